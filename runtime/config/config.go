@@ -1,0 +1,140 @@
+// Package config knows the options: their names, which are those of the
+// environment variables, their kinds and defaults. It holds values; who reads them
+// acts on them.
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/dustin/go-humanize"
+)
+
+// kind tells how a value is written.
+type kind int
+
+const (
+	flag  kind = iota // 0, 1, off, on, false, true
+	bytes             // 4096, 64KiB, 1.5 GB
+	count             // a whole number
+	words             // one of a list
+)
+
+// option is one row of the table in README.
+type option struct {
+	kind   kind
+	words  []string
+	fixed  bool // decided at the first use
+	value  string
+	source string // default, environment, call
+}
+
+// Options is a table of values.
+type Options struct {
+	mu  sync.RWMutex // guards all
+	all map[string]*option
+}
+
+// New returns the table with every default.
+func New() *Options {
+	return &Options{all: map[string]*option{
+		"TL_FASTPATH":        {kind: flag, value: "1", fixed: true},
+		"TL_HEAP_RESERVE":    {kind: bytes, value: "0", fixed: true},
+		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: true},
+		"TL_REGISTRY_SHARDS": {kind: count, value: "64", fixed: true},
+		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort"}, value: "ignore"},
+		"TL_MEM_LOG":         {kind: flag, value: "0"},
+		"TL_POOL_DEBUG":      {kind: flag, value: "0"},
+		"TL_SHOW_STATS":      {kind: flag, value: "0"},
+		"TL_FAIL_MEMORY":     {kind: count, value: "-1"},
+	}}
+}
+
+// Names returns the names of all options, sorted.
+func (o *Options) Names() []string { return slices.Sorted(maps.Keys(o.all)) }
+
+// Check tells whether value suits the option, and whether it is fixed by the
+// first use.
+func (o *Options) Check(name, value string) (fixed bool, err error) {
+	opt := o.all[name]
+	if opt == nil {
+		return false, fmt.Errorf("no option %q; the options are %s", name, strings.Join(o.Names(), ", "))
+	}
+	if err := opt.check(value); err != nil {
+		return false, fmt.Errorf("%s=%q: %w", name, value, err)
+	}
+	return opt.fixed, nil
+}
+
+func (opt *option) check(value string) error {
+	switch opt.kind {
+	case flag:
+		_, err := parseFlag(value)
+		return err
+	case bytes:
+		if _, err := humanize.ParseBytes(value); err != nil {
+			return fmt.Errorf("not a size such as 64MiB")
+		}
+	case count:
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			return fmt.Errorf("not a whole number")
+		}
+	case words:
+		if !slices.Contains(opt.words, value) {
+			return fmt.Errorf("not one of %s", strings.Join(opt.words, ", "))
+		}
+	}
+	return nil
+}
+
+func parseFlag(value string) (bool, error) {
+	switch strings.ToLower(value) {
+	case "1", "on", "true", "yes":
+		return true, nil
+	case "0", "off", "false", "no", "":
+		return false, nil
+	}
+	return false, fmt.Errorf("not 0 or 1")
+}
+
+// Set stores a value that Check accepts.
+func (o *Options) Set(name, value, source string) error {
+	if _, err := o.Check(name, value); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all[name].value, o.all[name].source = value, source
+	return nil
+}
+
+func (o *Options) get(name string) string {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return o.all[name].value
+}
+
+// Flag, Bytes, Count and Word return the value of an option of that kind.
+func (o *Options) Flag(name string) bool {
+	v, _ := parseFlag(o.get(name))
+	return v
+}
+
+// Bytes returns a size.
+func (o *Options) Bytes(name string) uint64 {
+	v, _ := humanize.ParseBytes(o.get(name))
+	return v
+}
+
+// Count returns a number.
+func (o *Options) Count(name string) int64 {
+	v, _ := strconv.ParseInt(o.get(name), 10, 64)
+	return v
+}
+
+// Word returns one of the option's words.
+func (o *Options) Word(name string) string { return o.get(name) }

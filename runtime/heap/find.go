@@ -1,0 +1,72 @@
+package heap
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+)
+
+// Kind is what an address was found to be.
+type Kind uint32
+
+// The answers of Find. Outside is an address that is not in the heap's range.
+const (
+	Outside  Kind = iota
+	Unused        // in the range, in no span in use or in the tail of one
+	Interior      // inside a slot, not at its start
+	Dead          // the start of a slot without a live object
+	Live
+)
+
+// Place is where an address lies: the slot's record and its object's start.
+type Place struct {
+	Kind   Kind
+	Record uint32
+	Gen    uint32
+	Start  uintptr
+}
+
+// Contains reports whether addr lies in the heap's range.
+func (h *Heap) Contains(addr uintptr) bool { return addr-h.G.HeapBase < uintptr(h.G.HeapBytes) }
+
+// Find classifies any address without touching its memory.
+func (h *Heap) Find(addr uintptr) Place {
+	if !h.Contains(addr) {
+		return Place{Kind: Outside}
+	}
+	span := h.spans.number(addr)
+	w := h.spans.word(span)
+	class := layout.SpanClass(w)
+	switch class {
+	case layout.ClassNone:
+		return Place{Kind: Unused}
+	case layout.ClassRest:
+		span -= layout.SpanBack(w)
+		w = h.spans.word(span)
+		if layout.SpanClass(w) != layout.ClassLarge {
+			return Place{Kind: Unused} // freed between the two loads
+		}
+		return h.inSlot(layout.SpanRecord(w), h.spans.address(span), addr)
+	case layout.ClassLarge:
+		return h.inSlot(layout.SpanRecord(w), h.spans.address(span), addr)
+	}
+	info := &h.G.Classes[class]
+	offset := uint64(addr-h.G.HeapBase) & uint64(info.Mask)
+	slot := offset / uint64(info.Size)
+	if slot >= uint64(info.Slots) {
+		return Place{Kind: Unused}
+	}
+	return h.inSlot(layout.SpanRecord(w)+uint32(slot), addr-uintptr(offset-slot*uint64(info.Size)), addr)
+}
+
+func (h *Heap) inSlot(record uint32, start, addr uintptr) Place {
+	r := h.Record(record)
+	p := Place{Record: record, Start: start, Kind: Dead, Gen: atomic.LoadUint32(&r.Gen)}
+	switch {
+	case addr != start:
+		p.Kind = Interior
+	case atomic.LoadUint32(&r.Sh)&layout.Alive != 0:
+		p.Kind = Live
+	}
+	return p
+}

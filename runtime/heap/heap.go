@@ -1,0 +1,285 @@
+// Package heap hands out objects: one reserved address range cut into spans of
+// 64 KiB, a dense table of records beside it, and per size class a depot of
+// free slots (Bonwick and Adams, "Magazines and Vmem", USENIX 2001) from which
+// contexts refill their magazines.
+//
+// Free memory holds no links. A free slot is linked through its dead record,
+// so nothing that a program writes into or beyond an object can corrupt a list.
+//
+// Lock order: a class's depot, then records, then spans. Nothing under these locks
+// calls out.
+package heap
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// Heap is the process's object heap.
+type Heap struct {
+	G     *layout.Globals
+	depot [layout.Classes]depot
+	spans spanTable
+	recs  recordTable
+}
+
+// A depot holds the slabs of one size class that have free slots.
+type depot struct {
+	mu      sync.Mutex
+	partial uint32 // first slab with a free slot, 0 = none; linked by span number through their metas
+	empty   int    // slabs on the list without a used slot
+	out     int64  // slots in contexts: live or in a magazine
+	slabs   int64
+}
+
+// Config sizes a heap; zero fields take the defaults.
+type Config struct {
+	ReserveBytes uint64
+}
+
+// Open reserves the address ranges and fills the heap's part of g.
+func Open(g *layout.Globals, cfg Config) (*Heap, status.Status) {
+	h := &Heap{G: g}
+	layout.FillClasses(&g.Classes)
+	bytes := reserveBytes(cfg.ReserveBytes)
+	for ; ; bytes /= 2 {
+		if bytes < 8*layout.SpanBytes {
+			return nil, status.OutOfMemory
+		}
+		if h.open(bytes) {
+			return h, status.OK
+		}
+	}
+}
+
+// reserveBytes chooses the size of the range: what was asked for, or twice the
+// physical memory between 64 GiB and 1 TiB; under RLIMIT_AS at most a quarter of
+// what is left, so that the host's own malloc still works.
+func reserveBytes(asked uint64) uint64 {
+	bytes := asked
+	if bytes == 0 {
+		bytes = min(max(2*memory.Physical(), 64<<30), 1<<40)
+	}
+	if memory.Instrumented {
+		bytes = min(bytes, 64<<20)
+	}
+	bytes = min(bytes, memory.AddressSpaceLeft()/4, 1<<40)
+	return bytes &^ (8*layout.SpanBytes - 1)
+}
+
+func (h *Heap) open(bytes uint64) bool {
+	const align = 8 * layout.SpanBytes // slabs are aligned on their size
+	raw, err := memory.Reserve(uintptr(bytes)+align, "heap")
+	if err != nil {
+		return false
+	}
+	spans := bytes >> layout.SpanShift
+	if !h.spans.open(h, memory.Round(raw, align), uint32(spans)) {
+		memory.Unmap(raw, uintptr(bytes)+align, "heap")
+		return false
+	}
+	if !h.recs.open(bytes / 2) {
+		h.spans.close()
+		memory.Unmap(raw, uintptr(bytes)+align, "heap")
+		return false
+	}
+	h.G.HeapBase, h.G.HeapBytes = memory.Round(raw, align), bytes
+	h.G.Spans, h.G.Records = h.spans.words, h.recs.base
+	return true
+}
+
+// Record returns the record with the given index.
+func (h *Heap) Record(index uint32) *layout.Record {
+	return layout.At[layout.Record](h.G.Records + uintptr(index)*layout.RecordBytes)
+}
+
+// Index returns the index of a record.
+func (h *Heap) Index(r *layout.Record) uint32 {
+	return uint32((layout.Address(r) - h.G.Records) / layout.RecordBytes)
+}
+
+// slabSpans returns how many spans a slab of the class takes.
+func (h *Heap) slabSpans(class uint32) uint32 {
+	return (h.G.Classes[class].Mask + 1) >> layout.SpanShift
+}
+
+// Refill moves up to want free slots of a class into dst and returns how many.
+// 0 means that the system refused more memory.
+func (h *Heap) Refill(class uint32, dst []layout.Entry) int {
+	d := &h.depot[class]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := 0
+	for n < len(dst) {
+		if d.partial == 0 && !h.grow(d, class) {
+			break
+		}
+		n += h.take(d, class, dst[n:])
+	}
+	d.out += int64(n)
+	return n
+}
+
+// take fills dst from the depot's first slab.
+func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
+	first := d.partial
+	m := h.spans.meta(first)
+	info := &h.G.Classes[class]
+	base := h.spans.address(first)
+	if m.freeCount == m.fresh {
+		d.empty--
+	}
+	n := 0
+	for ; n < len(dst); n++ {
+		slot := uint32(m.freeHead)
+		if slot != 0 {
+			slot--
+			r := h.Record(m.record + slot)
+			m.freeHead = uint16(r.Loc)
+			m.freeCount--
+			atomic.StoreUint32(&r.Loc, 0)
+		} else if uint32(m.fresh) < info.Slots {
+			slot = uint32(m.fresh)
+			m.fresh++
+			h.recs.prepare(m.record, slot, info.Slots, class)
+		} else {
+			break
+		}
+		dst[n] = layout.Entry{Object: base + uintptr(slot*info.Size), Record: m.record + slot, Gen: h.Record(m.record + slot).Gen}
+	}
+	if m.freeHead == 0 && uint32(m.fresh) == info.Slots {
+		h.spans.unlink(&d.partial, first)
+	}
+	return n
+}
+
+// grow adds a slab to the depot.
+func (h *Heap) grow(d *depot, class uint32) bool {
+	n := h.slabSpans(class)
+	record, ok := h.recs.take(class, h.G.Classes[class].Slots)
+	if !ok {
+		return false
+	}
+	first, ok := h.spans.take(n, n)
+	if !ok {
+		h.recs.give(class, record, h.G.Classes[class].Slots)
+		return false
+	}
+	*h.spans.meta(first) = spanMeta{state: spanSlab, class: uint8(class), record: record, run: n}
+	h.recs.reuse(record, h.G.Classes[class].Slots, first)
+	for i := range n {
+		h.spans.setWord(first+i, layout.SpanWord(class, record, 0))
+	}
+	h.spans.link(&d.partial, first)
+	d.slabs++
+	d.empty++
+	return true
+}
+
+// Flush takes free slots back. Their records are dead and carry the generation
+// that the next owner will see.
+func (h *Heap) Flush(class uint32, entries []layout.Entry) {
+	d := &h.depot[class]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range entries {
+		h.put(d, class, e)
+	}
+	d.out -= int64(len(entries))
+}
+
+func (h *Heap) put(d *depot, class uint32, e layout.Entry) {
+	n := h.slabSpans(class)
+	first := h.spans.number(e.Object) &^ (n - 1)
+	m := h.spans.meta(first)
+	info := &h.G.Classes[class]
+	full := m.freeHead == 0 && uint32(m.fresh) == info.Slots
+	atomic.StoreUint32(&h.Record(e.Record).Loc, uint32(m.freeHead))
+	m.freeHead = uint16(e.Record-m.record) + 1
+	m.freeCount++
+	if full {
+		h.spans.link(&d.partial, first)
+	}
+	if m.freeCount != m.fresh {
+		return
+	}
+	d.empty++
+	if d.empty > 1 { // one empty slab stays, so that a program at the edge does not thrash
+		h.drop(d, class, first)
+	}
+}
+
+// drop gives an empty slab back to the span table.
+func (h *Heap) drop(d *depot, class, first uint32) {
+	m := h.spans.meta(first)
+	h.spans.unlink(&d.partial, first)
+	d.empty--
+	d.slabs--
+	h.recs.give(class, m.record, h.G.Classes[class].Slots)
+	h.spans.give(first, m.run)
+}
+
+// Retire forgets a slot whose generations are used up.
+func (h *Heap) Retire(class uint32) {
+	d := &h.depot[class]
+	d.mu.Lock()
+	d.out--
+	d.mu.Unlock()
+}
+
+// TakeLarge allocates an object larger than every size class. zero tells that
+// its memory reads as zero already.
+func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.Status) {
+	spans := (uint64(bytes) + layout.SpanBytes - 1) >> layout.SpanShift
+	if spans > h.G.HeapBytes>>layout.SpanShift {
+		return e, false, status.OutOfMemory
+	}
+	record, ok := h.recs.take(layout.ClassLarge, 1)
+	if !ok {
+		return e, false, status.OutOfMemory
+	}
+	first, zero, ok := h.spans.takeRun(uint32(spans), 1)
+	if !ok {
+		h.recs.give(layout.ClassLarge, record, 1)
+		return e, false, status.OutOfMemory
+	}
+	h.recs.reuse(record, 1, first)
+	h.recs.prepare(record, 0, 1, layout.ClassLarge)
+	*h.spans.meta(first) = spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans), bytes: uint64(bytes)}
+	for i := uint32(1); i < uint32(spans); i++ {
+		h.spans.setWord(first+i, layout.SpanWord(layout.ClassRest, 0, i))
+	}
+	h.spans.setWord(first, layout.SpanWord(layout.ClassLarge, record, 0))
+	d := &h.depot[layout.ClassLarge]
+	d.mu.Lock()
+	d.out++
+	d.slabs += int64(spans)
+	d.mu.Unlock()
+	return layout.Entry{Object: h.spans.address(first), Record: record, Gen: h.Record(record).Gen}, zero, status.OK
+}
+
+// GiveLarge frees a large object whose record is dead.
+func (h *Heap) GiveLarge(e layout.Entry) {
+	first := h.spans.number(e.Object)
+	run := h.spans.meta(first).run
+	d := &h.depot[layout.ClassLarge]
+	d.mu.Lock()
+	d.out--
+	d.slabs -= int64(run)
+	d.mu.Unlock()
+	h.recs.give(layout.ClassLarge, e.Record, 1)
+	h.spans.give(first, run)
+}
+
+// Size returns the usable bytes of the object that starts at addr.
+func (h *Heap) Size(addr uintptr) uint64 {
+	w := h.spans.word(h.spans.number(addr))
+	if layout.SpanClass(w) == layout.ClassLarge {
+		return uint64(h.spans.meta(h.spans.number(addr)).run) << layout.SpanShift
+	}
+	return uint64(h.G.Classes[layout.SpanClass(w)].Size)
+}

@@ -1,0 +1,226 @@
+package heap
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// open gives each test a heap of its own.
+func open(t *testing.T, bytes uint64) *Heap {
+	t.Helper()
+	page, err := memory.Map(layout.SpanBytes, "globals")
+	require.NoError(t, err)
+	h, st := Open(layout.At[layout.Globals](page), Config{ReserveBytes: bytes})
+	require.Equal(t, status.OK, st)
+	return h
+}
+
+func refill(t *testing.T, h *Heap, class uint32, n int) []layout.Entry {
+	t.Helper()
+	dst := make([]layout.Entry, n)
+	require.Equal(t, n, h.Refill(class, dst))
+	return dst
+}
+
+// revive and bury stand for what contexts do with a slot.
+func revive(h *Heap, e layout.Entry) { atomic.StoreUint32(&h.Record(e.Record).Sh, layout.Alive) }
+
+func bury(h *Heap, e *layout.Entry) {
+	r := h.Record(e.Record)
+	atomic.StoreUint32(&r.Sh, 0)
+	e.Gen += layout.GenOne
+	atomic.StoreUint32(&r.Gen, e.Gen)
+}
+
+func TestRefillGivesDistinctAlignedObjects(t *testing.T) {
+	h := open(t, 16<<20)
+	seen := map[uintptr]bool{}
+	for class := uint32(1); class <= 40; class++ {
+		for _, e := range refill(t, h, class, 50) {
+			require.False(t, seen[e.Object])
+			seen[e.Object] = true
+			require.Zero(t, e.Object%32)
+			require.Equal(t, class, e.Gen&0xFF)
+			revive(h, e)
+			at := h.Find(e.Object)
+			require.Equal(t, Live, at.Kind)
+			require.Equal(t, e.Record, at.Record)
+			require.Equal(t, Interior, h.Find(e.Object+1).Kind)
+			require.Equal(t, e.Object, h.Find(e.Object+uintptr(h.G.Classes[class].Size)-1).Start)
+		}
+	}
+}
+
+// The tail of a slab, where another object would not fit, passes the fast door's
+// test "starts a slot": without the sentinel record the next block's first record
+// would answer for it.
+func TestSentinelAnswersForTheTailOfASlab(t *testing.T) {
+	h := open(t, 16<<20)
+	const class = 3 // 96 bytes: 682 slots and a tail of 64 bytes
+	slots := int(h.G.Classes[class].Slots)
+	first := refill(t, h, class, slots)
+	second := refill(t, h, class, slots)
+	for _, e := range append(first, second...) {
+		revive(h, e)
+	}
+	tail := first[0].Object + uintptr(slots)*96
+	require.Equal(t, Unused, h.Find(tail).Kind)
+	block := layout.SpanRecord(h.spans.word(h.spans.number(tail)))
+	sentinel := h.Record(block + uint32(slots))
+	require.Zero(t, sentinel.Sh&layout.Alive, "the fast door reads this record for the tail")
+	require.NotEqual(t, block+uint32(slots), second[0].Record)
+}
+
+// A block of records that is used again goes on with its generations, also after
+// its pages were purged, so that an old scope entry never meets a new object.
+func TestGenerationsNeverGoBack(t *testing.T) {
+	h := open(t, 16<<20)
+	highest := map[uint32]uint32{}
+	for round := range 6 {
+		entries := refill(t, h, 2, 4096)
+		for i := range entries {
+			e := &entries[i]
+			if before, again := highest[e.Record]; again {
+				require.Greater(t, e.Gen, before, "record %d in round %d", e.Record, round)
+			}
+			highest[e.Record] = e.Gen
+			bury(h, e)
+		}
+		h.Flush(2, entries)
+		if round%2 == 1 {
+			h.Purge()
+		}
+	}
+}
+
+// Span words are read without a lock while slabs come and go: each load must see
+// a whole word, whose record is the slab's or the dead one.
+func TestClassificationWhileSpansChangeHands(t *testing.T) {
+	h := open(t, 16<<20)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		for rng := rand.New(rand.NewPCG(1, 2)); !stop.Load(); {
+			at := h.Find(h.G.HeapBase + uintptr(rng.Uint64N(4<<20)))
+			if at.Kind >= Interior && at.Start < h.G.HeapBase {
+				t.Error("impossible place")
+			}
+		}
+	}()
+	for i := range 300 {
+		class := uint32(2 + i%8)
+		entries := refill(t, h, class, 700)
+		for j := range entries {
+			bury(h, &entries[j])
+		}
+		h.Flush(class, entries)
+		h.Purge()
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+func TestLargeObjects(t *testing.T) {
+	h := open(t, 64<<20)
+	e, zero, st := h.TakeLarge(1 << 20)
+	require.Equal(t, status.OK, st)
+	require.True(t, zero)
+	revive(h, e)
+	require.EqualValues(t, 1<<20, h.Size(e.Object))
+	inside := h.Find(e.Object + 5*layout.SpanBytes + 17)
+	require.Equal(t, Interior, inside.Kind)
+	require.Equal(t, e.Object, inside.Start)
+	bury(h, &e)
+	h.GiveLarge(e)
+	require.Equal(t, Unused, h.Find(e.Object).Kind)
+	again, zero, st := h.TakeLarge(1 << 20)
+	require.Equal(t, status.OK, st)
+	require.Equal(t, e.Object, again.Object, "the lowest free run that fits is used again")
+	require.False(t, zero)
+	_, _, st = h.TakeLarge(1 << 40)
+	require.Equal(t, status.OutOfMemory, st)
+}
+
+// Runs merge with both neighbours: after everything is free one run remains.
+func TestSpansMerge(t *testing.T) {
+	h := open(t, 64<<20)
+	rng := rand.New(rand.NewPCG(3, 4))
+	live := []layout.Entry{}
+	for range 2000 {
+		if len(live) > 0 && rng.IntN(2) == 0 {
+			i := rng.IntN(len(live))
+			bury(h, &live[i])
+			h.GiveLarge(live[i])
+			live[i] = live[len(live)-1]
+			live = live[:len(live)-1]
+		} else if e, _, st := h.TakeLarge(uintptr(1+rng.IntN(20)) << 16); st == status.OK {
+			revive(h, e)
+			live = append(live, e)
+		}
+		checkRuns(t, h)
+	}
+	for i := range live {
+		bury(h, &live[i])
+		h.GiveLarge(live[i])
+	}
+	runs := checkRuns(t, h)
+	require.Equal(t, 1, runs)
+	require.Zero(t, h.Usage().Out[layout.ClassLarge])
+}
+
+// checkRuns verifies: free runs tile what is not in use, none are adjacent, each
+// is in its bin, and the dirty bytes add up. It returns their number.
+func checkRuns(t *testing.T, h *Heap) int {
+	t.Helper()
+	s := &h.spans
+	runs, dirty := 0, uint64(0)
+	for b := range bins {
+		for run := s.bins[b]; run != 0; run = s.meta(run).next {
+			m := s.meta(run)
+			require.EqualValues(t, spanFree, m.state)
+			require.Equal(t, b, bin(m.run))
+			require.Equal(t, m.run, s.meta(run+m.run-1).run)
+			if next := run + m.run; next < s.never {
+				require.NotEqualValues(t, spanFree, s.meta(next).state, "adjacent free runs")
+			}
+			if m.dirty {
+				dirty += uint64(m.run) << layout.SpanShift
+			}
+			runs++
+		}
+	}
+	require.Equal(t, s.dirty, dirty)
+	return runs
+}
+
+func TestEverySystemCallMayFail(t *testing.T) {
+	defer memory.FailAfter(-1)
+	for n := range int64(8) {
+		memory.FailAfter(n)
+		page := make([]byte, 1<<16)
+		h, st := Open(layout.At[layout.Globals](layout.Address(&page[0])), Config{ReserveBytes: 8 << 20})
+		if st != status.OK {
+			require.Equal(t, status.OutOfMemory, st)
+			continue
+		}
+		dst := make([]layout.Entry, 64)
+		for range 100 {
+			if h.Refill(5, dst) < len(dst) {
+				break
+			}
+		}
+		if _, _, st := h.TakeLarge(4 << 20); st != status.OK {
+			require.Equal(t, status.OutOfMemory, st)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package heap
+
+import (
+	"time"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+)
+
+// startTicking arms the purge clock; the table's lock is held.
+func (t *spanTable) startTicking() {
+	if t.ticking {
+		return
+	}
+	t.ticking = true
+	time.AfterFunc(purgeDelay, t.tick)
+}
+
+// tick purges what has been free for a whole period, until keepDirty is left.
+func (t *spanTable) tick() {
+	t.mu.Lock()
+	t.clock++
+	t.purgeRuns(keepDirty, t.clock-2)
+	t.ticking = false
+	if t.dirty > keepDirty {
+		t.startTicking()
+	}
+	t.mu.Unlock()
+	t.h.recs.purge(&t.h.G.Classes)
+}
+
+// purgeRuns gives dirty free runs last freed before the epoch to the system
+// until at most keep bytes are dirty. Large runs go first: fewest calls.
+func (t *spanTable) purgeRuns(keep uint64, epoch uint32) {
+	for b := bins - 1; b >= 0; b-- {
+		for run := t.bins[b]; run != 0 && t.dirty > keep; run = t.meta(run).next {
+			m := t.meta(run)
+			if !m.dirty || m.epoch > epoch {
+				continue
+			}
+			memory.Purge(t.address(run), uintptr(m.run)<<layout.SpanShift)
+			m.dirty = false
+			t.dirty -= uint64(m.run) << layout.SpanShift
+		}
+	}
+}
+
+// Purge gives all idle memory to the system and returns the bytes of it.
+func (h *Heap) Purge() uint64 {
+	for class := uint32(1); class <= layout.ClassSmall; class++ {
+		h.dropEmpty(class)
+	}
+	t := &h.spans
+	t.mu.Lock()
+	before := t.dirty
+	t.purgeRuns(0, t.clock)
+	t.mu.Unlock()
+	h.recs.purge(&h.G.Classes)
+	return before
+}
+
+func (h *Heap) dropEmpty(class uint32) {
+	d := &h.depot[class]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for span := d.partial; span != 0; {
+		m := h.spans.meta(span)
+		next := m.next
+		if m.freeCount == m.fresh {
+			h.drop(d, class, span)
+		}
+		span = next
+	}
+}
+
+// Usage is a snapshot of the heap; exact when no other thread is in it.
+type Usage struct {
+	Reserved  uint64                // address space
+	Committed uint64                // usable without a system call
+	Slabs     uint64                // bytes of spans in use
+	Idle      uint64                // bytes of free spans that may be resident
+	Out       [layout.Classes]int64 // slots handed to contexts, by class
+	LargeSpan uint64                // spans of large objects
+}
+
+// Usage reads the counters.
+func (h *Heap) Usage() Usage {
+	u := Usage{Reserved: h.G.HeapBytes}
+	for class := range h.depot {
+		d := &h.depot[class]
+		d.mu.Lock()
+		u.Out[class] = d.out
+		if class == layout.ClassLarge {
+			u.LargeSpan = uint64(d.slabs)
+			u.Slabs += uint64(d.slabs) << layout.SpanShift
+		} else {
+			u.Slabs += uint64(d.slabs) * uint64(h.G.Classes[class].Mask+1)
+		}
+		d.mu.Unlock()
+	}
+	h.spans.mu.Lock()
+	u.Committed, u.Idle = uint64(h.spans.committed)<<layout.SpanShift, h.spans.dirty
+	h.spans.mu.Unlock()
+	return u
+}
+
+// Slab describes the slab or large object a record belongs to.
+func (h *Heap) slabOf(record, slot, class uint32) uint32 {
+	return h.recs.at(record - slot + h.G.Classes[class].Slots).TypeFlags
+}
+
+// Locate returns the object of a dead record whose slot number is known; the
+// pump finds dying objects by it.
+func (h *Heap) Locate(record, slot, class uint32) uintptr {
+	return h.spans.address(h.slabOf(record, slot, class)) + uintptr(slot)*uintptr(h.G.Classes[class].Size)
+}
+
+// SlotOf returns the slot number of the object that starts at addr.
+func (h *Heap) SlotOf(addr uintptr, class uint32) uint32 {
+	if class == layout.ClassLarge {
+		return 0
+	}
+	info := &h.G.Classes[class]
+	return uint32((uint64(addr-h.G.HeapBase) & uint64(info.Mask)) / uint64(info.Size))
+}

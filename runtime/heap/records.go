@@ -1,0 +1,144 @@
+package heap
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+)
+
+// recordTable hands out blocks of records: the slots of one slab and, after
+// them, a sentinel that is dead for ever. The tail of a slab, where another
+// object would not fit, passes the test "starts a slot" and finds the sentinel.
+//
+// The sentinel also keeps the block's story, in words that no classification
+// reads: type_flags is the slab's first span while in use and the next block on
+// the free list otherwise; gen is where generations go on after a purge; loc is 1
+// once the block's pages were purged.
+//
+// Blocks are reused for the same class only, so that a record's generation never
+// goes back and a stale scope entry never matches a new object.
+type recordTable struct {
+	base  uintptr
+	limit uint32
+
+	mu   sync.Mutex // guards all below
+	next uint32     // first record never used
+	free [layout.Classes]uint32
+}
+
+const purgeable = 16 << 10 // blocks of at least this many bytes are purged
+
+func (t *recordTable) open(bytes uint64) bool {
+	bytes = min(bytes, 1<<32*layout.RecordBytes-layout.SpanBytes)
+	base, err := memory.Map(uintptr(bytes), "records")
+	if err != nil {
+		return false
+	}
+	t.base, t.limit = base, uint32(bytes/layout.RecordBytes)
+	t.next = 64 // record 0 is the one of every span not in use; 0 also ends lists
+	return true
+}
+
+func (t *recordTable) at(index uint32) *layout.Record {
+	return layout.At[layout.Record](t.base + uintptr(index)*layout.RecordBytes)
+}
+
+// take returns a block for slots records of a class.
+func (t *recordTable) take(class, slots uint32) (uint32, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if first := t.free[class]; first != 0 {
+		t.free[class] = t.at(first + slots).TypeFlags
+		return first, true
+	}
+	const page = memory.PageBytes / layout.RecordBytes
+	first := t.next
+	if slots*layout.RecordBytes >= purgeable {
+		first = (first + page - 1) &^ (page - 1)
+	}
+	if slots+1 > t.limit-first {
+		return 0, false
+	}
+	t.next = first + slots + 1
+	return first, true
+}
+
+// give takes a block back; every record in it is dead.
+func (t *recordTable) give(class, first, slots uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at(first + slots).TypeFlags = t.free[class]
+	t.free[class] = first
+}
+
+// prepare makes a slot that is handed out for the first time since the block was
+// taken fresh or purged: all zeros is dead, only the generation is missing.
+func (t *recordTable) prepare(first, slot, slots, class uint32) {
+	r := t.at(first + slot)
+	if r.Gen == 0 {
+		atomic.StoreUint32(&r.Gen, t.at(first+slots).Gen|class)
+	}
+}
+
+// purge drops the pages of free blocks and remembers their highest generation.
+func (t *recordTable) purge(info *[layout.Classes]layout.ClassInfo) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for class := range uint32(layout.ClassSmall + 1) {
+		slots := info[class].Slots
+		if slots*layout.RecordBytes < purgeable {
+			continue
+		}
+		for b := t.free[class]; b != 0; b = t.at(b + slots).TypeFlags {
+			t.purgeBlock(b, slots)
+		}
+	}
+}
+
+func (t *recordTable) purgeBlock(first, slots uint32) {
+	sentinel := t.at(first + slots)
+	if sentinel.Loc == 1 {
+		return
+	}
+	high := sentinel.Gen
+	for i := range slots {
+		high = max(high, atomic.LoadUint32(&t.at(first+i).Gen)&^0xFF)
+	}
+	bytes := uintptr(slots*layout.RecordBytes) &^ (memory.PageBytes - 1)
+	memory.Purge(layout.Address(t.at(first)), bytes)
+	sentinel.Gen, sentinel.Loc = high, 1
+}
+
+// reuse clears the purged mark when a block goes into service, and notes the slab.
+func (t *recordTable) reuse(first, slots, span uint32) {
+	sentinel := t.at(first + slots)
+	sentinel.Loc, sentinel.TypeFlags = 0, span
+}
+
+// RecordLimit returns the number of records that could ever exist.
+func (h *Heap) RecordLimit() uint64 { return uint64(h.recs.limit) }
+
+// Slabs visits every slab and large object that is in use: the first record and
+// its start, the number of slots handed out so far, and the bytes of a slot.
+func (h *Heap) Slabs(visit func(record uint32, start uintptr, slots, size uint32)) {
+	h.spans.mu.Lock()
+	never := h.spans.never
+	h.spans.mu.Unlock()
+	for span := uint32(8); span < never; {
+		w := h.spans.word(span)
+		class := layout.SpanClass(w)
+		if class == layout.ClassNone || class == layout.ClassRest {
+			span++
+			continue
+		}
+		m := h.spans.meta(span)
+		if class == layout.ClassLarge {
+			visit(m.record, h.spans.address(span), 1, 0)
+		} else {
+			visit(m.record, h.spans.address(span), uint32(m.fresh), h.G.Classes[class].Size)
+		}
+		span += max(m.run, 1)
+	}
+}

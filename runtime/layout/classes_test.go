@@ -1,0 +1,29 @@
+package layout
+
+import "testing"
+
+func TestClasses(t *testing.T) {
+	var c [Classes]ClassInfo
+	FillClasses(&c)
+	prev := uint32(0)
+	for n := uintptr(1); n <= MaxSmall; n++ {
+		k := ClassOf(n)
+		if k == 0 || k > ClassSmall || uintptr(c[k].Size) < n || (k > 1 && uintptr(c[k-1].Size) >= n) {
+			t.Fatal(n, k, c[k])
+		}
+		if n%64 == 0 && c[k].Size%64 != 0 {
+			t.Fatal("align", n)
+		}
+		_ = prev
+	}
+	for k := uint32(1); k <= ClassSmall; k++ {
+		s := c[k]
+		for off := uint64(0); off <= uint64(s.Mask); off++ {
+			slot := off * uint64(s.Reciprocal) >> 32
+			if (slot*uint64(s.Size) == off) != (off%uint64(s.Size) == 0) {
+				t.Fatal(k, off)
+			}
+		}
+	}
+	t.Log(c)
+}

@@ -1,0 +1,83 @@
+package layout
+
+// Sizes of tensors. The data follows the header; both are aligned to TensorAlign.
+const (
+	MaxRank           = 8
+	TensorAlign       = 64
+	TensorHeaderBytes = 192
+)
+
+// TensorHeader.Flags. A tensor with any other than TensorContiguous is never
+// pooled.
+const (
+	TensorContiguous = 1
+	TensorInSlot     = 2
+	TensorExternal   = 4 // the data is somebody else's; Deleter may end it
+	TensorView       = 8 // the data is that of Base, which it holds a reference to
+)
+
+// TensorMark tells a tensor in a slot, which has no record, from other bytes of
+// the frame: Mark of a tensor at p is p ^ TensorMark.
+const TensorMark = 0x7E45094C5E9A3D01
+
+// TensorHeader is the start of a tensor's object. It is written by whoever makes
+// the tensor, before anybody else has it.
+type TensorHeader struct {
+	Data                    uintptr
+	Numel, Nbytes           uint64
+	Dtype, Device           uint8
+	Rank                    uint16
+	Flags                   uint32
+	Base                    uintptr
+	Deleter, DeleterContext uintptr
+	Mark                    uint64
+	Shape, Strides          [MaxRank]int64 // strides in elements
+}
+
+// PoolKey is a key of the tensor pool and its stack.
+type PoolKey struct {
+	Elements uint64
+	Bytes    uint64 // of the heap that one of its tensors occupies
+	Kind     uint32 // see PoolKind; 0 = empty cell
+	Count    uint32
+	List     uint32 // number of its stack
+	Hot      uint32 // it had a hit since the last search for something to give up
+}
+
+// PoolKeyBytes is the size of a PoolKey.
+const PoolKeyBytes = 32
+
+// PoolShard is one shard of the tensor pool; cshim/tensor.h has its invariants.
+// All but Lock is written under it.
+type PoolShard struct {
+	Lock           uint32 // 1 = held
+	Mask           uint32 // cells - 1
+	Keys, KeyLimit uint32
+	Limit          uint32 // tensors of a key
+	FreshList      uint32 // stacks from here on were never used
+	FreeList       uint32 // 1 + a stack that no key has, 0 = none; the next one in its first entry
+	Spare          uint32
+	Cells, Lists   uintptr
+	Count          uint64
+	Bytes, Grant   uint64
+	Hits, Misses   uint64
+	Padding        [5]uint64
+}
+
+// PoolShardBytes is the size of a PoolShard, two cache lines.
+const PoolShardBytes = 128
+
+// The shards stand PoolOffset bytes behind the globals, in the same mapping.
+const (
+	PoolOffset = 8192
+	PoolShards = 64
+)
+
+// PoolKind packs what a key has beside its elements.
+func PoolKind(dtype, device uint8) uint32 { return 0x10000 | uint32(device)<<8 | uint32(dtype) }
+
+// PoolHash spreads keys over shards and cells.
+func PoolHash(elements uint64, kind uint32) uint64 {
+	h := (elements ^ uint64(kind)<<40) * 0x9E3779B97F4A7C15
+	return h ^ h>>32
+}

@@ -1,0 +1,91 @@
+package layout
+
+import "math/bits"
+
+// SpanWord packs what classification needs to know of a span.
+func SpanWord(class, record, back uint32) uint64 {
+	return uint64(class) | uint64(record)<<8 | uint64(back)<<40
+}
+
+// SpanClass, SpanRecord and SpanBack unpack a span word. Back is the distance
+// in spans to the first span of a large object.
+func SpanClass(w uint64) uint32  { return uint32(w & 0xFF) }
+func SpanRecord(w uint64) uint32 { return uint32(w >> 8) }
+func SpanBack(w uint64) uint32   { return uint32(w >> 40) }
+
+// Sh is record.sh unpacked.
+type Sh struct {
+	Count  int32 // 23 bits, signed: releases may be seen before the acquires they answer
+	Floats int32 // 5 bits, signed: floats made or sunk by threads that are not the owner
+	Flags  uint32
+}
+
+// UnpackSh reads a shared word.
+func UnpackSh(w uint32) Sh {
+	return Sh{int32(w) >> 9, int32(w<<23) >> 27, w & ShFlags}
+}
+
+// Pack writes a shared word.
+func (s Sh) Pack() uint32 {
+	return uint32(s.Count)<<9 | uint32(s.Floats)<<4&0x1F0 | s.Flags
+}
+
+// Has reports whether all of the flags are set.
+func (s Sh) Has(flags uint32) bool { return s.Flags&flags == flags }
+
+// LocOwner, LocCountOf and LocFloatsOf unpack record.loc.
+func LocOwner(w uint32) uint32    { return w >> LocOwnerShift }
+func LocCountOf(w uint32) uint32  { return w & LocCount }
+func LocFloatsOf(w uint32) uint32 { return w >> 16 & 15 }
+
+// ClassOf returns the size class of a request, 0 when it needs a large object.
+// Classes step by 32 bytes up to 512 and by eighths of a power of two above:
+// at most 12.5 % is lost, and every multiple of 64 gets a class that is one.
+func ClassOf(n uintptr) uint32 {
+	if n <= 512 {
+		return uint32((n + 31) / 32)
+	}
+	if n > MaxSmall {
+		return 0
+	}
+	e := uint32(bits.Len64(uint64(n-1))) - 1
+	return 17 + (e-9)*8 + uint32((n-1)>>(e-3))&7
+}
+
+// MaxSmall is the largest request that a size class serves.
+const MaxSmall = 64 << 10
+
+// slabBytes is the unit in which a class takes memory: one span while at least
+// eight objects fit, eight spans above, so that little is left over.
+func slabBytes(size uint32) uint32 {
+	if size <= 8192 {
+		return SpanBytes
+	}
+	return 8 * SpanBytes
+}
+
+// classSize inverts ClassOf: the largest request of a class.
+func classSize(class uint32) uint32 {
+	if class <= 16 {
+		return class * 32
+	}
+	step, eighth := (class-17)/8, (class-17)%8
+	return (8 + eighth + 1) << (9 + step - 3)
+}
+
+// FillClasses writes the class table.
+//
+//	slot = in-slab offset * reciprocal >> 32, and p starts an object iff slot * size == offset
+//
+// reciprocal = ceil(2^32 / size) makes the quotient exact for multiples of size
+// (the error, offset / 2^32, is below 1/size for slabs of 512 KiB).
+func FillClasses(t *[Classes]ClassInfo) {
+	for class := uint32(1); class <= ClassSmall; class++ {
+		size := classSize(class)
+		slab := slabBytes(size)
+		t[class] = ClassInfo{size, uint32((1<<32 + uint64(size) - 1) / uint64(size)), slab - 1, slab / size}
+	}
+	for _, class := range []uint32{ClassNone, ClassLarge, ClassRest} {
+		t[class] = ClassInfo{Mask: SpanBytes - 1, Slots: 1}
+	}
+}
