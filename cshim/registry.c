@@ -1,0 +1,459 @@
+/* The parts of the registry that are not inlined: waiting, blocks that span units,
+ * reading without a lock, fork. See registry.h. */
+#define _GNU_SOURCE
+#include "registry.h"
+
+#include <sched.h>
+
+/* What tlc_shards points to before the library is attached: no table, limit 0, so
+ * that lookups miss and adoption takes the slow door. */
+static struct {
+	tl_registry registry;
+	tl_shard shard;
+} tlc_nothing __attribute__((aligned(64)));
+
+tl_shard* tlc_shards = &tlc_nothing.shard;
+uint64_t tlc_shard_mask = 0;
+
+_Static_assert(sizeof(tl_unit) == 64, "one cell, one cache line");
+_Static_assert(sizeof(tl_shard) % 64 == 0 && sizeof(tl_registry) == 64, "shards share no cache line");
+
+void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
+{
+	tlc_shards = (tl_shard*)shards;
+	tlc_shard_mask = mask;
+}
+
+/* ---- locks ------------------------------------------------------------------- */
+
+static inline void spin(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
+__attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
+{
+	for (unsigned turn = 0;; turn++) {
+		uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
+		if (!(v & 1) && atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire,
+		                                                      memory_order_relaxed))
+			return;
+		if (turn < 100) spin();
+		else sched_yield();
+	}
+}
+
+/* For pthread_atfork: prepare takes all locks, parent and child release them. */
+void tlc_foreign_lock_all(void)
+{
+	for (uint64_t i = 0; i <= tlc_shard_mask; i++) tlc_shard_lock(&tlc_shards[i]);
+}
+
+void tlc_foreign_unlock_all(void)
+{
+	for (uint64_t i = 0; i <= tlc_shard_mask; i++) tlc_shard_unlock(&tlc_shards[i]);
+}
+
+/* ---- lists of entries, under the lock --------------------------------------------- */
+
+/* Room for 2 << class entries, or NULL. */
+static tl_foreign_entry* list_new(tl_shard* s, unsigned class)
+{
+	uintptr_t list = s->lists[class], bytes = sizeof(tl_foreign_entry) << (class + 1);
+	if (list != 0) {
+		s->lists[class] = ((tl_foreign_entry*)list)->block;
+	} else if (s->chunk_end - s->chunk >= bytes) {
+		list = s->chunk;
+		s->chunk += bytes;
+	}
+	return (tl_foreign_entry*)list;
+}
+
+static void list_free(tl_shard* s, tl_foreign_entry* list, unsigned class)
+{
+	list->block = s->lists[class];
+	s->lists[class] = (uintptr_t)list;
+}
+
+static unsigned class_of(uint32_t room) { return (unsigned)__builtin_ctz(room) - 1; }
+
+/* tlc_insert into a unit that has entries, but not at the end of a list with room. */
+tl_foreign_entry* tlc_insert_more(tl_shard* s, tl_unit* u, unsigned bit)
+{
+	tlc_bits starts = tlc_bits_of(u->starts);
+	unsigned n = tlc_ones(starts), rank = tlc_rank(starts, bit);
+	bool listed = tlc_listed(u);
+	tl_foreign_entry* list = listed ? tlc_list(u) : &u->only;
+	uint32_t room = listed ? u->only.count : 1;
+	if (n == room) {
+		tl_foreign_entry* more = list_new(s, class_of(2 * room));
+		if (more == NULL) return NULL;
+		memcpy(more, list, n * sizeof *list);
+		if (listed) list_free(s, list, class_of(room));
+		u->only = (tl_foreign_entry){.count = 2 * room, .block = (uintptr_t)more};
+		list = more;
+	}
+	memmove(list + rank + 1, list + rank, (n - rank) * sizeof *list);
+	return list + rank;
+}
+
+/* tlc_erase from a list, not at its end, or the last entry of it. Its bit is still set. */
+void tlc_erase_more(tl_shard* s, tl_unit* u, unsigned bit)
+{
+	tlc_bits starts = tlc_bits_of(u->starts);
+	unsigned n = tlc_ones(starts), rank = tlc_rank(starts, bit);
+	tl_foreign_entry* list = tlc_list(u);
+	if (n == 1) list_free(s, list, class_of(u->only.count));
+	else memmove(list + rank, list + rank + 1, (n - rank - 1) * sizeof *list);
+}
+
+/* ---- reading without the lock -------------------------------------------------- */
+
+enum { PEEK_TRIES = 32 };
+
+/* The bits of a unit, without its lock: 1 found, 0 not there, -1 a writer was in the
+ * way. Whatever was read is void unless the version is still the one before; table
+ * and capacity are compared before either is used, and no table is ever unmapped. */
+static int peek_once(tl_shard* s, uint64_t key, tlc_bits* starts, tlc_bits* covers)
+{
+	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
+	if (v & 1) return -1;
+	const tl_unit* table = tlc_table(s);
+	uint64_t n = tlc_capacity(s), k = 0;
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
+	if (n == 0) return 0;
+	uint64_t i = tlc_home(key, n);
+	for (uint64_t probes = 0; probes < n; probes++) {
+		k = tlc_get(&table[i].key);
+		if (k == key || k == 0) break;
+		if (++i == n) i = 0;
+	}
+	*starts = tlc_bits_of(table[i].starts);
+	*covers = tlc_bits_of(table[i].covers);
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
+	return k == key;
+}
+
+/* peek_once until it succeeds; after some tries with the lock, lest a busy shard
+ * starve it. The caller holds none. */
+static bool peek(tl_shard* s, uint64_t key, tlc_bits* starts, tlc_bits* covers)
+{
+	for (int i = 0; i < PEEK_TRIES; i++) {
+		int found = peek_once(s, key, starts, covers);
+		if (found >= 0) return found;
+		spin();
+	}
+	bool found = false;
+	tlc_shard_lock(s);
+	if (tlc_capacity(s) != 0) {
+		const tl_unit* u = tlc_find(s, key);
+		found = tlc_get(&u->key) == key;
+		*starts = tlc_bits_of(u->starts);
+		*covers = tlc_bits_of(u->covers);
+	}
+	tlc_shard_unlock(s);
+	return found;
+}
+
+static bool bit_of(tlc_bits b, unsigned bit) { return (bit < 64 ? b.low >> bit : b.high >> (bit - 64)) & 1; }
+
+bool tlc_foreign_known(uintptr_t p)
+{
+	tlc_bits starts, covers;
+	return tlc_possible(p) && peek(&tlc_shards[tlc_shard_of(p)], tlc_start_key(p), &starts, &covers) &&
+	       bit_of(starts, tlc_start(p) & 127);
+}
+
+/* ---- covers of all levels ------------------------------------------------------- */
+
+/* Of a unit of level TL_UNIT_0 + up. */
+static uint64_t shard_of_unit(int up, uint64_t granule)
+{
+	if (up == 0) return tlc_shard_of(granule << 4);
+	return (tlc_mix(tlc_unit_key(TL_UNIT_0 + up, granule)) >> 20) & tlc_shard_mask;
+}
+
+static bool covered_at(int up, uintptr_t p)
+{
+	uint64_t granule = (p >> 4) >> (7 * up);
+	tlc_bits starts, covers;
+	return peek(&tlc_shards[shard_of_unit(up, granule)], tlc_unit_key(TL_UNIT_0 + up, granule), &starts, &covers) &&
+	       bit_of(covers, granule & 127);
+}
+
+static uint32_t units_up(int up)
+{
+	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
+	return atomic_load_explicit(&r->units[up], memory_order_relaxed);
+}
+
+/* Is p inside a block so large that it owns whole units? Takes no lock. */
+bool tlc_covered_above(uintptr_t p)
+{
+	for (int up = 1; up < TL_UNIT_LEVELS; up++)
+		if (units_up(up) != 0 && covered_at(up, p)) return true;
+	return false;
+}
+
+bool tlc_foreign_covered(uintptr_t p)
+{
+	return tlc_possible(p) && (covered_at(0, p) || (units_up(0) != 0 && tlc_covered_above(p)));
+}
+
+/* ---- blocks that own granules of several units -------------------------------------- */
+
+/* The part of a block in one unit. */
+typedef struct piece {
+	uint64_t key;
+	tlc_bits bits;
+	uint32_t shard;
+	int up;
+} piece;
+
+/* A block: its pieces, and the shards to lock, ascending. */
+typedef struct span {
+	int pieces, shards;
+	piece piece[2 * TL_UNIT_LEVELS];
+	uint32_t shard[2 * TL_UNIT_LEVELS + 1];
+} span;
+
+static void span_add_shard(span* b, uint32_t shard)
+{
+	int i = b->shards;
+	while (i > 0 && b->shard[i - 1] > shard) i--;
+	if (i > 0 && b->shard[i - 1] == shard) return;
+	for (int j = b->shards++; j > i; j--) b->shard[j] = b->shard[j - 1];
+	b->shard[i] = shard;
+}
+
+/* Granules first .. last of one unit. */
+static void span_add(span* b, int up, uint64_t first, uint64_t last)
+{
+	uint32_t shard = (uint32_t)shard_of_unit(up, first);
+	tlc_bits bits = tlc_range(first & 127, last & 127);
+	b->piece[b->pieces++] = (piece){tlc_unit_key(TL_UNIT_0 + up, first), bits, shard, up};
+	span_add_shard(b, shard);
+}
+
+/* Cuts [p, p+bytes) into pieces: what does not fill a unit at either end, then the
+ * units between as granules of the next level. */
+static void span_of(span* b, uintptr_t p, uint64_t bytes)
+{
+	uint64_t first = tlc_first(p), end = tlc_last(p, bytes) + 1;
+	b->pieces = b->shards = 0;
+	span_add_shard(b, (uint32_t)tlc_shard_of(p));
+	for (int up = 0; first < end; up++) {
+		if ((first ^ (end - 1)) >> 7 == 0) {
+			span_add(b, up, first, end - 1);
+			return;
+		}
+		if (first & 127) span_add(b, up, first, first | 127);
+		if (end & 127) span_add(b, up, end & ~127ull, end - 1);
+		first = (first + 127) >> 7;
+		end >>= 7;
+	}
+}
+
+static void span_lock(const span* b)
+{
+	for (int i = 0; i < b->shards; i++) tlc_shard_lock(&tlc_shards[b->shard[i]]);
+}
+
+static void span_unlock(const span* b)
+{
+	for (int i = 0; i < b->shards; i++) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
+}
+
+/* Every shard has room, should all pieces and the start be new in it. */
+static bool span_fits(const span* b)
+{
+	for (int i = 0; i < b->shards; i++) {
+		const tl_shard* s = &tlc_shards[b->shard[i]];
+		if (s->used + (uint32_t)b->pieces + 1 > s->limit) return false;
+	}
+	return true;
+}
+
+static bool span_is_free(const span* b)
+{
+	for (int i = 0; i < b->pieces; i++) {
+		const piece* x = &b->piece[i];
+		const tl_unit* u = tlc_find(&tlc_shards[x->shard], x->key);
+		if (tlc_get(&u->key) == x->key && tlc_meet(tlc_bits_of(u->covers), x->bits)) return false;
+	}
+	return true;
+}
+
+/* A unit came (1) or went (-1). */
+static void count_unit(int up, int change)
+{
+	tl_registry* r = (tl_registry*)tlc_shards - 1;
+	if (up == 0) return;
+	atomic_fetch_add_explicit(&r->units[up], (uint32_t)change, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
+}
+
+static void span_cover(const span* b)
+{
+	for (int i = 0; i < b->pieces; i++) {
+		const piece* x = &b->piece[i];
+		tl_shard* s = &tlc_shards[x->shard];
+		tl_unit* u = tlc_find(s, x->key);
+		if (tlc_get(&u->key) != x->key) {
+			tlc_open(s, u, x->key);
+			count_unit(x->up, 1);
+		}
+		tlc_set(u->covers, x->bits);
+	}
+}
+
+static void span_uncover(const span* b)
+{
+	for (int i = 0; i < b->pieces; i++) {
+		const piece* x = &b->piece[i];
+		tl_unit* u = tlc_find(&tlc_shards[x->shard], x->key);
+		tlc_clear(u->covers, x->bits);
+		if (!tlc_vacant(u)) continue;
+		tlc_remove(&tlc_shards[x->shard], u);
+		count_unit(x->up, -1);
+	}
+}
+
+/* ---- operations, cold edges ------------------------------------------------------- */
+
+/* One more reference for an entry that is live: somebody else adopted it since the
+ * caller looked. */
+static uint32_t adopt_live(tl_foreign_entry* e)
+{
+	if (tlc_floats(e) != 0) e->type_floats -= TL_FOREIGN_FLOAT;
+	else if (e->count != TL_FOREIGN_STICKY) e->count++;
+	return e->gen;
+}
+
+/* Brings an entry back that was handed back (its float sinks) or held at zero (count
+ * 1); the caller covers it. Without a counted reference it may be another block at
+ * the same address, so it gets a new generation; the size is the one measured now. */
+static uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
+{
+	if (tlc_floats(e) == e->count) e->gen = tlc_next_gen(s);
+	if (e->count == 0) {
+		s->zeros--;
+		e->count = 1;
+		e->type_floats = 0;
+		e->link = 0;
+	} else {
+		s->handed_back--;
+		e->type_floats -= TL_FOREIGN_FLOAT;
+	}
+	s->bytes += bytes - tlc_bytes(e);
+	e->block = bytes | (uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED;
+	return e->gen;
+}
+
+/* Adopts what has an entry already, under the lock of s. */
+uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
+{
+	return tlc_is_live(e) ? adopt_live(e) : revive(s, e, bytes);
+}
+
+/* The unit and entry of p in a shard that is locked and has room; entry NULL when new. */
+static tlc_spot spot_of(uintptr_t p)
+{
+	uint64_t key = tlc_start_key(p);
+	tlc_spot x = {.shard = &tlc_shards[tlc_shard_of(p)], .bit = tlc_start(p) & 127};
+	x.unit = tlc_find(x.shard, key);
+	if (tlc_get(&x.unit->key) == key && tlc_has(x.unit->starts, x.bit)) x.entry = tlc_entry(x.unit, x.bit);
+	return x;
+}
+
+/* A new entry for x.unit's granule; NULL, nothing changed: no memory at hand. */
+static tl_foreign_entry* spot_insert(tlc_spot x, uint64_t key)
+{
+	if (tlc_get(&x.unit->key) != key) tlc_open(x.shard, x.unit, key);
+	return tlc_insert(x.shard, x.unit, x.bit);
+}
+
+static int adopt_locked(const span* b, uintptr_t p, uint64_t bytes, bool above, uint32_t* gen)
+{
+	if (!span_fits(b)) return TLC_SLOW;
+	tlc_spot x = spot_of(p);
+	if (x.entry != NULL && tlc_is_live(x.entry)) {
+		*gen = adopt_live(x.entry);
+		return TLC_OK;
+	}
+	/* All granules of the block may be at higher levels; its start must be free at level 0 too. */
+	bool inside = tlc_get(&x.unit->key) == tlc_start_key(p) && tlc_has(x.unit->covers, x.bit);
+	if (above || inside || !span_is_free(b)) return TLC_REFUSED;
+	if (x.entry != NULL) {
+		*gen = revive(x.shard, x.entry, bytes);
+	} else {
+		tl_foreign_entry* e = spot_insert(x, tlc_start_key(p));
+		if (e == NULL) return TLC_SLOW;
+		*gen = tlc_fill(x.shard, e, bytes);
+	}
+	span_cover(b);
+	return TLC_OK;
+}
+
+/* tlc_foreign_adopt for a block that is not inside one unit. */
+int tlc_adopt_wide(uintptr_t p, uint64_t bytes, uint32_t* gen)
+{
+	bool above = units_up(0) != 0 && tlc_covered_above(p);
+	span b;
+	span_of(&b, p, bytes);
+	span_lock(&b);
+	int result = adopt_locked(&b, p, bytes, above, gen);
+	span_unlock(&b);
+	return result;
+}
+
+/* tlc_drop for a block that is not inside one unit: all its locks, then a second
+ * look. `bytes` is what the entry said; that is repeated until it still does. */
+int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* kind)
+{
+	for (;;) {
+		span b;
+		span_of(&b, p, bytes);
+		span_lock(&b);
+		tlc_spot x = spot_of(p);
+		int result = tlc_unknown(drop);
+		uint64_t now = x.entry != NULL ? tlc_bytes(x.entry) : bytes;
+		if (x.entry != NULL && now == bytes) {
+			tlc_effect f = tlc_effect_of(x.entry, drop, gen);
+			bool ends = tlc_ends_cover(x.entry, f);
+			tlc_apply(x, f, kind);
+			if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+			if (ends) span_uncover(&b);
+			result = f.result;
+		}
+		span_unlock(&b);
+		if (now == bytes) return result;
+		bytes = now;
+	}
+}
+
+int tlc_foreign_make_immortal(uintptr_t p)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (x.entry == NULL) return TLC_MISS;
+	int result = tlc_is_live(x.entry) ? TLC_OK : TLC_STALE;
+	if (result == TLC_OK) x.entry->count = TL_FOREIGN_STICKY;
+	tlc_shard_unlock(x.shard);
+	return result;
+}
+
+int64_t tlc_foreign_count(uintptr_t p)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (x.entry == NULL) return -1;
+	int64_t count = x.entry->count;
+	tlc_shard_unlock(x.shard);
+	return count;
+}

@@ -1,0 +1,214 @@
+/* What the fast door does with foreign pointers. How they are kept: registry_cells.h.
+ *
+ * Every function takes any address; what is not in the table is TLC_MISS. None calls
+ * back, allocates or enters Go: what needs memory is TLC_SLOW, and the slow door does
+ * the whole operation. Threads: any.
+ *
+ * Budget of the common case, a block inside one unit: one compare-and-swap (half of the
+ * time spent), three multiplications to find the cell, the cell's line and the entry's.
+ */
+#ifndef TL_REGISTRY_H
+#define TL_REGISTRY_H
+
+#include "registry_cells.h"
+
+/* Results; the numbers are those of registry.Result. All but OK, GONE and ZERO: nothing changed. */
+enum tlc_foreign_result {
+	TLC_OK = 0,
+	TLC_MISS = 1,      /* never registered, or gone */
+	TLC_SLOW = 2,      /* the Go twin must do it */
+	TLC_GONE = 3,      /* that was the last reference: the entry is gone, the caller frees by kind */
+	TLC_STALE = 4,     /* not the generation meant, or held at zero */
+	TLC_REFUSED = 5,   /* inside a registered block, misaligned, or still held */
+	TLC_OVERFLOW = 6,  /* 15 references float already */
+	TLC_RETURNED = 7,  /* known, but back with the host: measure it and adopt it again */
+	TLC_ZERO = 8,      /* count is 0; the entry stays until it is forgotten */
+	TLC_NO_MEMORY = 9, /* never from C */
+};
+
+/* ---- cold edges, registry.c ----------------------------------------------------- */
+
+bool tlc_covered_above(uintptr_t p);
+uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes);
+int tlc_adopt_wide(uintptr_t p, uint64_t bytes, uint32_t* gen);
+int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* kind);
+int tlc_foreign_make_immortal(uintptr_t p);
+int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
+bool tlc_foreign_known(uintptr_t p);    /* takes no lock */
+bool tlc_foreign_covered(uintptr_t p);  /* inside a registered block, its start included; takes no lock */
+void tlc_foreign_lock_all(void);        /* before fork */
+void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
+
+/* ---- taking references ------------------------------------------------------------ */
+
+/* Takes a malloc'ed block into the table: count 1, not floating. A block that was
+ * handed back or is held at zero comes back to life; one that somebody else has
+ * registered in the meantime gets one more reference. */
+static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
+{
+	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
+	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_adopt_wide(p, usable, gen);
+	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
+	bool above = atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0 && tlc_covered_above(p);
+	uint64_t key = tlc_start_key(p);
+	unsigned bit = tlc_start(p) & 127;
+	tlc_bits owned = tlc_range(bit, tlc_last(p, usable) & 127);
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	int result = TLC_SLOW;
+	tlc_shard_lock(s);
+	if (TLC_UNLIKELY(s->used >= s->limit)) goto out;
+	tl_unit* u = tlc_find(s, key);
+	bool open = tlc_get(&u->key) == key;
+	tl_foreign_entry* e = open && TLC_UNLIKELY(tlc_has(u->starts, bit)) ? tlc_entry(u, bit) : NULL;
+	if (TLC_UNLIKELY(e != NULL && tlc_is_live(e))) {
+		*gen = tlc_adopt_known(s, e, usable);
+		result = TLC_OK;
+		goto out;
+	}
+	if (TLC_UNLIKELY(above || (open && tlc_meet(tlc_bits_of(u->covers), owned)))) {
+		result = TLC_REFUSED;
+		goto out;
+	}
+	if (!open) tlc_open(s, u, key);
+	if (TLC_UNLIKELY(e != NULL)) *gen = tlc_adopt_known(s, e, usable);
+	else if (TLC_LIKELY((e = tlc_insert(s, u, bit)) != NULL)) *gen = tlc_fill(s, e, usable);
+	else goto out;
+	tlc_set(u->covers, owned);
+	result = TLC_OK;
+out:
+	tlc_shard_unlock(s);
+	return result;
+}
+
+/* A reference to a known pointer for the caller's scope: sinks a float, else counts. */
+static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (x.entry == NULL) return TLC_MISS;
+	int result = TLC_RETURNED;
+	if (TLC_LIKELY(tlc_is_live(x.entry))) {
+		if (tlc_floats(x.entry) != 0) x.entry->type_floats -= TL_FOREIGN_FLOAT;
+		else if (x.entry->count != TL_FOREIGN_STICKY) x.entry->count++;
+		*gen = x.entry->gen;
+		result = TLC_OK;
+	}
+	tlc_shard_unlock(x.shard);
+	return result;
+}
+
+static inline int tlc_foreign_acquire(uintptr_t p)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (x.entry == NULL) return TLC_MISS;
+	int result = x.entry->count != 0 ? TLC_OK : TLC_STALE;
+	if (TLC_LIKELY(x.entry->count - 1 < TL_FOREIGN_STICKY - 1)) x.entry->count++;
+	tlc_shard_unlock(x.shard);
+	return result;
+}
+
+/* ---- losing references -------------------------------------------------------------- */
+
+enum tlc_drop { TLC_DROP_RELEASE, TLC_DROP_ENTRY, TLC_DROP_FLOAT, TLC_DROP_DECREF, TLC_DROP_FORGET };
+
+/* What a drop does to an entry. */
+typedef struct tlc_effect {
+	int result;
+	uint32_t count, floats;
+	bool hand_back;
+} tlc_effect;
+
+/* What would `drop` do? Changes nothing. */
+static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint32_t gen)
+{
+	tlc_effect f = {TLC_OK, e->count, tlc_floats(e), false};
+	bool held = f.count > f.floats;
+	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen || !held)) f.result = TLC_STALE;
+	else if (drop == TLC_DROP_FORGET) f.result = held ? TLC_REFUSED : TLC_GONE;
+	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
+	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
+	else if (drop == TLC_DROP_FLOAT && f.floats == TL_FOREIGN_FLOATS_MAX) f.result = TLC_OVERFLOW;
+	else if (drop == TLC_DROP_FLOAT) f.floats++;
+	else if (--f.count == 0) f.result = drop == TLC_DROP_DECREF ? TLC_ZERO : TLC_GONE;
+	if (f.floats > f.count) f.floats = f.count; /* counted references go before floats */
+	if (f.result == TLC_GONE && e->link != 0) f.result = TLC_SLOW; /* more than a block ends */
+	f.hand_back = f.result == TLC_OK && f.count == f.floats && (e->block & TL_FOREIGN_ADOPTED);
+	return f;
+}
+
+/* Does the block stop owning its granules? */
+static inline bool tlc_ends_cover(const tl_foreign_entry* e, tlc_effect f)
+{
+	return (f.hand_back || f.result == TLC_GONE || f.result == TLC_ZERO) && tlc_is_covered(e);
+}
+
+/* Carries an effect out on everything but covers. An entry that is gone is erased. */
+static inline void tlc_apply(tlc_spot x, tlc_effect f, uint8_t* kind)
+{
+	tl_shard* s = x.shard;
+	tl_foreign_entry* e = x.entry;
+	bool back = (e->block & TL_FOREIGN_HANDED_BACK) != 0;
+	if (f.result == TLC_GONE) {
+		*kind = (uint8_t)(e->block >> TL_FOREIGN_KIND_SHIFT);
+		s->handed_back -= back;
+		s->zeros -= e->count == 0;
+		s->entries--;
+		s->bytes -= tlc_bytes(e);
+		tlc_erase(s, x.unit, x.bit);
+		return;
+	}
+	if (f.result == TLC_ZERO) {
+		s->handed_back -= back;
+		s->zeros++;
+		e->block &= ~TL_FOREIGN_HANDED_BACK;
+	} else if (f.result != TLC_OK) {
+		return;
+	} else if (f.hand_back) {
+		s->handed_back += !back;
+		e->block |= TL_FOREIGN_HANDED_BACK;
+	}
+	e->count = f.count;
+	e->type_floats = (e->type_floats & (TL_FOREIGN_FLOAT - 1)) | f.floats * TL_FOREIGN_FLOAT;
+}
+
+/* The result of dropping what is not there; a scope need not know why its entry is gone. */
+static inline int tlc_unknown(int drop) { return drop == TLC_DROP_ENTRY ? TLC_STALE : TLC_MISS; }
+
+/* All drops. `drop` is a constant after inlining. */
+static inline int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (x.entry == NULL) return tlc_unknown(drop);
+	tlc_effect f = tlc_effect_of(x.entry, drop, gen);
+	if (tlc_ends_cover(x.entry, f)) {
+		uint64_t bytes = tlc_bytes(x.entry);
+		if (TLC_UNLIKELY(tlc_wide(p, bytes))) {
+			tlc_shard_unlock(x.shard);
+			return tlc_drop_wide(p, bytes, drop, gen, kind);
+		}
+		tlc_clear(x.unit->covers, tlc_range(x.bit, tlc_last(p, bytes) & 127));
+	}
+	tlc_apply(x, f, kind);
+	if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+	tlc_shard_unlock(x.shard);
+	return f.result;
+}
+
+/* Drops a counted reference, or a floating one when no other is left. */
+static inline int tlc_foreign_release(uintptr_t p, uint8_t* kind) { return tlc_drop(p, TLC_DROP_RELEASE, 0, kind); }
+
+/* The same for a scope's entry: TLC_STALE when it meant an earlier block at p. */
+static inline int tlc_foreign_release_entry(uintptr_t p, uint32_t gen, uint8_t* kind)
+{
+	return tlc_drop(p, TLC_DROP_ENTRY, gen, kind);
+}
+
+/* Unregister: the reference of a scope's entry floats. The block is handed back when no other is held. */
+static inline int tlc_foreign_float(uintptr_t p, uint32_t gen) { return tlc_drop(p, TLC_DROP_FLOAT, gen, NULL); }
+
+/* Like release, but what comes to TLC_ZERO stays, dead and uncovered, until it is forgotten or adopted again. */
+static inline int tlc_foreign_decref(uintptr_t p) { return tlc_drop(p, TLC_DROP_DECREF, 0, NULL); }
+
+/* Removes an entry of which no counted reference is left: TLC_GONE, else TLC_REFUSED. */
+static inline int tlc_foreign_forget(uintptr_t p, uint8_t* kind) { return tlc_drop(p, TLC_DROP_FORGET, 0, kind); }
+
+#endif

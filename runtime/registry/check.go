@@ -1,0 +1,167 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+
+	"tlruntime/runtime/layout"
+)
+
+// Check verifies every invariant of the structure, each by a way of its own: it
+// walks the memory and recomputes what the operations maintain. Nothing may run
+// beside it. For tests and debug builds.
+func (t *Table) Check() error {
+	c := checker{t: t, seen: map[uint64]bool{}, lists: map[uintptr]bool{}}
+	for i := range t.shards {
+		c.shard(uint32(i))
+	}
+	c.coverage()
+	for up := 1; up < layout.UnitLevels; up++ {
+		c.want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up, t.header.Units[up])
+		c.units[0] += c.units[up]
+	}
+	c.want(c.units[0] == t.header.Units[0], "%d units above level 0, counted %d", c.units[0], t.header.Units[0])
+	return errors.Join(c.errs...)
+}
+
+type extent struct{ from, to uint64 }
+
+type checker struct {
+	t      *Table
+	seen   map[uint64]bool  // unit keys
+	lists  map[uintptr]bool // addresses of lists, free ones included
+	blocks []extent         // of covered entries, in bytes
+	bits   []extent         // of set bits of covers
+	units  [8]uint32
+	errs   []error
+}
+
+func (c *checker) want(ok bool, format string, args ...any) {
+	if !ok && len(c.errs) < 10 {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *checker) shard(index uint32) {
+	s := &c.t.shards[index]
+	c.want(s.Lock&1 == 0, "shard %d is locked", index)
+	c.want(s.Used <= s.Limit && s.Limit < s.Capacity, "shard %d: used %d limit %d capacity %d", index, s.Used, s.Limit,
+		s.Capacity)
+	var used, pointers, back, zeros uint32
+	var bytes uint64
+	for i := range s.Capacity {
+		u := cell(s, i)
+		if u.Key == 0 {
+			continue
+		}
+		used++
+		c.unit(index, i, u)
+		for _, info := range appendUnit(nil, u) {
+			c.entry(index, info)
+			pointers++
+			bytes += uint64(info.Bytes)
+			back += count(info.HandedBack)
+			zeros += count(info.Count == 0)
+		}
+	}
+	c.want(used == s.Used, "shard %d: %d cells in use, counted %d", index, used, s.Used)
+	c.want(pointers == s.Entries, "shard %d: %d entries, counted %d", index, pointers, s.Entries)
+	c.want(bytes == s.Bytes, "shard %d: %d bytes, counted %d", index, bytes, s.Bytes)
+	c.want(back == s.HandedBack, "shard %d: %d handed back, counted %d", index, back, s.HandedBack)
+	c.want(zeros == s.Zeros, "shard %d: %d at zero, counted %d", index, zeros, s.Zeros)
+	c.memory(index, s)
+}
+
+func count(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// unit checks one cell, and that probing finds it.
+func (c *checker) unit(index, i uint32, u *layout.Unit) {
+	s := &c.t.shards[index]
+	c.want(!c.seen[u.Key], "unit %#x is there twice", u.Key)
+	c.seen[u.Key] = true
+	c.want(!vacant(u), "unit %#x is in use by nothing", u.Key)
+	for j := home(u.Key, s.Capacity); j != i; j = (j + 1) % s.Capacity {
+		c.want(cell(s, j).Key != 0, "unit %#x is behind an empty cell", u.Key)
+	}
+	if set(u.Starts).len() > 0 && listed(u) {
+		c.list(uintptr(u.Only.Block))
+		c.want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %#x has more entries than room", u.Key)
+	}
+	up := int(u.Key>>layout.UnitLevelShift) - layout.UnitLevel0
+	if up > 0 {
+		c.units[up]++
+		c.want(set(u.Starts).len() == 0, "unit %#x above level 0 has starts", u.Key)
+	}
+	granule := u.Key & (1<<layout.UnitLevelShift - 1) << 7
+	for bit := range uint64(128) {
+		if !set(u.Covers).has(uint(bit)) {
+			continue
+		}
+		c.want(up >= 0, "unit %#x owns single bytes", u.Key)
+		c.want(c.t.shardOfUnit(up, granule) == index, "unit %#x is in shard %d", u.Key, index)
+		shift := 4 + 7*up
+		c.bits = append(c.bits, extent{(granule | bit) << shift, (granule | bit + 1) << shift})
+	}
+}
+
+func (c *checker) entry(index uint32, info Info) {
+	p := info.Pointer
+	c.want(c.t.shardOf(p) == index, "%#x is in shard %d", p, index)
+	c.want(info.Gen != 0, "%#x has generation 0", p)
+	c.want(info.Floats <= min(info.Count, layout.MaxFloats), "%#x: %d floats of %d", p, info.Floats, info.Count)
+	c.want(!info.HandedBack || info.Adopted && info.Floats > 0, "%#x is handed back, %d floats", p, info.Floats)
+	if info.Count > 0 && !info.HandedBack {
+		from, to := uint64(p+15)&^15, uint64(p+info.Bytes+15)&^15
+		if info.Bytes > 0 && from < to {
+			c.blocks = append(c.blocks, extent{from, to})
+		}
+	}
+}
+
+// coverage: every owned granule is inside a block, and together they are as
+// large as the blocks are.
+func (c *checker) coverage() {
+	sort.Slice(c.blocks, func(a, b int) bool { return c.blocks[a].from < c.blocks[b].from })
+	reach := make([]uint64, len(c.blocks)+1) // reach[i]: the furthest end of the first i blocks
+	var blocks, bits uint64
+	for i, b := range c.blocks {
+		reach[i+1] = max(reach[i], b.to)
+		blocks += b.to - b.from
+	}
+	for _, b := range c.bits {
+		bits += b.to - b.from
+		before := sort.Search(len(c.blocks), func(i int) bool { return c.blocks[i].from > b.from })
+		c.want(reach[before] >= b.to, "[%#x, %#x) is owned by nobody", b.from, b.to)
+	}
+	c.want(blocks == bits, "blocks own %d bytes, bits %d", blocks, bits)
+}
+
+func (c *checker) list(addr uintptr) {
+	c.want(!c.lists[addr], "list %#x is used twice", addr)
+	c.lists[addr] = true
+}
+
+// memory checks the free lists of a shard.
+func (c *checker) memory(index uint32, s *layout.Shard) {
+	bytes := uint64(s.ChunkEnd - s.Chunk)
+	for class, addr := range s.Lists {
+		for ; addr != 0; addr = uintptr(layout.At[layout.ForeignEntry](addr).Block) {
+			c.list(addr)
+			bytes += uint64(listBytes(2 << class))
+		}
+	}
+	for i := range s.Capacity {
+		if u := cell(s, i); u.Key != 0 && set(u.Starts).len() > 0 && listed(u) {
+			bytes += uint64(listBytes(u.Only.Count))
+		}
+	}
+	// Of each chunk, less than the smallest list is lost.
+	c.want(bytes <= s.ChunkBytes && bytes+64*uint64(listBytes(2)) > s.ChunkBytes,
+		"shard %d: lists of %d bytes in chunks of %d", index, bytes, s.ChunkBytes)
+}

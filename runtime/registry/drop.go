@@ -1,0 +1,159 @@
+package registry
+
+import "tlruntime/runtime/layout"
+
+// Release drops a counted reference, or a floating one when no other is left.
+func (t *Table) Release(p uintptr) (Ended, Result) { return t.drop(p, dropRelease, 0) }
+
+// ReleaseEntry is Release for a scope's entry: Stale when it meant an earlier block at p.
+func (t *Table) ReleaseEntry(p uintptr, gen uint32) (Ended, Result) { return t.drop(p, dropEntry, gen) }
+
+// Float is unregister: the reference of a scope's entry floats. The block is
+// handed back to the host when no other reference is held.
+func (t *Table) Float(p uintptr, gen uint32) Result {
+	_, r := t.drop(p, dropFloat, gen)
+	return r
+}
+
+// DecRef is Release, but what comes to Zero stays, dead and owning nothing,
+// until it is forgotten or adopted again.
+func (t *Table) DecRef(p uintptr) Result {
+	_, r := t.drop(p, dropDecRef, 0)
+	return r
+}
+
+// Forget removes an entry of which no counted reference is left: Gone, else Refused.
+func (t *Table) Forget(p uintptr) (Ended, Result) { return t.drop(p, dropForget, 0) }
+
+// way to lose a reference
+type way int
+
+const (
+	dropRelease way = iota
+	dropEntry
+	dropFloat
+	dropDecRef
+	dropForget
+)
+
+// effect is what a drop does to an entry; nothing unless result is OK, Gone or Zero.
+type effect struct {
+	result        Result
+	count, floats uint32
+	handBack      bool
+}
+
+// effectOf tells what w would do to e.
+func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
+	f := effect{OK, e.Count, floats(e), false}
+	held := f.count > f.floats
+	switch {
+	case (w == dropEntry || w == dropFloat) && (e.Gen != gen || !held):
+		f.result = Stale
+	case w == dropForget && held:
+		f.result = Refused
+	case w == dropForget:
+		f.result = Gone
+	case f.count == 0:
+		f.result = Stale
+	case f.count == layout.ForeignSticky:
+		return f
+	case w == dropFloat && f.floats == layout.MaxFloats:
+		f.result = Overflow
+	case w == dropFloat:
+		f.floats++
+	default:
+		f.count--
+		f.floats = min(f.floats, f.count) // counted references go before floats
+		if f.count == 0 {
+			f.result = Gone
+			if w == dropDecRef {
+				f.result = Zero
+			}
+		}
+	}
+	f.handBack = f.result == OK && f.count == f.floats && e.Block&layout.ForeignIsAdopted != 0
+	return f
+}
+
+// endsCover tells whether the block stops owning its granules.
+func (f effect) endsCover(e *layout.ForeignEntry) bool {
+	return (f.handBack || f.result == Gone || f.result == Zero) && isCovered(e)
+}
+
+// drop carries one out. Whether the block stops owning granules is known only
+// under the lock of its start, and then it needs those of all its units: locks
+// are taken again until they are the right ones.
+func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
+	if !possible(p) {
+		return Ended{}, unknown(w)
+	}
+	var b span
+	for bytes := uintptr(0); ; {
+		b.cut(t, p, bytes)
+		b.lock(t)
+		x := t.spotOf(p)
+		if x.entry == nil {
+			b.unlock(t)
+			return Ended{}, unknown(w)
+		}
+		f := effectOf(x.entry, w, gen)
+		ends := f.endsCover(x.entry)
+		if ends && bytesOf(x.entry) != bytes {
+			bytes = bytesOf(x.entry)
+			b.unlock(t)
+			continue
+		}
+		ended := apply(x, f)
+		if vacant(x.unit()) {
+			remove(x.shard, x.cell)
+		}
+		if ends {
+			b.uncover(t)
+		}
+		b.unlock(t)
+		return ended, f.result
+	}
+}
+
+// unknown is the result for what is not there; a scope need not know why its entry is gone.
+func unknown(w way) Result {
+	if w == dropEntry {
+		return Stale
+	}
+	return Miss
+}
+
+// apply carries an effect out on everything but covers. An entry that is gone is erased.
+func apply(x spot, f effect) (ended Ended) {
+	s, e := x.shard, x.entry
+	back := e.Block&layout.ForeignHandedBack != 0
+	switch {
+	case f.result == Gone:
+		ended = Ended{bytesOf(e), uint8(e.Block >> layout.ForeignKindShift), e.Link}
+		if back {
+			s.HandedBack--
+		}
+		if e.Count == 0 {
+			s.Zeros--
+		}
+		s.Entries--
+		s.Bytes -= uint64(bytesOf(e))
+		erase(s, x.unit(), x.bit)
+		return ended
+	case f.result == Zero:
+		if back {
+			s.HandedBack--
+		}
+		s.Zeros++
+		e.Block &^= layout.ForeignHandedBack
+	case f.result != OK:
+		return ended
+	case f.handBack && !back:
+		s.HandedBack++
+		e.Block |= layout.ForeignHandedBack
+	}
+	e.Count = f.count
+	e.TypeFloats = e.TypeFloats&layout.TypeMask | f.floats*layout.ForeignFloat
+	return ended
+}

@@ -1,0 +1,302 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"tlruntime/runtime/layout"
+)
+
+// model is the registry as a map, with coverage by looking at every block.
+type model struct {
+	table  *Table
+	blocks map[uintptr]*modelBlock
+}
+
+type modelBlock struct {
+	bytes                 uintptr
+	count, floats         uint32
+	gen                   uint32
+	adopted, back, linked bool
+}
+
+func (b *modelBlock) live() bool { return b.count > 0 && !b.back }
+
+// inside tells whether p, a multiple of 16, is in a block that is covered.
+func (m *model) inside(p uintptr) bool {
+	for start, b := range m.blocks {
+		if b.live() && b.bytes > 0 && p >= start && p-start < b.bytes {
+			return true
+		}
+	}
+	return false
+}
+
+// overlaps tells whether a covered block starts in [p, p+bytes).
+func (m *model) overlaps(p, bytes uintptr) bool {
+	for start, b := range m.blocks {
+		if b.live() && b.bytes > 0 && start >= p && start-p < bytes {
+			return true
+		}
+	}
+	return false
+}
+
+var strides = []uintptr{16, 32, 48, 80, 128, 2032, 2048, 2064, 4096, 4112, 1 << 16, 1 << 18, 1<<18 + 16, 1 << 25, 1 << 32}
+
+func genPointer(t *rapid.T) uintptr {
+	stride := rapid.SampledFrom(strides).Draw(t, "stride")
+	return base + stride*uintptr(rapid.IntRange(0, 40).Draw(t, "index"))
+}
+
+func genBytes(t *rapid.T) uintptr {
+	if rapid.Bool().Draw(t, "small") {
+		return uintptr(rapid.IntRange(1, 300).Draw(t, "bytes"))
+	}
+	size := int(rapid.SampledFrom(strides).Draw(t, "size"))
+	size *= rapid.IntRange(1, 3).Draw(t, "times")
+	return uintptr(max(1, size+rapid.IntRange(-17, 17).Draw(t, "more")))
+}
+
+// known prefers pointers that are in the model.
+func (m *model) known(t *rapid.T) uintptr {
+	if len(m.blocks) == 0 || rapid.IntRange(0, 9).Draw(t, "any") == 0 {
+		return genPointer(t)
+	}
+	n := rapid.IntRange(0, len(m.blocks)-1).Draw(t, "which")
+	return slices.Sorted(maps.Keys(m.blocks))[n] // by order, so that a seed replays
+}
+
+func (m *model) adopt(t *rapid.T) {
+	p, bytes := genPointer(t), genBytes(t)
+	gen, r := m.table.Adopt(p, bytes)
+	b := m.blocks[p]
+	switch {
+	case b != nil && b.live():
+		require.Equal(t, OK, r)
+		require.Equal(t, b.gen, gen)
+		b.take()
+		return
+	case m.inside(p):
+		require.Equal(t, Refused, r, "%#x is inside a block", p)
+		return
+	case r == Refused:
+		require.True(t, m.overlaps(p, bytes), "%#x + %d overlaps nothing", p, bytes)
+		return
+	}
+	require.Equal(t, OK, r)
+	if b == nil || b.count == 0 {
+		b = &modelBlock{count: 1}
+		m.blocks[p] = b
+	} else {
+		if b.count != b.floats {
+			require.Equal(t, b.gen, gen)
+		}
+		b.floats--
+	}
+	b.bytes, b.gen, b.adopted, b.back, b.linked = bytes, gen, true, false, false
+}
+
+func (b *modelBlock) take() {
+	if b.floats > 0 {
+		b.floats--
+	} else {
+		b.count++
+	}
+}
+
+// insert adds an alias or a block of another owner, at any address.
+func (m *model) insert(t *rapid.T) {
+	p := genPointer(t) + uintptr(rapid.IntRange(0, 20).Draw(t, "odd"))
+	link := uint32(rapid.IntRange(0, 1).Draw(t, "link"))
+	gen, r := m.table.Insert(p, 0, 3, link)
+	b := m.blocks[p]
+	if b != nil && b.live() {
+		require.Equal(t, Present, r)
+		return
+	}
+	require.Equal(t, OK, r)
+	if b == nil || b.count == 0 {
+		b = &modelBlock{count: 1}
+		m.blocks[p] = b
+	} else {
+		b.floats--
+	}
+	b.bytes, b.gen, b.adopted, b.back, b.linked = 0, gen, false, false, link != 0
+}
+
+func (m *model) register(t *rapid.T) {
+	p := m.known(t)
+	gen, r := m.table.Register(p)
+	switch b := m.blocks[p]; {
+	case b == nil:
+		require.Equal(t, Miss, r)
+	case !b.live():
+		require.Equal(t, Returned, r)
+	default:
+		require.Equal(t, OK, r)
+		require.Equal(t, b.gen, gen)
+		b.take()
+	}
+}
+
+func (m *model) acquire(t *rapid.T) {
+	p := m.known(t)
+	r := m.table.Acquire(p)
+	switch b := m.blocks[p]; {
+	case b == nil:
+		require.Equal(t, Miss, r)
+	case b.count == 0:
+		require.Equal(t, Stale, r)
+	default:
+		require.Equal(t, OK, r)
+		b.count++
+	}
+}
+
+// lose drops one reference of a block that has one.
+func (m *model) lose(p uintptr) Result {
+	b := m.blocks[p]
+	b.count--
+	b.floats = min(b.floats, b.count)
+	if b.count == 0 {
+		delete(m.blocks, p)
+		return Gone
+	}
+	b.settle()
+	return OK
+}
+
+func (b *modelBlock) settle() {
+	if b.adopted && b.count == b.floats {
+		b.back = true
+	}
+}
+
+func (m *model) release(t *rapid.T) {
+	p := m.known(t)
+	ended, r := m.table.Release(p)
+	switch b := m.blocks[p]; {
+	case b == nil:
+		require.Equal(t, Miss, r)
+	case b.count == 0:
+		require.Equal(t, Stale, r)
+	default:
+		require.Equal(t, m.lose(p), r)
+		if r == Gone {
+			require.Equal(t, b.bytes, ended.Bytes)
+			require.Equal(t, b.linked, ended.Link != 0)
+		}
+	}
+}
+
+func (m *model) releaseEntry(t *rapid.T) {
+	p := m.known(t)
+	gen := uint32(rapid.IntRange(0, 1).Draw(t, "other"))
+	b := m.blocks[p]
+	if b != nil {
+		gen += b.gen
+	}
+	_, r := m.table.ReleaseEntry(p, gen)
+	if b == nil || b.gen != gen || b.count == b.floats {
+		require.Equal(t, Stale, r)
+		return
+	}
+	require.Equal(t, m.lose(p), r)
+}
+
+func (m *model) float(t *rapid.T) {
+	p := m.known(t)
+	b := m.blocks[p]
+	if b == nil {
+		require.Equal(t, Miss, m.table.Float(p, 1))
+		return
+	}
+	r := m.table.Float(p, b.gen)
+	switch {
+	case b.count == b.floats:
+		require.Equal(t, Stale, r)
+	case b.floats == layout.MaxFloats:
+		require.Equal(t, Overflow, r)
+	default:
+		require.Equal(t, OK, r)
+		b.floats++
+		b.settle()
+	}
+}
+
+func (m *model) decRef(t *rapid.T) {
+	p := m.known(t)
+	r := m.table.DecRef(p)
+	switch b := m.blocks[p]; {
+	case b == nil:
+		require.Equal(t, Miss, r)
+	case b.count == 0:
+		require.Equal(t, Stale, r)
+	case b.count == 1:
+		require.Equal(t, Zero, r)
+		b.count, b.floats, b.back = 0, 0, false
+	default:
+		require.Equal(t, m.lose(p), r)
+	}
+}
+
+func (m *model) forget(t *rapid.T) {
+	p := m.known(t)
+	_, r := m.table.Forget(p)
+	switch b := m.blocks[p]; {
+	case b == nil:
+		require.Equal(t, Miss, r)
+	case b.count > b.floats:
+		require.Equal(t, Refused, r)
+	default:
+		require.Equal(t, Gone, r)
+		delete(m.blocks, p)
+	}
+}
+
+// covered asks about addresses near the edges of blocks.
+func (m *model) covered(t *rapid.T) {
+	q := m.known(t)
+	if b := m.blocks[q]; b != nil && rapid.Bool().Draw(t, "end") {
+		q += b.bytes
+	}
+	q = (q + uintptr(rapid.IntRange(-2, 2).Draw(t, "granules"))*16) &^ 15
+	require.Equal(t, m.inside(q), m.table.Covered(q), "%#x", q)
+}
+
+// check runs after every action.
+func (m *model) check(t *rapid.T) {
+	require.NoError(t, m.table.Check())
+	sum := m.table.Totals()
+	var want Totals
+	for p, b := range m.blocks {
+		want.Pointers++
+		want.Bytes += uint64(b.bytes)
+		want.HandedBack += uint64(count(b.back))
+		want.Zeros += uint64(count(b.count == 0))
+		info, known := m.table.Info(p)
+		require.True(t, known)
+		require.Equal(t, *b, modelBlock{info.Bytes, info.Count, info.Floats, info.Gen, info.Adopted, info.HandedBack,
+			info.Link != 0})
+	}
+	want.Units, want.Memory = sum.Units, sum.Memory
+	require.Equal(t, want, sum)
+}
+
+func TestAgainstAModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, _ := Open(rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "shards"))
+		defer table.Close()
+		m := &model{table: table, blocks: map[uintptr]*modelBlock{}}
+		t.Repeat(map[string]func(*rapid.T){
+			"adopt": m.adopt, "adopt too": m.adopt, "adopt more": m.adopt, "insert": m.insert, "register": m.register,
+			"acquire": m.acquire, "release": m.release, "release entry": m.releaseEntry, "float": m.float,
+			"dec ref": m.decRef, "forget": m.forget, "covered": m.covered, "": m.check,
+		})
+	})
+}

@@ -1,0 +1,187 @@
+package registry
+
+import "tlruntime/runtime/layout"
+
+// Ended is what the caller needs to free a block that is Gone.
+type Ended struct {
+	Bytes uintptr
+	Kind  uint8
+	Link  uint32
+}
+
+func floats(e *layout.ForeignEntry) uint32 { return e.TypeFloats >> 24 }
+
+func bytesOf(e *layout.ForeignEntry) uintptr { return uintptr(e.Block & layout.ForeignBytes) }
+
+// live: held by somebody who did not give the block back to the host.
+func live(e *layout.ForeignEntry) bool { return e.Count != 0 && e.Block&layout.ForeignHandedBack == 0 }
+
+func isCovered(e *layout.ForeignEntry) bool { return live(e) && bytesOf(e) != 0 }
+
+func nextGen(s *layout.Shard) uint32 {
+	if s.Gen++; s.Gen == 0 {
+		s.Gen = 1
+	}
+	return s.Gen
+}
+
+// Adopt takes a malloc'ed block into the table: count 1, not floating. A block
+// that was handed back or is held at zero comes back to life; one that somebody
+// else has registered in the meantime gets one more reference.
+func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
+	if p&15 != 0 || usable == 0 {
+		return 0, Refused
+	}
+	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignIsAdopted, 0)
+	if r == Present {
+		return t.Register(p) // it may be gone again: then its caller broke the rules
+	}
+	return gen, r
+}
+
+// Insert registers a block on behalf of an owner other than a scope: count 1,
+// held by the owner. A block of 0 bytes owns no granules: an alias into another
+// one. A link that is not 0 makes the last release Go's. Present when p is live.
+// Of an address that is no multiple of 16 it is not checked what it is inside of.
+func (t *Table) Insert(p, bytes uintptr, kind uint8, link uint32) (gen uint32, r Result) {
+	return t.enter(p, bytes, uint64(kind)<<layout.ForeignKindShift, link)
+}
+
+func (t *Table) enter(p, bytes uintptr, block uint64, link uint32) (gen uint32, r Result) {
+	if !possible(p) || bytes > layout.ForeignBytes {
+		return 0, Refused
+	}
+	var b span
+	b.cut(t, p, bytes)
+	for {
+		above := bytes != 0 && t.coveredAbove(p)
+		b.lock(t)
+		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), link)
+		b.unlock(t)
+		if r != slow {
+			return gen, r
+		}
+		if !t.makeRoom(p, bytes) {
+			return 0, NoMemory
+		}
+	}
+}
+
+func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, link uint32) (uint32, Result) {
+	x := t.spotOf(p)
+	e := x.entry
+	switch {
+	case e != nil && live(e):
+		return e.Gen, Present
+	case above || b.n > 0 && x.covered() || !b.free(t):
+		return 0, Refused // but an alias, which has no pieces, is meant to be inside a block
+	case !b.fits(t):
+		return 0, slow
+	case e != nil:
+		revive(x.shard, e, block, link)
+	default:
+		u := x.unit()
+		if u.Key != x.key {
+			open(x.shard, u, x.key)
+		}
+		if e = insert(x.shard, u, x.bit); e == nil {
+			return 0, slow
+		}
+		*e = layout.ForeignEntry{Count: 1, Gen: nextGen(x.shard), Block: block, Link: link}
+		x.shard.Entries++
+		x.shard.Bytes += block & layout.ForeignBytes
+	}
+	gen := e.Gen
+	b.cover(t) // opens cells, but moves none
+	return gen, OK
+}
+
+// revive brings an entry back that was handed back (its float sinks) or held at
+// zero (count 1); the caller covers it. Without a counted reference it may be
+// another block at the same address, so it gets a new generation.
+func revive(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32) {
+	if floats(e) == e.Count {
+		e.Gen = nextGen(s)
+	}
+	if e.Count == 0 {
+		s.Zeros--
+		e.Count = 1
+		e.TypeFloats = 0
+	} else {
+		s.HandedBack--
+		e.TypeFloats -= layout.ForeignFloat
+	}
+	s.Bytes += block&layout.ForeignBytes - uint64(bytesOf(e))
+	e.Block, e.Link = block, link
+}
+
+// Register takes a reference to a known pointer for a scope: it sinks a float,
+// else counts.
+func (t *Table) Register(p uintptr) (gen uint32, r Result) {
+	x, found := t.look(p)
+	if !found {
+		return 0, Miss
+	}
+	defer unlock(x.shard)
+	switch e := x.entry; {
+	case !live(e):
+		return 0, Returned
+	case floats(e) != 0:
+		e.TypeFloats -= layout.ForeignFloat
+	case e.Count != layout.ForeignSticky:
+		e.Count++
+	}
+	return x.entry.Gen, OK
+}
+
+// Acquire counts one more reference.
+func (t *Table) Acquire(p uintptr) Result {
+	x, found := t.look(p)
+	if !found {
+		return Miss
+	}
+	defer unlock(x.shard)
+	if x.entry.Count == 0 {
+		return Stale
+	}
+	if x.entry.Count != layout.ForeignSticky {
+		x.entry.Count++
+	}
+	return OK
+}
+
+// Immortal freezes the count.
+func (t *Table) Immortal(p uintptr) Result {
+	x, found := t.look(p)
+	if !found {
+		return Miss
+	}
+	defer unlock(x.shard)
+	if !live(x.entry) {
+		return Stale
+	}
+	x.entry.Count = layout.ForeignSticky
+	return OK
+}
+
+// Count returns the references to p; -1 when p is unknown, 0 when it is held at
+// zero, 2^32 - 1 when the count is frozen.
+func (t *Table) Count(p uintptr) int64 {
+	x, found := t.look(p)
+	if !found {
+		return -1
+	}
+	defer unlock(x.shard)
+	return int64(x.entry.Count)
+}
+
+// SetType records the type of a pointer's fields, 24 bits.
+func (t *Table) SetType(p uintptr, typ uint32) Result {
+	x, found := t.look(p)
+	if !found {
+		return Miss
+	}
+	defer unlock(x.shard)
+	x.entry.TypeFloats = x.entry.TypeFloats&^layout.TypeMask | typ&layout.TypeMask
+	return OK
+}

@@ -1,0 +1,120 @@
+// Package registry keeps foreign pointers: memory that somebody else allocated
+// and that the runtime counts and frees. It is the complete Go twin of
+// cshim/registry.h on the same memory, and alone obtains memory for it.
+//
+// cshim/registry_cells.h explains the structure and its invariants. In short: the
+// address space is cut into units of 128 granules, a unit in use is one cell of a
+// sharded open addressing table and says at which granules registered blocks
+// start and which granules they own.
+//
+// Lock order: shard locks by ascending index; mu is taken under none of them.
+// No memory is obtained and nothing is called under a shard lock.
+package registry
+
+import (
+	"sync"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// Result is the outcome of an operation; the numbers are those of enum
+// tlc_foreign_result. All but OK, Gone and Zero: nothing changed.
+type Result int32
+
+// The results.
+const (
+	OK       Result = iota
+	Miss            // never registered, or gone
+	slow            // a shard has no room
+	Gone            // that was the last reference: the entry is gone, the caller frees by kind
+	Stale           // not the generation meant, or held at zero
+	Refused         // inside a registered block, misaligned, or still held
+	Overflow        // 15 references float already
+	Returned        // known, but back with the host: measure it and adopt it again
+	Zero            // count is 0; the entry stays until it is forgotten
+	NoMemory
+	Present // Insert: a live entry is there
+)
+
+var results = [...]string{"OK", "Miss", "slow", "Gone", "Stale", "Refused", "Overflow", "Returned", "Zero", "NoMemory",
+	"Present"}
+
+// String returns the name of the result.
+func (r Result) String() string { return results[r] }
+
+const (
+	purpose       = "registry"
+	defaultShards = 64
+	maxShards     = 4096
+	firstCells    = 64       // of a shard's first table, at least; at most twice that
+	firstTable    = 8 << 10  // bytes reserved for it
+	firstChunk    = 16 << 10 // bytes of list memory that a shard starts with
+)
+
+// Table is the registry. Its methods may be called from any goroutine.
+type Table struct {
+	base   uintptr // of the layout.Registry; the shards follow
+	header *layout.Registry
+	shards []layout.Shard
+	mask   uint64
+
+	mu     sync.Mutex // guards mapped
+	mapped []region   // all memory ever obtained
+}
+
+type region struct{ addr, bytes uintptr }
+
+// Open makes an empty registry of a power of two of shards; 0 means 64.
+func Open(shards int) (*Table, status.Status) {
+	if shards == 0 {
+		shards = defaultShards
+	}
+	if shards < 0 || shards > maxShards || shards&(shards-1) != 0 {
+		return nil, status.InvalidArgument
+	}
+	t := &Table{mask: uint64(shards - 1)}
+	n := uintptr(shards)
+	head := memory.Round(layout.RegistryBytes+n*layout.ShardBytes, memory.PageBytes)
+	base, ok := t.obtain(head + n*(firstTable+firstChunk))
+	if !ok {
+		return nil, status.OutOfMemory
+	}
+	t.base = base
+	t.header = layout.At[layout.Registry](base)
+	t.shards = layout.Slice[layout.Shard](base+layout.RegistryBytes, uint64(shards))
+	for i := range t.shards {
+		at := base + head + uintptr(i)*(firstTable+firstChunk)
+		// Sizes are staggered, so that shards that fill alike do not all grow at once.
+		install(&t.shards[i], at, uint32(firstCells+firstCells*i/shards))
+		giveChunk(&t.shards[i], at+firstTable, firstChunk)
+	}
+	return t, status.OK
+}
+
+// Layout returns the address of the first shard and the number of shards less one.
+func (t *Table) Layout() (shards uintptr, mask uint64) { return t.base + layout.RegistryBytes, t.mask }
+
+// Close gives all memory back. Nobody may use the table any more.
+func (t *Table) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.mapped {
+		memory.Unmap(r.addr, r.bytes, purpose)
+	}
+	t.base, t.header, t.shards, t.mapped = 0, nil, nil, nil
+}
+
+// obtain maps memory that lives as long as the table: readers without the lock
+// may still look at a table that was outgrown.
+func (t *Table) obtain(bytes uintptr) (uintptr, bool) {
+	addr, err := memory.Map(bytes, purpose)
+	if err != nil {
+		return 0, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mapped = append(t.mapped, region{addr, bytes})
+	return addr, true
+}
