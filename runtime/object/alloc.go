@@ -1,0 +1,188 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// refillBatch is how many objects a magazine gets at once; it starts small and
+// doubles with use, so that a context which allocates a few objects of a class
+// keeps a few.
+const (
+	firstBatch = 16
+	maxBatch   = 512
+)
+
+// slot takes a free slot of a class out of the magazine, refilling it first when
+// it is empty.
+func (c *Context) slot(class uint32) (layout.Entry, bool) {
+	m := &c.Magazines[class]
+	if m.Top == m.Base && !c.refill(class) {
+		return layout.Entry{}, false
+	}
+	m.Top -= layout.EntryBytes
+	m.Allocs++
+	return *layout.At[layout.Entry](m.Top), true
+}
+
+func (c *Context) refill(class uint32) bool {
+	m := &c.Magazines[class]
+	capacity := uint64(process.slices.magazines[class])
+	grown := min(max(2*uint64(m.Limit-m.Base)/layout.EntryBytes, firstBatch), capacity)
+	m.Limit = m.Base + uintptr(grown*layout.EntryBytes)
+	want := max(min(grown/2, maxBatch), 1)
+	n := process.heap.Refill(class, layout.Slice[layout.Entry](m.Base, want))
+	m.Top = m.Base + uintptr(n)*layout.EntryBytes
+	return n > 0
+}
+
+// recycle makes the slot of a dead object available again, under the next
+// generation. A slot whose generation would wrap is never used again.
+func (c *Context) recycle(r *layout.Record, e layout.Entry) {
+	class := e.Gen & 0xFF
+	if e.Gen >= ^uint32(0)-layout.GenOne {
+		process.heap.Retire(class)
+		return
+	}
+	e.Gen += layout.GenOne
+	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
+	atomic.StoreUint32(&r.Gen, e.Gen)
+	if class == layout.ClassLarge {
+		process.heap.GiveLarge(e)
+		return
+	}
+	m := &c.Magazines[class]
+	if m.Top == m.Limit {
+		c.flush(class)
+	}
+	*layout.At[layout.Entry](m.Top) = e
+	m.Top += layout.EntryBytes
+}
+
+// flush makes room in a full magazine: it grows up to its capacity, then the
+// older half goes back to the depot.
+func (c *Context) flush(class uint32) {
+	m := &c.Magazines[class]
+	full := m.Base + uintptr(process.slices.magazines[class])*layout.EntryBytes
+	if m.Limit < full {
+		m.Limit = min(max(m.Limit+(m.Limit-m.Base), m.Base+firstBatch*layout.EntryBytes), full)
+		return
+	}
+	n := uint64(m.Top-m.Base) / layout.EntryBytes
+	old := (n + 1) / 2
+	entries := layout.Slice[layout.Entry](m.Base, n)
+	process.heap.Flush(class, entries[:old])
+	copy(entries, entries[old:])
+	m.Top -= uintptr(old) * layout.EntryBytes
+}
+
+// returnMagazines gives every cached object back to the depots.
+func (c *Context) returnMagazines() {
+	for class := uint32(1); class <= layout.ClassSmall; class++ {
+		m := &c.Magazines[class]
+		if n := uint64(m.Top-m.Base) / layout.EntryBytes; n > 0 {
+			process.heap.Flush(class, layout.Slice[layout.Entry](m.Base, n))
+		}
+		m.Top, m.Limit = m.Base, m.Base
+	}
+}
+
+// take obtains the slot for an object of n bytes; its record is dead still. zero
+// tells that the memory reads as zero.
+func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) {
+	class := layout.ClassOf(n)
+	if class == 0 {
+		e, zero, st = process.heap.TakeLarge(n)
+		if st == status.OK {
+			c.Magazines[layout.ClassLarge].Allocs++
+		}
+		return e, zero, st
+	}
+	e, ok := c.slot(class)
+	if !ok {
+		return e, false, status.OutOfMemory
+	}
+	return e, false, status.OK
+}
+
+// Alloc returns a floating object of n plain bytes; 0 bytes is NULL.
+func (c *Context) Alloc(n uintptr) uintptr {
+	if n == 0 {
+		return c.null()
+	}
+	e, _, st := c.take(n)
+	if st != status.OK {
+		return c.failAlloc(st, uint64(n))
+	}
+	r := process.heap.Record(e.Record)
+	atomic.StoreUint32(&r.Sh, c.AllocSh)
+	atomic.StoreUint32(&r.Loc, c.AllocLoc)
+	return e.Object
+}
+
+// New is Alloc and Register in one.
+func (c *Context) New(n uintptr) uintptr { return c.makeObject(n, layout.TypePlain, false) }
+
+// NewZeroed is New with the payload zeroed.
+func (c *Context) NewZeroed(n uintptr) uintptr { return c.makeObject(n, layout.TypePlain, true) }
+
+// makeObject allocates an object of a type and registers it.
+func (c *Context) makeObject(n uintptr, typ uint32, clean bool) uintptr {
+	if n == 0 {
+		return c.null()
+	}
+	if c.Top == c.End {
+		c.Fail(status.ArenaExhausted, textScopeFull, 0, uint64(c.End-c.Entries)/layout.EntryBytes)
+		return 0
+	}
+	e, st := c.newHeld(n, typ, clean)
+	if st != status.OK {
+		return c.failAlloc(st, uint64(n))
+	}
+	c.push(e)
+	return e.Object
+}
+
+// newHeld allocates an object with one reference that the caller holds.
+func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, status.Status) {
+	e, zero, st := c.take(n)
+	if st != status.OK {
+		return e, st
+	}
+	if clean && !zero {
+		clear(layout.Bytes(e.Object, uint64(n)))
+	}
+	r := process.heap.Record(e.Record)
+	atomic.StoreUint32(&r.TypeFlags, typ)
+	atomic.StoreUint32(&r.Sh, c.NewSh)
+	atomic.StoreUint32(&r.Loc, c.NewLoc)
+	return e, status.OK
+}
+
+// Purge gives idle memory back to the system: this context's magazines at once,
+// those of others at their next slow call.
+func (c *Context) Purge() {
+	atomic.AddUint32(&process.g.Purge, 1)
+	c.HonourPurge()
+	process.slices.each(func(p *Context) {
+		w := atomic.LoadUint64(&p.Word)
+		if w&layout.CtxState == layout.CtxParked &&
+			atomic.CompareAndSwapUint64(&p.Word, w, w&^layout.CtxState|layout.CtxBorrowed) {
+			p.returnMagazines()
+			p.giveBack(c)
+		}
+	})
+	c.trimStacks()
+	process.heap.Purge()
+}
+
+// HonourPurge returns the magazines when a purge was asked for since the last
+// time; slow calls make it.
+func (c *Context) HonourPurge() {
+	if asked := uint64(atomic.LoadUint32(&process.g.Purge)); asked != c.PurgeSeen {
+		c.PurgeSeen = asked
+		c.returnMagazines()
+	}
+}

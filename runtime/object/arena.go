@@ -1,0 +1,109 @@
+package object
+
+import (
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+const arenaAlign = 64
+
+// ArenaInit makes an arena of n bytes for this thread, of all that is reserved for
+// n = 0. One that is active keeps its contents and takes the new capacity.
+func (c *Context) ArenaInit(n int64) status.Status {
+	switch {
+	case n < 0:
+		return c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
+	case uint64(n) > process.g.ArenaCapacity:
+		return c.Fail(status.Limit, textArenaCapacity, 0, uint64(n), process.g.ArenaCapacity)
+	case n == 0:
+		n = int64(process.g.ArenaCapacity)
+	}
+	if n < c.ArenaOffset() {
+		return c.Fail(status.Busy, textArenaActive, 0, uint64(n), uint64(c.ArenaOffset()))
+	}
+	if c.ArenaBase == 0 {
+		c.ArenaBase = c.address() + uintptr(process.g.ArenaOffset)
+		c.ArenaTop = c.ArenaBase
+	}
+	c.ArenaEnd = c.ArenaBase + uintptr(n)
+	return status.OK
+}
+
+// ArenaAlloc bumps the arena by n bytes, aligned to 64. The memory ends with the
+// scope in which it was taken.
+func (c *Context) ArenaAlloc(n int64) uintptr {
+	switch {
+	case n < 0:
+		c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
+		return 0
+	case c.ArenaBase == 0:
+		c.Fail(status.NoFrame, textNoArena, 0)
+		return 0
+	case n == 0:
+		return c.null()
+	}
+	at := memory.Round(c.ArenaTop, arenaAlign)
+	if at > c.ArenaEnd || uint64(n) > uint64(c.ArenaEnd-at) {
+		c.Fail(status.ArenaExhausted, textArenaFull, 0, uint64(n), uint64(c.ArenaTop-c.ArenaBase), uint64(c.ArenaEnd-c.ArenaBase))
+		return 0
+	}
+	c.ArenaTop = at + uintptr(n)
+	return at
+}
+
+// ArenaMalloc is ArenaAlloc while an arena is active and has room, and a floating
+// heap object otherwise.
+func (c *Context) ArenaMalloc(n int64) uintptr {
+	if n < 0 {
+		c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
+		return 0
+	}
+	if c.ArenaBase != 0 {
+		if p := c.ArenaAlloc(n); p != 0 || n == 0 {
+			return p
+		}
+	}
+	return c.Alloc(uintptr(n))
+}
+
+// ArenaFree ends the arena and gives its pages back.
+func (c *Context) ArenaFree() status.Status {
+	if c.ArenaBase == 0 {
+		return status.OK
+	}
+	c.trim(c.ArenaBase, c.ArenaEnd)
+	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
+	return status.OK
+}
+
+// ArenaReset empties the arena and keeps it.
+func (c *Context) ArenaReset() status.Status {
+	c.ArenaTop = c.ArenaBase
+	return status.OK
+}
+
+// ArenaActive reports whether this thread has an arena.
+func (c *Context) ArenaActive() bool { return c.ArenaBase != 0 }
+
+// ArenaContains reports whether p is live memory of this thread's arena.
+func (c *Context) ArenaContains(p uintptr) bool {
+	return c.ArenaBase != 0 && p >= c.ArenaBase && p < c.ArenaTop
+}
+
+// ArenaOffset returns the bytes in use.
+func (c *Context) ArenaOffset() int64 { return int64(c.ArenaTop - c.ArenaBase) }
+
+// ArenaSetOffset gives back what was taken since the offset was read.
+func (c *Context) ArenaSetOffset(offset int64) status.Status {
+	if c.ArenaBase == 0 {
+		return c.Fail(status.NoFrame, textNoArena, 0)
+	}
+	if offset < 0 || offset > c.ArenaOffset() {
+		return c.Fail(status.InvalidArgument, textArenaOffset, 0, uint64(offset), uint64(c.ArenaOffset()))
+	}
+	c.ArenaTop = c.ArenaBase + uintptr(offset)
+	return status.OK
+}
+
+// ArenaCapacity returns the size of the arena, 0 without one.
+func (c *Context) ArenaCapacity() int64 { return int64(c.ArenaEnd - c.ArenaBase) }

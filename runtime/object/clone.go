@@ -1,0 +1,150 @@
+package object
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// cloner copies a graph of objects breadth first: sharing and cycles inside what
+// it copies are kept, because each object is copied once and found again by its
+// record. Tensors and foreign memory are shared by count.
+type cloner struct {
+	c    *Context
+	todo memory.Array[pair]
+	st   status.Status
+}
+
+type pair struct {
+	old uintptr
+	new layout.Entry
+}
+
+// DeepClone copies p and everything it refers to, registered in the current scope.
+func (c *Context) DeepClone(p uintptr) uintptr {
+	if p == 0 {
+		return c.null()
+	}
+	if st := c.Check(p); st != status.OK {
+		return 0
+	}
+	at := c.locate(p)
+	o, ok := at.object(p)
+	if at.where == inLiveStack {
+		c.Fail(status.Unsupported, textCopyOut, p)
+		return 0
+	}
+	if at.where != inHeap || !ok || o.TypeFlags&layout.TypeMask == layout.TypeTensor {
+		if c.Register(p) != status.OK {
+			return 0
+		}
+		return p
+	}
+	return c.cloneGraph(p, o)
+}
+
+func (c *Context) cloneGraph(p uintptr, o object) uintptr {
+	if c.Top == c.End {
+		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+		return 0
+	}
+	if st := process.side.begin(); st != status.OK {
+		return c.failAlloc(st, 0)
+	}
+	k := cloner{c: c, todo: memory.NewArray[pair]("deep clone")}
+	root := k.copyOf(p, o)
+	for i := uint64(0); i < k.todo.Len() && k.st == status.OK; i++ {
+		k.fill(*k.todo.At(i))
+	}
+	k.todo.Free()
+	process.side.end()
+	if root.Object == 0 {
+		return c.failAlloc(k.st, process.heap.Size(p))
+	}
+	if k.st != status.OK {
+		c.dropField(root.Object)
+		c.Pump()
+		return c.failAlloc(k.st, process.heap.Size(p))
+	}
+	c.push(root)
+	return root.Object
+}
+
+// copyOf returns the copy of an object, with one reference for the caller when it
+// is new. Its references are NULL until fill.
+func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
+	size := process.heap.Size(p)
+	typ := o.TypeFlags & layout.TypeMask
+	if typ == layout.TypeVec {
+		size = vecBytes
+	}
+	e, st := k.c.newHeld(uintptr(size), typ, false)
+	if st == status.OK && !k.todo.Push(pair{p, e}) {
+		k.c.dropField(e.Object)
+		st = status.OutOfMemory
+	}
+	if st != status.OK {
+		k.st = st
+		return layout.Entry{}
+	}
+	process.side.at(o.Entry.Record).value = uint64(k.todo.Len())
+	copy(layout.Bytes(e.Object, size), layout.Bytes(p, size))
+	if typ == layout.TypeVec {
+		*layout.At[vec](e.Object) = vec{}
+		return e
+	}
+	fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) { *slot = 0 })
+	return e
+}
+
+// fill gives a copy its references.
+func (k *cloner) fill(p pair) {
+	r := process.heap.Record(p.new.Record)
+	if r.TypeFlags&layout.TypeMask == layout.TypeVec {
+		k.fillVec(p)
+		return
+	}
+	if t := process.types.get(r.TypeFlags & layout.TypeMask); t != nil {
+		for _, offset := range t.Offsets {
+			*field(p.new.Object + offset) = k.reference(*field(p.old + offset))
+		}
+	}
+}
+
+func (k *cloner) fillVec(p pair) {
+	elements := elementsOf(p.old)
+	v := layout.At[vec](p.new.Object)
+	if st := k.c.growVec(v, uint64(len(elements))); st != status.OK {
+		k.st = st
+		return
+	}
+	for i, e := range elements {
+		*v.at(uint64(i)) = k.reference(e)
+		v.len++
+	}
+}
+
+// reference returns what stands in the copy for a reference of the original.
+func (k *cloner) reference(p uintptr) uintptr {
+	if p == 0 || k.st != status.OK {
+		return 0
+	}
+	at := k.c.locate(p)
+	o, ok := at.object(p)
+	if at.where != inHeap || !ok {
+		if at.where == elsewhere {
+			process.registry.Acquire(p)
+		}
+		return p
+	}
+	if o.TypeFlags&layout.TypeMask == layout.TypeTensor {
+		k.c.retain(o.Record)
+		return p
+	}
+	if seen := process.side.at(o.Entry.Record).value; seen != 0 {
+		e := k.todo.At(seen - 1).new
+		k.c.retain(process.heap.Record(e.Record))
+		return e.Object
+	}
+	return k.copyOf(p, o).Object
+}

@@ -1,0 +1,179 @@
+package object
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// Context is a mutator: a C thread has one of its own, a Go program makes as
+// many as it likes with NewContext. One goroutine or thread at a time may use it.
+type Context struct{ layout.Context }
+
+const contextBytes = unsafe.Sizeof(Context{})
+
+// At returns the context at addr, an address the runtime gave out.
+func At(addr uintptr) *Context { return layout.At[Context](addr) }
+
+func (c *Context) address() uintptr { return layout.Address(c) }
+
+// NewContext adopts a parked context or makes one. Its status is
+// TL_E_OUT_OF_MEMORY when every slice is in use: the C door then shares the locked
+// context, a Go program has too many open.
+func NewContext() (*Context, status.Status) {
+	if st := Open(Config{}); st != status.OK {
+		return nil, st
+	}
+	if c := adopt(); c != nil {
+		return c, status.OK
+	}
+	if c := process.slices.create(); c != nil {
+		return c, status.OK
+	}
+	return nil, status.OutOfMemory
+}
+
+// Shared returns the context of threads that have none of their own: exited
+// ones, and those beyond the number of slices. Its objects are unbiased. The
+// caller holds the lock that goes with it.
+func Shared() *Context {
+	c := process.slices.slice(0)
+	if c.Self == 0 {
+		process.slices.prepare(c, 0)
+		atomic.StoreUint64(&c.Word, layout.CtxActive)
+	}
+	return c
+}
+
+// adopt takes over a parked context, never a borrowed one, and finishes what its
+// thread left.
+func adopt() *Context {
+	s := &process.slices
+	if atomic.LoadUint32(&process.g.Parked) == 0 {
+		return nil
+	}
+	for id := uint32(1); id <= s.created.Load(); id++ {
+		c := s.slice(id)
+		w := atomic.LoadUint64(&c.Word)
+		if w&layout.CtxState != layout.CtxParked {
+			continue
+		}
+		if atomic.CompareAndSwapUint64(&c.Word, w, w&^layout.CtxState|layout.CtxActive) {
+			atomic.AddUint32(&process.g.Parked, ^uint32(0))
+			c.drain(c)
+			c.finish(c)
+			c.reset()
+			return c
+		}
+	}
+	return nil
+}
+
+// Park gives the context up: its open scopes and inbox are finished by whoever
+// comes next. The C door parks on its own when a thread ends.
+func (c *Context) Park() {
+	for {
+		w := atomic.LoadUint64(&c.Word)
+		if atomic.CompareAndSwapUint64(&c.Word, w, w&^layout.CtxState|layout.CtxParked) {
+			break
+		}
+	}
+	atomic.AddUint32(&process.g.Parked, 1)
+	if c.hasWork() {
+		atomic.StoreUint32(&process.g.Reap, 1)
+	}
+}
+
+// Finish ends a Go program's use of a context: its scopes are left, its memory goes
+// back, and it is parked for the next NewContext.
+func (c *Context) Finish() {
+	c.drain(c)
+	c.finish(c)
+	c.Pump()
+	c.returnMagazines()
+	c.Park()
+}
+
+// Poll does what other threads ask of this context: releases that wait for the
+// owner, contexts to reap, magazines to return.
+func (c *Context) Poll() {
+	c.drain(c)
+	c.Reap()
+	c.HonourPurge()
+}
+
+func (c *Context) hasWork() bool {
+	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.Dying != 0 || c.MarkTop != c.Marks
+}
+
+// reset makes an adopted context look new: nothing open, no arena, no error.
+func (c *Context) reset() {
+	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
+	c.Pumping, c.CallbackArguments, c.InGo = 0, 0, 0
+	c.Status, c.MessageReady = 0, 0
+}
+
+// finish leaves every scope that c has open and takes its dying objects over to
+// me, who pumps them. The caller holds c: it is its own, adopted or borrowed.
+func (c *Context) finish(me *Context) {
+	for c.Top > c.Entries {
+		c.Top -= layout.EntryBytes
+		c.releaseEntry(me, *layout.At[layout.Entry](c.Top))
+	}
+	c.MarkTop, c.Planned, c.Floor, c.Function, c.Slots, c.Holes = c.Marks, 0, 0, 0, 0, 0
+	c.dropIndex()
+	c.trimStacks()
+	c.FrameTop = c.FrameBase
+	c.moveDying(me)
+}
+
+// Reap finishes what ended threads left behind; every slow call does it when the
+// flag is up.
+func (c *Context) Reap() {
+	if !atomic.CompareAndSwapUint32(&process.g.Reap, 1, 0) {
+		return
+	}
+	process.slices.each(func(p *Context) {
+		w := atomic.LoadUint64(&p.Word)
+		if w&layout.CtxState != layout.CtxParked || !p.hasWork() {
+			return
+		}
+		if atomic.CompareAndSwapUint64(&p.Word, w, w&^layout.CtxState|layout.CtxBorrowed) {
+			p.giveBack(c)
+		}
+	})
+}
+
+// giveBack does a borrowed context's work and parks it again; more may have been
+// delivered meanwhile.
+func (c *Context) giveBack(me *Context) {
+	for {
+		c.drain(me)
+		c.finish(me)
+		if atomic.CompareAndSwapUint64(&c.Word, layout.CtxBorrowed, layout.CtxParked) {
+			return
+		}
+	}
+}
+
+// trimStacks gives the pages of emptied stacks back where they are worth a call.
+func (c *Context) trimStacks() {
+	c.trim(c.Top, c.Entries+uintptr(process.slices.entries.bytes))
+}
+
+// Trim drops the pages of the scope stack above its top. The fast door asks for
+// it after leaving a scope of many objects.
+func (c *Context) Trim() { c.trimStacks() }
+
+func (c *Context) trim(from, to uintptr) {
+	if memory.Instrumented {
+		return
+	}
+	from = memory.Round(from, layout.SpanBytes)
+	if to > from {
+		memory.Purge(from, to-from)
+	}
+}

@@ -1,0 +1,310 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// The counting protocol. `c` is always the context whose objects may be counted
+// in the local word: the caller's own, or one it has adopted or borrowed. `me` is
+// the caller's own; what dies is pumped and recycled there.
+//
+//	references = loc.count + sh.count - (1 while QUEUED)
+//	floats     = loc.floats + sh.floats, at most references
+//
+// Memory orders: the local word is relaxed, its holder's alone. A thread that
+// drops a shared reference releases its writes to the object (compare and swap on
+// sh); whoever brings the sum to zero acquires them by the same operation, or, in
+// the owner's free, by the load of sh. Go's atomics are sequentially consistent.
+
+func (c *Context) owns(loc uint32) bool { return loc&^0xFFFFF == c.Owner }
+
+// updateSh applies change until it sticks; change returns false to leave the word
+// alone. It returns the word after, and whether it was changed.
+func updateSh(r *layout.Record, change func(*layout.Sh) bool) (layout.Sh, bool) {
+	for {
+		old := atomic.LoadUint32(&r.Sh)
+		s := layout.UnpackSh(old)
+		if !change(&s) {
+			return s, false
+		}
+		if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
+			return s, true
+		}
+	}
+}
+
+// clampFloats keeps floats within the references that are left: a release drops
+// a counted reference before a float.
+func clampFloats(s *layout.Sh) { s.Floats = max(0, min(s.Floats, s.Count, layout.MaxFloats)) }
+
+// addShared adds n to a shared count, which sticks at its limit for ever.
+func addShared(s *layout.Sh, n int32) {
+	if s.Count+n > layout.ShCountMax {
+		s.Flags |= layout.Immortal
+		return
+	}
+	s.Count += n
+}
+
+// retain adds a reference to a live object.
+func (c *Context) retain(r *layout.Record) status.Status {
+	loc := atomic.LoadUint32(&r.Loc)
+	if c.owns(loc) {
+		if layout.LocCountOf(loc) == layout.LocCount {
+			updateSh(r, func(s *layout.Sh) bool { addShared(s, 0x8000); return true })
+			loc -= 0x8000
+		}
+		atomic.StoreUint32(&r.Loc, loc+1)
+		return status.OK
+	}
+	st := status.OK
+	updateSh(r, func(s *layout.Sh) bool {
+		if !s.Has(layout.Alive) || s.Has(layout.Merged) && s.Count <= 0 && !s.Has(layout.Immortal) {
+			st = status.NotLive
+			return false
+		}
+		if s.Has(layout.Immortal) {
+			return false
+		}
+		addShared(s, 1)
+		return true
+	})
+	return st
+}
+
+// outcome is what dropping a reference came to.
+type outcome int
+
+const (
+	kept outcome = iota
+	zero         // no reference is left: the caller disposes of the object
+	dead         // there was none to drop
+	full         // no inbox node left; nothing changed
+)
+
+// drop removes one reference.
+func (c *Context) drop(me *Context, r *layout.Record, e layout.Entry) outcome {
+	loc := atomic.LoadUint32(&r.Loc)
+	if c.owns(loc) {
+		return c.dropOwn(r, loc)
+	}
+	return me.dropShared(r, e, loc)
+}
+
+func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
+	if layout.LocCountOf(loc) > 1 {
+		c.storeLoc(r, loc-1)
+		return kept
+	}
+	if atomic.LoadUint32(&r.Sh) == layout.Alive {
+		return zero
+	}
+	return merge(r, loc, -1)
+}
+
+// storeLoc writes a local word whose count went down; floats may not exceed the
+// references left.
+func (c *Context) storeLoc(r *layout.Record, loc uint32) {
+	if floats := layout.LocFloatsOf(loc); floats > 0 {
+		s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
+		for int32(floats)+s.Floats > int32(layout.LocCountOf(loc))+s.Count && floats > 0 {
+			floats--
+			loc -= layout.LocFloat
+		}
+	}
+	atomic.StoreUint32(&r.Loc, loc)
+}
+
+// merge ends bias: the local word moves into the shared one, changed by delta.
+// loc is cleared before MERGED is published; the other order would let a remote
+// thread free the object while its old local word still counts.
+func merge(r *layout.Record, loc uint32, delta int32) outcome {
+	atomic.StoreUint32(&r.Loc, 0)
+	s, _ := updateSh(r, func(s *layout.Sh) bool {
+		addShared(s, int32(layout.LocCountOf(loc))+delta)
+		s.Floats += int32(layout.LocFloatsOf(loc))
+		s.Flags |= layout.Merged
+		clampFloats(s)
+		return true
+	})
+	if s.Count <= 0 && !s.Has(layout.Queued) && !s.Has(layout.Immortal) {
+		return zero
+	}
+	return kept
+}
+
+// mergeQueued handles one inbox node: the queue's reference is dropped and bias ends.
+func (c *Context) mergeQueued(me *Context, e layout.Entry) {
+	r := process.heap.Record(e.Record)
+	if atomic.LoadUint32(&r.Gen) != e.Gen || atomic.LoadUint32(&r.Sh)&layout.Queued == 0 {
+		return
+	}
+	loc := atomic.LoadUint32(&r.Loc)
+	if !c.owns(loc) {
+		loc = 0
+	}
+	atomic.StoreUint32(&r.Loc, 0)
+	s, _ := updateSh(r, func(s *layout.Sh) bool {
+		addShared(s, int32(layout.LocCountOf(loc))-1)
+		s.Floats += int32(layout.LocFloatsOf(loc))
+		s.Flags = s.Flags&^layout.Queued | layout.Merged
+		clampFloats(s)
+		return true
+	})
+	if s.Count <= 0 && !s.Has(layout.Immortal) {
+		me.kill(r, e)
+	}
+}
+
+// dropShared removes a reference that is not the owner's to count. The owner is
+// read before the compare and swap: MERGED follows owner = 0, so a word without
+// MERGED whose owner reads 0 belongs to a merger that will see our decrement.
+func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outcome {
+	owner := layout.LocOwner(loc)
+	for {
+		old := atomic.LoadUint32(&r.Sh)
+		s := layout.UnpackSh(old)
+		switch {
+		case !s.Has(layout.Alive):
+			return dead
+		case s.Has(layout.Immortal):
+			return kept
+		case s.Has(layout.Merged) && s.Count <= 0:
+			return dead // brought to zero by dec_ref, waiting for free
+		case !s.Has(layout.Merged) && !s.Has(layout.Queued) && s.Count == 0 && owner != 0:
+			if done, out := c.queue(r, e, old, owner); done {
+				return out
+			}
+			continue
+		}
+		s.Count--
+		if s.Has(layout.Merged) {
+			clampFloats(&s)
+		}
+		if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
+			continue
+		}
+		if s.Has(layout.Merged) && !s.Has(layout.Queued) && s.Count == 0 {
+			return zero
+		}
+		return kept
+	}
+}
+
+// queue hands the reference to the owner's inbox. The node is taken first: once
+// QUEUED is set there is no way back.
+func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (done bool, out outcome) {
+	e.Gen = atomic.LoadUint32(&r.Gen)
+	n := process.nodes.take(e)
+	if n == 0 {
+		return true, full
+	}
+	if !atomic.CompareAndSwapUint32(&r.Sh, old, old|layout.Queued) {
+		process.nodes.give(n)
+		return false, kept
+	}
+	c.Deferred++
+	c.deliver(process.slices.slice(owner), n)
+	return true, kept
+}
+
+// kill marks an object dead and disposes of it: at once when it is plain bytes,
+// through the dying list when it has fields, elements or a destructor.
+func (me *Context) kill(r *layout.Record, e layout.Entry) {
+	e.Gen = atomic.LoadUint32(&r.Gen)
+	me.Died++
+	switch atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask {
+	case layout.TypePlain:
+		atomic.StoreUint32(&r.Loc, 0)
+		atomic.StoreUint32(&r.Sh, 0)
+		me.recycle(r, e)
+		return
+	case layout.TypeTensor:
+		if TensorHooks.Keep(me, r, e) {
+			return
+		}
+	}
+	me.enqueueDying(r, e)
+}
+
+// share ends bias without dropping a reference.
+func (c *Context) share(r *layout.Record) status.Status {
+	loc := atomic.LoadUint32(&r.Loc)
+	if c.owns(loc) {
+		merge(r, loc, 0)
+		return status.OK
+	}
+	if atomic.LoadUint32(&r.Sh)&layout.Merged == 0 {
+		return status.Busy
+	}
+	return status.OK
+}
+
+// references returns loc.count + sh.count - queued of a live object.
+func references(r *layout.Record) int64 {
+	s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
+	if s.Has(layout.Immortal) {
+		return ImmortalCount
+	}
+	n := int64(s.Count) + int64(layout.LocCountOf(atomic.LoadUint32(&r.Loc)))
+	if s.Has(layout.Queued) {
+		n--
+	}
+	return max(n, 0)
+}
+
+// ImmortalCount is the count that an immortal object shows.
+const ImmortalCount = 1<<31 - 1
+
+// floats returns how many references of an object nobody holds yet.
+func floats(r *layout.Record) int32 {
+	return int32(layout.LocFloatsOf(atomic.LoadUint32(&r.Loc))) + layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Floats
+}
+
+// float makes one reference floating: it has left its scope or container.
+func (c *Context) float(r *layout.Record) status.Status {
+	loc := atomic.LoadUint32(&r.Loc)
+	if layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Has(layout.Immortal) {
+		return status.OK
+	}
+	if floats(r) >= layout.MaxFloats {
+		return status.Overflow
+	}
+	if c.owns(loc) && layout.LocFloatsOf(loc) < layout.MaxFloats {
+		atomic.StoreUint32(&r.Loc, loc+layout.LocFloat)
+		return status.OK
+	}
+	st := status.OK
+	updateSh(r, func(s *layout.Sh) bool {
+		if s.Floats >= layout.MaxFloats {
+			st = status.Overflow
+			return false
+		}
+		s.Floats++
+		return true
+	})
+	return st
+}
+
+// sink takes a floating reference, false when there is none.
+func (c *Context) sink(r *layout.Record) bool {
+	loc := atomic.LoadUint32(&r.Loc)
+	if floats(r) <= 0 {
+		return false
+	}
+	if c.owns(loc) && loc&layout.LocFloats != 0 {
+		atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
+		return true
+	}
+	_, sunk := updateSh(r, func(s *layout.Sh) bool {
+		if !s.Has(layout.Alive) || s.Floats <= -layout.MaxFloats || s.Floats+int32(layout.LocFloatsOf(loc)) <= 0 {
+			return false
+		}
+		s.Floats--
+		return true
+	})
+	return sunk
+}

@@ -1,0 +1,148 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// The cycle collector is synchronous trial deletion (Bacon and Rajan, "Concurrent
+// Cycle Collection in Reference Counted Systems", ECOOP 2001) with the trial
+// counts beside the records. Candidates are the objects with references that the
+// calling context owns and never shared:
+//
+//	trial(o) = count(o) - references to o from candidates
+//
+// A candidate with trial > 0 is held from outside (a scope, a float, another
+// thread, an object that is no candidate); what it reaches stays. The rest is
+// garbage. Each candidate and each of its references is visited three times.
+const (
+	sideCandidate = 1
+	sideReached   = 2
+)
+
+type collector struct {
+	c          *Context
+	candidates memory.Array[layout.Entry]
+	reached    memory.Array[layout.Entry]
+	failed     bool
+}
+
+// CollectCycles frees the garbage cycles of the calling context and returns how
+// many objects died, -1 when there was no memory to look.
+func (c *Context) CollectCycles() int64 {
+	if st := process.side.begin(); st != status.OK {
+		c.failAlloc(st, 0)
+		return -1
+	}
+	k := collector{c: c, candidates: memory.NewArray[layout.Entry]("cycles"), reached: memory.NewArray[layout.Entry]("cycles")}
+	k.find()
+	k.subtract()
+	k.restore()
+	before := c.Died
+	if !k.failed {
+		k.free()
+	}
+	k.candidates.Free()
+	k.reached.Free()
+	process.side.end()
+	if k.failed {
+		c.failAlloc(status.OutOfMemory, 0)
+		return -1
+	}
+	c.Pump()
+	return int64(c.Died - before)
+}
+
+// find lists the candidates.
+func (k *collector) find() {
+	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
+		for i := range slots {
+			r := process.heap.Record(first + i)
+			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
+			if typ == layout.TypePlain || typ == layout.TypeVecData || typ == layout.TypeTensor {
+				continue
+			}
+			loc := atomic.LoadUint32(&r.Loc)
+			if !k.c.owns(loc) || atomic.LoadUint32(&r.Sh) != layout.Alive {
+				continue
+			}
+			v := process.side.at(first + i)
+			v.flags, v.value = sideCandidate, uint64(layout.LocCountOf(loc))
+			if !k.candidates.Push(layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: r.Gen}) {
+				k.failed = true
+			}
+		}
+	})
+}
+
+// children visits the references of a candidate that lead to candidates.
+func (k *collector) children(e layout.Entry, visit func(slot *uintptr, child layout.Entry, v *sideValue)) {
+	fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) {
+		if *slot == 0 || !process.heap.Contains(*slot) {
+			return
+		}
+		at := process.heap.Find(*slot)
+		if at.Start != *slot || at.Record == 0 {
+			return
+		}
+		if v := process.side.at(at.Record); v.flags&sideCandidate != 0 {
+			visit(slot, layout.Entry{Object: *slot, Record: at.Record, Gen: at.Gen}, v)
+		}
+	})
+}
+
+// subtract removes the references among candidates from the trial counts.
+func (k *collector) subtract() {
+	for i := range k.candidates.Len() {
+		k.children(*k.candidates.At(i), func(_ *uintptr, _ layout.Entry, v *sideValue) { v.value-- })
+	}
+}
+
+// restore marks everything that a held candidate reaches.
+func (k *collector) restore() {
+	for i := range k.candidates.Len() {
+		e := *k.candidates.At(i)
+		if v := process.side.at(e.Record); int64(v.value) > 0 {
+			k.reach(e, v)
+		}
+		for k.reached.Len() > 0 {
+			k.children(k.reached.Pop(), func(_ *uintptr, child layout.Entry, v *sideValue) { k.reach(child, v) })
+		}
+	}
+}
+
+func (k *collector) reach(e layout.Entry, v *sideValue) {
+	if v.flags&sideReached != 0 {
+		return
+	}
+	v.flags |= sideReached
+	if !k.reached.Push(e) {
+		k.failed = true
+	}
+}
+
+// free kills what was not reached. References among the garbage are cleared
+// first, so that releasing fields never meets a slot that was reused meanwhile;
+// destructors see those fields as NULL.
+func (k *collector) free() {
+	garbage := func(v *sideValue) bool { return v.flags&sideReached == 0 }
+	for i := range k.candidates.Len() {
+		e := *k.candidates.At(i)
+		if garbage(process.side.at(e.Record)) {
+			k.children(e, func(slot *uintptr, _ layout.Entry, v *sideValue) {
+				if garbage(v) {
+					*slot = 0
+				}
+			})
+		}
+	}
+	for i := range k.candidates.Len() {
+		e := *k.candidates.At(i)
+		if garbage(process.side.at(e.Record)) {
+			k.c.kill(process.heap.Record(e.Record), e)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package object
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"tlruntime/runtime/heap"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// text names the sentence that tells an error; the context keeps its number and
+// the values, and Message renders it when somebody asks.
+type text uint32
+
+const (
+	textStatus text = iota // the status alone
+	textPlain              // a sentence of the C door
+	textOutside
+	textInterior
+	textDead
+	textUnused
+	textRuntime
+	textDeadStack
+	textOtherStack
+	textNotRegistered
+	textFloats
+	textZero
+	textTable
+	textNodes
+	textReferenced
+	textNotOwner
+	textMisaligned
+	textNotMalloc
+	textInsideBlock
+	textCopyOut
+	textReallocZero
+	textReallocKind
+	textReallocShared
+	textNoScope
+	textFunctionScope
+	textPlannedOpen
+	textDepth
+	textScopeFull
+	textMarksFull
+	textAlloc
+	textNoFunction
+	textNoPlanned
+	textSlotRange
+	textNegative
+	textSlots
+	textFrameFull
+	textArenaFull
+	textNoArena
+	textArenaActive
+	textArenaCapacity
+	textArenaOffset
+	textTypeSize
+	textTypeOffset
+	textTypeFlags
+	textTypeUnknown
+	textTypeTwice
+	textTypeFull
+	textNotVec
+	textVecIndex
+	textVecEmpty
+	textVecSize
+	textOpenScopes
+	// texts of package tensor
+	TextTensorKind
+	TextRank
+	TextShape
+	TextDtype
+	TextDevice
+	TextStrides
+	TextNullData
+	TextAxis
+	TextPoolKey
+	TextPoolTwice
+	TextPoolShared
+	TextNotTensor
+	TextContiguous
+)
+
+var sentences = map[text]string{
+	textOutside:       "%#x is an address that the runtime never gave out and nobody registered; pass a pointer from tl_mem_* or register it first",
+	textInterior:      "%#x is %d bytes inside a %d-byte slot that starts at %#x; use the start",
+	textDead:          "%#x is the start of an object that was released already; drop this pointer with the last reference",
+	textUnused:        "%#x lies in the runtime's heap, where no object is; the pointer is stale or was computed wrongly",
+	textRuntime:       "%#x lies in the runtime's own bookkeeping; no user pointer points there",
+	textDeadStack:     "%#x is arena or frame memory beyond the live end: its scope, function or arena has ended",
+	textOtherStack:    "%#x is arena or frame memory of another thread (context %d); copy the data out before handing it over",
+	textNotRegistered: "%#x is live, but no scope of this function has it registered; nothing was done",
+	textFloats:        "%#x has 15 floating references already; register or release some before unregistering more",
+	textZero:          "%#x was brought to zero by tl_ptr_dec_ref; tl_mem_free is the only call left for it",
+	textTable:         "%#x could not be registered: the table cannot grow, the system refused memory",
+	textNodes:         "%#x could not be handed to its owner: no inbox node is left; its owner should make a call",
+	textReferenced:    "%#x still has %d references; release them, or bring the count to zero with tl_ptr_dec_ref",
+	textNotOwner:      "%#x belongs to context %d; only its owner can turn bias off",
+	textMisaligned:    "%#x is not aligned to %d bytes, so malloc cannot have returned it",
+	textNotMalloc:     "%#x is outside the addresses that malloc returns",
+	textInsideBlock:   "%#x lies inside a block that is registered already; register its start",
+	textCopyOut:       "%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it",
+	textReallocZero:   "%#x cannot be resized to 0 bytes; release it instead",
+	textReallocKind:   "%#x is not a heap object of plain bytes; typed objects, Vecs, tensors, stack and foreign memory keep their size",
+	textReallocShared: "%#x would have to move, and references are held that this thread's scopes do not account for; allocate and copy",
+	textNoScope:       "no scope is open in this thread; every tl_mem_exit_scope needs its tl_mem_enter_scope",
+	textFunctionScope: "the newest scope belongs to a function; leave it with tl_mem_function_exit",
+	textPlannedOpen:   "a planned frame was opened in this scope and is open still; close it with tl_mem_frame_exit",
+	textDepth:         "there is no depth %d to go back to: %d scopes are open",
+	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
+	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
+	textAlloc:         "%d bytes could not be had: the system or TL_HEAP_RESERVE refuses them",
+	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
+	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
+	textSlotRange:     "slot %d is not one of the %d of this function",
+	textNegative:      "%d is negative; sizes, counts and offsets are not",
+	textSlots:         "a function has at most 1073741823 slots, not %d",
+	textFrameFull:     "%d bytes do not fit into the frame stack: %d of %d bytes are in use; raise TL_ARENA_BYTES",
+	textArenaFull:     "%d bytes do not fit into the arena: %d of %d bytes are in use",
+	textNoArena:       "no arena is active; call tl_arena_init first",
+	textArenaActive:   "an arena of %d bytes would be smaller than the %d bytes in use",
+	textArenaCapacity: "an arena of %d bytes is more than the %d that TL_ARENA_BYTES reserves",
+	textArenaOffset:   "offset %d is not between 0 and the live offset %d",
+	textTypeSize:      "a type needs a size of at least 1 byte and a descriptor",
+	textTypeOffset:    "pointer offset %d does not fit into a type of %d bytes, or is not a multiple of 8",
+	textTypeFlags:     "flags %#x are unknown; pass 0",
+	textTypeUnknown:   "type %d was not defined",
+	textTypeTwice:     "pointer offset %d is given twice",
+	textTypeFull:      "%d types are defined, as many as there can be",
+	textNotVec:        "%#x is not a Vec; make one with tl_vec_new",
+	textVecIndex:      "index %d is not below the length %d",
+	textVecEmpty:      "the Vec at %#x is empty",
+	textVecSize:       "a Vec of %d elements is too large",
+	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
+	TextTensorKind:    "%#x is an object, but not a tensor",
+	TextRank:          "rank %d is not between 0 and %d",
+	TextShape:         "extent %d of axis %d is negative, or the product of the shape overflows",
+	TextDtype:         "dtype %d is not one of TL_DTYPE_*",
+	TextDevice:        "device %d is not available; 0 is the CPU",
+	TextStrides:       "stride %d of axis %d is negative or overflows the address space",
+	TextNullData:      "data is NULL for %d elements",
+	TextAxis:          "axis %d is not below the rank %d",
+	TextPoolKey:       "a tensor of %d elements, dtype %d does not go under the key given",
+	TextPoolTwice:     "%#x is in the pool already",
+	TextPoolShared:    "%#x still has %d references; only the last holder gives a tensor to the pool",
+	TextNotTensor:     "%#x is not a tensor of the runtime",
+	TextContiguous:    "%#x is not contiguous",
+}
+
+// Fail records an error of the calling thread and returns its status. p is the
+// pointer in question, 0 when there is none; details are what its text shows.
+func (c *Context) Fail(st status.Status, kind text, p uintptr, details ...uint64) status.Status {
+	c.Status, c.ErrorKind, c.ErrorPointer, c.MessageReady = int32(st), uint32(kind), p, 0
+	c.ErrorDetail = [3]uint64{}
+	copy(c.ErrorDetail[:], details)
+	if atomic.LoadUint32(&process.g.OnError) != 0 {
+		c.ErrorPending = 1
+	}
+	return st
+}
+
+// null records that a NULL result is right.
+func (c *Context) null() uintptr {
+	c.Status, c.ErrorKind, c.MessageReady = 0, uint32(textStatus), 0
+	return 0
+}
+
+func (c *Context) failAlloc(st status.Status, n uint64) uintptr {
+	c.Fail(st, textAlloc, 0, n)
+	return 0
+}
+
+// failPlace records what p was found to be.
+func (c *Context) failPlace(p uintptr, at place) status.Status {
+	switch at.where {
+	case inRuntime:
+		return c.Fail(status.UnknownPointer, textRuntime, p)
+	case inDeadStack:
+		return c.Fail(status.NotLive, textDeadStack, p)
+	case inOtherStack:
+		return c.Fail(status.UnknownPointer, textOtherStack, p, uint64(at.owner))
+	case elsewhere:
+		return c.Fail(status.UnknownPointer, textOutside, p)
+	}
+	switch at.Kind {
+	case heap.Interior:
+		return c.Fail(status.InteriorPointer, textInterior, p, uint64(p-at.Start), process.heap.Size(at.Start), uint64(at.Start))
+	case heap.Dead:
+		return c.Fail(status.NotLive, textDead, p)
+	}
+	return c.Fail(status.UnknownPointer, textUnused, p)
+}
+
+// Message renders the last error into the context's buffer, zero-terminated, and
+// returns it; "" after a success.
+func (c *Context) Message() string {
+	if c.MessageReady == 0 {
+		n := copy(c.Context.Message[:layout.MessageBytes-1], c.render())
+		c.Context.Message[n] = 0
+		c.MessageReady = 1
+	}
+	n := 0
+	for n < layout.MessageBytes-1 && c.Context.Message[n] != 0 {
+		n++
+	}
+	return string(c.Context.Message[:n])
+}
+
+// SetMessage replaces the last error's text; for errors whose text is made on the
+// spot.
+func (c *Context) SetMessage(st status.Status, message string) {
+	c.Fail(st, textPlain, 0)
+	n := copy(c.Context.Message[:layout.MessageBytes-1], message)
+	c.Context.Message[n] = 0
+	c.MessageReady = 1
+}
+
+func (c *Context) render() string {
+	st := status.Status(c.Status)
+	if st == status.OK {
+		return ""
+	}
+	kind := text(c.ErrorKind)
+	if kind == textStatus || sentences[kind] == "" {
+		kind = c.explain()
+	}
+	format := sentences[kind]
+	values := make([]any, 0, 4)
+	if len(format) > 3 && format[:3] == "%#x" {
+		values = append(values, c.ErrorPointer)
+	}
+	for i := 0; len(values) < verbs(format); i++ {
+		values = append(values, signed(c.ErrorDetail[i]))
+	}
+	if format == "" {
+		return st.String()
+	}
+	return st.String() + ": " + fmt.Sprintf(format, values...)
+}
+
+// explain finds the text for an error of the fast door, which keeps only status
+// and pointer: it looks at the pointer again.
+func (c *Context) explain() text {
+	switch status.Status(c.Status) {
+	case status.NotRegistered:
+		return textNotRegistered
+	case status.ScopeUnderflow:
+		return textNoScope
+	case status.SlotOutOfRange:
+		return textSlotRange
+	case status.NoFrame:
+		return textNoFunction
+	}
+	if p := c.ErrorPointer; p != 0 {
+		saved := c.Status
+		c.failPlace(p, c.locate(p))
+		c.Status = saved
+		return text(c.ErrorKind)
+	}
+	return textStatus
+}
+
+func verbs(format string) int {
+	n := 0
+	for i := 0; i+1 < len(format); i++ {
+		if format[i] == '%' {
+			n++
+		}
+	}
+	return n
+}
+
+// signed shows negative inputs as such; addresses stay unsigned.
+func signed(v uint64) any {
+	if int64(v) < 0 && int64(v) > -1<<48 {
+		return int64(v)
+	}
+	return v
+}

@@ -1,0 +1,161 @@
+package object
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+const frameAlign = 64
+
+// bump takes n bytes of the frame stack, aligned to 64; 0 when they do not fit.
+func (c *Context) bump(n uint64) uintptr {
+	at := memory.Round(c.FrameTop, frameAlign)
+	if at > c.FrameEnd || n > uint64(c.FrameEnd-at) {
+		c.Fail(status.ArenaExhausted, textFrameFull, 0, n, uint64(c.FrameTop-c.FrameBase), uint64(c.FrameEnd-c.FrameBase))
+		return 0
+	}
+	c.FrameTop = at + uintptr(n)
+	return at
+}
+
+// FunctionEnter opens a scope and a frame of n empty slots.
+func (c *Context) FunctionEnter(n int64) status.Status {
+	if n < 0 {
+		return c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
+	}
+	if n > layout.MarkSlots {
+		return c.Fail(status.Limit, textSlots, 0, uint64(n))
+	}
+	before := c.FrameTop
+	if st := c.pushMark(layout.MarkFunction, uint32(n)); st != status.OK {
+		return st
+	}
+	table := c.bump(uint64(n) * layout.SlotBytes)
+	if table == 0 {
+		c.MarkTop -= layout.MarkBytes
+		c.FrameTop = before
+		return status.Status(c.Status)
+	}
+	clear(layout.Bytes(table, uint64(n)*layout.SlotBytes))
+	c.enterFunction(c.marks())
+	return status.OK
+}
+
+// enterFunction makes the function whose mark is number n (from 1) the current
+// one; 0 is none. Its slot table is where its frame begins.
+func (c *Context) enterFunction(n uint64) {
+	c.Function = n
+	if n == 0 {
+		c.Floor, c.Slots, c.SlotTable = 0, 0, 0
+		return
+	}
+	m := c.mark(n - 1)
+	c.Floor = m.Entries
+	c.Slots = uint64(m.Kind & layout.MarkSlots)
+	c.SlotTable = memory.Round(c.FrameBase+uintptr(m.Frame), frameAlign)
+}
+
+// FunctionTarget returns the marks left after FunctionExit.
+func (c *Context) FunctionTarget() (uint64, status.Status) {
+	if c.Function == 0 {
+		return 0, c.Fail(status.NoFrame, textNoFunction, 0)
+	}
+	return c.Function - 1, status.OK
+}
+
+// FunctionExit closes the scopes and planned frames that the function left open,
+// then its own scope and frame.
+func (c *Context) FunctionExit() status.Status {
+	target, st := c.FunctionTarget()
+	if st == status.OK {
+		c.closeAndPump(target)
+	}
+	return st
+}
+
+// GetBuffer returns the slot's buffer, making it when it is missing or too small.
+// An outgrown buffer stays valid until the function exits.
+func (c *Context) GetBuffer(slot, n int64) uintptr {
+	s, st := c.slotAt(slot)
+	if st != status.OK {
+		return 0
+	}
+	if n < 0 {
+		c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
+		return 0
+	}
+	if n == 0 {
+		return c.null()
+	}
+	if s.Bytes < uint64(n) {
+		at := c.bump(uint64(n))
+		if at == 0 {
+			return 0
+		}
+		c.pinFrames()
+		*s = layout.Slot{Buffer: at, Bytes: uint64(n)}
+	}
+	return s.Buffer
+}
+
+// pinFrames keeps the frame stack where it is when the planned frames open in
+// this function close: a slot's new buffer lies above them and lives longer.
+func (c *Context) pinFrames() {
+	for n := c.marks(); n > c.Function; n-- {
+		if m := c.mark(n - 1); m.Kind>>layout.MarkKindShift == layout.MarkPlanned {
+			m.Kind |= pinned
+		}
+	}
+}
+
+// pinned stands in the slot bits of a planned frame's mark.
+const pinned = 1
+
+func (c *Context) slotAt(slot int64) (*layout.Slot, status.Status) {
+	if c.Function == 0 {
+		return nil, c.Fail(status.NoFrame, textNoFunction, 0)
+	}
+	if slot < 0 || uint64(slot) >= c.Slots {
+		return nil, c.Fail(status.SlotOutOfRange, textSlotRange, 0, uint64(slot), c.Slots)
+	}
+	return layout.At[layout.Slot](c.SlotTable + uintptr(slot)*layout.SlotBytes), status.OK
+}
+
+// FrameEnter opens a planned frame: n bytes at once, 64-byte aligned.
+func (c *Context) FrameEnter(n uintptr) uintptr {
+	if c.MarkTop == c.MarkEnd {
+		c.Fail(status.ArenaExhausted, textMarksFull, 0, c.marks())
+		return 0
+	}
+	before := c.FrameTop
+	at := c.bump(uint64(n))
+	if at == 0 {
+		return 0
+	}
+	after := c.FrameTop
+	c.FrameTop = before
+	c.pushMark(layout.MarkPlanned, 0)
+	c.FrameTop = after
+	return at
+}
+
+// FrameTarget returns the marks left after FrameExit: the newest planned frame of
+// this function goes, with the scopes opened in it.
+func (c *Context) FrameTarget() (uint64, status.Status) {
+	for n := c.marks(); n > c.Function; n-- {
+		if c.mark(n-1).Kind>>layout.MarkKindShift == layout.MarkPlanned {
+			return n - 1, status.OK
+		}
+	}
+	return 0, c.Fail(status.NoFrame, textNoPlanned, 0)
+}
+
+// FrameExit closes the newest planned frame and the scopes opened in it.
+func (c *Context) FrameExit() status.Status {
+	target, st := c.FrameTarget()
+	if st == status.OK {
+		c.closeAndPump(target)
+	}
+	return st
+}

@@ -1,0 +1,147 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/registry"
+)
+
+// The dying list: dead objects whose fields are still to be released, first in
+// first out, linked through their records, so that a chain of ten million needs
+// neither stack nor memory.
+//
+//	loc = link bits 28..31 << 16 | slot number     (owner 0: matches nobody)
+//	sh  = link bits 0..27 << 4                     (not ALIVE: dead to everybody)
+
+func setLink(r *layout.Record, next uint32) {
+	atomic.StoreUint32(&r.Loc, r.Loc&0xFFFF|next>>28<<16)
+	atomic.StoreUint32(&r.Sh, next<<4)
+}
+
+func nextDying(r *layout.Record) uint32 { return r.Sh>>4 | r.Loc>>16<<28 }
+
+func (me *Context) enqueueDying(r *layout.Record, e layout.Entry) {
+	atomic.StoreUint32(&r.Loc, process.heap.SlotOf(e.Object, e.Gen&0xFF))
+	setLink(r, 0)
+	if me.Dying == 0 {
+		me.Dying = e.Record
+	} else {
+		setLink(process.heap.Record(me.DyingLast), e.Record)
+	}
+	me.DyingLast = e.Record
+}
+
+// moveDying hands c's dying list to me.
+func (c *Context) moveDying(me *Context) {
+	if c == me || c.Dying == 0 {
+		return
+	}
+	if me.Dying == 0 {
+		me.Dying = c.Dying
+	} else {
+		setLink(process.heap.Record(me.DyingLast), c.Dying)
+	}
+	me.DyingLast = c.DyingLast
+	c.Dying, c.DyingLast = 0, 0
+}
+
+// PumpStep works on the dying list until it is empty or a C function has to be
+// called: then it returns true with Callback set, and goes on from there the next
+// time, whatever the function did.
+func (c *Context) PumpStep() bool {
+	for c.Dying != 0 {
+		r := process.heap.Record(c.Dying)
+		class := r.Gen & 0xFF
+		object := process.heap.Locate(c.Dying, r.Loc&0xFFFF, class)
+		if r.TypeFlags&layout.RecordDestroyed == 0 {
+			atomic.StoreUint32(&r.TypeFlags, r.TypeFlags|layout.RecordDestroyed)
+			if c.wantsCall(r.TypeFlags&layout.TypeMask, object) {
+				return true
+			}
+		}
+		e := layout.Entry{Object: object, Record: c.Dying, Gen: r.Gen}
+		c.Dying = nextDying(r)
+		c.dismantle(r.TypeFlags&layout.TypeMask, object)
+		atomic.StoreUint32(&r.Loc, 0)
+		atomic.StoreUint32(&r.Sh, 0)
+		c.recycle(r, e)
+	}
+	return false
+}
+
+// TensorHooks are set by package tensor, which stands above this one.
+var TensorHooks struct {
+	// Keep puts a dead tensor into the pool; false when it has to be taken apart.
+	Keep func(me *Context, r *layout.Record, e layout.Entry) bool
+	// Deleter returns what has to be called when a tensor dies: f(data, context); 0 = nothing.
+	Deleter func(object uintptr) (f, data, context uintptr)
+	// Dismantle releases the storage that a view shares.
+	Dismantle func(c *Context, object uintptr)
+}
+
+func (c *Context) wantsCall(typ uint32, object uintptr) bool {
+	c.CallbackArguments = 0
+	if typ == layout.TypeTensor {
+		if f, data, context := TensorHooks.Deleter(object); f != 0 {
+			c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = f, data, context, 2
+			return true
+		}
+		return false
+	}
+	t := process.types.get(typ)
+	switch {
+	case t == nil:
+		return false
+	case t.OnDestroy != nil:
+		c.Pumping++
+		t.OnDestroy(object)
+		c.Pumping--
+	case t.Destructor != 0:
+		c.Callback, c.CallbackObject, c.CallbackArguments = t.Destructor, object, 1
+		return true
+	}
+	return false
+}
+
+// dismantle releases what an object refers to.
+func (c *Context) dismantle(typ uint32, object uintptr) {
+	switch typ {
+	case layout.TypeVec:
+		c.dismantleVec(object)
+	case layout.TypeTensor:
+		TensorHooks.Dismantle(c, object)
+	default:
+		if t := process.types.get(typ); t != nil {
+			for _, offset := range t.Offsets {
+				c.dropField(*field(object + offset))
+			}
+		}
+	}
+}
+
+// Pump finishes every dying object. In a Go program nothing calls C functions, so
+// a type with a C destructor is only used through the C door.
+func (c *Context) Pump() {
+	if c.Pumping != 0 {
+		return
+	}
+	c.Pumping = 1
+	for c.PumpStep() {
+		if CallC == nil {
+			continue
+		}
+		CallC(c)
+	}
+	c.Pumping = 0
+}
+
+// CallC calls the C function that a context's pump asks for. The C door does it
+// from C instead; it stays nil there.
+var CallC func(c *Context)
+
+func (c *Context) releaseForeignField(p uintptr) {
+	if _, res := process.registry.Release(p); res == registry.Gone {
+		c.freeForeign(p)
+	}
+}

@@ -1,0 +1,196 @@
+package object
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/registry"
+	"tlruntime/runtime/status"
+)
+
+// Register sinks a floating reference of p into the current scope, or acquires
+// one. An unknown address outside the runtime's ranges is adopted as malloc'ed
+// memory with count 1.
+func (c *Context) Register(p uintptr) status.Status { return c.register(p, true) }
+
+// RegisterKnown is Register without adoption: an unknown address is an error.
+func (c *Context) RegisterKnown(p uintptr) status.Status { return c.register(p, false) }
+
+func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
+	if p != 0 && c.Top == c.End {
+		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	}
+	if at := c.locate(p); at.where == inOtherStack || at.where == inRuntime {
+		c.failPlace(p, at)
+		return c.Fail(status.Unsupported, text(c.ErrorKind), p, c.ErrorDetail[0])
+	}
+	return c.handle(p,
+		func(o object) status.Status {
+			if !c.sink(o.Record) {
+				if st := c.retain(o.Record); st != status.OK {
+					return c.orDead(p, st)
+				}
+			}
+			c.push(o.Entry)
+			return status.OK
+		},
+		func() status.Status { return c.registerForeign(p, adoptUnknown) })
+}
+
+func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
+	gen, res := process.registry.Register(p)
+	if res == registry.Miss && adoptUnknown || res == registry.Returned || res == registry.Zero {
+		if st := c.adoptable(p); st != status.OK {
+			return st
+		}
+		if gen, res = process.registry.Adopt(p, process.cfg.UsableSize(p)); res == registry.OK {
+			c.ForeignAdopted++
+		}
+	}
+	switch res {
+	case registry.OK:
+		c.push(layout.Entry{Object: p, Record: layout.Foreign, Gen: gen})
+		return status.OK
+	case registry.Refused:
+		return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
+	}
+	return c.foreign(p, res)
+}
+
+// adoptable refuses what malloc cannot have returned: small numbers, what is not
+// aligned for any type, addresses beyond the user's half.
+func (c *Context) adoptable(p uintptr) status.Status {
+	const align, lowest, highest = 16, 64 << 10, 1 << 47
+	switch {
+	case process.cfg.UsableSize == nil:
+		return c.failPlace(p, place{where: elsewhere})
+	case p%align != 0:
+		return c.Fail(status.InvalidArgument, textMisaligned, p, align)
+	case p < lowest || p >= highest:
+		return c.Fail(status.InvalidArgument, textNotMalloc, p)
+	}
+	return status.OK
+}
+
+// Unregister makes the newest reference to p that a scope of this function
+// holds floating. Fields are not touched.
+func (c *Context) Unregister(p uintptr) status.Status {
+	if p == 0 {
+		return status.OK
+	}
+	position, found := c.find(p, c.Floor)
+	if !found {
+		return c.notRegistered(p)
+	}
+	e := *c.entry(position)
+	var st status.Status
+	if e.Record == layout.Foreign {
+		st = c.foreign(p, process.registry.Float(p, e.Gen))
+	} else if r := process.heap.Record(e.Record); r.Gen != e.Gen {
+		c.takeOut(position)
+		c.Skipped++
+		return c.orDead(p, status.NotLive)
+	} else if st = c.float(r); st != status.OK {
+		return c.Fail(st, textFloats, p)
+	}
+	if st == status.OK {
+		c.takeOut(position)
+	}
+	return st
+}
+
+func (c *Context) notRegistered(p uintptr) status.Status {
+	return c.handleStack(p, c.handle(p,
+		func(object) status.Status { return c.Fail(status.NotRegistered, textNotRegistered, p) },
+		func() status.Status {
+			if process.registry.Count(p) >= 0 {
+				return c.Fail(status.NotRegistered, textNotRegistered, p)
+			}
+			return c.failPlace(p, place{where: elsewhere})
+		}))
+}
+
+// handleStack refuses to unregister live stack memory: it dies with its scope.
+func (c *Context) handleStack(p uintptr, st status.Status) status.Status {
+	if st == status.OK {
+		return c.Fail(status.Unsupported, textCopyOut, p)
+	}
+	return st
+}
+
+// Realloc changes the size of an object of plain bytes. Count, registrations and
+// content are kept; the address may change, and then only references that this
+// context knows of may exist: floating ones and those in its scopes.
+func (c *Context) Realloc(p, n uintptr) uintptr {
+	if p == 0 {
+		return c.Alloc(n)
+	}
+	if n == 0 {
+		c.Fail(status.InvalidArgument, textReallocZero, p)
+		return 0
+	}
+	moved := uintptr(0)
+	st := c.handle(p,
+		func(o object) (st status.Status) { moved, st = c.reallocObject(p, n, o); return st },
+		func() status.Status {
+			if st := c.Check(p); st != status.OK {
+				return st
+			}
+			return c.Fail(status.Unsupported, textReallocKind, p)
+		})
+	if st == status.OK && moved == 0 {
+		c.Fail(status.Unsupported, textReallocKind, p)
+	}
+	return moved
+}
+
+func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status) {
+	if o.TypeFlags != layout.TypePlain {
+		return 0, c.Fail(status.Unsupported, textReallocKind, p)
+	}
+	size := process.heap.Size(p)
+	class := layout.ClassOf(n)
+	if uint64(n) <= size && (class == o.Entry.Gen&0xFF || class == 0 && uint64(n) > size-layout.SpanBytes) {
+		return p, status.OK
+	}
+	if !c.owns(o.Loc) || o.Sh != layout.Alive {
+		return 0, c.Fail(status.Busy, textReallocShared, p)
+	}
+	want := uint64(layout.LocCountOf(o.Loc) - layout.LocFloatsOf(o.Loc))
+	held := c.positions(p, want)
+	defer held.Free()
+	if held.Len() != want {
+		return 0, c.Fail(status.Busy, textReallocShared, p)
+	}
+	e, _, st := c.take(n)
+	if st != status.OK {
+		c.failAlloc(st, uint64(n))
+		return 0, st
+	}
+	copy(layout.Bytes(e.Object, uint64(n)), layout.Bytes(p, min(size, uint64(n))))
+	r := process.heap.Record(e.Record)
+	r.Sh, r.Loc = layout.Alive, o.Loc
+	c.moveEntries(&held, p, e)
+	c.kill(o.Record, o.Entry)
+	return e.Object, status.OK
+}
+
+// positions returns where p stands in the scope stack of c, newest first, up to
+// want places.
+func (c *Context) positions(p uintptr, want uint64) memory.Array[uint64] {
+	at := memory.NewArray[uint64]("realloc")
+	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
+		if e := c.entry(i - 1); e.Object == p && e.Record != layout.Foreign && !at.Push(i-1) {
+			break
+		}
+	}
+	return at
+}
+
+func (c *Context) moveEntries(held *memory.Array[uint64], p uintptr, e layout.Entry) {
+	for i := range held.Len() {
+		if *held.At(i) < c.Indexed {
+			c.dropIndex()
+		}
+		*c.entry(*held.At(i)) = e
+	}
+}

@@ -1,0 +1,100 @@
+// Package object is the runtime proper: contexts, reference counts, scopes,
+// frames, types, Vecs, clones and cycles, on the memory of package heap and the
+// registry of foreign pointers. Each method of Context is the complete slow-door
+// operation of the C function of the same name; the fast door in cshim answers
+// its common case on the same words.
+//
+// Counting is owner-biased (Choi, Shull and Torrellas, "Biased Reference
+// Counting", PACT 2018): the context that created an object counts in its local
+// word without atomic read-modify-writes, everybody else in the shared word.
+// docs/model holds the checked model of the protocol.
+package object
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/heap"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/registry"
+	"tlruntime/runtime/status"
+)
+
+// Config is what can be chosen before the first use; zero fields take the
+// defaults that README lists.
+type Config struct {
+	HeapReserve    uint64
+	ArenaBytes     uint64
+	RegistryShards int
+	SlowOnly       bool
+	// Free releases malloc'ed memory that was registered; nil in a Go program,
+	// where such memory cannot be registered.
+	Free func(p uintptr)
+	// UsableSize tells the bytes of a malloc'ed block.
+	UsableSize func(p uintptr) uintptr
+}
+
+// process is the one runtime of this process. Everything in it but the locks is
+// written by open, before the first context exists.
+var process struct {
+	once   sync.Once
+	status status.Status
+	opened atomic.Bool
+
+	cfg      Config
+	g        *layout.Globals
+	heap     *heap.Heap
+	registry *registry.Table
+	slices   slices
+	nodes    nodes
+	types    types
+	side     side
+}
+
+// Open starts the runtime; the first call decides the configuration. It is safe
+// from any goroutine, and later calls return the first one's status.
+func Open(cfg Config) status.Status {
+	process.once.Do(func() {
+		process.status = open(cfg)
+		process.opened.Store(process.status == status.OK)
+	})
+	return process.status
+}
+
+// Opened reports whether Open has succeeded.
+func Opened() bool { return process.opened.Load() }
+
+func open(cfg Config) status.Status {
+	page, err := memory.Map(layout.SpanBytes, "globals")
+	if err != nil {
+		return status.OutOfMemory
+	}
+	g := layout.At[layout.Globals](page)
+	process.cfg, process.g = cfg, g
+	g.Fast = 1
+	if cfg.SlowOnly {
+		g.Fast = 0
+	}
+	var st status.Status
+	if process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve}); st != status.OK {
+		return st
+	}
+	if process.registry, st = registry.Open(cfg.RegistryShards); st != status.OK {
+		return st
+	}
+	g.Shards, g.ShardMask = process.registry.Layout()
+	if st = process.slices.open(g, cfg.ArenaBytes); st != status.OK {
+		return st
+	}
+	return process.nodes.open()
+}
+
+// Globals returns the shared table of addresses.
+func Globals() *layout.Globals { return process.g }
+
+// Heap returns the process's heap.
+func Heap() *heap.Heap { return process.heap }
+
+// Registry returns the table of foreign pointers.
+func Registry() *registry.Table { return process.registry }

@@ -1,0 +1,235 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/registry"
+	"tlruntime/runtime/status"
+)
+
+func (c *Context) mark(i uint64) *layout.Mark {
+	return layout.At[layout.Mark](c.Marks + uintptr(i)*layout.MarkBytes)
+}
+
+// marks returns how many scopes, functions and planned frames are open.
+func (c *Context) marks() uint64 { return uint64(c.MarkTop-c.Marks) / layout.MarkBytes }
+
+func (c *Context) entryCount() uint64 { return uint64(c.Top-c.Entries) / layout.EntryBytes }
+
+func (c *Context) entry(i uint64) *layout.Entry {
+	return layout.At[layout.Entry](c.Entries + uintptr(i)*layout.EntryBytes)
+}
+
+// push records a reference in the current scope; the caller has checked for room.
+func (c *Context) push(e layout.Entry) {
+	*layout.At[layout.Entry](c.Top) = e
+	c.Top += layout.EntryBytes
+}
+
+// pushMark opens a scope, a function or a planned frame.
+func (c *Context) pushMark(kind, slots uint32) status.Status {
+	if c.MarkTop == c.MarkEnd {
+		return c.Fail(status.ArenaExhausted, textMarksFull, 0, c.marks())
+	}
+	*layout.At[layout.Mark](c.MarkTop) = layout.Mark{
+		Entries: c.entryCount(),
+		Arena:   uint64(c.ArenaTop - c.ArenaBase),
+		Frame:   uint64(c.FrameTop - c.FrameBase),
+		Kind:    kind<<layout.MarkKindShift | slots,
+		Outer:   uint32(c.Function),
+	}
+	c.MarkTop += layout.MarkBytes
+	if kind == layout.MarkPlanned {
+		c.Planned++
+	}
+	return status.OK
+}
+
+// EnterScope opens a scope.
+func (c *Context) EnterScope() status.Status { return c.pushMark(layout.MarkScope, 0) }
+
+func (c *Context) depth() uint64 { return c.marks() - c.Planned }
+
+// Depth returns the number of open scopes, those of functions included.
+func (c *Context) Depth() int64 { return int64(c.depth()) }
+
+// ExitTarget returns the number of marks that is left after ExitScope, or why
+// there is no scope to leave: none is open, or the newest thing open is a function
+// or a planned frame.
+func (c *Context) ExitTarget() (uint64, status.Status) {
+	n := c.marks()
+	if n == 0 {
+		return 0, c.Fail(status.ScopeUnderflow, textNoScope, 0)
+	}
+	switch c.mark(n-1).Kind >> layout.MarkKindShift {
+	case layout.MarkFunction:
+		return 0, c.Fail(status.ScopeUnderflow, textFunctionScope, 0)
+	case layout.MarkPlanned:
+		return 0, c.Fail(status.ScopeUnderflow, textPlannedOpen, 0)
+	}
+	return n - 1, status.OK
+}
+
+// DepthTarget returns the number of marks that leaves depth scopes open.
+func (c *Context) DepthTarget(depth int64) (uint64, status.Status) {
+	if depth < 0 {
+		return 0, c.Fail(status.InvalidArgument, textNegative, 0, uint64(depth))
+	}
+	if uint64(depth) > c.depth() {
+		return 0, c.Fail(status.ScopeUnderflow, textDepth, 0, uint64(depth), c.depth())
+	}
+	n := c.marks()
+	for open := c.depth(); open > uint64(depth); n-- {
+		if c.mark(n-1).Kind>>layout.MarkKindShift != layout.MarkPlanned {
+			open--
+		}
+	}
+	return n, status.OK
+}
+
+// CloseTo leaves scopes, functions and planned frames, newest first, until
+// target are open. It returns true when a destructor has to run first: the caller
+// runs the pump and calls again. Each entry is popped before it is released and
+// the top read again afterwards, since a destructor may have opened scopes or
+// registered objects; the mark goes last.
+func (c *Context) CloseTo(target uint64) (again bool) {
+	for n := c.marks(); n > target; n = c.marks() {
+		m := c.mark(n - 1)
+		for c.entryCount() > m.Entries {
+			c.Top -= layout.EntryBytes
+			e := *layout.At[layout.Entry](c.Top)
+			if c.Indexed > c.entryCount() {
+				c.popped(e)
+			}
+			c.releaseEntry(c, e)
+			if c.Dying != 0 && c.Pumping == 0 {
+				return true
+			}
+		}
+		c.popMark()
+	}
+	return false
+}
+
+// popMark forgets the newest mark and restores what it kept: the arena always,
+// the frame stack when a function or a planned frame ends.
+func (c *Context) popMark() {
+	c.MarkTop -= layout.MarkBytes
+	m := *layout.At[layout.Mark](c.MarkTop)
+	c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(m.Arena))
+	kind := m.Kind >> layout.MarkKindShift
+	if kind == layout.MarkPlanned {
+		c.Planned--
+	}
+	if kind == layout.MarkFunction || kind == layout.MarkPlanned && m.Kind&pinned == 0 {
+		c.FrameTop = c.FrameBase + uintptr(m.Frame)
+	}
+	if kind == layout.MarkFunction {
+		c.enterFunction(uint64(m.Outer))
+	}
+}
+
+// Close is CloseTo for the C door: when a destructor has to run it leaves word in
+// the context, and the gate runs the pump and calls again.
+func (c *Context) Close(target uint64) {
+	if c.CloseTo(target) {
+		c.CloseTarget, c.Unfinished = target, 1
+	}
+}
+
+// closeAndPump is CloseTo for Go programs: destructors run here.
+func (c *Context) closeAndPump(target uint64) {
+	for c.CloseTo(target) {
+		c.Pump()
+	}
+	c.Pump()
+}
+
+// The C door's twins: they end in Close.
+
+// LeaveScope, LeaveScopesTo, LeaveFunction and LeaveFrame are ExitScope,
+// ExitScopesTo, FunctionExit and FrameExit up to the first destructor.
+func (c *Context) LeaveScope() status.Status { return c.leave(c.ExitTarget()) }
+
+// LeaveScopesTo also starts the pump again that a longjmp has left standing.
+func (c *Context) LeaveScopesTo(depth int64) status.Status { return c.leave(c.DepthTarget(depth)) }
+
+// LeaveFunction leaves the newest function.
+func (c *Context) LeaveFunction() status.Status { return c.leave(c.FunctionTarget()) }
+
+// LeaveFrame leaves the newest planned frame.
+func (c *Context) LeaveFrame() status.Status { return c.leave(c.FrameTarget()) }
+
+func (c *Context) leave(target uint64, st status.Status) status.Status {
+	if st == status.OK {
+		c.Close(target)
+	}
+	return st
+}
+
+// ReleaseEntry releases a reference that a scope of c held.
+func (c *Context) ReleaseEntry(e layout.Entry) { c.releaseEntry(c, e) }
+
+// ExitScope leaves the newest scope and releases what is registered in it,
+// newest first.
+func (c *Context) ExitScope() status.Status {
+	target, st := c.ExitTarget()
+	if st == status.OK {
+		c.closeAndPump(target)
+	}
+	return st
+}
+
+// ExitScopesTo leaves scopes, and the functions and planned frames opened in
+// them, until depth are open.
+func (c *Context) ExitScopesTo(depth int64) status.Status {
+	target, st := c.DepthTarget(depth)
+	if st == status.OK {
+		c.closeAndPump(target)
+	}
+	return st
+}
+
+// releaseEntry releases the reference that a scope of c held. An object that was
+// freed by hand has another generation: its entry is skipped and counted.
+func (c *Context) releaseEntry(me *Context, e layout.Entry) {
+	if e.Object == 0 {
+		if c.Holes > 0 {
+			c.Holes--
+		}
+		return
+	}
+	if e.Record == layout.Foreign {
+		me.releaseForeignEntry(e)
+		return
+	}
+	r := process.heap.Record(e.Record)
+	if atomic.LoadUint32(&r.Gen) != e.Gen {
+		me.Skipped++
+		return
+	}
+	switch c.drop(me, r, e) {
+	case zero:
+		me.kill(r, e)
+	case dead:
+		me.Skipped++
+	}
+}
+
+func (c *Context) releaseForeignEntry(e layout.Entry) {
+	switch _, res := process.registry.ReleaseEntry(e.Object, e.Gen); res {
+	case registry.Gone:
+		c.freeForeign(e.Object)
+	case registry.Stale, registry.Miss:
+		c.Skipped++
+	}
+}
+
+// freeForeign gives adopted memory back to malloc.
+func (c *Context) freeForeign(p uintptr) {
+	c.ForeignFreed++
+	if process.cfg.Free != nil {
+		process.cfg.Free(p)
+	}
+}

@@ -1,0 +1,151 @@
+package object
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// slices is one reservation cut into equal slices, one a context:
+//
+//	context and its magazines | marks | scope entries | index links | frame stack | arena
+//
+// Everything is lazily backed, so a slice costs what its thread has touched. A
+// pointer into the reservation names its context by its address alone.
+type slices struct {
+	base  uintptr
+	shift uint64
+	count uint32 // slices that fit; slice 0 is the locked context's
+
+	magazines [layout.Classes]uint32 // capacity by class
+	marks     part
+	entries   part
+	links     part
+
+	mu      sync.Mutex // guards creation
+	created atomic.Uint32
+}
+
+// part is a range inside a slice.
+type part struct{ offset, bytes uint64 }
+
+const (
+	defaultArena = 1 << 30
+	maxSlices    = 8192
+	minSlices    = 64
+)
+
+// magazineCapacity bounds a magazine by bytes and by entries.
+func magazineCapacity(size uint32) uint32 { return min(max(128<<10/size, 4), 2048) }
+
+func (s *slices) open(g *layout.Globals, arena uint64) status.Status {
+	if arena == 0 {
+		arena = defaultArena
+	}
+	count, left := uint64(maxSlices), memory.AddressSpaceLeft()
+	if memory.Instrumented {
+		count, arena = minSlices, min(arena, 64<<10)
+	}
+	arena = max(arena&^(layout.SpanBytes-1), layout.SpanBytes)
+	for ; ; arena, count = max(arena/2, layout.SpanBytes), max(count/2, minSlices) {
+		size := s.plan(g, arena)
+		if count*size <= left/8 || memory.Instrumented {
+			if base, err := memory.Map(uintptr(count*size), "contexts"); err == nil {
+				s.base, s.count = base, uint32(count)
+				g.SlicesBase, g.SlicesBytes, g.SliceShift = base, count*size, s.shift
+				return status.OK
+			}
+		}
+		if arena == layout.SpanBytes && count == minSlices {
+			return status.OutOfMemory
+		}
+	}
+}
+
+// plan lays out a slice for the given arena size and returns its size.
+func (s *slices) plan(g *layout.Globals, arena uint64) uint64 {
+	at := uint64(2 * memory.Round(contextBytes, 64)) // the context and its stub
+	for class := uint32(1); class <= layout.ClassSmall; class++ {
+		s.magazines[class] = magazineCapacity(g.Classes[class].Size)
+		at += uint64(s.magazines[class]) * layout.EntryBytes
+	}
+	next := func(bytes uint64) part {
+		at = (at + memory.PageBytes - 1) &^ (memory.PageBytes - 1)
+		p := part{at, bytes}
+		at += bytes
+		return p
+	}
+	s.marks = next(arena / 8)
+	s.entries = next(arena)
+	s.links = next(arena / layout.EntryBytes * 4)
+	g.FrameOffset = next(arena).offset
+	g.ArenaOffset = next(arena).offset
+	g.ArenaCapacity = arena
+	s.shift = 12
+	for 1<<s.shift < at {
+		s.shift++
+	}
+	return 1 << s.shift
+}
+
+// slice returns context id, in whatever state it is.
+func (s *slices) slice(id uint32) *Context {
+	return At(s.base + uintptr(id)<<s.shift)
+}
+
+// create makes a context with a fresh id; nil when all slices are in use. The
+// first 4094 own their objects; the rest count through the shared word.
+func (s *slices) create() *Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.created.Load() + 1
+	if id >= s.count {
+		return nil
+	}
+	c := s.slice(id)
+	s.prepare(c, id)
+	atomic.StoreUint64(&c.Word, layout.CtxActive)
+	s.created.Store(id)
+	return c
+}
+
+// prepare fills a context of zeros, and the stub behind it that stands in for it
+// when the fast door is off.
+func (s *slices) prepare(c *Context, id uint32) {
+	addr := c.address()
+	c.Id, c.Self = id, addr
+	c.Owner = layout.OwnerNever
+	const unbiased = layout.Alive | layout.Merged | 1<<9
+	c.AllocSh, c.NewSh = unbiased|1<<4, unbiased
+	if id >= 1 && id <= layout.MaxOwner {
+		c.Owner = id << layout.LocOwnerShift
+		c.AllocLoc, c.NewLoc = c.Owner|layout.LocFloat|1, c.Owner|1
+		c.AllocSh, c.NewSh = layout.Alive, layout.Alive
+	}
+	stub := At(addr + memory.Round(contextBytes, 64))
+	stub.Owner, stub.Self = layout.OwnerNever, addr
+	at := addr + 2*memory.Round(contextBytes, 64)
+	for class := uint32(1); class <= layout.ClassSmall; class++ {
+		m := &c.Magazines[class]
+		m.Base, m.Top = at, at
+		at += uintptr(s.magazines[class]) * layout.EntryBytes
+		m.Limit = m.Base // grows by use, up to the capacity
+	}
+	c.Marks = addr + uintptr(s.marks.offset)
+	c.MarkTop, c.MarkEnd = c.Marks, c.Marks+uintptr(s.marks.bytes)
+	c.Entries = addr + uintptr(s.entries.offset)
+	c.Top, c.End = c.Entries, c.Entries+uintptr(s.entries.bytes)
+	c.IndexPrev = addr + uintptr(s.links.offset)
+	c.FrameBase = addr + uintptr(process.g.FrameOffset)
+	c.FrameTop, c.FrameEnd = c.FrameBase, c.FrameBase+uintptr(process.g.ArenaCapacity)
+}
+
+// each visits every context made so far.
+func (s *slices) each(visit func(c *Context)) {
+	for id := uint32(0); id <= s.created.Load(); id++ {
+		visit(s.slice(id))
+	}
+}

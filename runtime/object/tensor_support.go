@@ -1,0 +1,141 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// What package tensor needs of contexts. A tensor's record is never biased: its
+// local word is 0 and its shared word MERGED from birth.
+const (
+	unbiasedHeld     = 1<<9 | layout.Merged | layout.Alive
+	unbiasedFloating = unbiasedHeld | 1<<4
+)
+
+// FindTensor looks p up. On the heap it returns the tensor's entry; for a tensor
+// in live frame memory of the calling thread the entry's Object is 0.
+func (c *Context) FindTensor(p uintptr) (layout.Entry, status.Status) {
+	at := c.locate(p)
+	switch at.where {
+	case inHeap:
+		if o, ok := at.object(p); ok {
+			if o.typ() != layout.TypeTensor {
+				return layout.Entry{}, c.Fail(status.Unsupported, TextTensorKind, p)
+			}
+			return o.Entry, status.OK
+		}
+	case inLiveStack:
+		if !c.isSlotTensor(p) {
+			return layout.Entry{}, c.Fail(status.Unsupported, TextNotTensor, p)
+		}
+		return layout.Entry{}, status.OK
+	case elsewhere:
+		if process.registry.Count(p) >= 0 {
+			return layout.Entry{}, c.Fail(status.Unsupported, TextNotTensor, p)
+		}
+	}
+	return layout.Entry{}, c.failPlace(p, at)
+}
+
+func (o object) typ() uint32 { return atomic.LoadUint32(&o.TypeFlags) & layout.TypeMask }
+
+// isSlotTensor tells a tensor from other bytes of the frame stack. The data must
+// be there as well: a header that survived its function may lie below the top.
+func (c *Context) isSlotTensor(p uintptr) bool {
+	if p%layout.TensorAlign != 0 || p < c.FrameBase || p >= c.FrameTop || c.FrameTop-p < layout.TensorHeaderBytes {
+		return false
+	}
+	h := layout.At[layout.TensorHeader](p)
+	return h.Mark == uint64(p)^layout.TensorMark && h.Nbytes <= uint64(c.FrameTop-p-layout.TensorHeaderBytes)
+}
+
+// HasRoom reports whether the scope stack can hold another entry, and records
+// the error when it cannot.
+func (c *Context) HasRoom() bool {
+	if c.Top == c.End {
+		c.Fail(status.ArenaExhausted, textScopeFull, 0, uint64(c.End-c.Entries)/layout.EntryBytes)
+		return false
+	}
+	return true
+}
+
+// Push records a reference in the current scope; the caller has asked HasRoom.
+func (c *Context) Push(e layout.Entry) { c.push(e) }
+
+// TakeTensor obtains a slot of n bytes for a tensor; its record is dead still.
+// zero tells that the memory reads as zero. No slot: Object 0, the error recorded.
+func (c *Context) TakeTensor(n uintptr) (e layout.Entry, zero bool) {
+	e, zero, st := c.take(n)
+	if st != status.OK {
+		c.failAlloc(st, uint64(n))
+		return layout.Entry{}, false
+	}
+	r := process.heap.Record(e.Record)
+	atomic.StoreUint32(&r.TypeFlags, layout.TypeTensor)
+	atomic.StoreUint32(&r.Loc, 0)
+	return e, zero
+}
+
+// Revive makes a dead tensor live with one reference, which floats or will be
+// held by the caller.
+func (c *Context) Revive(e layout.Entry, floating bool) {
+	sh := uint32(unbiasedHeld)
+	if floating {
+		sh = unbiasedFloating
+	}
+	c.TensorsMade++
+	atomic.StoreUint32(&process.heap.Record(e.Record).Sh, sh)
+}
+
+// Recycle makes the slot of a dead tensor available again.
+func (c *Context) Recycle(e layout.Entry) { c.recycle(process.heap.Record(e.Record), e) }
+
+// Holds reports whether a scope of this function holds p.
+func (c *Context) Holds(p uintptr) bool {
+	_, found := c.find(p, c.Floor)
+	return found
+}
+
+// TakeOut takes the newest entry that a scope of this function has for e out of
+// it; the reference is the caller's then. False when there is none. Entries that
+// meant an earlier object in the same slot go too.
+func (c *Context) TakeOut(e layout.Entry) bool {
+	for {
+		position, found := c.find(e.Object, c.Floor)
+		if !found {
+			return false
+		}
+		same := c.entry(position).Gen == e.Gen
+		c.takeOut(position)
+		if same {
+			return true
+		}
+		c.Skipped++
+	}
+}
+
+// ReleaseOnly drops the only reference of a live tensor; TL_E_BUSY when there are
+// more.
+func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
+	r := process.heap.Record(e.Record)
+	s, dropped := updateSh(r, func(s *layout.Sh) bool {
+		if !s.Has(layout.Alive) || s.Count != 1 || s.Has(layout.Immortal) {
+			return false
+		}
+		s.Count, s.Floats = 0, 0
+		return true
+	})
+	switch {
+	case dropped:
+		c.kill(r, e)
+		return status.OK
+	case s.Has(layout.Alive) && (s.Count > 0 || s.Has(layout.Immortal)):
+		return c.Fail(status.Busy, TextPoolShared, e.Object, uint64(references(r)))
+	}
+	return c.orDead(e.Object, status.NotLive)
+}
+
+// Null records that a NULL result is right.
+func (c *Context) Null() uintptr { return c.null() }

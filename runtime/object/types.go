@@ -1,0 +1,117 @@
+package object
+
+import (
+	stdslices "slices"
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// Type describes the objects of a type: where their references are and what runs
+// when one dies.
+type Type struct {
+	Name       string
+	Size       uintptr
+	Offsets    []uintptr // of pointer fields, ascending
+	Destructor uintptr   // C function, 0 = none; called by the shim
+	OnDestroy  func(object uintptr)
+}
+
+// types is the table of defined types. Readers take no lock: the slice behind
+// `all` only ever grows.
+type types struct {
+	mu  sync.Mutex // guards writing
+	all atomic.Pointer[[]*Type]
+}
+
+// maxTypes bounds what a defective program can make of the table.
+const maxTypes = 1 << 20
+
+func (t *types) get(id uint32) *Type {
+	all := t.all.Load()
+	if all == nil || id < layout.TypeFirstUser || int(id-layout.TypeFirstUser) >= len(*all) {
+		return nil
+	}
+	return (*all)[id-layout.TypeFirstUser]
+}
+
+func (t *types) add(ty *Type) (uint32, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*Type
+	if old := t.all.Load(); old != nil {
+		list = *old
+	}
+	if len(list) >= maxTypes {
+		return 0, false
+	}
+	list = append(list, ty)
+	t.all.Store(&list)
+	return uint32(len(list)-1) + layout.TypeFirstUser, true
+}
+
+// DefineType copies a descriptor and returns the type's number.
+func (c *Context) DefineType(name string, size uintptr, offsets []uintptr, destructor uintptr, flags uint32) (uint32, status.Status) {
+	if flags != 0 {
+		return 0, c.Fail(status.InvalidArgument, textTypeFlags, 0, uint64(flags))
+	}
+	return c.Define(Type{Name: name, Size: size, Offsets: offsets, Destructor: destructor})
+}
+
+// Define is DefineType for Go programs.
+func (c *Context) Define(t Type) (uint32, status.Status) {
+	if t.Size == 0 || t.Size > 1<<47 {
+		return 0, c.Fail(status.InvalidArgument, textTypeSize, 0)
+	}
+	t.Offsets = stdslices.Clone(t.Offsets)
+	stdslices.Sort(t.Offsets)
+	for i, o := range t.Offsets {
+		if i > 0 && t.Offsets[i-1] == o {
+			return 0, c.Fail(status.InvalidArgument, textTypeTwice, 0, uint64(o))
+		}
+		if o%8 != 0 || o > t.Size-min(8, t.Size) || t.Size < 8 {
+			return 0, c.Fail(status.InvalidArgument, textTypeOffset, 0, uint64(o), uint64(t.Size))
+		}
+	}
+	id, ok := process.types.add(&t)
+	if !ok {
+		return 0, c.Fail(status.Limit, textTypeFull, 0, maxTypes)
+	}
+	return id, status.OK
+}
+
+// ObjectNew returns a zeroed object of a type, registered in the current scope.
+func (c *Context) ObjectNew(typ uint32) uintptr {
+	t := process.types.get(typ)
+	if t == nil {
+		c.Fail(status.InvalidArgument, textTypeUnknown, 0, uint64(typ))
+		return 0
+	}
+	return c.makeObject(t.Size, typ, true)
+}
+
+// field returns the pointer field at addr.
+func field(addr uintptr) *uintptr { return layout.At[uintptr](addr) }
+
+// dropField releases a reference that a dying container held. A pointer that is
+// not a live object is passed over: the container may have held anything.
+func (c *Context) dropField(p uintptr) {
+	if p == 0 {
+		return
+	}
+	at := c.locate(p)
+	switch at.where {
+	case inHeap:
+		if o, ok := at.object(p); ok && c.drop(c, o.Record, o.Entry) == zero {
+			c.kill(o.Record, o.Entry)
+		}
+	case elsewhere:
+		c.releaseForeignField(p)
+	}
+}
+
+// Field returns the pointer field of a live object at an offset of its type, for
+// Go programs. The container holds a reference to what is stored: acquire it.
+func Field(object, offset uintptr) *uintptr { return field(object + offset) }

@@ -1,0 +1,297 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// vec is the payload of a Vec. Its element table is a heap slot of its own whose
+// record stays dead, so that no user pointer can be taken for it. A program can
+// scribble over its Vec, so the table is checked at every use.
+type vec struct {
+	len, cap uint64
+	data     layout.Entry // Object 0 while nothing was ever stored
+}
+
+const (
+	vecBytes = 32
+	minVec   = 4
+	maxVec   = 1 << 40
+)
+
+// VecNew returns a Vec for object pointers, registered in the current scope.
+func (c *Context) VecNew(capacity uintptr) uintptr {
+	if capacity > maxVec {
+		c.Fail(status.InvalidArgument, textVecSize, 0, uint64(capacity))
+		return 0
+	}
+	p := c.makeObject(vecBytes, layout.TypeVec, true)
+	if p == 0 || capacity == 0 {
+		return p
+	}
+	if st := c.growVec(layout.At[vec](p), uint64(capacity)); st != status.OK {
+		c.Unregister(p)
+		c.Free(p)
+		c.failAlloc(st, uint64(capacity)*8)
+		return 0
+	}
+	return p
+}
+
+// vecAt returns the Vec at p.
+func (c *Context) vecAt(p uintptr) (*vec, status.Status) {
+	at := c.locate(p)
+	o, ok := at.object(p)
+	if at.where != inHeap || !ok {
+		if st := c.Check(p); st != status.OK {
+			return nil, st
+		}
+		return nil, c.Fail(status.Unsupported, textNotVec, p)
+	}
+	v := layout.At[vec](p)
+	if o.TypeFlags&layout.TypeMask != layout.TypeVec || !v.sound() {
+		return nil, c.Fail(status.Unsupported, textNotVec, p)
+	}
+	return v, status.OK
+}
+
+// sound checks the header against the element table's record.
+//
+//	len <= cap, cap * 8 <= bytes of the table
+func (v *vec) sound() bool {
+	if v.data.Object == 0 {
+		return v.len == 0 && v.cap == 0
+	}
+	at := process.heap.Find(v.data.Object)
+	if at.Start != v.data.Object || at.Record != v.data.Record || at.Gen != v.data.Gen {
+		return false
+	}
+	r := process.heap.Record(at.Record)
+	return r.TypeFlags == layout.TypeVecData && v.len <= v.cap && v.cap <= process.heap.Size(v.data.Object)/8
+}
+
+func (v *vec) at(i uint64) *uintptr { return layout.At[uintptr](v.data.Object + uintptr(i)*8) }
+
+// growVec makes room for n elements.
+func (c *Context) growVec(v *vec, n uint64) status.Status {
+	if n <= v.cap {
+		return status.OK
+	}
+	if n > maxVec {
+		return status.OutOfMemory
+	}
+	e, _, st := c.take(uintptr(max(n, 2*v.cap, minVec)) * 8)
+	if st != status.OK {
+		return st
+	}
+	process.heap.Record(e.Record).TypeFlags = layout.TypeVecData
+	old := v.data
+	if v.len > 0 {
+		copy(layout.Slice[uintptr](e.Object, v.len), layout.Slice[uintptr](old.Object, v.len))
+	}
+	v.data, v.cap = e, process.heap.Size(e.Object)/8
+	c.recycleData(old)
+	return status.OK
+}
+
+func (c *Context) recycleData(e layout.Entry) {
+	if e.Object != 0 {
+		c.recycle(process.heap.Record(e.Record), e)
+	}
+}
+
+// freeVecData frees the element table without looking at the elements.
+func (c *Context) freeVecData(p uintptr) {
+	if v := layout.At[vec](p); v.sound() {
+		c.recycleData(v.data)
+		*v = vec{}
+	}
+}
+
+// dismantleVec releases the elements, last first, and the table.
+func (c *Context) dismantleVec(p uintptr) {
+	v := layout.At[vec](p)
+	if !v.sound() {
+		return
+	}
+	for v.len > 0 {
+		v.len--
+		c.dropField(*v.at(v.len))
+	}
+	c.freeVecData(p)
+}
+
+// VecPush appends an element and acquires it.
+func (c *Context) VecPush(p, element uintptr) status.Status {
+	if p == 0 {
+		return status.OK
+	}
+	v, st := c.vecAt(p)
+	if st != status.OK {
+		return st
+	}
+	if st := c.growVec(v, v.len+1); st != status.OK {
+		return c.Fail(st, textAlloc, 0, (v.len+1)*8)
+	}
+	if st := c.Acquire(element); st != status.OK {
+		return st
+	}
+	*v.at(v.len) = element
+	v.len++
+	return status.OK
+}
+
+// VecGet returns element i, borrowed.
+func (c *Context) VecGet(p, i uintptr) uintptr {
+	if p == 0 {
+		return c.null()
+	}
+	v, st := c.vecIndex(p, i)
+	if st != status.OK {
+		return 0
+	}
+	if e := *v.at(uint64(i)); e != 0 {
+		return e
+	}
+	return c.null()
+}
+
+func (c *Context) vecIndex(p, i uintptr) (*vec, status.Status) {
+	v, st := c.vecAt(p)
+	if st == status.OK && uint64(i) >= v.len {
+		st = c.Fail(status.InvalidArgument, textVecIndex, 0, uint64(i), v.len)
+	}
+	return v, st
+}
+
+// VecSet replaces element i: the new one is acquired, then the old one released.
+func (c *Context) VecSet(p, i, element uintptr) status.Status {
+	if p == 0 {
+		return status.OK
+	}
+	v, st := c.vecIndex(p, i)
+	if st != status.OK {
+		return st
+	}
+	if st := c.Acquire(element); st != status.OK {
+		return st
+	}
+	old := *v.at(uint64(i))
+	*v.at(uint64(i)) = element
+	c.dropField(old)
+	return status.OK
+}
+
+// VecPop removes the last element; the Vec's reference becomes floating.
+func (c *Context) VecPop(p uintptr) uintptr {
+	if p == 0 {
+		return c.null()
+	}
+	v, st := c.vecAt(p)
+	if st != status.OK {
+		return 0
+	}
+	if v.len == 0 {
+		c.Fail(status.InvalidArgument, textVecEmpty, p)
+		return 0
+	}
+	e := *v.at(v.len - 1)
+	if e == 0 {
+		v.len--
+		return c.null()
+	}
+	if st := c.floatElement(e); st != status.OK {
+		return 0
+	}
+	v.len--
+	return e
+}
+
+func (c *Context) floatElement(p uintptr) status.Status {
+	return c.handle(p,
+		func(o object) status.Status {
+			if st := c.float(o.Record); st != status.OK {
+				return c.Fail(st, textFloats, p)
+			}
+			return status.OK
+		},
+		func() status.Status {
+			known, _ := process.registry.Info(p)
+			return c.foreign(p, process.registry.Float(p, known.Gen))
+		})
+}
+
+// VecLen returns the number of elements, -1 when p is no Vec, 0 for NULL.
+func (c *Context) VecLen(p uintptr) int64 {
+	if p == 0 {
+		return 0
+	}
+	v, st := c.vecAt(p)
+	if st != status.OK {
+		return -1
+	}
+	return int64(v.len)
+}
+
+// VecReserve makes room for n elements in all.
+func (c *Context) VecReserve(p, n uintptr) status.Status {
+	if p == 0 {
+		return status.OK
+	}
+	v, st := c.vecAt(p)
+	if st != status.OK {
+		return st
+	}
+	if n > maxVec {
+		return c.Fail(status.InvalidArgument, textVecSize, p, uint64(n))
+	}
+	if st := c.growVec(v, uint64(n)); st != status.OK {
+		return c.Fail(st, textAlloc, 0, uint64(n)*8)
+	}
+	return status.OK
+}
+
+// VecClear releases every element, last first, and keeps the room.
+func (c *Context) VecClear(p uintptr) status.Status {
+	if p == 0 {
+		return status.OK
+	}
+	v, st := c.vecAt(p)
+	if st != status.OK {
+		return st
+	}
+	for v.len > 0 {
+		v.len--
+		c.dropField(*v.at(v.len))
+	}
+	return status.OK
+}
+
+// elementsOf returns the record's elements for the walkers of clone and cycles.
+func elementsOf(p uintptr) []uintptr {
+	v := layout.At[vec](p)
+	if !v.sound() || v.len == 0 {
+		return nil
+	}
+	return layout.Slice[uintptr](v.data.Object, v.len)
+}
+
+// fieldsOf calls visit with the address of every reference that an object holds.
+func fieldsOf(r *layout.Record, p uintptr, visit func(slot *uintptr)) {
+	switch typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask; typ {
+	case layout.TypePlain, layout.TypeTensor, layout.TypeVecData:
+	case layout.TypeVec:
+		elements := elementsOf(p)
+		for i := range elements {
+			visit(&elements[i])
+		}
+	default:
+		if t := process.types.get(typ); t != nil {
+			for _, offset := range t.Offsets {
+				visit(field(p + offset))
+			}
+		}
+	}
+}
