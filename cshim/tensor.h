@@ -1,0 +1,219 @@
+/* Tensors and their pool, as both doors see them; runtime/layout/tensor.go is the Go
+ * view and tensor_check.go holds the two together.
+ *
+ * A tensor is one heap object of type TL_TYPE_TENSOR: this header, then the data, both
+ * aligned to 64 bytes. Its count is never biased: record.loc is 0 and record.sh has
+ * MERGED, so that the last reference frees at once on any thread. The header lies in
+ * memory that a program can overwrite; before a dead tensor is kept for somebody else,
+ * what the header says is checked against the slot that holds it.
+ *
+ * The pool keeps dead tensors by (elements, dtype, device), newest first, with header
+ * and data as they were. While it does:
+ *
+ *   record.sh == 0, record.loc == 0, type stays, gen is the one of the next life
+ *
+ * so a stale pointer is TL_E_NOT_LIVE and a stale scope entry has another generation.
+ * Nothing links through a tensor's memory: each key has a stack of entries of its own.
+ *
+ *   key.count <= shard.limit             shard.count == sum of key.count
+ *   shard.bytes <= shard.grant           shard.bytes == sum of key.count * key.bytes
+ *   sum of shard.grant <= byte limit     shard.keys <= shard.key_limit < cells
+ *   no cell between home(key) and the cell of a key is empty   (linear probing)
+ *
+ * A key whose stack is empty stays until its cell is wanted; Go removes it. All zeros
+ * is a pool without any room: every take misses and every put asks Go, which maps the
+ * tables the first time.
+ *
+ * Lock order: the pool's shards are innermost, and nobody but fork holds two.
+ */
+#ifndef TL_TENSOR_H
+#define TL_TENSOR_H
+
+#include "fast.h"
+
+enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
+
+/* header.flags. A tensor with any other than CONTIGUOUS is never pooled. */
+#define TL_TENSOR_CONTIGUOUS 1u
+#define TL_TENSOR_IN_SLOT 2u
+#define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */
+#define TL_TENSOR_VIEW 8u     /* the data is that of base, which it holds a reference to */
+
+/* header.mark of a tensor at p is p ^ TL_TENSOR_MARK: what tells a tensor in a slot,
+ * which has no record, from other bytes of the frame. */
+#define TL_TENSOR_MARK 0x7E45094C5E9A3D01ull
+
+/* Written by whoever makes the tensor, before anybody else has it. */
+typedef struct tl_tensor_header {
+	uintptr_t data;
+	uint64_t numel;
+	uint64_t nbytes;
+	uint8_t dtype;
+	uint8_t device;
+	uint16_t rank;
+	uint32_t flags;
+	uintptr_t base;
+	uintptr_t deleter;
+	uintptr_t deleter_context;
+	uint64_t mark;
+	int64_t shape[TL_MAX_RANK];
+	int64_t strides[TL_MAX_RANK]; /* in elements */
+} tl_tensor_header;
+
+/* A key of the pool and its stack. Guarded by the lock of its shard. */
+typedef struct tl_pool_key {
+	uint64_t elements;
+	uint64_t bytes; /* of the heap that one of its tensors occupies */
+	uint32_t kind;  /* TL_POOL_KIND; 0 = empty cell */
+	uint32_t count;
+	uint32_t list;  /* number of its stack */
+	uint32_t hot;   /* it had a hit since the last search for something to give up */
+} tl_pool_key;
+
+/* One shard, two cache lines. All but `lock` is written under it; `cells`, `lists` and
+ * the limits are written once. */
+typedef struct tl_pool_shard {
+	_Atomic uint32_t lock; /* 1 = held */
+	uint32_t mask;         /* cells - 1 */
+	uint32_t keys;
+	uint32_t key_limit;
+	uint32_t limit;        /* tensors of a key */
+	uint32_t fresh_list;   /* stacks from here on were never used */
+	uint32_t free_list;    /* 1 + a stack that no key has, 0 = none; the next one in its first entry */
+	uint32_t spare;
+	uintptr_t cells;
+	uintptr_t lists;       /* of limit entries each */
+	uint64_t count;
+	uint64_t bytes;
+	uint64_t grant;
+	uint64_t hits;
+	uint64_t misses;
+	uint64_t padding[5];
+} tl_pool_shard;
+
+/* The shards stand behind the globals, in the same mapping. */
+enum { TL_POOL_OFFSET = 8192, TL_POOL_SHARDS = 64 };
+#define TL_POOL_KIND(dtype, device) (0x10000u | (uint32_t)(device) << 8 | (uint32_t)(dtype))
+
+/* What a generation must be below for its record to have another life. */
+#define TLC_LAST_GEN 0xFFFFFE00u
+
+/* Bytes of an element, 0 = no such dtype. */
+extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidden")));
+
+/* ---- the pool ---------------------------------------------------------------------- */
+
+void tlc_pool_wait(tl_pool_shard* s);
+
+/* A cell for a new key, or NULL when there is no room for it. Under the lock. */
+tl_pool_key* tlc_pool_new_key(tl_pool_shard* s, uint64_t hash, uint64_t elements, uint32_t kind, uint64_t bytes);
+
+static inline void tlc_pool_lock(tl_pool_shard* s)
+{
+	uint32_t open = 0;
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
+		tlc_pool_wait(s);
+}
+
+static inline void tlc_pool_unlock(tl_pool_shard* s) { atomic_store_explicit(&s->lock, 0, memory_order_release); }
+
+static inline uint64_t tlc_pool_hash(uint64_t elements, uint32_t kind)
+{
+	uint64_t h = (elements ^ (uint64_t)kind << 40) * 0x9E3779B97F4A7C15ull;
+	return h ^ h >> 32;
+}
+
+static inline tl_pool_shard* tlc_pool_shard(uint64_t hash)
+{
+	return (tl_pool_shard*)((char*)tlc_shared + TL_POOL_OFFSET) + hash % TL_POOL_SHARDS;
+}
+
+static inline tl_entry* tlc_pool_list(const tl_pool_shard* s, uint32_t list)
+{
+	return (tl_entry*)s->lists + (uint64_t)list * s->limit;
+}
+
+/* The cell of a key, or the empty one where it belongs; NULL while there are no cells. */
+static inline tl_pool_key* tlc_pool_find(const tl_pool_shard* s, uint64_t hash, uint64_t elements, uint32_t kind)
+{
+	tl_pool_key* cells = (tl_pool_key*)s->cells;
+	if (TLC_UNLIKELY(cells == NULL)) return NULL;
+	for (uint64_t i = hash / TL_POOL_SHARDS;; i++) {
+		tl_pool_key* k = &cells[i & s->mask];
+		if (TLC_LIKELY(k->elements == elements && k->kind == kind) || k->kind == 0) return k;
+	}
+}
+
+/* Takes the newest tensor of a key; object 0 is a miss, counted if the caller wants.
+ * Budget: one lock, one probe, 9 loads, 5 stores. */
+static inline tl_entry tlc_pool_take(uint64_t elements, uint32_t kind, bool count_miss)
+{
+	uint64_t hash = tlc_pool_hash(elements, kind);
+	tl_pool_shard* s = tlc_pool_shard(hash);
+	tl_entry e = {0, 0, 0};
+	tlc_pool_lock(s);
+	tl_pool_key* k = tlc_pool_find(s, hash, elements, kind);
+	if (TLC_LIKELY(k != NULL && k->kind != 0 && k->count != 0)) {
+		e = tlc_pool_list(s, k->list)[--k->count];
+		k->hot = 1;
+		s->count--;
+		s->bytes -= k->bytes;
+		s->hits++;
+	} else {
+		s->misses += count_miss;
+	}
+	tlc_pool_unlock(s);
+	return e;
+}
+
+/* ---- live tensors -------------------------------------------------------------------- */
+
+/* The record of a live tensor of the heap; NULL: ask Go. */
+static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
+{
+	tl_record* r = tlc_record_at(p);
+	if (TLC_UNLIKELY(r == NULL || !tlc_is_fast(c))) return NULL;
+	if (TLC_UNLIKELY(!(TLC_LOAD(r->sh) & TL_SH_ALIVE) || (TLC_LOAD(r->type_flags) & TL_TYPE_MASK) != TL_TYPE_TENSOR)) return NULL;
+	return r;
+}
+
+/* Is p a tensor in live frame memory of the calling thread? */
+static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
+{
+	return tlc_is_fast(c) && (p & 63) == 0 && p - c->frame_base < c->frame_top - c->frame_base &&
+	       c->frame_top - p >= TL_TENSOR_HEADER && ((const tl_tensor_header*)p)->mark == (p ^ TL_TENSOR_MARK);
+}
+
+static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
+
+/* Fills the header of a contiguous tensor whose data follows it. The shape was checked.
+ * Budget: 9 stores and 2 for each dimension. */
+static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint64_t numel, uint16_t rank, const int64_t* shape)
+{
+	h->data = (uintptr_t)h + TL_TENSOR_HEADER;
+	h->numel = numel;
+	h->nbytes = numel * tlc_dtype_bytes[dtype];
+	h->dtype = dtype;
+	h->device = 0;
+	h->rank = rank;
+	h->flags = TL_TENSOR_CONTIGUOUS;
+	h->base = 0;
+	h->deleter = 0;
+	h->deleter_context = 0;
+	h->mark = (uintptr_t)h ^ TL_TENSOR_MARK;
+	int64_t stride = 1;
+	for (unsigned i = rank; i-- > 0;) {
+		h->shape[i] = shape[i];
+		h->strides[i] = stride;
+		stride *= tlc_at_least_1(shape[i]);
+	}
+}
+
+/* Makes a dead tensor live with one reference; floats is 0 or one float. */
+static inline void tlc_tensor_revive(tl_context* c, tl_record* r, uint32_t floats)
+{
+	atomic_store_explicit(&r->sh, TL_SH_ALIVE | TL_SH_MERGED | TL_SH_ONE | floats, memory_order_release);
+	c->tensors_made++;
+}
+
+#endif

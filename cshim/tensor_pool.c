@@ -1,0 +1,210 @@
+/* The tensor pool's cold parts, what becomes of a dead tensor, and tl_pool_*. */
+#define _GNU_SOURCE
+#include "tensor.h"
+
+#include <sched.h>
+
+_Static_assert(sizeof(tl_tensor_header) == TL_TENSOR_HEADER, "the data starts on a cache line");
+_Static_assert(sizeof(tl_pool_shard) == 128, "shards share no cache line");
+_Static_assert(sizeof(tl_globals) <= TL_POOL_OFFSET, "the shards stand behind the globals");
+
+const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
+	[TL_DTYPE_F32] = 4,  [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4, [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
+	[TL_DTYPE_F16] = 2,  [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1, [TL_DTYPE_I16] = 2,
+	[TL_DTYPE_U16] = 2,  [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8, [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,
+};
+
+/* ---- locks ------------------------------------------------------------------------- */
+
+/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
+__attribute__((noinline)) void tlc_pool_wait(tl_pool_shard* s)
+{
+	for (unsigned turn = 0;; turn++) {
+		if (TLC_LOAD(s->lock) == 0) {
+			uint32_t open = 0;
+			if (atomic_compare_exchange_weak_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)) return;
+		}
+		if (turn < 100) __builtin_ia32_pause();
+		else sched_yield();
+	}
+}
+
+static tl_pool_shard* all_shards(void) { return (tl_pool_shard*)((char*)tlc_shared + TL_POOL_OFFSET); }
+
+/* For pthread_atfork: prepare takes all locks, parent and child release them. */
+void tlc_pool_lock_all(void)
+{
+	for (int i = 0; i < TL_POOL_SHARDS; i++) tlc_pool_lock(&all_shards()[i]);
+}
+
+void tlc_pool_unlock_all(void)
+{
+	for (int i = 0; i < TL_POOL_SHARDS; i++) tlc_pool_unlock(&all_shards()[i]);
+}
+
+/* ---- keeping ------------------------------------------------------------------------- */
+
+__attribute__((noinline)) tl_pool_key* tlc_pool_new_key(tl_pool_shard* s, uint64_t hash, uint64_t elements, uint32_t kind,
+                                                        uint64_t bytes)
+{
+	tl_pool_key* k = tlc_pool_find(s, hash, elements, kind);
+	if (k == NULL || s->keys >= s->key_limit) return NULL;
+	uint32_t list = s->fresh_list;
+	if (s->free_list != 0) {
+		list = s->free_list - 1;
+		s->free_list = (uint32_t)tlc_pool_list(s, list)->object;
+	} else {
+		s->fresh_list++;
+	}
+	*k = (tl_pool_key){.elements = elements, .bytes = bytes, .kind = kind, .list = list};
+	s->keys++;
+	return k;
+}
+
+/* Bytes of the heap that the slot of a tensor occupies, if the header's figures fit it; else 0. */
+static inline uint64_t slot_bytes(const tl_tensor_header* h, uintptr_t p, uint32_t class)
+{
+	if (TLC_UNLIKELY(h->dtype >= TL_DTYPES || h->device != 0 || h->numel > 1ull << 47)) return 0;
+	uint64_t need = TL_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
+	if (TLC_LIKELY(class <= TL_CLASS_SMALL)) return need <= tlc_g.classes[class].size ? tlc_g.classes[class].size : 0;
+	uint64_t spans = (need + TL_SPAN_BYTES - 1) >> TL_SPAN_SHIFT, first = (p - tlc_g.heap_base) >> TL_SPAN_SHIFT;
+	if (TLC_UNLIKELY(spans < 2 || spans > (tlc_g.heap_bytes >> TL_SPAN_SHIFT) - first)) return 0;
+	uint64_t last = atomic_load_explicit(&tlc_g.spans[first + spans - 1], memory_order_relaxed);
+	if (TLC_UNLIKELY(TL_SPAN_CLASS(last) != TL_CLASS_REST || TL_SPAN_BACK(last) != spans - 1)) return 0;
+	return spans << TL_SPAN_SHIFT;
+}
+
+static inline bool has_room(const tl_pool_shard* s, const tl_pool_key* k, uint64_t bytes)
+{
+	return k != NULL && k->count < s->limit && k->bytes == bytes && s->bytes + bytes <= s->grant;
+}
+
+/* Puts the last reference of a tensor to rest under its key. sh is the count word that
+ * the caller has seen; false: it has changed, or there is no room, and nothing was done. */
+static inline bool keep(tl_context* c, tl_record* r, tl_entry e, uint32_t sh, uint64_t bytes)
+{
+	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	uint64_t elements = h->numel;
+	uint32_t kind = TL_POOL_KIND(h->dtype, h->device);
+	uint64_t hash = tlc_pool_hash(elements, kind);
+	tl_pool_shard* s = tlc_pool_shard(hash);
+	bool kept = false;
+	tlc_pool_lock(s);
+	tl_pool_key* k = tlc_pool_find(s, hash, elements, kind);
+	if (TLC_UNLIKELY(k != NULL && k->kind == 0)) k = tlc_pool_new_key(s, hash, elements, kind, bytes);
+	if (TLC_LIKELY(has_room(s, k, bytes) && atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel,
+	                                                                                memory_order_relaxed))) {
+		e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
+		TLC_STORE(r->gen, e.gen);
+		tlc_pool_list(s, k->list)[k->count++] = e;
+		s->count++;
+		s->bytes += bytes;
+		c->tensors_gone++;
+		kept = true;
+	}
+	tlc_pool_unlock(s);
+	return kept;
+}
+
+/* The slot of a tensor that the pool has no room for goes to the magazine; false as in keep. */
+static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	tl_magazine* m = &c->magazines[e.gen & 0xFF];
+	if (m->top == m->limit) return false;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)) return false;
+	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
+	e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
+	TLC_STORE(r->gen, e.gen);
+	*m->top++ = e;
+	c->tensors_gone++;
+	return true;
+}
+
+/* Drops the only reference. */
+static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || e.gen >= TLC_LAST_GEN)) return false;
+	uint64_t bytes = slot_bytes(h, e.object, e.gen & 0xFF);
+	if (TLC_UNLIKELY(bytes == 0)) return false;
+	return TLC_LIKELY(keep(c, r, e, sh, bytes)) || ((e.gen & 0xFF) <= TL_CLASS_SMALL && recycle(c, r, e, sh));
+}
+
+/* The word after a release: counted references go before floats. */
+static inline uint32_t released(uint32_t sh)
+{
+	int32_t count = tlc_sh_count(sh) - 1, floats = tlc_sh_floats(sh);
+	if (floats > count) sh -= (uint32_t)(floats - count) << TL_SH_FLOAT_SHIFT;
+	return sh - TL_SH_ONE;
+}
+
+/* Drops a reference, the last one or not; false: ask Go, nothing changed.
+ * Budget of the last one: two compare-and-swaps, one probe, about 60 instructions. */
+bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	for (;;) {
+		int32_t count = tlc_sh_count(sh);
+		if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || count <= 0)) return false;
+		if (TLC_LIKELY(count == 1)) return drop_last(c, r, e, sh);
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, released(sh), memory_order_release, memory_order_relaxed))
+			return true;
+	}
+}
+
+/* ---- tl_pool_* ------------------------------------------------------------------------- */
+
+/* A floating tensor of one dimension. */
+static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dtype)
+{
+	tl_entry e = tlc_pool_take(elements, TL_POOL_KIND(dtype, 0), true);
+	if (e.object == 0) {
+		c->status = TL_OK; /* a miss is no failure */
+		c->error_kind = 0;
+		c->message_ready = 0;
+		return NULL;
+	}
+	int64_t shape = (int64_t)elements;
+	tlc_tensor_describe((tl_tensor_header*)e.object, dtype, elements, 1, &shape);
+	tlc_tensor_revive(c, tlc_g.records + e.record, 1u << TL_SH_FLOAT_SHIFT);
+	return (tl_tensor*)e.object;
+}
+
+tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || dtype >= TL_DTYPES || tlc_dtype_bytes[dtype] == 0 || device != 0))
+		return slow_pool_acquire(elements, dtype, device);
+	return pool_acquire(c, elements, dtype);
+}
+
+tl_tensor* tl_pool_acquire_compat(size_t elements)
+{
+	tl_context* c = tlc_tls;
+	return TLC_LIKELY(tlc_is_fast(c)) ? pool_acquire(c, elements, TL_DTYPE_F32) : slow_pool_acquire_compat(elements);
+}
+
+/* A tensor of that key with one reference; false: ask Go, nothing changed. */
+static inline bool pool_release(uintptr_t p, size_t elements, uint8_t dtype, uint8_t device)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r = tlc_tensor_record(c, p);
+	if (TLC_UNLIKELY(r == NULL)) return false;
+	const tl_tensor_header* h = (const tl_tensor_header*)p;
+	uint32_t sh = TLC_LOAD(r->sh);
+	if (TLC_UNLIKELY(h->numel != elements || h->dtype != dtype || h->device != device)) return false;
+	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
+	return drop_last(c, r, tlc_entry_of(r, p), sh);
+}
+
+tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device)
+{
+	if (TLC_LIKELY(pool_release((uintptr_t)tensor, elements, dtype, device))) return TL_OK;
+	return slow_pool_release(tensor, elements, dtype, device);
+}
+
+tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements)
+{
+	if (TLC_LIKELY(pool_release((uintptr_t)tensor, elements, TL_DTYPE_F32, TL_DEVICE_CPU))) return TL_OK;
+	return slow_pool_release_compat(tensor, elements);
+}

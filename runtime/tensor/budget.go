@@ -1,0 +1,117 @@
+package tensor
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+)
+
+// The pool's bytes are limited in all, but the fast door must not touch a word
+// that all shards share. So each shard has a grant and counts against that; only
+// when it is used up does Go get it more:
+//
+//	shard.Bytes <= shard.Grant, granted = sum of shard.Grant <= byteLimit
+//
+// When everything is granted, what shards do not use is called in, and then a
+// hand goes round and gives up the tensors of keys that had no hit since it last
+// came by (the clock algorithm; Corbató 1968). A program whose shapes have
+// changed gets its old tensors' memory back that way.
+
+// grow gives a shard room for n more bytes.
+func (p *tensorPool) grow(me *object.Context, s *shard, n uint64) bool {
+	if n > byteLimit {
+		return false
+	}
+	for {
+		granted := p.granted.Load()
+		if granted+n > byteLimit {
+			if !p.reclaim(me, n) {
+				return false
+			}
+			continue
+		}
+		more := max(n, min(grantStep, byteLimit-granted))
+		if p.granted.CompareAndSwap(granted, granted+more) {
+			s.lock()
+			s.Grant += more
+			s.unlock()
+			return true
+		}
+	}
+}
+
+// handReach bounds what one release may spend on the search.
+const handReach = 4
+
+// reclaim calls in grants until n bytes can be granted; false when there are not
+// enough at hand.
+func (p *tensorPool) reclaim(me *object.Context, n uint64) bool {
+	for i := range uint64(layout.PoolShards) {
+		p.callIn(shardAt(i))
+	}
+	for range handReach {
+		if p.granted.Load()+n <= byteLimit {
+			return true
+		}
+		s := shardAt(p.hand.Add(1) % layout.PoolShards)
+		s.giveUp(me, false)
+		p.callIn(s)
+	}
+	return p.granted.Load()+n <= byteLimit
+}
+
+// callIn takes back the part of a grant that is not used.
+func (p *tensorPool) callIn(s *shard) {
+	s.lock()
+	idle := s.Grant - s.Bytes
+	s.Grant = s.Bytes
+	s.unlock()
+	p.granted.Add(^idle + 1)
+}
+
+// giveUp frees the tensors of keys without a hit since the last time, or all.
+func (s *shard) giveUp(me *object.Context, all bool) {
+	var out [64]layout.Entry
+	for from, n := uint64(0), len(out); n == len(out); {
+		s.lock()
+		from, n = s.popCold(from, all, &out)
+		s.unlock()
+		for _, e := range out[:n] {
+			me.Recycle(e)
+		}
+	}
+}
+
+// popCold takes out as many such tensors as fit into out, beginning with cell
+// from, and returns the cell to go on with.
+func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint64, n int) {
+	if s.Cells == 0 {
+		return from, 0
+	}
+	for ; from <= uint64(s.Mask); from++ {
+		at := s.cell(from)
+		if at.Hot != 0 && !all {
+			at.Hot = 0
+			continue
+		}
+		for ; at.Count > 0; n++ {
+			if n == len(out) {
+				return from, n
+			}
+			out[n] = s.pop(at)
+		}
+	}
+	return from, n
+}
+
+// Purge empties the pool; the memory goes to the calling context, which is about
+// to give back what it has.
+func Purge(c *object.Context) {
+	for i := range uint64(layout.PoolShards) {
+		s := shardAt(i)
+		s.giveUp(c, true)
+		s.lock()
+		s.sweep()
+		s.unlock()
+		pool.callIn(s)
+	}
+}

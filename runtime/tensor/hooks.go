@@ -1,0 +1,30 @@
+package tensor
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+)
+
+func init() {
+	object.TensorHooks.Keep = keep
+	object.TensorHooks.Deleter = deleterOf
+	object.TensorHooks.Dismantle = dismantle
+}
+
+// deleterOf returns what ends the memory that a dying tensor was lent: f(data,
+// context), 0 = nothing.
+func deleterOf(p uintptr) (f, data, context uintptr) {
+	h := header(p)
+	if h.Flags&layout.TensorExternal == 0 {
+		return 0, 0, 0
+	}
+	return h.Deleter, h.Data, h.DeleterContext
+}
+
+// dismantle ends what a dying tensor refers to.
+func dismantle(c *object.Context, p uintptr) {
+	c.TensorsGone++
+	if h := header(p); h.Flags&layout.TensorView != 0 {
+		c.Release(h.Base)
+	}
+}

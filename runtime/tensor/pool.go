@@ -1,0 +1,190 @@
+package tensor
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// pool is the process's tensor pool. Its shards stand beside the globals, where C
+// finds them; what only Go needs stands here.
+var pool tensorPool
+
+type tensorPool struct {
+	once    sync.Once
+	granted atomic.Uint64 // sum of the shards' grants
+	hand    atomic.Uint64 // the shard where the search for something to give up goes on
+}
+
+const (
+	defaultLimit = 32        // tensors of a key
+	maxLimit     = 256       // of it
+	byteLimit    = 256 << 20 // of all kept tensors
+	grantStep    = 1 << 20   // a shard gets room for this many bytes at once
+)
+
+// open maps the tables, once. Without memory for them the pool stays empty.
+func (p *tensorPool) open() {
+	cells := uint32(512)
+	if memory.Instrumented {
+		cells = 64
+	}
+	limit := min(object.Globals().PoolLimit, maxLimit)
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	keys := cells / 4 * 3
+	table := uintptr(cells) * layout.PoolKeyBytes
+	bytes := table + uintptr(keys*limit)*layout.EntryBytes
+	at, err := memory.Map(layout.PoolShards*bytes, "tensor pool")
+	if err != nil {
+		return
+	}
+	for i := range uint64(layout.PoolShards) {
+		s := shardAt(i)
+		s.lock()
+		s.Mask, s.KeyLimit, s.Limit = cells-1, keys, limit
+		s.Cells, s.Lists = at, at+table
+		s.unlock()
+		at += bytes
+	}
+}
+
+// take returns a dead tensor that has the key, to be made live; Object 0 is a
+// miss.
+func (p *tensorPool) take(elements uint64, kind uint32) (e layout.Entry) {
+	k := key{elements, kind}
+	s := shardOf(k)
+	s.lock()
+	defer s.unlock()
+	if at := s.find(k); at != nil && at.Kind != 0 && at.Count > 0 {
+		at.Hot = 1
+		s.Hits++
+		return s.pop(at)
+	}
+	s.Misses++
+	return e
+}
+
+// keep is object.TensorHooks.Keep: puts a tensor without references to rest,
+// under the next generation. False: it was not taken and is to be taken apart.
+func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
+	k, bytes, ok := keyOf(e)
+	if !ok {
+		return false
+	}
+	pool.once.Do(pool.open)
+	s := shardOf(k)
+	for {
+		switch s.keep(r, e, k, bytes) {
+		case kept:
+			me.TensorsGone++
+			return true
+		case full:
+			return false
+		}
+		if !pool.grow(me, s, bytes) {
+			return false
+		}
+	}
+}
+
+// keyOf returns the key of a tensor that may be pooled and the heap bytes that it
+// occupies. The header lies in the program's reach: what it says must fit the
+// slot, or the next tensor of that key would not.
+func keyOf(e layout.Entry) (k key, bytes uint64, ok bool) {
+	h := header(e.Object)
+	d := ElementType(h.Dtype)
+	if h.Flags != layout.TensorContiguous || d.Size() == 0 || h.Device != CPU || h.Numel > 1<<47 || e.Gen >= lastGen {
+		return k, 0, false
+	}
+	s := spec{nbytes: h.Numel * d.Size()}
+	if bytes = object.Heap().Size(e.Object); s.total() > bytes {
+		return k, 0, false
+	}
+	return key{h.Numel, layout.PoolKind(h.Dtype, h.Device)}, bytes, true
+}
+
+// lastGen is what a generation must be below for its record to have another life.
+const lastGen = ^uint32(0) - 2*layout.GenOne + 1
+
+// answer is what became of a tensor that was to be kept.
+type answer int
+
+const (
+	kept answer = iota
+	full        // for this key, or for keys
+	poor        // the shard may not keep so many bytes more
+)
+
+// keep pushes a tensor if there is room for it.
+func (s *shard) keep(r *layout.Record, e layout.Entry, k key, bytes uint64) answer {
+	s.lock()
+	defer s.unlock()
+	at := s.find(k)
+	if at == nil {
+		return full
+	}
+	if s.Bytes+bytes > s.Grant {
+		return poor
+	}
+	if at.Kind == 0 {
+		if at = s.insert(k, bytes); at == nil {
+			return full
+		}
+	}
+	if at.Count >= s.Limit || at.Bytes != bytes {
+		return full
+	}
+	e.Gen += layout.GenOne
+	atomic.StoreUint32(&r.Loc, 0)
+	atomic.StoreUint32(&r.Sh, 0)
+	atomic.StoreUint32(&r.Gen, e.Gen)
+	s.push(at, e)
+	return kept
+}
+
+// PoolAcquire takes a tensor of a key out of the pool, floating and with one
+// dimension; 0 on a miss.
+func PoolAcquire(c *object.Context, elements uintptr, dtype, device uint8) uintptr {
+	s := spec{dtype: ElementType(dtype), rank: 1, shape: [layout.MaxRank]int64{int64(elements)}}
+	if s.dtype.Size() == 0 {
+		c.Fail(status.InvalidArgument, object.TextDtype, 0, uint64(dtype))
+		return 0
+	}
+	if device != CPU {
+		c.Fail(status.Device, object.TextDevice, 0, uint64(device))
+		return 0
+	}
+	e := pool.take(uint64(elements), layout.PoolKind(dtype, device))
+	if e.Object == 0 {
+		return c.Null()
+	}
+	s.strides[0], s.numel, s.nbytes = 1, uint64(elements), uint64(elements)*s.dtype.Size()
+	s.describe(e.Object, layout.TensorContiguous)
+	c.Revive(e, true)
+	return e.Object
+}
+
+// PoolRelease gives a tensor that nobody else holds to the pool.
+func PoolRelease(c *object.Context, p, elements uintptr, dtype, device uint8) status.Status {
+	if p == 0 {
+		return status.OK
+	}
+	e, st := c.FindTensor(p)
+	if st != status.OK {
+		return st
+	}
+	if e.Object == 0 {
+		return c.Fail(status.Unsupported, object.TextNotTensor, p)
+	}
+	h := header(p)
+	if h.Numel != uint64(elements) || h.Dtype != dtype || h.Device != device {
+		return c.Fail(status.InvalidArgument, object.TextPoolKey, p, h.Numel, uint64(h.Dtype))
+	}
+	return c.ReleaseOnly(e)
+}

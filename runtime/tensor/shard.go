@@ -1,0 +1,150 @@
+package tensor
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+)
+
+// shard is one shard of the pool, the memory that cshim/tensor.h works on too.
+// Its methods are called with the lock held, but for lock.
+type shard struct{ layout.PoolShard }
+
+// key identifies the tensors that may stand for each other.
+type key struct {
+	elements uint64
+	kind     uint32
+}
+
+func (k key) hash() uint64 { return layout.PoolHash(k.elements, k.kind) }
+
+// shardAt returns shard i.
+func shardAt(i uint64) *shard {
+	return layout.At[shard](layout.Address(object.Globals()) + layout.PoolOffset + uintptr(i)*layout.PoolShardBytes)
+}
+
+func shardOf(k key) *shard { return shardAt(k.hash() % layout.PoolShards) }
+
+const (
+	spins  = 100
+	yields = 200
+)
+
+func (s *shard) lock() {
+	for turn := 0; !atomic.CompareAndSwapUint32(&s.Lock, 0, 1); turn++ {
+		switch {
+		case turn >= yields:
+			time.Sleep(time.Microsecond) // the holder may be a C thread without a processor
+		case turn >= spins:
+			runtime.Gosched()
+		}
+	}
+}
+
+func (s *shard) unlock() { atomic.StoreUint32(&s.Lock, 0) }
+
+func (s *shard) cell(i uint64) *layout.PoolKey {
+	return layout.At[layout.PoolKey](s.Cells + uintptr(i&uint64(s.Mask))*layout.PoolKeyBytes)
+}
+
+func (s *shard) home(k key) uint64 { return k.hash() / layout.PoolShards }
+
+// find returns the cell of a key, or the empty one where it belongs; nil while
+// there are no cells.
+func (s *shard) find(k key) *layout.PoolKey {
+	if s.Cells == 0 {
+		return nil
+	}
+	for i := s.home(k); ; i++ {
+		if at := s.cell(i); at.Kind == 0 || at.Elements == k.elements && at.Kind == k.kind {
+			return at
+		}
+	}
+}
+
+// entry returns entry i of a stack.
+func (s *shard) entry(list, i uint32) *layout.Entry {
+	return layout.At[layout.Entry](s.Lists + (uintptr(list)*uintptr(s.Limit)+uintptr(i))*layout.EntryBytes)
+}
+
+// insert makes a cell for a new key; nil when there is no room, not even after
+// the keys without tensors have gone.
+func (s *shard) insert(k key, bytes uint64) *layout.PoolKey {
+	if s.Keys >= s.KeyLimit {
+		s.sweep()
+	}
+	if s.Keys >= s.KeyLimit {
+		return nil
+	}
+	list := s.FreshList
+	if s.FreeList != 0 {
+		list = s.FreeList - 1
+		s.FreeList = uint32(s.entry(list, 0).Object)
+	} else {
+		s.FreshList++
+	}
+	s.Keys++
+	at := s.find(k)
+	*at = layout.PoolKey{Elements: k.elements, Bytes: bytes, Kind: k.kind, List: list}
+	return at
+}
+
+// sweep removes the keys whose stack is empty.
+func (s *shard) sweep() {
+	for i := uint64(0); i <= uint64(s.Mask); {
+		if at := s.cell(i); at.Kind != 0 && at.Count == 0 {
+			s.remove(i) // may have moved another key here: look again
+		} else {
+			i++
+		}
+	}
+}
+
+// remove empties cell i and shifts back what probed past it.
+func (s *shard) remove(i uint64) {
+	list := s.cell(i).List
+	s.entry(list, 0).Object = uintptr(s.FreeList)
+	s.FreeList = list + 1
+	s.Keys--
+	mask, hole := uint64(s.Mask), i
+	for next := i + 1; s.cell(next).Kind != 0; next++ {
+		at := s.cell(next)
+		home := s.home(key{at.Elements, at.Kind})
+		if (next-home)&mask >= (next-hole)&mask {
+			*s.cell(hole) = *at
+			hole = next
+		}
+	}
+	*s.cell(hole) = layout.PoolKey{}
+}
+
+// pop takes the newest tensor of a key.
+func (s *shard) pop(at *layout.PoolKey) layout.Entry {
+	at.Count--
+	s.Count--
+	s.Bytes -= at.Bytes
+	return *s.entry(at.List, at.Count)
+}
+
+// push keeps a tensor; the caller has looked for room.
+func (s *shard) push(at *layout.PoolKey, e layout.Entry) {
+	*s.entry(at.List, at.Count) = e
+	at.Count++
+	s.Count++
+	s.Bytes += at.Bytes
+}
+
+// each visits the keys.
+func (s *shard) each(visit func(at *layout.PoolKey)) {
+	if s.Cells == 0 {
+		return
+	}
+	for i := range uint64(s.Mask) + 1 {
+		if at := s.cell(i); at.Kind != 0 {
+			visit(at)
+		}
+	}
+}

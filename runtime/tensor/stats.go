@@ -1,0 +1,103 @@
+package tensor
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// PoolStats are the figures of the pool. What it keeps is allocated from the heap
+// but not live, and each hit makes a kept tensor live without a new allocation:
+//
+//	live heap objects = objects out of the heap - Tensors
+//	allocations       = slots handed out by the heap + Hits
+type PoolStats struct {
+	Tensors      uint64
+	Bytes        uint64 // of the heap
+	Hits, Misses uint64
+}
+
+// ReadPool sums up the shards; exact at quiescence.
+func ReadPool() (sum PoolStats) {
+	for i := range uint64(layout.PoolShards) {
+		s := shardAt(i)
+		s.lock()
+		sum.Tensors += s.Count
+		sum.Bytes += s.Bytes
+		sum.Hits += s.Hits
+		sum.Misses += s.Misses
+		s.unlock()
+	}
+	return sum
+}
+
+// PoolCount returns how many tensors the pool keeps.
+func PoolCount(*object.Context) int64 { return int64(ReadPool().Tensors) }
+
+// PoolBytes returns how many bytes of the heap they occupy.
+func PoolBytes(*object.Context) int64 { return int64(ReadPool().Bytes) }
+
+// LiveCount returns how many objects are counted: tensors, other heap objects and
+// foreign pointers.
+func LiveCount(*object.Context) int64 {
+	pooled := ReadPool().Tensors
+	all := object.ReadStats()
+	return int64(all.LiveObjects-min(all.LiveObjects, pooled)) + int64(all.ForeignLive)
+}
+
+// PoolHitRate returns which share of the requests the pool has served.
+func PoolHitRate(*object.Context) float64 {
+	s := ReadPool()
+	if s.Hits+s.Misses == 0 {
+		return 0
+	}
+	return float64(s.Hits) / float64(s.Hits+s.Misses)
+}
+
+// DumpPool writes one line to standard error for each key, and one for the sum.
+func DumpPool(*object.Context) status.Status {
+	var keys []layout.PoolKey
+	for i := range uint64(layout.PoolShards) {
+		s := shardAt(i)
+		keys = slices.Grow(keys, int(s.keyCount()))
+		s.lock()
+		s.each(func(at *layout.PoolKey) {
+			if at.Count > 0 {
+				keys = append(keys, *at)
+			}
+		})
+		s.unlock()
+	}
+	for _, k := range keys {
+		fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d elements, dtype %d, device %d: %d tensors, %d bytes\n",
+			k.Elements, k.Kind&0xFF, k.Kind>>8&0xFF, k.Count, uint64(k.Count)*k.Bytes)
+	}
+	s := ReadPool()
+	fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d tensors, %d bytes; %d hits, %d misses\n",
+		s.Tensors, s.Bytes, s.Hits, s.Misses)
+	return status.OK
+}
+
+// keyCount returns the number of keys of a shard that is not locked.
+func (s *shard) keyCount() uint32 {
+	s.lock()
+	defer s.unlock()
+	return s.Keys
+}
+
+// DeviceAllocatedBytes returns how many bytes are allocated on devices other than
+// the CPU. There are none, here and below.
+func DeviceAllocatedBytes(*object.Context) int64 { return 0 }
+
+// DeviceFreeCount returns how many tensors of other devices the pool keeps.
+func DeviceFreeCount(*object.Context) int64 { return 0 }
+
+// DeviceFreeBytes returns how many bytes of other devices the pool keeps.
+func DeviceFreeBytes(*object.Context) int64 { return 0 }
+
+// DeviceFreeMegabytes is DeviceFreeBytes in mebibytes.
+func DeviceFreeMegabytes(*object.Context) int64 { return 0 }

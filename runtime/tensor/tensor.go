@@ -1,0 +1,55 @@
+// Package tensor makes tensors: objects of package object that begin with a
+// header (element type, shape, strides) and whose memory a pool keeps for the
+// next request of the same size. Each exported function is the complete
+// slow-door operation of the C function of the same name; cshim/tensors.c and
+// cshim/tensor_pool.c answer the common cases on the same memory.
+//
+// A tensor is 192 bytes of header and its data, both aligned to 64 bytes, in one
+// heap object. Two kinds have no data of their own: one over the caller's memory
+// (from_buffer) and, later, a view. One kind is no object at all: a tensor in a
+// slot stands in the frame stack and ends with its function.
+//
+// Shapes, data and tensors come from C as addresses. They are looked up before
+// they are believed, and never stand in a pointer variable across a call.
+package tensor
+
+import (
+	"unsafe"
+
+	"tlruntime/runtime/layout"
+)
+
+// header returns the header of the tensor at p, which was looked up.
+func header(p uintptr) *layout.TensorHeader { return layout.At[layout.TensorHeader](p) }
+
+// lowest is where memory of a program can begin; smaller addresses are numbers
+// that were passed by mistake.
+const lowest = 64 << 10
+
+// load reads a number of the caller's. Like copyBytes it is nosplit, and
+// therefore free of points where the collector could see the address as a
+// pointer: the memory is not Go's, and nobody knows what it is.
+//
+//go:nosplit
+//go:noinline
+func load(addr uintptr) int64 { return *layout.At[int64](addr) }
+
+//go:nosplit
+//go:noinline
+func copyBytes(to, from, n uintptr) {
+	copy(unsafe.Slice(layout.At[byte](to), n), unsafe.Slice(layout.At[byte](from), n))
+}
+
+// copyChunk bounds how long a copy keeps the collector waiting.
+const copyChunk = 1 << 20
+
+// copyMemory copies n bytes.
+func copyMemory(to, from, n uintptr) {
+	for ; n > copyChunk; n -= copyChunk {
+		copyBytes(to, from, copyChunk)
+		to, from = to+copyChunk, from+copyChunk
+	}
+	if n > 0 {
+		copyBytes(to, from, n)
+	}
+}
