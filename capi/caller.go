@@ -1,0 +1,85 @@
+package main
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// Memory of the caller (strings, descriptors, outputs) is read and written by
+// address, one load or store at a time: a pointer to it must not live in a Go
+// variable across a call, where the collector would look at it.
+
+// lowest is where memory of a program can begin; smaller addresses are numbers
+// that were passed by mistake.
+const lowest = 64 << 10
+
+const maxString = 4096
+
+func usable(addr uintptr) bool { return addr >= lowest }
+
+func load[T any](addr uintptr) T { return *layout.At[T](addr) }
+
+func store[T any](addr uintptr, value T) { *layout.At[T](addr) = value }
+
+// text copies a C string; false when there is none at addr or its end is far.
+func text(addr uintptr) (string, bool) {
+	if !usable(addr) {
+		return "", false
+	}
+	var buffer []byte
+	for len(buffer) < maxString {
+		b := load[byte](addr + uintptr(len(buffer)))
+		if b == 0 {
+			return string(buffer), true
+		}
+		buffer = append(buffer, b)
+	}
+	return "", false
+}
+
+// defineType reads a tl_type_desc and defines the type.
+func defineType(o *object.Context, description, out uintptr) status.Status {
+	if !usable(description) || !usable(out) {
+		return fail(o, status.InvalidArgument, "description and out_type are both needed")
+	}
+	d := load[tl_type_desc](description)
+	offsets, st := pointerOffsets(o, d)
+	if st != status.OK {
+		return st
+	}
+	name, named := text(d.Name)
+	if !named {
+		name = "unnamed"
+	}
+	id, st := o.DefineType(name, d.Size, offsets, d.Destructor, d.Flags)
+	if st == status.OK {
+		store(out, id)
+	}
+	return st
+}
+
+// pointerOffsets copies the offsets of a description. More pointers than fit
+// into the size are refused before the array is read.
+func pointerOffsets(o *object.Context, d tl_type_desc) ([]uintptr, status.Status) {
+	if d.NumPointers > d.Size/8 {
+		return nil, fail(o, status.InvalidArgument, "%d pointers do not fit into %d bytes", d.NumPointers, d.Size)
+	}
+	if d.NumPointers > 0 && !usable(d.PointerOffsets) {
+		return nil, fail(o, status.InvalidArgument, "pointer_offsets is NULL for %d pointers", d.NumPointers)
+	}
+	var offsets []uintptr
+	for i := range d.NumPointers {
+		offsets = append(offsets, load[uintptr](d.PointerOffsets+i*8))
+	}
+	return offsets, status.OK
+}
+
+// allocTmp is Alloc for the signed size that the TL compiler passes.
+func allocTmp(o *object.Context, bytes int64) uintptr {
+	if bytes < 0 {
+		fail(o, status.InvalidArgument, "%d is negative; sizes are not", bytes)
+		return 0
+	}
+	return o.Alloc(uintptr(bytes))
+}

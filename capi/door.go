@@ -1,0 +1,148 @@
+package main
+
+/*
+#include <stdint.h>
+#include <stdlib.h>
+#include <malloc.h>
+
+static uintptr_t tlc_getenv(const char* name) { return (uintptr_t)getenv(name); }
+static void tlc_free(uintptr_t p) { free((void*)p); }
+static uint64_t tlc_usable(uintptr_t p) { return malloc_usable_size((void*)p); }
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	_ "tlruntime/cshim" // the fast door, which is C and calls this package
+	"tlruntime/runtime/config"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// What the shim itself asks of Go (cshim/door.h). None of it is public.
+
+var options = config.New()
+
+// contained runs body for callers without a context: a panic becomes failed.
+func contained[R any](failed R, body func() R) (result R) {
+	defer func() {
+		if recover() != nil {
+			result = failed
+		}
+	}()
+	return body()
+}
+
+// environment reads an option with C's getenv: what a host has set since it
+// started, Go's copy does not show.
+func environment(name string) (string, bool) {
+	key := C.CString(name)
+	defer C.free(unsafe.Pointer(key))
+	return text(uintptr(C.tlc_getenv(key)))
+}
+
+// tldoor_open starts the runtime with the options of the environment; a value that
+// does not suit keeps its default, which tl_config_dump and README tell.
+//
+//export tldoor_open
+func tldoor_open(out uintptr) int32 {
+	return contained(int32(status.Internal), func() int32 {
+		for _, name := range options.Names() {
+			if value, set := environment(name); set {
+				_ = options.Set(name, value, "environment")
+			}
+		}
+		st := object.Open(object.Config{
+			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),
+			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
+			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
+			SlowOnly:       !options.Flag("TL_FASTPATH"),
+			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
+			UsableSize:     func(p uintptr) uintptr { return uintptr(C.tlc_usable(C.uintptr_t(p))) },
+		})
+		if st == status.OK {
+			setOnError(options.Word("TL_ON_ERROR"))
+			memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
+			store(out, layout.Address(object.Globals()))
+		}
+		return int32(st)
+	})
+}
+
+// tldoor_attach returns a context for the calling thread, 0 when it has to use the
+// shared one.
+//
+//export tldoor_attach
+func tldoor_attach() uintptr {
+	return contained(0, func() uintptr {
+		c, st := object.NewContext()
+		if st != status.OK {
+			return 0
+		}
+		return layout.Address(c)
+	})
+}
+
+// tldoor_shared returns the context of threads without one; the shim holds its lock.
+//
+//export tldoor_shared
+func tldoor_shared() uintptr {
+	return contained(0, func() uintptr { return layout.Address(object.Shared()) })
+}
+
+// tldoor_poll handles the inbox and what other threads ask for.
+//
+//export tldoor_poll
+func tldoor_poll(c uintptr) {
+	guarded(c, 0, func(o *object.Context) int { o.Poll(); return 0 })
+}
+
+// tldoor_pump_step works on the dying objects; true: call the callback that the
+// context names, then come again.
+//
+//export tldoor_pump_step
+func tldoor_pump_step(c uintptr) bool { return guarded(c, false, (*object.Context).PumpStep) }
+
+// tldoor_close goes on with closing marks.
+//
+//export tldoor_close
+func tldoor_close(c uintptr, target uint64) {
+	guarded(c, 0, func(o *object.Context) int { o.Close(target); return 0 })
+}
+
+// tldoor_release_entry releases what a scope held.
+//
+//export tldoor_release_entry
+func tldoor_release_entry(c, pointer uintptr, record, gen uint32) {
+	guarded(c, 0, func(o *object.Context) int {
+		o.ReleaseEntry(layout.Entry{Object: pointer, Record: record, Gen: gen})
+		return 0
+	})
+}
+
+// tldoor_trim gives the emptied part of the scope stack back.
+//
+//export tldoor_trim
+func tldoor_trim(c uintptr) {
+	guarded(c, 0, func(o *object.Context) int { o.Trim(); return 0 })
+}
+
+// tldoor_check_option checks an option before the first use.
+//
+//export tldoor_check_option
+func tldoor_check_option(key, value uintptr) int32 {
+	return contained(int32(status.Internal), func() int32 {
+		name, named := text(key)
+		wanted, given := text(value)
+		if !named || !given {
+			return int32(status.InvalidArgument)
+		}
+		if _, err := options.Check(name, wanted); err != nil {
+			return int32(status.InvalidArgument)
+		}
+		return int32(status.OK)
+	})
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// guarded runs body with the context at c and is the one place where a panic
+// is stopped before it can reach C, where it would abort the host. It becomes
+// TL_E_INTERNAL with the panic's text, and failed is returned.
+func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R) {
+	context := object.At(c)
+	defer func() {
+		if cause := recover(); cause != nil {
+			fail(context, status.Internal, "a defect of this library was contained: %v", cause)
+			result = failed
+		}
+	}()
+	return body(context)
+}
+
+// guardedStatus is guarded for functions that return a tl_status.
+func guardedStatus(c uintptr, body func(*object.Context) status.Status) int32 {
+	return int32(guarded(c, status.Internal, body))
+}
+
+// fail records an error that package object knows no text for.
+func fail(o *object.Context, st status.Status, format string, args ...any) status.Status {
+	o.SetMessage(st, st.String()+": "+fmt.Sprintf(format, args...))
+	return st
+}
+
+// lastError renders the last error and returns where the text stands.
+func lastError(o *object.Context) uintptr {
+	o.Message()
+	return layout.Address(&o.Context.Message)
+}

@@ -1,0 +1,289 @@
+// # Library
+//
+// Nothing needs to be initialised: the first call of a process reserves address
+// space and starts the slow door, the first call of a thread gives it a
+// context. tl_init exists for programs that want to learn early, and in one
+// place, that this is impossible.
+//
+// The library is never unloaded. tl_shutdown closes what the calling thread has
+// open, reports and gives idle memory back, but objects that others hold stay
+// valid and releasable: an array in Python's hands must not die because a
+// plug-in said goodbye.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// TL_ABI_VERSION is the version of the interface that this header declares.
+// It grows when functions are added; a number or a layout never changes.
+//
+//	C: #define TL_ABI_VERSION 1u
+const _ = "TL_ABI_VERSION"
+
+// tl_status tells how a call went: TL_OK or one of the TL_E_ values.
+//
+//	C: typedef int32_t tl_status;
+const _ = "tl_status"
+
+// tl_status_code lists the statuses. The numbers are fixed for ever; new ones
+// are added at the end.
+//
+//	C: enum tl_status_code {
+//	    TL_OK = 0,
+//	    TL_E_INVALID_ARGUMENT = 1,   /* a negative size, an overflowing product, a NULL output, an unknown key */
+//	    TL_E_UNKNOWN_POINTER = 2,    /* never seen: not memory of the runtime and not registered */
+//	    TL_E_INTERIOR_POINTER = 3,   /* inside an object instead of at its start */
+//	    TL_E_NOT_LIVE = 4,           /* released already, or beyond what a frame or the arena holds */
+//	    TL_E_ALREADY_REGISTERED = 5, /* the address belongs to another registration */
+//	    TL_E_NOT_REGISTERED = 6,     /* live, but in no scope that this function opened */
+//	    TL_E_SCOPE_UNDERFLOW = 7,    /* more exits than enters, or out of order */
+//	    TL_E_NO_FRAME = 8,           /* no function frame, planned frame or arena is open */
+//	    TL_E_SLOT_OUT_OF_RANGE = 9,  /* the frame has fewer slots */
+//	    TL_E_ARENA_EXHAUSTED = 10,   /* the arena, the frame stack or the scope stack is full */
+//	    TL_E_OUT_OF_MEMORY = 11,     /* the system gives no more */
+//	    TL_E_LIMIT = 12,             /* a limit that was set, or a fixed capacity, is reached */
+//	    TL_E_OVERFLOW = 13,          /* a count cannot grow further */
+//	    TL_E_DEVICE = 14,            /* a device is absent or its driver failed */
+//	    TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
+//	    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow door */
+//	    TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler */
+//	    TL_E_INTERNAL = 18           /* a defect of this library, contained; please report the message */
+//	};
+const _ = "tl_status_code"
+
+// tl_error_callback receives every failure of any thread: status, rendered
+// message and the ctx given to tl_set_error_callback. The message is valid
+// during the call. It must return normally, and what it calls here is served,
+// but its own failures do not call it again.
+//
+//	C: typedef void (*tl_error_callback)(tl_status status, const char* message, void* ctx);
+const _ = "tl_error_callback"
+
+// tl_symbol is one row of the table that tl_symbols returns.
+//
+//	C: typedef struct tl_symbol {
+//	    const char* name; /* "tl_mem_alloc" */
+//	    void* address;    /* of that function */
+//	} tl_symbol;
+const _ = "tl_symbol"
+
+// tl_version returns the version of the library, for example "1.0.0".
+//
+//	C: const char* tl_version(void);
+//
+// Ownership: the string is static.
+// Threads: any thread, also in a forked child.
+// Returns: the version, never NULL.
+// Errors: none.
+// Cost: constant.
+// Door: shim.
+// LLVM: nounwind, returns nonnull.
+const _ = "tl_version"
+
+// tl_abi_version returns the interface version of the loaded library. A program
+// compiled against a header whose TL_ABI_VERSION is greater needs a newer one.
+//
+//	C: uint32_t tl_abi_version(void);
+//
+// Ownership: none.
+// Threads: any thread, also in a forked child.
+// Returns: TL_ABI_VERSION of the library.
+// Errors: none.
+// Cost: constant.
+// Door: shim.
+// LLVM: nounwind.
+const _ = "tl_abi_version"
+
+// tl_init makes the library ready now instead of at the first use. Calling it
+// again does nothing.
+//
+//	C: tl_status tl_init(void);
+//
+// Ownership: none.
+// Threads: any thread; concurrent first calls wait for one of them.
+// Returns: what went wrong, TL_OK otherwise.
+// Errors: TL_E_OUT_OF_MEMORY.
+// Cost: about a millisecond the first time.
+//
+//export tlgo_init
+func tlgo_init(c uintptr) int32 {
+	return guardedStatus(c, func(*object.Context) status.Status { return status.OK })
+}
+
+// tl_shutdown closes the calling thread's scopes and frames, releases what its
+// root scope holds, writes the reports that were asked for and gives idle
+// memory back to the system. Live objects stay valid and releasable, and later
+// calls work as if nothing had happened.
+//
+//	C: tl_status tl_shutdown(void);
+//
+// Ownership: every reference held by the calling thread's scopes is released.
+// Threads: any thread, while no other has open scopes.
+// Returns: TL_OK, or why nothing was done.
+// Errors: TL_E_BUSY.
+// Cost: linear in what the scopes hold.
+//
+//export tlgo_shutdown
+func tlgo_shutdown(c uintptr) int32 {
+	return guardedStatus(c, (*object.Context).Shutdown)
+}
+
+// tl_configure sets an option. Keys and values are those of the TL_ environment
+// variables ("TL_ON_ERROR", "abort"), which it overrides. Options that shape
+// the reservation of address space are fixed by the first use of the library.
+//
+//	C: tl_status tl_configure(const char* key, const char* value);
+//
+// Ownership: both strings are copied.
+// Threads: any thread; the option holds for all of them.
+// Returns: TL_OK, or why the option keeps its value.
+// Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
+// (fixed by the first use).
+// Cost: constant; not meant for hot paths.
+// Door: fast.
+//
+//export tlgo_configure
+func tlgo_configure(c, key, value uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return configure(o, key, value) })
+}
+
+// tl_status_string returns a status as a sentence, for example "not live:
+// released already". tl_last_error says more about the last failure.
+//
+//	C: const char* tl_status_string(tl_status status);
+//
+// Ownership: the string is static.
+// Threads: any thread, also in a forked child.
+// Returns: the sentence, never NULL; "unknown status" for other numbers.
+// Errors: none.
+// Cost: constant.
+// Door: shim.
+// LLVM: nounwind, returns nonnull.
+const _ = "tl_status_string"
+
+// tl_last_status returns the status of the calling thread's last call that
+// failed or returned NULL.
+//
+//	C: tl_status tl_last_status(void);
+//
+// Ownership: none.
+// Threads: the calling thread's own status.
+// Returns: that status; TL_OK when nothing failed since tl_clear_error.
+// Errors: none.
+// Cost: constant, a few instructions.
+// Door: shim.
+// LLVM: nounwind.
+const _ = "tl_last_status"
+
+// tl_last_error explains the last failure of the calling thread in a sentence:
+// which function, which pointer, what it was found to be, what to do. The text
+// is made here, so that failing costs nothing where nobody asks.
+//
+//	C: const char* tl_last_error(void);
+//
+// Ownership: the string belongs to the thread and holds until its next failing
+// call.
+// Threads: the calling thread's own message.
+// Returns: the text, never NULL; "" when nothing failed since tl_clear_error.
+// Errors: none.
+// Cost: about a microsecond when the text is new.
+// Door: fast.
+// Fails: tl_status_string(why).
+// LLVM: returns nonnull.
+//
+//export tlgo_last_error
+func tlgo_last_error(c uintptr) uintptr {
+	return guarded(c, layout.Address(&object.At(c).Context.Message), lastError)
+}
+
+// tl_clear_error sets the calling thread's last status to TL_OK and its message
+// to "".
+//
+//	C: void tl_clear_error(void);
+//
+// Ownership: none.
+// Threads: the calling thread's own status.
+// Returns: nothing.
+// Errors: none.
+// Cost: constant, a few instructions.
+// Door: shim.
+// LLVM: nounwind.
+const _ = "tl_clear_error"
+
+// tl_set_error_callback installs the function that is told of every failure, in
+// addition to what TL_ON_ERROR says. NULL removes it.
+//
+//	C: tl_status tl_set_error_callback(tl_error_callback callback, void* ctx);
+//
+// Ownership: ctx stays the caller's and must live as long as the callback is
+// installed.
+// Threads: any thread; the callback is called on the thread that failed.
+// Returns: TL_OK.
+// Errors: none.
+// Cost: constant.
+// Door: shim.
+const _ = "tl_set_error_callback"
+
+// tl_symbols returns the table of all functions of this library, for JIT
+// compilers that resolve names without dlsym. Rows are sorted by name.
+//
+//	C: const tl_symbol* tl_symbols(size_t* out_count);
+//
+// Ownership: the table is static.
+// Threads: any thread, also in a forked child.
+// Returns: the first row; *out_count is the number of rows.
+// Errors: TL_E_INVALID_ARGUMENT.
+// Cost: constant.
+// Door: shim.
+const _ = "tl_symbols"
+
+// tl_thread_detach parks the calling thread's context now, as its end would.
+// What its scopes still hold is released by whoever adopts the context. For
+// thread pools whose threads outlive their use of the runtime; the next call
+// attaches the thread again.
+//
+//	C: tl_status tl_thread_detach(void);
+//
+// Ownership: references held by the thread's scopes pass to the runtime.
+// Threads: the calling thread.
+// Returns: TL_OK, also when the thread was not attached, or why it still is.
+// Errors: TL_E_BUSY (from inside a destructor).
+// Cost: constant.
+// Door: shim.
+const _ = "tl_thread_detach"
+
+// tl_mem_manager_init is tl_init under the name that the TL compiler emits.
+//
+//	C: tl_status tl_mem_manager_init(void);
+//
+// Ownership: none.
+// Threads: any thread; concurrent first calls wait for one of them.
+// Returns: what went wrong, TL_OK otherwise.
+// Errors: TL_E_OUT_OF_MEMORY.
+// Cost: about a millisecond the first time.
+//
+//export tlgo_mem_manager_init
+func tlgo_mem_manager_init(c uintptr) int32 {
+	return guardedStatus(c, func(*object.Context) status.Status { return status.OK })
+}
+
+// tl_mem_manager_shutdown is tl_shutdown under the name that the TL compiler
+// emits.
+//
+//	C: tl_status tl_mem_manager_shutdown(void);
+//
+// Ownership: every reference held by the calling thread's scopes is released.
+// Threads: any thread, while no other has open scopes.
+// Returns: TL_OK, or why nothing was done.
+// Errors: TL_E_BUSY.
+// Cost: linear in what the scopes hold.
+//
+//export tlgo_mem_manager_shutdown
+func tlgo_mem_manager_shutdown(c uintptr) int32 {
+	return guardedStatus(c, (*object.Context).Shutdown)
+}

@@ -1,0 +1,273 @@
+// # Objects
+//
+// Heap objects carry no header. Their counts, types and generations stand in
+// records apart from them, in memory that no program ever gets a pointer to, so
+// a write beyond the end of an object cannot reach a count or a free list, and
+// the first byte of an object is the program's own. Objects are at least
+// 32-byte aligned, 64-byte aligned where their size is a multiple of 64.
+//
+// An object of plain bytes owns nothing. A typed object owns what its pointer
+// fields refer to: at its last release the destructor runs, then each field is
+// released, without recursion, so that a list of ten million nodes needs no
+// more stack than a single one. Storing into a field of a typed object is a
+// plain store: acquire what goes in, release what was there.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// tl_type names a type that was defined with tl_type_define; 0 is plain bytes.
+//
+//	C: typedef uint32_t tl_type;
+const _ = "tl_type"
+
+// tl_destructor is called with an object whose last reference was dropped,
+// before its fields are released and its memory is reused. It runs once in an
+// object's life, even when it brings the object's count up and down again.
+//
+//	C: typedef void (*tl_destructor)(void* object);
+const _ = "tl_destructor"
+
+// tl_type_desc describes a type to tl_type_define. All zeros but the size is
+// an object without pointers.
+//
+//	C: typedef struct tl_type_desc {
+//	    const char* name;              /* for messages and reports; NULL is "unnamed" */
+//	    size_t size;                   /* bytes of an object, not 0 */
+//	    const size_t* pointer_offsets; /* where in it the references to other objects stand */
+//	    size_t num_pointers;           /* 0 is fine */
+//	    tl_destructor destructor;      /* NULL: none */
+//	    uint32_t flags;                /* 0 */
+//	} tl_type_desc;
+type tl_type_desc struct {
+	Name           uintptr
+	Size           uintptr
+	PointerOffsets uintptr
+	NumPointers    uintptr
+	Destructor     uintptr
+	Flags          uint32
+}
+
+// tl_mem_alloc returns an object of plain bytes with one floating reference:
+// free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
+// The contents are undefined. Zero bytes are NULL, with TL_OK.
+//
+//	C: void* tl_mem_alloc(size_t bytes);
+//
+// Ownership: the reference floats; nobody releases it but the caller.
+// Threads: any thread; the calling one owns the object's count.
+// Returns: the object, NULL on failure or for zero bytes.
+// Errors: TL_E_OUT_OF_MEMORY.
+// Cost: about 3 ns up to 64 KiB; a crossing into the slow door once in tens of
+// calls.
+// Door: fast.
+// LLVM: returns noalias.
+//
+//export tlgo_mem_alloc
+func tlgo_mem_alloc(c, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.Alloc(bytes) })
+}
+
+// tl_mem_new is tl_mem_alloc and tl_mem_register_struct in one call.
+//
+//	C: void* tl_mem_new(size_t bytes);
+//
+// Ownership: the current scope holds the reference; the caller borrows.
+// Threads: any thread; the calling one owns the object's count.
+// Returns: the object, NULL on failure or for zero bytes.
+// Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: about 3 ns up to 64 KiB.
+// Door: fast.
+//
+//export tlgo_mem_new
+func tlgo_mem_new(c, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.New(bytes) })
+}
+
+// tl_mem_new_zeroed is tl_mem_new with every byte 0.
+//
+//	C: void* tl_mem_new_zeroed(size_t bytes);
+//
+// Ownership: the current scope holds the reference; the caller borrows.
+// Threads: any thread; the calling one owns the object's count.
+// Returns: the object, NULL on failure or for zero bytes.
+// Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: tl_mem_new and a memset.
+// Door: fast.
+//
+//export tlgo_mem_new_zeroed
+func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.NewZeroed(bytes) })
+}
+
+// tl_mem_realloc changes the size of an object of plain bytes. Contents up to
+// the smaller size, count and registration stay. The address may change, and
+// then the old one is dead: an object moves only while its references float or
+// stand in scopes of this thread, where they follow it. On failure the object is
+// unchanged. NULL is allocated as by tl_mem_alloc.
+//
+//	C: void* tl_mem_realloc(void* object, size_t bytes);
+//
+// Ownership: unchanged; the scopes of this thread hold the object at its new
+// address.
+// Threads: the thread that created the object, while no other uses it.
+// Returns: the object at its new address, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
+// tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to move,
+// and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
+// Cost: nothing but the call when the size class stays, else an allocation and
+// a copy.
+//
+//export tlgo_mem_realloc
+func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.Realloc(pointer, bytes) })
+}
+
+// tl_mem_free frees an object that nobody holds: one whose references all
+// float ends as by tl_ptr_release, with destructor and fields; of one that
+// tl_ptr_dec_ref brought to 0 only the memory goes, since the rest was the
+// caller's part.
+//
+//	C: tl_status tl_mem_free(void* object);
+//
+// Ownership: takes the floating references.
+// Threads: any thread.
+// Returns: TL_OK, or why the object was not freed.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
+// (somebody holds a reference).
+// Cost: about 3 ns by the owner.
+// Door: fast.
+//
+//export tlgo_mem_free
+func tlgo_mem_free(c, pointer uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return o.Free(pointer) })
+}
+
+// tl_mem_dealloc is tl_mem_free under another name that the TL compiler emits.
+//
+//	C: tl_status tl_mem_dealloc(void* object);
+//
+// Ownership: takes the floating references.
+// Threads: any thread.
+// Returns: TL_OK, or why the object was not freed.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
+// (somebody holds a reference).
+// Cost: about 3 ns by the owner.
+// Door: fast.
+//
+//export tlgo_mem_dealloc
+func tlgo_mem_dealloc(c, pointer uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return o.Free(pointer) })
+}
+
+// tl_alloc_tmp is tl_mem_alloc as the TL compiler declares it, for temporaries
+// that it frees with tl_free_tmp.
+//
+//	C: void* tl_alloc_tmp(int64_t bytes);
+//
+// Ownership: the reference floats; nobody releases it but the caller.
+// Threads: any thread; the calling one owns the object's count.
+// Returns: the object, NULL on failure or for zero bytes.
+// Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
+// Cost: about 3 ns up to 64 KiB.
+// Door: fast.
+// LLVM: returns noalias.
+//
+//export tlgo_alloc_tmp
+func tlgo_alloc_tmp(c uintptr, bytes int64) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return allocTmp(o, bytes) })
+}
+
+// tl_free_tmp is tl_mem_free for what tl_alloc_tmp returned.
+//
+//	C: tl_status tl_free_tmp(void* object);
+//
+// Ownership: takes the floating references.
+// Threads: any thread.
+// Returns: TL_OK, or why the object was not freed.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
+// (somebody holds a reference).
+// Cost: about 3 ns by the owner.
+// Door: fast.
+//
+//export tlgo_free_tmp
+func tlgo_free_tmp(c, pointer uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return o.Free(pointer) })
+}
+
+// tl_type_define makes a type known. Types are never undefined.
+//
+//	C: tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);
+//
+// Ownership: the description, its name and its offsets are copied.
+// Threads: any thread; the type holds for all of them.
+// Returns: TL_OK and the type in *out_type, or why there is none.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a multiple
+// of 8, given twice or outside the size, unknown flags), TL_E_LIMIT (too many
+// types).
+// Cost: linear in the number of pointers.
+//
+//export tlgo_type_define
+func tlgo_type_define(c, description, out uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return defineType(o, description, out) })
+}
+
+// tl_object_new returns a zeroed object of a defined type, registered in the
+// current scope.
+//
+//	C: void* tl_object_new(tl_type type);
+//
+// Ownership: the current scope holds the reference; the caller borrows.
+// Threads: any thread; the calling one owns the object's count.
+// Returns: the object, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_OUT_OF_MEMORY,
+// TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: a crossing into the slow door and a memset.
+//
+//export tlgo_object_new
+func tlgo_object_new(c uintptr, kind uint32) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.ObjectNew(kind) })
+}
+
+// tl_mem_deep_clone copies an object and everything it refers to. Typed
+// objects, Vecs and plain objects are copied once each, so that sharing and
+// cycles inside the copy are those of the original; tensors and foreign memory
+// are shared by count.
+//
+//	C: void* tl_mem_deep_clone(void* object);
+//
+// Ownership: the current scope holds the copy; the caller borrows.
+// Threads: any thread, while no other changes what is copied.
+// Returns: the copy, NULL on failure or for NULL.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (arena or frame memory, whose size nobody knows),
+// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: linear in what is copied.
+//
+//export tlgo_mem_deep_clone
+func tlgo_mem_deep_clone(c, pointer uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.DeepClone(pointer) })
+}
+
+// tl_mem_collect_cycles frees objects of the calling thread that only refer to
+// each other. Objects that were ever shared with another thread count as held
+// from outside, and so does what they refer to.
+//
+//	C: int64_t tl_mem_collect_cycles(void);
+//
+// Ownership: the references inside the garbage are released.
+// Threads: the calling thread's objects.
+// Returns: the number of objects freed, -1 on failure.
+// Errors: TL_E_OUT_OF_MEMORY.
+// Cost: linear in the typed objects of the thread and what they refer to.
+// Fails: -1.
+//
+//export tlgo_mem_collect_cycles
+func tlgo_mem_collect_cycles(c uintptr) int64 {
+	return guarded(c, -1, (*object.Context).CollectCycles)
+}

@@ -1,0 +1,259 @@
+// # Tensor pool
+//
+// Training repeats itself: the tensors that one step frees are, in size and
+// type, those that the next one wants. So a released tensor is kept, up to 32
+// for each key (elements, dtype, device), and the next request for that key
+// takes it as it is. In a steady state no tensor costs a call to the operating
+// system.
+//
+// tl_tensor_empty and its siblings use the pool by themselves. The functions
+// here are for emitted code that keeps tensors across steps under its own
+// control.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
+)
+
+// The key that the older TL compiler means: TL_DTYPE_F32 on TL_DEVICE_CPU.
+const compatDtype, compatDevice = 0, 0
+
+// tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
+// undefined and its shape is one dimension of that many elements.
+//
+//	C: tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
+//
+// Ownership: the reference floats; nobody releases it but the caller.
+// Threads: any thread.
+// Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
+// Cost: about 20 ns.
+// Door: fast.
+//
+//export tlgo_pool_acquire
+func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.PoolAcquire(o, elements, dtype, device) })
+}
+
+// tl_pool_release gives a tensor that nobody else holds to the pool. When the
+// pool is full for its key the tensor is freed.
+//
+//	C: tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
+//
+// Ownership: takes the caller's reference.
+// Threads: any thread.
+// Returns: TL_OK, or why the tensor was not taken.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
+// pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the key is
+// not that of the tensor), TL_E_BUSY (somebody else holds a reference).
+// Cost: about 20 ns.
+// Door: fast.
+//
+//export tlgo_pool_release
+func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.PoolRelease(o, t, elements, dtype, device) })
+}
+
+// tl_pool_acquire_compat is tl_pool_acquire for f32 on the CPU, in the form
+// that an older TL compiler emits.
+//
+//	C: tl_tensor* tl_pool_acquire_compat(size_t elements);
+//
+// Ownership: the reference floats; nobody releases it but the caller.
+// Threads: any thread.
+// Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+// Errors: none.
+// Cost: about 20 ns.
+// Door: fast.
+//
+//export tlgo_pool_acquire_compat
+func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.PoolAcquire(o, elements, compatDtype, compatDevice)
+	})
+}
+
+// tl_pool_release_compat is tl_pool_release for f32 on the CPU, in the form
+// that an older TL compiler emits.
+//
+//	C: tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements);
+//
+// Ownership: takes the caller's reference.
+// Threads: any thread.
+// Returns: TL_OK, or why the tensor was not taken.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
+// pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the key is
+// not that of the tensor), TL_E_BUSY (somebody else holds a reference).
+// Cost: about 20 ns.
+// Door: fast.
+//
+//export tlgo_pool_release_compat
+func tlgo_pool_release_compat(c, t, elements uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return tensor.PoolRelease(o, t, elements, compatDtype, compatDevice)
+	})
+}
+
+// tl_get_pool_count returns how many tensors the pool keeps, over all keys and
+// devices.
+//
+//	C: int64_t tl_get_pool_count(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_pool_count
+func tlgo_get_pool_count(c uintptr) int64 {
+	return guarded(c, 0, tensor.PoolCount)
+}
+
+// tl_get_refcount_count returns how many objects are counted: live tensors,
+// heap objects and registered foreign pointers.
+//
+//	C: int64_t tl_get_refcount_count(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number, exact at quiescence.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_refcount_count
+func tlgo_get_refcount_count(c uintptr) int64 {
+	return guarded(c, 0, tensor.LiveCount)
+}
+
+// tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
+// devices but the CPU.
+//
+//	C: int64_t tl_get_gpu_total_allocated_bytes(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes, 0 without such a device.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_gpu_total_allocated_bytes
+func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
+	return guarded(c, 0, tensor.DeviceAllocatedBytes)
+}
+
+// tl_get_gpu_free_count returns how many tensors of all devices but the CPU the
+// pool keeps.
+//
+//	C: int64_t tl_get_gpu_free_count(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number, 0 without such a device.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_gpu_free_count
+func tlgo_get_gpu_free_count(c uintptr) int64 {
+	return guarded(c, 0, tensor.DeviceFreeCount)
+}
+
+// tl_get_gpu_free_bytes returns how many bytes the pool keeps of all devices
+// but the CPU.
+//
+//	C: int64_t tl_get_gpu_free_bytes(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes, 0 without such a device.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_gpu_free_bytes
+func tlgo_get_gpu_free_bytes(c uintptr) int64 {
+	return guarded(c, 0, tensor.DeviceFreeBytes)
+}
+
+// tl_get_metal_pool_bytes is tl_get_gpu_free_bytes under another name that the
+// TL compiler emits.
+//
+//	C: int64_t tl_get_metal_pool_bytes(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes, 0 without such a device.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_metal_pool_bytes
+func tlgo_get_metal_pool_bytes(c uintptr) int64 {
+	return guarded(c, 0, tensor.DeviceFreeBytes)
+}
+
+// tl_get_metal_pool_mb is tl_get_gpu_free_bytes in units of 1024 * 1024 bytes,
+// rounded down.
+//
+//	C: int64_t tl_get_metal_pool_mb(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: mebibytes, 0 without such a device.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_metal_pool_mb
+func tlgo_get_metal_pool_mb(c uintptr) int64 {
+	return guarded(c, 0, func(o *object.Context) int64 { return tensor.DeviceFreeBytes(o) >> 20 })
+}
+
+// tl_get_metal_pool_count is tl_get_gpu_free_count under another name that the
+// TL compiler emits.
+//
+//	C: int64_t tl_get_metal_pool_count(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number, 0 without such a device.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_metal_pool_count
+func tlgo_get_metal_pool_count(c uintptr) int64 {
+	return guarded(c, 0, tensor.DeviceFreeCount)
+}
+
+// tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
+// pool has served, over all devices.
+//
+//	C: double tl_get_gpu_pool_hit_rate(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: 0.0 to 1.0; 0.0 before the first request.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_get_gpu_pool_hit_rate
+func tlgo_get_gpu_pool_hit_rate(c uintptr) float64 {
+	return guarded(c, 0, tensor.PoolHitRate)
+}
+
+// tl_dump_gpu_pool_stats writes one line to standard error for each key of the
+// pool, and one for the sum.
+//
+//	C: tl_status tl_dump_gpu_pool_stats(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK.
+// Errors: none.
+// Cost: linear in the number of keys.
+//
+//export tlgo_dump_gpu_pool_stats
+func tlgo_dump_gpu_pool_stats(c uintptr) int32 {
+	return guardedStatus(c, tensor.DumpPool)
+}

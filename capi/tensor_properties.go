@@ -1,0 +1,211 @@
+// # Tensor properties
+//
+// What a tensor is, asked one property at a time, because a struct that a
+// compiler reads directly could never change. Each answer costs a lookup of the
+// pointer and one load; emitted code asks once, before its loops.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/tensor"
+)
+
+// tl_tensor_data returns the address of the first element. For a device other
+// than the CPU it is an address of that device.
+//
+//	C: void* tl_tensor_data(const tl_tensor* tensor);
+//
+// Ownership: the caller borrows; valid while it holds the tensor.
+// Threads: any thread.
+// Returns: the address; NULL for NULL, for a tensor without elements and on
+// failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+//
+//export tlgo_tensor_data
+func tlgo_tensor_data(c, t uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Data(o, t) })
+}
+
+// tl_tensor_nbytes returns the number of bytes of the elements.
+//
+//	C: size_t tl_tensor_nbytes(const tl_tensor* tensor);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes; 0 for NULL and on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+//
+//export tlgo_tensor_nbytes
+func tlgo_tensor_nbytes(c, t uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Nbytes(o, t) })
+}
+
+// tl_tensor_numel returns the number of elements.
+//
+//	C: int64_t tl_tensor_numel(const tl_tensor* tensor);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+// Fails: -1.
+//
+//export tlgo_tensor_numel
+func tlgo_tensor_numel(c, t uintptr) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 { return tensor.Numel(o, t) })
+}
+
+// tl_tensor_len is tl_tensor_numel under the name that the TL compiler emits.
+//
+//	C: int64_t tl_tensor_len(const tl_tensor* tensor);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+// Fails: -1.
+//
+//export tlgo_tensor_len
+func tlgo_tensor_len(c, t uintptr) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 { return tensor.Numel(o, t) })
+}
+
+// tl_tensor_rank returns the number of dimensions.
+//
+//	C: int64_t tl_tensor_rank(const tl_tensor* tensor);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the rank; 0 for NULL; -1 on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+// Fails: -1.
+//
+//export tlgo_tensor_rank
+func tlgo_tensor_rank(c, t uintptr) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 { return tensor.Rank(o, t) })
+}
+
+// tl_tensor_shape returns the extents, one for each dimension.
+//
+//	C: const int64_t* tl_tensor_shape(const tl_tensor* tensor);
+//
+// Ownership: the caller borrows; valid while it holds the tensor.
+// Threads: any thread.
+// Returns: the first of rank numbers; NULL for NULL and on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+//
+//export tlgo_tensor_shape
+func tlgo_tensor_shape(c, t uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Shape(o, t) })
+}
+
+// tl_tensor_strides returns the distance between neighbours in each dimension,
+// in elements.
+//
+//	C: const int64_t* tl_tensor_strides(const tl_tensor* tensor);
+//
+// Ownership: the caller borrows; valid while it holds the tensor.
+// Threads: any thread.
+// Returns: the first of rank numbers; NULL for NULL and on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+//
+//export tlgo_tensor_strides
+func tlgo_tensor_strides(c, t uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Strides(o, t) })
+}
+
+// tl_tensor_dtype returns the element type.
+//
+//	C: int32_t tl_tensor_dtype(const tl_tensor* tensor);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+// Fails: -1.
+//
+//export tlgo_tensor_dtype
+func tlgo_tensor_dtype(c, t uintptr) int32 {
+	return guarded(c, -1, func(o *object.Context) int32 { return tensor.Dtype(o, t) })
+}
+
+// tl_tensor_device returns the device that holds the data.
+//
+//	C: int32_t tl_tensor_device(const tl_tensor* tensor);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: its number; 0 for NULL; -1 on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+// Fails: -1.
+//
+//export tlgo_tensor_device
+func tlgo_tensor_device(c, t uintptr) int32 {
+	return guarded(c, -1, func(o *object.Context) int32 { return tensor.Device(o, t) })
+}
+
+// tl_tensor_is_contiguous tells whether the elements lie one after another in
+// row-major order.
+//
+//	C: bool tl_tensor_is_contiguous(const tl_tensor* tensor);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: true for such a tensor; true for NULL; false on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: about 3 ns.
+// Door: fast.
+//
+//export tlgo_tensor_is_contiguous
+func tlgo_tensor_is_contiguous(c, t uintptr) bool {
+	return guarded(c, false, func(o *object.Context) bool { return tensor.IsContiguous(o, t) })
+}
+
+// tl_tensor_dim returns the extent of one dimension. Negative axes count from
+// the last one.
+//
+//	C: int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the extent; 0 for NULL; -1 on failure.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
+// Cost: about 3 ns.
+// Door: fast.
+// Fails: -1.
+//
+//export tlgo_tensor_dim
+func tlgo_tensor_dim(c, t uintptr, axis int64) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 { return tensor.Dim(o, t, axis) })
+}

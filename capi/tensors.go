@@ -1,0 +1,341 @@
+// # Tensors
+//
+// A tensor is a header (element type, device, shape, strides) and data. Headers
+// are objects of the runtime like any other; the data is either the tensor's
+// own, or a buffer that somebody else gave with the function that ends it.
+//
+// Tensors are large, cross threads, and their memory has to return the moment
+// the last reference goes. Therefore their counts are never biased: every
+// thread pays one atomic operation, and none has to wait for the owner.
+//
+// What new, empty, zeros, from_buffer, in_slot and clone return is registered
+// in the current scope. A tensor in a slot has no heap memory at all: header
+// and data stand in the function's frame, and tl_tensor_promote or
+// tl_tensor_prepare_return copies it out when it has to outlive the function.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
+)
+
+// tl_tensor is a tensor. What is inside is asked for with functions.
+//
+//	C: typedef struct tl_tensor tl_tensor;
+const _ = "tl_tensor"
+
+// tl_dtype lists the element types. The first seven are those of the TL
+// compiler; the numbers are fixed for ever.
+//
+//	C: enum tl_dtype {
+//	    TL_DTYPE_F32 = 0,
+//	    TL_DTYPE_F64 = 1,
+//	    TL_DTYPE_I32 = 2,
+//	    TL_DTYPE_I64 = 3,
+//	    TL_DTYPE_U8 = 4,
+//	    TL_DTYPE_F16 = 5,
+//	    TL_DTYPE_BF16 = 6,
+//	    TL_DTYPE_BOOL = 16, /* one byte, 0 or 1 */
+//	    TL_DTYPE_I8 = 17,
+//	    TL_DTYPE_I16 = 18,
+//	    TL_DTYPE_U16 = 19,
+//	    TL_DTYPE_U32 = 20,
+//	    TL_DTYPE_U64 = 21,
+//	    TL_DTYPE_C64 = 22, /* two f32 */
+//	    TL_DTYPE_C128 = 23 /* two f64 */
+//	};
+const _ = "tl_dtype"
+
+// tl_device lists the devices that every build has.
+//
+//	C: enum tl_device {
+//	    TL_DEVICE_CPU = 0
+//	};
+const _ = "tl_device"
+
+// tl_deleter ends memory that the runtime was lent: it is called once with the
+// address and the ctx that came with it, when the last reference goes.
+//
+//	C: typedef void (*tl_deleter)(void* ptr, void* ctx);
+const _ = "tl_deleter"
+
+// tl_tensor_new returns an f32 tensor on the CPU with a copy of data.
+//
+//	C: tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* shape);
+//
+// Ownership: the current scope holds the reference; data stays the caller's.
+// Threads: any thread.
+// Returns: the tensor, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
+// extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: tl_tensor_empty and a copy.
+//
+//export tlgo_tensor_new
+func tlgo_tensor_new(c, data uintptr, rank int64, shape uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.New(o, data, rank, shape) })
+}
+
+// tl_tensor_new_i64 returns an i64 tensor on the CPU with a copy of data.
+//
+//	C: tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
+//
+// Ownership: the current scope holds the reference; data stays the caller's.
+// Threads: any thread.
+// Returns: the tensor, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
+// extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: tl_tensor_empty and a copy.
+//
+//export tlgo_tensor_new_i64
+func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.NewI64(o, data, rank, shape) })
+}
+
+// tl_tensor_empty returns a contiguous tensor with undefined contents, from the
+// pool where it has one of that size. Rank 0 is a scalar.
+//
+//	C: tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
+//
+// Ownership: the current scope holds the reference; the caller borrows.
+// Threads: any thread.
+// Returns: the tensor, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+// negative or overflowing extents), TL_E_DEVICE (no such device),
+// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: about 20 ns from the pool.
+// Door: fast.
+//
+//export tlgo_tensor_empty
+func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Empty(o, dtype, device, rank, shape) })
+}
+
+// tl_tensor_zeros is tl_tensor_empty with every element 0.
+//
+//	C: tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
+//
+// Ownership: the current scope holds the reference; the caller borrows.
+// Threads: any thread.
+// Returns: the tensor, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+// negative or overflowing extents), TL_E_DEVICE (no such device),
+// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: tl_tensor_empty and a memset.
+//
+//export tlgo_tensor_zeros
+func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Zeros(o, dtype, device, rank, shape) })
+}
+
+// tl_tensor_from_buffer returns a tensor over memory of the caller's, without a
+// copy. strides count elements and may be NULL for a contiguous buffer; deleter
+// may be NULL when the memory outlives the tensor.
+//
+//	C: tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
+//
+// Ownership: the tensor takes data and ends it with deleter(data, ctx); when the
+// call fails data stays the caller's. The current scope holds the tensor.
+// Threads: any thread; the deleter runs on the one that drops the last reference.
+// Returns: the tensor, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape or
+// data, negative or overflowing extents), TL_E_DEVICE (no such device),
+// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: one crossing.
+//
+//export tlgo_tensor_from_buffer
+func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter, ctx uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.FromBuffer(o, dtype, device, rank, shape, data, strides, deleter, ctx)
+	})
+}
+
+// tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
+// in a slot of the newest function frame. Contents are undefined at first; in
+// the next iteration of a loop the slot holds what was left there.
+//
+//	C: tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
+//
+// Ownership: the frame owns the tensor until tl_mem_function_exit.
+// Threads: the calling thread's frames.
+// Returns: the tensor, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+// negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
+// TL_E_ARENA_EXHAUSTED (the frame stack is full).
+// Cost: one crossing, no allocation.
+//
+//export tlgo_tensor_in_slot
+func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.InSlot(o, slot, dtype, rank, shape) })
+}
+
+// tl_tensor_clone returns a contiguous copy of a tensor on the same device.
+//
+//	C: tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
+//
+// Ownership: the current scope holds the copy; the caller borrows.
+// Threads: any thread, while no other writes the tensor.
+// Returns: the copy, NULL on failure or for NULL.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+// scope stack is full).
+// Cost: tl_tensor_empty and a copy.
+//
+//export tlgo_tensor_clone
+func tlgo_tensor_clone(c, t uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Clone(o, t) })
+}
+
+// tl_tensor_acquire adds one reference to a tensor.
+//
+//	C: tl_tensor* tl_tensor_acquire(tl_tensor* tensor);
+//
+// Ownership: the caller holds the new reference and gives it back with
+// tl_tensor_release.
+// Threads: any thread.
+// Returns: its argument, always; tl_last_status tells whether it was live.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: one compare-and-swap.
+// Door: fast.
+// Fails: tensor.
+// LLVM: returned 0.
+//
+//export tlgo_tensor_acquire
+func tlgo_tensor_acquire(c, t uintptr) uintptr {
+	return guarded(c, t, func(o *object.Context) uintptr {
+		tensor.Acquire(o, t)
+		return t
+	})
+}
+
+// tl_tensor_release drops one reference. At zero the memory goes to the pool,
+// or the deleter is called.
+//
+//	C: tl_status tl_tensor_release(tl_tensor* tensor);
+//
+// Ownership: takes one reference of the caller's.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was released.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: one compare-and-swap, about 20 ns more for the last one.
+// Door: fast.
+//
+//export tlgo_tensor_release
+func tlgo_tensor_release(c, t uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Release(o, t) })
+}
+
+// tl_tensor_release_safe is tl_tensor_release under another name that the TL
+// compiler emits.
+//
+//	C: tl_status tl_tensor_release_safe(tl_tensor* tensor);
+//
+// Ownership: takes one reference of the caller's.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was released.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: that of tl_tensor_release.
+// Door: fast.
+//
+//export tlgo_tensor_release_safe
+func tlgo_tensor_release_safe(c, t uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Release(o, t) })
+}
+
+// tl_tensor_register puts a reference into the current scope: the floating one
+// when there is one, else a new one.
+//
+//	C: tl_status tl_tensor_register(tl_tensor* tensor);
+//
+// Ownership: the current scope holds the reference.
+// Threads: any thread; the calling thread's scope.
+// Returns: TL_OK, or why nothing was registered.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: about 10 ns.
+//
+//export tlgo_tensor_register
+func tlgo_tensor_register(c, t uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Register(o, t) })
+}
+
+// tl_tensor_promote takes the newest entry of a tensor out of the scopes of
+// this function, as tl_mem_unregister does: its reference floats. Use
+// tl_tensor_prepare_return for a tensor that may stand in a slot.
+//
+//	C: tl_status tl_tensor_promote(tl_tensor* tensor);
+//
+// Ownership: the scope's reference passes to the caller, floating.
+// Threads: the calling thread's scopes.
+// Returns: TL_OK, or why nothing was taken out.
+// Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
+// TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
+// (no tensor, or one in a slot), TL_E_OVERFLOW (fifteen references float
+// already).
+// Cost: that of tl_mem_unregister.
+//
+//export tlgo_tensor_promote
+func tlgo_tensor_promote(c, t uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Promote(o, t) })
+}
+
+// tl_tensor_finalize does nothing: scopes end tensors. It exists because the TL
+// compiler emits it.
+//
+//	C: tl_status tl_tensor_finalize(tl_tensor* tensor);
+//
+// Ownership: unchanged.
+// Threads: any thread.
+// Returns: TL_OK.
+// Errors: none.
+// Cost: one crossing.
+//
+//export tlgo_tensor_finalize
+func tlgo_tensor_finalize(c, t uintptr) int32 {
+	return guardedStatus(c, func(*object.Context) status.Status { return status.OK })
+}
+
+// tl_tensor_prepare_return makes a tensor ready to be returned from the function
+// that made it: takes it out of the function's scopes, or copies it to the heap
+// when it stands in a slot.
+//
+//	C: tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor);
+//
+// Ownership: the returned tensor floats; its receiver registers it.
+// Threads: the calling thread's scopes.
+// Returns: the tensor to return: the argument, or the copy of one in a slot;
+// also the argument when it stands in none of the scopes. NULL when the copy
+// failed.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
+// already), TL_E_OUT_OF_MEMORY.
+// Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
+//
+//export tlgo_tensor_prepare_return
+func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.PrepareReturn(o, t) })
+}
+
+// tl_tensor_free ends a tensor that may still stand in a scope: takes the
+// newest entry out, where there is one, and releases the reference, so that the
+// exit of the scope does not release it again.
+//
+//	C: tl_status tl_tensor_free(tl_tensor* tensor);
+//
+// Ownership: takes the scope's reference, else one of the caller's.
+// Threads: any thread; the calling thread's scopes.
+// Returns: TL_OK, or why nothing was released.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor).
+// Cost: tl_mem_unregister and tl_tensor_release.
+// Door: fast.
+//
+//export tlgo_tensor_free
+func tlgo_tensor_free(c, t uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Free(o, t) })
+}

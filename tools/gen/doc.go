@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"regexp"
+	"strings"
+)
+
+// requiredLabels stand in the doc comment of every public function, in this
+// order; shownLabels are those that readers of the header see.
+var (
+	requiredLabels = []string{"Ownership", "Threads", "Returns", "Errors", "Cost"}
+	hiddenLabels   = []string{"Door", "Fails", "LLVM"}
+	labelLine      = regexp.MustCompile(`^([A-Z][A-Za-z]+): (.*)$`)
+)
+
+// parseDoc reads the doc comment of a public name.
+func parseDoc(name string, doc *ast.CommentGroup) (*entry, error) {
+	if doc == nil {
+		return nil, fmt.Errorf("%s: no doc comment", name)
+	}
+	e := &entry{name: name, labels: map[string]string{}}
+	label := ""
+	lines := strings.Split(strings.TrimRight(doc.Text(), "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		switch m := labelLine.FindStringSubmatch(line); {
+		case strings.HasPrefix(line, "\tC: "):
+			i = e.takeDeclaration(lines, i)
+		case m != nil && isLabel(m[1]):
+			label = m[1]
+			if e.labels[label] != "" {
+				return nil, fmt.Errorf("%s: two lines %s", name, label)
+			}
+			e.labels[label] = m[2]
+		case line == "":
+			label = ""
+			e.prose = append(e.prose, line)
+		case label != "":
+			e.labels[label] += " " + line
+		default:
+			e.prose = append(e.prose, line)
+		}
+	}
+	e.prose = trimBlank(e.prose)
+	return e, e.parseDeclaration()
+}
+
+// takeDeclaration reads the indented block that starts at lines[i] and returns
+// the index of its last line.
+func (e *entry) takeDeclaration(lines []string, i int) int {
+	text := []string{strings.TrimPrefix(lines[i], "\tC: ")}
+	for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") {
+		i++
+		text = append(text, strings.TrimPrefix(lines[i], "\t"))
+	}
+	e.c = strings.Join(text, "\n")
+	return i
+}
+
+func isLabel(s string) bool {
+	for _, l := range append(append([]string{}, requiredLabels...), hiddenLabels...) {
+		if s == l {
+			return true
+		}
+	}
+	return false
+}
+
+// value returns a hidden label without the full stop that ends its sentence.
+func (e *entry) value(label string) string { return strings.TrimSuffix(e.labels[label], ".") }
+
+// trimBlank drops blank lines at both ends and doubled ones inside.
+func trimBlank(lines []string) []string {
+	var out []string
+	for _, l := range lines {
+		if l == "" && (len(out) == 0 || out[len(out)-1] == "") {
+			continue
+		}
+		out = append(out, l)
+	}
+	for len(out) > 0 && out[len(out)-1] == "" {
+		out = out[:len(out)-1]
+	}
+	return out
+}
+
+// splitTitle splits the package comment of a section into title and essay.
+func splitTitle(doc *ast.CommentGroup) (string, []string) {
+	if doc == nil {
+		return "", nil
+	}
+	lines := strings.Split(doc.Text(), "\n")
+	if !strings.HasPrefix(lines[0], "# ") {
+		return "", nil
+	}
+	return strings.TrimPrefix(lines[0], "# "), trimBlank(lines[1:])
+}
+
+// skipPackageParagraph returns a package comment from its first heading on.
+func skipPackageParagraph(doc *ast.CommentGroup) []string {
+	if doc == nil {
+		return nil
+	}
+	lines := strings.Split(doc.Text(), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "# ") {
+			return trimBlank(lines[i:])
+		}
+	}
+	return nil
+}

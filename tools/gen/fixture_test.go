@@ -1,0 +1,135 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// minimal is the smallest interface that uses every kind of declaration.
+var minimal = map[string]string{
+	"packaging/VERSION": "1.2.3\n",
+	"capi/main.go":      "// Package main is a sample.\n//\n// # Why\n//\n// Because.\npackage main\n",
+	"capi/library.go": `// # Library
+//
+// The essay of the section.
+package main
+
+// tl_status tells how it went.
+//
+//	C: typedef int32_t tl_status;
+const _ = "tl_status"
+
+// tl_status_code lists the statuses.
+//
+//	C: enum tl_status_code {
+//	    TL_OK = 0, /* fine */
+//	    TL_E_NOT_LIVE = 1
+//	};
+const _ = "tl_status_code"
+
+// tl_deleter ends memory.
+//
+//	C: typedef void (*tl_deleter)(void* ptr, void* ctx);
+const _ = "tl_deleter"
+
+// tl_pair is two numbers.
+//
+//	C: typedef struct tl_pair {
+//	    size_t first_one; /* how many */
+//	    const char* name;
+//	} tl_pair;
+type tl_pair struct {
+	FirstOne uintptr
+	Name     uintptr
+}
+
+// tl_version returns the version.
+//
+//	C: const char* tl_version(void);
+//
+// Ownership: static.
+// Threads: any.
+// Returns: it.
+// Errors: none.
+// Cost: constant.
+// Door: shim.
+// LLVM: nounwind, returns nonnull.
+const _ = "tl_version"
+
+// tl_take takes an object, and a sentence that is long enough to be broken in
+// two.
+//
+//	C: void* tl_take(void* object, const int64_t* shape, uint8_t kind);
+//
+// Ownership: the runtime holds
+// the object.
+// Threads: any.
+// Returns: its argument.
+// Errors: TL_E_NOT_LIVE (released).
+// Cost: constant.
+// Door: fast.
+// Fails: object.
+// LLVM: returned 0.
+//
+//export tlgo_take
+func tlgo_take(c, pointer, shape uintptr, kind uint8) uintptr {
+	return guarded(c, pointer, take)
+}
+
+// tl_known tells whether a deleter is known.
+//
+//	C: bool tl_known(tl_deleter deleter, tl_pair* out_pair);
+//
+// Ownership: none.
+// Threads: any.
+// Returns: true or false.
+// Errors: none.
+// Cost: constant.
+//
+//export tlgo_known
+func tlgo_known(c, deleter, out uintptr) bool {
+	return guarded(c, false, known)
+}
+`,
+	"cshim/layout.h": `typedef struct tl_word {
+	_Atomic uint32_t low_part, high; /* both */
+	struct tl_word* next;
+	char text[8];
+} tl_word;
+`,
+	"runtime/layout/layout.go": "package layout\n\ntype Word struct{ LowPart, High uint32; Next uintptr; Text [8]byte }\n",
+}
+
+// repository writes minimal, with changes over it, into a fresh directory. Each
+// change is a path, a text in that file and what replaces it; an empty text
+// replaces the file.
+func repository(t *testing.T, changes ...[3]string) string {
+	t.Helper()
+	root := t.TempDir()
+	files := map[string]string{}
+	for path, text := range minimal {
+		files[path] = text
+	}
+	for _, c := range changes {
+		if c[1] == "" {
+			files[c[0]] = c[2]
+			continue
+		}
+		if !strings.Contains(files[c[0]], c[1]) {
+			t.Fatalf("%s does not contain %q", c[0], c[1])
+		}
+		files[c[0]] = strings.Replace(files[c[0]], c[1], c[2], 1)
+	}
+	for path, text := range files {
+		full := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}

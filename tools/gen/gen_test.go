@@ -1,0 +1,220 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// golden is what each output has to contain for the sample interface.
+var golden = map[string][]string{
+	"include/tl_runtime.h": {
+		" * Why\n * ---\n *\n * Because.\n",
+		" * Library\n * -------\n *\n * The essay of the section.\n",
+		"/* tl_status tells how it went. */\ntypedef int32_t tl_status;\n",
+		"    TL_OK = 0, /* fine */\n",
+		`/*
+ * tl_take takes an object, and a sentence that is long enough to be broken in
+ * two.
+ *
+ * Ownership: the runtime holds the object.
+ * Threads: any.
+ * Returns: its argument.
+ * Errors: TL_E_NOT_LIVE (released).
+ * Cost: constant.
+ */
+TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
+`,
+	},
+	"capi/exports.map": {"global:\n\ttl_known;\n\ttl_take;\n\ttl_version;\nlocal:\n\t*;\n"},
+	"cshim/generated_slow.h": {
+		"\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n\tTL_FN_COUNT\n",
+		"extern uintptr_t tlgo_take(uintptr_t context, uintptr_t object, uintptr_t shape, uint8_t kind);\n",
+		"extern uint8_t tlgo_known(uintptr_t context, uintptr_t deleter, uintptr_t out_pair);\n",
+		"void* slow_take(void* object, const int64_t* shape, uint8_t kind);\n",
+	},
+	"cshim/generated_doors.c": {
+		`bool tl_known(tl_deleter deleter, tl_pair* out_pair) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_known, &why);
+	if (context == NULL) {
+		return false;
+	}
+	uint8_t result = tlgo_known((uintptr_t)context, (uintptr_t)deleter, (uintptr_t)out_pair);
+	tlc_gate_leave(context);
+	return result != 0;
+}
+`,
+		"void* slow_take(", "\t\treturn (void*)object;\n", "\treturn (void*)result;\n",
+		"\t{\"tl_known\", (void*)(uintptr_t)tl_known},\n\t{\"tl_take\",",
+	},
+	"include/tl_runtime.ll": {
+		"declare nonnull ptr @tl_version() nounwind\n",
+		"declare ptr @tl_take(ptr returned, ptr, i8 zeroext)\n",
+		"declare zeroext i1 @tl_known(ptr, ptr)\n",
+	},
+	"python/tl_runtime/_abi.py": {
+		"class StatusCode(enum.IntEnum):", "    OK = 0\n    NOT_LIVE = 1\n",
+		"tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)\n",
+		"        (\"first_one\", ctypes.c_size_t),\n        (\"name\", ctypes.c_char_p),\n",
+		"        \"tl_take\",\n        \"Library\",\n        ctypes.c_void_p,\n        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint8),\n",
+		"        (\"object\", \"shape\", \"kind\"),\n        (\"TL_E_NOT_LIVE\",),\n",
+		"        (tl_deleter, ctypes.POINTER(tl_pair)),\n",
+	},
+	"runtime/status/functions.go": {"\t\"\",\n\t\"tl_version\",\n\t\"tl_take\",\n\t\"tl_known\",\n"},
+	"cshim/layout_check.go": {
+		"\ttlc_offset_word_low_part = offsetof(tl_word, low_part),\n",
+		"var _ [C.tlc_offset_word_high]struct{} = [unsafe.Offsetof(layout.Word{}.High)]struct{}{}\n",
+		"var _ [C.tlc_size_word_text]struct{} = [unsafe.Sizeof(layout.Word{}.Text)]struct{}{}\n",
+		"var _ [C.TL_E_NOT_LIVE]struct{} = [status.NotLive]struct{}{}\n",
+	},
+}
+
+func TestGolden(t *testing.T) {
+	files, faults := render(repository(t))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if len(files) != len(golden) {
+		t.Errorf("%d outputs, %d of them are checked", len(files), len(golden))
+	}
+	for path, parts := range golden {
+		for _, part := range parts {
+			if !strings.Contains(files[path], part) {
+				t.Errorf("%s lacks\n%s\nit is\n%s", path, part, files[path])
+			}
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	const library = "capi/library.go"
+	for name, c := range map[string]struct {
+		change [3]string
+		want   string
+	}{
+		"missing Ownership":  {[3]string{library, "// Ownership: static.\n", ""}, "tl_version: no line `Ownership: ...`"},
+		"missing Errors":     {[3]string{library, "// Errors: TL_E_NOT_LIVE (released).\n", ""}, "tl_take: no line `Errors: ...`"},
+		"unknown status":     {[3]string{library, "TL_E_NOT_LIVE (released)", "TL_E_GONE"}, "TL_E_GONE does not exist"},
+		"vague errors":       {[3]string{library, "TL_E_NOT_LIVE (released)", "several"}, "lists no TL_E_ status"},
+		"status twice":       {[3]string{library, "TL_E_NOT_LIVE (released)", "TL_E_NOT_LIVE, TL_E_NOT_LIVE"}, "listed twice"},
+		"foreign name":       {[3]string{library, "typedef int32_t tl_status;\nconst _ = \"tl_status\"", "typedef int32_t st;\nconst _ = \"st\""}, "st: no line `C: ...`"},
+		"other name":         {[3]string{library, "// tl_known tells", "// It tells"}, "has to begin with the name"},
+		"other declaration":  {[3]string{library, "C: bool tl_known(", "C: bool tl_unknown("}, "declares tl_unknown"},
+		"no declaration":     {[3]string{library, "//\tC: const char* tl_version(void);\n", ""}, "tl_version: no line `C: ...`"},
+		"pointer in Go":      {[3]string{library, "shape uintptr, kind uint8", "shape unsafe.Pointer, kind uint8"}, "Go parameters are"},
+		"narrower in Go":     {[3]string{library, "kind uint8", "kind int32"}, "Go parameters are"},
+		"other result in Go": {[3]string{library, "out uintptr) bool {", "out uintptr) int32 {"}, "Go results are"},
+		"no context":         {[3]string{library, "tlgo_known(c, deleter, out uintptr)", "tlgo_known(deleter, out uintptr)"}, "Go parameters are"},
+		"bypassed guard":     {[3]string{library, "return guarded(c, false, known)", "return known(c)"}, "the body has to be"},
+		"work beside guard":  {[3]string{library, "\treturn guarded(c, false, known)", "\tprepare()\n\treturn guarded(c, false, known)"}, "the body has to be"},
+		"not exported":       {[3]string{library, "//export tlgo_known\n", ""}, "no line //export tlgo_known"},
+		"unknown C type":     {[3]string{library, "const int64_t* shape", "const long* shape"}, "is no type of the ABI"},
+		"unnamed parameter":  {[3]string{library, "void* object, const", "void*, const"}, "a parameter without a name"},
+		"unknown door":       {[3]string{library, "Door: fast.", "Door: back."}, "Door has to be one of"},
+		"shim with a twin":   {[3]string{library, "Door: fast.", "Door: shim."}, "a shim function has no Go twin"},
+		"slow without twin":  {[3]string{library, "Door: shim.\n", "Door: slow.\n"}, "needs a Go twin"},
+		"struct drifts":      {[3]string{library, "\tFirstOne uintptr\n", "\tFirstOne uint32\n"}, "the C struct needs"},
+		"comment marks":      {[3]string{library, "tl_deleter ends memory.", "tl_deleter ends */ memory."}, "marks of a C comment"},
+		"no title":           {[3]string{library, "// # Library\n", "// Library\n"}, "has to begin with `# Title`"},
+		"unlisted section":   {[3]string{"capi/extra.go", "", "// # Extra\npackage main\n\n// tl_extra is more.\n//\n//\tC: typedef struct tl_extra tl_extra;\nconst _ = \"tl_extra\"\n"}, "is not in sectionOrder"},
+		"LLVM attribute":     {[3]string{library, "LLVM: returned 0.", "LLVM: readnone."}, "is not understood"},
+		"nounwind door":      {[3]string{library, "LLVM: returned 0.", "LLVM: nounwind, returned 0."}, "may run destructors"},
+		"missing Go struct":  {[3]string{"runtime/layout/layout.go", "type Word", "type Sword"}, "no Go struct Word"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, faults := render(repository(t, c.change))
+			if !strings.Contains(strings.Join(faults, "\n"), c.want) {
+				t.Errorf("faults are %q, want one with %q", faults, c.want)
+			}
+		})
+	}
+}
+
+func TestStale(t *testing.T) {
+	root := repository(t)
+	if faults := write(root); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if faults := checkStale(root); len(faults) > 0 {
+		t.Errorf("fresh files are called stale: %q", faults)
+	}
+	for _, o := range outputs {
+		path := filepath.Join(root, o.path)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if faults := checkStale(root); len(faults) != 1 || !strings.HasPrefix(faults[0], o.path+" is stale") {
+			t.Errorf("%s was changed; faults are %q", o.path, faults)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if faults := checkStale(root); len(faults) != 1 {
+			t.Errorf("%s was removed; faults are %q", o.path, faults)
+		}
+		write(root)
+	}
+}
+
+func TestWriteKeepsUnchangedFiles(t *testing.T) {
+	root := repository(t)
+	write(root)
+	path := filepath.Join(root, "include", "tl_runtime.h")
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.Stat(path)
+	if faults := write(root); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	after, _ := os.Stat(path)
+	if !before.ModTime().Equal(after.ModTime()) {
+		t.Error("an unchanged file was written again")
+	}
+}
+
+func TestCoverage(t *testing.T) {
+	root := repository(t)
+	want := "no test has `covers: tl_take TL_E_NOT_LIVE`"
+	if faults := checkCoverage(root); len(faults) != 1 || faults[0] != want {
+		t.Errorf("faults are %q, want %q", faults, want)
+	}
+	covered := repository(t, [3]string{"tests_c/take_test.c", "", "/* covers: tl_take TL_E_NOT_LIVE */\n"})
+	if faults := checkCoverage(covered); len(faults) > 0 {
+		t.Errorf("a covered pair is missed: %q", faults)
+	}
+	orphan := repository(t, [3]string{"python/tests/test_take.py", "", "# covers: tl_take TL_E_NOT_LIVE, TL_E_BUSY\n"})
+	want = "python/tests/test_take.py: covers an error that is not documented: tl_take TL_E_BUSY"
+	if faults := checkCoverage(orphan); len(faults) != 1 || faults[0] != want {
+		t.Errorf("faults are %q, want %q", faults, want)
+	}
+}
+
+// The header is read more often than the manual, so most of it has to explain.
+func TestHeaderIsMostlyComment(t *testing.T) {
+	files, faults := render("../..")
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	comment, all, inside := 0, 0, false
+	for _, line := range strings.Split(files["include/tl_runtime.h"], "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		all++
+		inside = inside || strings.HasPrefix(line, "/*")
+		if inside {
+			comment++
+		}
+		inside = inside && !strings.Contains(line, "*/")
+	}
+	if 100*comment < 60*all {
+		t.Errorf("%d of %d lines of the header are comments, want 60 %%", comment, all)
+	}
+}

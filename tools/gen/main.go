@@ -1,0 +1,116 @@
+// Command gen writes everything that repeats the C interface: the public
+// header, the export map, the prototypes and trampolines of the slow door, the
+// LLVM declarations, the ctypes table, the names of functions, and the
+// assertions that C and Go agree about memory. Its source is capi/, where each
+// public function stands once.
+//
+//	go run ./tools/gen             writes
+//	go run ./tools/gen -check      fails when a file is stale or an error untested
+//	go run ./tools/gen -coverage   fails when a listed error has no test
+//
+// It fails rather than guess: on a missing line of documentation, on a
+// signature that differs between C and Go, on an export that bypasses the
+// guard.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+func main() {
+	root := flag.String("root", ".", "root of the repository")
+	check := flag.Bool("check", false, "write nothing; fail when a file is stale or an error has no test")
+	onlyCoverage := flag.Bool("coverage", false, "write nothing; fail when an error has no test")
+	flag.Parse()
+	var faults []string
+	switch {
+	case *onlyCoverage:
+		faults = checkCoverage(*root)
+	case *check:
+		faults = append(checkStale(*root), checkCoverage(*root)...)
+	default:
+		faults = write(*root)
+	}
+	for _, f := range faults {
+		fmt.Fprintln(os.Stderr, "gen: "+f)
+	}
+	if len(faults) > 0 {
+		os.Exit(1)
+	}
+}
+
+// output is one generated file: its path in the repository and how it is made.
+type output struct {
+	path   string
+	render func(*source) (string, error)
+}
+
+// outputs lists every generated file. layout_check.go depends on the others,
+// so it comes last.
+var outputs = []output{
+	{"include/tl_runtime.h", renderHeader},
+	{"include/tl_runtime.ll", renderLLVM},
+	{"capi/exports.map", renderExports},
+	{"cshim/generated_slow.h", renderSlowHeader},
+	{"cshim/generated_doors.c", renderDoors},
+	{"runtime/status/functions.go", renderFunctionNames},
+	{"python/tl_runtime/_abi.py", renderPython},
+	{"cshim/layout_check.go", renderLayoutCheck},
+}
+
+// render makes all outputs, by path.
+func render(root string) (map[string]string, []string) {
+	src, faults := load(root)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	files := map[string]string{}
+	for _, o := range outputs {
+		text, err := o.render(src)
+		if err != nil {
+			faults = append(faults, o.path+": "+err.Error())
+		}
+		files[o.path] = text
+	}
+	return files, faults
+}
+
+func write(root string) []string {
+	files, faults := render(root)
+	if len(faults) > 0 {
+		return faults
+	}
+	for path, text := range files {
+		if err := replace(filepath.Join(root, path), text); err != nil {
+			faults = append(faults, err.Error())
+		}
+	}
+	return faults
+}
+
+// replace writes a file unless it has that content already, so that builds
+// which look at times do not start over.
+func replace(path, text string) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == text {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+func checkStale(root string) []string {
+	files, faults := render(root)
+	for path, text := range files {
+		if old, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(old) != text {
+			faults = append(faults, path+" is stale; run `make gen`")
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}

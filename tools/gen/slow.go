@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// renderExports writes the linker's version script.
+func renderExports(s *source) (string, error) {
+	var names []string
+	for _, e := range s.functions() {
+		names = append(names, e.name)
+	}
+	slices.Sort(names)
+	return "# " + notice + "\nTL_1.0 {\nglobal:\n\t" + strings.Join(names, ";\n\t") + ";\nlocal:\n\t*;\n};\n", nil
+}
+
+// renderSlowHeader declares what the hand-written part of cshim needs of the
+// slow door.
+func renderSlowHeader(s *source) (string, error) {
+	var b strings.Builder
+	b.WriteString("/* The slow door as C sees it. " + notice + " */\n")
+	b.WriteString("#ifndef TL_GENERATED_SLOW_H\n#define TL_GENERATED_SLOW_H\n\n#include \"tl_runtime.h\"\n\n")
+	b.WriteString("/* Ids of the public functions, for the gate and for error messages. */\nenum {\n\tTL_FN_NONE = 0,\n")
+	for _, e := range s.functions() {
+		b.WriteString("\tTL_FN_" + e.name + ",\n")
+	}
+	b.WriteString("\tTL_FN_COUNT\n};\n\n")
+	b.WriteString("/* The Go twins. The first argument is the calling thread's context; they are\n" +
+		" * called between tlc_gate_enter and tlc_gate_leave only. */\n")
+	for _, e := range s.functions() {
+		if e.twin != nil {
+			b.WriteString(s.twinPrototype(e) + ";\n")
+		}
+	}
+	b.WriteString(tableDeclarations)
+	b.WriteString("/* Where a fast door ends when it cannot answer: gate, Go twin, gate. Out of line\n" +
+		" * and cold, so that the fast path keeps its registers and its cache lines. */\n")
+	for _, e := range s.functions() {
+		if e.door() == "fast" {
+			b.WriteString("__attribute__((cold)) " + signature(e, "slow_"+e.stem()) + ";\n")
+		}
+	}
+	b.WriteString("\n#pragma GCC visibility pop\n\n#endif\n")
+	return b.String(), nil
+}
+
+const tableDeclarations = `
+#pragma GCC visibility push(hidden)
+
+/* Names by TL_FN_ id; "" for TL_FN_NONE. */
+extern const char* const tlc_function_names[TL_FN_COUNT];
+
+/* Every public function, sorted by name: what tl_symbols returns. */
+extern const tl_symbol tlc_symbols[TL_FN_COUNT - 1];
+
+`
+
+// renderDoors defines the slow functions, public and not, and the tables.
+func renderDoors(s *source) (string, error) {
+	var b strings.Builder
+	b.WriteString("/* The slow door: gate, Go twin, gate. " + notice + " */\n")
+	b.WriteString("#include \"generated_slow.h\"\n\n#include \"gate.h\"\n\n")
+	for _, e := range s.functions() {
+		switch e.door() {
+		case "slow":
+			s.writeDoor(&b, e, e.name)
+		case "fast":
+			s.writeDoor(&b, e, "slow_"+e.stem())
+		}
+	}
+	writeTables(&b, s)
+	return b.String(), nil
+}
+
+func (s *source) writeDoor(b *strings.Builder, e *entry, name string) {
+	args := []string{"(uintptr_t)context"}
+	for _, p := range e.proto.params {
+		args = append(args, s.toGo(p))
+	}
+	twin, _ := s.scalar(e.proto.result)
+	fmt.Fprintf(b, "%s {\n", signature(e, name))
+	fmt.Fprintf(b, "\ttl_status why = TL_OK;\n\ttl_context* context = tlc_gate_enter(TL_FN_%s, &why);\n", e.name)
+	fmt.Fprintf(b, "\tif (context == NULL) {\n\t\treturn %s;\n\t}\n", e.refusal())
+	fmt.Fprintf(b, "\t%s result = tlgo_%s(%s);\n", twin.slow, e.stem(), strings.Join(args, ", "))
+	fmt.Fprintf(b, "\ttlc_gate_leave(context);\n\treturn %s;\n}\n\n", fromGo(e.proto.result))
+}
+
+// refusal is what a function returns when the gate lets nobody through.
+func (e *entry) refusal() string {
+	r := e.proto.result
+	switch {
+	case e.labels["Fails"] != "" && r.stars > 0 && !strings.HasSuffix(e.value("Fails"), ")"):
+		return "(" + r.text + ")" + e.value("Fails")
+	case e.labels["Fails"] != "":
+		return e.value("Fails")
+	case r.base == "tl_status" && r.stars == 0:
+		return "why"
+	case r.stars > 0:
+		return "NULL"
+	case r.base == "bool":
+		return "false"
+	}
+	return "0"
+}
+
+// toGo is a parameter as the Go twin takes it.
+func (s *source) toGo(p param) string {
+	t, _ := s.scalar(p.ctype)
+	if p.stars > 0 || t.slow == "uintptr_t" {
+		return "(uintptr_t)" + p.name
+	}
+	return p.name
+}
+
+// fromGo is the twin's result as the public function returns it.
+func fromGo(r ctype) string {
+	switch {
+	case r.stars > 0:
+		return "(" + r.text + ")result"
+	case r.base == "bool":
+		return "result != 0"
+	}
+	return "result"
+}
+
+// signature is the C prototype of e under another name.
+func signature(e *entry, name string) string {
+	var params []string
+	for _, p := range e.proto.params {
+		params = append(params, p.text+" "+p.name)
+	}
+	if params == nil {
+		params = []string{"void"}
+	}
+	return e.proto.result.text + " " + name + "(" + strings.Join(params, ", ") + ")"
+}
+
+func (s *source) twinPrototype(e *entry) string {
+	params := []string{"uintptr_t context"}
+	for _, p := range e.proto.params {
+		t, _ := s.scalar(p.ctype)
+		params = append(params, t.slow+" "+p.name)
+	}
+	r, _ := s.scalar(e.proto.result)
+	return "extern " + r.slow + " tlgo_" + e.stem() + "(" + strings.Join(params, ", ") + ")"
+}
+
+func writeTables(b *strings.Builder, s *source) {
+	all := s.functions()
+	b.WriteString("const char* const tlc_function_names[TL_FN_COUNT] = {\n\t\"\",\n")
+	for _, e := range all {
+		fmt.Fprintf(b, "\t%q,\n", e.name)
+	}
+	slices.SortFunc(all, func(x, y *entry) int { return strings.Compare(x.name, y.name) })
+	b.WriteString("};\n\nconst tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {\n")
+	for _, e := range all {
+		fmt.Fprintf(b, "\t{%q, (void*)(uintptr_t)%s},\n", e.name, e.name)
+	}
+	b.WriteString("};\n")
+}
+
+// renderFunctionNames gives Go the names behind the ids in error records.
+func renderFunctionNames(s *source) (string, error) {
+	var b strings.Builder
+	b.WriteString("// Code generated by tools/gen from capi/. DO NOT EDIT.\n\npackage status\n\n")
+	b.WriteString("var functions = [...]string{\n\t\"\",\n")
+	for _, e := range s.functions() {
+		fmt.Fprintf(&b, "\t%q,\n", e.name)
+	}
+	b.WriteString("}\n\n// Function returns the name of the public function with a TL_FN_ id, \"\" for\n" +
+		"// ids that do not exist.\nfunc Function(id uint32) string {\n" +
+		"\tif int(id) >= len(functions) {\n\t\treturn \"\"\n\t}\n\treturn functions[id]\n}\n")
+	return b.String(), nil
+}

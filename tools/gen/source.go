@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// sectionOrder is the order of sections everywhere: header, tables, tests.
+// A file of capi/ that declares something public has to be listed.
+var sectionOrder = []string{
+	"library", "scopes", "objects", "references", "vec", "frames", "arena",
+	"tensors", "tensor_properties", "tensor_pool", "deferred", "diagnostics",
+}
+
+// source is the interface as capi/ declares it.
+type source struct {
+	root     string
+	version  string   // of packaging/VERSION
+	essay    []string // opens the header
+	sections []*section
+	types    map[string]*entry // by C name
+}
+
+// section is one file of capi/.
+type section struct {
+	title   string
+	essay   []string
+	entries []*entry
+}
+
+// entry is one public declaration: a function or a type.
+type entry struct {
+	name   string
+	where  string // file:line, for messages
+	prose  []string
+	labels map[string]string
+	c      string     // the C declaration, as written
+	proto  *prototype // of a function
+	enum   []enumerator
+	fields []field         // of a struct
+	alias  string          // typedef'd scalar
+	macro  string          // value of a #define
+	twin   *ast.FuncDecl   // of a function with a slow door
+	mirror *ast.StructType // of a struct that Go reads too
+}
+
+func (e *entry) door() string {
+	if d := e.value("Door"); d != "" {
+		return d
+	}
+	return "slow"
+}
+
+// stem is the name without its prefix, as in slow_STEM and tlgo_STEM.
+func (e *entry) stem() string { return strings.TrimPrefix(e.name, "tl_") }
+
+// functions returns the public functions in the order of the header.
+func (s *source) functions() []*entry {
+	var all []*entry
+	for _, sec := range s.sections {
+		for _, e := range sec.entries {
+			if e.proto != nil {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// load reads and verifies capi/.
+func load(root string) (*source, []string) {
+	src := &source{root: root, types: map[string]*entry{}}
+	paths, err := filepath.Glob(filepath.Join(root, "capi", "*.go"))
+	if err != nil || len(paths) == 0 {
+		return nil, []string{"no capi/*.go under " + root}
+	}
+	version, err := os.ReadFile(filepath.Join(root, "packaging", "VERSION"))
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	src.version = strings.TrimSpace(string(version))
+	found := map[string]*section{}
+	var faults []string
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		faults = append(faults, src.readFile(path, found)...)
+	}
+	for _, name := range sectionOrder {
+		if sec := found[name]; sec != nil {
+			src.sections = append(src.sections, sec)
+			delete(found, name)
+		}
+	}
+	for name := range found {
+		faults = append(faults, "capi/"+name+".go declares public names but is not in sectionOrder")
+	}
+	slices.Sort(faults)
+	return src, append(faults, verify(src)...)
+}
+
+// readFile adds one file to found when it declares anything public.
+func (s *source) readFile(path string, found map[string]*section) []string {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	base := strings.TrimSuffix(filepath.Base(path), ".go")
+	if base == "main" {
+		s.essay = skipPackageParagraph(file.Doc)
+		return nil
+	}
+	sec := &section{}
+	var faults []string
+	for _, decl := range file.Decls {
+		e, err := readEntry(decl)
+		if err == nil && e == nil {
+			continue
+		}
+		at := set.Position(decl.Pos())
+		where := fmt.Sprintf("capi/%s:%d", filepath.Base(at.Filename), at.Line)
+		if err != nil {
+			faults = append(faults, where+": "+err.Error())
+			continue
+		}
+		e.where = where
+		sec.entries = append(sec.entries, e)
+		if e.proto == nil {
+			s.types[e.name] = e
+		}
+	}
+	if len(sec.entries) > 0 {
+		sec.title, sec.essay = splitTitle(file.Doc)
+		if sec.title == "" {
+			faults = append(faults, "capi/"+base+".go: the package comment has to begin with `# Title`")
+		}
+		found[base] = sec
+	}
+	return faults
+}
+
+// readEntry returns what a declaration makes public, nil when that is nothing.
+func readEntry(decl ast.Decl) (*entry, error) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if !strings.HasPrefix(d.Name.Name, "tlgo_") {
+			return nil, nil
+		}
+		name := "tl_" + strings.TrimPrefix(d.Name.Name, "tlgo_")
+		if d.Doc == nil || !slices.ContainsFunc(d.Doc.List, func(c *ast.Comment) bool {
+			return c.Text == "//export "+d.Name.Name
+		}) {
+			return nil, fmt.Errorf("%s: no line //export %s", name, d.Name.Name)
+		}
+		e, err := parseDoc(name, d.Doc)
+		if err == nil {
+			e.twin = d
+		}
+		return e, err
+	case *ast.GenDecl:
+		return readGenDecl(d)
+	}
+	return nil, nil
+}
+
+// readGenDecl reads `const _ = "tl_name"` and `type tl_name struct`.
+func readGenDecl(d *ast.GenDecl) (*entry, error) {
+	if len(d.Specs) != 1 {
+		return nil, nil
+	}
+	switch spec := d.Specs[0].(type) {
+	case *ast.ValueSpec:
+		if spec.Names[0].Name != "_" || len(spec.Values) != 1 {
+			return nil, nil
+		}
+		lit, ok := spec.Values[0].(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return nil, nil
+		}
+		return parseDoc(strings.Trim(lit.Value, `"`), d.Doc)
+	case *ast.TypeSpec:
+		body, ok := spec.Type.(*ast.StructType)
+		if !ok || !strings.HasPrefix(spec.Name.Name, "tl_") {
+			return nil, nil
+		}
+		e, err := parseDoc(spec.Name.Name, d.Doc)
+		if err == nil {
+			e.mirror = body
+		}
+		return e, err
+	}
+	return nil, nil
+}
