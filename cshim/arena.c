@@ -1,0 +1,42 @@
+/* The arena of the calling thread: one bump. */
+#include "fast.h"
+
+/* n bytes aligned to 64; 0: ask Go (no arena, full, nothing to do). */
+static inline uintptr_t bump(tl_context* c, int64_t n)
+{
+	uintptr_t at = TLC_ALIGNED64(c->arena_top);
+	if (TLC_UNLIKELY(n <= 0 || at > c->arena_end || (uint64_t)n > c->arena_end - at)) return 0;
+	c->arena_top = at + (uint64_t)n;
+	return at;
+}
+
+void* tl_arena_alloc(int64_t bytes)
+{
+	uintptr_t at = bump(tlc_tls, bytes);
+	return TLC_LIKELY(at != 0) ? (void*)at : slow_arena_alloc(bytes);
+}
+
+void* tl_arena_malloc(int64_t bytes)
+{
+	uintptr_t at = bump(tlc_tls, bytes);
+	return TLC_LIKELY(at != 0) ? (void*)at : slow_arena_malloc(bytes);
+}
+
+bool tl_arena_is_active(void)
+{
+	tl_context* c = tlc_tls;
+	return TLC_LIKELY(tlc_is_fast(c)) ? c->arena_base != 0 : slow_arena_is_active();
+}
+
+bool tl_arena_contains(const void* pointer)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_arena_contains(pointer);
+	return (uintptr_t)pointer - c->arena_base < c->arena_top - c->arena_base;
+}
+
+int64_t tl_arena_get_offset(void)
+{
+	tl_context* c = tlc_tls;
+	return TLC_LIKELY(tlc_is_fast(c)) ? (int64_t)(c->arena_top - c->arena_base) : slow_arena_get_offset();
+}

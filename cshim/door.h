@@ -1,0 +1,20 @@
+/* Go functions that the shim itself calls (capi/door.go), and locks for fork. */
+#ifndef TL_DOOR_H
+#define TL_DOOR_H
+
+#include "generated_slow.h"
+
+int32_t tldoor_open(uintptr_t out_globals);
+uintptr_t tldoor_attach(void);
+uintptr_t tldoor_shared(void);
+void tldoor_poll(uintptr_t context);
+uint8_t tldoor_pump_step(uintptr_t context);
+void tldoor_close(uintptr_t context, uint64_t target);
+void tldoor_release_entry(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
+void tldoor_trim(uintptr_t context);
+int32_t tldoor_check_option(uintptr_t key, uintptr_t value);
+
+void tlc_pool_lock_all(void);
+void tlc_pool_unlock_all(void);
+
+#endif

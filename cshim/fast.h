@@ -1,0 +1,97 @@
+/* Steps that several fast functions share. Each states its budget where it is hot. */
+#ifndef TL_FAST_H
+#define TL_FAST_H
+
+#include <stdlib.h>
+
+#include "door.h"
+#include "gate.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- records ------------------------------------------------------------------- */
+
+static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_COUNT_SHIFT; }
+static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh << 23) >> 27; }
+static inline uint32_t tlc_loc_floats(uint32_t loc) { return loc >> 16 & 15; }
+
+/* The local word minus the owner: floats and count of an object that c owns, and a
+ * number from 2^20 up otherwise. */
+#define TLC_OWNED 0x100000u
+static inline uint32_t tlc_own(const tl_context* c, uint32_t loc) { return loc - c->owner; }
+
+static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
+{
+	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};
+}
+
+/* Makes the slot of a dead plain object available again; false when the magazine is
+ * full, the object is large or the generation would wrap. */
+static inline bool tlc_recycle(tl_context* c, tl_record* r, tl_entry e)
+{
+	tl_magazine* m = &c->magazines[e.gen & 0xFF];
+	tl_entry* top = m->top;
+	if (TLC_UNLIKELY(top == m->limit || e.gen >= 0xFFFFFE00u)) return false;
+	e.gen += TL_GEN_ONE;
+	tlc_set_counts(r, 0);
+	TLC_STORE(r->gen, e.gen);
+	*top = e;
+	m->top = top + 1;
+	return true;
+}
+
+/* Adds a reference to an object that counts in its shared word; false: ask Go. */
+static inline bool tlc_retain_shared(tl_record* r)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	for (;;) {
+		if (TLC_UNLIKELY(!(sh & TL_SH_ALIVE) || (sh & TL_SH_IMMORTAL))) return false;
+		int32_t count = tlc_sh_count(sh);
+		if (TLC_UNLIKELY(count >= TL_SH_COUNT_MAX || ((sh & TL_SH_MERGED) && count <= 0))) return false;
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_relaxed,
+		                                                     memory_order_relaxed)))
+			return true;
+	}
+}
+
+/* Drops a reference that is surely not the last and not a float; false: ask Go. */
+static inline bool tlc_drop_shared(tl_record* r)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	for (;;) {
+		if (TLC_UNLIKELY((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE || tlc_sh_floats(sh) != 0)) return false;
+		if (TLC_UNLIKELY(tlc_sh_count(sh) < ((sh & TL_SH_MERGED) ? 2 : 1))) return false;
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
+		                                                     memory_order_relaxed)))
+			return true;
+	}
+}
+
+/* ---- scope entries ---------------------------------------------------------------- */
+
+static inline bool tlc_has_room(const tl_context* c) { return c->top != c->end; }
+static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }
+
+/* Index of the newest entry of p at or above the function's floor. */
+enum { TLC_LINEAR = 32, TLC_NOT_FOUND = -1, TLC_ASK_GO = -2 };
+int64_t tlc_find_entry(tl_context* c, uintptr_t p);
+
+/* Takes an entry out of the scope stack: from its top, or by leaving a hole. */
+void tlc_take_out(tl_context* c, uint64_t at);
+
+/* Releases what a scope held; may run destructors. */
+void tlc_release_entry(tl_context* c, tl_entry e);
+
+/* Frees memory of malloc that nobody refers to any more. */
+static inline void tlc_free_foreign(tl_context* c, uintptr_t p)
+{
+	c->foreign_freed++;
+	free((void*)p);
+}
+
+/* A tensor's last reference, without Go when the pool takes it (tensors.c). */
+bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,287 @@
+/* The gate, threads, fork: everything between a C thread and the slow door. */
+#define _GNU_SOURCE
+#include "gate.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "door.h"
+
+/* Two contexts of zeros: before the first call and after the thread's end. */
+static tl_context none = {.owner = TL_OWNER_NEVER};
+static tl_context exited = {.owner = TL_OWNER_NEVER};
+
+__thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
+tl_globals tlc_g;
+tl_globals* tlc_shared = &tlc_g;
+
+static pthread_key_t thread_key;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the shared context */
+static _Atomic bool started;
+static sem_t first_entries;      /* threads that may enter Go for the first time at once */
+static volatile char* alive;     /* 0 in a forked child: the page is wiped */
+static char alive_fallback = 1;
+
+enum { FIRST_ENTRIES = 8 };
+
+bool tlc_forked(void) { return alive != NULL && *alive == 0; }
+
+/* ---- fork ------------------------------------------------------------------------ */
+
+static void before_fork(void)
+{
+	tlc_foreign_lock_all();
+	tlc_pool_lock_all();
+}
+
+static void after_fork_parent(void)
+{
+	tlc_pool_unlock_all();
+	tlc_foreign_unlock_all();
+}
+
+static void after_fork_child(void)
+{
+	alive = &alive_fallback;
+	alive_fallback = 0;
+	after_fork_parent();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	alive = &alive_fallback;
+	if (page == MAP_FAILED) return;
+	*page = 1;
+#ifdef MADV_WIPEONFORK
+	if (madvise(page, 4096, MADV_WIPEONFORK) == 0) alive = page; /* catches a raw clone as well */
+#endif
+}
+
+/* ---- threads ----------------------------------------------------------------------- */
+
+/* Parks a context: no Go, no lock, so that it may run as a thread's destructor. */
+static void park(tl_context* c)
+{
+	uint64_t word = atomic_load(&c->word);
+	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
+	}
+	atomic_fetch_add(&tlc_shared->parked, 1);
+	bool work = word >> 2 != 0 || c->top != c->entries || c->mark_top != c->marks || c->dying != 0;
+	if (work) atomic_store(&tlc_shared->reap, 1);
+}
+
+static void thread_ended(void* context)
+{
+	tlc_tls = &exited;
+	park(context);
+}
+
+tl_status tl_thread_detach(void)
+{
+	tl_context* c = tlc_tls->self;
+	if (c == NULL) return TL_OK;
+	if (c->in_go || c->pumping) return tlc_fail(c, TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
+	pthread_setspecific(thread_key, NULL);
+	tlc_tls = &none;
+	park(c);
+	return TL_OK;
+}
+
+static tl_status start(void)
+{
+	if (atomic_load_explicit(&started, memory_order_acquire)) return TL_OK;
+	pthread_mutex_lock(&start_lock);
+	tl_status status = TL_OK;
+	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
+		uintptr_t globals = 0;
+		status = tldoor_open((uintptr_t)&globals);
+		if (status == TL_OK) {
+			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
+			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
+			tlc_shared = (tl_globals*)globals;
+			pthread_key_create(&thread_key, thread_ended);
+			watch_forks();
+			atomic_store_explicit(&started, true, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&start_lock);
+	return status;
+}
+
+__attribute__((constructor)) static void prepare_gate(void) { sem_init(&first_entries, 0, FIRST_ENTRIES); }
+
+/* Gives the thread a context of its own; NULL when there is none to be had. A
+ * thousand threads that enter Go for the first time together take seconds, a few
+ * at a time milliseconds. */
+static tl_context* attach(tl_status* why)
+{
+	while (sem_wait(&first_entries) != 0 && errno == EINTR) {
+	}
+	*why = start();
+	tl_context* c = NULL;
+	if (*why == TL_OK) c = (tl_context*)tldoor_attach();
+	sem_post(&first_entries);
+	if (c == NULL) return NULL;
+	pthread_setspecific(thread_key, c);
+	tlc_tls = tlc_g.fast ? c : (tl_context*)((char*)c + TLC_STUB_OFFSET);
+	return c;
+}
+
+/* ---- the gate ------------------------------------------------------------------------ */
+
+static tl_context* refuse(tl_status status, uint32_t function, tl_status* why)
+{
+	tl_context* c = tlc_tls->self != NULL ? tlc_tls->self : tlc_tls;
+	*why = tlc_fail(c, status, function, NULL);
+	return NULL;
+}
+
+static tl_context* enter_shared(uint32_t function)
+{
+	pthread_mutex_lock(&shared_lock);
+	tl_context* c = (tl_context*)tldoor_shared();
+	c->in_go = 1;
+	c->function_id = function;
+	c->slow_calls++;
+	return c;
+}
+
+static bool has_requests(const tl_context* c)
+{
+	return (atomic_load_explicit(&c->word, memory_order_relaxed) >> 2) != 0 || TLC_LOAD(tlc_shared->reap) != 0 ||
+	       TLC_LOAD(tlc_shared->purge) != c->purge_seen;
+}
+
+tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
+{
+	if (tlc_forked()) return refuse(TL_E_FORKED, function, why);
+	tl_context* c = tlc_tls->self;
+	if (TLC_UNLIKELY(c == NULL)) {
+		if (tlc_tls != &exited) c = attach(why);
+		if (c == NULL && *why != TL_OK) return refuse(*why, function, why);
+		if (c == NULL) return enter_shared(function);
+	}
+	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
+	c->in_go = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	c->function_id = function;
+	c->slow_calls++;
+	if (TLC_UNLIKELY(has_requests(c))) tldoor_poll((uintptr_t)c);
+	return c;
+}
+
+static bool is_shared(const tl_context* c) { return c->id == 0; }
+
+/* Runs while the caller of a destructor unwinds, too. */
+static void stop_pumping(tl_context** c) { (*c)->pumping = 0; }
+
+static void call_back(tl_context* c)
+{
+	uintptr_t f = c->callback;
+	void *object = (void*)c->callback_object, *extra = (void*)c->callback_context;
+	uint32_t arguments = c->callback_arguments;
+	c->callback_arguments = 0;
+	c->in_go = 0;
+	if (is_shared(c)) pthread_mutex_unlock(&shared_lock);
+	if (arguments == 1) ((void (*)(void*))f)(object);
+	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
+	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
+	c->in_go = 1;
+}
+
+/* Finishes the dying objects. The state is committed and Go left before each
+ * callback, so one that throws or jumps away loses nothing: the next outermost
+ * call goes on. */
+static void pump(tl_context* c)
+{
+	__attribute__((cleanup(stop_pumping))) tl_context* guard = c;
+	c->pumping = 1;
+	while (tldoor_pump_step((uintptr_t)guard)) call_back(c);
+}
+
+static void tell(tl_context* c);
+
+void tlc_gate_leave(tl_context* c)
+{
+	if (TLC_UNLIKELY(c->error_pending)) tell(c);
+	bool outermost = c->pumping == 0;
+	while (TLC_UNLIKELY(c->unfinished && outermost)) {
+		uint64_t target = c->close_target;
+		c->unfinished = 0;
+		pump(c);
+		tldoor_close((uintptr_t)c, target);
+	}
+	if (TLC_UNLIKELY(c->dying != 0 && outermost)) pump(c);
+	c->in_go = 0;
+	if (TLC_UNLIKELY(is_shared(c))) pthread_mutex_unlock(&shared_lock);
+}
+
+void tlc_poll(tl_context* c)
+{
+	tl_status why;
+	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	if (in != NULL) tlc_gate_leave(in);
+}
+
+/* ---- errors --------------------------------------------------------------------------- */
+
+static tl_error_callback error_callback;
+static void* error_context;
+
+tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
+{
+	tl_status why = tl_init();
+	if (why != TL_OK) return why;
+	error_context = ctx;
+	error_callback = callback;
+	if (callback != NULL) __atomic_or_fetch(&tlc_shared->on_error, 4, __ATOMIC_SEQ_CST);
+	else __atomic_and_fetch(&tlc_shared->on_error, ~4u, __ATOMIC_SEQ_CST);
+	return TL_OK;
+}
+
+static void tell_message(tl_context* c, const char* message)
+{
+	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
+	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
+	if (how & 2) abort();
+	tl_error_callback callback = error_callback;
+	if ((how & 4) && callback != NULL) callback(c->status, message, error_context);
+}
+
+/* The context is in Go; the callback must return and may call the library. */
+static void tell(tl_context* c)
+{
+	c->error_pending = 0;
+	char message[TL_MESSAGE_BYTES];
+	snprintf(message, sizeof message, "%s", (const char*)tlgo_last_error((uintptr_t)c));
+	c->in_go = 0;
+	tell_message(c, message);
+	c->in_go = 1;
+}
+
+tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer)
+{
+	c->status = status;
+	c->function_id = function;
+	c->error_pointer = (uintptr_t)pointer;
+	c->error_kind = 0;
+	c->message_ready = 0;
+	if (TLC_UNLIKELY(__atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0)) {
+		if (c->self != c || c->in_go || tlc_forked()) {
+			tell_message(c, tl_status_string(status));
+		} else {
+			c->error_pending = 1;
+			tlc_poll(c);
+		}
+	}
+	return status;
+}

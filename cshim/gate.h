@@ -1,0 +1,106 @@
+/* The gate between the doors, and what every fast function starts from.
+ *
+ * tlc_tls never is NULL. It points to the thread's context; or to the context's
+ * stub, all zeros, when TL_FASTPATH=0; or to one of two static contexts of zeros
+ * before the thread's first call and after its exit. Zeros answer nothing: every
+ * magazine is empty, every stack full, and no record has their owner, so the fast
+ * functions need no test for any of these cases.
+ */
+#ifndef TL_GATE_H
+#define TL_GATE_H
+
+#include <stdbool.h>
+
+#include "layout.h"
+#include "registry.h"
+#include "tl_runtime.h"
+
+#define TLC_ALIGNED64(n) (((n) + 63) & ~(uintptr_t)63)
+#define TLC_STUB_OFFSET TLC_ALIGNED64(sizeof(tl_context))
+
+#pragma GCC visibility push(hidden)
+
+extern __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec")));
+extern tl_globals tlc_g;       /* copy of what never changes */
+extern tl_globals* tlc_shared; /* the original, for reap, purge, parked, on_error */
+
+/* The calling thread's context, attached if need be, marked as in Go; NULL when the
+ * call is refused, with *why recorded as the last status. */
+tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
+
+/* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
+void tlc_gate_leave(tl_context* c);
+
+/* Records an error of the fast door and returns its status. */
+tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
+
+/* Closes marks down to target: the fast door's CloseTo. */
+tl_status tlc_close(tl_context* c, uint64_t target);
+
+/* Handles the thread's inbox and requests of other threads. */
+void tlc_poll(tl_context* c) __attribute__((cold));
+
+bool tlc_forked(void);
+
+/* The context that does the work; NULL before the first call. */
+static inline tl_context* tlc_real(tl_context* c) { return c->self; }
+
+/* Whether the fast door may answer on its own. */
+static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
+
+/* Finds the record of the slot that starts at p, live or not; false when p starts none. */
+static inline bool tlc_find_record(uintptr_t p, tl_record** record)
+{
+	uintptr_t offset = p - tlc_g.heap_base;
+	if (TLC_UNLIKELY(offset >= tlc_g.heap_bytes)) return false;
+	uint64_t word = atomic_load_explicit(&tlc_g.spans[offset >> TL_SPAN_SHIFT], memory_order_relaxed);
+	const tl_class_info* k = &tlc_g.classes[TL_SPAN_CLASS(word)];
+	uint32_t in = (uint32_t)offset & k->mask;
+	uint32_t slot = (uint32_t)((uint64_t)in * k->reciprocal >> 32);
+	*record = tlc_g.records + TL_SPAN_RECORD(word) + slot;
+	return TLC_LIKELY(slot * k->size == in);
+}
+
+static inline tl_record* tlc_record_at(uintptr_t p)
+{
+	tl_record* r;
+	return tlc_find_record(p, &r) ? r : NULL;
+}
+
+/* Both counting words in one store: loc | sh << 32. They are loaded one by one, since
+ * a load of both right after a store to one would wait for the store to retire. */
+typedef uint64_t __attribute__((may_alias)) tlc_pair;
+static inline void tlc_set_counts(tl_record* r, uint64_t counts)
+{
+	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELAXED);
+}
+
+/* The same pair of what a context keeps for new objects. */
+static inline uint64_t tlc_pair_of(const uint32_t* words) { return *(const tlc_pair*)(const void*)words; }
+
+/* Whether r is a plain object of that generation whose counts are exactly these: then
+ * the reference that is being dropped is the only one. */
+static inline bool tlc_is_plain(const tl_record* r, uint32_t gen, uint32_t loc, uint32_t sh)
+{
+	uint32_t other = atomic_load_explicit(&r->sh, memory_order_acquire) ^ sh;
+	other |= atomic_load_explicit(&r->loc, memory_order_relaxed) ^ loc;
+	other |= atomic_load_explicit(&r->gen, memory_order_relaxed) ^ gen;
+	other |= atomic_load_explicit(&r->type_flags, memory_order_relaxed) ^ TL_TYPE_PLAIN;
+	return TLC_LIKELY(other == 0);
+}
+
+static inline bool tlc_in_heap(uintptr_t p) { return p - tlc_g.heap_base < tlc_g.heap_bytes; }
+static inline bool tlc_in_slices(uintptr_t p) { return p - tlc_g.slices_base < tlc_g.slices_bytes; }
+
+/* Live arena or frame memory of the calling thread. */
+static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
+{
+	return p - c->frame_base < c->frame_top - c->frame_base || p - c->arena_base < c->arena_top - c->arena_base;
+}
+
+#pragma GCC visibility pop
+
+#define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
+#define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+
+#endif

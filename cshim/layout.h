@@ -1,0 +1,203 @@
+/* The memory layout that the two doors share.
+ *
+ * Everything here lives outside the Go heap and is read and written by C (the
+ * fast door) and by Go (the slow door, runtime/layout). Both declare it; the
+ * generated assertions in cshim/layout_check.go fail the build when size or
+ * offset of any field differ. 64-bit only.
+ *
+ * Who may write what:
+ *   record.loc         the holder of the owner's context (plain, relaxed)
+ *   record.sh          anybody, by compare and swap; plain by the owner that allocates or frees
+ *   record.type_flags  the creator before the object is shared; the pump afterwards
+ *   record.gen         whoever frees the object
+ *   context            its thread; `word` by anybody through atomics
+ *   globals            written once by tl_attach under the initialisation lock
+ */
+#ifndef TL_LAYOUT_H
+#define TL_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Geometry of the heap. */
+enum {
+	TL_SPAN_SHIFT = 16,
+	TL_SPAN_BYTES = 1 << TL_SPAN_SHIFT,
+	TL_CLASS_NONE = 0,   /* span not in use: its record base is record 0, dead for ever */
+	TL_CLASS_SMALL = 72, /* classes 1..72: 32 bytes .. 64 KiB */
+	TL_CLASS_LARGE = 73, /* one object, a run of spans of its own */
+	TL_CLASS_REST = 74,  /* the second and later spans of a large object */
+	TL_CLASSES = 75,
+};
+
+/* record.loc = owner 12 | floats 4 | count 16 */
+#define TL_LOC_OWNER_SHIFT 20
+#define TL_LOC_FLOAT (1u << 16)
+#define TL_LOC_FLOATS 0xF0000u
+#define TL_LOC_COUNT 0xFFFFu
+#define TL_OWNER_NEVER 0xFFF00000u /* no record has this owner: a context without the fast door */
+
+/* record.sh = count 23 signed | floats 5 signed | IMMORTAL | QUEUED | MERGED | ALIVE.
+ * All zeros is a dead record, so that fresh memory needs no initialisation. */
+#define TL_SH_ALIVE 1u
+#define TL_SH_MERGED 2u
+#define TL_SH_QUEUED 4u
+#define TL_SH_IMMORTAL 8u
+#define TL_SH_FLAGS 15u
+#define TL_SH_FLOAT_SHIFT 4
+#define TL_SH_FLOAT_MASK 0x1F0u
+#define TL_SH_COUNT_SHIFT 9
+#define TL_SH_ONE (1u << TL_SH_COUNT_SHIFT)
+#define TL_SH_COUNT_MAX 0x3FFFFF /* a shared count that would pass it sticks */
+
+/* record.type_flags = flags 8 | type 24; 0 = plain bytes */
+#define TL_TYPE_MASK 0xFFFFFFu
+#define TL_TYPE_PLAIN 0u
+#define TL_TYPE_VEC 1u      /* header of a Vec */
+#define TL_TYPE_VEC_DATA 2u /* element table of a Vec, owned by the header */
+#define TL_TYPE_TENSOR 3u
+#define TL_TYPE_FIRST_USER 16u
+#define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
+#define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */
+
+/* record.gen = generation 24 | class 8 */
+#define TL_GEN_ONE 0x100u
+
+typedef struct tl_record {
+	_Atomic uint32_t loc;
+	_Atomic uint32_t sh;
+	_Atomic uint32_t type_flags;
+	_Atomic uint32_t gen;
+} tl_record;
+
+/* A reference held by a magazine or by a scope.
+ * Scope entry of a foreign pointer: record == TL_FOREIGN, gen is the registry's.
+ * Scope entry that was taken out: object == 0. */
+#define TL_FOREIGN 0xFFFFFFFFu
+typedef struct tl_entry {
+	uintptr_t object;
+	uint32_t record;
+	uint32_t gen;
+} tl_entry;
+
+/* Free objects of one size class, kept by one context: [base, top) of [base, limit).
+ * All zeros is empty and full at once. allocs counts objects ever handed out. */
+typedef struct tl_magazine {
+	tl_entry* top;
+	tl_entry* base;
+	tl_entry* limit;
+	uint64_t allocs;
+} tl_magazine;
+
+/* size, reciprocal, offset mask and number of slots by class */
+typedef struct tl_class_info {
+	uint32_t size;
+	uint32_t reciprocal; /* ceil(2^32 / size); 0 for classes whose only object starts at offset 0 */
+	uint32_t mask;       /* slab bytes - 1 */
+	uint32_t slots;
+} tl_class_info;
+
+/* What was open when a scope, a function or a planned frame began. */
+enum { TL_MARK_SCOPE = 0, TL_MARK_FUNCTION = 1, TL_MARK_PLANNED = 2 };
+typedef struct tl_mark {
+	uint64_t entries;       /* scope entries below it */
+	uint64_t arena;         /* arena bytes below it */
+	uint64_t frame;         /* frame stack bytes below it */
+	uint32_t kind;          /* kind << 30 | slots */
+	uint32_t outer;         /* 1 + index of the enclosing function's mark, 0 = none */
+} tl_mark;
+#define TL_MARK_KIND_SHIFT 30
+#define TL_MARK_SLOTS 0x3FFFFFFFu
+
+typedef struct tl_slot {
+	uintptr_t buffer;
+	uint64_t bytes;
+} tl_slot;
+
+/* context.word = inbox node index << 2 | state */
+enum { TL_CTX_FREE = 0, TL_CTX_ACTIVE = 1, TL_CTX_PARKED = 2, TL_CTX_BORROWED = 3, TL_CTX_STATE = 3 };
+
+enum { TL_MESSAGE_BYTES = 512 };
+
+/* A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself. */
+typedef struct tl_context {
+	uint32_t owner; /* id << 20, TL_OWNER_NEVER when this context owns nothing */
+	uint32_t id;    /* slice number, from 1; 0 = no context */
+	uint32_t alloc_loc, alloc_sh; /* record words of a floating object */
+	uint32_t new_loc, new_sh;     /* record words of a registered object */
+	tl_entry* top;  /* scope entries: [entries, top) of [entries, end) */
+	tl_entry* end;
+	tl_entry* entries;
+	tl_mark* mark_top; /* [marks, mark_top) of [marks, mark_end) */
+	tl_mark* mark_end;
+	tl_mark* marks;
+	uint64_t planned;  /* planned frames among the marks; the others are scopes and functions */
+	uint64_t floor;    /* unregister searches entries from here: those of the newest function */
+	uint64_t function; /* 1 + index of the newest function's mark, 0 = none */
+	uint64_t slots;    /* of that function */
+	tl_slot* slot_table;
+	uintptr_t frame_base, frame_top, frame_end;
+	uintptr_t arena_base, arena_top, arena_end; /* all 0 while no arena is active */
+	uint64_t indexed; /* scope entries below it are in the index */
+	uint64_t holes;   /* scope entries that were taken out */
+	uintptr_t index;  /* hash slots of the scope index (runtime/object) */
+	uint64_t index_mask;
+	uintptr_t index_prev; /* entry position -> next older position of the same pointer */
+	struct tl_context* self; /* this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none */
+	_Atomic uint64_t word;
+	uint64_t close_target; /* what the slow door was closing when a destructor had to run */
+	uint32_t unfinished;   /* it was interrupted so */
+	uint32_t spare;
+	uint32_t in_go;   /* a call of this thread is in the slow door */
+	uint32_t pumping; /* a call of this thread runs destructors */
+	uint32_t dying, dying_last; /* dead objects, first in first out, linked through their records */
+	uintptr_t callback;         /* what the pump wants called next: f(object) or f(object, context) */
+	uintptr_t callback_object, callback_context;
+	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
+	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the gate is left */
+	uint64_t skipped;  /* scope entries whose object was gone already */
+	uint64_t deferred; /* releases that wait for the owner */
+	uint64_t foreign_adopted, foreign_freed;
+	uint64_t tensors_made, tensors_gone;
+	uint64_t slow_calls;  /* crossings into the slow door */
+	uint64_t died;        /* objects whose death was seen by the slow door */
+	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
+	/* last error */
+	int32_t status;
+	uint32_t function_id;
+	uintptr_t error_pointer;
+	uint64_t error_detail[3];
+	uint32_t error_kind; /* which text renders error_detail */
+	uint32_t message_ready;
+	char message[TL_MESSAGE_BYTES];
+	tl_magazine magazines[TL_CLASSES];
+} tl_context;
+
+/* Where everything is. One per process, filled before the first context exists. */
+typedef struct tl_globals {
+	uintptr_t heap_base;
+	uint64_t heap_bytes;
+	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
+	tl_record* records;
+	uintptr_t slices_base; /* contexts: slice i is [slices_base + i << slice_shift, ...) */
+	uint64_t slices_bytes;
+	uint64_t slice_shift;
+	uint64_t arena_offset, frame_offset; /* inside a slice */
+	uint64_t arena_capacity;             /* bytes of each */
+	uintptr_t shards;                    /* registry (registry.h) */
+	uint64_t shard_mask;
+	uint32_t fast;       /* TL_FASTPATH */
+	uint32_t on_error;   /* 0 ignore, 1 log, 2 abort, 4 callback set */
+	_Atomic uint32_t reap; /* a parked context holds work */
+	_Atomic uint32_t purge; /* asks contexts to give their magazines back at their next slow call */
+	_Atomic uint32_t parked; /* contexts waiting to be adopted */
+	uint32_t pool_limit;   /* tensors kept per key */
+	tl_class_info classes[TL_CLASSES];
+} tl_globals;
+
+#define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))
+#define TL_SPAN_RECORD(word) ((uint32_t)((word) >> 8))
+#define TL_SPAN_BACK(word) ((uint32_t)((word) >> 40))
+
+#endif

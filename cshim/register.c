@@ -1,0 +1,207 @@
+/* Registering in scopes and unregistering: heap objects and memory of malloc. */
+#include <malloc.h>
+
+#include "fast.h"
+
+/* ---- register ------------------------------------------------------------------------ */
+
+/* A reference for the scope: a float if there is one, else a new reference. */
+static inline bool sink_or_retain(tl_context* c, tl_record* r)
+{
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
+	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
+		if (TLC_LIKELY(own >= TL_LOC_FLOAT)) TLC_STORE(r->loc, loc - TL_LOC_FLOAT);
+		else if (TLC_LIKELY(own - 1 < TL_LOC_COUNT - 1)) TLC_STORE(r->loc, loc + 1);
+		else return false;
+		return true;
+	}
+	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
+	       tlc_sh_count(sh) > 0 && tlc_sh_count(sh) < TL_SH_COUNT_MAX) {
+		uint32_t next = tlc_sh_floats(sh) > 0 ? sh - (1u << TL_SH_FLOAT_SHIFT) : sh + TL_SH_ONE;
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, next, memory_order_relaxed, memory_order_relaxed)) return true;
+	}
+	return false;
+}
+
+/* What malloc cannot have returned; the Go twin says which. */
+static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 && p < (1ull << 47); }
+
+static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
+{
+	uint32_t gen;
+	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
+	/* Only memory that nobody has registered is believed to be malloc's and measured. */
+	if (TLC_LIKELY(adopt && adoptable(p) && !tlc_foreign_known(p))) {
+		if (tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen) != TLC_OK) return false;
+		c->foreign_adopted++;
+	} else if (tlc_foreign_register(p, &gen) != TLC_OK) {
+		return false;
+	}
+	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	return true;
+}
+
+static inline bool register_in_scope(uintptr_t p, bool adopt)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_has_room(c))) return false;
+	tl_record* r = tlc_record_at(p);
+	if (r != NULL) {
+		if (TLC_UNLIKELY(!sink_or_retain(c, r))) return false;
+		tlc_push(c, tlc_entry_of(r, p));
+		return true;
+	}
+	if (TLC_UNLIKELY(tlc_in_heap(p) || p == 0)) return false;
+	return register_foreign(c, p, adopt);
+}
+
+tl_status tl_mem_register_struct(void* object)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register_struct(object);
+}
+
+tl_status tl_mem_register_struct_named(void* object, const char* name)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register_struct_named(object, name);
+}
+
+tl_status tl_mem_register(void* object)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register(object);
+}
+
+tl_status tl_mem_register_ptr(void* object)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, false)) ? TL_OK : slow_mem_register_ptr(object);
+}
+
+tl_status tl_mem_register_tensor(void* tensor)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)tensor, false)) ? TL_OK : slow_mem_register_tensor(tensor);
+}
+
+tl_status tl_mem_register_vec_ptr(void* vec)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)vec, false)) ? TL_OK : slow_mem_register_vec_ptr(vec);
+}
+
+/* ---- the scope index (runtime/object/index.go) ------------------------------------------ */
+
+typedef struct index_slot {
+	uintptr_t pointer;
+	uint64_t position; /* 1 + position, 0 = free */
+} index_slot;
+
+static inline uint64_t hash_pointer(uintptr_t p)
+{
+	uint64_t h = p * 0x9E3779B97F4A7C15ull;
+	return h ^ h >> 32;
+}
+
+static inline index_slot* probe(const tl_context* c, uintptr_t p)
+{
+	index_slot* slots = (index_slot*)c->index;
+	for (uint64_t i = hash_pointer(p) & c->index_mask;; i = (i + 1) & c->index_mask)
+		if (slots[i].position == 0 || slots[i].pointer == p) return &slots[i];
+}
+
+static void remove_slot(const tl_context* c, index_slot* s)
+{
+	index_slot* slots = (index_slot*)c->index;
+	uint64_t mask = c->index_mask, hole = (uint64_t)(s - slots);
+	for (uint64_t i = (hole + 1) & mask; slots[i].position != 0; i = (i + 1) & mask) {
+		uint64_t home = hash_pointer(slots[i].pointer) & mask;
+		if (((i - home) & mask) < ((i - hole) & mask)) continue;
+		slots[hole] = slots[i];
+		hole = i;
+	}
+	slots[hole] = (index_slot){0, 0};
+}
+
+static void unindex(const tl_context* c, uintptr_t p, uint64_t position)
+{
+	index_slot* s = probe(c, p);
+	if (s->position != position + 1) return;
+	uint32_t older = ((uint32_t*)c->index_prev)[position];
+	if (older != 0) s->position = older;
+	else remove_slot(c, s);
+}
+
+/* ---- unregister --------------------------------------------------------------------------- */
+
+int64_t tlc_find_entry(tl_context* c, uintptr_t p)
+{
+	uint64_t n = (uint64_t)(c->top - c->entries), floor = c->floor;
+	uint64_t low = n > floor + TLC_LINEAR ? n - TLC_LINEAR : floor;
+	for (uint64_t i = n; i > low; i--)
+		if (c->entries[i - 1].object == p) return (int64_t)i - 1;
+	if (low == floor) return TLC_NOT_FOUND;
+	if (c->indexed < low) return TLC_ASK_GO;
+	uint64_t position = probe(c, p)->position;
+	return position > floor ? (int64_t)position - 1 : TLC_NOT_FOUND;
+}
+
+enum { COMPACT_HOLES = 4096 };
+
+static inline bool needs_compaction(const tl_context* c)
+{
+	return c->holes > COMPACT_HOLES && 2 * c->holes > (uint64_t)(c->top - c->entries);
+}
+
+void tlc_take_out(tl_context* c, uint64_t at)
+{
+	if (TLC_UNLIKELY(at < c->indexed)) unindex(c, c->entries[at].object, at);
+	c->entries[at] = (tl_entry){0, TL_FOREIGN, 0};
+	c->holes++;
+	uint64_t marks = (uint64_t)(c->mark_top - c->marks);
+	tl_entry* low = c->entries + (marks > 0 ? c->mark_top[-1].entries : 0);
+	while (c->top > low && c->top[-1].object == 0) {
+		c->top--;
+		c->holes--;
+	}
+	uint64_t n = (uint64_t)(c->top - c->entries);
+	if (TLC_UNLIKELY(c->indexed > n)) c->indexed = n;
+}
+
+/* Makes the entry's reference floating; false: ask Go, nothing changed. */
+static inline bool float_entry(tl_context* c, tl_entry e)
+{
+	if (e.record == TL_FOREIGN) return tlc_foreign_float(e.object, e.gen) == TLC_OK;
+	tl_record* r = tlc_g.records + e.record;
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
+	if (TLC_UNLIKELY(TLC_LOAD(r->gen) != e.gen)) return false;
+	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
+		if (TLC_UNLIKELY(tlc_loc_floats(loc) == 15)) return false;
+		TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
+		return true;
+	}
+	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15)
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + (1u << TL_SH_FLOAT_SHIFT), memory_order_relaxed,
+		                                          memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* The answer for a pointer that no scope of this function holds: as cheap as a hit. */
+static tl_status not_registered(tl_context* c, uintptr_t p)
+{
+	tl_record* r = tlc_record_at(p);
+	if (r != NULL && (TLC_LOAD(r->sh) & TL_SH_ALIVE))
+		return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
+	if (tlc_foreign_known(p)) return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	return tlc_fail(c, TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
+}
+
+tl_status tl_mem_unregister(void* object)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(object == NULL)) return TL_OK;
+	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_mem_unregister(object);
+	int64_t at = tlc_find_entry(c, (uintptr_t)object);
+	if (TLC_UNLIKELY(at == TLC_NOT_FOUND)) return not_registered(c, (uintptr_t)object);
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || needs_compaction(c))) return slow_mem_unregister(object);
+	if (TLC_UNLIKELY(!float_entry(c, c->entries[at]))) return slow_mem_unregister(object);
+	tlc_take_out(c, (uint64_t)at);
+	return TL_OK;
+}

@@ -1,0 +1,237 @@
+/* Scopes: the stack of entries and the marks on it. */
+#include "fast.h"
+
+static inline bool push_mark(tl_context* c, uint32_t kind, uint32_t slots)
+{
+	tl_mark* m = c->mark_top;
+	if (TLC_UNLIKELY(m == c->mark_end)) return false;
+	m->entries = (uint64_t)(c->top - c->entries);
+	m->arena = c->arena_top - c->arena_base;
+	m->frame = c->frame_top - c->frame_base;
+	m->kind = kind << TL_MARK_KIND_SHIFT | slots;
+	m->outer = (uint32_t)c->function;
+	c->mark_top = m + 1;
+	c->planned += kind == TL_MARK_PLANNED;
+	return true;
+}
+
+/* Budget: 8 loads, 7 stores, 1 branch. */
+tl_status tl_mem_enter_scope(void)
+{
+	if (TLC_LIKELY(push_mark(tlc_tls, TL_MARK_SCOPE, 0))) return TL_OK;
+	return slow_mem_enter_scope();
+}
+
+static inline uint64_t depth(const tl_context* c) { return (uint64_t)(c->mark_top - c->marks) - c->planned; }
+
+int64_t tl_get_scope_depth(void)
+{
+	tl_context* c = tlc_tls;
+	return TLC_LIKELY(tlc_is_fast(c)) ? (int64_t)depth(c) : slow_get_scope_depth();
+}
+
+/* ---- leaving ------------------------------------------------------------------------ */
+
+static inline void enter_function(tl_context* c, uint64_t function)
+{
+	c->function = function;
+	if (function == 0) {
+		c->floor = 0;
+		c->slots = 0;
+		c->slot_table = NULL;
+		return;
+	}
+	tl_mark* m = &c->marks[function - 1];
+	c->floor = m->entries;
+	c->slots = m->kind & TL_MARK_SLOTS;
+	c->slot_table = (tl_slot*)TLC_ALIGNED64(c->frame_base + m->frame);
+}
+
+static inline void pop_mark(tl_context* c)
+{
+	tl_mark m = *--c->mark_top;
+	uint32_t kind = m.kind >> TL_MARK_KIND_SHIFT;
+	if (c->arena_top > c->arena_base + m.arena) c->arena_top = c->arena_base + m.arena;
+	if (TLC_LIKELY(kind == TL_MARK_SCOPE)) return;
+	bool pinned = kind == TL_MARK_PLANNED && (m.kind & 1);
+	if (!pinned) c->frame_top = c->frame_base + m.frame;
+	if (kind == TL_MARK_FUNCTION) enter_function(c, m.outer);
+	else c->planned--;
+}
+
+enum { TRIM_ENTRIES = 1 << 16 };
+
+/* Releases the newest mark's entries until none is left or a destructor may have
+ * changed the stacks: then the caller looks again.
+ * Budget per plain object whose count is 1: 6 loads, 6 stores, 6 branches. */
+static inline tl_entry* release_plain(tl_context* c, tl_entry* top, const tl_entry* low)
+{
+	const uint32_t loc = c->new_loc, sh = c->new_sh;
+	while (top > low) {
+		tl_entry e = top[-1];
+		if (TLC_UNLIKELY(e.record == TL_FOREIGN)) break;
+		tl_record* r = tlc_g.records + e.record;
+		if (TLC_UNLIKELY(!tlc_is_plain(r, e.gen, loc, sh) || !tlc_recycle(c, r, e))) break;
+		top--;
+	}
+	return top;
+}
+
+static bool release_entries(tl_context* c)
+{
+	tl_mark* mark = c->mark_top - 1;
+	tl_entry* low = c->entries + mark->entries;
+	while ((c->top = release_plain(c, c->top, low)) > low) {
+		tl_entry e = *--c->top;
+		tlc_release_entry(c, e);
+		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
+	}
+	return true;
+}
+
+static __attribute__((cold, noinline)) void trim(tl_context* c)
+{
+	tl_status why;
+	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	if (in == NULL) return;
+	tldoor_trim((uintptr_t)in);
+	tlc_gate_leave(in);
+}
+
+/* The entries are in the index: Go takes them out of it as it releases them. */
+static __attribute__((cold, noinline)) tl_status close_slowly(tl_context* c, uint64_t target)
+{
+	tl_status why = TL_OK;
+	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	if (in == NULL) return why;
+	in->unfinished = 1;
+	in->close_target = target;
+	if (in->pumping) { /* inside a destructor nobody else finishes it */
+		in->unfinished = 0;
+		tldoor_close((uintptr_t)in, target);
+	}
+	tlc_gate_leave(in);
+	return TL_OK;
+}
+
+tl_status tlc_close(tl_context* c, uint64_t target)
+{
+	uint64_t entries = (uint64_t)(c->top - c->entries);
+	while ((uint64_t)(c->mark_top - c->marks) > target) {
+		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(c, target);
+		if (TLC_LIKELY(release_entries(c))) pop_mark(c);
+	}
+	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0)) tlc_poll(c);
+	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
+	                 entries > (uint64_t)(c->top - c->entries)))
+		trim(c);
+	return TL_OK;
+}
+
+/* Leaves the newest mark when nothing it holds needs more than a magazine; false:
+ * what is left is tlc_close's. Calls nothing, so it saves no register. */
+static inline bool leave_plain(tl_context* c, tl_mark* mark)
+{
+	const tl_entry* low = c->entries + mark->entries;
+	tl_entry* top = c->top;
+	if (TLC_UNLIKELY(c->indexed > mark->entries || top - low > TRIM_ENTRIES)) return false;
+	c->top = top = release_plain(c, top, low);
+	if (TLC_UNLIKELY(top != low || (TLC_LOAD(c->word) >> 2) != 0)) return false;
+	pop_mark(c);
+	return true;
+}
+
+tl_status tl_mem_exit_scope(void)
+{
+	tl_context* c = tlc_tls;
+	tl_mark* mark = c->mark_top - 1;
+	if (TLC_UNLIKELY(c->mark_top == c->marks || mark->kind >> TL_MARK_KIND_SHIFT != TL_MARK_SCOPE))
+		return slow_mem_exit_scope();
+	if (TLC_LIKELY(leave_plain(c, mark))) return TL_OK;
+	return tlc_close(c, (uint64_t)(mark - c->marks));
+}
+
+tl_status tl_mem_exit_scopes_to(int64_t target)
+{
+	tl_context* c = tlc_tls;
+	if (c->self != NULL) c->self->pumping = 0; /* a destructor may have jumped away */
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || target < 0 || (uint64_t)target > depth(c))) return slow_mem_exit_scopes_to(target);
+	uint64_t n = (uint64_t)(c->mark_top - c->marks);
+	for (uint64_t open = depth(c); open > (uint64_t)target; n--)
+		open -= c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED;
+	return tlc_close(c, n);
+}
+
+/* ---- functions and planned frames ----------------------------------------------------- */
+
+/* n bytes of the frame stack, 64-byte aligned; 0 when they do not fit. */
+static inline uintptr_t bump(tl_context* c, uint64_t n)
+{
+	uintptr_t at = TLC_ALIGNED64(c->frame_top);
+	if (TLC_UNLIKELY(at > c->frame_end || n > c->frame_end - at)) return 0;
+	c->frame_top = at + n;
+	return at;
+}
+
+tl_status tl_mem_function_enter(int64_t slots)
+{
+	tl_context* c = tlc_tls;
+	uintptr_t top = c->frame_top, at = TLC_ALIGNED64(top);
+	if (TLC_UNLIKELY((uint64_t)slots > 4096 || c->mark_top == c->mark_end || at > c->frame_end ||
+	                 (uint64_t)slots * sizeof(tl_slot) > c->frame_end - at))
+		return slow_mem_function_enter(slots);
+	push_mark(c, TL_MARK_FUNCTION, (uint32_t)slots);
+	c->frame_top = at + (uint64_t)slots * sizeof(tl_slot);
+	tl_slot* table = (tl_slot*)at;
+	for (int64_t i = 0; i < slots; i++) table[i] = (tl_slot){0, 0};
+	c->function = (uint64_t)(c->mark_top - c->marks);
+	c->floor = (uint64_t)(c->top - c->entries);
+	c->slots = (uint64_t)slots;
+	c->slot_table = table;
+	return TL_OK;
+}
+
+tl_status tl_mem_function_exit(void)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(c->function == 0)) return slow_mem_function_exit();
+	tl_mark* mark = c->mark_top - 1;
+	if (TLC_LIKELY((uint64_t)(c->mark_top - c->marks) == c->function && leave_plain(c, mark))) return TL_OK;
+	return tlc_close(c, c->function - 1);
+}
+
+void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY((uint64_t)slot >= c->slots || min_bytes <= 0)) return slow_mem_get_buffer(slot, min_bytes);
+	tl_slot* s = &c->slot_table[slot];
+	if (TLC_LIKELY(s->bytes >= (uint64_t)min_bytes)) return (void*)s->buffer;
+	/* Above an inner mark a planned frame may have to be pinned: Go's business. */
+	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return slow_mem_get_buffer(slot, min_bytes);
+	uintptr_t at = bump(c, (uint64_t)min_bytes);
+	if (TLC_UNLIKELY(at == 0)) return slow_mem_get_buffer(slot, min_bytes);
+	*s = (tl_slot){at, (uint64_t)min_bytes};
+	return (void*)at;
+}
+
+void* tl_mem_frame_enter(size_t bytes)
+{
+	tl_context* c = tlc_tls;
+	uintptr_t at = TLC_ALIGNED64(c->frame_top);
+	if (TLC_UNLIKELY(c->mark_top == c->mark_end || at > c->frame_end || bytes > c->frame_end - at))
+		return slow_mem_frame_enter(bytes);
+	push_mark(c, TL_MARK_PLANNED, 0);
+	c->frame_top = at + bytes;
+	return (void*)at;
+}
+
+tl_status tl_mem_frame_exit(void)
+{
+	tl_context* c = tlc_tls;
+	tl_mark* mark = c->mark_top - 1;
+	uint64_t n = (uint64_t)(c->mark_top - c->marks);
+	if (TLC_LIKELY(n > c->function && mark->kind >> TL_MARK_KIND_SHIFT == TL_MARK_PLANNED && leave_plain(c, mark))) return TL_OK;
+	while (n > c->function && c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED) n--;
+	if (TLC_UNLIKELY(n <= c->function)) return slow_mem_frame_exit();
+	return tlc_close(c, n - 1);
+}
