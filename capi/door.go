@@ -123,6 +123,23 @@ func tldoor_release_entry(c, pointer uintptr, record, gen uint32) {
 	})
 }
 
+// tldoor_drop_field releases a reference that a dying object held.
+//
+//export tldoor_drop_field
+func tldoor_drop_field(c, pointer uintptr) {
+	guarded(c, 0, func(o *object.Context) int { o.DropField(pointer); return 0 })
+}
+
+// tldoor_recycle takes the slot of a dead object back.
+//
+//export tldoor_recycle
+func tldoor_recycle(c, pointer uintptr, record, gen uint32) {
+	guarded(c, 0, func(o *object.Context) int {
+		o.Recycle(layout.Entry{Object: pointer, Record: record, Gen: gen})
+		return 0
+	})
+}
+
 // tldoor_trim gives the emptied part of the scope stack back.
 //
 //export tldoor_trim

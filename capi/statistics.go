@@ -21,7 +21,7 @@ func fillStats(o *object.Context, out uintptr) status.Status {
 	if size < smallestStats {
 		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_stats)", size)
 	}
-	stats := gather(o)
+	stats := gather()
 	stats.StructSize = min(size, unsafe.Sizeof(stats)) &^ 7
 	words := layout.Slice[uint64](layout.Address(&stats), uint64(stats.StructSize)/8)
 	for i, word := range words {
@@ -30,18 +30,21 @@ func fillStats(o *object.Context, out uintptr) status.Status {
 	return status.OK
 }
 
-// gather reads the counters of the process.
-func gather(o *object.Context) tl_stats {
-	s := object.ReadStats()
+// gather reads the counters of the process. Pooled tensors lie in the heap and are
+// not live; taking one out of the pool is an allocation.
+func gather() tl_stats {
+	s, pool := object.ReadStats(), tensor.ReadPool()
+	live := s.LiveObjects - min(s.LiveObjects, pool.Tensors)
+	allocations := s.Allocations + pool.Hits
 	return tl_stats{
-		LiveObjects:         s.LiveObjects,
-		LiveBytes:           s.LiveBytes,
-		Allocations:         s.Allocations,
-		Frees:               s.Frees,
+		LiveObjects:         live,
+		LiveBytes:           s.LiveBytes - min(s.LiveBytes, pool.Bytes),
+		Allocations:         allocations,
+		Frees:               allocations - min(allocations, live),
 		ForeignLive:         s.ForeignLive,
 		TensorsLive:         s.TensorsMade - min(s.TensorsGone, s.TensorsMade),
-		PooledTensors:       uint64(tensor.PoolCount(o)),
-		PooledBytes:         uint64(tensor.PoolBytes(o)),
+		PooledTensors:       pool.Tensors,
+		PooledBytes:         pool.Bytes,
 		ReservedBytes:       s.Reserved,
 		CommittedBytes:      s.Committed,
 		ScopeEntriesSkipped: s.Skipped,

@@ -3,29 +3,9 @@
 
 #include "fast.h"
 
-/* The size class of 1..64 KiB; see layout.ClassOf. */
-static inline uint32_t class_of(size_t n)
-{
-	if (TLC_LIKELY(n <= 512)) return (uint32_t)((n + 31) >> 5);
-	uint32_t e = 63 - (uint32_t)__builtin_clzll(n - 1);
-	return 17 + (e - 9) * 8 + ((uint32_t)((n - 1) >> (e - 3)) & 7);
-}
-
-enum { MAX_SMALL = 64 << 10 };
-
-/* A free slot for n bytes, taken out of its magazine; object 0: ask Go. */
-static inline tl_entry take(tl_context* c, size_t n)
-{
-	if (TLC_UNLIKELY(n - 1 >= MAX_SMALL)) return (tl_entry){0, 0, 0};
-	tl_magazine* m = &c->magazines[class_of(n)];
-	if (TLC_UNLIKELY(m->top == m->base)) return (tl_entry){0, 0, 0};
-	m->allocs++;
-	return *--m->top;
-}
-
 static inline void* alloc(tl_context* c, size_t n)
 {
-	tl_entry e = take(c, n);
+	tl_entry e = tlc_take(c, n);
 	if (TLC_UNLIKELY(e.object == 0)) return NULL;
 	tl_record* r = tlc_g.records + e.record;
 	tlc_set_counts(r, tlc_pair_of(&c->alloc_loc));
@@ -50,7 +30,7 @@ static inline void* new_object(size_t n)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_has_room(c))) return NULL;
-	tl_entry e = take(c, n);
+	tl_entry e = tlc_take(c, n);
 	if (TLC_UNLIKELY(e.object == 0)) return NULL;
 	tl_record* r = tlc_g.records + e.record;
 	tlc_set_counts(r, tlc_pair_of(&c->new_loc));

@@ -58,8 +58,8 @@ static inline bool release_cold(tl_context* c, tl_record* r, uintptr_t p)
 	uint32_t own = tlc_own(c, TLC_LOAD(r->loc));
 	uint32_t type = TLC_LOAD(r->type_flags);
 	if (own == 1 || own == (TL_LOC_FLOAT | 1)) {
-		return atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && type == TL_TYPE_PLAIN &&
-		       tlc_recycle(c, r, tlc_entry_of(r, p));
+		if (atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE) return false;
+		return type == TL_TYPE_PLAIN ? tlc_recycle(c, r, tlc_entry_of(r, p)) : tlc_kill_typed(c, r, p);
 	}
 	if (own < TLC_OWNED) return false;
 	if (tlc_drop_shared(r)) return true;
@@ -162,6 +162,9 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 			TLC_STORE(r->loc, loc - 1);
 			return;
 		}
+		if (same && tlc_own(c, loc) == 1 && TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN &&
+		    atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && tlc_kill_typed(c, r, e.object))
+			return;
 		if (same && tlc_own(c, loc) >= TLC_OWNED) {
 			if (tlc_drop_shared(r)) return;
 			if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR && tlc_tensor_drop(c, r, e)) return;

@@ -11,6 +11,8 @@ void tldoor_poll(uintptr_t context);
 uint8_t tldoor_pump_step(uintptr_t context);
 void tldoor_close(uintptr_t context, uint64_t target);
 void tldoor_release_entry(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
+void tldoor_drop_field(uintptr_t context, uintptr_t pointer);
+void tldoor_recycle(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
 void tldoor_trim(uintptr_t context);
 int32_t tldoor_check_option(uintptr_t key, uintptr_t value);
 

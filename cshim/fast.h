@@ -67,6 +67,28 @@ static inline bool tlc_drop_shared(tl_record* r)
 	}
 }
 
+/* ---- magazines ------------------------------------------------------------------- */
+
+/* The size class of 1..64 KiB; see layout.ClassOf. */
+static inline uint32_t tlc_class_of(size_t n)
+{
+	if (TLC_LIKELY(n <= 512)) return (uint32_t)((n + 31) >> 5);
+	uint32_t e = 63 - (uint32_t)__builtin_clzll(n - 1);
+	return 17 + (e - 9) * 8 + ((uint32_t)((n - 1) >> (e - 3)) & 7);
+}
+
+enum { TLC_MAX_SMALL = 64 << 10 };
+
+/* A free slot for n bytes, taken out of its magazine; object 0: ask Go. */
+static inline tl_entry tlc_take(tl_context* c, size_t n)
+{
+	if (TLC_UNLIKELY(n - 1 >= TLC_MAX_SMALL)) return (tl_entry){0, 0, 0};
+	tl_magazine* m = &c->magazines[tlc_class_of(n)];
+	if (TLC_UNLIKELY(m->top == m->base)) return (tl_entry){0, 0, 0};
+	m->allocs++;
+	return *--m->top;
+}
+
 /* ---- scope entries ---------------------------------------------------------------- */
 
 static inline bool tlc_has_room(const tl_context* c) { return c->top != c->end; }
@@ -88,6 +110,10 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p)
 	c->foreign_freed++;
 	free((void*)p);
 }
+
+/* The last reference of a typed object that c owns; false: it has a destructor, or is
+ * no user's type (typed.c). */
+bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
 
 /* A tensor's last reference, without Go when the pool takes it (tensors.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);

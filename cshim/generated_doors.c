@@ -212,7 +212,7 @@ tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 	return result;
 }
 
-void* tl_object_new(tl_type type) {
+void* slow_object_new(tl_type type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_object_new, &why);
 	if (context == NULL) {

@@ -174,6 +174,15 @@ typedef struct tl_context {
 	tl_magazine magazines[TL_CLASSES];
 } tl_context;
 
+/* What the fast door knows of a type; zeros: undefined. Written once, before the
+ * type's number is given out. */
+typedef struct tl_type_info {
+	uint64_t size;
+	uint32_t* offsets; /* of pointer fields, in units of 8 bytes */
+	uint32_t fields;
+	uint32_t has_destructor;
+} tl_type_info;
+
 /* Where everything is. One per process, filled before the first context exists. */
 typedef struct tl_globals {
 	uintptr_t heap_base;
@@ -187,6 +196,7 @@ typedef struct tl_globals {
 	uint64_t arena_capacity;             /* bytes of each */
 	uintptr_t shards;                    /* registry (registry.h) */
 	uint64_t shard_mask;
+	struct tl_type_info* types; /* by type number, from TL_TYPE_FIRST_USER */
 	uint32_t fast;       /* TL_FASTPATH */
 	uint32_t on_error;   /* 0 ignore, 1 log, 2 abort, 4 callback set */
 	_Atomic uint32_t reap; /* a parked context holds work */

@@ -3,7 +3,7 @@
 
 /* ---- making -------------------------------------------------------------------------- */
 
-enum { LOWEST_ADDRESS = 64 << 10, MAX_SMALL = 64 << 10 };
+enum { LOWEST_ADDRESS = 64 << 10 };
 
 /* What a request comes to; bytes 0: ask Go, which says what is wrong. */
 typedef struct size {
@@ -26,14 +26,6 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 	return (size){numel, TL_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
-/* The size class of 1..64 KiB; see layout.ClassOf. */
-static inline uint32_t class_of(uint64_t n)
-{
-	if (n <= 512) return (uint32_t)((n + 31) >> 5);
-	uint32_t e = 63 - (uint32_t)__builtin_clzll(n - 1);
-	return 17 + (e - 9) * 8 + ((uint32_t)((n - 1) >> (e - 3)) & 7);
-}
-
 /* A slot from the magazine, for a key that the pool has nothing for. */
 static inline tl_entry take(tl_magazine* m)
 {
@@ -52,7 +44,7 @@ tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const in
 	if (TLC_UNLIKELY(!tlc_has_room(c) || device != 0)) return slow_tensor_empty(dtype, device, rank, shape);
 	size z = measure(dtype, rank, shape);
 	if (TLC_UNLIKELY(z.bytes == 0)) return slow_tensor_empty(dtype, device, rank, shape);
-	tl_magazine* m = &c->magazines[z.bytes <= MAX_SMALL ? class_of(z.bytes) : 0];
+	tl_magazine* m = &c->magazines[z.bytes <= TLC_MAX_SMALL ? tlc_class_of(z.bytes) : 0];
 	bool at_hand = m->top != m->base;
 	tl_entry e = tlc_pool_take(z.numel, TL_POOL_KIND(dtype, 0), at_hand);
 	if (TLC_UNLIKELY(e.object == 0)) {

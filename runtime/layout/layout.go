@@ -170,6 +170,16 @@ type Context struct {
 	Magazines                       [Classes]Magazine
 }
 
+// TypeInfo is what the fast door knows of a type; Offsets are in units of 8 bytes.
+type TypeInfo struct {
+	Size                  uint64
+	Offsets               uintptr
+	Fields, HasDestructor uint32
+}
+
+// TypeInfoBytes is the size of a TypeInfo.
+const TypeInfoBytes = 24
+
 // Globals tells where everything is; written once, before the first context.
 type Globals struct {
 	HeapBase                 uintptr
@@ -181,6 +191,7 @@ type Globals struct {
 	ArenaCapacity            uint64
 	Shards                   uintptr
 	ShardMask                uint64
+	Types                    uintptr
 	Fast, OnError            uint32
 	Reap, Purge              uint32
 	Parked, PoolLimit        uint32

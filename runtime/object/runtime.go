@@ -87,6 +87,9 @@ func open(cfg Config) status.Status {
 	if st = process.slices.open(g, cfg.ArenaBytes); st != status.OK {
 		return st
 	}
+	if st = process.types.open(g); st != status.OK {
+		return st
+	}
 	return process.nodes.open()
 }
 

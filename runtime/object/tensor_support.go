@@ -89,8 +89,13 @@ func (c *Context) Revive(e layout.Entry, floating bool) {
 	atomic.StoreUint32(&process.heap.Record(e.Record).Sh, sh)
 }
 
-// Recycle makes the slot of a dead tensor available again.
-func (c *Context) Recycle(e layout.Entry) { c.recycle(process.heap.Record(e.Record), e) }
+// Recycle makes the slot of a dead object available again; its fields are released.
+func (c *Context) Recycle(e layout.Entry) {
+	r := process.heap.Record(e.Record)
+	atomic.StoreUint32(&r.Loc, 0)
+	atomic.StoreUint32(&r.Sh, 0)
+	c.recycle(r, e)
+}
 
 // Holds reports whether a scope of this function holds p.
 func (c *Context) Holds(p uintptr) bool {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
 
@@ -22,8 +23,55 @@ type Type struct {
 // types is the table of defined types. Readers take no lock: the slice behind
 // `all` only ever grows.
 type types struct {
-	mu  sync.Mutex // guards writing
-	all atomic.Pointer[[]*Type]
+	mu      sync.Mutex // guards writing
+	all     atomic.Pointer[[]*Type]
+	offsets []uint32 // free rest of the newest chunk, off the Go heap; chunks stay where they are
+}
+
+// open makes room for what the fast door reads of every type there can be.
+func (t *types) open(g *layout.Globals) status.Status {
+	base, err := memory.Map(maxTypes*layout.TypeInfoBytes, "types")
+	if err != nil {
+		return status.OutOfMemory
+	}
+	g.Types = base
+	return status.OK
+}
+
+// room returns n offsets' worth of memory that never moves.
+func (t *types) room(n uint64) ([]uint32, error) {
+	if uint64(len(t.offsets)) < n {
+		bytes := memory.Round(uintptr(n*4), layout.SpanBytes)
+		base, err := memory.Map(bytes, "types")
+		if err != nil {
+			return nil, err
+		}
+		t.offsets = layout.Slice[uint32](base, uint64(bytes)/4)
+	}
+	at := t.offsets[:n]
+	t.offsets = t.offsets[n:]
+	return at, nil
+}
+
+// publish writes the fast door's view of type number n.
+func (t *types) publish(n uint32, ty *Type) bool {
+	info := layout.At[layout.TypeInfo](process.g.Types + uintptr(n)*layout.TypeInfoBytes)
+	if len(ty.Offsets) > 0 {
+		at, err := t.room(uint64(len(ty.Offsets)))
+		if err != nil {
+			return false
+		}
+		for i, offset := range ty.Offsets {
+			at[i] = uint32(offset / 8)
+		}
+		info.Offsets = layout.Address(&at[0])
+	}
+	info.Fields = uint32(len(ty.Offsets))
+	if ty.Destructor != 0 || ty.OnDestroy != nil || ty.Size >= 1<<34 {
+		info.HasDestructor = 1 // the slow door's business
+	}
+	info.Size = uint64(ty.Size)
+	return true
 }
 
 // maxTypes bounds what a defective program can make of the table.
@@ -45,6 +93,9 @@ func (t *types) add(ty *Type) (uint32, bool) {
 		list = *old
 	}
 	if len(list) >= maxTypes {
+		return 0, false
+	}
+	if !t.publish(uint32(len(list)), ty) {
 		return 0, false
 	}
 	list = append(list, ty)
@@ -94,6 +145,9 @@ func (c *Context) ObjectNew(typ uint32) uintptr {
 
 // field returns the pointer field at addr.
 func field(addr uintptr) *uintptr { return layout.At[uintptr](addr) }
+
+// DropField releases a reference that a dying object of c held.
+func (c *Context) DropField(p uintptr) { c.dropField(p) }
 
 // dropField releases a reference that a dying container held. A pointer that is
 // not a live object is passed over: the container may have held anything.
