@@ -34,8 +34,10 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 	if (TLC_LIKELY(adopt && adoptable(p) && !tlc_foreign_known(p))) {
 		if (tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen) != TLC_OK) return false;
 		c->foreign_adopted++;
-	} else if (tlc_foreign_register(p, &gen) != TLC_OK) {
-		return false;
+	} else {
+		int result = tlc_foreign_register(p, &gen);
+		if (result == TLC_RETURNED && adoptable(p)) result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
+		if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	}
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
 	return true;

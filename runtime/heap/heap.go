@@ -234,7 +234,7 @@ func (h *Heap) Retire(class uint32) {
 // TakeLarge allocates an object larger than every size class. zero tells that
 // its memory reads as zero already.
 func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.Status) {
-	spans := (uint64(bytes) + layout.SpanBytes - 1) >> layout.SpanShift
+	spans := (uint64(bytes)-1)>>layout.SpanShift + 1
 	if spans > h.G.HeapBytes>>layout.SpanShift {
 		return e, false, status.OutOfMemory
 	}

@@ -267,6 +267,9 @@ func (c *Context) Check(p uintptr) status.Status {
 func (c *Context) Share(p uintptr) status.Status {
 	return c.handle(p,
 		func(o object) status.Status {
+			if references(o.Record) == 0 {
+				return c.orDead(p, status.NotLive)
+			}
 			if st := c.share(o.Record); st != status.OK {
 				return c.Fail(st, textNotOwner, p, uint64(layout.LocOwner(atomic.LoadUint32(&o.Loc))))
 			}

@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"flag"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,12 +14,34 @@ import (
 	"tlruntime/tests_go/model"
 )
 
+// TestAgainstModel runs random sequences through a context and compares every
+// reply with the model's.
+func TestAgainstModel(t *testing.T) { checkAgainstModel(t, 1) }
+
+// TestTwoContextsAgainstModel lets a second context count what the first owns.
+func TestTwoContextsAgainstModel(t *testing.T) { checkAgainstModel(t, 2) }
+
+func checkAgainstModel(t *testing.T, contexts int) {
+	seeded(t, "150", "60")
+	defineTypes(t)
+	host := newHost()
+	rapid.Check(t, func(r *rapid.T) {
+		m := model.New(host.adopts, contexts > 1)
+		r.Repeat(m.Actions())
+		m.Close()
+		machine, done := newMachine(t, host, contexts)
+		defer done()
+		model.Compare(r, "context", m.Steps, machine.Run(m.Steps))
+		require.NoError(r, object.Registry().Check())
+	})
+}
+
 // seeded makes a run replayable: the seed that rapid would choose on its own is
 // chosen here, so that it can be printed when nothing fails, too.
 func seeded(t *testing.T, checks, steps string) {
 	seed := flag.Lookup("rapid.seed")
 	if seed.Value.String() == "0" {
-		require.NoError(t, flag.Set("rapid.seed", time.Now().Format("150405000000")))
+		require.NoError(t, flag.Set("rapid.seed", strconv.FormatInt(time.Now().UnixMilli(), 10)))
 	}
 	for name, value := range map[string]string{"rapid.checks": checks, "rapid.steps": steps, "rapid.nofailfile": "true"} {
 		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
@@ -28,56 +51,93 @@ func seeded(t *testing.T, checks, steps string) {
 	t.Logf("replay with -rapid.seed=%v", seed.Value)
 }
 
-// TestAgainstModel runs random sequences through a context and compares every
-// reply with the model's.
-func TestAgainstModel(t *testing.T) {
-	seeded(t, "200", "60")
-	host := newHost(t)
-	rapid.Check(t, func(r *rapid.T) {
-		m := model.New(host.adopts, false)
-		r.Repeat(m.Actions())
-		m.Close()
-		machine := newMachine(t, host, 1)
-		model.Compare(r, "context", m.Steps, machine.Run(m.Steps))
-	})
-}
-
-// TestTwoContextsAgainstModel lets a second context count what the first owns.
-func TestTwoContextsAgainstModel(t *testing.T) {
-	seeded(t, "200", "60")
-	host := newHost(t)
-	rapid.Check(t, func(r *rapid.T) {
-		m := model.New(host.adopts, true)
-		r.Repeat(m.Actions())
-		m.Close()
-		machine := newMachine(t, host, 2)
-		model.Compare(r, "contexts", m.Steps, machine.Run(m.Steps))
-	})
-}
-
-// newMachine opens fresh contexts; they are parked and adopted again by the next.
-func newMachine(t *testing.T, host *host, threads int) *model.Machine {
-	m := &model.Machine{Malloc: host.malloc, Free: host.free}
-	destroyed := int64(0)
-	var contexts []*object.Context
-	for range threads {
+// newMachine opens fresh contexts. They are parked when the sequence is over and
+// adopted by the next.
+func newMachine(t *testing.T, host *host, contexts int) (m *model.Machine, done func()) {
+	m = &model.Machine{Malloc: host.malloc, Free: host.free, Stats: readStats}
+	var all []*object.Context
+	for range contexts {
 		c, st := object.NewContext()
 		require.Equal(t, status.OK, st)
-		contexts = append(contexts, c)
-	}
-	types := defineTypes(t, contexts[0], &destroyed)
-	for _, c := range contexts {
+		all = append(all, c)
 		m.Doors = append(m.Doors, model.Door{
-			Call:   calls(c, types),
+			Call:   acting(c, calls(c)),
 			Status: func() int32 { return c.Status },
 			Clear:  func() { c.Status = 0 },
 		})
 	}
-	m.Stats = func() [5]int64 {
-		s := object.ReadStats()
-		return [5]int64{int64(s.LiveObjects), int64(s.LiveBytes), int64(s.ForeignLive), destroyed, int64(s.Skipped)}
-	}
 	m.Run([]model.Step{{Line: "baseline"}})
-	t.Cleanup(func() {})
-	return m
+	return m, func() {
+		for _, c := range all {
+			c.Finish()
+		}
+	}
+}
+
+func readStats() [5]int64 {
+	s := object.ReadStats()
+	return [5]int64{int64(s.LiveObjects), int64(s.LiveBytes), int64(s.ForeignLive), destroyed, int64(s.Skipped)}
+}
+
+// host is the memory that stands in for malloc: blocks of one slab, each used once.
+type host struct {
+	adopts bool
+	slab   []byte
+	used   uintptr
+}
+
+func newHost() *host { return &host{} }
+
+func (h *host) malloc(n uintptr) uintptr { return 0 }
+
+func (h *host) free(uintptr) {}
+
+var (
+	types     []uint32
+	badTypes  []object.Type
+	destroyed int64
+	current   *object.Context // whose call is running, for destructors
+)
+
+// defineTypes defines model.Types, once for the process.
+func defineTypes(t *testing.T) {
+	if types != nil {
+		return
+	}
+	c, st := object.NewContext()
+	require.Equal(t, status.OK, st)
+	defer c.Finish()
+	for _, described := range model.Types {
+		typ := object.Type{Name: "model", Size: uintptr(described.Bytes), OnDestroy: destructor(described.Destroy)}
+		for _, offset := range described.Offsets {
+			typ.Offsets = append(typ.Offsets, uintptr(offset))
+		}
+		id, st := c.Define(typ)
+		require.Equal(t, status.OK, st)
+		types = append(types, id)
+	}
+	badTypes = []object.Type{
+		{Size: 0}, {Size: 16, Offsets: []uintptr{4}}, {Size: 16, Offsets: []uintptr{16}},
+		{Size: 24, Offsets: []uintptr{8, 8}}, {Size: 4, Offsets: []uintptr{0}},
+	}
+}
+
+func destructor(d model.Destructor) func(uintptr) {
+	switch d {
+	case model.NoDestructor:
+		return nil
+	case model.UsesScope:
+		return func(uintptr) {
+			destroyed++
+			current.EnterScope()
+			current.New(64)
+			current.ExitScope()
+		}
+	case model.Registers:
+		return func(uintptr) {
+			destroyed++
+			current.New(32)
+		}
+	}
+	return func(uintptr) { destroyed++ }
 }

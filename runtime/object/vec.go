@@ -18,12 +18,12 @@ type vec struct {
 const (
 	vecBytes = 32
 	minVec   = 4
-	maxVec   = 1 << 40
+	maxVec   = ^uint64(0) / 8 // elements whose bytes can be counted
 )
 
 // VecNew returns a Vec for object pointers, registered in the current scope.
 func (c *Context) VecNew(capacity uintptr) uintptr {
-	if capacity > maxVec {
+	if uint64(capacity) > maxVec {
 		c.Fail(status.InvalidArgument, textVecSize, 0, uint64(capacity))
 		return 0
 	}
@@ -79,7 +79,7 @@ func (c *Context) growVec(v *vec, n uint64) status.Status {
 	if n <= v.cap {
 		return status.OK
 	}
-	if n > maxVec {
+	if n > 1<<44 { // beyond every heap; and doubling must not overflow
 		return status.OutOfMemory
 	}
 	e, _, st := c.take(uintptr(max(n, 2*v.cap, minVec)) * 8)
@@ -244,7 +244,7 @@ func (c *Context) VecReserve(p, n uintptr) status.Status {
 	if st != status.OK {
 		return st
 	}
-	if n > maxVec {
+	if uint64(n) > maxVec {
 		return c.Fail(status.InvalidArgument, textVecSize, p, uint64(n))
 	}
 	if st := c.growVec(v, uint64(n)); st != status.OK {

@@ -94,6 +94,9 @@ func (s *shard) insert(k key, bytes uint64) *layout.PoolKey {
 
 // sweep removes the keys whose stack is empty.
 func (s *shard) sweep() {
+	if s.Cells == 0 {
+		return
+	}
 	for i := uint64(0); i <= uint64(s.Mask); {
 		if at := s.cell(i); at.Kind != 0 && at.Count == 0 {
 			s.remove(i) // may have moved another key here: look again
