@@ -129,7 +129,7 @@ int64_t tl_ptr_refcount(const void* object)
 		uint32_t sh = TLC_LOAD(r->sh);
 		if (TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL)) == TL_SH_ALIVE)) {
 			int64_t n = tlc_sh_count(sh) + (int64_t)(TLC_LOAD(r->loc) & TL_LOC_COUNT);
-			if (TLC_LIKELY(n >= 0)) return n;
+			if (TLC_LIKELY(n > 0)) return n;
 		}
 	}
 	return slow_ptr_refcount(object);
@@ -138,7 +138,7 @@ int64_t tl_ptr_refcount(const void* object)
 tl_status tl_ptr_check(const void* object)
 {
 	tl_record* r = tlc_record_at((uintptr_t)object);
-	if (TLC_LIKELY(r != NULL && tlc_is_fast(tlc_tls) && (TLC_LOAD(r->sh) & TL_SH_ALIVE))) return TL_OK;
+	if (TLC_LIKELY(r != NULL && tlc_is_fast(tlc_tls) && tlc_is_live_object(r))) return TL_OK;
 	return slow_ptr_check(object);
 }
 

@@ -40,6 +40,13 @@ static inline bool tlc_recycle(tl_context* c, tl_record* r, tl_entry e)
 	return true;
 }
 
+/* Live: an object that dec_ref brought to zero is not. */
+static inline bool tlc_is_live_object(const tl_record* r)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	return (sh & TL_SH_ALIVE) && sh != (TL_SH_ALIVE | TL_SH_MERGED);
+}
+
 /* Adds a reference to an object that counts in its shared word; false: ask Go. */
 static inline bool tlc_retain_shared(tl_record* r)
 {

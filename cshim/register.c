@@ -188,7 +188,7 @@ static inline bool float_entry(tl_context* c, tl_entry e)
 static tl_status not_registered(tl_context* c, uintptr_t p)
 {
 	tl_record* r = tlc_record_at(p);
-	if (r != NULL && (TLC_LOAD(r->sh) & TL_SH_ALIVE))
+	if (r != NULL && tlc_is_live_object(r))
 		return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
 	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
 	if (tlc_foreign_known(p)) return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);

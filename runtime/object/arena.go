@@ -58,10 +58,8 @@ func (c *Context) ArenaMalloc(n int64) uintptr {
 		c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
 		return 0
 	}
-	if c.ArenaBase != 0 {
-		if p := c.ArenaAlloc(n); p != 0 || n == 0 {
-			return p
-		}
+	if at := memory.Round(c.ArenaTop, arenaAlign); c.ArenaBase != 0 && at <= c.ArenaEnd && uint64(n) <= uint64(c.ArenaEnd-at) {
+		return c.ArenaAlloc(n)
 	}
 	return c.Alloc(uintptr(n))
 }

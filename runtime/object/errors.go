@@ -186,6 +186,8 @@ func (c *Context) failPlace(p uintptr, at place) status.Status {
 	switch at.Kind {
 	case heap.Interior:
 		return c.Fail(status.InteriorPointer, textInterior, p, uint64(p-at.Start), process.heap.Size(at.Start), uint64(at.Start))
+	case heap.Live:
+		return c.Fail(status.NotLive, textZero, p)
 	case heap.Dead:
 		return c.Fail(status.NotLive, textDead, p)
 	}

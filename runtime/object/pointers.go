@@ -80,9 +80,10 @@ func (c *Context) handle(p uintptr, onHeap func(object) status.Status, onForeign
 	return c.failPlace(p, at)
 }
 
-// object returns the live object that starts at p.
+// object returns the live object that starts at p. One that dec_ref has brought to
+// zero is not live.
 func (at place) object(p uintptr) (object, bool) {
-	if at.Kind != heap.Live {
+	if at.Kind != heap.Live || heldAtZero(process.heap.Record(at.Record)) {
 		return object{}, false
 	}
 	return object{process.heap.Record(at.Record), layout.Entry{Object: p, Record: at.Place.Record, Gen: at.Gen}}, true
@@ -185,13 +186,13 @@ func (c *Context) decRefHere(p uintptr, o object, reached *int32) status.Status 
 // Free frees an object that DecRef brought to zero, without touching its fields,
 // or releases a floating one.
 func (c *Context) Free(p uintptr) status.Status {
+	if at := c.locate(p); at.where == inHeap && at.Kind == heap.Live && heldAtZero(process.heap.Record(at.Record)) {
+		return c.freeZero(p, object{process.heap.Record(at.Record), layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}})
+	}
 	return c.handle(p,
 		func(o object) status.Status {
 			n := references(o.Record)
-			switch {
-			case n == 0:
-				return c.freeZero(p, o)
-			case n == int64(floats(o.Record)):
+			if n == int64(floats(o.Record)) {
 				return c.dropAll(p, o, n)
 			}
 			return c.Fail(status.Busy, textReferenced, p, uint64(n))
@@ -231,6 +232,11 @@ func (c *Context) freeZero(p uintptr, o object) status.Status {
 	return status.OK
 }
 
+// heldAtZero tells an object that dec_ref brought to zero and nobody freed yet.
+func heldAtZero(r *layout.Record) bool {
+	return atomic.LoadUint32(&r.Sh) == layout.Alive|layout.Merged
+}
+
 // Refcount returns the references of p, -1 when it is not live, 0 for NULL.
 func (c *Context) Refcount(p uintptr) int64 {
 	n := int64(-1)
@@ -267,9 +273,6 @@ func (c *Context) Check(p uintptr) status.Status {
 func (c *Context) Share(p uintptr) status.Status {
 	return c.handle(p,
 		func(o object) status.Status {
-			if references(o.Record) == 0 {
-				return c.orDead(p, status.NotLive)
-			}
 			if st := c.share(o.Record); st != status.OK {
 				return c.Fail(st, textNotOwner, p, uint64(layout.LocOwner(atomic.LoadUint32(&o.Loc))))
 			}

@@ -1,6 +1,8 @@
 package object
 
 import (
+	"sync/atomic"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/registry"
@@ -77,25 +79,42 @@ func (c *Context) Unregister(p uintptr) status.Status {
 	if p == 0 {
 		return status.OK
 	}
-	position, found := c.find(p, c.Floor)
-	if !found {
-		return c.notRegistered(p)
+	for {
+		position, found := c.find(p, c.Floor)
+		if !found {
+			return c.notRegistered(p)
+		}
+		switch st := c.floatEntry(p, *c.entry(position)); st {
+		case status.OK:
+			c.takeOut(position)
+			return status.OK
+		case status.NotLive: // what it meant was freed by hand
+			c.takeOut(position)
+			c.Skipped++
+		default:
+			return st
+		}
 	}
-	e := *c.entry(position)
-	var st status.Status
+}
+
+// floatEntry makes the reference of a scope entry floating; NotLive, with no error
+// recorded, when the entry meant an earlier object at p.
+func (c *Context) floatEntry(p uintptr, e layout.Entry) status.Status {
 	if e.Record == layout.Foreign {
-		st = c.foreign(p, process.registry.Float(p, e.Gen))
-	} else if r := process.heap.Record(e.Record); r.Gen != e.Gen {
-		c.takeOut(position)
-		c.Skipped++
-		return c.orDead(p, status.NotLive)
-	} else if st = c.float(r); st != status.OK {
+		res := process.registry.Float(p, e.Gen)
+		if res == registry.Stale || res == registry.Miss {
+			return status.NotLive
+		}
+		return c.foreign(p, res)
+	}
+	r := process.heap.Record(e.Record)
+	if atomic.LoadUint32(&r.Gen) != e.Gen || heldAtZero(r) {
+		return status.NotLive
+	}
+	if st := c.float(r); st != status.OK {
 		return c.Fail(st, textFloats, p)
 	}
-	if st == status.OK {
-		c.takeOut(position)
-	}
-	return st
+	return status.OK
 }
 
 func (c *Context) notRegistered(p uintptr) status.Status {
