@@ -12,7 +12,8 @@ type Kind uint32
 // The answers of Find. Outside is an address that is not in the heap's range.
 const (
 	Outside  Kind = iota
-	Unused        // in the range, in no span in use or in the tail of one
+	Unused        // in the range, where no object ever was
+	Freed         // in a span whose objects were all released
 	Interior      // inside a slot, not at its start
 	Dead          // the start of a slot without a live object
 	Live
@@ -39,12 +40,15 @@ func (h *Heap) Find(addr uintptr) Place {
 	class := layout.SpanClass(w)
 	switch class {
 	case layout.ClassNone:
+		if span < atomic.LoadUint32(&h.spans.never) {
+			return Place{Kind: Freed}
+		}
 		return Place{Kind: Unused}
 	case layout.ClassRest:
 		span -= layout.SpanBack(w)
 		w = h.spans.word(span)
 		if layout.SpanClass(w) != layout.ClassLarge {
-			return Place{Kind: Unused} // freed between the two loads
+			return Place{Kind: Freed} // between the two loads
 		}
 		return h.inSlot(layout.SpanRecord(w), h.spans.address(span), addr)
 	case layout.ClassLarge:

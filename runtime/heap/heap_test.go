@@ -142,7 +142,7 @@ func TestLargeObjects(t *testing.T) {
 	require.Equal(t, e.Object, inside.Start)
 	bury(h, &e)
 	h.GiveLarge(e)
-	require.Equal(t, Unused, h.Find(e.Object).Kind)
+	require.Equal(t, Freed, h.Find(e.Object).Kind)
 	again, zero, st := h.TakeLarge(1 << 20)
 	require.Equal(t, status.OK, st)
 	require.Equal(t, e.Object, again.Object, "the lowest free run that fits is used again")

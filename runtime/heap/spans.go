@@ -51,7 +51,7 @@ type spanTable struct {
 	total        uint32
 
 	mu        sync.Mutex // guards all below, and the metas of free runs
-	never     uint32     // spans from here on were never used
+	never     uint32     // spans from here on were never used; also read without the lock
 	committed uint32     // spans usable without a system call
 	bins      [bins]uint32
 	dirty     uint64 // bytes of free runs that may be resident
@@ -189,7 +189,7 @@ func (t *spanTable) extend(n, align uint32) (uint32, bool) {
 	if start > t.never {
 		t.addRun(t.never, start-t.never, false, 0)
 	}
-	t.never = start + n
+	atomic.StoreUint32(&t.never, start+n)
 	return start, true
 }
 

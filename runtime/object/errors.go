@@ -20,6 +20,7 @@ const (
 	textInterior
 	textDead
 	textUnused
+	textFreed
 	textRuntime
 	textDeadStack
 	textOtherStack
@@ -87,6 +88,7 @@ var sentences = map[text]string{
 	textInterior:      "%#x is %d bytes inside a %d-byte slot that starts at %#x; use the start",
 	textDead:          "%#x is the start of an object that was released already; drop this pointer with the last reference",
 	textUnused:        "%#x lies in the runtime's heap, where no object is; the pointer is stale or was computed wrongly",
+	textFreed:         "%#x lies in the runtime's heap, where every object was released; drop this pointer with the last reference",
 	textRuntime:       "%#x lies in the runtime's own bookkeeping; no user pointer points there",
 	textDeadStack:     "%#x is arena or frame memory beyond the live end: its scope, function or arena has ended",
 	textOtherStack:    "%#x is arena or frame memory of another thread (context %d); copy the data out before handing it over",
@@ -188,6 +190,8 @@ func (c *Context) failPlace(p uintptr, at place) status.Status {
 		return c.Fail(status.InteriorPointer, textInterior, p, uint64(p-at.Start), process.heap.Size(at.Start), uint64(at.Start))
 	case heap.Live:
 		return c.Fail(status.NotLive, textZero, p)
+	case heap.Freed:
+		return c.Fail(status.NotLive, textFreed, p)
 	case heap.Dead:
 		return c.Fail(status.NotLive, textDead, p)
 	}
