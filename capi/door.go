@@ -55,6 +55,7 @@ func tldoor_open(out uintptr) int32 {
 				_ = options.Set(name, value, "environment")
 			}
 		}
+		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
 		st := object.Open(object.Config{
 			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
@@ -65,7 +66,6 @@ func tldoor_open(out uintptr) int32 {
 		})
 		if st == status.OK {
 			setOnError(options.Word("TL_ON_ERROR"))
-			memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
 			store(out, layout.Address(object.Globals()))
 		}
 		return int32(st)

@@ -132,6 +132,10 @@ int64_t tl_ptr_refcount(const void* object)
 			if (TLC_LIKELY(n > 0)) return n;
 		}
 	}
+	if (object != NULL && tlc_is_fast(c) && !tlc_in_heap((uintptr_t)object) && !tlc_in_slices((uintptr_t)object)) {
+		int64_t n = tlc_foreign_count((uintptr_t)object);
+		if (n > 0) return n;
+	}
 	return slow_ptr_refcount(object);
 }
 
@@ -139,6 +143,8 @@ tl_status tl_ptr_check(const void* object)
 {
 	tl_record* r = tlc_record_at((uintptr_t)object);
 	if (TLC_LIKELY(r != NULL && tlc_is_fast(tlc_tls) && tlc_is_live_object(r))) return TL_OK;
+	uintptr_t p = (uintptr_t)object;
+	if (r == NULL && tlc_is_fast(tlc_tls) && !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_count(p) > 0) return TL_OK;
 	return slow_ptr_check(object);
 }
 

@@ -271,7 +271,7 @@ static void tell(tl_context* c)
 tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer)
 {
 	c->status = status;
-	c->function_id = function;
+	c->error_function = function;
 	c->error_pointer = (uintptr_t)pointer;
 	c->error_kind = 0;
 	c->message_ready = 0;

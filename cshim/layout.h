@@ -148,7 +148,7 @@ typedef struct tl_context {
 	_Atomic uint64_t word;
 	uint64_t close_target; /* what the slow door was closing when a destructor had to run */
 	uint32_t unfinished;   /* it was interrupted so */
-	uint32_t spare;
+	uint32_t error_function; /* TL_FN_ id of the call that failed last */
 	uint32_t in_go;   /* a call of this thread is in the slow door */
 	uint32_t pumping; /* a call of this thread runs destructors */
 	uint32_t dying, dying_last; /* dead objects, first in first out, linked through their records */

@@ -121,7 +121,7 @@ tl_status tlc_close(tl_context* c, uint64_t target)
 		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(c, target);
 		if (TLC_LIKELY(release_entries(c))) pop_mark(c);
 	}
-	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0)) tlc_poll(c);
+	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (c->dying != 0 && !c->pumping))) tlc_poll(c);
 	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
 	                 entries > (uint64_t)(c->top - c->entries)))
 		trim(c);
@@ -136,7 +136,7 @@ static inline bool leave_plain(tl_context* c, tl_mark* mark)
 	tl_entry* top = c->top;
 	if (TLC_UNLIKELY(c->indexed > mark->entries || top - low > TRIM_ENTRIES)) return false;
 	c->top = top = release_plain(c, top, low);
-	if (TLC_UNLIKELY(top != low || (TLC_LOAD(c->word) >> 2) != 0)) return false;
+	if (TLC_UNLIKELY(top != low || (TLC_LOAD(c->word) >> 2 | c->dying) != 0)) return false;
 	pop_mark(c);
 	return true;
 }

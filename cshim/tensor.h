@@ -15,7 +15,7 @@
  * so a stale pointer is TL_E_NOT_LIVE and a stale scope entry has another generation.
  * Nothing links through a tensor's memory: each key has a stack of entries of its own.
  *
- *   key.count <= shard.limit             shard.count == sum of key.count
+ *   key.count <= shard.limit             shard.puts - shard.hits - shard.given_up == sum of key.count
  *   shard.bytes <= shard.grant           shard.bytes == sum of key.count * key.bytes
  *   sum of shard.grant <= byte limit     shard.keys <= shard.key_limit < cells
  *   no cell between home(key) and the cell of a key is empty   (linear probing)
@@ -65,30 +65,30 @@ typedef struct tl_pool_key {
 	uint64_t elements;
 	uint64_t bytes; /* of the heap that one of its tensors occupies */
 	uint32_t kind;  /* TL_POOL_KIND; 0 = empty cell */
-	uint32_t count;
-	uint32_t list;  /* number of its stack */
-	uint32_t hot;   /* it had a hit since the last search for something to give up */
+	uint16_t count;
+	uint16_t hot;   /* it had a hit since the last search for something to give up */
+	uintptr_t stack; /* of shard.limit entries */
 } tl_pool_key;
 
-/* One shard, two cache lines. All but `lock` is written under it; `cells`, `lists` and
- * the limits are written once. */
+/* One shard, two cache lines. All but `lock` and `misses` is written under the lock;
+ * `cells`, `mask` and the limits are written once, `cells` last. */
 typedef struct tl_pool_shard {
 	_Atomic uint32_t lock; /* 1 = held */
 	uint32_t mask;         /* cells - 1 */
 	uint32_t keys;
 	uint32_t key_limit;
 	uint32_t limit;        /* tensors of a key */
-	uint32_t fresh_list;   /* stacks from here on were never used */
-	uint32_t free_list;    /* 1 + a stack that no key has, 0 = none; the next one in its first entry */
-	uint32_t spare;
-	uintptr_t cells;
-	uintptr_t lists;       /* of limit entries each */
-	uint64_t count;
+	uint32_t spare[3];
+	_Atomic uintptr_t cells; /* also read without the lock */
+	uintptr_t fresh_stack; /* stacks from here on were never used */
+	uintptr_t free_stack;  /* a stack that no key has, 0 = none; the next one in its first entry */
 	uint64_t bytes;
 	uint64_t grant;
-	uint64_t hits;
-	uint64_t misses;
-	uint64_t padding[5];
+	uint64_t puts;         /* tensors ever kept */
+	uint64_t hits;         /* of them, handed out */
+	uint64_t given_up;     /* of them, freed by Go */
+	_Atomic uint64_t misses; /* without the lock */
+	uint64_t padding[3];
 } tl_pool_shard;
 
 /* The shards stand behind the globals, in the same mapping. */
@@ -104,9 +104,6 @@ extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidde
 /* ---- the pool ---------------------------------------------------------------------- */
 
 void tlc_pool_wait(tl_pool_shard* s);
-
-/* A cell for a new key, or NULL when there is no room for it. Under the lock. */
-tl_pool_key* tlc_pool_new_key(tl_pool_shard* s, uint64_t hash, uint64_t elements, uint32_t kind, uint64_t bytes);
 
 static inline void tlc_pool_lock(tl_pool_shard* s)
 {
@@ -128,53 +125,56 @@ static inline tl_pool_shard* tlc_pool_shard(uint64_t hash)
 	return (tl_pool_shard*)((char*)tlc_shared + TL_POOL_OFFSET) + hash % TL_POOL_SHARDS;
 }
 
-static inline tl_entry* tlc_pool_list(const tl_pool_shard* s, uint32_t list)
+/* Where the search for a key begins; NULL while there are no cells. Before the lock is
+ * taken, so that the one does not wait for the other. */
+static inline tl_pool_key* tlc_pool_home(const tl_pool_shard* s, uint64_t hash)
 {
-	return (tl_entry*)s->lists + (uint64_t)list * s->limit;
+	tl_pool_key* cells = (tl_pool_key*)atomic_load_explicit(&s->cells, memory_order_acquire);
+	return TLC_LIKELY(cells != NULL) ? cells + (hash / TL_POOL_SHARDS & s->mask) : NULL;
 }
 
-/* The cell of a key, or the empty one where it belongs; NULL while there are no cells. */
-static inline tl_pool_key* tlc_pool_find(const tl_pool_shard* s, uint64_t hash, uint64_t elements, uint32_t kind)
+/* The cell of a key, or the empty one where it belongs. Under the lock. */
+static inline tl_pool_key* tlc_pool_find(const tl_pool_shard* s, tl_pool_key* home, uint64_t elements, uint32_t kind)
 {
-	tl_pool_key* cells = (tl_pool_key*)s->cells;
-	if (TLC_UNLIKELY(cells == NULL)) return NULL;
-	for (uint64_t i = hash / TL_POOL_SHARDS;; i++) {
-		tl_pool_key* k = &cells[i & s->mask];
+	tl_pool_key* cells = (tl_pool_key*)TLC_LOAD(s->cells);
+	for (tl_pool_key* k = home;; k = cells + ((uint64_t)(k - cells + 1) & s->mask))
 		if (TLC_LIKELY(k->elements == elements && k->kind == kind) || k->kind == 0) return k;
-	}
 }
 
-/* Takes the newest tensor of a key; object 0 is a miss, counted if the caller wants.
- * Budget: one lock, one probe, 9 loads, 5 stores. */
-static inline tl_entry tlc_pool_take(uint64_t elements, uint32_t kind, bool count_miss)
+/* Takes the newest tensor of a key; object 0 is a miss.
+ * Budget: one lock, one probe, 9 loads, 3 stores. */
+static inline tl_entry tlc_pool_take(uint64_t elements, uint32_t kind)
 {
 	uint64_t hash = tlc_pool_hash(elements, kind);
 	tl_pool_shard* s = tlc_pool_shard(hash);
+	tl_pool_key* home = tlc_pool_home(s, hash);
 	tl_entry e = {0, 0, 0};
+	if (TLC_UNLIKELY(home == NULL)) return e;
 	tlc_pool_lock(s);
-	tl_pool_key* k = tlc_pool_find(s, hash, elements, kind);
-	if (TLC_LIKELY(k != NULL && k->kind != 0 && k->count != 0)) {
-		e = tlc_pool_list(s, k->list)[--k->count];
-		k->hot = 1;
-		s->count--;
+	tl_pool_key* k = tlc_pool_find(s, home, elements, kind);
+	if (TLC_LIKELY(k->count != 0)) {
+		e = ((const tl_entry*)k->stack)[--k->count];
+		if (TLC_UNLIKELY(k->hot == 0)) k->hot = 1;
 		s->bytes -= k->bytes;
 		s->hits++;
-	} else {
-		s->misses += count_miss;
 	}
 	tlc_pool_unlock(s);
 	return e;
 }
 
+static inline void tlc_pool_missed(uint64_t elements, uint32_t kind)
+{
+	atomic_fetch_add_explicit(&tlc_pool_shard(tlc_pool_hash(elements, kind))->misses, 1, memory_order_relaxed);
+}
+
 /* ---- live tensors -------------------------------------------------------------------- */
 
-/* The record of a live tensor of the heap; NULL: ask Go. */
+/* The record of the tensor in the slot that starts at p, live or not; NULL: ask Go. */
 static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
 {
-	tl_record* r = tlc_record_at(p);
-	if (TLC_UNLIKELY(r == NULL || !tlc_is_fast(c))) return NULL;
-	if (TLC_UNLIKELY(!(TLC_LOAD(r->sh) & TL_SH_ALIVE) || (TLC_LOAD(r->type_flags) & TL_TYPE_MASK) != TL_TYPE_TENSOR)) return NULL;
-	return r;
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_find_record(p, &r) || !tlc_is_fast(c))) return NULL;
+	return TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) ? r : NULL;
 }
 
 /* Is p a tensor in live frame memory of the calling thread? */
@@ -186,21 +186,23 @@ static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 
 static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
 
-/* Fills the header of a contiguous tensor whose data follows it. The shape was checked.
- * Budget: 9 stores and 2 for each dimension. */
+/* Fills the header of a contiguous tensor on the heap whose data follows it. The shape
+ * was checked. What only other flags give a meaning stays as it was.
+ * Budget: 4 stores and 2 for each dimension. */
 static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint64_t numel, uint16_t rank, const int64_t* shape)
 {
+	const union {
+		struct {
+			uint8_t dtype, device;
+			uint16_t rank;
+			uint32_t flags;
+		} of;
+		uint64_t word;
+	} kind = {.of = {dtype, 0, rank, TL_TENSOR_CONTIGUOUS}};
 	h->data = (uintptr_t)h + TL_TENSOR_HEADER;
 	h->numel = numel;
 	h->nbytes = numel * tlc_dtype_bytes[dtype];
-	h->dtype = dtype;
-	h->device = 0;
-	h->rank = rank;
-	h->flags = TL_TENSOR_CONTIGUOUS;
-	h->base = 0;
-	h->deleter = 0;
-	h->deleter_context = 0;
-	h->mark = (uintptr_t)h ^ TL_TENSOR_MARK;
+	__builtin_memcpy(&h->dtype, &kind.word, sizeof kind.word);
 	int64_t stride = 1;
 	for (unsigned i = rank; i-- > 0;) {
 		h->shape[i] = shape[i];

@@ -44,69 +44,91 @@ void tlc_pool_unlock_all(void)
 
 /* ---- keeping ------------------------------------------------------------------------- */
 
-__attribute__((noinline)) tl_pool_key* tlc_pool_new_key(tl_pool_shard* s, uint64_t hash, uint64_t elements, uint32_t kind,
-                                                        uint64_t bytes)
+/* What a tensor needs, header included, by its header. */
+static inline uint64_t needed(const tl_tensor_header* h)
 {
-	tl_pool_key* k = tlc_pool_find(s, hash, elements, kind);
-	if (k == NULL || s->keys >= s->key_limit) return NULL;
-	uint32_t list = s->fresh_list;
-	if (s->free_list != 0) {
-		list = s->free_list - 1;
-		s->free_list = (uint32_t)tlc_pool_list(s, list)->object;
+	return TL_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
+}
+
+/* Makes the empty cell k that of a new key; false when there is no room. Under the lock. */
+static __attribute__((noinline)) bool open_key(tl_pool_shard* s, tl_pool_key* k, const tl_tensor_header* h, uint64_t bytes)
+{
+	if (s->keys >= s->key_limit || needed(h) > bytes) return false;
+	uintptr_t stack = s->free_stack;
+	if (stack != 0) {
+		s->free_stack = ((const tl_entry*)stack)->object;
 	} else {
-		s->fresh_list++;
+		stack = s->fresh_stack;
+		s->fresh_stack += s->limit * sizeof(tl_entry);
 	}
-	*k = (tl_pool_key){.elements = elements, .bytes = bytes, .kind = kind, .list = list};
+	*k = (tl_pool_key){.elements = h->numel, .bytes = bytes, .kind = TL_POOL_KIND(h->dtype, h->device), .stack = stack};
 	s->keys++;
-	return k;
+	return true;
 }
 
-/* Bytes of the heap that the slot of a tensor occupies, if the header's figures fit it; else 0. */
-static inline uint64_t slot_bytes(const tl_tensor_header* h, uintptr_t p, uint32_t class)
+/* Bytes of a large tensor's spans; 0 when they are not as many as the header's figures need. */
+static __attribute__((noinline)) uint64_t large_bytes(const tl_tensor_header* h, uintptr_t p)
 {
-	if (TLC_UNLIKELY(h->dtype >= TL_DTYPES || h->device != 0 || h->numel > 1ull << 47)) return 0;
-	uint64_t need = TL_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
-	if (TLC_LIKELY(class <= TL_CLASS_SMALL)) return need <= tlc_g.classes[class].size ? tlc_g.classes[class].size : 0;
-	uint64_t spans = (need + TL_SPAN_BYTES - 1) >> TL_SPAN_SHIFT, first = (p - tlc_g.heap_base) >> TL_SPAN_SHIFT;
-	if (TLC_UNLIKELY(spans < 2 || spans > (tlc_g.heap_bytes >> TL_SPAN_SHIFT) - first)) return 0;
+	uint64_t spans = (needed(h) + TL_SPAN_BYTES - 1) >> TL_SPAN_SHIFT, first = (p - tlc_g.heap_base) >> TL_SPAN_SHIFT;
+	if (spans < 2 || spans > (tlc_g.heap_bytes >> TL_SPAN_SHIFT) - first) return 0;
 	uint64_t last = atomic_load_explicit(&tlc_g.spans[first + spans - 1], memory_order_relaxed);
-	if (TLC_UNLIKELY(TL_SPAN_CLASS(last) != TL_CLASS_REST || TL_SPAN_BACK(last) != spans - 1)) return 0;
-	return spans << TL_SPAN_SHIFT;
+	return TL_SPAN_CLASS(last) == TL_CLASS_REST && TL_SPAN_BACK(last) == spans - 1 ? spans << TL_SPAN_SHIFT : 0;
 }
 
-static inline bool has_room(const tl_pool_shard* s, const tl_pool_key* k, uint64_t bytes)
+/* Bytes of the heap that a tensor which may be pooled occupies; else 0. They are all
+ * that stands between a header that was overwritten and a slot that is too small for
+ * its key: a key's bytes are checked against its elements once, and a slot's bytes
+ * against its key's each time. */
+static inline uint64_t slot_bytes(const tl_tensor_header* h, tl_entry e)
 {
-	return k != NULL && k->count < s->limit && k->bytes == bytes && s->bytes + bytes <= s->grant;
+	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || e.gen >= TLC_LAST_GEN)) return 0;
+	if (TLC_UNLIKELY(h->dtype >= TL_DTYPES || h->device != 0 || h->numel > 1ull << 47)) return 0;
+	uint32_t class = e.gen & 0xFF;
+	return TLC_LIKELY(class <= TL_CLASS_SMALL) ? tlc_g.classes[class].size : large_bytes(h, e.object);
+}
+
+enum keeping { KEPT, FULL, ASK_GO };
+
+/* Is there room? Go finds more keys and more bytes, not more tensors of a key. */
+static inline enum keeping room(const tl_pool_shard* s, const tl_pool_key* k, uint64_t bytes)
+{
+	if (TLC_UNLIKELY(k->bytes != bytes)) return ASK_GO;
+	if (TLC_UNLIKELY(k->count >= s->limit)) return FULL;
+	return TLC_LIKELY(s->bytes + bytes <= s->grant) ? KEPT : ASK_GO;
 }
 
 /* Puts the last reference of a tensor to rest under its key. sh is the count word that
- * the caller has seen; false: it has changed, or there is no room, and nothing was done. */
-static inline bool keep(tl_context* c, tl_record* r, tl_entry e, uint32_t sh, uint64_t bytes)
+ * the caller has seen; when it has changed Go is asked. But for KEPT nothing was done. */
+static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_t sh, uint64_t bytes)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
 	uint64_t elements = h->numel;
 	uint32_t kind = TL_POOL_KIND(h->dtype, h->device);
 	uint64_t hash = tlc_pool_hash(elements, kind);
 	tl_pool_shard* s = tlc_pool_shard(hash);
-	bool kept = false;
+	tl_pool_key* home = tlc_pool_home(s, hash);
+	if (TLC_UNLIKELY(home == NULL)) return ASK_GO;
+	enum keeping result = ASK_GO;
 	tlc_pool_lock(s);
-	tl_pool_key* k = tlc_pool_find(s, hash, elements, kind);
-	if (TLC_UNLIKELY(k != NULL && k->kind == 0)) k = tlc_pool_new_key(s, hash, elements, kind, bytes);
-	if (TLC_LIKELY(has_room(s, k, bytes) && atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel,
-	                                                                                memory_order_relaxed))) {
-		e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-		TLC_STORE(r->gen, e.gen);
-		tlc_pool_list(s, k->list)[k->count++] = e;
-		s->count++;
-		s->bytes += bytes;
-		c->tensors_gone++;
-		kept = true;
+	tl_pool_key* k = tlc_pool_find(s, home, elements, kind);
+	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
+	if (TLC_LIKELY(result == KEPT)) {
+		if (TLC_LIKELY(atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
+			e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
+			TLC_STORE(r->gen, e.gen);
+			((tl_entry*)k->stack)[k->count++] = e;
+			s->bytes += bytes;
+			s->puts++;
+			c->tensors_gone++;
+		} else {
+			result = ASK_GO;
+		}
 	}
 	tlc_pool_unlock(s);
-	return kept;
+	return result;
 }
 
-/* The slot of a tensor that the pool has no room for goes to the magazine; false as in keep. */
+/* The slot of a tensor that the pool has no room for goes to the magazine; false: ask Go, nothing changed. */
 static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	tl_magazine* m = &c->magazines[e.gen & 0xFF];
@@ -124,10 +146,11 @@ static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || e.gen >= TLC_LAST_GEN)) return false;
-	uint64_t bytes = slot_bytes(h, e.object, e.gen & 0xFF);
+	uint64_t bytes = slot_bytes(h, e);
 	if (TLC_UNLIKELY(bytes == 0)) return false;
-	return TLC_LIKELY(keep(c, r, e, sh, bytes)) || ((e.gen & 0xFF) <= TL_CLASS_SMALL && recycle(c, r, e, sh));
+	enum keeping result = keep(c, r, e, sh, bytes);
+	if (TLC_LIKELY(result == KEPT)) return true;
+	return result == FULL && (e.gen & 0xFF) <= TL_CLASS_SMALL && recycle(c, r, e, sh);
 }
 
 /* The word after a release: counted references go before floats. */
@@ -157,8 +180,9 @@ bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
 /* A floating tensor of one dimension. */
 static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dtype)
 {
-	tl_entry e = tlc_pool_take(elements, TL_POOL_KIND(dtype, 0), true);
+	tl_entry e = tlc_pool_take(elements, TL_POOL_KIND(dtype, 0));
 	if (e.object == 0) {
+		tlc_pool_missed(elements, TL_POOL_KIND(dtype, 0));
 		c->status = TL_OK; /* a miss is no failure */
 		c->error_kind = 0;
 		c->message_ready = 0;

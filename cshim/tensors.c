@@ -26,30 +26,30 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 	return (size){numel, TL_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
-/* A slot from the magazine, for a key that the pool has nothing for. */
-static inline tl_entry take(tl_magazine* m)
+/* A slot from the magazine, for a key that the pool has nothing for; object 0: ask Go. */
+static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t kind)
 {
-	m->allocs++;
-	tl_entry e = *--m->top;
+	tl_entry e = tlc_take(c, z.bytes);
+	if (e.object == 0) return e;
+	tlc_pool_missed(z.numel, kind);
 	tl_record* r = tlc_g.records + e.record;
 	TLC_STORE(r->type_flags, TL_TYPE_TENSOR);
 	TLC_STORE(r->loc, 0);
 	return e;
 }
 
-/* Budget of a hit, rank 2: one compare-and-swap, one probe, about 90 instructions. */
+/* Budget of a hit, rank 2: one lock, one probe, about 80 instructions. */
 tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_has_room(c) || device != 0)) return slow_tensor_empty(dtype, device, rank, shape);
 	size z = measure(dtype, rank, shape);
 	if (TLC_UNLIKELY(z.bytes == 0)) return slow_tensor_empty(dtype, device, rank, shape);
-	tl_magazine* m = &c->magazines[z.bytes <= TLC_MAX_SMALL ? tlc_class_of(z.bytes) : 0];
-	bool at_hand = m->top != m->base;
-	tl_entry e = tlc_pool_take(z.numel, TL_POOL_KIND(dtype, 0), at_hand);
+	uint32_t kind = TL_POOL_KIND(dtype, 0);
+	tl_entry e = tlc_pool_take(z.numel, kind);
 	if (TLC_UNLIKELY(e.object == 0)) {
-		if (!at_hand) return slow_tensor_empty(dtype, device, rank, shape);
-		e = take(m);
+		e = take(c, z, kind);
+		if (e.object == 0) return slow_tensor_empty(dtype, device, rank, shape);
 	}
 	tlc_tensor_describe((tl_tensor_header*)e.object, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
@@ -59,43 +59,73 @@ tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const in
 
 /* ---- references ------------------------------------------------------------------------ */
 
+/* Live, unbiased, not immortal; floats may be there. */
+static inline bool is_plain(uint32_t sh) { return (sh & TL_SH_FLAGS) == (TL_SH_ALIVE | TL_SH_MERGED); }
+
+/* Budget: 6 loads, one compare-and-swap. */
+static inline bool retain(tl_record* r)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	while (TLC_LIKELY(is_plain(sh) && (uint32_t)tlc_sh_count(sh) - 1 < TL_SH_COUNT_MAX - 1))
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_relaxed,
+		                                                     memory_order_relaxed)))
+			return true;
+	return false;
+}
+
 tl_tensor* tl_tensor_acquire(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
 	tl_record* r = tlc_tensor_record(c, (uintptr_t)tensor);
-	if (TLC_LIKELY(r != NULL && tlc_retain_shared(r))) return tensor;
+	if (TLC_LIKELY(r != NULL && retain(r))) return tensor;
 	if (tlc_tensor_in_slot(c, (uintptr_t)tensor)) return tensor;
 	return slow_tensor_acquire(tensor);
 }
 
-/* Drops a reference of a tensor on the heap; a frame's own is its frame's. */
-static inline bool release(tl_context* c, uintptr_t p)
+/* Drops a reference of a tensor on the heap; a frame's own is its frame's.
+ * Budget where others are left: 6 loads, one compare-and-swap. */
+static inline bool release(uintptr_t p)
 {
+	tl_context* c = tlc_tls;
 	tl_record* r = tlc_tensor_record(c, p);
-	if (TLC_LIKELY(r != NULL)) return tlc_tensor_drop(c, r, tlc_entry_of(r, p));
-	return tlc_tensor_in_slot(c, p);
+	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p);
+	uint32_t sh = TLC_LOAD(r->sh);
+	if (is_plain(sh) && tlc_sh_floats(sh) == 0 && tlc_sh_count(sh) > 1 &&
+	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release, memory_order_relaxed))
+		return true;
+	return tlc_tensor_drop(c, r, tlc_entry_of(r, p));
 }
 
 tl_status tl_tensor_release(tl_tensor* tensor)
 {
-	return TLC_LIKELY(release(tlc_tls, (uintptr_t)tensor)) ? TL_OK : slow_tensor_release(tensor);
+	return TLC_LIKELY(release((uintptr_t)tensor)) ? TL_OK : slow_tensor_release(tensor);
 }
 
 tl_status tl_tensor_release_safe(tl_tensor* tensor)
 {
-	return TLC_LIKELY(release(tlc_tls, (uintptr_t)tensor)) ? TL_OK : slow_tensor_release_safe(tensor);
+	return TLC_LIKELY(release((uintptr_t)tensor)) ? TL_OK : slow_tensor_release_safe(tensor);
 }
 
 enum { COMPACT_HOLES = 4096 };
 
 /* Takes the newest entry of p out of this function's scopes, if there is one; false:
  * ask Go, nothing changed. */
-static inline bool forget_entry(tl_context* c, const tl_record* r, uintptr_t p)
+static __attribute__((noinline)) bool forget_entry(tl_context* c, const tl_record* r, uintptr_t p)
 {
 	int64_t at = tlc_find_entry(c, p);
 	if (at == TLC_NOT_FOUND) return true;
 	if (TLC_UNLIKELY(at == TLC_ASK_GO || c->holes > COMPACT_HOLES || c->entries[at].gen != TLC_LOAD(r->gen))) return false;
 	tlc_take_out(c, (uint64_t)at);
+	return true;
+}
+
+/* The same when it is the newest of the current scope, with nothing in its way. */
+static inline bool pop_entry(tl_context* c, tl_entry e)
+{
+	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
+	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return false;
+	if (TLC_UNLIKELY(c->top[-1].object != e.object || c->top[-1].gen != e.gen)) return false;
+	c->top--;
 	return true;
 }
 
@@ -105,8 +135,10 @@ tl_status tl_tensor_free(tl_tensor* tensor)
 	uintptr_t p = (uintptr_t)tensor;
 	tl_record* r = tlc_tensor_record(c, p);
 	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p) ? TL_OK : slow_tensor_free(tensor);
-	if (TLC_UNLIKELY(!forget_entry(c, r, p))) return slow_tensor_free(tensor);
-	return TLC_LIKELY(tlc_tensor_drop(c, r, tlc_entry_of(r, p))) ? TL_OK : slow_tensor_release(tensor);
+	if (TLC_UNLIKELY(!tlc_is_live_object(r))) return slow_tensor_free(tensor);
+	tl_entry e = tlc_entry_of(r, p);
+	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, r, p))) return slow_tensor_free(tensor);
+	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : slow_tensor_release(tensor);
 }
 
 /* ---- properties ------------------------------------------------------------------------- */
@@ -120,7 +152,8 @@ static __attribute__((noinline)) const tl_tensor_header* in_slot(const tl_contex
 static inline const tl_tensor_header* header(const tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL)) return (const tl_tensor_header*)tensor;
+	const tl_record* r = tlc_tensor_record(c, (uintptr_t)tensor);
+	if (TLC_LIKELY(r != NULL && tlc_is_live_object(r))) return (const tl_tensor_header*)tensor;
 	return in_slot(c, (uintptr_t)tensor);
 }
 

@@ -9,7 +9,7 @@
 
 #include "fast.h"
 
-enum { MAX_TYPES = 1 << 20 };
+enum { MAX_TYPES = 1 << 16 }; /* maxTypes of runtime/object */
 
 /* What is known of a type; NULL for types that are not the user's. */
 static inline const tl_type_info* info_of(uint32_t type)
@@ -31,6 +31,18 @@ void* tl_object_new(tl_type type)
 	tlc_set_counts(r, tlc_pair_of(&c->new_loc));
 	tlc_push(c, e);
 	return (void*)e.object;
+}
+
+/* The destructors run after Go is left; what they bring down is counted as well. */
+int64_t tl_mem_collect_cycles(void)
+{
+	tl_status why;
+	tl_context* c = tlc_gate_enter(TL_FN_tl_mem_collect_cycles, &why);
+	if (c == NULL) return -1;
+	uint64_t before = c->died;
+	int64_t found = tlgo_mem_collect_cycles((uintptr_t)c);
+	tlc_gate_leave(c);
+	return found < 0 ? found : (int64_t)(c->died - before);
 }
 
 /* ---- the dying list -------------------------------------------------------------------- */

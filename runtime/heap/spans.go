@@ -63,7 +63,7 @@ type spanTable struct {
 // Idle memory above keepDirty goes back to the system purgeDelay after it was
 // freed: long enough that a steady program never meets a purge.
 const (
-	keepDirty  = 32 << 20
+	keepDirty  = 16 << 20
 	purgeDelay = 200 * time.Millisecond
 )
 

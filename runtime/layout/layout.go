@@ -151,7 +151,7 @@ type Context struct {
 	Self                            uintptr
 	Word                            uint64
 	CloseTarget                     uint64
-	Unfinished, Spare               uint32
+	Unfinished, ErrorFunction       uint32
 	InGo, Pumping                   uint32
 	Dying, DyingLast                uint32
 	Callback                        uintptr

@@ -39,29 +39,29 @@ type PoolKey struct {
 	Elements uint64
 	Bytes    uint64 // of the heap that one of its tensors occupies
 	Kind     uint32 // see PoolKind; 0 = empty cell
-	Count    uint32
-	List     uint32 // number of its stack
-	Hot      uint32 // it had a hit since the last search for something to give up
+	Count    uint16
+	Hot      uint16  // it had a hit since the last search for something to give up
+	Stack    uintptr // of shard.Limit entries
 }
 
 // PoolKeyBytes is the size of a PoolKey.
 const PoolKeyBytes = 32
 
 // PoolShard is one shard of the tensor pool; cshim/tensor.h has its invariants.
-// All but Lock is written under it.
+// All but Lock and Misses is written under it.
 type PoolShard struct {
-	Lock           uint32 // 1 = held
-	Mask           uint32 // cells - 1
-	Keys, KeyLimit uint32
-	Limit          uint32 // tensors of a key
-	FreshList      uint32 // stacks from here on were never used
-	FreeList       uint32 // 1 + a stack that no key has, 0 = none; the next one in its first entry
-	Spare          uint32
-	Cells, Lists   uintptr
-	Count          uint64
-	Bytes, Grant   uint64
-	Hits, Misses   uint64
-	Padding        [5]uint64
+	Lock                uint32 // 1 = held
+	Mask                uint32 // cells - 1
+	Keys, KeyLimit      uint32
+	Limit               uint32 // tensors of a key
+	Spare               [3]uint32
+	Cells               uintptr // atomic: also read without the lock
+	FreshStack          uintptr // stacks from here on were never used
+	FreeStack           uintptr // a stack that no key has, 0 = none; the next one in its first entry
+	Bytes, Grant        uint64
+	Puts, Hits, GivenUp uint64 // tensors ever kept; of them, handed out; of them, freed by Go
+	Misses              uint64 // atomic
+	Padding             [3]uint64
 }
 
 // PoolShardBytes is the size of a PoolShard, two cache lines.

@@ -64,7 +64,10 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 	if k.st != status.OK {
 		c.dropField(root.Object)
 		c.Pump()
-		return c.failAlloc(k.st, process.heap.Size(p))
+		if k.st == status.OutOfMemory {
+			c.failAlloc(k.st, process.heap.Size(p))
+		}
+		return 0
 	}
 	c.push(root)
 	return root.Object
@@ -131,11 +134,15 @@ func (k *cloner) reference(p uintptr) uintptr {
 	}
 	at := k.c.locate(p)
 	o, ok := at.object(p)
-	if at.where != inHeap || !ok {
-		if at.where == elsewhere {
-			process.registry.Acquire(p)
-		}
+	switch {
+	case at.where == elsewhere:
+		process.registry.Acquire(p)
 		return p
+	case at.where != inHeap:
+		return p
+	case !ok:
+		k.st = k.c.failPlace(p, at)
+		return 0
 	}
 	if o.TypeFlags&layout.TypeMask == layout.TypeTensor {
 		k.c.retain(o.Record)

@@ -154,6 +154,7 @@ var sentences = map[text]string{
 // pointer in question, 0 when there is none; details are what its text shows.
 func (c *Context) Fail(st status.Status, kind text, p uintptr, details ...uint64) status.Status {
 	c.Status, c.ErrorKind, c.ErrorPointer, c.MessageReady = int32(st), uint32(kind), p, 0
+	c.ErrorFunction = c.FunctionId
 	c.ErrorDetail = [3]uint64{}
 	copy(c.ErrorDetail[:], details)
 	if atomic.LoadUint32(&process.g.OnError) != 0 {
@@ -239,10 +240,14 @@ func (c *Context) render() string {
 	for i := 0; len(values) < verbs(format); i++ {
 		values = append(values, signed(c.ErrorDetail[i]))
 	}
-	if format == "" {
-		return st.String()
+	text := st.String()
+	if format != "" {
+		text += ": " + fmt.Sprintf(format, values...)
 	}
-	return st.String() + ": " + fmt.Sprintf(format, values...)
+	if name := status.Function(c.ErrorFunction); name != "" {
+		return name + ": " + text
+	}
+	return text
 }
 
 // explain finds the text for an error of the fast door, which keeps only status

@@ -50,7 +50,7 @@ func (c *Context) moveDying(me *Context) {
 // called: then it returns true with Callback set, and goes on from there the next
 // time, whatever the function did.
 func (c *Context) PumpStep() bool {
-	for c.Dying != 0 {
+	for c.CallbackArguments == 0 && c.Dying != 0 {
 		r := process.heap.Record(c.Dying)
 		class := r.Gen & 0xFF
 		object := process.heap.Locate(c.Dying, r.Loc&0xFFFF, class)
@@ -67,7 +67,7 @@ func (c *Context) PumpStep() bool {
 		atomic.StoreUint32(&r.Sh, 0)
 		c.recycle(r, e)
 	}
-	return false
+	return c.CallbackArguments != 0
 }
 
 // TensorHooks are set by package tensor, which stands above this one.
@@ -81,7 +81,6 @@ var TensorHooks struct {
 }
 
 func (c *Context) wantsCall(typ uint32, object uintptr) bool {
-	c.CallbackArguments = 0
 	if typ == layout.TypeTensor {
 		if f, data, context := TensorHooks.Deleter(object); f != 0 {
 			c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = f, data, context, 2
@@ -120,18 +119,16 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 	}
 }
 
-// Pump finishes every dying object. In a Go program nothing calls C functions, so
-// a type with a C destructor is only used through the C door.
+// Pump finishes every dying object, up to the first C function where nobody can
+// call one from here: then the C door's gate goes on with that call.
 func (c *Context) Pump() {
 	if c.Pumping != 0 {
 		return
 	}
 	c.Pumping = 1
-	for c.PumpStep() {
-		if CallC == nil {
-			continue
-		}
+	for c.PumpStep() && CallC != nil {
 		CallC(c)
+		c.CallbackArguments = 0
 	}
 	c.Pumping = 0
 }

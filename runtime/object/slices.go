@@ -35,7 +35,8 @@ type part struct{ offset, bytes uint64 }
 const (
 	defaultArena = 1 << 30
 	maxSlices    = 8192
-	minSlices    = 64
+	minSlices    = 16 // under RLIMIT_AS; threads beyond share the locked context
+	raceSlices   = 64
 )
 
 // magazineCapacity bounds a magazine by bytes and by entries.
@@ -47,7 +48,7 @@ func (s *slices) open(g *layout.Globals, arena uint64) status.Status {
 	}
 	count, left := uint64(maxSlices), memory.AddressSpaceLeft()
 	if memory.Instrumented {
-		count, arena = minSlices, min(arena, 64<<10)
+		count, arena = raceSlices, min(arena, 64<<10)
 	}
 	arena = max(arena&^(layout.SpanBytes-1), layout.SpanBytes)
 	for ; ; arena, count = max(arena/2, layout.SpanBytes), max(count/2, minSlices) {

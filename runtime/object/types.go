@@ -75,7 +75,7 @@ func (t *types) publish(n uint32, ty *Type) bool {
 }
 
 // maxTypes bounds what a defective program can make of the table.
-const maxTypes = 1 << 20
+const maxTypes = 1 << 16
 
 func (t *types) get(id uint32) *Type {
 	all := t.all.Load()

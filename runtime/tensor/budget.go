@@ -9,7 +9,7 @@ import (
 // that all shards share. So each shard has a grant and counts against that; only
 // when it is used up does Go get it more:
 //
-//	shard.Bytes <= shard.Grant, granted = sum of shard.Grant <= byteLimit
+//	shard.Bytes <= shard.Grant, granted = sum of shard.Grant <= pool.limit
 //
 // When everything is granted, what shards do not use is called in, and then a
 // hand goes round and gives up the tensors of keys that had no hit since it last
@@ -18,18 +18,18 @@ import (
 
 // grow gives a shard room for n more bytes.
 func (p *tensorPool) grow(me *object.Context, s *shard, n uint64) bool {
-	if n > byteLimit {
+	if n > p.limit {
 		return false
 	}
 	for {
 		granted := p.granted.Load()
-		if granted+n > byteLimit {
+		if granted+n > p.limit {
 			if !p.reclaim(me, n) {
 				return false
 			}
 			continue
 		}
-		more := max(n, min(grantStep, byteLimit-granted))
+		more := max(n, min(grantStep, p.limit-granted))
 		if p.granted.CompareAndSwap(granted, granted+more) {
 			s.lock()
 			s.Grant += more
@@ -49,14 +49,14 @@ func (p *tensorPool) reclaim(me *object.Context, n uint64) bool {
 		p.callIn(shardAt(i))
 	}
 	for range handReach {
-		if p.granted.Load()+n <= byteLimit {
+		if p.granted.Load()+n <= p.limit {
 			return true
 		}
 		s := shardAt(p.hand.Add(1) % layout.PoolShards)
 		s.giveUp(me, false)
 		p.callIn(s)
 	}
-	return p.granted.Load()+n <= byteLimit
+	return p.granted.Load()+n <= p.limit
 }
 
 // callIn takes back the part of a grant that is not used.
@@ -98,6 +98,7 @@ func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint
 				return from, n
 			}
 			out[n] = s.pop(at)
+			s.GivenUp++
 		}
 	}
 	return from, n
@@ -109,9 +110,6 @@ func Purge(c *object.Context) {
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.giveUp(c, true)
-		s.lock()
-		s.sweep()
-		s.unlock()
 		pool.callIn(s)
 	}
 }

@@ -12,9 +12,10 @@ import (
 
 // pool is the process's tensor pool. Its shards stand beside the globals, where C
 // finds them; what only Go needs stands here.
-var pool tensorPool
+var pool = tensorPool{limit: byteLimit}
 
 type tensorPool struct {
+	limit   uint64 // bytes of all kept tensors
 	once    sync.Once
 	granted atomic.Uint64 // sum of the shards' grants
 	hand    atomic.Uint64 // the shard where the search for something to give up goes on
@@ -23,7 +24,7 @@ type tensorPool struct {
 const (
 	defaultLimit = 32        // tensors of a key
 	maxLimit     = 256       // of it
-	byteLimit    = 256 << 20 // of all kept tensors
+	byteLimit    = 256 << 20
 	grantStep    = 1 << 20   // a shard gets room for this many bytes at once
 )
 
@@ -47,8 +48,8 @@ func (p *tensorPool) open() {
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.lock()
-		s.Mask, s.KeyLimit, s.Limit = cells-1, keys, limit
-		s.Cells, s.Lists = at, at+table
+		s.Mask, s.KeyLimit, s.Limit, s.FreshStack = cells-1, keys, limit, at+table
+		atomic.StoreUintptr(&s.Cells, at)
 		s.unlock()
 		at += bytes
 	}
@@ -66,7 +67,7 @@ func (p *tensorPool) take(elements uint64, kind uint32) (e layout.Entry) {
 		s.Hits++
 		return s.pop(at)
 	}
-	s.Misses++
+	atomic.AddUint64(&s.Misses, 1)
 	return e
 }
 
@@ -99,7 +100,7 @@ func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
 func keyOf(e layout.Entry) (k key, bytes uint64, ok bool) {
 	h := header(e.Object)
 	d := ElementType(h.Dtype)
-	if h.Flags != layout.TensorContiguous || d.Size() == 0 || h.Device != CPU || h.Numel > 1<<47 || e.Gen >= lastGen {
+	if h.Flags != layout.TensorContiguous || d.Size() == 0 || h.Device != CPU || h.Numel > maxElements || e.Gen >= lastGen {
 		return k, 0, false
 	}
 	s := spec{nbytes: h.Numel * d.Size()}
@@ -108,6 +109,9 @@ func keyOf(e layout.Entry) (k key, bytes uint64, ok bool) {
 	}
 	return key{h.Numel, layout.PoolKind(h.Dtype, h.Device)}, bytes, true
 }
+
+// maxElements keeps sums and products of sizes far from overflow.
+const maxElements = 1 << 47
 
 // lastGen is what a generation must be below for its record to have another life.
 const lastGen = ^uint32(0) - 2*layout.GenOne + 1
@@ -137,7 +141,7 @@ func (s *shard) keep(r *layout.Record, e layout.Entry, k key, bytes uint64) answ
 			return full
 		}
 	}
-	if at.Count >= s.Limit || at.Bytes != bytes {
+	if uint32(at.Count) >= s.Limit || at.Bytes != bytes {
 		return full
 	}
 	e.Gen += layout.GenOne

@@ -66,8 +66,8 @@ func (s *shard) find(k key) *layout.PoolKey {
 }
 
 // entry returns entry i of a stack.
-func (s *shard) entry(list, i uint32) *layout.Entry {
-	return layout.At[layout.Entry](s.Lists + (uintptr(list)*uintptr(s.Limit)+uintptr(i))*layout.EntryBytes)
+func entry(stack uintptr, i uint16) *layout.Entry {
+	return layout.At[layout.Entry](stack + uintptr(i)*layout.EntryBytes)
 }
 
 // insert makes a cell for a new key; nil when there is no room, not even after
@@ -79,24 +79,21 @@ func (s *shard) insert(k key, bytes uint64) *layout.PoolKey {
 	if s.Keys >= s.KeyLimit {
 		return nil
 	}
-	list := s.FreshList
-	if s.FreeList != 0 {
-		list = s.FreeList - 1
-		s.FreeList = uint32(s.entry(list, 0).Object)
+	stack := s.FreeStack
+	if stack != 0 {
+		s.FreeStack = entry(stack, 0).Object
 	} else {
-		s.FreshList++
+		stack = s.FreshStack
+		s.FreshStack += uintptr(s.Limit) * layout.EntryBytes
 	}
 	s.Keys++
 	at := s.find(k)
-	*at = layout.PoolKey{Elements: k.elements, Bytes: bytes, Kind: k.kind, List: list}
+	*at = layout.PoolKey{Elements: k.elements, Bytes: bytes, Kind: k.kind, Stack: stack}
 	return at
 }
 
 // sweep removes the keys whose stack is empty.
 func (s *shard) sweep() {
-	if s.Cells == 0 {
-		return
-	}
 	for i := uint64(0); i <= uint64(s.Mask); {
 		if at := s.cell(i); at.Kind != 0 && at.Count == 0 {
 			s.remove(i) // may have moved another key here: look again
@@ -108,9 +105,9 @@ func (s *shard) sweep() {
 
 // remove empties cell i and shifts back what probed past it.
 func (s *shard) remove(i uint64) {
-	list := s.cell(i).List
-	s.entry(list, 0).Object = uintptr(s.FreeList)
-	s.FreeList = list + 1
+	stack := s.cell(i).Stack
+	entry(stack, 0).Object = s.FreeStack
+	s.FreeStack = stack
 	s.Keys--
 	mask, hole := uint64(s.Mask), i
 	for next := i + 1; s.cell(next).Kind != 0; next++ {
@@ -124,21 +121,23 @@ func (s *shard) remove(i uint64) {
 	*s.cell(hole) = layout.PoolKey{}
 }
 
-// pop takes the newest tensor of a key.
+// pop takes the newest tensor of a key; the caller counts why.
 func (s *shard) pop(at *layout.PoolKey) layout.Entry {
 	at.Count--
-	s.Count--
 	s.Bytes -= at.Bytes
-	return *s.entry(at.List, at.Count)
+	return *entry(at.Stack, at.Count)
 }
 
 // push keeps a tensor; the caller has looked for room.
 func (s *shard) push(at *layout.PoolKey, e layout.Entry) {
-	*s.entry(at.List, at.Count) = e
+	*entry(at.Stack, at.Count) = e
 	at.Count++
-	s.Count++
+	s.Puts++
 	s.Bytes += at.Bytes
 }
+
+// count returns how many tensors the shard keeps.
+func (s *shard) count() uint64 { return s.Puts - s.Hits - s.GivenUp }
 
 // each visits the keys.
 func (s *shard) each(visit func(at *layout.PoolKey)) {

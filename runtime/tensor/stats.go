@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
@@ -26,10 +27,10 @@ func ReadPool() (sum PoolStats) {
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.lock()
-		sum.Tensors += s.Count
+		sum.Tensors += s.count()
 		sum.Bytes += s.Bytes
 		sum.Hits += s.Hits
-		sum.Misses += s.Misses
+		sum.Misses += atomic.LoadUint64(&s.Misses)
 		s.unlock()
 	}
 	return sum
