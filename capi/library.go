@@ -130,7 +130,7 @@ func tlgo_init(c uintptr) int32 {
 //
 //export tlgo_shutdown
 func tlgo_shutdown(c uintptr) int32 {
-	return guardedStatus(c, (*object.Context).Shutdown)
+	return guardedStatus(c, shutdown)
 }
 
 // tl_configure sets an option. Keys and values are those of the TL_ environment
@@ -285,5 +285,5 @@ func tlgo_mem_manager_init(c uintptr) int32 {
 //
 //export tlgo_mem_manager_shutdown
 func tlgo_mem_manager_shutdown(c uintptr) int32 {
-	return guardedStatus(c, (*object.Context).Shutdown)
+	return guardedStatus(c, shutdown)
 }

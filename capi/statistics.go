@@ -62,3 +62,13 @@ func purge(o *object.Context) status.Status {
 	o.Purge()
 	return status.OK
 }
+
+// shutdown empties the tensor pool as well: it lies in the heap.
+func shutdown(o *object.Context) status.Status {
+	st := o.Shutdown()
+	if st == status.OK {
+		tensor.Purge(o)
+		o.Purge()
+	}
+	return st
+}

@@ -48,8 +48,9 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-// pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the key is
-// not that of the tensor), TL_E_BUSY (somebody else holds a reference).
+// pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
+// else holds a reference).
 // Cost: about 20 ns.
 // Door: fast.
 //
@@ -86,8 +87,9 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-// pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the key is
-// not that of the tensor), TL_E_BUSY (somebody else holds a reference).
+// pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
+// else holds a reference).
 // Cost: about 20 ns.
 // Door: fast.
 //

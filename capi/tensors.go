@@ -10,8 +10,10 @@
 //
 // What new, empty, zeros, from_buffer, in_slot and clone return is registered
 // in the current scope. A tensor in a slot has no heap memory at all: header
-// and data stand in the function's frame, and tl_tensor_promote or
+// and data stand in the function's frame, which owns it, and
 // tl_tensor_prepare_return copies it out when it has to outlive the function.
+//
+// A shape has at most eight dimensions.
 package main
 
 import "C"
@@ -69,8 +71,8 @@ const _ = "tl_deleter"
 // Ownership: the current scope holds the reference; data stays the caller's.
 // Threads: any thread.
 // Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
-// extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
+// or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a copy.
 //
 //export tlgo_tensor_new
@@ -85,8 +87,8 @@ func tlgo_tensor_new(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Ownership: the current scope holds the reference; data stays the caller's.
 // Threads: any thread.
 // Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
-// extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
+// or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a copy.
 //
 //export tlgo_tensor_new_i64
@@ -102,7 +104,7 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Ownership: the current scope holds the reference; the caller borrows.
 // Threads: any thread.
 // Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 20 ns from the pool.
@@ -120,7 +122,7 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 // Ownership: the current scope holds the reference; the caller borrows.
 // Threads: any thread.
 // Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a memset.
@@ -140,8 +142,8 @@ func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr
 // call fails data stays the caller's. The current scope holds the tensor.
 // Threads: any thread; the deleter runs on the one that drops the last reference.
 // Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape or
-// data, negative or overflowing extents), TL_E_DEVICE (no such device),
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape, NULL
+// data for any elements, negative or overflowing extents or strides), TL_E_DEVICE (no such device),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one crossing.
 //
@@ -161,7 +163,7 @@ func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, 
 // Ownership: the frame owns the tensor until tl_mem_function_exit.
 // Threads: the calling thread's frames.
 // Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
 // TL_E_ARENA_EXHAUSTED (the frame stack is full).
 // Cost: one crossing, no allocation.
@@ -322,8 +324,9 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 }
 
 // tl_tensor_free ends a tensor that may still stand in a scope: takes the
-// newest entry out, where there is one, and releases the reference, so that the
-// exit of the scope does not release it again.
+// newest entry out that the scopes of this function have for it, where there is
+// one, and releases the reference, so that the exit of the scope does not
+// release it again. A tensor in a slot stays its frame's.
 //
 //	C: tl_status tl_tensor_free(tl_tensor* tensor);
 //

@@ -122,7 +122,7 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p)
  * no user's type (typed.c). */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
 
-/* A tensor's last reference, without Go when the pool takes it (tensors.c). */
+/* A tensor's last reference, without Go when the pool takes it (tensor_pool.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
 
 #pragma GCC visibility pop

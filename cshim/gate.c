@@ -26,12 +26,16 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the shared context */
 static _Atomic bool started;
 static sem_t first_entries;      /* threads that may enter Go for the first time at once */
-static volatile char* alive;     /* 0 in a forked child: the page is wiped */
+static _Atomic(volatile char*) alive; /* points to 0 in a forked child: the page is wiped */
 static char alive_fallback = 1;
 
 enum { FIRST_ENTRIES = 8 };
 
-bool tlc_forked(void) { return alive != NULL && *alive == 0; }
+bool tlc_forked(void)
+{
+	volatile char* page = atomic_load_explicit(&alive, memory_order_acquire);
+	return page != NULL && *page == 0;
+}
 
 /* ---- fork ------------------------------------------------------------------------ */
 
@@ -71,12 +75,13 @@ static void watch_forks(void)
 /* Parks a context: no Go, no lock, so that it may run as a thread's destructor. */
 static void park(tl_context* c)
 {
+	/* Looked at before the context is given away: afterwards it may be somebody else's. */
+	bool open = c->top != c->entries || c->mark_top != c->marks || c->dying != 0;
 	uint64_t word = atomic_load(&c->word);
 	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
 	}
 	atomic_fetch_add(&tlc_shared->parked, 1);
-	bool work = word >> 2 != 0 || c->top != c->entries || c->mark_top != c->marks || c->dying != 0;
-	if (work) atomic_store(&tlc_shared->reap, 1);
+	if (open || word >> 2 != 0) atomic_store(&tlc_shared->reap, 1);
 }
 
 static void thread_ended(void* context)
@@ -212,7 +217,7 @@ static void tell(tl_context* c);
 
 void tlc_gate_leave(tl_context* c)
 {
-	if (TLC_UNLIKELY(c->error_pending)) tell(c);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
 	bool outermost = c->pumping == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {
 		uint64_t target = c->close_target;
@@ -257,15 +262,19 @@ static void tell_message(tl_context* c, const char* message)
 	if ((how & 4) && callback != NULL) callback(c->status, message, error_context);
 }
 
+/* While an error is told, those of the callback's own calls are not. */
+enum { TELLING = 2 };
+
 /* The context is in Go; the callback must return and may call the library. */
 static void tell(tl_context* c)
 {
-	c->error_pending = 0;
+	c->error_pending = TELLING;
 	char message[TL_MESSAGE_BYTES];
 	snprintf(message, sizeof message, "%s", (const char*)tlgo_last_error((uintptr_t)c));
 	c->in_go = 0;
 	tell_message(c, message);
 	c->in_go = 1;
+	c->error_pending = 0;
 }
 
 tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer)
@@ -275,7 +284,7 @@ tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const voi
 	c->error_pointer = (uintptr_t)pointer;
 	c->error_kind = 0;
 	c->message_ready = 0;
-	if (TLC_UNLIKELY(__atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0)) {
+	if (TLC_UNLIKELY(__atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0 && c->error_pending == 0)) {
 		if (c->self != c || c->in_go || tlc_forked()) {
 			tell_message(c, tl_status_string(status));
 		} else {

@@ -189,6 +189,7 @@ typedef struct tl_globals {
 	uint64_t heap_bytes;
 	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
 	tl_record* records;
+	tl_record* stories; /* of blocks that fill whole pages; see runtime/heap/records.go */
 	uintptr_t slices_base; /* contexts: slice i is [slices_base + i << slice_shift, ...) */
 	uint64_t slices_bytes;
 	uint64_t slice_shift;

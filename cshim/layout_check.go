@@ -195,6 +195,8 @@ enum {
 	tlc_size_globals_spans = sizeof(((tl_globals*)0)->spans),
 	tlc_offset_globals_records = offsetof(tl_globals, records),
 	tlc_size_globals_records = sizeof(((tl_globals*)0)->records),
+	tlc_offset_globals_stories = offsetof(tl_globals, stories),
+	tlc_size_globals_stories = sizeof(((tl_globals*)0)->stories),
 	tlc_offset_globals_slices_base = offsetof(tl_globals, slices_base),
 	tlc_size_globals_slices_base = sizeof(((tl_globals*)0)->slices_base),
 	tlc_offset_globals_slices_bytes = offsetof(tl_globals, slices_bytes),
@@ -436,6 +438,8 @@ var _ [C.tlc_offset_globals_spans]struct{} = [unsafe.Offsetof(layout.Globals{}.S
 var _ [C.tlc_size_globals_spans]struct{} = [unsafe.Sizeof(layout.Globals{}.Spans)]struct{}{}
 var _ [C.tlc_offset_globals_records]struct{} = [unsafe.Offsetof(layout.Globals{}.Records)]struct{}{}
 var _ [C.tlc_size_globals_records]struct{} = [unsafe.Sizeof(layout.Globals{}.Records)]struct{}{}
+var _ [C.tlc_offset_globals_stories]struct{} = [unsafe.Offsetof(layout.Globals{}.Stories)]struct{}{}
+var _ [C.tlc_size_globals_stories]struct{} = [unsafe.Sizeof(layout.Globals{}.Stories)]struct{}{}
 var _ [C.tlc_offset_globals_slices_base]struct{} = [unsafe.Offsetof(layout.Globals{}.SlicesBase)]struct{}{}
 var _ [C.tlc_size_globals_slices_base]struct{} = [unsafe.Sizeof(layout.Globals{}.SlicesBase)]struct{}{}
 var _ [C.tlc_offset_globals_slices_bytes]struct{} = [unsafe.Offsetof(layout.Globals{}.SlicesBytes)]struct{}{}

@@ -21,8 +21,8 @@
  *   no cell between home(key) and the cell of a key is empty   (linear probing)
  *
  * A key whose stack is empty stays until its cell is wanted; Go removes it. All zeros
- * is a pool without any room: every take misses and every put asks Go, which maps the
- * tables the first time.
+ * is a pool without any room: every take misses, and whoever has something to keep asks
+ * Go, which maps the tables the first time.
  *
  * Lock order: the pool's shards are innermost, and nobody but fork holds two.
  */
@@ -177,11 +177,13 @@ static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
 	return TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) ? r : NULL;
 }
 
-/* Is p a tensor in live frame memory of the calling thread? */
+/* Is p a tensor in live frame memory of the calling thread, data and all? */
 static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 {
-	return tlc_is_fast(c) && (p & 63) == 0 && p - c->frame_base < c->frame_top - c->frame_base &&
-	       c->frame_top - p >= TL_TENSOR_HEADER && ((const tl_tensor_header*)p)->mark == (p ^ TL_TENSOR_MARK);
+	if (!tlc_is_fast(c) || (p & 63) != 0 || p - c->frame_base >= c->frame_top - c->frame_base) return false;
+	const tl_tensor_header* h = (const tl_tensor_header*)p;
+	uint64_t left = c->frame_top - p;
+	return left >= TL_TENSOR_HEADER && h->mark == (p ^ TL_TENSOR_MARK) && h->nbytes <= left - TL_TENSOR_HEADER;
 }
 
 static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }

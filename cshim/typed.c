@@ -9,7 +9,11 @@
 
 #include "fast.h"
 
-enum { MAX_TYPES = 1 << 16 }; /* maxTypes of runtime/object */
+enum {
+	MAX_TYPES = 1 << 16, /* maxTypes of runtime/object */
+	WHOLE_PAGES = 1024,  /* purgeable of runtime/heap */
+	PAGE_RECORDS = 256,
+};
 
 /* What is known of a type; NULL for types that are not the user's. */
 static inline const tl_type_info* info_of(uint32_t type)
@@ -68,11 +72,12 @@ static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 	c->died++;
 }
 
-/* The object of a dying record: the sentinel behind its block knows the span. */
+/* The object of a dying record: the story of its block knows the span. */
 static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class_info* k)
 {
-	const tl_record* sentinel = r - slot + k->slots;
-	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(sentinel->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
+	const tl_record* first = r - slot;
+	const tl_record* story = k->slots >= WHOLE_PAGES ? tlc_g.stories + (first - tlc_g.records) / PAGE_RECORDS : first + k->slots;
+	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(story->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
 }
 
 /* ---- taking apart ---------------------------------------------------------------------- */

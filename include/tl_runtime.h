@@ -1227,8 +1227,10 @@ TL_API int64_t tl_arena_get_capacity(void);
  *
  * What new, empty, zeros, from_buffer, in_slot and clone return is registered
  * in the current scope. A tensor in a slot has no heap memory at all: header
- * and data stand in the function's frame, and tl_tensor_promote or
+ * and data stand in the function's frame, which owns it, and
  * tl_tensor_prepare_return copies it out when it has to outlive the function.
+ *
+ * A shape has at most eight dimensions.
  */
 
 /* tl_tensor is a tensor. What is inside is asked for with functions. */
@@ -1273,9 +1275,9 @@ typedef void (*tl_deleter)(void* ptr, void* ctx);
  * Ownership: the current scope holds the reference; data stays the caller's.
  * Threads: any thread.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
- *     extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
+ *     or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+ *     scope stack is full).
  * Cost: tl_tensor_empty and a copy.
  */
 TL_API tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* shape);
@@ -1286,9 +1288,9 @@ TL_API tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* 
  * Ownership: the current scope holds the reference; data stays the caller's.
  * Threads: any thread.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
- *     extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
+ *     or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+ *     scope stack is full).
  * Cost: tl_tensor_empty and a copy.
  */
 TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
@@ -1300,7 +1302,7 @@ TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int
  * Ownership: the current scope holds the reference; the caller borrows.
  * Threads: any thread.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+ * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
  *     negative or overflowing extents), TL_E_DEVICE (no such device),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: about 20 ns from the pool.
@@ -1313,7 +1315,7 @@ TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, c
  * Ownership: the current scope holds the reference; the caller borrows.
  * Threads: any thread.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+ * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
  *     negative or overflowing extents), TL_E_DEVICE (no such device),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: tl_tensor_empty and a memset.
@@ -1331,9 +1333,10 @@ TL_API tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, c
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape or
- *     data, negative or overflowing extents), TL_E_DEVICE (no such device),
- *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
+ *     NULL data for any elements, negative or overflowing extents or strides),
+ *     TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     (the scope stack is full).
  * Cost: one crossing.
  */
 TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
@@ -1346,7 +1349,7 @@ TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t r
  * Ownership: the frame owns the tensor until tl_mem_function_exit.
  * Threads: the calling thread's frames.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+ * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
  *     negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
  *     TL_E_ARENA_EXHAUSTED (the frame stack is full).
  * Cost: one crossing, no allocation.
@@ -1466,8 +1469,9 @@ TL_API tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor);
 
 /*
  * tl_tensor_free ends a tensor that may still stand in a scope: takes the
- * newest entry out, where there is one, and releases the reference, so that the
- * exit of the scope does not release it again.
+ * newest entry out that the scopes of this function have for it, where there is
+ * one, and releases the reference, so that the exit of the scope does not
+ * release it again. A tensor in a slot stays its frame's.
  *
  * Ownership: takes the scope's reference, else one of the caller's.
  * Threads: any thread; the calling thread's scopes.
@@ -1659,9 +1663,9 @@ TL_API tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device
  * Threads: any thread.
  * Returns: TL_OK, or why the tensor was not taken.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
- *     pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the
- *     key is not that of the tensor), TL_E_BUSY (somebody else holds a
- *     reference).
+ *     pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+ *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
+ *     (somebody else holds a reference).
  * Cost: about 20 ns.
  */
 TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
@@ -1686,9 +1690,9 @@ TL_API tl_tensor* tl_pool_acquire_compat(size_t elements);
  * Threads: any thread.
  * Returns: TL_OK, or why the tensor was not taken.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
- *     pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the
- *     key is not that of the tensor), TL_E_BUSY (somebody else holds a
- *     reference).
+ *     pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+ *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
+ *     (somebody else holds a reference).
  * Cost: about 20 ns.
  */
 TL_API tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements);

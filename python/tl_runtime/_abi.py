@@ -1415,9 +1415,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference; data stays the caller's.
         Threads: any thread.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
-            extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+        Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
+            or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+            scope stack is full).
         Cost: tl_tensor_empty and a copy.
         """,
     ),
@@ -1433,9 +1433,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference; data stays the caller's.
         Threads: any thread.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, negative or overflowing
-            extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+        Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
+            or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+            scope stack is full).
         Cost: tl_tensor_empty and a copy.
         """,
     ),
@@ -1452,7 +1452,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_DEVICE (no such device),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: about 20 ns from the pool.
@@ -1470,7 +1470,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_DEVICE (no such device),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: tl_tensor_empty and a memset.
@@ -1493,9 +1493,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape or
-            data, negative or overflowing extents), TL_E_DEVICE (no such device),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
+            NULL data for any elements, negative or overflowing extents or strides),
+            TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
         Cost: one crossing.
         """,
     ),
@@ -1513,7 +1514,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the frame owns the tensor until tl_mem_function_exit.
         Threads: the calling thread's frames.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, negative rank, NULL shape,
+        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
             TL_E_ARENA_EXHAUSTED (the frame stack is full).
         Cost: one crossing, no allocation.
@@ -1678,8 +1679,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
         """tl_tensor_free ends a tensor that may still stand in a scope: takes the
-        newest entry out, where there is one, and releases the reference, so that the
-        exit of the scope does not release it again.
+        newest entry out that the scopes of this function have for it, where there is
+        one, and releases the reference, so that the exit of the scope does not
+        release it again. A tensor in a slot stays its frame's.
 
         Ownership: takes the scope's reference, else one of the caller's.
         Threads: any thread; the calling thread's scopes.
@@ -1912,9 +1914,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the tensor was not taken.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the
-            key is not that of the tensor), TL_E_BUSY (somebody else holds a
-            reference).
+            pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+            TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
+            (somebody else holds a reference).
         Cost: about 20 ns.
         """,
     ),
@@ -1949,9 +1951,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the tensor was not taken.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (the
-            key is not that of the tensor), TL_E_BUSY (somebody else holds a
-            reference).
+            pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+            TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
+            (somebody else holds a reference).
         Cost: about 20 ns.
         """,
     ),

@@ -88,7 +88,7 @@ func (h *Heap) open(bytes uint64) bool {
 		return false
 	}
 	h.G.HeapBase, h.G.HeapBytes = memory.Round(raw, align), bytes
-	h.G.Spans, h.G.Records = h.spans.words, h.recs.base
+	h.G.Spans, h.G.Records, h.G.Stories = h.spans.words, h.recs.base, h.recs.stories
 	return true
 }
 

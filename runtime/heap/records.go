@@ -8,27 +8,33 @@ import (
 	"tlruntime/runtime/memory"
 )
 
-// recordTable hands out blocks of records: the slots of one slab and, after
-// them, a sentinel that is dead for ever. The tail of a slab, where another
-// object would not fit, passes the test "starts a slot" and finds the sentinel.
+// recordTable hands out blocks of records: the slots of one slab and, after them, a
+// sentinel that is dead for ever. The tail of a slab, where another object would not
+// fit, passes the test "starts a slot" and finds the sentinel.
 //
-// The sentinel also keeps the block's story, in words that no classification
-// reads: type_flags is the slab's first span while in use and the next block on
-// the free list otherwise; gen is where generations go on after a purge; loc is 1
-// once the block's pages were purged.
+// Each block has a story, kept in words that no classification reads: type_flags is
+// the slab's first span while in use and the next block on the free list otherwise;
+// gen is where generations go on after a purge; loc is 1 once the block's pages were
+// purged. The sentinel holds it. Blocks of whole pages (slots of 32 and 64 bytes,
+// which leave no tail) have no sentinel, so that a purge keeps nothing of them; their
+// stories stand apart, one for each page of records.
 //
 // Blocks are reused for the same class only, so that a record's generation never
 // goes back and a stale scope entry never matches a new object.
 type recordTable struct {
-	base  uintptr
-	limit uint32
+	base    uintptr
+	stories uintptr
+	limit   uint32
 
 	mu   sync.Mutex // guards all below
 	next uint32     // first record never used
 	free [layout.Classes]uint32
 }
 
-const purgeable = 16 << 10 // blocks of at least this many bytes are purged
+const (
+	purgeable   = 1024 // slots of blocks that fill whole pages and are purged
+	pageRecords = memory.PageBytes / layout.RecordBytes
+)
 
 func (t *recordTable) open(bytes uint64) bool {
 	bytes = min(bytes, 1<<32*layout.RecordBytes-layout.SpanBytes)
@@ -37,6 +43,11 @@ func (t *recordTable) open(bytes uint64) bool {
 		return false
 	}
 	t.base, t.limit = base, uint32(bytes/layout.RecordBytes)
+	t.stories, err = memory.Map(uintptr(t.limit/pageRecords+1)*layout.RecordBytes, "records")
+	if err != nil {
+		memory.Unmap(base, uintptr(bytes), "records")
+		return false
+	}
 	t.next = 64 // record 0 is the one of every span not in use; 0 also ends lists
 	return true
 }
@@ -45,23 +56,30 @@ func (t *recordTable) at(index uint32) *layout.Record {
 	return layout.At[layout.Record](t.base + uintptr(index)*layout.RecordBytes)
 }
 
+// story returns what is kept of a block.
+func (t *recordTable) story(first, slots uint32) *layout.Record {
+	if slots >= purgeable {
+		return layout.At[layout.Record](t.stories + uintptr(first/pageRecords)*layout.RecordBytes)
+	}
+	return t.at(first + slots)
+}
+
 // take returns a block for slots records of a class.
 func (t *recordTable) take(class, slots uint32) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first := t.free[class]; first != 0 {
-		t.free[class] = t.at(first + slots).TypeFlags
+		t.free[class] = t.story(first, slots).TypeFlags
 		return first, true
 	}
-	const page = memory.PageBytes / layout.RecordBytes
-	first := t.next
-	if slots*layout.RecordBytes >= purgeable {
-		first = (first + page - 1) &^ (page - 1)
+	first, records := t.next, slots+1
+	if slots >= purgeable {
+		first, records = (first+pageRecords-1)&^(pageRecords-1), slots
 	}
-	if slots+1 > t.limit-first {
+	if records > t.limit-first {
 		return 0, false
 	}
-	t.next = first + slots + 1
+	t.next = first + records
 	return first, true
 }
 
@@ -69,7 +87,7 @@ func (t *recordTable) take(class, slots uint32) (uint32, bool) {
 func (t *recordTable) give(class, first, slots uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.at(first + slots).TypeFlags = t.free[class]
+	t.story(first, slots).TypeFlags = t.free[class]
 	t.free[class] = first
 }
 
@@ -78,7 +96,7 @@ func (t *recordTable) give(class, first, slots uint32) {
 func (t *recordTable) prepare(first, slot, slots, class uint32) {
 	r := t.at(first + slot)
 	if r.Gen == 0 {
-		atomic.StoreUint32(&r.Gen, t.at(first+slots).Gen|class)
+		atomic.StoreUint32(&r.Gen, t.story(first, slots).Gen|class)
 	}
 }
 
@@ -88,33 +106,32 @@ func (t *recordTable) purge(info *[layout.Classes]layout.ClassInfo) {
 	defer t.mu.Unlock()
 	for class := range uint32(layout.ClassSmall + 1) {
 		slots := info[class].Slots
-		if slots*layout.RecordBytes < purgeable {
+		if slots < purgeable {
 			continue
 		}
-		for b := t.free[class]; b != 0; b = t.at(b + slots).TypeFlags {
+		for b := t.free[class]; b != 0; b = t.story(b, slots).TypeFlags {
 			t.purgeBlock(b, slots)
 		}
 	}
 }
 
 func (t *recordTable) purgeBlock(first, slots uint32) {
-	sentinel := t.at(first + slots)
-	if sentinel.Loc == 1 {
+	story := t.story(first, slots)
+	if story.Loc == 1 {
 		return
 	}
-	high := sentinel.Gen
+	high := story.Gen
 	for i := range slots {
 		high = max(high, atomic.LoadUint32(&t.at(first+i).Gen)&^0xFF)
 	}
-	bytes := uintptr(slots*layout.RecordBytes) &^ (memory.PageBytes - 1)
-	memory.Purge(layout.Address(t.at(first)), bytes)
-	sentinel.Gen, sentinel.Loc = high, 1
+	memory.Purge(layout.Address(t.at(first)), uintptr(slots*layout.RecordBytes))
+	story.Gen, story.Loc = high, 1
 }
 
 // reuse clears the purged mark when a block goes into service, and notes the slab.
 func (t *recordTable) reuse(first, slots, span uint32) {
-	sentinel := t.at(first + slots)
-	sentinel.Loc, sentinel.TypeFlags = 0, span
+	story := t.story(first, slots)
+	story.Loc, story.TypeFlags = 0, span
 }
 
 // RecordLimit returns the number of records that could ever exist.

@@ -184,7 +184,7 @@ const TypeInfoBytes = 24
 type Globals struct {
 	HeapBase                 uintptr
 	HeapBytes                uint64
-	Spans, Records           uintptr
+	Spans, Records, Stories  uintptr
 	SlicesBase               uintptr
 	SlicesBytes, SliceShift  uint64
 	ArenaOffset, FrameOffset uint64

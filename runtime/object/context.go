@@ -75,14 +75,16 @@ func adopt() *Context {
 // Park gives the context up: its open scopes and inbox are finished by whoever
 // comes next. The C door parks on its own when a thread ends.
 func (c *Context) Park() {
+	work := c.hasWork() // looked at before the context is given away
 	for {
 		w := atomic.LoadUint64(&c.Word)
 		if atomic.CompareAndSwapUint64(&c.Word, w, w&^layout.CtxState|layout.CtxParked) {
+			work = work || w>>2 != 0
 			break
 		}
 	}
 	atomic.AddUint32(&process.g.Parked, 1)
-	if c.hasWork() {
+	if work {
 		atomic.StoreUint32(&process.g.Reap, 1)
 	}
 }
@@ -141,7 +143,7 @@ func (c *Context) Reap() {
 	}
 	process.slices.each(func(p *Context) {
 		w := atomic.LoadUint64(&p.Word)
-		if w&layout.CtxState != layout.CtxParked || !p.hasWork() {
+		if w&layout.CtxState != layout.CtxParked {
 			return
 		}
 		if atomic.CompareAndSwapUint64(&p.Word, w, w&^layout.CtxState|layout.CtxBorrowed) {

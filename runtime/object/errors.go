@@ -157,7 +157,7 @@ func (c *Context) Fail(st status.Status, kind text, p uintptr, details ...uint64
 	c.ErrorFunction = c.FunctionId
 	c.ErrorDetail = [3]uint64{}
 	copy(c.ErrorDetail[:], details)
-	if atomic.LoadUint32(&process.g.OnError) != 0 {
+	if atomic.LoadUint32(&process.g.OnError) != 0 && c.ErrorPending == 0 {
 		c.ErrorPending = 1
 	}
 	return st

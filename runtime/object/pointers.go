@@ -221,6 +221,10 @@ func (c *Context) dropAll(p uintptr, o object, n int64) status.Status {
 // freeZero disposes of an object that DecRef brought to zero. Its fields are the
 // caller's; a Vec's element table is ours.
 func (c *Context) freeZero(p uintptr, o object) status.Status {
+	if o.TypeFlags&layout.TypeMask == layout.TypeTensor {
+		c.kill(o.Record, o.Entry) // its deleter is nobody else's to call
+		return status.OK
+	}
 	if !atomic.CompareAndSwapUint32(&o.Sh, layout.Alive|layout.Merged, 0) {
 		return c.orDead(p, status.NotLive)
 	}

@@ -22,10 +22,10 @@ type tensorPool struct {
 }
 
 const (
-	defaultLimit = 32        // tensors of a key
-	maxLimit     = 256       // of it
+	defaultLimit = 32  // tensors of a key
+	maxLimit     = 256 // of it
 	byteLimit    = 256 << 20
-	grantStep    = 1 << 20   // a shard gets room for this many bytes at once
+	grantStep    = 1 << 20 // a shard gets room for this many bytes at once
 )
 
 // open maps the tables, once. Without memory for them the pool stays empty.
@@ -144,9 +144,11 @@ func (s *shard) keep(r *layout.Record, e layout.Entry, k key, bytes uint64) answ
 	if uint32(at.Count) >= s.Limit || at.Bytes != bytes {
 		return full
 	}
+	if !atomic.CompareAndSwapUint32(&r.Sh, layout.Alive|layout.Merged, 0) {
+		return kept // by tl_mem_free, which took it for one that dec_ref brought to zero
+	}
 	e.Gen += layout.GenOne
 	atomic.StoreUint32(&r.Loc, 0)
-	atomic.StoreUint32(&r.Sh, 0)
 	atomic.StoreUint32(&r.Gen, e.Gen)
 	s.push(at, e)
 	return kept

@@ -1,0 +1,320 @@
+/* Adoption of malloc'ed memory by the register calls: what is taken, what is
+ * refused, and what happens when the host frees by itself. */
+#include "check.h"
+#include "thread.h"
+
+typedef tl_status (*adopter)(void*);
+
+static tl_status register_named(void* object)
+{
+	return tl_mem_register_struct_named(object, "Adopted");
+}
+
+static const adopter adopters[] = {tl_mem_register_struct, register_named, tl_mem_register};
+enum { ADOPTERS = sizeof adopters / sizeof adopters[0] };
+
+/* Every adopting call refuses the pointer, with this status. */
+static void refused_by_all(void* object, tl_status want, const char* what)
+{
+	for (int i = 0; i < ADOPTERS; i++) {
+		tl_clear_error();
+		check_status(adopters[i](object), want, what, i, "adopting call");
+		check_status(tl_last_status(), want, what, i, "last status of adopting call");
+	}
+}
+
+static void malloced_memory_lives_with_its_scope(void)
+{
+	for (int i = 0; i < ADOPTERS; i++) {
+		char* object = malloc(100);
+		memset(object, i, 100);
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(adopters[i](object));
+		CHECK_COUNT(object, 1);
+		CHECK_OK(tl_ptr_check(object));
+		CHECK_INT(object[99], i);
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_DEAD(object);
+	}
+}
+
+static void counting_works_as_for_any_object(void)
+{
+	void* object = malloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_ptr_inc_ref(object));
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK_COUNT(object, 3);
+	CHECK_OK(tl_ptr_share(object));
+	CHECK_INT(tl_ptr_dec_ref(object), 0);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 1);
+	CHECK(tl_ptr_release_bool(object));
+	CHECK_FAILS(tl_ptr_release(object), TL_E_UNKNOWN_POINTER);
+}
+
+static void dec_ref_to_zero_is_freed_by_the_caller(void)
+{
+	void* object = malloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_INT(tl_ptr_dec_ref(object), 1);
+	CHECK_OK(tl_mem_free(object));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void handed_back_and_registered_again(void)
+{
+	void* object = malloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+/* The host may free what was handed back. When malloc returns the address again,
+ * registering it sinks the reference that was left floating. */
+static void handed_back_and_freed_by_the_host(void)
+{
+	void *object = malloc(64), *again;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_OK(tl_mem_exit_scope());
+	free(object);
+	again = malloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(again));
+	CHECK_COUNT(again, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(again);
+}
+
+/* Larger and smaller blocks overlap what was handed back and freed. */
+static void memory_of_what_was_handed_back_is_used_for_other_blocks(void)
+{
+	for (size_t bytes = 32; bytes <= 1 << 20; bytes *= 2) {
+		void *object = malloc(bytes), *others[4];
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_mem_register_struct(object));
+		CHECK_OK(tl_mem_unregister(object));
+		free(object);
+		for (int i = 0; i < 4; i++) {
+			others[i] = malloc(bytes / 4);
+			CHECK_OK(tl_mem_register_struct(others[i]));
+			CHECK_COUNT(others[i], 1);
+		}
+		CHECK_OK(tl_mem_exit_scope());
+		for (int i = 0; i < 4; i++)
+			CHECK_DEAD(others[i]);
+	}
+}
+
+static void unregister_of_what_was_never_registered(void)
+{
+	void* object = malloc(64);
+	CHECK_FAILS(tl_mem_unregister(object), TL_E_UNKNOWN_POINTER);
+	free(object);
+}
+
+static void misaligned_addresses_are_refused(void)
+{
+	static const int offsets[] = {1, 2, 4, 7, 8, 9, 15};
+	char* block = malloc(64);
+	for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++)
+		refused_by_all(block + offsets[i], TL_E_INVALID_ARGUMENT, "misaligned");
+	/* covers: tl_mem_register_struct TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_mem_register_struct(block + 4), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_mem_register_struct_named TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_mem_register_struct_named(block + 4, "Odd"), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_mem_register TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_mem_register(block + 4), TL_E_INVALID_ARGUMENT);
+	free(block);
+}
+
+static void dead_and_interior_addresses_are_refused(void)
+{
+	char* object = tl_mem_alloc(96);
+	char* large = tl_mem_alloc(1 << 20);
+	char* dead = tl_mem_alloc(224);
+	CHECK_OK(tl_ptr_release(dead));
+	refused_by_all(dead, TL_E_NOT_LIVE, "dead");
+	refused_by_all(object + 32, TL_E_INTERIOR_POINTER, "interior");
+	refused_by_all(large + 65536, TL_E_INTERIOR_POINTER, "interior of a large object");
+	/* covers: tl_mem_register_struct TL_E_INTERIOR_POINTER */
+	CHECK_FAILS(tl_mem_register_struct(object + 16), TL_E_INTERIOR_POINTER);
+	/* covers: tl_mem_register_struct_named TL_E_INTERIOR_POINTER */
+	CHECK_FAILS(tl_mem_register_struct_named(object + 16, "In"), TL_E_INTERIOR_POINTER);
+	/* covers: tl_mem_register TL_E_INTERIOR_POINTER */
+	CHECK_FAILS(tl_mem_register(object + 16), TL_E_INTERIOR_POINTER);
+	/* covers: tl_mem_register_struct TL_E_NOT_LIVE */
+	CHECK_FAILS(tl_mem_register_struct(dead), TL_E_NOT_LIVE);
+	/* covers: tl_mem_register_struct_named TL_E_NOT_LIVE */
+	CHECK_FAILS(tl_mem_register_struct_named(dead, "Dead"), TL_E_NOT_LIVE);
+	/* covers: tl_mem_register TL_E_NOT_LIVE */
+	CHECK_FAILS(tl_mem_register(dead), TL_E_NOT_LIVE);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_ptr_release(large));
+}
+
+static void arena_memory_is_recognised(void)
+{
+	char *live, *past;
+	CHECK_OK(tl_arena_init(1 << 16));
+	CHECK_OK(tl_mem_enter_scope());
+	live = tl_arena_alloc(64);
+	past = tl_arena_alloc(64);
+	CHECK_OK(tl_mem_register_struct(live));
+	CHECK_OK(tl_mem_register_struct(live));
+	CHECK_PTR(tl_ptr_acquire(live), live);
+	CHECK_OK(tl_ptr_release(live));
+	CHECK_OK(tl_ptr_check(live));
+	/* covers: tl_mem_unregister TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_mem_unregister(live), TL_E_UNSUPPORTED);
+	CHECK_OK(tl_arena_set_offset(past - live));
+	refused_by_all(past, TL_E_NOT_LIVE, "dead arena memory");
+	CHECK_OK(tl_mem_exit_scope());
+	refused_by_all(live, TL_E_NOT_LIVE, "arena memory of a closed scope");
+	CHECK_OK(tl_arena_free());
+	refused_by_all(live, TL_E_NOT_LIVE, "arena memory of a closed arena");
+}
+
+static void frame_memory_is_recognised(void)
+{
+	char *slot, *planned;
+	CHECK_OK(tl_mem_function_enter(1));
+	slot = tl_mem_get_buffer(0, 64);
+	planned = tl_mem_frame_enter(256);
+	CHECK_OK(tl_mem_register_struct(slot));
+	CHECK_OK(tl_mem_register_struct(planned));
+	CHECK_OK(tl_mem_register_struct(planned + 64));
+	CHECK_OK(tl_mem_frame_exit());
+	refused_by_all(planned, TL_E_NOT_LIVE, "planned frame that was left");
+	CHECK_OK(tl_mem_function_exit());
+	refused_by_all(slot, TL_E_NOT_LIVE, "slot of a function that returned");
+}
+
+struct lent {
+	pthread_barrier_t gate;
+	char *arena, *slot;
+};
+
+static void* lend_arena_and_slot(void* argument)
+{
+	struct lent* lent = argument;
+	CHECK_OK(tl_arena_init(1 << 16));
+	CHECK_OK(tl_mem_function_enter(1));
+	lent->arena = tl_arena_alloc(64);
+	lent->slot = tl_mem_get_buffer(0, 64);
+	meet(&lent->gate);
+	meet(&lent->gate);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_OK(tl_arena_free());
+	return NULL;
+}
+
+static void another_threads_arena_is_refused(void)
+{
+	struct lent lent;
+	pthread_t thread;
+	pthread_barrier_init(&lent.gate, NULL, 2);
+	thread = start_thread(lend_arena_and_slot, &lent);
+	meet(&lent.gate);
+	refused_by_all(lent.arena, TL_E_UNSUPPORTED, "another thread's arena");
+	refused_by_all(lent.slot, TL_E_UNSUPPORTED, "another thread's slot");
+	/* covers: tl_mem_register_struct TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_mem_register_struct(lent.arena), TL_E_UNSUPPORTED);
+	/* covers: tl_mem_register_struct_named TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_mem_register_struct_named(lent.arena, "Lent"), TL_E_UNSUPPORTED);
+	/* covers: tl_mem_register TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_mem_register(lent.arena), TL_E_UNSUPPORTED);
+	meet(&lent.gate);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&lent.gate);
+}
+
+static void memory_of_the_runtime_without_objects_is_refused(void)
+{
+	char* object = tl_mem_alloc(64);
+	/* 1 GiB further in the reserved range nothing was ever allocated. */
+	char* beyond = object + (1 << 30);
+	refused_by_all(beyond, TL_E_UNKNOWN_POINTER, "unused heap");
+	/* covers: tl_mem_register_struct TL_E_UNKNOWN_POINTER */
+	CHECK_FAILS(tl_mem_register_struct(beyond), TL_E_UNKNOWN_POINTER);
+	/* covers: tl_mem_register_struct_named TL_E_UNKNOWN_POINTER */
+	CHECK_FAILS(tl_mem_register_struct_named(beyond, "Beyond"), TL_E_UNKNOWN_POINTER);
+	/* covers: tl_mem_register TL_E_UNKNOWN_POINTER */
+	CHECK_FAILS(tl_mem_register(beyond), TL_E_UNKNOWN_POINTER);
+	refused_by_all((void*)0x20, TL_E_INVALID_ARGUMENT, "first page");
+	refused_by_all((void*)~(uintptr_t)0xFFF, TL_E_INVALID_ARGUMENT, "not canonical");
+	CHECK_OK(tl_ptr_release(object));
+}
+
+/* A tensor's data, given with its size, is a registered block. */
+static void inside_a_registered_block_is_refused(void)
+{
+	int64_t shape = 1024;
+	char* block = malloc(4096);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape, block, NULL, NULL, NULL) != NULL);
+	refused_by_all(block + 16, TL_E_ALREADY_REGISTERED, "inside a registered block");
+	refused_by_all(block + 4080, TL_E_ALREADY_REGISTERED, "end of a registered block");
+	/* covers: tl_mem_register_struct TL_E_ALREADY_REGISTERED */
+	CHECK_FAILS(tl_mem_register_struct(block + 16), TL_E_ALREADY_REGISTERED);
+	/* covers: tl_mem_register_struct_named TL_E_ALREADY_REGISTERED */
+	CHECK_FAILS(tl_mem_register_struct_named(block + 16, "In"), TL_E_ALREADY_REGISTERED);
+	/* covers: tl_mem_register TL_E_ALREADY_REGISTERED */
+	CHECK_FAILS(tl_mem_register(block + 16), TL_E_ALREADY_REGISTERED);
+	CHECK_OK(tl_mem_exit_scope());
+	free(block);
+}
+
+static void many_pointers_from_malloc(void)
+{
+	enum { COUNT = 200000 };
+	void** objects = malloc(COUNT * sizeof *objects);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < COUNT; i++) {
+		objects[i] = malloc(32);
+		CHECK_OK(tl_mem_register_struct(objects[i]));
+	}
+	CHECK_INT(check_take_balance().foreign, COUNT);
+	for (int i = 0; i < COUNT; i += 2)
+		CHECK_OK(tl_ptr_inc_ref(objects[i]));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(check_take_balance().foreign, COUNT / 2);
+	for (int i = 0; i < COUNT; i += 2) {
+		CHECK_COUNT(objects[i], 1);
+		CHECK_OK(tl_ptr_release(objects[i]));
+	}
+	free(objects);
+}
+
+int main(void)
+{
+	RUN(malloced_memory_lives_with_its_scope);
+	RUN(counting_works_as_for_any_object);
+	RUN(dec_ref_to_zero_is_freed_by_the_caller);
+	RUN(handed_back_and_registered_again);
+	RUN(handed_back_and_freed_by_the_host);
+	RUN(memory_of_what_was_handed_back_is_used_for_other_blocks);
+	RUN(unregister_of_what_was_never_registered);
+	RUN(misaligned_addresses_are_refused);
+	RUN(dead_and_interior_addresses_are_refused);
+	RUN(arena_memory_is_recognised);
+	RUN(frame_memory_is_recognised);
+	RUN(another_threads_arena_is_refused);
+	RUN(memory_of_the_runtime_without_objects_is_refused);
+	RUN(inside_a_registered_block_is_refused);
+	RUN(many_pointers_from_malloc);
+	return check_finish();
+}

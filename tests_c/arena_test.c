@@ -1,0 +1,200 @@
+/* Section Arena: bump allocation, offsets, scopes, and what is live in it. */
+#include "check.h"
+#include "thread.h"
+
+static void off_until_it_is_wanted(void)
+{
+	CHECK(!tl_arena_is_active());
+	CHECK_INT(tl_arena_get_capacity(), 0);
+	CHECK_INT(tl_arena_get_offset(), 0);
+	CHECK(!tl_arena_contains(&check_count));
+	/* covers: tl_arena_alloc TL_E_NO_FRAME */
+	CHECK_REFUSED(tl_arena_alloc(64), 0, TL_E_NO_FRAME);
+	/* covers: tl_arena_set_offset TL_E_NO_FRAME */
+	CHECK_FAILS(tl_arena_set_offset(0), TL_E_NO_FRAME);
+	CHECK_OK(tl_arena_reset());
+	CHECK_OK(tl_arena_free());
+	CHECK(!tl_arena_is_active());
+}
+
+static void bump(void)
+{
+	char *first, *second;
+	CHECK_OK(tl_arena_init(1 << 20));
+	CHECK(tl_arena_is_active());
+	CHECK_INT(tl_arena_get_capacity(), 1 << 20);
+	first = tl_arena_alloc(100);
+	second = tl_arena_alloc(1);
+	CHECK_INT((uintptr_t)first % 64, 0);
+	CHECK_INT((uintptr_t)second % 64, 0);
+	CHECK_INT(second - first, 128);
+	CHECK(tl_arena_contains(first) && tl_arena_contains(first + 99) && tl_arena_contains(second));
+	CHECK(!tl_arena_contains(NULL));
+	CHECK(!tl_arena_contains(second + 64));
+	CHECK_REFUSED(tl_arena_alloc(0), 0, TL_OK);
+	/* covers: tl_arena_alloc TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_arena_alloc(-1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_arena_reset());
+	CHECK_INT(tl_arena_get_offset(), 0);
+	CHECK_PTR(tl_arena_alloc(8), first);
+	CHECK_OK(tl_arena_free());
+	CHECK(!tl_arena_is_active());
+}
+
+static void a_full_arena_is_an_answer(void)
+{
+	int64_t offset;
+	CHECK_OK(tl_arena_init(65536));
+	while (tl_arena_alloc(4096) != NULL) {
+	}
+	/* covers: tl_arena_alloc TL_E_ARENA_EXHAUSTED */
+	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
+	offset = tl_arena_get_offset();
+	CHECK_INT(offset, 65536);
+	CHECK_REFUSED(tl_arena_alloc(INT64_MAX), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_REFUSED(tl_arena_alloc(INT64_MAX - 63), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_INT(tl_arena_get_offset(), offset);
+	CHECK_OK(tl_arena_set_offset(4096));
+	CHECK(tl_arena_alloc(4096) != NULL);
+	CHECK_OK(tl_arena_free());
+}
+
+static void malloc_falls_back_to_the_heap(void)
+{
+	void *inside, *outside;
+	CHECK_OK(tl_arena_init(4096));
+	inside = tl_arena_malloc(4096);
+	CHECK(tl_arena_contains(inside));
+	outside = tl_arena_malloc(64);
+	CHECK(outside != NULL && !tl_arena_contains(outside));
+	CHECK_COUNT(outside, 1);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(inside));
+	CHECK_OK(tl_mem_register_struct(outside));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(outside);
+	CHECK_OK(tl_arena_free());
+	outside = tl_arena_malloc(64);
+	CHECK_COUNT(outside, 1);
+	CHECK_OK(tl_mem_free(outside));
+	CHECK_REFUSED(tl_arena_malloc(0), 0, TL_OK);
+	/* covers: tl_arena_malloc TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_arena_malloc(-1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_arena_malloc(INT64_C(1) << 47), 0, TL_E_OUT_OF_MEMORY);
+}
+
+static void init_again(void)
+{
+	char* content;
+	CHECK_OK(tl_arena_init(65536));
+	content = tl_arena_alloc(4096);
+	memset(content, 1, 4096);
+	CHECK_OK(tl_arena_init(1 << 20));
+	CHECK_INT(tl_arena_get_capacity(), 1 << 20);
+	CHECK_INT(tl_arena_get_offset(), 4096);
+	CHECK_INT(content[4095], 1);
+	CHECK_OK(tl_arena_init(8192));
+	/* covers: tl_arena_init TL_E_BUSY */
+	CHECK_FAILS(tl_arena_init(64), TL_E_BUSY);
+	/* covers: tl_arena_init TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_arena_init(-1), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_arena_init TL_E_LIMIT */
+	CHECK_FAILS(tl_arena_init(INT64_MAX), TL_E_LIMIT);
+	CHECK_FAILS(tl_arena_init(INT64_C(1) << 45), TL_E_LIMIT);
+	CHECK_INT(tl_arena_get_capacity(), 8192);
+	CHECK_OK(tl_arena_free());
+	CHECK_OK(tl_arena_init(0));
+	CHECK(tl_arena_get_capacity() >= (1 << 20));
+	CHECK_OK(tl_arena_free());
+}
+
+static void offsets(void)
+{
+	int64_t middle;
+	char* later;
+	CHECK_OK(tl_arena_init(65536));
+	CHECK(tl_arena_alloc(256) != NULL);
+	middle = tl_arena_get_offset();
+	later = tl_arena_alloc(256);
+	CHECK_OK(tl_arena_set_offset(middle));
+	CHECK(!tl_arena_contains(later));
+	/* covers: tl_arena_set_offset TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_arena_set_offset(-1), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_arena_set_offset(middle + 64), TL_E_INVALID_ARGUMENT);
+	CHECK_INT(tl_arena_get_offset(), middle);
+	CHECK_PTR(tl_arena_alloc(256), later);
+	CHECK_OK(tl_arena_set_offset(0));
+	CHECK_OK(tl_arena_free());
+}
+
+static void loops_cost_no_memory(void)
+{
+	char* first = NULL;
+	CHECK_OK(tl_arena_init(65536));
+	for (int i = 0; i < 10000; i++) {
+		char* now;
+		CHECK_OK(tl_mem_enter_scope());
+		now = tl_arena_alloc(4096);
+		CHECK(tl_arena_malloc(4096) != NULL);
+		if (i == 0)
+			first = now;
+		CHECK_PTR(now, first);
+		memset(now, i & 0xFF, 4096);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_arena_free());
+}
+
+static void counting_arena_memory_does_nothing(void)
+{
+	char* live;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_arena_init(65536));
+	live = tl_arena_alloc(128);
+	memset(live, 4, 128);
+	CHECK_OK(tl_mem_register_struct(live));
+	CHECK_OK(tl_mem_register_ptr(live));
+	CHECK_OK(tl_ptr_inc_ref(live));
+	for (int i = 0; i < 100; i++)
+		CHECK_OK(tl_ptr_release(live));
+	CHECK_OK(tl_ptr_check(live));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_STATUS(tl_ptr_check(live), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_ptr_release(live), TL_E_NOT_LIVE);
+	CHECK_OK(tl_arena_free());
+}
+
+static void* own_arena(void* other)
+{
+	CHECK(!tl_arena_is_active());
+	CHECK(!tl_arena_contains(other));
+	CHECK_OK(tl_arena_init(4096));
+	CHECK(tl_arena_alloc(64) != other);
+	return NULL;
+}
+
+/* The thread ends with its arena active; the next owner of its context has none. */
+static void arenas_belong_to_their_thread(void)
+{
+	void* mine;
+	CHECK_OK(tl_arena_init(4096));
+	mine = tl_arena_alloc(64);
+	for (int i = 0; i < 10; i++)
+		run_thread(own_arena, mine);
+	CHECK(tl_arena_contains(mine));
+	CHECK_OK(tl_arena_free());
+}
+
+int main(void)
+{
+	RUN(off_until_it_is_wanted);
+	RUN(bump);
+	RUN(a_full_arena_is_an_answer);
+	RUN(malloc_falls_back_to_the_heap);
+	RUN(init_again);
+	RUN(offsets);
+	RUN(loops_cost_no_memory);
+	RUN(counting_arena_memory_does_nothing);
+	RUN(arenas_belong_to_their_thread);
+	return check_finish();
+}

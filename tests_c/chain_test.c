@@ -1,0 +1,90 @@
+/* A chain of ten million typed objects is released without deep recursion: on a
+ * thread whose stack would not hold a frame for each of them.
+ *
+ *     chain_test [nodes]
+ */
+#include "chain.h"
+#include "check.h"
+#include "thread.h"
+
+static int64_t nodes = 10000000;
+
+static void* release_a_chain(void* unused)
+{
+	(void)unused;
+	void* head = chain_of(nodes);
+	CHECK_INT(check_take_balance().objects, nodes);
+	CHECK_OK(tl_ptr_release(head));
+	CHECK_INT(check_take_balance().objects, 0);
+	return NULL;
+}
+
+static void a_long_chain(void)
+{
+	run_thread(release_a_chain, NULL);
+}
+
+static void* end_with_a_chain(void* unused)
+{
+	(void)unused;
+	struct chain_node* head = chain_of(nodes / 10);
+	CHECK_OK(tl_mem_register_struct(head));
+	CHECK_OK(tl_ptr_release(head));
+	return NULL;
+}
+
+/* The chain hangs on the root scope of a thread that ends. */
+static void a_chain_left_behind(void)
+{
+	run_thread(end_with_a_chain, NULL);
+	for (int i = 0; i < 100 && check_take_balance().objects > 0; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
+static void a_long_vec(void)
+{
+	void *vec, *element;
+	int64_t count = nodes / 5;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new((size_t)count);
+	element = tl_mem_new(32);
+	for (int64_t i = 0; i < count; i++)
+		tl_vec_push(vec, element);
+	CHECK_COUNT(element, count + 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(element);
+}
+
+/* Vecs in Vecs, each the only element of the next. */
+static void nested_vecs(void)
+{
+	void* outer = NULL;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int64_t i = 0; i < nodes / 100; i++) {
+		void* vec;
+		CHECK_OK(tl_mem_enter_scope());
+		vec = tl_vec_new(1);
+		CHECK_OK(tl_vec_push(vec, outer));
+		CHECK_OK(tl_mem_unregister(vec));
+		CHECK_OK(tl_mem_exit_scope());
+		if (outer != NULL)
+			CHECK_OK(tl_ptr_release(outer));
+		outer = vec;
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_ptr_release(outer));
+}
+
+int main(int argc, char** argv)
+{
+	if (argc > 1)
+		nodes = strtoll(argv[1], NULL, 0);
+	chain_define();
+	RUN(a_long_chain);
+	RUN(a_chain_left_behind);
+	RUN(nested_vecs);
+	RUN(a_long_vec);
+	return check_finish();
+}

@@ -1,0 +1,160 @@
+/* Assertions for the test programs.
+ *
+ * A failed check prints file, line and both values, and the program goes on, so
+ * that one run shows every failure; check_finish turns failures into the exit
+ * status. RUN holds every test to the same end: no scope left open, and as many
+ * live objects, bytes and foreign pointers as before it.
+ */
+#ifndef TL_TESTS_CHECK_H
+#define TL_TESTS_CHECK_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tl_runtime.h"
+
+static long check_count;
+static long check_failures;
+
+enum { CHECK_MAX_FAILURES = 25 };
+
+/* Counts one check; true when the caller should print its values. */
+static inline bool check_failed(bool good)
+{
+	__atomic_add_fetch(&check_count, 1, __ATOMIC_RELAXED);
+	if (good)
+		return false;
+	if (__atomic_add_fetch(&check_failures, 1, __ATOMIC_RELAXED) == CHECK_MAX_FAILURES) {
+		fprintf(stderr, "too many failures, stopping\n");
+		exit(1);
+	}
+	return true;
+}
+
+static inline void check_true(bool good, const char* file, int line, const char* text)
+{
+	if (check_failed(good))
+		fprintf(stderr, "%s:%d: not true: %s\n", file, line, text);
+}
+
+static inline void check_int(int64_t got, int64_t want, const char* file, int line, const char* text)
+{
+	if (check_failed(got == want))
+		fprintf(stderr, "%s:%d: %s is %" PRId64 ", want %" PRId64 "\n", file, line, text, got, want);
+}
+
+static inline void check_pointer(const void* got, const void* want, const char* file, int line, const char* text)
+{
+	if (check_failed(got == want))
+		fprintf(stderr, "%s:%d: %s is %p, want %p\n", file, line, text, got, want);
+}
+
+static inline void check_status(tl_status got, tl_status want, const char* file, int line, const char* text)
+{
+	if (check_failed(got == want))
+		fprintf(stderr, "%s:%d: %s is %s, want %s; last error: %s\n", file, line, text, tl_status_string(got),
+		        tl_status_string(want), tl_last_error());
+}
+
+#define CHECK(condition) check_true((condition) ? true : false, __FILE__, __LINE__, #condition)
+#define CHECK_INT(got, want) check_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, #got)
+#define CHECK_PTR(got, want) check_pointer((got), (want), __FILE__, __LINE__, #got)
+#define CHECK_STATUS(got, want) check_status((got), (want), __FILE__, __LINE__, #got)
+#define CHECK_OK(got) CHECK_STATUS(got, TL_OK)
+#define CHECK_COUNT(object, want) CHECK_INT(tl_ptr_refcount(object), want)
+#define CHECK_DEAD(object) CHECK_INT(tl_ptr_refcount(object), -1)
+
+/* A call that returns a status, and leaves the same one as the thread's last. */
+#define CHECK_FAILS(call, want) \
+	do { \
+		tl_clear_error(); \
+		CHECK_STATUS(call, want); \
+		check_status(tl_last_status(), want, __FILE__, __LINE__, "tl_last_status() after " #call); \
+	} while (0)
+
+/* A call that returns NULL, 0, -1 or false and tells why in tl_last_status. */
+#define CHECK_REFUSED(call, value, want) \
+	do { \
+		tl_clear_error(); \
+		CHECK_INT((intptr_t)(call), (intptr_t)(value)); \
+		check_status(tl_last_status(), want, __FILE__, __LINE__, "tl_last_status() after " #call); \
+	} while (0)
+
+typedef struct check_balance {
+	int64_t depth;
+	uint64_t objects, bytes, foreign;
+} check_balance;
+
+static inline check_balance check_take_balance(void)
+{
+	tl_stats stats;
+	memset(&stats, 0, sizeof stats);
+	stats.struct_size = sizeof stats;
+	tl_stats_get(&stats);
+	check_balance balance = {tl_get_scope_depth(), stats.live_objects, stats.live_bytes, stats.foreign_live};
+	return balance;
+}
+
+static inline void check_same_balance(check_balance before, const char* test)
+{
+	check_balance now = check_take_balance();
+	if (check_failed(now.depth == before.depth))
+		fprintf(stderr, "%s: scope depth %" PRId64 " became %" PRId64 "\n", test, before.depth, now.depth);
+	if (check_failed(now.objects == before.objects && now.bytes == before.bytes))
+		fprintf(stderr, "%s: live objects %" PRIu64 " became %" PRIu64 ", bytes %" PRIu64 " became %" PRIu64 "\n", test,
+		        before.objects, now.objects, before.bytes, now.bytes);
+	if (check_failed(now.foreign == before.foreign))
+		fprintf(stderr, "%s: live foreign pointers %" PRIu64 " became %" PRIu64 "\n", test, before.foreign, now.foreign);
+}
+
+#define RUN(test) \
+	do { \
+		check_balance before_##test = check_take_balance(); \
+		test(); \
+		check_same_balance(before_##test, #test); \
+	} while (0)
+
+/* Objects that a test made immortal: they stay, and nothing else does. */
+static uint64_t check_immortals;
+
+/* The end of a program: nothing else is live. Returns the exit status. */
+static inline int check_finish(void)
+{
+	check_balance end;
+	tl_mem_purge();
+	end = check_take_balance();
+	check_int(end.depth, 0, "at the end", 0, "scope depth");
+	check_int((int64_t)end.objects, (int64_t)check_immortals, "at the end", 0, "live objects");
+	if (check_immortals == 0)
+		check_int((int64_t)end.bytes, 0, "at the end", 0, "live bytes");
+	check_int((int64_t)end.foreign, 0, "at the end", 0, "live foreign pointers");
+	if (check_failures != 0) {
+		fprintf(stderr, "%ld of %ld checks failed\n", check_failures, check_count);
+		return 1;
+	}
+	printf("%ld checks passed\n", check_count);
+	return 0;
+}
+
+static inline double check_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* xorshift64*: reproducible and good enough; the state must not be 0. */
+static inline uint64_t check_random(uint64_t* state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(2685821657736338717);
+}
+
+#endif

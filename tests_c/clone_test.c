@@ -1,0 +1,172 @@
+/* Section Objects, deep clone: sharing and cycles inside the copy are those of
+ * the original; tensors and foreign memory are shared. */
+#include "check.h"
+
+struct node {
+	void *first, *second;
+	int64_t number;
+};
+
+static tl_type node_type;
+
+static struct node* new_node(int64_t number)
+{
+	struct node* node = tl_object_new(node_type);
+	node->number = number;
+	return node;
+}
+
+static void plain_bytes_are_copied(void)
+{
+	char *object, *copy;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(100);
+	strcpy(object, "content");
+	copy = tl_mem_deep_clone(object);
+	CHECK(copy != NULL && copy != object);
+	CHECK(strcmp(copy, "content") == 0);
+	CHECK_COUNT(copy, 1);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(copy);
+}
+
+static void sharing_inside_the_copy(void)
+{
+	struct node *top, *leaf, *copy;
+	CHECK_OK(tl_mem_enter_scope());
+	top = new_node(1);
+	leaf = new_node(2);
+	top->first = tl_ptr_acquire(leaf);
+	top->second = tl_ptr_acquire(leaf);
+	copy = tl_mem_deep_clone(top);
+	CHECK(copy->first == copy->second && copy->first != leaf);
+	CHECK_INT(((struct node*)copy->first)->number, 2);
+	CHECK_COUNT(copy, 1);
+	CHECK_COUNT(copy->first, 2);
+	CHECK_COUNT(leaf, 3);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(leaf);
+	CHECK_DEAD(copy);
+}
+
+static void cycles_inside_the_copy(void)
+{
+	struct node *a, *b, *copy;
+	CHECK_OK(tl_mem_enter_scope());
+	a = new_node(1);
+	b = new_node(2);
+	a->first = tl_ptr_acquire(b);
+	b->first = tl_ptr_acquire(a);
+	copy = tl_mem_deep_clone(a);
+	CHECK(copy != a && copy->first != b);
+	CHECK_PTR(((struct node*)copy->first)->first, copy);
+	CHECK_COUNT(copy, 2);
+	CHECK_COUNT(copy->first, 1);
+	/* Open both rings by hand, so that counting alone ends them. */
+	CHECK_OK(tl_ptr_release(((struct node*)copy->first)->first));
+	((struct node*)copy->first)->first = NULL;
+	CHECK_OK(tl_ptr_release(b->first));
+	b->first = NULL;
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(copy);
+	CHECK_DEAD(a);
+}
+
+static void a_vec_is_copied_with_its_elements(void)
+{
+	void *vec, *copy, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(0);
+	element = new_node(7);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_OK(tl_vec_push(vec, NULL));
+	CHECK_OK(tl_vec_push(vec, element));
+	copy = tl_mem_deep_clone(vec);
+	CHECK_INT(tl_vec_len(copy), 3);
+	CHECK_PTR(tl_vec_get(copy, 1), NULL);
+	CHECK_PTR(tl_vec_get(copy, 2), tl_vec_get(copy, 0));
+	CHECK(tl_vec_get(copy, 0) != element);
+	CHECK_INT(((struct node*)tl_vec_get(copy, 0))->number, 7);
+	CHECK_COUNT(tl_vec_get(copy, 0), 2);
+	CHECK_OK(tl_vec_push(copy, element));
+	CHECK_INT(tl_vec_len(vec), 3);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(element);
+}
+
+static void tensors_and_foreign_memory_are_shared(void)
+{
+	int64_t shape = 8;
+	struct node *node, *copy;
+	void *tensor, *foreign = malloc(32);
+	CHECK_OK(tl_mem_enter_scope());
+	node = new_node(1);
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
+	CHECK_OK(tl_mem_register_struct(foreign));
+	node->first = tl_ptr_acquire(tensor);
+	node->second = tl_ptr_acquire(foreign);
+	copy = tl_mem_deep_clone(node);
+	CHECK_PTR(copy->first, tensor);
+	CHECK_PTR(copy->second, foreign);
+	CHECK_COUNT(tensor, 3);
+	CHECK_COUNT(foreign, 3);
+	CHECK_PTR(tl_mem_deep_clone(tensor), tensor);
+	CHECK_COUNT(tensor, 4);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(tensor);
+	CHECK_DEAD(foreign);
+}
+
+static void a_long_list_is_cloned_without_recursion(void)
+{
+	enum { LENGTH = 300000 };
+	struct node *head = NULL, *copy;
+	int64_t length = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < LENGTH; i++) {
+		struct node* node = new_node(i);
+		node->first = head;
+		CHECK_OK(tl_mem_unregister(node));
+		head = node;
+	}
+	CHECK_OK(tl_mem_register_struct(head));
+	copy = tl_mem_deep_clone(head);
+	for (struct node *a = head, *b = copy; a != NULL && b != NULL; a = a->first, b = b->first)
+		length += a != b && a->number == b->number;
+	CHECK_INT(length, LENGTH);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void a_dangling_field_fails_and_leaves_nothing(void)
+{
+	struct node* node;
+	check_balance before;
+	void* dead = tl_mem_alloc(224);
+	CHECK_OK(tl_ptr_release(dead));
+	CHECK_OK(tl_mem_enter_scope());
+	node = new_node(1);
+	node->first = tl_ptr_acquire(new_node(2));
+	node->second = dead;
+	before = check_take_balance();
+	CHECK_REFUSED(tl_mem_deep_clone(node), 0, TL_E_NOT_LIVE);
+	check_same_balance(before, "failed clone");
+	node->second = NULL;
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+int main(void)
+{
+	static const size_t offsets[] = {offsetof(struct node, first), offsetof(struct node, second)};
+	tl_type_desc desc = {
+	        .name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = 2};
+	CHECK_OK(tl_type_define(&desc, &node_type));
+	RUN(plain_bytes_are_copied);
+	RUN(sharing_inside_the_copy);
+	RUN(cycles_inside_the_copy);
+	RUN(a_vec_is_copied_with_its_elements);
+	RUN(tensors_and_foreign_memory_are_shared);
+	RUN(a_long_list_is_cloned_without_recursion);
+	RUN(a_dangling_field_fails_and_leaves_nothing);
+	return check_finish();
+}

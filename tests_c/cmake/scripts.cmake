@@ -1,0 +1,16 @@
+# Tests that are not one program: what the library exports, how it installs,
+# how its cost grows. A script that misses a tool says so and returns 77.
+
+function(tl_script name)
+  add_test(NAME ${name} COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/scripts/${name}.sh" ${ARGN})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TL_TEST_TIMEOUT} SKIP_RETURN_CODE 77)
+endfunction()
+
+tl_script(symbols "${TL_RUNTIME_LIBRARY}" "${PROJECT_SOURCE_DIR}/include/tl_runtime.h")
+tl_script(soname "${TL_RUNTIME_LIBRARY}" ${PROJECT_VERSION_MAJOR})
+tl_script(consume_cmake "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
+tl_script(consume_pkgconfig "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}"
+  "${CMAKE_C_COMPILER}")
+
+tl_program(linear "${CMAKE_CURRENT_SOURCE_DIR}/linear.c")
+tl_script(linear $<TARGET_FILE:linear>)

@@ -1,0 +1,239 @@
+/* Section Objects, cycles: garbage of any shape goes, what is reachable stays. */
+#include "check.h"
+#include "thread.h"
+
+enum { EDGES = 3 };
+
+struct node {
+	struct node* edges[EDGES];
+	int64_t number;
+};
+
+static tl_type noisy_type;
+static int destroyed;
+
+static void count_destroyed(void* object)
+{
+	(void)object;
+	destroyed++;
+}
+
+static void nothing_to_collect(void)
+{
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+}
+
+static void an_object_that_refers_to_itself(void)
+{
+	struct node* node;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	node = tl_object_new(noisy_type);
+	node->edges[0] = tl_ptr_acquire(node);
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+	CHECK_COUNT(node, 2);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(node, 1);
+	CHECK_INT(tl_mem_collect_cycles(), 1);
+	CHECK_INT(destroyed, 1);
+	CHECK_DEAD(node);
+}
+
+/* A ring of n nodes, each held by its neighbour alone. */
+static struct node* garbage_ring(int n)
+{
+	struct node* first;
+	struct node* last;
+	CHECK_OK(tl_mem_enter_scope());
+	first = last = tl_object_new(noisy_type);
+	for (int i = 1; i < n; i++) {
+		struct node* node = tl_object_new(noisy_type);
+		last->edges[0] = tl_ptr_acquire(node);
+		last = node;
+	}
+	last->edges[0] = tl_ptr_acquire(first);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(first, 1);
+	return first;
+}
+
+static void rings(void)
+{
+	static const int sizes[] = {2, 3, 100, 50000};
+	for (int i = 0; i < 4; i++) {
+		destroyed = 0;
+		garbage_ring(sizes[i]);
+		CHECK_INT(tl_mem_collect_cycles(), sizes[i]);
+		CHECK_INT(destroyed, sizes[i]);
+	}
+}
+
+static void a_ring_that_somebody_holds_stays(void)
+{
+	struct node* ring = garbage_ring(5);
+	destroyed = 0;
+	CHECK_PTR(tl_ptr_acquire(ring->edges[0]), ring->edges[0]);
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+	CHECK_COUNT(ring, 1);
+	CHECK_OK(tl_ptr_release(ring->edges[0]));
+	CHECK_INT(tl_mem_collect_cycles(), 5);
+	CHECK_INT(destroyed, 5);
+}
+
+static void what_hangs_on_a_ring_goes_too(void)
+{
+	struct node* ring = garbage_ring(3);
+	void *vec, *element, *foreign = malloc(32);
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	element = tl_mem_new(32);
+	CHECK_OK(tl_mem_register_struct(foreign));
+	CHECK_OK(tl_vec_push(vec, element));
+	ring->edges[1] = tl_ptr_acquire(vec);
+	ring->edges[2] = tl_ptr_acquire(foreign);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK(tl_mem_collect_cycles() >= 3);
+	CHECK_DEAD(vec);
+	CHECK_DEAD(element);
+	CHECK_DEAD(foreign);
+}
+
+static void a_ring_through_a_vec(void)
+{
+	struct node* node;
+	void* vec;
+	CHECK_OK(tl_mem_enter_scope());
+	node = tl_object_new(noisy_type);
+	vec = tl_vec_new(1);
+	CHECK_OK(tl_vec_push(vec, node));
+	node->edges[0] = tl_ptr_acquire(vec);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(vec, 1);
+	CHECK(tl_mem_collect_cycles() >= 2);
+	CHECK_DEAD(node);
+	CHECK_DEAD(vec);
+}
+
+/* Marks what can be reached from the first `roots` nodes: the oracle. */
+static void reach(struct node* const* nodes, bool* reached, int roots, int count)
+{
+	static int stack[4096];
+	int top = 0;
+	memset(reached, 0, (size_t)count);
+	for (int i = 0; i < roots; i++) {
+		reached[i] = true;
+		stack[top++] = i;
+	}
+	while (top > 0) {
+		struct node* node = nodes[stack[--top]];
+		for (int e = 0; e < EDGES; e++) {
+			struct node* next = node->edges[e];
+			if (next != NULL && !reached[next->number]) {
+				reached[next->number] = true;
+				stack[top++] = (int)next->number;
+			}
+		}
+	}
+}
+
+static void random_graph(uint64_t* random, int count, int roots)
+{
+	static struct node* nodes[1000];
+	static bool reached[1000];
+	int live = 0;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < count; i++) {
+		nodes[i] = tl_object_new(noisy_type);
+		nodes[i]->number = i;
+	}
+	for (int i = 0; i < count * 2; i++) {
+		struct node* from = nodes[check_random(random) % (uint64_t)count];
+		struct node** edge = &from->edges[check_random(random) % EDGES];
+		if (*edge == NULL)
+			*edge = tl_ptr_acquire(nodes[check_random(random) % (uint64_t)count]);
+	}
+	for (int i = 0; i < roots; i++)
+		CHECK_OK(tl_mem_unregister(nodes[i]));
+	reach(nodes, reached, roots, count);
+	for (int i = 0; i < count; i++)
+		live += reached[i];
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < roots; i++)
+		CHECK_OK(tl_mem_register_struct(nodes[i]));
+
+	tl_mem_collect_cycles();
+	CHECK_INT(destroyed, count - live);
+	for (int i = 0; i < count; i++)
+		CHECK_STATUS(tl_ptr_check(nodes[i]), reached[i] ? TL_OK : TL_E_NOT_LIVE);
+	CHECK_OK(tl_mem_exit_scope());
+	tl_mem_collect_cycles();
+	CHECK_INT(destroyed, count);
+}
+
+static void random_graphs_against_reachability(void)
+{
+	uint64_t random = 20240229;
+	for (int round = 0; round < 200; round++) {
+		int count = 1 + (int)(check_random(&random) % 300);
+		random_graph(&random, count, (int)(check_random(&random) % (uint64_t)(count / 3 + 1)));
+	}
+}
+
+static void* hold_for_a_while(void* object)
+{
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+/* Shared once is held from outside for ever; opening the ring ends it. */
+static void objects_that_were_shared_stay(void)
+{
+	struct node* ring = garbage_ring(3);
+	CHECK_OK(tl_ptr_share(ring));
+	run_thread(hold_for_a_while, ring);
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+	CHECK_COUNT(ring, 1);
+	destroyed = 0;
+	CHECK_OK(tl_ptr_release(ring));
+	CHECK_INT(destroyed, 3);
+}
+
+static void* ring_of_a_thread(void* unused)
+{
+	(void)unused;
+	garbage_ring(4);
+	CHECK_INT(tl_mem_collect_cycles(), 4);
+	return NULL;
+}
+
+static void each_thread_collects_its_own(void)
+{
+	struct node* mine = garbage_ring(3);
+	destroyed = 0;
+	run_thread(ring_of_a_thread, NULL);
+	CHECK_INT(destroyed, 4);
+	CHECK_COUNT(mine, 1);
+	CHECK_INT(tl_mem_collect_cycles(), 3);
+}
+
+int main(void)
+{
+	static const size_t offsets[] = {0, 8, 16};
+	tl_type_desc desc = {
+	        .name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = EDGES};
+	desc.destructor = count_destroyed;
+	CHECK_OK(tl_type_define(&desc, &noisy_type));
+	RUN(nothing_to_collect);
+	RUN(an_object_that_refers_to_itself);
+	RUN(rings);
+	RUN(a_ring_that_somebody_holds_stays);
+	RUN(what_hangs_on_a_ring_goes_too);
+	RUN(a_ring_through_a_vec);
+	RUN(random_graphs_against_reachability);
+	RUN(objects_that_were_shared_stay);
+	RUN(each_thread_collects_its_own);
+	return check_finish();
+}

@@ -1,0 +1,292 @@
+/* Destructors that do what destructors should not: they release others and
+ * themselves, open scopes, register into the closing scope, allocate, longjmp. */
+#include <setjmp.h>
+
+#include "check.h"
+
+struct node {
+	void (*act)(struct node*);
+	void* held; /* released by hand, not a field of the type */
+	int64_t number;
+};
+
+static tl_type node_type;
+static int destroyed;
+static int64_t last_number;
+
+static void destroy(void* object)
+{
+	struct node* node = object;
+	destroyed++;
+	last_number = node->number;
+	if (node->act != NULL)
+		node->act(node);
+}
+
+static struct node* new_node(void (*act)(struct node*), int64_t number)
+{
+	struct node* node = tl_object_new(node_type);
+	node->act = act;
+	node->number = number;
+	return node;
+}
+
+static void runs_once_with_the_content_in_place(void)
+{
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	new_node(NULL, 4711);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 1);
+	CHECK_INT(last_number, 4711);
+}
+
+static void release_held(struct node* node)
+{
+	CHECK_OK(tl_ptr_release(node->held));
+}
+
+static void release_from_inside_a_destructor(void)
+{
+	struct node *outer, *inner;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	outer = new_node(release_held, 1);
+	inner = new_node(NULL, 2);
+	outer->held = tl_ptr_acquire(inner);
+	CHECK_OK(tl_mem_unregister(outer));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(inner, 1);
+	CHECK_OK(tl_ptr_release(outer));
+	CHECK_INT(destroyed, 2);
+	CHECK_DEAD(inner);
+}
+
+static void a_long_chain_released_by_destructors(void)
+{
+	enum { LENGTH = 100000 };
+	struct node* head = NULL;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < LENGTH; i++) {
+		struct node* node = new_node(head != NULL ? release_held : NULL, i);
+		node->held = head;
+		CHECK_OK(tl_mem_unregister(node));
+		head = node;
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_ptr_release(head));
+	CHECK_INT(destroyed, LENGTH);
+}
+
+static void release_self(struct node* node)
+{
+	CHECK(tl_ptr_release(node) != TL_OK);
+	CHECK(tl_mem_free(node) != TL_OK);
+	CHECK(!tl_ptr_release_bool(node));
+	CHECK_INT(tl_ptr_dec_ref(node), 0);
+}
+
+static void a_destructor_releases_its_own_object(void)
+{
+	struct node* node;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	node = new_node(release_self, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 1);
+	CHECK_DEAD(node);
+}
+
+static void revive_self(struct node* node)
+{
+	tl_clear_error();
+	CHECK_PTR(tl_ptr_acquire(node), node);
+	CHECK_STATUS(tl_last_status(), TL_E_NOT_LIVE);
+	CHECK_STATUS(tl_mem_register_struct(node), TL_E_NOT_LIVE);
+	CHECK_STATUS(tl_ptr_inc_ref(node), TL_E_NOT_LIVE);
+}
+
+static void a_dying_object_cannot_be_revived(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	new_node(revive_self, 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void open_scopes(struct node* node)
+{
+	void* object;
+	(void)node;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	CHECK_OK(tl_mem_function_enter(3));
+	CHECK(tl_mem_get_buffer(2, 128) != NULL);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void a_destructor_opens_and_closes_scopes(void)
+{
+	void *before, *after;
+	CHECK_OK(tl_mem_enter_scope());
+	before = tl_mem_new(64);
+	new_node(open_scopes, 1);
+	new_node(open_scopes, 2);
+	after = tl_mem_new(64);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(before);
+	CHECK_DEAD(after);
+}
+
+static void* registered_late;
+
+static void register_into_the_closing_scope(struct node* node)
+{
+	if (node->number > 0)
+		registered_late = new_node(register_into_the_closing_scope, node->number - 1);
+}
+
+static void what_a_destructor_registers_goes_too(void)
+{
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	new_node(register_into_the_closing_scope, 50);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 51);
+	CHECK_DEAD(registered_late);
+}
+
+static void leave_a_scope_open(struct node* node)
+{
+	(void)node;
+	CHECK_OK(tl_mem_enter_scope());
+	registered_late = tl_mem_new(64);
+}
+
+static void a_destructor_that_leaves_a_scope_open(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	new_node(leave_a_scope_open, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_mem_exit_scopes_to(0));
+	CHECK_DEAD(registered_late);
+}
+
+static void exit_the_closing_scope(struct node* node)
+{
+	(void)node;
+	tl_mem_exit_scope();
+}
+
+static void a_destructor_that_exits_the_closing_scope(void)
+{
+	void *outer, *inner;
+	CHECK_OK(tl_mem_enter_scope());
+	outer = tl_mem_new(64);
+	CHECK_OK(tl_mem_enter_scope());
+	inner = tl_mem_new(64);
+	new_node(exit_the_closing_scope, 1);
+	tl_mem_exit_scope();
+	CHECK_DEAD(inner);
+	CHECK_OK(tl_mem_exit_scopes_to(0));
+	CHECK_DEAD(outer);
+}
+
+static jmp_buf escape;
+
+static void jump_out(struct node* node)
+{
+	(void)node;
+	longjmp(escape, 1);
+}
+
+static void a_destructor_that_longjmps_out_of_release(void)
+{
+	struct node *jumper, *plain;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	jumper = new_node(jump_out, 1);
+	plain = new_node(NULL, 2);
+	CHECK_OK(tl_mem_unregister(jumper));
+	if (setjmp(escape) == 0) {
+		tl_ptr_release(jumper);
+		CHECK(!"reached");
+	}
+	CHECK_OK(tl_mem_exit_scopes_to(1));
+	CHECK_COUNT(plain, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 2);
+	CHECK_DEAD(jumper);
+}
+
+static void a_destructor_that_longjmps_out_of_exit_scope(void)
+{
+	void* bystanders[3];
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	bystanders[0] = new_node(NULL, 1);
+	CHECK_OK(tl_mem_enter_scope());
+	bystanders[1] = new_node(NULL, 2);
+	new_node(jump_out, 3);
+	bystanders[2] = new_node(NULL, 4);
+	if (setjmp(escape) == 0) {
+		tl_mem_exit_scope();
+		CHECK(!"reached");
+	}
+	CHECK_OK(tl_mem_exit_scopes_to(0));
+	CHECK_INT(destroyed, 4);
+	for (int i = 0; i < 3; i++)
+		CHECK_DEAD(bystanders[i]);
+}
+
+static void a_thousand_longjmps(void)
+{
+	destroyed = 0;
+	for (volatile int i = 0; i < 1000; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		new_node(NULL, i);
+		new_node(jump_out, i);
+		if (setjmp(escape) == 0)
+			tl_mem_exit_scope();
+		CHECK_OK(tl_mem_exit_scopes_to(0));
+	}
+	CHECK_INT(destroyed, 2000);
+}
+
+static void collect_from_inside(struct node* node)
+{
+	(void)node;
+	tl_mem_collect_cycles();
+	tl_mem_purge();
+	CHECK(tl_get_scope_depth() >= 1);
+}
+
+static void a_destructor_collects_and_purges(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	new_node(collect_from_inside, 1);
+	new_node(collect_from_inside, 2);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+int main(void)
+{
+	tl_type_desc type = {.name = "node", .size = sizeof(struct node), .destructor = destroy};
+	CHECK_OK(tl_type_define(&type, &node_type));
+	RUN(runs_once_with_the_content_in_place);
+	RUN(release_from_inside_a_destructor);
+	RUN(a_long_chain_released_by_destructors);
+	RUN(a_destructor_releases_its_own_object);
+	RUN(a_dying_object_cannot_be_revived);
+	RUN(a_destructor_opens_and_closes_scopes);
+	RUN(what_a_destructor_registers_goes_too);
+	RUN(a_destructor_that_leaves_a_scope_open);
+	RUN(a_destructor_that_exits_the_closing_scope);
+	RUN(a_destructor_that_longjmps_out_of_release);
+	RUN(a_destructor_that_longjmps_out_of_exit_scope);
+	RUN(a_thousand_longjmps);
+	RUN(a_destructor_collects_and_purges);
+	return check_finish();
+}

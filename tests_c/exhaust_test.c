@@ -1,0 +1,251 @@
+/* Everything runs out: the scope stack, the frame stack, the heap. Each call then
+ * answers with its documented status, and unwinding works. Small reservations, set
+ * before the first call, make the ends near. */
+#include "check.h"
+
+enum { SMALL_ARENA = 1 << 20, SMALL_HEAP = 64 << 20 };
+
+static tl_type pair_type;
+
+/* Fills the scope stack of this thread with one object. */
+static void* fill_scope_stack(void)
+{
+	void* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	while (tl_mem_register_struct(object) == TL_OK) {
+	}
+	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
+	return object;
+}
+
+static void registering_on_a_full_scope_stack(void)
+{
+	int64_t count, shape = 4;
+	void *object = fill_scope_stack(), *foreign = malloc(64);
+	tl_tensor* tensor = tl_pool_acquire(4, TL_DTYPE_F32, 0);
+	count = tl_ptr_refcount(object);
+	/* covers: tl_mem_register_struct TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_register_struct(object), TL_E_ARENA_EXHAUSTED);
+	CHECK_FAILS(tl_mem_register_struct(foreign), TL_E_ARENA_EXHAUSTED);
+	CHECK_STATUS(tl_ptr_check(foreign), TL_E_UNKNOWN_POINTER);
+	/* covers: tl_mem_register_struct_named TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_register_struct_named(object, "Full"), TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_register TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_register(object), TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_register_ptr TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_register_ptr(object), TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_register_tensor TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_register_tensor(object), TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_register_vec_ptr TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_register_vec_ptr(object), TL_E_ARENA_EXHAUSTED);
+	CHECK_COUNT(object, count);
+	CHECK(tensor == NULL);
+	CHECK_OK(tl_mem_unregister(object));
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	CHECK(tensor != NULL);
+	/* covers: tl_tensor_register TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_tensor_register(tensor), TL_E_ARENA_EXHAUSTED);
+	CHECK_COUNT(tensor, 1);
+	free(foreign);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_ptr_release(object));
+}
+
+static void creating_on_a_full_scope_stack(void)
+{
+	float data[4] = {0};
+	int64_t integers[4] = {0}, four = 4;
+	void* object = fill_scope_stack();
+	check_balance before = check_take_balance();
+	/* covers: tl_mem_new TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_mem_new(64), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_new_zeroed TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_mem_new_zeroed(64), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_object_new TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_object_new(pair_type), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_deep_clone TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_mem_deep_clone(object), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_vec_new TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_vec_new(4), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_tensor_new TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_tensor_new(data, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_tensor_new_i64 TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_tensor_new_i64(integers, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_tensor_empty TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_tensor_zeros TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_tensor_from_buffer TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, 1, &four, data, NULL, NULL, NULL), 0, TL_E_ARENA_EXHAUSTED);
+	check_same_balance(before, "refused creations");
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void cloning_a_tensor_on_a_full_scope_stack(void)
+{
+	int64_t four = 4;
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four);
+	fill_scope_stack();
+	/* covers: tl_tensor_clone TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_OK(tl_mem_exit_scopes_to(0));
+	CHECK_DEAD(tensor);
+}
+
+static void too_many_scopes(void)
+{
+	int64_t depth;
+	while (tl_mem_enter_scope() == TL_OK) {
+	}
+	/* covers: tl_mem_enter_scope TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_enter_scope(), TL_E_ARENA_EXHAUSTED);
+	depth = tl_get_scope_depth();
+	CHECK(depth > 1000);
+	CHECK_FAILS(tl_mem_function_enter(1), TL_E_ARENA_EXHAUSTED);
+	CHECK_REFUSED(tl_mem_frame_enter(64), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_INT(tl_get_scope_depth(), depth);
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_exit_scopes_to(0));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void the_frame_stack_is_full(void)
+{
+	int64_t depth = 0;
+	CHECK_OK(tl_mem_function_enter(2));
+	memset(tl_mem_get_buffer(0, 1000), 1, 1000);
+	/* covers: tl_mem_get_buffer TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_mem_get_buffer(1, SMALL_ARENA), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK(tl_mem_get_buffer(1, 4096) != NULL);
+	while (tl_mem_frame_enter(4096) != NULL)
+		depth++;
+	CHECK(depth > SMALL_ARENA / 4096 - 10);
+	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_function_enter TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_function_enter(1000), TL_E_ARENA_EXHAUSTED);
+	for (; depth > 0; depth--)
+		CHECK_OK(tl_mem_frame_exit());
+	CHECK_INT(*(char*)tl_mem_get_buffer(0, 1000), 1);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void nested_frames_until_the_end(void)
+{
+	int64_t depth = 0;
+	while (tl_mem_function_enter(4) == TL_OK) {
+		depth++;
+		if (tl_mem_get_buffer(0, 1024) == NULL)
+			break;
+	}
+	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
+	CHECK(depth > 100);
+	for (; depth > 0; depth--)
+		CHECK_OK(tl_mem_function_exit());
+	CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
+	CHECK_OK(tl_mem_function_enter(4));
+	CHECK(tl_mem_get_buffer(0, SMALL_ARENA / 2) != NULL);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+/* Fills the heap with a list of blocks, large ones first. */
+static void** fill_heap(void)
+{
+	static const size_t sizes[] = {1 << 20, 65536, 4096, 256, 64, 32};
+	void** newest = NULL;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		void** block;
+		while ((block = tl_mem_alloc(sizes[i])) != NULL) {
+			*block = newest;
+			newest = block;
+		}
+		CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
+	}
+	return newest;
+}
+
+static void drain_heap(void** newest)
+{
+	while (newest != NULL) {
+		void** next = *newest;
+		tl_ptr_release(newest);
+		newest = next;
+	}
+}
+
+static void the_heap_is_full(void)
+{
+	static float data[1 << 16];
+	int64_t large = 1 << 16, four = 4;
+	void **blocks, *vec, *typed;
+	tl_tensor *tensor, *slot;
+	CHECK_OK(tl_mem_function_enter(1));
+	vec = tl_vec_new(0);
+	typed = tl_object_new(pair_type);
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &large);
+	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
+	blocks = fill_heap();
+	/* covers: tl_object_new TL_E_OUT_OF_MEMORY */
+	for (int i = 0; i < 5000 && tl_object_new(pair_type) != NULL; i++) {
+	}
+	CHECK_REFUSED(tl_object_new(pair_type), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_mem_deep_clone TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_mem_deep_clone(typed), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_vec_push TL_E_OUT_OF_MEMORY */
+	tl_clear_error();
+	while (tl_vec_push(vec, NULL) == TL_OK) {
+	}
+	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
+	/* covers: tl_tensor_clone TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_tensor_from_buffer TL_E_OUT_OF_MEMORY */
+	for (int i = 0; i < 5000; i++)
+		if (tl_tensor_from_buffer(0, 0, 1, &four, data + 4 * i, NULL, NULL, NULL) == NULL)
+			break;
+	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_tensor_new(data, 1, &large), 0, TL_E_OUT_OF_MEMORY);
+	while (tl_tensor_empty(TL_DTYPE_F32, 0, 1, &four) != NULL) {
+	}
+	/* covers: tl_tensor_prepare_return TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_tensor_prepare_return(slot), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_COUNT(typed, 1);
+	CHECK_COUNT(tensor, 1);
+	CHECK_OK(tl_mem_function_exit());
+	drain_heap(blocks);
+}
+
+static void the_heap_can_be_used_again(void)
+{
+	for (int round = 0; round < 3; round++)
+		drain_heap(fill_heap());
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(1 << 20) != NULL);
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+int main(void)
+{
+	static const size_t offsets[] = {0, 8};
+	tl_type_desc desc = {.name = "pair", .size = 2048, .pointer_offsets = offsets, .num_pointers = 2};
+	char text[32];
+	snprintf(text, sizeof text, "%d", SMALL_ARENA);
+	setenv("TL_ARENA_BYTES", text, 1);
+	snprintf(text, sizeof text, "%d", SMALL_HEAP);
+	setenv("TL_HEAP_RESERVE", text, 1);
+	CHECK_OK(tl_type_define(&desc, &pair_type));
+	RUN(registering_on_a_full_scope_stack);
+	RUN(creating_on_a_full_scope_stack);
+	RUN(cloning_a_tensor_on_a_full_scope_stack);
+	RUN(too_many_scopes);
+	RUN(the_frame_stack_is_full);
+	RUN(nested_frames_until_the_end);
+	RUN(the_heap_is_full);
+	RUN(the_heap_can_be_used_again);
+	return check_finish();
+}

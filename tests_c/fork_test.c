@@ -1,0 +1,189 @@
+/* fork: the child's fast door works, its slow door says TL_E_FORKED, nothing hangs.
+ *
+ *     fork_test [children]
+ */
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "thread.h"
+
+enum { PATIENCE = 30 }; /* seconds a child may take before it counts as hung */
+
+/* Runs body in a child; true when it ends by itself with status 0. */
+static bool in_child(void (*body)(void))
+{
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(PATIENCE);
+		check_failures = 0;
+		body();
+		fflush(NULL);
+		_exit(check_failures != 0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return false;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void* inherited; /* held by a counted reference */
+static int runs_fast;
+
+static void* new_held(void)
+{
+	void* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_ptr_acquire(tl_mem_new(64));
+	CHECK_OK(tl_mem_exit_scope());
+	return object;
+}
+
+static tl_status fine_or_forked(tl_status status)
+{
+	return status == TL_OK ? TL_OK : status == TL_E_FORKED && !runs_fast ? TL_OK : status;
+}
+
+static void use_the_fast_door(void)
+{
+	int* object;
+	if (runs_fast) {
+		CHECK_OK(tl_ptr_inc_ref(inherited));
+		CHECK_COUNT(inherited, 2);
+		CHECK_OK(tl_ptr_release(inherited));
+		CHECK_OK(tl_mem_enter_scope());
+		object = tl_mem_new(64);
+		CHECK(object != NULL);
+		*object = 5;
+		CHECK_COUNT(object, 1);
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_OK(tl_mem_function_enter(1));
+		CHECK(tl_mem_get_buffer(0, 100) != NULL);
+		CHECK_OK(tl_mem_function_exit());
+		return;
+	}
+	CHECK_OK(fine_or_forked(tl_ptr_inc_ref(inherited)));
+	CHECK_OK(fine_or_forked(tl_mem_enter_scope()));
+}
+
+static void use_the_slow_door(void)
+{
+	tl_type type = 0;
+	tl_type_desc desc = {.name = "late", .size = 32};
+	tl_stats stats = {.struct_size = sizeof stats};
+	CHECK_FAILS(tl_type_define(&desc, &type), TL_E_FORKED);
+	CHECK_REFUSED(tl_mem_collect_cycles(), -1, TL_E_FORKED);
+	CHECK_FAILS(tl_stats_get(&stats), TL_E_FORKED);
+	CHECK_FAILS(tl_mem_purge(), TL_E_FORKED);
+	CHECK_REFUSED(tl_mem_alloc(64 << 20), 0, TL_E_FORKED);
+	CHECK_REFUSED(tl_vec_new(4), 0, TL_E_FORKED);
+	CHECK(strstr(tl_last_error(), tl_status_string(TL_E_FORKED)) != NULL);
+	CHECK(strchr(tl_version(), '.') != NULL);
+	CHECK_INT(tl_abi_version(), TL_ABI_VERSION);
+	CHECK(tl_get_memory_bytes() > 0);
+}
+
+/* Everything until the magazine is empty, and on: NULL with a reason, no hang. */
+static void exhaust_what_was_inherited(void)
+{
+	for (int i = 0; i < 100000; i++) {
+		void* object = tl_mem_alloc(64);
+		if (object == NULL) {
+			CHECK_STATUS(tl_last_status(), TL_E_FORKED);
+			return;
+		}
+	}
+	CHECK(!"an empty magazine was refilled in the child");
+}
+
+static void fork_again(void)
+{
+	CHECK(in_child(use_the_fast_door));
+}
+
+static void a_child_works(void)
+{
+	inherited = new_held();
+	CHECK_OK(tl_mem_free(tl_mem_alloc(128)));
+	CHECK(in_child(use_the_fast_door));
+	CHECK(in_child(use_the_slow_door));
+	CHECK(in_child(exhaust_what_was_inherited));
+	CHECK(in_child(fork_again));
+	CHECK_COUNT(inherited, 1);
+	CHECK_OK(tl_ptr_release(inherited));
+}
+
+static void end_with_exit(void)
+{
+	if (runs_fast)
+		CHECK_OK(tl_mem_enter_scope());
+	exit(check_failures != 0);
+}
+
+static void a_child_exits(void)
+{
+	CHECK(in_child(end_with_exit));
+}
+
+static atomic_bool stop;
+
+static void* register_all_the_time(void* unused)
+{
+	(void)unused;
+	while (!atomic_load(&stop)) {
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < 50; i++)
+			CHECK_OK(tl_mem_register_struct(malloc(48)));
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	return NULL;
+}
+
+static void register_in_the_child(void)
+{
+	void* object = malloc(48);
+	tl_status status = tl_mem_enter_scope();
+	CHECK_OK(fine_or_forked(status));
+	for (int i = 0; i < 100; i++)
+		CHECK_OK(fine_or_forked(tl_ptr_inc_ref(inherited)));
+	/* A full shard needs the slow door to grow; that is an answer as well. */
+	status = tl_mem_register_struct(object);
+	CHECK(status == TL_OK || status == TL_E_FORKED);
+	if (status == TL_OK)
+		CHECK_COUNT(object, 1);
+	CHECK_OK(fine_or_forked(tl_mem_exit_scope()));
+}
+
+static int children = 200;
+
+static void every_child_finishes_while_others_register(void)
+{
+	enum { BUSY = 4 };
+	pthread_t threads[BUSY];
+	int finished = 0;
+	inherited = new_held();
+	atomic_store(&stop, false);
+	for (int i = 0; i < BUSY; i++)
+		threads[i] = start_thread(register_all_the_time, NULL);
+	for (int i = 0; i < children; i++)
+		finished += in_child(register_in_the_child);
+	atomic_store(&stop, true);
+	for (int i = 0; i < BUSY; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_INT(finished, children);
+	CHECK_OK(tl_ptr_release(inherited));
+}
+
+int main(int argc, char** argv)
+{
+	const char* door = getenv("TL_FASTPATH");
+	runs_fast = door == NULL || strcmp(door, "0") != 0;
+	if (argc > 1)
+		children = atoi(argv[1]);
+	CHECK_OK(tl_init());
+	RUN(a_child_works);
+	RUN(a_child_exits);
+	RUN(every_child_finishes_while_others_register);
+	return check_finish();
+}

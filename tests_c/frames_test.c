@@ -1,0 +1,341 @@
+/* Section Frames: slots, planned frames, nesting, and what stays valid how long. */
+#include "check.h"
+#include "thread.h"
+
+static void a_slot_keeps_its_buffer(void)
+{
+	char* buffer;
+	CHECK_OK(tl_mem_function_enter(3));
+	CHECK_INT(tl_get_scope_depth(), 1);
+	buffer = tl_mem_get_buffer(1, 200);
+	CHECK_INT((uintptr_t)buffer % 64, 0);
+	memset(buffer, 5, 200);
+	CHECK_PTR(tl_mem_get_buffer(1, 200), buffer);
+	CHECK_PTR(tl_mem_get_buffer(1, 10), buffer);
+	CHECK(tl_mem_get_buffer(0, 200) != buffer);
+	CHECK_INT(buffer[199], 5);
+	CHECK_OK(tl_ptr_check(buffer));
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_INT(tl_get_scope_depth(), 0);
+}
+
+static void an_outgrown_buffer_stays_valid(void)
+{
+	char *small, *large;
+	CHECK_OK(tl_mem_function_enter(1));
+	small = tl_mem_get_buffer(0, 64);
+	memset(small, 1, 64);
+	large = tl_mem_get_buffer(0, 100000);
+	CHECK(large != small);
+	memset(large, 2, 100000);
+	CHECK_INT(small[0], 1);
+	CHECK_INT(small[63], 1);
+	CHECK_PTR(tl_mem_get_buffer(0, 64), large);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void a_slot_first_taken_in_a_loops_scope_keeps_its_memory(void)
+{
+	int* buffer = NULL;
+	CHECK_OK(tl_mem_function_enter(2));
+	for (int i = 0; i < 1000; i++) {
+		int* now;
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(tl_mem_new(64) != NULL);
+		now = tl_mem_get_buffer(0, 256);
+		if (i == 0)
+			*now = 0;
+		else
+			CHECK_PTR(now, buffer);
+		buffer = now;
+		CHECK_INT((*buffer)++, i);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_mem_enter_scope());
+	memset(tl_mem_get_buffer(1, 4096), 0xFF, 4096);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(*buffer, 1000);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void slots_are_checked(void)
+{
+	/* covers: tl_mem_get_buffer TL_E_NO_FRAME */
+	CHECK_REFUSED(tl_mem_get_buffer(0, 64), 0, TL_E_NO_FRAME);
+	CHECK_OK(tl_mem_function_enter(2));
+	/* covers: tl_mem_get_buffer TL_E_SLOT_OUT_OF_RANGE */
+	CHECK_REFUSED(tl_mem_get_buffer(2, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
+	CHECK_REFUSED(tl_mem_get_buffer(-1, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
+	CHECK_REFUSED(tl_mem_get_buffer(INT64_MAX, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
+	/* covers: tl_mem_get_buffer TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_mem_get_buffer(0, -1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_mem_get_buffer(0, 0), 0, TL_OK);
+	CHECK_REFUSED(tl_mem_get_buffer(0, INT64_MAX), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK(tl_mem_get_buffer(0, 64) != NULL);
+	CHECK_OK(tl_mem_function_exit());
+	/* covers: tl_mem_function_exit TL_E_NO_FRAME */
+	CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
+}
+
+static void slot_numbers_are_checked(void)
+{
+	/* covers: tl_mem_function_enter TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_mem_function_enter(-1), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_function_enter(INT64_MIN), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_mem_function_enter TL_E_LIMIT */
+	CHECK_FAILS(tl_mem_function_enter(INT64_C(1) << 30), TL_E_LIMIT);
+	CHECK_FAILS(tl_mem_function_enter(INT64_MAX), TL_E_LIMIT);
+	CHECK_INT(tl_get_scope_depth(), 0);
+}
+
+static void a_function_of_no_slots(void)
+{
+	CHECK_OK(tl_mem_function_enter(0));
+	CHECK_REFUSED(tl_mem_get_buffer(0, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void frames_nest(void)
+{
+	char *outer, *inner;
+	CHECK_OK(tl_mem_function_enter(1));
+	outer = tl_mem_get_buffer(0, 64);
+	memset(outer, 3, 64);
+	CHECK_OK(tl_mem_function_enter(4));
+	inner = tl_mem_get_buffer(3, 64);
+	CHECK(inner != outer);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_STATUS(tl_ptr_check(inner), TL_E_NOT_LIVE);
+	CHECK_PTR(tl_mem_get_buffer(0, 64), outer);
+	CHECK_INT(outer[63], 3);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_STATUS(tl_ptr_check(outer), TL_E_NOT_LIVE);
+}
+
+static void function_exit_closes_what_is_inside(void)
+{
+	void *first, *second;
+	CHECK_OK(tl_mem_function_enter(1));
+	first = tl_mem_new(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_enter_scope());
+	second = tl_mem_new(64);
+	CHECK(tl_mem_frame_enter(512) != NULL);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_INT(tl_get_scope_depth(), 0);
+	CHECK_DEAD(first);
+	CHECK_DEAD(second);
+}
+
+static void a_planned_frame(void)
+{
+	char *block, *inner;
+	block = tl_mem_frame_enter(1000);
+	CHECK_INT((uintptr_t)block % 64, 0);
+	memset(block, 9, 1000);
+	inner = tl_mem_frame_enter(64);
+	CHECK_INT((uintptr_t)inner % 64, 0);
+	CHECK(inner >= block + 1000);
+	CHECK_OK(tl_ptr_check(inner));
+	CHECK_OK(tl_mem_frame_exit());
+	CHECK_STATUS(tl_ptr_check(inner), TL_E_NOT_LIVE);
+	CHECK_INT(block[999], 9);
+	CHECK_OK(tl_mem_frame_exit());
+	/* covers: tl_mem_frame_exit TL_E_NO_FRAME */
+	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
+}
+
+static void a_planned_frame_of_nothing(void)
+{
+	CHECK(tl_mem_frame_enter(0) != NULL);
+	CHECK_OK(tl_mem_frame_exit());
+	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
+}
+
+static void a_planned_frame_closes_its_scopes(void)
+{
+	void *before, *inside;
+	CHECK_OK(tl_mem_enter_scope());
+	before = tl_mem_new(64);
+	CHECK(tl_mem_frame_enter(64) != NULL);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_enter_scope());
+	inside = tl_mem_new(64);
+	CHECK_OK(tl_mem_frame_exit());
+	CHECK_DEAD(inside);
+	CHECK_COUNT(before, 1);
+	CHECK_INT(tl_get_scope_depth(), 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void a_planned_frame_of_the_caller_stays(void)
+{
+	char* block = tl_mem_frame_enter(64);
+	memset(block, 6, 64);
+	CHECK_OK(tl_mem_function_enter(1));
+	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
+	memset(tl_mem_get_buffer(0, 64), 1, 64);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_INT(block[63], 6);
+	CHECK_OK(tl_mem_frame_exit());
+}
+
+/* A slot that is first taken inside a planned frame outlives it. */
+static void a_slot_taken_inside_a_planned_frame(void)
+{
+	char *slot, *block;
+	CHECK_OK(tl_mem_function_enter(2));
+	CHECK(tl_mem_frame_enter(256) != NULL);
+	slot = tl_mem_get_buffer(0, 128);
+	memset(slot, 4, 128);
+	CHECK_OK(tl_mem_frame_exit());
+	block = tl_mem_frame_enter(4096);
+	memset(block, 5, 4096);
+	memset(tl_mem_get_buffer(1, 128), 7, 128);
+	CHECK_PTR(tl_mem_get_buffer(0, 128), slot);
+	CHECK_INT(slot[0], 4);
+	CHECK_INT(slot[127], 4);
+	CHECK_OK(tl_mem_frame_exit());
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void a_planned_frame_too_large(void)
+{
+	/* covers: tl_mem_frame_enter TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_mem_frame_enter(SIZE_MAX), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_REFUSED(tl_mem_frame_enter(SIZE_MAX - 4096), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_REFUSED(tl_mem_frame_enter((size_t)1 << 40), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
+}
+
+static void recurse(int depth)
+{
+	int* mine;
+	CHECK_OK(tl_mem_function_enter(1));
+	mine = tl_mem_get_buffer(0, 64);
+	*mine = depth;
+	if (depth > 0)
+		recurse(depth - 1);
+	CHECK_INT(*mine, depth);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void deep_recursion(void)
+{
+	recurse(2000);
+}
+
+static void a_hundred_thousand_nested_one_slot_frames(void)
+{
+	enum { DEPTH = 100000 };
+	static int64_t* buffers[DEPTH];
+	bool intact = true;
+	for (int i = 0; i < DEPTH; i++) {
+		CHECK_OK(tl_mem_function_enter(1));
+		buffers[i] = tl_mem_get_buffer(0, 64);
+		if (buffers[i] == NULL)
+			break;
+		*buffers[i] = i;
+	}
+	CHECK_INT(tl_get_scope_depth(), DEPTH);
+	for (int i = DEPTH - 1; i >= 0; i--) {
+		intact = intact && *buffers[i] == i;
+		CHECK_OK(tl_mem_function_exit());
+	}
+	CHECK(intact);
+}
+
+static void many_slots(void)
+{
+	enum { SLOTS = 5000 };
+	CHECK_OK(tl_mem_function_enter(SLOTS));
+	for (int i = 0; i < SLOTS; i++)
+		*(int*)tl_mem_get_buffer(i, 64) = i;
+	for (int i = 0; i < SLOTS; i++)
+		CHECK_INT(*(int*)tl_mem_get_buffer(i, 64), i);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void* frames_of_a_thread(void* outer)
+{
+	CHECK_REFUSED(tl_mem_get_buffer(0, 64), 0, TL_E_NO_FRAME);
+	CHECK_OK(tl_mem_function_enter(1));
+	CHECK(tl_mem_get_buffer(0, 64) != outer);
+	CHECK_OK(tl_mem_function_exit());
+	return NULL;
+}
+
+static void frames_belong_to_their_thread(void)
+{
+	CHECK_OK(tl_mem_function_enter(1));
+	run_thread(frames_of_a_thread, tl_mem_get_buffer(0, 64));
+	CHECK_OK(tl_mem_function_exit());
+}
+
+/* Random nesting of the three kinds; every block keeps what was written to it. */
+static void a_random_walk(void)
+{
+	enum { STEPS = 20000, MAX = 200 };
+	static struct {
+		int kind;
+		unsigned char* block;
+		size_t bytes;
+	} open[MAX];
+	uint64_t random = 97;
+	int depth = 0;
+	for (int step = 0; step < STEPS; step++) {
+		uint64_t draw = check_random(&random) >> 8;
+		bool push = depth == 0 || (depth < MAX && draw % 2 == 0);
+		if (push) {
+			open[depth].kind = (int)(draw >> 1) % 3;
+			open[depth].bytes = 1 + (draw >> 16) % 5000;
+			if (open[depth].kind == 0) {
+				CHECK_OK(tl_mem_enter_scope());
+				open[depth].bytes = 0;
+			} else if (open[depth].kind == 1) {
+				CHECK_OK(tl_mem_function_enter(1));
+				open[depth].block = tl_mem_get_buffer(0, (int64_t)open[depth].bytes);
+			} else {
+				open[depth].block = tl_mem_frame_enter(open[depth].bytes);
+			}
+			if (open[depth].bytes > 0)
+				memset(open[depth].block, depth, open[depth].bytes);
+			depth++;
+			continue;
+		}
+		depth--;
+		if (open[depth].bytes > 0)
+			CHECK_INT(open[depth].block[open[depth].bytes - 1], depth & 0xFF);
+		CHECK_OK(open[depth].kind == 0   ? tl_mem_exit_scope()
+		         : open[depth].kind == 1 ? tl_mem_function_exit()
+		                                 : tl_mem_frame_exit());
+	}
+	CHECK_OK(tl_mem_exit_scopes_to(0));
+	while (tl_mem_frame_exit() == TL_OK) {
+	}
+}
+
+int main(void)
+{
+	RUN(a_slot_keeps_its_buffer);
+	RUN(an_outgrown_buffer_stays_valid);
+	RUN(a_slot_first_taken_in_a_loops_scope_keeps_its_memory);
+	RUN(slots_are_checked);
+	RUN(slot_numbers_are_checked);
+	RUN(a_function_of_no_slots);
+	RUN(frames_nest);
+	RUN(function_exit_closes_what_is_inside);
+	RUN(a_planned_frame);
+	RUN(a_planned_frame_of_nothing);
+	RUN(a_planned_frame_closes_its_scopes);
+	RUN(a_planned_frame_of_the_caller_stays);
+	RUN(a_slot_taken_inside_a_planned_frame);
+	RUN(a_planned_frame_too_large);
+	RUN(deep_recursion);
+	RUN(a_hundred_thousand_nested_one_slot_frames);
+	RUN(many_slots);
+	RUN(frames_belong_to_their_thread);
+	RUN(a_random_walk);
+	return check_finish();
+}

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Compiles tl_runtime.h alone in every C and C++ version it promises, and
+# tl_runtime.hpp from C++17 on, with every compiler that is here and with
+# warnings as errors. Each header comes twice: it has to guard itself.
+#
+#   matrix.sh INCLUDE_DIRECTORY
+set -u
+
+include=$1
+strict="-fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror"
+compiled=0
+failed=0
+
+# compile COMPILER LANGUAGE VERSION FLAGS HEADER
+compile() {
+	# A compiler that does not know the version yet is no failure of the header.
+	echo 'typedef int known;' | "$1" -std="$3" -x "$2" -fsyntax-only - 2>/dev/null || return 0
+	compiled=$((compiled + 1))
+	# shellcheck disable=SC2086 # flags are words
+	if ! printf '#include "%s"\n#include "%s"\n' "$5" "$5" |
+		"$1" -std="$3" -I"$include" $strict $4 -x "$2" -; then
+		echo "$5 fails as $3 with $1" >&2
+		failed=$((failed + 1))
+	fi
+}
+
+for cc in gcc clang; do
+	command -v $cc >/dev/null || continue
+	for version in c99 c11 c17 c2x c23; do
+		compile $cc c $version "-Wstrict-prototypes -Wc++-compat" tl_runtime.h
+	done
+done
+for cxx in g++ clang++; do
+	command -v $cxx >/dev/null || continue
+	for version in c++11 c++14 c++17 c++20 c++2b; do
+		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.h
+	done
+	for version in c++17 c++20 c++2b; do
+		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.hpp
+	done
+done
+
+[ $compiled -gt 0 ] || { echo "skip: no compiler"; exit 77; }
+echo "$compiled combinations, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,152 @@
+/* Little address space: under RLIMIT_AS the runtime works or says why not, and the
+ * host's malloc works on. Each case is a new process, because the limit has to
+ * stand before the library is loaded.
+ *
+ *     limits_test            runs all cases
+ *     limits_test CASE       is one of them
+ */
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "thread.h"
+
+static const char* program;
+
+/* Runs this program again with an argument, a limit in MiB (0: none) and an
+ * environment setting (NULL: none); returns its exit status, -1 for a signal. */
+static int run_case(const char* name, size_t mebibytes, const char* key, const char* value)
+{
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0) {
+		struct rlimit limit = {mebibytes << 20, mebibytes << 20};
+		if (mebibytes > 0)
+			setrlimit(RLIMIT_AS, &limit);
+		if (key != NULL)
+			setenv(key, value, 1);
+		execl(program, program, name, (char*)NULL);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+static void host_malloc_works(void)
+{
+	for (int i = 0; i < 64; i++) {
+		char* block = malloc(1 << 20);
+		CHECK(block != NULL);
+		if (block == NULL)
+			return;
+		memset(block, i, 1 << 20);
+		free(block);
+	}
+}
+
+/* The case itself: use the runtime until it refuses, and use malloc beside it. */
+static int work_under_a_limit(void)
+{
+	tl_status status = tl_init();
+	void **newest = NULL, **block;
+	host_malloc_works();
+	if (status != TL_OK) {
+		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+		return check_failures != 0;
+	}
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_register_struct(malloc(64)));
+	CHECK_OK(tl_mem_exit_scope());
+	while ((block = tl_mem_alloc(256 << 10)) != NULL) {
+		*block = newest;
+		newest = block;
+	}
+	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
+	CHECK(newest != NULL);
+	host_malloc_works();
+	while (newest != NULL) {
+		block = *newest;
+		CHECK_OK(tl_ptr_release(newest));
+		newest = block;
+	}
+	return check_finish();
+}
+
+/* Stacks and arenas of the threads themselves may leave nothing for the runtime. */
+static void* use_a_little(void* unused)
+{
+	tl_status status = tl_mem_enter_scope();
+	(void)unused;
+	if (status != TL_OK) {
+		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+		return NULL;
+	}
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+static int threads_under_a_limit(void)
+{
+	pthread_t threads[8];
+	for (int i = 0; i < 8; i++)
+		threads[i] = start_thread(use_a_little, NULL);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	return check_finish();
+}
+
+/* With no memory for the tables at all, init says so and keeps saying so. */
+static int init_without_memory(void)
+{
+	/* covers: tl_init TL_E_OUT_OF_MEMORY */
+	CHECK_STATUS(tl_init(), TL_E_OUT_OF_MEMORY);
+	/* covers: tl_mem_manager_init TL_E_OUT_OF_MEMORY */
+	CHECK_STATUS(tl_mem_manager_init(), TL_E_OUT_OF_MEMORY);
+	CHECK_PTR(tl_mem_alloc(64), NULL);
+	CHECK_STATUS(tl_mem_enter_scope(), TL_E_OUT_OF_MEMORY);
+	CHECK_STATUS(tl_ptr_release((void*)0x1230), TL_E_OUT_OF_MEMORY);
+	CHECK(tl_status_string(TL_E_OUT_OF_MEMORY)[0] != '\0');
+	host_malloc_works();
+	return check_failures != 0;
+}
+
+static void little_address_space(void)
+{
+	CHECK_INT(run_case("work", 4096, NULL, NULL), 0);
+	CHECK_INT(run_case("work", 2048, NULL, NULL), 0);
+	CHECK_INT(run_case("work", 1024, NULL, NULL), 0);
+	CHECK_INT(run_case("threads", 2048, NULL, NULL), 0);
+	CHECK_INT(run_case("threads", 1024, NULL, NULL), 0);
+}
+
+static void a_reservation_of_the_users_choice(void)
+{
+	CHECK_INT(run_case("work", 0, "TL_HEAP_RESERVE", "33554432"), 0);
+	CHECK_INT(run_case("work", 2048, "TL_HEAP_RESERVE", "134217728"), 0);
+	CHECK_INT(run_case("work", 2048, "TL_ARENA_BYTES", "1048576"), 0);
+}
+
+static void no_memory_for_the_tables(void)
+{
+	CHECK_INT(run_case("init", 0, "TL_FAIL_MEMORY", "0"), 0);
+}
+
+int main(int argc, char** argv)
+{
+	program = argv[0];
+	if (argc > 1 && strcmp(argv[1], "work") == 0)
+		return work_under_a_limit();
+	if (argc > 1 && strcmp(argv[1], "threads") == 0)
+		return threads_under_a_limit();
+	if (argc > 1 && strcmp(argv[1], "init") == 0)
+		return init_without_memory();
+	RUN(little_address_space);
+	RUN(a_reservation_of_the_users_choice);
+	RUN(no_memory_for_the_tables);
+	return check_finish();
+}

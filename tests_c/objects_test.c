@@ -1,0 +1,283 @@
+/* Section Objects: allocation, sizes, realloc, free, immortality. */
+#include "check.h"
+#include "thread.h"
+
+static void sizes_and_alignment(void)
+{
+	static const size_t sizes[] = {1,    7,    31,    32,    33,    64,    65,     96,     100,     128,
+	                               1000, 4096, 10000, 65536, 65537, 70000, 262144, 524289, 1 << 20, 5 << 20};
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		unsigned char* object = tl_mem_alloc(sizes[i]);
+		CHECK(object != NULL);
+		CHECK_INT((uintptr_t)object % (sizes[i] % 64 == 0 ? 64 : 32), 0);
+		memset(object, 0xA5, sizes[i]);
+		CHECK_COUNT(object, 1);
+		CHECK_OK(tl_ptr_check(object));
+		CHECK_INT(object[sizes[i] - 1], 0xA5);
+		CHECK_OK(tl_mem_free(object));
+		CHECK_DEAD(object);
+	}
+}
+
+static void objects_do_not_overlap(void)
+{
+	enum { COUNT = 5000 };
+	static unsigned char* objects[COUNT];
+	static size_t sizes[COUNT];
+	uint64_t random = 12345;
+	for (int i = 0; i < COUNT; i++) {
+		sizes[i] = 1 + check_random(&random) % 3000;
+		objects[i] = tl_mem_alloc(sizes[i]);
+		memset(objects[i], i & 0xFF, sizes[i]);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		bool intact = true;
+		for (size_t j = 0; j < sizes[i]; j++)
+			intact = intact && objects[i][j] == (i & 0xFF);
+		CHECK(intact);
+		CHECK_OK(tl_ptr_release(objects[i]));
+	}
+}
+
+static void nothing_is_null(void)
+{
+	CHECK_REFUSED(tl_mem_alloc(0), 0, TL_OK);
+	CHECK_REFUSED(tl_mem_new(0), 0, TL_OK);
+	CHECK_REFUSED(tl_mem_new_zeroed(0), 0, TL_OK);
+	CHECK_REFUSED(tl_alloc_tmp(0), 0, TL_OK);
+}
+
+static void null_is_a_value(void)
+{
+	CHECK_OK(tl_mem_free(NULL));
+	CHECK_OK(tl_mem_dealloc(NULL));
+	CHECK_OK(tl_free_tmp(NULL));
+	CHECK_PTR(tl_mem_deep_clone(NULL), NULL);
+	CHECK_OK(tl_ptr_share(NULL));
+	CHECK_OK(tl_ptr_make_immortal(NULL));
+	CHECK_PTR(tl_ptr_acquire(NULL), NULL);
+	CHECK_OK(tl_ptr_release(NULL));
+	CHECK_OK(tl_ptr_inc_ref(NULL));
+	CHECK_INT(tl_ptr_dec_ref(NULL), 0);
+	CHECK(!tl_ptr_release_bool(NULL));
+	CHECK_INT(tl_ptr_refcount(NULL), 0);
+	CHECK_OK(tl_ptr_check(NULL));
+	CHECK_OK(tl_mem_register(NULL));
+	CHECK_OK(tl_mem_register_struct(NULL));
+	CHECK_OK(tl_mem_register_struct_named(NULL, "Nothing"));
+	CHECK_OK(tl_mem_register_ptr(NULL));
+	CHECK_OK(tl_mem_register_tensor(NULL));
+	CHECK_OK(tl_mem_register_vec_ptr(NULL));
+	CHECK_OK(tl_mem_unregister(NULL));
+}
+
+static void new_zeroed_is_zero_after_reuse(void)
+{
+	for (size_t bytes = 24; bytes <= 200000; bytes = bytes * 3) {
+		unsigned char* object;
+		bool zero = true;
+		object = tl_mem_alloc(bytes);
+		memset(object, 0xFF, bytes);
+		CHECK_OK(tl_mem_free(object));
+		CHECK_OK(tl_mem_enter_scope());
+		object = tl_mem_new_zeroed(bytes);
+		for (size_t i = 0; i < bytes; i++)
+			zero = zero && object[i] == 0;
+		CHECK(zero);
+		CHECK_COUNT(object, 1);
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_DEAD(object);
+	}
+}
+
+static void huge_sizes(void)
+{
+	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2, SIZE_MAX / 2 + 1, (size_t)1 << 47};
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		/* covers: tl_mem_alloc TL_E_OUT_OF_MEMORY */
+		CHECK_REFUSED(tl_mem_alloc(sizes[i]), 0, TL_E_OUT_OF_MEMORY);
+		/* covers: tl_mem_new TL_E_OUT_OF_MEMORY */
+		CHECK_REFUSED(tl_mem_new(sizes[i]), 0, TL_E_OUT_OF_MEMORY);
+		/* covers: tl_mem_new_zeroed TL_E_OUT_OF_MEMORY */
+		CHECK_REFUSED(tl_mem_new_zeroed(sizes[i]), 0, TL_E_OUT_OF_MEMORY);
+	}
+	/* covers: tl_alloc_tmp TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_alloc_tmp(INT64_MAX), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_alloc_tmp TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_alloc_tmp(-1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_alloc_tmp(INT64_MIN), 0, TL_E_INVALID_ARGUMENT);
+}
+
+static void realloc_keeps_content_count_and_registration(void)
+{
+	unsigned char* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(40);
+	for (int i = 0; i < 40; i++)
+		object[i] = (unsigned char)i;
+	CHECK_OK(tl_mem_register_struct(object));
+	for (size_t bytes = 50; bytes < (4u << 20); bytes *= 5) {
+		unsigned char* old = object;
+		object = tl_mem_realloc(object, bytes);
+		CHECK(object != NULL);
+		CHECK_COUNT(object, 2);
+		CHECK_INT(object[39], 39);
+		if (object != old)
+			CHECK_DEAD(old);
+	}
+	object = tl_mem_realloc(object, 20);
+	CHECK_INT(object[19], 19);
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void realloc_moves_every_registration(void)
+{
+	char* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(32);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	object = tl_mem_realloc(object, 5000);
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_unregister(object));
+	object = tl_mem_realloc(object, 100000);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void realloc_refuses(void)
+{
+	char *object, *foreign;
+	void* vec;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	strcpy(object, "unchanged");
+	/* covers: tl_mem_realloc TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_mem_realloc(object, 0), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_mem_realloc TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_mem_realloc(object, SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_mem_realloc(object, (size_t)1 << 47), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_mem_realloc TL_E_BUSY */
+	CHECK_OK(tl_ptr_inc_ref(object));
+	CHECK_REFUSED(tl_mem_realloc(object, 100000), 0, TL_E_BUSY);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_COUNT(object, 1);
+	CHECK(strcmp(object, "unchanged") == 0);
+	vec = tl_vec_new(2);
+	/* covers: tl_mem_realloc TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_mem_realloc(vec, 4096), 0, TL_E_UNSUPPORTED);
+	foreign = malloc(64);
+	CHECK_OK(tl_mem_register_struct(foreign));
+	CHECK_REFUSED(tl_mem_realloc(foreign, 4096), 0, TL_E_UNSUPPORTED);
+	CHECK_OK(tl_mem_exit_scope());
+
+	object = tl_mem_realloc(NULL, 64);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_free(object));
+}
+
+static void free_wants_an_object_that_nobody_holds(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_OK(tl_ptr_inc_ref(object));
+	/* covers: tl_mem_free TL_E_BUSY */
+	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
+	/* covers: tl_mem_dealloc TL_E_BUSY */
+	CHECK_FAILS(tl_mem_dealloc(object), TL_E_BUSY);
+	/* covers: tl_free_tmp TL_E_BUSY */
+	CHECK_FAILS(tl_free_tmp(object), TL_E_BUSY);
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_mem_dealloc(object));
+
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+
+	object = tl_alloc_tmp(64);
+	CHECK_OK(tl_free_tmp(object));
+	CHECK_DEAD(object);
+}
+
+static void* free_elsewhere(void* object)
+{
+	CHECK_OK(tl_mem_free(object));
+	return NULL;
+}
+
+static void free_by_another_thread(void)
+{
+	void* object = tl_mem_alloc(64);
+	run_thread(free_elsewhere, object);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void freed_memory_is_used_again(void)
+{
+	void* first = tl_mem_alloc(64);
+	CHECK_OK(tl_mem_free(first));
+	CHECK_PTR(tl_mem_alloc(64), first);
+	CHECK_OK(tl_mem_free(first));
+}
+
+static void large_objects_come_and_go(void)
+{
+	for (int round = 0; round < 50; round++) {
+		unsigned char* objects[8];
+		for (size_t i = 0; i < 8; i++) {
+			size_t bytes = (i + 1) * 300000;
+			objects[i] = tl_mem_alloc(bytes);
+			CHECK(objects[i] != NULL);
+			objects[i][0] = objects[i][bytes - 1] = (unsigned char)i;
+		}
+		for (size_t i = 0; i < 8; i++) {
+			CHECK_INT(objects[(i * 5) % 8][0], (i * 5) % 8);
+			CHECK_OK(tl_ptr_release(objects[(i * 5) % 8]));
+		}
+	}
+}
+
+static void many_small_objects(void)
+{
+	enum { COUNT = 300000 };
+	void** objects = malloc(COUNT * sizeof *objects);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < COUNT; i++)
+			objects[i] = tl_mem_alloc(64);
+		CHECK_INT(check_take_balance().objects, COUNT);
+		for (int i = 0; i < COUNT; i++)
+			tl_ptr_release(objects[round % 2 == 0 ? i : COUNT - 1 - i]);
+		CHECK_INT(check_take_balance().objects, 0);
+	}
+	free(objects);
+}
+
+int main(void)
+{
+	RUN(sizes_and_alignment);
+	RUN(objects_do_not_overlap);
+	RUN(nothing_is_null);
+	RUN(null_is_a_value);
+	RUN(new_zeroed_is_zero_after_reuse);
+	RUN(huge_sizes);
+	RUN(realloc_keeps_content_count_and_registration);
+	RUN(realloc_moves_every_registration);
+	RUN(realloc_refuses);
+	RUN(free_wants_an_object_that_nobody_holds);
+	RUN(free_by_another_thread);
+	RUN(freed_memory_is_used_again);
+	RUN(large_objects_come_and_go);
+	RUN(many_small_objects);
+	return check_finish();
+}

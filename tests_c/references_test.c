@@ -1,0 +1,301 @@
+/* Section References: acquire and release, floating, sinking, unregister, sharing. */
+#include "check.h"
+#include "thread.h"
+
+static void acquire_and_release(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK_OK(tl_ptr_inc_ref(object));
+	CHECK_COUNT(object, 3);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK(tl_ptr_release_bool(object));
+	CHECK_COUNT(object, 1);
+	CHECK(tl_ptr_release_bool(object));
+	CHECK_DEAD(object);
+	CHECK(!tl_ptr_release_bool(object));
+	CHECK_FAILS(tl_ptr_release(object), TL_E_NOT_LIVE);
+}
+
+static void dec_ref_leaves_the_end_to_the_caller(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_OK(tl_ptr_inc_ref(object));
+	CHECK_INT(tl_ptr_dec_ref(object), 0);
+	CHECK_INT(tl_ptr_dec_ref(object), 1);
+	CHECK_DEAD(object);
+	CHECK_FAILS(tl_ptr_release(object), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_ptr_inc_ref(object), TL_E_NOT_LIVE);
+	CHECK_INT(tl_ptr_dec_ref(object), 0);
+	CHECK_OK(tl_mem_free(object));
+	CHECK_FAILS(tl_mem_free(object), TL_E_NOT_LIVE);
+}
+
+static void register_sinks_then_acquires(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_register(object));
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_register_struct_named(object, "Twice"));
+	CHECK_COUNT(object, 3);
+	CHECK_OK(tl_mem_register_ptr(object));
+	CHECK_COUNT(object, 4);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void a_counted_reference_goes_before_a_float(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_OK(tl_ptr_inc_ref(object));
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_enter_scope());
+	/* Still floating: sinks, the count stays. */
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void unregister_takes_the_newest_entry(void)
+{
+	void* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_unregister(object));
+	/* covers: tl_mem_unregister TL_E_NOT_REGISTERED */
+	CHECK_FAILS(tl_mem_unregister(object), TL_E_NOT_REGISTERED);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void unregister_stops_at_the_function(void)
+{
+	void* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	CHECK_OK(tl_mem_function_enter(0));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_FAILS(tl_mem_unregister(object), TL_E_NOT_REGISTERED);
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_FAILS(tl_mem_unregister(object), TL_E_NOT_REGISTERED);
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void unregister_searches_outer_scopes_of_the_function(void)
+{
+	void* object;
+	CHECK_OK(tl_mem_function_enter(0));
+	object = tl_mem_new(64);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 100; i++)
+		tl_mem_new(32);
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_ptr_release(object));
+}
+
+static void unregister_is_shallow(void)
+{
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	element = tl_mem_new(32);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_OK(tl_mem_unregister(vec));
+	CHECK_COUNT(element, 2);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(element, 1);
+	CHECK_OK(tl_ptr_release(vec));
+	CHECK_DEAD(element);
+}
+
+static void fifteen_references_may_float(void)
+{
+	void* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	for (int i = 1; i < 16; i++)
+		CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 16);
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_mem_unregister(object));
+	/* covers: tl_mem_unregister TL_E_OVERFLOW */
+	CHECK_FAILS(tl_mem_unregister(object), TL_E_OVERFLOW);
+	CHECK_COUNT(object, 16);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 15);
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_ptr_release(object));
+	CHECK_DEAD(object);
+}
+
+static void* float_in_another_thread(void* object)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 16; i++)
+		CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_mem_unregister(object));
+	CHECK_FAILS(tl_mem_unregister(object), TL_E_OVERFLOW);
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+static void fifteen_references_may_float_elsewhere(void)
+{
+	void* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	run_thread(float_in_another_thread, object);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_ptr_share(object));
+	run_thread(float_in_another_thread, object);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void* sink_here(void* object)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+static void a_float_moves_between_threads(void)
+{
+	void* object = tl_mem_alloc(64);
+	run_thread(sink_here, object);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+}
+
+static void* share_not_mine(void* object)
+{
+	/* covers: tl_ptr_share TL_E_BUSY */
+	CHECK_FAILS(tl_ptr_share(object), TL_E_BUSY);
+	return NULL;
+}
+
+static void* release_here(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+static void a_shared_object_ends_at_once_on_any_thread(void)
+{
+	void* object = tl_mem_alloc(64);
+	run_thread(share_not_mine, object);
+	CHECK_OK(tl_ptr_share(object));
+	CHECK_OK(tl_ptr_share(object));
+	CHECK_OK(tl_ptr_inc_ref(object));
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_ptr_release(object));
+	run_thread(release_here, object);
+	CHECK_DEAD(object);
+}
+
+static void a_biased_object_ends_at_its_owners_next_exit(void)
+{
+	void* object = tl_mem_alloc(64);
+	run_thread(release_here, object);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+	object = tl_mem_alloc(64);
+	run_thread(release_here, object);
+	CHECK_OK(tl_mem_function_enter(0));
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_DEAD(object);
+}
+
+static void* dec_ref_here(void* object)
+{
+	CHECK_INT(tl_ptr_dec_ref(object), 0);
+	return NULL;
+}
+
+static void dec_ref_of_another_threads_object_ends_by_descriptor(void)
+{
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	element = tl_mem_new(32);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_OK(tl_mem_unregister(vec));
+	run_thread(dec_ref_here, vec);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(vec);
+	CHECK_DEAD(element);
+}
+
+static void immortal_objects_stay(void)
+{
+	int* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	*object = 99;
+	CHECK_OK(tl_ptr_make_immortal(object));
+	CHECK_OK(tl_ptr_make_immortal(object));
+	for (int i = 0; i < 10; i++)
+		CHECK_OK(tl_ptr_release(object));
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_ptr_check(object));
+	CHECK_INT(*object, 99);
+	check_immortals = 1;
+}
+
+int main(void)
+{
+	RUN(acquire_and_release);
+	RUN(dec_ref_leaves_the_end_to_the_caller);
+	RUN(register_sinks_then_acquires);
+	RUN(a_counted_reference_goes_before_a_float);
+	RUN(unregister_takes_the_newest_entry);
+	RUN(unregister_stops_at_the_function);
+	RUN(unregister_searches_outer_scopes_of_the_function);
+	RUN(unregister_is_shallow);
+	RUN(fifteen_references_may_float);
+	RUN(fifteen_references_may_float_elsewhere);
+	RUN(a_float_moves_between_threads);
+	RUN(a_shared_object_ends_at_once_on_any_thread);
+	RUN(a_biased_object_ends_at_its_owners_next_exit);
+	RUN(dec_ref_of_another_threads_object_ends_by_descriptor);
+	immortal_objects_stay();
+	return check_finish();
+}

@@ -1,0 +1,200 @@
+/* Each test here fails without one particular precaution of the design: the dead
+ * record at the tail of a span, generations in scope entries, holes that keep
+ * unregister cheap in any order. */
+#include "check.h"
+
+enum { SPAN = 65536 };
+
+static int compare_pointers(const void* a, const void* b)
+{
+	uintptr_t x = *(const uintptr_t*)a, y = *(const uintptr_t*)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Fills three spans of one size class and asks of every 16th byte of them whether
+ * it is an object. Only the starts are; the tail, where a division alone would see
+ * one slot more, is not. */
+static void every_address_of_a_span(size_t bytes)
+{
+	size_t count = 3 * SPAN / bytes + 64, wrong = 0;
+	uintptr_t* starts = malloc(count * sizeof *starts);
+	for (size_t i = 0; i < count; i++)
+		starts[i] = (uintptr_t)tl_mem_alloc(bytes);
+	qsort(starts, count, sizeof *starts, compare_pointers);
+	for (uintptr_t span = starts[0] & ~(uintptr_t)(SPAN - 1); span <= starts[count - 1]; span += SPAN)
+		for (uintptr_t p = span; p < span + SPAN; p += 16) {
+			bool ours = bsearch(&p, starts, count, sizeof *starts, compare_pointers) != NULL;
+			wrong += (tl_ptr_check((void*)p) == TL_OK) != ours;
+			if (!ours)
+				wrong += tl_ptr_release((void*)p) == TL_OK;
+		}
+	CHECK_INT(wrong, 0);
+	for (size_t i = 0; i < count; i++)
+		CHECK_OK(tl_ptr_release((void*)starts[i]));
+	free(starts);
+}
+
+static void the_tail_of_a_span_is_no_object(void)
+{
+	static const size_t sizes[] = {32, 96, 160, 224, 320, 448, 640, 1280, 3072, 5120, 12288, 20480, 40960};
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		every_address_of_a_span(sizes[i]);
+}
+
+static void a_freed_objects_scope_entry_is_skipped(void)
+{
+	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+	void *object, *innocent;
+	CHECK_OK(tl_stats_get(&before));
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_DEAD(object);
+	innocent = tl_mem_alloc(64);
+	CHECK_PTR(innocent, object);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(innocent, 1);
+	CHECK_OK(tl_stats_get(&after));
+	CHECK_INT(after.scope_entries_skipped, before.scope_entries_skipped + 1);
+	CHECK_OK(tl_mem_free(innocent));
+}
+
+static void a_freed_foreign_pointers_scope_entry_is_skipped(void)
+{
+	void *object = malloc(64), *innocent;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_DEAD(object);
+	innocent = malloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(innocent));
+	CHECK_OK(tl_mem_unregister(innocent));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(innocent, 1);
+	CHECK_OK(tl_ptr_release(innocent));
+	CHECK_DEAD(innocent);
+}
+
+static void unregister_of_a_slot_that_was_reused(void)
+{
+	void *object, *innocent;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	CHECK_OK(tl_ptr_release(object));
+	innocent = tl_mem_alloc(64);
+	CHECK_PTR(innocent, object);
+	CHECK_FAILS(tl_mem_unregister(innocent), TL_E_NOT_REGISTERED);
+	CHECK_OK(tl_mem_register_struct(innocent));
+	CHECK_OK(tl_mem_unregister(innocent));
+	CHECK_FAILS(tl_mem_unregister(innocent), TL_E_NOT_REGISTERED);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(innocent, 1);
+	CHECK_OK(tl_mem_free(innocent));
+}
+
+static void a_write_beyond_the_end_reaches_no_count(void)
+{
+	void *first, *second, *third;
+	CHECK_OK(tl_mem_enter_scope());
+	first = tl_mem_new(64);
+	second = tl_mem_new(64);
+	third = tl_mem_alloc(64);
+	CHECK_OK(tl_mem_free(third));
+	memset(first, 0xFF, 64);
+	memset(second, 0xFF, 64);
+	memset(third, 0xFF, 64); /* freed, and holds no links of the allocator */
+	CHECK_COUNT(first, 1);
+	CHECK_COUNT(second, 1);
+	for (int i = 0; i < 1000; i++)
+		CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+enum { MILLION = 1000000 };
+
+static void shuffle(void** objects, uint64_t* random)
+{
+	for (size_t i = MILLION - 1; i > 0; i--) {
+		size_t j = check_random(random) % (i + 1);
+		void* other = objects[i];
+		objects[i] = objects[j];
+		objects[j] = other;
+	}
+}
+
+/* order: 0 oldest first, 1 newest first, 2 random */
+static void unregister_half_of_a_million(int order)
+{
+	void** objects = malloc(MILLION * sizeof *objects);
+	uint64_t random = 31;
+	size_t failed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	for (size_t i = 0; i < MILLION; i++)
+		objects[i] = tl_mem_new(32);
+	if (order == 2)
+		shuffle(objects, &random);
+	for (size_t i = 0; i < MILLION / 2; i++)
+		failed += tl_mem_unregister(objects[order == 1 ? MILLION - 1 - i : i]) != TL_OK;
+	for (size_t i = 0; i < MILLION / 2; i += 100)
+		failed += tl_mem_unregister(objects[order == 1 ? MILLION - 1 - i : i]) != TL_E_NOT_REGISTERED;
+	CHECK_INT(failed, 0);
+	CHECK_OK(tl_mem_exit_scope());
+	for (size_t i = 0; i < MILLION; i++) {
+		void* object = objects[order == 1 ? MILLION - 1 - i : i];
+		if (i < MILLION / 2)
+			failed += tl_ptr_refcount(object) != 1 || tl_ptr_release(object) != TL_OK;
+		else
+			failed += tl_ptr_refcount(object) != -1;
+	}
+	CHECK_INT(failed, 0);
+	free(objects);
+}
+
+static void unregister_any_of_a_million(void)
+{
+	for (int order = 0; order < 3; order++)
+		unregister_half_of_a_million(order);
+}
+
+/* Unregistering and registering again in turns, far below the top. */
+static void unregister_and_register_again_in_a_large_scope(void)
+{
+	enum { COUNT = 50000 };
+	void** objects = malloc(COUNT * sizeof *objects);
+	uint64_t random = 5;
+	size_t failed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	for (size_t i = 0; i < COUNT; i++)
+		objects[i] = tl_mem_new(32);
+	for (size_t i = 0; i < 4 * COUNT; i++) {
+		void* object = objects[check_random(&random) % COUNT];
+		failed += tl_mem_unregister(object) != TL_OK;
+		if (i % 7 == 0) {
+			failed += tl_mem_enter_scope() != TL_OK;
+			failed += tl_mem_register_struct(object) != TL_OK;
+			failed += tl_mem_unregister(object) != TL_OK;
+			failed += tl_mem_exit_scope() != TL_OK;
+		}
+		failed += tl_mem_register_struct(object) != TL_OK;
+	}
+	CHECK_INT(failed, 0);
+	for (size_t i = 0; i < COUNT; i++)
+		failed += tl_ptr_refcount(objects[i]) != 1;
+	CHECK_INT(failed, 0);
+	CHECK_OK(tl_mem_exit_scope());
+	free(objects);
+}
+
+int main(void)
+{
+	RUN(the_tail_of_a_span_is_no_object);
+	RUN(a_freed_objects_scope_entry_is_skipped);
+	RUN(a_freed_foreign_pointers_scope_entry_is_skipped);
+	RUN(unregister_of_a_slot_that_was_reused);
+	RUN(a_write_beyond_the_end_reaches_no_count);
+	RUN(unregister_any_of_a_million);
+	RUN(unregister_and_register_again_in_a_large_scope);
+	return check_finish();
+}

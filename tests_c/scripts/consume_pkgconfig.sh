@@ -1,0 +1,22 @@
+#!/bin/sh
+# consume_pkgconfig.sh CMAKE BUILD SOURCE CC: installs to an empty prefix, moves
+# it, and builds tests_c/consumer with what pkg-config says.
+set -eu
+cmake=$1 build=$2 source=$3 cc=$4
+command -v pkg-config >/dev/null || { echo "skip: pkg-config is not installed"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/first" >"$work/log" || { cat "$work/log"; exit 1; }
+mv "$work/first" "$work/prefix"
+pc=$(find "$work/prefix" -name tl_runtime.pc)
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+
+[ "$(pkg-config --modversion tl_runtime)" = "$(cat "$source/packaging/VERSION")" ]
+[ -f "$(pkg-config --variable=llvmdir tl_runtime)/tl_runtime.ll" ]
+libdir=$(pkg-config --variable=libdir tl_runtime)
+# The flags are a list of words.
+# shellcheck disable=SC2046
+"$cc" "$source/tests_c/consumer/main.c" $(pkg-config --cflags --libs tl_runtime) -Wl,-rpath,"$libdir" -o "$work/consumer"
+"$work/consumer"

@@ -1,0 +1,16 @@
+#!/bin/sh
+# installed_tree.sh PREFIX CC: what `make install` left is complete, and a program
+# builds and runs against it without any build system.
+set -eu
+prefix=$1 cc=$2
+libdir=$(dirname "$(find "$prefix" -name libtl_runtime.so)")
+for file in include/tl_runtime.h include/tl_runtime.hpp share/tl_runtime/tl_runtime.ll; do
+	[ -f "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
+done
+for file in pkgconfig/tl_runtime.pc cmake/tl_runtime/tl_runtimeConfig.cmake \
+	cmake/tl_runtime/tl_runtimeConfigVersion.cmake libtl_runtime.so.1; do
+	[ -e "$libdir/$file" ] || { echo "not installed: $file"; exit 1; }
+done
+"$cc" tests_c/consumer/main.c -I"$prefix/include" -L"$libdir" -ltl_runtime -Wl,-rpath,"$libdir" -o "$prefix/consumer"
+"$prefix/consumer"
+echo "installed: $(find "$prefix" -type f -o -type l | wc -l) files"

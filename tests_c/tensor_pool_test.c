@@ -1,0 +1,200 @@
+/* Section Tensor pool: hits and misses, 32 tensors a key, duplicates refused. */
+#include "check.h"
+#include "thread.h"
+
+enum { KEPT = 32 };
+
+static tl_tensor* floating_tensor(int32_t dtype, int64_t elements)
+{
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_empty(dtype, TL_DEVICE_CPU, 1, &elements);
+	CHECK_OK(tl_tensor_promote(tensor));
+	CHECK_OK(tl_mem_exit_scope());
+	return tensor;
+}
+
+static void a_miss_is_no_failure(void)
+{
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+	CHECK_REFUSED(tl_pool_acquire(999, TL_DTYPE_F32, 0), 0, TL_OK);
+	CHECK_REFUSED(tl_pool_acquire_compat(999), 0, TL_OK);
+}
+
+static void released_tensors_are_kept_and_found(void)
+{
+	tl_tensor *tensor, *again;
+	CHECK_OK(tl_mem_purge());
+	tensor = floating_tensor(TL_DTYPE_F32, 100);
+	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_INT(tl_get_pool_count(), 1);
+	CHECK_DEAD(tensor);
+	CHECK_PTR(tl_pool_acquire(100, TL_DTYPE_F64, 0), NULL);
+	CHECK_PTR(tl_pool_acquire(101, TL_DTYPE_F32, 0), NULL);
+	again = tl_pool_acquire(100, TL_DTYPE_F32, 0);
+	CHECK(again != NULL);
+	CHECK_COUNT(again, 1);
+	CHECK_INT(tl_tensor_rank(again), 1);
+	CHECK_INT(tl_tensor_dim(again, 0), 100);
+	CHECK_INT(tl_get_pool_count(), 0);
+	CHECK_OK(tl_pool_release(again, 100, TL_DTYPE_F32, 0));
+	CHECK_INT(tl_get_pool_count(), 1);
+	again = tl_pool_acquire_compat(100);
+	CHECK(again != NULL);
+	CHECK_OK(tl_pool_release_compat(again, 100));
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+}
+
+static void tensors_of_any_shape_share_a_key(void)
+{
+	int64_t shape[2] = {20, 5};
+	tl_tensor *flat = floating_tensor(TL_DTYPE_F32, 100), *square;
+	void* data = tl_tensor_data(flat);
+	CHECK_OK(tl_tensor_release(flat));
+	CHECK_OK(tl_mem_enter_scope());
+	square = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
+	CHECK_PTR(tl_tensor_data(square), data);
+	CHECK_INT(tl_tensor_dim(square, 0), 20);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_mem_purge());
+}
+
+static void thirty_two_for_each_key(void)
+{
+	tl_tensor* tensors[KEPT + 8];
+	CHECK_OK(tl_mem_purge());
+	for (int i = 0; i < KEPT + 8; i++)
+		tensors[i] = floating_tensor(TL_DTYPE_I32, 50);
+	for (int i = 0; i < KEPT + 8; i++)
+		CHECK_OK(tl_tensor_release(tensors[i]));
+	CHECK_INT(tl_get_pool_count(), KEPT);
+	for (int i = 0; i < KEPT; i++)
+		tensors[i] = tl_pool_acquire(50, TL_DTYPE_I32, 0);
+	CHECK_PTR(tl_pool_acquire(50, TL_DTYPE_I32, 0), NULL);
+	for (int i = 0; i < KEPT; i++) {
+		for (int j = 0; j < i; j++)
+			CHECK(tensors[i] != tensors[j]);
+		CHECK_OK(tl_pool_release(tensors[i], 50, TL_DTYPE_I32, 0));
+	}
+	for (int key = 1; key <= 40; key++)
+		CHECK_OK(tl_tensor_release(floating_tensor(TL_DTYPE_U8, key)));
+	CHECK_INT(tl_get_pool_count(), KEPT + 40);
+	CHECK_OK(tl_mem_purge());
+}
+
+static void release_is_checked(void)
+{
+	tl_tensor* tensor = floating_tensor(TL_DTYPE_F32, 10);
+	void* plain = tl_mem_alloc(64);
+	/* covers: tl_pool_release TL_E_INVALID_ARGUMENT, TL_E_BUSY, TL_E_NOT_LIVE, TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_pool_release(tensor, 11, TL_DTYPE_F32, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_pool_release(tensor, 10, TL_DTYPE_I32, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_pool_release(tensor, 10, TL_DTYPE_F32, 3), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_pool_release((tl_tensor*)plain, 16, TL_DTYPE_F32, 0), TL_E_UNSUPPORTED);
+	CHECK_PTR(tl_tensor_acquire(tensor), tensor);
+	CHECK_FAILS(tl_pool_release(tensor, 10, TL_DTYPE_F32, 0), TL_E_BUSY);
+	/* covers: tl_pool_release_compat TL_E_INVALID_ARGUMENT, TL_E_BUSY, TL_E_NOT_LIVE, TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_pool_release_compat(tensor, 11), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_pool_release_compat(tensor, 10), TL_E_BUSY);
+	CHECK_FAILS(tl_pool_release_compat((tl_tensor*)plain, 16), TL_E_UNSUPPORTED);
+	CHECK_COUNT(tensor, 2);
+	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_OK(tl_pool_release(tensor, 10, TL_DTYPE_F32, 0));
+	CHECK_FAILS(tl_pool_release(tensor, 10, TL_DTYPE_F32, 0), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_pool_release_compat(tensor, 10), TL_E_NOT_LIVE);
+	CHECK_OK(tl_pool_release(NULL, 10, TL_DTYPE_F32, 0));
+	CHECK_OK(tl_pool_release_compat(NULL, 10));
+	CHECK_OK(tl_mem_free(plain));
+	CHECK_OK(tl_mem_purge());
+}
+
+static void keys_are_checked(void)
+{
+	/* covers: tl_pool_acquire TL_E_INVALID_ARGUMENT, TL_E_DEVICE */
+	CHECK_REFUSED(tl_pool_acquire(10, 200, 0), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_pool_acquire(10, TL_DTYPE_F32, 200), 0, TL_E_DEVICE);
+}
+
+static void a_steady_state_asks_the_system_for_nothing(void)
+{
+	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+	int64_t shape[2] = {64, 64};
+	for (int step = 0; step < 200; step++) {
+		if (step == 100)
+			CHECK_OK(tl_stats_get(&before));
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < 20; i++)
+			CHECK(tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_stats_get(&after));
+	CHECK_INT(after.system_calls, before.system_calls);
+	CHECK(tl_get_gpu_pool_hit_rate() > 0.5);
+	CHECK_OK(tl_mem_purge());
+}
+
+static void* churn(void* seed)
+{
+	uint64_t random = (uint64_t)(uintptr_t)seed;
+	for (int i = 0; i < 20000; i++) {
+		int64_t elements = 1 + (int64_t)(check_random(&random) % 8) * 16;
+		tl_tensor* tensor = tl_pool_acquire((size_t)elements, TL_DTYPE_F32, 0);
+		if (tensor == NULL)
+			tensor = floating_tensor(TL_DTYPE_F32, elements);
+		*(float*)tl_tensor_data(tensor) = 1;
+		CHECK_OK(i % 2 ? tl_tensor_release(tensor) : tl_pool_release(tensor, (size_t)elements, TL_DTYPE_F32, 0));
+	}
+	return NULL;
+}
+
+static void threads_share_the_pool(void)
+{
+	pthread_t threads[4];
+	for (uintptr_t i = 0; i < 4; i++)
+		threads[i] = start_thread(churn, (void*)(i + 1));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(tl_get_pool_count() <= 8 * KEPT);
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+}
+
+static void figures_of_devices_that_are_absent(void)
+{
+	CHECK_INT(tl_get_gpu_total_allocated_bytes(), 0);
+	CHECK_INT(tl_get_gpu_free_count(), 0);
+	CHECK_INT(tl_get_gpu_free_bytes(), 0);
+	CHECK_INT(tl_get_metal_pool_bytes(), 0);
+	CHECK_INT(tl_get_metal_pool_mb(), 0);
+	CHECK_INT(tl_get_metal_pool_count(), 0);
+	CHECK_OK(tl_dump_gpu_pool_stats());
+}
+
+static void counted_objects(void)
+{
+	int64_t before = tl_get_refcount_count();
+	void* object = tl_mem_alloc(64);
+	tl_tensor* tensor = floating_tensor(TL_DTYPE_F32, 16);
+	CHECK(tl_get_refcount_count() >= before + 2);
+	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_OK(tl_mem_free(object));
+	CHECK_INT(tl_get_refcount_count(), before);
+	CHECK_OK(tl_mem_purge());
+}
+
+int main(void)
+{
+	RUN(a_miss_is_no_failure);
+	RUN(released_tensors_are_kept_and_found);
+	RUN(tensors_of_any_shape_share_a_key);
+	RUN(thirty_two_for_each_key);
+	RUN(release_is_checked);
+	RUN(keys_are_checked);
+	RUN(a_steady_state_asks_the_system_for_nothing);
+	RUN(threads_share_the_pool);
+	RUN(figures_of_devices_that_are_absent);
+	RUN(counted_objects);
+	return check_finish();
+}

@@ -1,0 +1,342 @@
+/* Section Tensors: creation, properties, ownership, buffers of the caller's. */
+#include "check.h"
+#include "thread.h"
+
+static const int32_t dtypes[] = {TL_DTYPE_F32, TL_DTYPE_F64,  TL_DTYPE_I32, TL_DTYPE_I64, TL_DTYPE_U8,
+                                 TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_BOOL, TL_DTYPE_I8,  TL_DTYPE_I16,
+                                 TL_DTYPE_U16, TL_DTYPE_U32,  TL_DTYPE_U64, TL_DTYPE_C64, TL_DTYPE_C128};
+static const size_t widths[] = {4, 8, 4, 8, 1, 2, 2, 1, 1, 2, 2, 4, 8, 8, 16};
+enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
+
+static void new_copies_its_data(void)
+{
+	float data[6] = {1, 2, 3, 4, 5, 6};
+	int64_t integers[2] = {INT64_MIN, INT64_MAX}, shape[2] = {2, 3}, two = 2;
+	tl_tensor *tensor, *other;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_new(data, 2, shape);
+	other = tl_tensor_new_i64(integers, 1, &two);
+	memset(data, 0, sizeof data);
+	memset(integers, 0, sizeof integers);
+	CHECK(((float*)tl_tensor_data(tensor))[5] == 6);
+	CHECK_INT(((int64_t*)tl_tensor_data(other))[0], INT64_MIN);
+	CHECK_INT(tl_tensor_dtype(tensor), TL_DTYPE_F32);
+	CHECK_INT(tl_tensor_dtype(other), TL_DTYPE_I64);
+	CHECK_COUNT(tensor, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(tensor);
+}
+
+static void properties(void)
+{
+	int64_t shape[4] = {2, 3, 5, 7};
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < DTYPES; i++) {
+		tl_tensor* tensor = tl_tensor_empty(dtypes[i], TL_DEVICE_CPU, 4, shape);
+		CHECK_INT(tl_tensor_dtype(tensor), dtypes[i]);
+		CHECK_INT(tl_tensor_device(tensor), TL_DEVICE_CPU);
+		CHECK_INT(tl_tensor_rank(tensor), 4);
+		CHECK_INT(tl_tensor_numel(tensor), 210);
+		CHECK_INT(tl_tensor_len(tensor), 210);
+		CHECK_INT(tl_tensor_nbytes(tensor), 210 * widths[i]);
+		CHECK_INT((uintptr_t)tl_tensor_data(tensor) % 64, 0);
+		for (int axis = 0; axis < 4; axis++) {
+			CHECK_INT(tl_tensor_shape(tensor)[axis], shape[axis]);
+			CHECK_INT(tl_tensor_dim(tensor, axis), shape[axis]);
+			CHECK_INT(tl_tensor_dim(tensor, axis - 4), shape[axis]);
+		}
+		CHECK_INT(tl_tensor_strides(tensor)[0], 105);
+		CHECK_INT(tl_tensor_strides(tensor)[3], 1);
+		CHECK(tl_tensor_is_contiguous(tensor));
+		memset(tl_tensor_data(tensor), 0xEE, tl_tensor_nbytes(tensor));
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void zeros_are_zero_after_reuse(void)
+{
+	int64_t shape = 300;
+	for (int round = 0; round < 3; round++) {
+		float* data;
+		bool zero = true;
+		CHECK_OK(tl_mem_enter_scope());
+		data = tl_tensor_data(tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape));
+		for (int i = 0; i < 300; i++)
+			zero = zero && data[i] == 0;
+		CHECK(zero);
+		memset(data, 0xFF, 1200);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
+static void scalars_and_empty_tensors(void)
+{
+	int64_t shape[3] = {4, 0, 5};
+	float one = 1.5f;
+	tl_tensor *scalar, *empty;
+	CHECK_OK(tl_mem_enter_scope());
+	scalar = tl_tensor_empty(TL_DTYPE_F64, TL_DEVICE_CPU, 0, NULL);
+	CHECK_INT(tl_tensor_numel(scalar), 1);
+	CHECK_INT(tl_tensor_rank(scalar), 0);
+	CHECK_INT(tl_tensor_nbytes(scalar), 8);
+	*(double*)tl_tensor_data(scalar) = 2;
+	scalar = tl_tensor_new(&one, 0, NULL);
+	CHECK(*(float*)tl_tensor_data(scalar) == 1.5f);
+	empty = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 3, shape);
+	CHECK_INT(tl_tensor_numel(empty), 0);
+	CHECK_INT(tl_tensor_dim(empty, 2), 5);
+	CHECK_REFUSED(tl_tensor_data(empty), 0, TL_OK);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void null_is_a_value(void)
+{
+	CHECK_PTR(tl_tensor_data(NULL), NULL);
+	CHECK_INT(tl_tensor_nbytes(NULL), 0);
+	CHECK_INT(tl_tensor_numel(NULL), 0);
+	CHECK_INT(tl_tensor_len(NULL), 0);
+	CHECK_INT(tl_tensor_rank(NULL), 0);
+	CHECK_PTR(tl_tensor_shape(NULL), NULL);
+	CHECK_PTR(tl_tensor_strides(NULL), NULL);
+	CHECK_INT(tl_tensor_dtype(NULL), 0);
+	CHECK_INT(tl_tensor_device(NULL), 0);
+	CHECK(tl_tensor_is_contiguous(NULL));
+	CHECK_INT(tl_tensor_dim(NULL, 3), 0);
+	CHECK_PTR(tl_tensor_clone(NULL), NULL);
+	CHECK_PTR(tl_tensor_acquire(NULL), NULL);
+	CHECK_OK(tl_tensor_release(NULL));
+	CHECK_OK(tl_tensor_release_safe(NULL));
+	CHECK_OK(tl_tensor_register(NULL));
+	CHECK_OK(tl_tensor_promote(NULL));
+	CHECK_OK(tl_tensor_finalize(NULL));
+	CHECK_PTR(tl_tensor_prepare_return(NULL), NULL);
+	CHECK_OK(tl_tensor_free(NULL));
+}
+
+static void shapes_are_checked(void)
+{
+	int64_t negative[2] = {3, -1}, huge[2] = {INT64_C(1) << 40, INT64_C(1) << 40}, large = INT64_C(1) << 45, one = 1;
+	float data = 1;
+	int64_t integer = 1;
+	/* covers: tl_tensor_new TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_tensor_new(NULL, 1, &one), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new(&data, 1, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new(&data, 2, negative), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new(&data, 2, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new(&data, 1, &large), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_tensor_new_i64 TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_tensor_new_i64(&integer, 2, negative), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new_i64(NULL, 1, &one), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new_i64(&integer, 1, &large), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_tensor_empty TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_DEVICE */
+	CHECK_REFUSED(tl_tensor_empty(7, 0, 1, &one), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_empty(-1, 0, 1, &one), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, -1, &one), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, INT64_MAX, &one), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 1, &large), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, -1, 1, &one), 0, TL_E_DEVICE);
+	/* covers: tl_tensor_zeros TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_DEVICE */
+	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &large), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
+}
+
+static void axes_are_checked(void)
+{
+	int64_t shape[2] = {3, 4};
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
+	/* covers: tl_tensor_dim TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_dim(tensor, 2), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_dim(tensor, -3), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_dim(tensor, INT64_MIN), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void clone_copies(void)
+{
+	float data[4] = {1, 2, 3, 4};
+	int64_t shape = 4;
+	tl_tensor *tensor, *copy;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_new(data, 1, &shape);
+	copy = tl_tensor_clone(tensor);
+	((float*)tl_tensor_data(tensor))[0] = 9;
+	CHECK(((float*)tl_tensor_data(copy))[0] == 1);
+	CHECK_COUNT(copy, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(copy);
+}
+
+static tl_tensor* returns_a_tensor(int through_prepare)
+{
+	int64_t shape = 3;
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_function_enter(0));
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	if (through_prepare)
+		CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
+	else
+		CHECK_OK(tl_tensor_promote(tensor));
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_COUNT(tensor, 1);
+	return tensor;
+}
+
+static void tensors_are_returned(void)
+{
+	for (int through_prepare = 0; through_prepare < 2; through_prepare++) {
+		tl_tensor* tensor;
+		CHECK_OK(tl_mem_enter_scope());
+		tensor = returns_a_tensor(through_prepare);
+		CHECK_OK(tl_tensor_register(tensor));
+		CHECK_COUNT(tensor, 1);
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_DEAD(tensor);
+	}
+}
+
+static void promote_and_prepare_of_a_parameter(void)
+{
+	int64_t shape = 3;
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	CHECK_OK(tl_mem_function_enter(0));
+	/* covers: tl_tensor_promote TL_E_NOT_REGISTERED */
+	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_NOT_REGISTERED);
+	CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_COUNT(tensor, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(tensor);
+}
+
+static void fifteen_floats(void)
+{
+	int64_t shape = 3;
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_tensor_register(tensor));
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_tensor_promote(tensor));
+	/* covers: tl_tensor_promote TL_E_OVERFLOW */
+	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_OVERFLOW);
+	/* covers: tl_tensor_prepare_return TL_E_OVERFLOW */
+	tl_clear_error();
+	tl_tensor_prepare_return(tensor);
+	CHECK_STATUS(tl_last_status(), TL_E_OVERFLOW);
+	CHECK_COUNT(tensor, 16);
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_tensor_release(tensor));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(tensor);
+}
+
+static void free_takes_the_scopes_entry_with_it(void)
+{
+	int64_t shape = 5;
+	tl_tensor *tensor, *again;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape);
+	CHECK_OK(tl_tensor_free(tensor));
+	CHECK_DEAD(tensor);
+	again = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape);
+	CHECK_OK(tl_tensor_promote(again));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(again, 1);
+	CHECK_OK(tl_tensor_free(again));
+	CHECK_DEAD(again);
+}
+
+struct ended {
+	int calls;
+	void *ptr, *ctx;
+};
+
+static void note_end(void* ptr, void* ctx)
+{
+	struct ended* ended = ctx;
+	ended->calls++;
+	ended->ptr = ptr;
+}
+
+static void from_buffer_ends_its_memory_once(void)
+{
+	double data[12] = {0};
+	int64_t shape[2] = {3, 4}, transposed[2] = {1, 3};
+	struct ended ended = {0, NULL, NULL};
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_from_buffer(TL_DTYPE_F64, 0, 2, shape, data, transposed, note_end, &ended);
+	CHECK_PTR(tl_tensor_data(tensor), data);
+	CHECK(!tl_tensor_is_contiguous(tensor));
+	CHECK_INT(tl_tensor_strides(tensor)[1], 3);
+	CHECK_PTR(tl_tensor_acquire(tensor), tensor);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(ended.calls, 0);
+	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_INT(ended.calls, 1);
+	CHECK_PTR(ended.ptr, data);
+}
+
+static void from_buffer_refuses(void)
+{
+	float data[4];
+	int64_t four = 4, negative = -4, huge[2] = {INT64_C(1) << 40, INT64_C(1) << 40};
+	struct ended ended = {0, NULL, NULL};
+	/* covers: tl_tensor_from_buffer TL_E_INVALID_ARGUMENT, TL_E_DEVICE */
+	CHECK_REFUSED(tl_tensor_from_buffer(99, 0, 1, &four, data, NULL, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, 1, &four, NULL, NULL, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, 1, NULL, data, NULL, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, -1, &four, data, NULL, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, 1, &negative, data, NULL, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, 2, huge, data, NULL, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_from_buffer(0, 55, 1, &four, data, NULL, note_end, &ended), 0, TL_E_DEVICE);
+	CHECK_INT(ended.calls, 0);
+}
+
+static void* release_there(void* tensor)
+{
+	CHECK_OK(tl_tensor_release_safe(tensor));
+	return NULL;
+}
+
+static void the_last_release_ends_it_on_any_thread(void)
+{
+	float data[4];
+	int64_t four = 4;
+	struct ended ended = {0, NULL, NULL};
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 1, &four, data, NULL, note_end, &ended);
+	CHECK_OK(tl_tensor_promote(tensor));
+	CHECK_OK(tl_mem_exit_scope());
+	run_thread(release_there, tensor);
+	CHECK_INT(ended.calls, 1);
+	CHECK_DEAD(tensor);
+}
+
+int main(void)
+{
+	RUN(new_copies_its_data);
+	RUN(properties);
+	RUN(zeros_are_zero_after_reuse);
+	RUN(scalars_and_empty_tensors);
+	RUN(null_is_a_value);
+	RUN(shapes_are_checked);
+	RUN(axes_are_checked);
+	RUN(clone_copies);
+	RUN(tensors_are_returned);
+	RUN(promote_and_prepare_of_a_parameter);
+	RUN(fifteen_floats);
+	RUN(free_takes_the_scopes_entry_with_it);
+	RUN(from_buffer_ends_its_memory_once);
+	RUN(from_buffer_refuses);
+	RUN(the_last_release_ends_it_on_any_thread);
+	return check_finish();
+}

@@ -1,0 +1,247 @@
+/* Threads that come, hold, hand over and end: thousands alive at once, first calls
+ * together, and what a thread leaves behind. */
+#include <stdatomic.h>
+
+#include "check.h"
+#include "thread.h"
+
+static tl_type noisy_type;
+static atomic_int destroyed;
+
+static void count_destroyed(void* object)
+{
+	(void)object;
+	atomic_fetch_add(&destroyed, 1);
+}
+
+/* Any slow call lets this thread finish what ended threads left. */
+static void settle(void)
+{
+	for (int i = 0; i < 100; i++) {
+		tl_stats stats = {.struct_size = sizeof stats};
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_OK(tl_mem_purge());
+		CHECK_OK(tl_stats_get(&stats));
+		if (stats.live_objects == 0 && stats.foreign_live == 0)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+static void* work_and_wait(void* gate)
+{
+	void *object, *kept;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(64);
+	CHECK_COUNT(object, 1);
+	kept = tl_mem_alloc(128);
+	meet(gate);
+	meet(gate);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_ptr_release(kept));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(object);
+	return NULL;
+}
+
+/* More threads than contexts: the rest shares the locked one. */
+static void alive_at_once(int count)
+{
+	pthread_barrier_t gate;
+	pthread_t* threads = malloc((size_t)count * sizeof *threads);
+	pthread_barrier_init(&gate, NULL, (unsigned)count + 1);
+	for (int i = 0; i < count; i++)
+		threads[i] = start_thread(work_and_wait, &gate);
+	meet(&gate);
+	CHECK_INT(check_take_balance().objects, 2 * count);
+	meet(&gate);
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&gate);
+	free(threads);
+	settle();
+}
+
+static void five_thousand_threads_alive_at_once(void)
+{
+	alive_at_once(5000);
+}
+
+static void* first_call_together(void* gate)
+{
+	meet(gate);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_object_new(noisy_type) != NULL);
+	CHECK(tl_mem_new(32) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+static void a_thousand_first_calls_together(void)
+{
+	enum { COUNT = 1000 };
+	static pthread_t threads[COUNT];
+	pthread_barrier_t gate;
+	destroyed = 0;
+	pthread_barrier_init(&gate, NULL, COUNT);
+	for (int i = 0; i < COUNT; i++)
+		threads[i] = start_thread(first_call_together, &gate);
+	for (int i = 0; i < COUNT; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&gate);
+	CHECK_INT(destroyed, COUNT);
+	settle();
+}
+
+static void* end_with_open_scopes(void* unused)
+{
+	(void)unused;
+	tl_object_new(noisy_type); /* in the root scope */
+	CHECK_OK(tl_mem_enter_scope());
+	tl_object_new(noisy_type);
+	CHECK_OK(tl_mem_function_enter(2));
+	CHECK(tl_mem_get_buffer(1, 1000) != NULL);
+	tl_object_new(noisy_type);
+	CHECK_OK(tl_mem_register_struct(malloc(64)));
+	CHECK(tl_mem_frame_enter(128) != NULL);
+	return NULL;
+}
+
+static void a_thread_ends_with_open_scopes(void)
+{
+	destroyed = 0;
+	for (int i = 0; i < 20; i++)
+		run_thread(end_with_open_scopes, NULL);
+	settle();
+	CHECK_INT(destroyed, 60);
+}
+
+static void* end_detached(void* unused)
+{
+	end_with_open_scopes(unused);
+	CHECK_OK(tl_thread_detach());
+	return NULL;
+}
+
+static void a_thread_detaches_with_open_scopes(void)
+{
+	destroyed = 0;
+	run_thread(end_detached, NULL);
+	settle();
+	CHECK_INT(destroyed, 3);
+}
+
+static void* make_one(void* out)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	*(void**)out = tl_object_new(noisy_type);
+	CHECK_OK(tl_mem_unregister(*(void**)out));
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+static void an_object_outlives_its_owner(void)
+{
+	void* object = NULL;
+	destroyed = 0;
+	run_thread(make_one, &object);
+	CHECK_COUNT(object, 1);
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	settle();
+	CHECK_DEAD(object);
+	CHECK_INT(destroyed, 1);
+}
+
+static void* release_one(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+/* The last release comes from a third thread while the owner is gone. */
+static void handed_on_twice(void)
+{
+	destroyed = 0;
+	for (int i = 0; i < 50; i++) {
+		void* object = NULL;
+		run_thread(make_one, &object);
+		CHECK_OK(tl_ptr_inc_ref(object));
+		run_thread(release_one, object);
+		run_thread(release_one, object);
+	}
+	settle();
+	CHECK_INT(destroyed, 50);
+}
+
+static pthread_key_t late_key;
+
+static void call_after_the_end(void* object)
+{
+	/* Runs among the thread's destructors, in an order that nobody specifies. */
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void* leave_a_late_call(void* unused)
+{
+	(void)unused;
+	pthread_setspecific(late_key, tl_mem_alloc(64));
+	return NULL;
+}
+
+static void calls_from_a_threads_own_destructors(void)
+{
+	pthread_key_create(&late_key, call_after_the_end);
+	for (int i = 0; i < 50; i++)
+		run_thread(leave_a_late_call, NULL);
+	settle();
+	pthread_key_delete(late_key);
+}
+
+static void* come_and_go(void* unused)
+{
+	(void)unused;
+	for (int i = 0; i < 10; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(tl_mem_new(64) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_OK(tl_thread_detach());
+	}
+	return NULL;
+}
+
+static void contexts_are_used_again(void)
+{
+	tl_stats stats = {.struct_size = sizeof stats};
+	uint64_t before;
+	CHECK_OK(tl_stats_get(&stats));
+	before = stats.contexts;
+	for (int i = 0; i < 200; i++)
+		run_thread(come_and_go, NULL);
+	CHECK_OK(tl_stats_get(&stats));
+	CHECK(stats.contexts <= before + 8);
+}
+
+int main(void)
+{
+	tl_type_desc desc = {.name = "noisy", .size = 48, .destructor = count_destroyed};
+	CHECK_OK(tl_type_define(&desc, &noisy_type));
+	RUN(a_thread_ends_with_open_scopes);
+	RUN(a_thread_detaches_with_open_scopes);
+	RUN(an_object_outlives_its_owner);
+	RUN(handed_on_twice);
+	RUN(calls_from_a_threads_own_destructors);
+	RUN(contexts_are_used_again);
+	RUN(a_thousand_first_calls_together);
+	RUN(five_thousand_threads_alive_at_once);
+	RUN(a_thread_ends_with_open_scopes);
+	return check_finish();
+}

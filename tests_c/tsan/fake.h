@@ -1,0 +1,19 @@
+/* The fake slow door: one size class, plain objects, no growth. It follows the
+ * counting protocol of runtime/object with the memory orders that the design asks
+ * for and no stronger ones, so that ThreadSanitizer sees a missing one. */
+#ifndef TL_TESTS_FAKE_H
+#define TL_TESTS_FAKE_H
+
+#include "door.h"
+#include "fast.h"
+
+enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };
+
+
+/* fake_heap.c */
+int fake_heap_open(tl_globals* g);
+void fake_refill(tl_context* c);               /* puts free slots into c's magazine */
+void fake_recycle(tl_context* me, tl_record* r, tl_entry e); /* a dead slot, available again */
+void fake_registry_open(tl_globals* g);
+
+#endif

@@ -1,0 +1,295 @@
+/* The counting protocol behind the fast door, for plain objects: what runtime/object
+ * does in Go, with C11 atomics. */
+#include <pthread.h>
+#include <stdio.h>
+
+#include "fake.h"
+
+enum { CONTEXTS = 512, MARKS = 64, ENTRIES = 4096, MAGAZINE = 128 };
+
+/* An object waits in at most one inbox at a time, so its record is its node. */
+typedef struct node {
+	uint32_t gen, next;
+} node;
+
+typedef struct slice {
+	tl_context context, stub;
+	tl_mark marks[MARKS];
+	tl_entry entries[ENTRIES];
+	tl_entry magazine[MAGAZINE];
+} slice;
+
+
+static tl_globals globals;
+static slice* slices[CONTEXTS];
+static _Atomic uint32_t created;
+static node* nodes;
+
+static tl_record* record_of(tl_entry e) { return globals.records + e.record; }
+static bool owns(const tl_context* c, uint32_t loc) { return tlc_own(c, loc) < TLC_OWNED; }
+
+static void kill(tl_context* me, tl_record* r, tl_entry e)
+{
+	TLC_STORE(r->loc, 0);
+	TLC_STORE(r->sh, 0);
+	fake_recycle(me, r, e);
+}
+
+/* Adds delta references to the shared word and changes flags; the word after. */
+static uint32_t change(tl_record* r, int32_t delta, uint32_t set, uint32_t clear)
+{
+	uint32_t old = TLC_LOAD(r->sh), next;
+	do {
+		next = ((old + (uint32_t)delta * TL_SH_ONE) | set) & ~clear;
+		if (tlc_sh_count(next) <= 0) next &= ~TL_SH_FLOAT_MASK;
+	} while (!atomic_compare_exchange_weak_explicit(&r->sh, &old, next, memory_order_acq_rel, memory_order_relaxed));
+	return next;
+}
+
+/* Moves the local word into the shared one and ends bias. */
+static void merge(tl_context* c, tl_context* me, tl_record* r, tl_entry e, int32_t delta, uint32_t clear)
+{
+	uint32_t loc = TLC_LOAD(r->loc);
+	int32_t count = owns(c, loc) ? (int32_t)(loc & TL_LOC_COUNT) : 0;
+	TLC_STORE(r->loc, 0);
+	uint32_t sh = change(r, count + delta, TL_SH_MERGED, clear);
+	if (tlc_sh_count(sh) <= 0 && !(sh & TL_SH_QUEUED)) kill(me, r, e);
+}
+
+static void drain(tl_context* c, tl_context* me)
+{
+	uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
+	while (word >> 2 != 0 && !atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE,
+	                                                                memory_order_acquire, memory_order_relaxed)) {
+	}
+	for (uint32_t i = (uint32_t)(word >> 2); i != 0;) {
+		tl_record* r = globals.records + i;
+		uint32_t next = nodes[i].next;
+		tl_entry e = {globals.heap_base + (uint64_t)(i - 1) * FAKE_BYTES, i, nodes[i].gen};
+		if (TLC_LOAD(r->gen) == e.gen && (TLC_LOAD(r->sh) & TL_SH_QUEUED)) merge(c, me, r, e, -1, TL_SH_QUEUED);
+		i = next;
+	}
+}
+
+static void release(tl_context* c, tl_context* me, tl_entry e);
+
+static void finish(tl_context* c, tl_context* me)
+{
+	while (c->top > c->entries) {
+		tl_entry e = *--c->top;
+		if (e.object != 0) release(c, me, e);
+	}
+	c->mark_top = c->marks;
+	c->floor = c->function = c->holes = 0;
+}
+
+/* The work of a borrowed context, until nothing was delivered meanwhile. */
+static void give_back(tl_context* c, tl_context* me)
+{
+	uint64_t borrowed;
+	do {
+		drain(c, me);
+		finish(c, me);
+		borrowed = TL_CTX_BORROWED;
+	} while (!atomic_compare_exchange_strong_explicit(&c->word, &borrowed, TL_CTX_PARKED, memory_order_release,
+	                                                  memory_order_relaxed));
+}
+
+static void deliver(tl_context* me, tl_context* owner, uint32_t n)
+{
+	uint64_t word = atomic_load_explicit(&owner->word, memory_order_relaxed), state;
+	do {
+		nodes[n].next = (uint32_t)(word >> 2);
+		state = word & TL_CTX_STATE;
+		if (state == TL_CTX_PARKED) state = TL_CTX_BORROWED;
+	} while (!atomic_compare_exchange_weak_explicit(&owner->word, &word, (uint64_t)n << 2 | state, memory_order_acq_rel,
+	                                                memory_order_relaxed));
+	if ((word & TL_CTX_STATE) == TL_CTX_PARKED) give_back(owner, me);
+}
+
+/* A reference that is not the owner's to count. */
+static tl_status release_shared(tl_context* me, tl_record* r, tl_entry e, uint32_t loc)
+{
+	uint32_t owner = loc >> TL_LOC_OWNER_SHIFT, old = TLC_LOAD(r->sh);
+	for (;;) {
+		bool merged = old & TL_SH_MERGED, queue = !merged && !(old & TL_SH_QUEUED) && tlc_sh_count(old) == 0 && owner != 0;
+		if (!(old & TL_SH_ALIVE) || (merged && tlc_sh_count(old) <= 0)) return TL_E_NOT_LIVE;
+		uint32_t next = queue ? old | TL_SH_QUEUED : old - TL_SH_ONE;
+		if (merged && tlc_sh_floats(next) > tlc_sh_count(next)) next -= 1u << TL_SH_FLOAT_SHIFT;
+		if (!atomic_compare_exchange_weak_explicit(&r->sh, &old, next, memory_order_acq_rel, memory_order_relaxed)) continue;
+		if (queue) {
+			nodes[e.record].gen = TLC_LOAD(r->gen);
+			deliver(me, &slices[owner]->context, e.record);
+		} else if (merged && tlc_sh_count(next) == 0 && !(next & TL_SH_QUEUED)) {
+			kill(me, r, e);
+		}
+		return TL_OK;
+	}
+}
+
+static tl_status release_object(tl_context* c, tl_context* me, tl_record* r, tl_entry e)
+{
+	uint32_t loc = TLC_LOAD(r->loc);
+	if (!owns(c, loc)) return release_shared(me, r, e, loc);
+	if ((loc & TL_LOC_COUNT) > 1) {
+		TLC_STORE(r->loc, loc - 1);
+	} else if (atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE) {
+		kill(me, r, e);
+	} else {
+		merge(c, me, r, e, -1, 0);
+	}
+	return TL_OK;
+}
+
+static void release(tl_context* c, tl_context* me, tl_entry e)
+{
+	uint8_t kind;
+	if (e.record == TL_FOREIGN) {
+		if (tlc_foreign_release_entry(e.object, e.gen, &kind) == TLC_GONE) tlc_free_foreign(me, e.object);
+	} else if (TLC_LOAD(record_of(e)->gen) == e.gen) {
+		release_object(c, me, record_of(e), e);
+	}
+}
+
+/* ---- what the shim calls ----------------------------------------------------------- */
+
+int32_t tldoor_open(uintptr_t out)
+{
+	int status = fake_heap_open(&globals);
+	fake_registry_open(&globals);
+	nodes = calloc(globals.heap_bytes / FAKE_BYTES + 1, sizeof *nodes);
+	globals.fast = 1;
+	*(uintptr_t*)out = (uintptr_t)&globals;
+	return status;
+}
+
+static tl_context* prepare(slice* s, uint32_t id)
+{
+	tl_context* c = &s->context;
+	c->id = id;
+	c->owner = id << TL_LOC_OWNER_SHIFT;
+	c->alloc_loc = c->owner | TL_LOC_FLOAT | 1;
+	c->new_loc = c->owner | 1;
+	c->alloc_sh = c->new_sh = TL_SH_ALIVE;
+	c->top = c->entries = s->entries;
+	c->end = s->entries + ENTRIES;
+	c->mark_top = c->marks = s->marks;
+	c->mark_end = s->marks + MARKS;
+	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine + MAGAZINE, 0};
+	c->self = c;
+	s->stub.owner = TL_OWNER_NEVER;
+	s->stub.self = c;
+	atomic_store_explicit(&c->word, TL_CTX_ACTIVE, memory_order_release);
+	return c;
+}
+
+static tl_context* adopt(void)
+{
+	for (uint32_t id = 1; id <= atomic_load_explicit(&created, memory_order_acquire); id++) {
+		tl_context* c = &slices[id]->context;
+		uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
+		if ((word & TL_CTX_STATE) != TL_CTX_PARKED ||
+		    !atomic_compare_exchange_strong_explicit(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_ACTIVE,
+		                                             memory_order_acquire, memory_order_relaxed))
+			continue;
+		drain(c, c);
+		finish(c, c);
+		c->in_go = c->pumping = 0;
+		return c;
+	}
+	return NULL;
+}
+
+uintptr_t tldoor_attach(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	tl_context* c = adopt();
+	if (c != NULL) return (uintptr_t)c;
+	pthread_mutex_lock(&lock);
+	uint32_t id = atomic_load_explicit(&created, memory_order_relaxed) + 1;
+	if (id == CONTEXTS) abort();
+	slices[id] = aligned_alloc(64, (sizeof(slice) + 63) & ~(size_t)63);
+	memset(slices[id], 0, sizeof(slice));
+	c = prepare(slices[id], id);
+	atomic_store_explicit(&created, id, memory_order_release);
+	pthread_mutex_unlock(&lock);
+	return (uintptr_t)c;
+}
+
+void tldoor_poll(uintptr_t context)
+{
+	tl_context* me = (tl_context*)context;
+	uint32_t wanted = 1;
+	drain(me, me);
+	if (!atomic_compare_exchange_strong(&globals.reap, &wanted, 0)) return;
+	for (uint32_t id = 1; id <= atomic_load_explicit(&created, memory_order_acquire); id++) {
+		tl_context* c = &slices[id]->context;
+		uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
+		if ((word & TL_CTX_STATE) == TL_CTX_PARKED &&
+		    atomic_compare_exchange_strong_explicit(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_BORROWED,
+		                                            memory_order_acquire, memory_order_relaxed))
+			give_back(c, me);
+	}
+}
+
+void tldoor_release_entry(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen)
+{
+	tl_context* c = (tl_context*)context;
+	release(c, c, (tl_entry){object, record, gen});
+}
+
+uintptr_t tlgo_mem_alloc(uintptr_t context, uintptr_t bytes)
+{
+	tl_context* c = (tl_context*)context;
+	tl_magazine* m = &c->magazines[FAKE_CLASS];
+	(void)bytes;
+	fake_refill(c);
+	m->allocs++;
+	tl_entry e = *--m->top;
+	TLC_STORE(record_of(e)->sh, c->alloc_sh);
+	TLC_STORE(record_of(e)->loc, c->alloc_loc);
+	return e.object;
+}
+
+/* Only merged words are left to the fast door; here a remote, unmerged one. */
+static tl_status retain(tl_context* c, uintptr_t p)
+{
+	tl_record* r = tlc_record_at(p);
+	if (r == NULL) return TL_E_UNKNOWN_POINTER;
+	if (owns(c, TLC_LOAD(r->loc))) TLC_STORE(r->loc, TLC_LOAD(r->loc) + 1);
+	else if (!tlc_retain_shared(r)) return TL_E_NOT_LIVE;
+	return TL_OK;
+}
+
+uintptr_t tlgo_ptr_acquire(uintptr_t context, uintptr_t p)
+{
+	if (retain((tl_context*)context, p) != TL_OK) abort();
+	return p;
+}
+
+int32_t tlgo_ptr_inc_ref(uintptr_t context, uintptr_t p) { return retain((tl_context*)context, p); }
+
+int32_t tlgo_ptr_release(uintptr_t context, uintptr_t p)
+{
+	tl_context* c = (tl_context*)context;
+	tl_record* r = tlc_record_at(p);
+	return r == NULL ? TL_E_UNKNOWN_POINTER : release_object(c, c, r, tlc_entry_of(r, p));
+}
+
+int32_t tlgo_mem_register_struct(uintptr_t context, uintptr_t p)
+{
+	tl_context* c = (tl_context*)context;
+	tl_record* r = tlc_record_at(p);
+	tl_status status = r == NULL || c->top == c->end ? TL_E_ARENA_EXHAUSTED : retain(c, p);
+	if (status == TL_OK) *c->top++ = tlc_entry_of(r, p);
+	return status;
+}
+
+int32_t tlgo_ptr_share(uintptr_t context, uintptr_t p)
+{
+	tl_context* c = (tl_context*)context;
+	tl_record* r = tlc_record_at(p);
+	if (r == NULL || !owns(c, TLC_LOAD(r->loc))) return TL_E_BUSY;
+	merge(c, c, r, tlc_entry_of(r, p), 0, 0);
+	return TL_OK;
+}

@@ -1,0 +1,21 @@
+#!/bin/sh
+# stubs.sh SLOW_HEADER DOOR_HEADER OUTPUT: a weak definition for every Go function
+# that the shim calls, so that a fake door defines only those it needs.
+set -eu
+{
+	echo '/* Generated from the prototypes of the slow door. */'
+	echo '#include "door.h"'
+	sed -n 's/^\(extern \)\{0,1\}\(.*[ *]\)\(tlgo_[a-z0-9_]*\|tldoor_[a-z0-9_]*\|tlc_pool_[a-z_]*\)(\(.*\));$/\2\3(\4)/p' "$1" "$2" |
+		while IFS= read -r prototype; do
+			arguments=$(printf '%s' "$prototype" | sed 's/^[^(]*(//; s/)$//')
+			case $prototype in
+			void\ *) body= ;;
+			*) body='return 0;' ;;
+			esac
+			case $arguments in
+			void) ;;
+			*) body="$(printf '%s' "$arguments" | sed 's/[^,]*[ *]\([a-z0-9_]*\)\(,\|$\)/(void)\1; /g')$body" ;;
+			esac
+			echo "__attribute__((weak)) $prototype { $body }"
+		done
+} >"$3"

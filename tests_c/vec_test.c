@@ -1,0 +1,308 @@
+/* Section Vec: elements are held, borrowed and given back; indices; growth. */
+#include "check.h"
+#include "bad.h"
+
+static int released_count;
+static int released[64];
+static tl_type numbered;
+
+static void note_release(void* object)
+{
+	if (released_count < 64)
+		released[released_count++] = *(int*)object;
+}
+
+static void* new_numbered(int number)
+{
+	int* object = tl_object_new(numbered);
+	*object = number;
+	return object;
+}
+
+static void elements_are_held_and_borrowed(void)
+{
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(2);
+	element = tl_mem_new(64);
+	CHECK_INT(tl_vec_len(vec), 0);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_OK(tl_vec_push(vec, NULL));
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_COUNT(element, 3);
+	CHECK_INT(tl_vec_len(vec), 3);
+	CHECK_PTR(tl_vec_get(vec, 0), element);
+	CHECK_REFUSED(tl_vec_get(vec, 1), 0, TL_OK);
+	CHECK_PTR(tl_vec_get(vec, 2), element);
+	CHECK_COUNT(element, 3);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(element);
+}
+
+static void the_last_element_goes_first(void)
+{
+	void* vec;
+	released_count = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(0);
+	for (int i = 0; i < 10; i++)
+		CHECK_OK(tl_vec_push(vec, new_numbered(i)));
+	CHECK_OK(tl_mem_unregister(vec));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(released_count, 0);
+	CHECK_OK(tl_ptr_release(vec));
+	CHECK_INT(released_count, 10);
+	for (int i = 0; i < 10; i++)
+		CHECK_INT(released[i], 9 - i);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void set_acquires_then_releases(void)
+{
+	void *vec, *first, *second;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	first = tl_mem_new(32);
+	second = tl_mem_new(32);
+	CHECK_OK(tl_vec_push(vec, first));
+	CHECK_OK(tl_vec_set(vec, 0, second));
+	CHECK_COUNT(first, 1);
+	CHECK_COUNT(second, 2);
+	CHECK_OK(tl_vec_set(vec, 0, second));
+	CHECK_COUNT(second, 2);
+	CHECK_OK(tl_vec_set(vec, 0, NULL));
+	CHECK_COUNT(second, 1);
+	CHECK_PTR(tl_vec_get(vec, 0), NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void an_element_that_only_the_vec_holds_survives_being_set_again(void)
+{
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	CHECK_OK(tl_mem_enter_scope());
+	element = tl_mem_new(32);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(element, 1);
+	CHECK_OK(tl_vec_set(vec, 0, element));
+	CHECK_COUNT(element, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(element);
+}
+
+static void pop_gives_a_floating_reference(void)
+{
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	CHECK_OK(tl_mem_enter_scope());
+	element = tl_mem_new(32);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_OK(tl_vec_push(vec, NULL));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_OK);
+	CHECK_PTR(tl_vec_pop(vec), element);
+	CHECK_INT(tl_vec_len(vec), 0);
+	CHECK_COUNT(element, 1);
+	CHECK_OK(tl_mem_register_struct(element));
+	CHECK_COUNT(element, 1);
+	/* covers: tl_vec_pop TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(element);
+}
+
+static void pop_of_a_sixteenth_float(void)
+{
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(16);
+	element = tl_mem_new(32);
+	for (int i = 0; i < 16; i++)
+		CHECK_OK(tl_vec_push(vec, element));
+	for (int i = 0; i < 15; i++)
+		CHECK_PTR(tl_vec_pop(vec), element);
+	/* covers: tl_vec_pop TL_E_OVERFLOW */
+	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_OVERFLOW);
+	CHECK_INT(tl_vec_len(vec), 1);
+	CHECK_COUNT(element, 17);
+	for (int i = 0; i < 15; i++)
+		CHECK_OK(tl_ptr_release(element));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(element);
+}
+
+static void push_does_not_sink(void)
+{
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	element = tl_mem_alloc(32);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_COUNT(element, 2);
+	CHECK_OK(tl_mem_register_struct(element));
+	CHECK_COUNT(element, 2);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(element);
+}
+
+static void clear_releases_and_keeps_the_room(void)
+{
+	void* vec;
+	released_count = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(4);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 4; i++)
+		CHECK_OK(tl_vec_push(vec, new_numbered(i)));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_vec_clear(vec));
+	CHECK_INT(tl_vec_len(vec), 0);
+	CHECK_INT(released_count, 4);
+	CHECK_INT(released[0], 3);
+	CHECK_OK(tl_vec_clear(vec));
+	CHECK_OK(tl_vec_push(vec, new_numbered(9)));
+	CHECK_INT(tl_vec_len(vec), 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void growth_keeps_elements(void)
+{
+	enum { COUNT = 100000 };
+	void* vec;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(0);
+	CHECK_OK(tl_vec_reserve(vec, 10));
+	for (int i = 0; i < COUNT; i++) {
+		int* element = tl_mem_new(sizeof(int));
+		*element = i;
+		CHECK_OK(tl_vec_push(vec, element));
+	}
+	CHECK_OK(tl_vec_reserve(vec, 1));
+	CHECK_INT(tl_vec_len(vec), COUNT);
+	for (int i = 0; i < COUNT; i++)
+		CHECK_INT(*(int*)tl_vec_get(vec, i), i);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void indices_are_checked(void)
+{
+	void* vec;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(8);
+	CHECK_OK(tl_vec_push(vec, NULL));
+	/* covers: tl_vec_get TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_vec_get(vec, 1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_vec_get(vec, -1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_vec_get(vec, INT64_MAX), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_vec_set TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_vec_set(vec, 1, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_vec_set(vec, INT64_MIN, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void impossible_capacities(void)
+{
+	void* vec;
+	/* covers: tl_vec_new TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_vec_new(SIZE_MAX), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_vec_new(SIZE_MAX / 8 + 1), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_vec_new TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_vec_new((size_t)1 << 44), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	/* covers: tl_vec_reserve TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_vec_reserve(vec, SIZE_MAX / 4), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_vec_reserve TL_E_OUT_OF_MEMORY */
+	CHECK_FAILS(tl_vec_reserve(vec, (size_t)1 << 44), TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_vec_push(vec, NULL));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void only_a_vec_is_a_vec(void)
+{
+	void* plain;
+	CHECK_OK(tl_mem_enter_scope());
+	plain = tl_mem_new(64);
+	/* covers: tl_vec_push TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_vec_push(plain, NULL), TL_E_UNSUPPORTED);
+	/* covers: tl_vec_get TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_vec_get(plain, 0), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_vec_set TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_vec_set(plain, 0, NULL), TL_E_UNSUPPORTED);
+	/* covers: tl_vec_pop TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_vec_pop(plain), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_vec_len TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_vec_len(plain), -1, TL_E_UNSUPPORTED);
+	/* covers: tl_vec_reserve TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_vec_reserve(plain, 8), TL_E_UNSUPPORTED);
+	/* covers: tl_vec_clear TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_vec_clear(plain), TL_E_UNSUPPORTED);
+	CHECK_COUNT(plain, 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void elements_are_checked(void)
+{
+	void* vec;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(2);
+	CHECK_OK(tl_vec_push(vec, NULL));
+	CHECK_REFUSES_STATUS(tl_vec_push(vec, bad));
+	CHECK_REFUSES_STATUS(tl_vec_set(vec, 0, bad));
+	CHECK_INT(tl_vec_len(vec), 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* Borrowed as long as the arena lives; afterwards the Vec must not mind. */
+static void elements_in_arena_memory(void)
+{
+	void *vec, *arena;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_arena_init(4096));
+	vec = tl_vec_new(2);
+	arena = tl_arena_alloc(64);
+	CHECK_OK(tl_vec_push(vec, arena));
+	CHECK_OK(tl_vec_push(vec, NULL));
+	CHECK_OK(tl_vec_set(vec, 1, arena));
+	CHECK_PTR(tl_vec_get(vec, 0), arena);
+	CHECK_OK(tl_arena_free());
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(vec);
+}
+
+static void null_is_an_empty_vec(void)
+{
+	CHECK_OK(tl_vec_push(NULL, NULL));
+	CHECK_REFUSED(tl_vec_get(NULL, 0), 0, TL_OK);
+	CHECK_OK(tl_vec_set(NULL, 0, NULL));
+	CHECK_REFUSED(tl_vec_pop(NULL), 0, TL_OK);
+	CHECK_INT(tl_vec_len(NULL), 0);
+	CHECK_OK(tl_vec_reserve(NULL, 10));
+	CHECK_OK(tl_vec_clear(NULL));
+}
+
+int main(void)
+{
+	tl_type_desc type = {.name = "numbered", .size = sizeof(int), .destructor = note_release};
+	CHECK_OK(tl_type_define(&type, &numbered));
+	RUN(elements_are_held_and_borrowed);
+	RUN(the_last_element_goes_first);
+	RUN(set_acquires_then_releases);
+	RUN(an_element_that_only_the_vec_holds_survives_being_set_again);
+	RUN(pop_gives_a_floating_reference);
+	RUN(pop_of_a_sixteenth_float);
+	RUN(push_does_not_sink);
+	RUN(clear_releases_and_keeps_the_room);
+	RUN(growth_keeps_elements);
+	RUN(indices_are_checked);
+	RUN(impossible_capacities);
+	RUN(only_a_vec_is_a_vec);
+	RUN(elements_are_checked);
+	RUN(elements_in_arena_memory);
+	RUN(null_is_an_empty_vec);
+	return check_finish();
+}
