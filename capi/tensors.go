@@ -166,7 +166,8 @@ func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, 
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
 // TL_E_ARENA_EXHAUSTED (the frame stack is full).
-// Cost: one crossing, no allocation.
+// Cost: about 10 ns, no allocation.
+// Door: fast.
 //
 //export tlgo_tensor_in_slot
 func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape uintptr) uintptr {
@@ -260,6 +261,7 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 10 ns.
+// Door: fast.
 //
 //export tlgo_tensor_register
 func tlgo_tensor_register(c, t uintptr) int32 {
@@ -317,6 +319,7 @@ func tlgo_tensor_finalize(c, t uintptr) int32 {
 // TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
 // already), TL_E_OUT_OF_MEMORY.
 // Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
+// Door: fast.
 //
 //export tlgo_tensor_prepare_return
 func tlgo_tensor_prepare_return(c, t uintptr) uintptr {

@@ -81,7 +81,8 @@ static void park(tl_context* c)
 	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
 	}
 	atomic_fetch_add(&tlc_shared->parked, 1);
-	if (open || word >> 2 != 0) atomic_store(&tlc_shared->reap, 1);
+	/* An exchange, not a store: a reaper that lowers the flag must see every parker. */
+	if (open || word >> 2 != 0) atomic_exchange(&tlc_shared->reap, 1);
 }
 
 static void thread_ended(void* context)

@@ -729,7 +729,7 @@ tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, co
 	return (tl_tensor*)result;
 }
 
-tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape) {
+tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_in_slot, &why);
 	if (context == NULL) {
@@ -784,7 +784,7 @@ tl_status slow_tensor_release_safe(tl_tensor* tensor) {
 	return result;
 }
 
-tl_status tl_tensor_register(tl_tensor* tensor) {
+tl_status slow_tensor_register(tl_tensor* tensor) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_register, &why);
 	if (context == NULL) {
@@ -817,7 +817,7 @@ tl_status tl_tensor_finalize(tl_tensor* tensor) {
 	return result;
 }
 
-tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor) {
+tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_prepare_return, &why);
 	if (context == NULL) {

@@ -57,6 +57,21 @@ tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const in
 	return (tl_tensor*)e.object;
 }
 
+/* Budget in the steady state: a slot's buffer and a header, about 60 instructions. */
+tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape)
+{
+	tl_context* c = tlc_tls;
+	size z = measure(dtype, rank, shape);
+	if (TLC_UNLIKELY(z.bytes == 0 || (uint64_t)slot >= c->slots)) return slow_tensor_in_slot(slot, dtype, rank, shape);
+	tl_tensor_header* h = tl_mem_get_buffer(slot, (int64_t)z.bytes);
+	if (TLC_UNLIKELY(h == NULL)) return slow_tensor_in_slot(slot, dtype, rank, shape);
+	tlc_tensor_describe(h, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
+	h->flags = TL_TENSOR_CONTIGUOUS | TL_TENSOR_IN_SLOT;
+	h->base = h->deleter = h->deleter_context = 0;
+	h->mark = (uintptr_t)h ^ TL_TENSOR_MARK;
+	return (tl_tensor*)h;
+}
+
 /* ---- references ------------------------------------------------------------------------ */
 
 /* Live, unbiased, not immortal; floats may be there. */
@@ -94,6 +109,25 @@ static inline bool release(uintptr_t p)
 	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release, memory_order_relaxed))
 		return true;
 	return tlc_tensor_drop(c, r, tlc_entry_of(r, p));
+}
+
+tl_status tl_tensor_register(tl_tensor* tensor)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL)) return tl_mem_register_tensor(tensor);
+	if (tensor == NULL || tlc_tensor_in_slot(c, (uintptr_t)tensor)) return TL_OK;
+	return slow_tensor_register(tensor);
+}
+
+/* A tensor that no scope of this function holds is returned as it is. */
+tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(tlc_tensor_record(c, (uintptr_t)tensor) == NULL)) return slow_tensor_prepare_return(tensor);
+	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
+	if (at == TLC_NOT_FOUND) return tensor;
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || tl_mem_unregister(tensor) != TL_OK)) return slow_tensor_prepare_return(tensor);
+	return tensor;
 }
 
 tl_status tl_tensor_release(tl_tensor* tensor)

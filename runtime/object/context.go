@@ -85,7 +85,7 @@ func (c *Context) Park() {
 	}
 	atomic.AddUint32(&process.g.Parked, 1)
 	if work {
-		atomic.StoreUint32(&process.g.Reap, 1)
+		atomic.SwapUint32(&process.g.Reap, 1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
@@ -12,7 +13,8 @@ import (
 // the caller's own; what dies is pumped and recycled there.
 //
 //	references = loc.count + sh.count - (1 while QUEUED)
-//	floats     = loc.floats + sh.floats, at most references
+//	floats     = loc.floats + sh.floats, at most references; each is written by its holder,
+//	             the owner and everybody else: see sink for how one takes the other's
 //
 // Memory orders: the local word is relaxed, its holder's alone. A thread that
 // drops a shared reference releases its writes to the object (compare and swap on
@@ -215,17 +217,19 @@ func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (do
 // through the dying list when it has fields, elements or a destructor.
 func (me *Context) kill(r *layout.Record, e layout.Entry) {
 	e.Gen = atomic.LoadUint32(&r.Gen)
+	typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
+	if typ == layout.TypeTensor && TensorHooks.Keep(me, r, e) {
+		me.Died++
+		return
+	}
+	if atomic.SwapUint32(&r.Sh, 0)&layout.Alive == 0 {
+		return // somebody who had no reference was faster; the object dies once
+	}
 	me.Died++
-	switch atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask {
-	case layout.TypePlain:
+	if typ == layout.TypePlain {
 		atomic.StoreUint32(&r.Loc, 0)
-		atomic.StoreUint32(&r.Sh, 0)
 		me.recycle(r, e)
 		return
-	case layout.TypeTensor:
-		if TensorHooks.Keep(me, r, e) {
-			return
-		}
 	}
 	me.enqueueDying(r, e)
 }
@@ -289,22 +293,97 @@ func (c *Context) float(r *layout.Record) status.Status {
 	return st
 }
 
-// sink takes a floating reference, false when there is none.
-func (c *Context) sink(r *layout.Record) bool {
+// sunk is what came of an attempt to sink a float.
+type sunk int
+
+const (
+	sank    sunk = iota // the reference is the caller's, the count is as it was
+	noFloat             // there was none, nothing changed
+	claimed             // a new reference is the caller's, and the owner drops the float
+	gone                // not live
+	noNode              // the owner cannot be told
+)
+
+// sink takes a floating reference. The owner's floats stand in its local word, where
+// nobody else may count: another thread acquires instead, and puts a claim into the
+// owner's inbox, which drops one float when it is read. If the owner sinks that float
+// first the claim lapses; either way each holder has a count of its own.
+func (c *Context) sink(r *layout.Record, e layout.Entry) sunk {
 	loc := atomic.LoadUint32(&r.Loc)
-	if floats(r) <= 0 {
-		return false
-	}
 	if c.owns(loc) && loc&layout.LocFloats != 0 {
 		atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
-		return true
+		return sank
 	}
-	_, sunk := updateSh(r, func(s *layout.Sh) bool {
-		if !s.Has(layout.Alive) || s.Floats <= -layout.MaxFloats || s.Floats+int32(layout.LocFloatsOf(loc)) <= 0 {
+	for {
+		old := atomic.LoadUint32(&r.Sh) // before the local word: a merge moves floats from that to this
+		s := layout.UnpackSh(old)
+		loc = atomic.LoadUint32(&r.Loc)
+		switch {
+		case !s.Has(layout.Alive):
+			return gone
+		case s.Floats > 0:
+			s.Floats--
+			if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
+				return sank
+			}
+		case s.Has(layout.Merged), c.owns(loc), layout.LocOwner(loc) != 0 && layout.LocFloatsOf(loc) == 0:
+			return noFloat
+		case layout.LocOwner(loc) == 0:
+			runtime.Gosched() // its owner is merging: the floats arrive in the shared word
+		default:
+			if done, out := c.claim(r, e, old, layout.LocOwner(loc)); done {
+				return out
+			}
+		}
+	}
+}
+
+// claim acquires and asks the owner to drop a float for it.
+func (c *Context) claim(r *layout.Record, e layout.Entry, old, owner uint32) (done bool, out sunk) {
+	n := process.nodes.take(e)
+	if n == 0 {
+		return true, noNode
+	}
+	process.nodes.at(n).claim = 1
+	s := layout.UnpackSh(old)
+	addShared(&s, 1)
+	if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
+		process.nodes.give(n)
+		return false, claimed
+	}
+	c.deliver(process.slices.slice(owner), n)
+	return true, claimed
+}
+
+// settle drops one float for a claim; none left: the claim lapses.
+func (c *Context) settle(me *Context, e layout.Entry) {
+	r := process.heap.Record(e.Record)
+	if atomic.LoadUint32(&r.Gen) != e.Gen {
+		return
+	}
+	loc := atomic.LoadUint32(&r.Loc)
+	if c.owns(loc) && loc&layout.LocFloats != 0 {
+		c.settleOwn(me, r, e, loc-layout.LocFloat)
+		return
+	}
+	s, dropped := updateSh(r, func(s *layout.Sh) bool {
+		if !s.Has(layout.Alive) || s.Has(layout.Immortal) || s.Floats <= 0 {
 			return false
 		}
 		s.Floats--
+		s.Count--
 		return true
 	})
-	return sunk
+	if dropped && s.Count <= 0 && s.Has(layout.Merged) && !s.Has(layout.Queued) {
+		me.kill(r, e)
+	}
+}
+
+func (c *Context) settleOwn(me *Context, r *layout.Record, e layout.Entry, loc uint32) {
+	switch {
+	case layout.LocCountOf(loc) > 1:
+		atomic.StoreUint32(&r.Loc, loc-1)
+	case atomic.LoadUint32(&r.Sh) == layout.Alive || merge(r, loc, -1) == zero:
+		me.kill(r, e)
+	}
 }

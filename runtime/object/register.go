@@ -27,7 +27,12 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 	}
 	return c.handle(p,
 		func(o object) status.Status {
-			if !c.sink(o.Record) {
+			switch c.sink(o.Record, o.Entry) {
+			case gone:
+				return c.orDead(p, status.NotLive)
+			case noNode:
+				return c.Fail(status.OutOfMemory, textNodes, p)
+			case noFloat:
 				if st := c.retain(o.Record); st != status.OK {
 					return c.orDead(p, st)
 				}

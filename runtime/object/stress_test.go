@@ -226,3 +226,35 @@ func TestIndexKeepsTheNewestFirst(t *testing.T) {
 	}
 	require.Equal(t, status.OK, c.ExitScopesTo(0))
 }
+
+// The owner's float is handed to another thread, which registers it, while the owner
+// registers too: both must end up with a count of their own.
+func TestAFloatIsSunkOnce(t *testing.T) {
+	c, other := newContext(t), newContext(t)
+	p := c.Alloc(64)
+	require.Equal(t, status.OK, c.Acquire(p))
+	other.EnterScope()
+	c.EnterScope()
+	require.Equal(t, status.OK, other.Register(p))
+	require.Equal(t, status.OK, c.Register(p)) // before the inbox is read
+	require.Equal(t, status.OK, c.ExitScope())
+	require.Equal(t, status.OK, c.Release(p))
+	c.Poll()
+	require.EqualValues(t, 1, c.Refcount(p), "the other scope holds it")
+	require.Equal(t, status.OK, other.ExitScope())
+	c.Poll()
+	require.Equal(t, status.NotLive, c.Check(p))
+}
+
+// Handed over and not registered by the owner: the claim drops the float.
+func TestAClaimTakesTheFloat(t *testing.T) {
+	c, other := newContext(t), newContext(t)
+	p := c.Alloc(64)
+	other.EnterScope()
+	require.Equal(t, status.OK, other.Register(p))
+	c.Poll()
+	require.EqualValues(t, 1, c.Refcount(p))
+	require.Equal(t, status.OK, other.ExitScope())
+	c.Poll()
+	require.Equal(t, status.NotLive, c.Check(p))
+}
