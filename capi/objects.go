@@ -267,7 +267,6 @@ func tlgo_mem_deep_clone(c, pointer uintptr) uintptr {
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: linear in the typed objects of the thread and what they refer to.
 // Fails: -1.
-// Door: fast.
 //
 //export tlgo_mem_collect_cycles
 func tlgo_mem_collect_cycles(c uintptr) int64 {

@@ -127,7 +127,8 @@ int64_t tl_ptr_refcount(const void* object)
 	tl_record* r = tlc_record_at((uintptr_t)object);
 	if (TLC_LIKELY(r != NULL && tlc_is_fast(c))) {
 		uint32_t sh = TLC_LOAD(r->sh);
-		if (TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL)) == TL_SH_ALIVE)) {
+		bool waiting = (TLC_LOAD(c->word) >> 2) != 0; /* others' releases and claims count, too */
+		if (TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL)) == TL_SH_ALIVE && !waiting)) {
 			int64_t n = tlc_sh_count(sh) + (int64_t)(TLC_LOAD(r->loc) & TL_LOC_COUNT);
 			if (TLC_LIKELY(n > 0)) return n;
 		}

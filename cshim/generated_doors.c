@@ -234,7 +234,7 @@ void* tl_mem_deep_clone(void* object) {
 	return (void*)result;
 }
 
-int64_t slow_mem_collect_cycles(void) {
+int64_t tl_mem_collect_cycles(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_collect_cycles, &why);
 	if (context == NULL) {

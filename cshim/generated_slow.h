@@ -258,7 +258,6 @@ __attribute__((cold)) tl_status slow_mem_dealloc(void* object);
 __attribute__((cold)) void* slow_alloc_tmp(int64_t bytes);
 __attribute__((cold)) tl_status slow_free_tmp(void* object);
 __attribute__((cold)) void* slow_object_new(tl_type type);
-__attribute__((cold)) int64_t slow_mem_collect_cycles(void);
 __attribute__((cold)) tl_status slow_mem_register_struct(void* object);
 __attribute__((cold)) tl_status slow_mem_register_struct_named(void* object, const char* name);
 __attribute__((cold)) tl_status slow_mem_register(void* object);

@@ -37,18 +37,6 @@ void* tl_object_new(tl_type type)
 	return (void*)e.object;
 }
 
-/* The destructors run after Go is left; what they bring down is counted as well. */
-int64_t tl_mem_collect_cycles(void)
-{
-	tl_status why;
-	tl_context* c = tlc_gate_enter(TL_FN_tl_mem_collect_cycles, &why);
-	if (c == NULL) return -1;
-	uint64_t before = c->died;
-	int64_t found = tlgo_mem_collect_cycles((uintptr_t)c);
-	tlc_gate_leave(c);
-	return found < 0 ? found : (int64_t)(c->died - before);
-}
-
 /* ---- the dying list -------------------------------------------------------------------- */
 
 static inline void set_link(tl_record* r, uint32_t next)

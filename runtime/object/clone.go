@@ -35,12 +35,30 @@ func (c *Context) DeepClone(p uintptr) uintptr {
 		return 0
 	}
 	if at.where != inHeap || !ok || o.TypeFlags&layout.TypeMask == layout.TypeTensor {
-		if c.Register(p) != status.OK {
-			return 0
-		}
-		return p
+		return c.shareInScope(p, at)
 	}
 	return c.cloneGraph(p, o)
+}
+
+// shareInScope is what a clone of a tensor or of foreign memory is: one more
+// reference, held by the scope; floating ones stay with whoever has them.
+func (c *Context) shareInScope(p uintptr, at place) uintptr {
+	if c.Top == c.End {
+		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+		return 0
+	}
+	if c.Acquire(p) != status.OK {
+		return 0
+	}
+	e := layout.Entry{Object: p, Record: layout.Foreign}
+	if at.where == inHeap {
+		e = layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}
+	} else {
+		known, _ := process.registry.Info(p)
+		e.Gen = known.Gen
+	}
+	c.push(e)
+	return p
 }
 
 func (c *Context) cloneGraph(p uintptr, o object) uintptr {

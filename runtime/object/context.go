@@ -125,8 +125,8 @@ func (c *Context) finish(me *Context) {
 		c.Top -= layout.EntryBytes
 		c.releaseEntry(me, *layout.At[layout.Entry](c.Top))
 	}
-	if c.marks() > 0 {
-		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.mark(0).Arena))
+	for i := range c.marks() {
+		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.mark(i).Arena))
 	}
 	c.MarkTop, c.Planned, c.Floor, c.Function, c.Slots, c.Holes = c.Marks, 0, 0, 0, 0, 0
 	c.dropIndex()

@@ -274,7 +274,9 @@ func (c *Context) float(r *layout.Record) status.Status {
 	if layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Has(layout.Immortal) {
 		return status.OK
 	}
-	if floats(r) >= layout.MaxFloats {
+	if n := floats(r); int64(n) >= references(r) {
+		return status.OK // every reference floats already
+	} else if n >= layout.MaxFloats {
 		return status.Overflow
 	}
 	if c.owns(loc) && layout.LocFloatsOf(loc) < layout.MaxFloats {

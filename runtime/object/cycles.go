@@ -3,6 +3,7 @@ package object
 import (
 	"sync/atomic"
 
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -21,6 +22,7 @@ import (
 const (
 	sideCandidate = 1
 	sideReached   = 2
+	sideHanging   = 4 // no candidate; the value counts references that are left
 )
 
 type collector struct {
@@ -41,9 +43,9 @@ func (c *Context) CollectCycles() int64 {
 	k.find()
 	k.subtract()
 	k.restore()
-	before := c.Died
+	died := int64(0)
 	if !k.failed {
-		k.free()
+		died = k.free()
 	}
 	k.candidates.Free()
 	k.reached.Free()
@@ -53,7 +55,7 @@ func (c *Context) CollectCycles() int64 {
 		return -1
 	}
 	c.Pump()
-	return int64(c.Died - before)
+	return died
 }
 
 // find lists the candidates.
@@ -124,14 +126,16 @@ func (k *collector) reach(e layout.Entry, v *sideValue) {
 	}
 }
 
-// free kills what was not reached. References among the garbage are cleared
-// first, so that releasing fields never meets a slot that was reused meanwhile;
-// destructors see those fields as NULL.
-func (k *collector) free() {
+// free kills what was not reached and returns how many objects go, those included
+// that only the garbage refers to. References among the garbage are cleared first, so
+// that releasing fields never meets a slot that was reused meanwhile; destructors see
+// those fields as NULL.
+func (k *collector) free() (died int64) {
 	garbage := func(v *sideValue) bool { return v.flags&sideReached == 0 }
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
 		if garbage(process.side.at(e.Record)) {
+			died += 1 + k.hanging(e)
 			k.children(e, func(slot *uintptr, _ layout.Entry, v *sideValue) {
 				if garbage(v) {
 					*slot = 0
@@ -145,4 +149,27 @@ func (k *collector) free() {
 			k.c.kill(process.heap.Record(e.Record), e)
 		}
 	}
+	return died
+}
+
+// hanging returns how many objects that are no candidates lose their last reference
+// with this one.
+func (k *collector) hanging(e layout.Entry) (n int64) {
+	fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) {
+		at := process.heap.Find(*slot)
+		if *slot == 0 || at.Kind != heap.Live {
+			return
+		}
+		v := process.side.at(at.Record)
+		if v.flags&sideCandidate != 0 {
+			return
+		}
+		if v.flags == 0 {
+			v.flags, v.value = sideHanging, uint64(references(process.heap.Record(at.Record)))
+		}
+		if v.value--; v.value == 0 {
+			n++
+		}
+	})
+	return n
 }

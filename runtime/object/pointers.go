@@ -247,8 +247,9 @@ func (c *Context) Refcount(p uintptr) int64 {
 	st := c.handle(p,
 		func(o object) status.Status { n = references(o.Record); return status.OK },
 		func() status.Status {
-			if n = process.registry.Count(p); n < 0 {
-				return c.failPlace(p, place{where: elsewhere})
+			n = process.registry.Count(p)
+			if n <= 0 {
+				return c.notForeign(p, &n)
 			}
 			return status.OK
 		})
@@ -266,11 +267,22 @@ func (c *Context) Check(p uintptr) status.Status {
 	return c.handle(p,
 		func(object) status.Status { return status.OK },
 		func() status.Status {
-			if process.registry.Count(p) >= 0 {
+			n := process.registry.Count(p)
+			if n > 0 {
 				return status.OK
 			}
-			return c.failPlace(p, place{where: elsewhere})
+			return c.notForeign(p, &n)
 		})
+}
+
+// notForeign is the error of an address that is not a live registered one: never
+// known (n < 0), or brought to zero by dec_ref (n becomes -1).
+func (c *Context) notForeign(p uintptr, n *int64) status.Status {
+	if *n < 0 {
+		return c.failPlace(p, place{where: elsewhere})
+	}
+	*n = -1
+	return c.Fail(status.NotLive, textZero, p)
 }
 
 // Share turns bias off for an object of the calling context.

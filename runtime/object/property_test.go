@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 	"tlruntime/tests_go/model"
@@ -22,14 +24,13 @@ func TestAgainstModel(t *testing.T) { checkAgainstModel(t, 1) }
 func TestTwoContextsAgainstModel(t *testing.T) { checkAgainstModel(t, 2) }
 
 func checkAgainstModel(t *testing.T, contexts int) {
-	seeded(t, "150", "60")
+	seeded(t)
 	defineTypes(t)
-	host := newHost()
 	rapid.Check(t, func(r *rapid.T) {
-		m := model.New(host.adopts, contexts > 1)
+		m := model.New(true, contexts > 1)
 		r.Repeat(m.Actions())
 		m.Close()
-		machine, done := newMachine(t, host, contexts)
+		machine, done := newMachine(t, contexts)
 		defer done()
 		model.Compare(r, "context", m.Steps, machine.Run(m.Steps))
 		require.NoError(r, object.Registry().Check())
@@ -38,23 +39,27 @@ func checkAgainstModel(t *testing.T, contexts int) {
 
 // seeded makes a run replayable: the seed that rapid would choose on its own is
 // chosen here, so that it can be printed when nothing fails, too.
-func seeded(t *testing.T, checks, steps string) {
-	seed := flag.Lookup("rapid.seed")
-	if seed.Value.String() == "0" {
-		require.NoError(t, flag.Set("rapid.seed", strconv.FormatInt(time.Now().UnixMilli(), 10)))
+func seeded(t *testing.T) {
+	checks := "300"
+	if memory.Instrumented {
+		checks = "40"
 	}
-	for name, value := range map[string]string{"rapid.checks": checks, "rapid.steps": steps, "rapid.nofailfile": "true"} {
-		if f := flag.Lookup(name); f.Value.String() == f.DefValue {
+	set := func(name, value, unless string) {
+		if f := flag.Lookup(name); f.Value.String() == unless {
 			require.NoError(t, flag.Set(name, value))
 		}
 	}
-	t.Logf("replay with -rapid.seed=%v", seed.Value)
+	set("rapid.seed", strconv.FormatInt(time.Now().UnixMilli(), 10), "0")
+	set("rapid.checks", checks, flag.Lookup("rapid.checks").DefValue)
+	set("rapid.steps", "60", flag.Lookup("rapid.steps").DefValue)
+	set("rapid.nofailfile", "true", "false")
+	t.Logf("replay with -rapid.seed=%v", flag.Lookup("rapid.seed").Value)
 }
 
 // newMachine opens fresh contexts. They are parked when the sequence is over and
 // adopted by the next.
-func newMachine(t *testing.T, host *host, contexts int) (m *model.Machine, done func()) {
-	m = &model.Machine{Malloc: host.malloc, Free: host.free, Stats: readStats}
+func newMachine(t *testing.T, contexts int) (m *model.Machine, done func()) {
+	m = &model.Machine{Malloc: inUse.malloc, Free: inUse.free, Stats: readStats}
 	var all []*object.Context
 	for range contexts {
 		c, st := object.NewContext()
@@ -79,18 +84,33 @@ func readStats() [5]int64 {
 	return [5]int64{int64(s.LiveObjects), int64(s.LiveBytes), int64(s.ForeignLive), destroyed, int64(s.Skipped)}
 }
 
-// host is the memory that stands in for malloc: blocks of one slab, each used once.
-type host struct {
-	adopts bool
-	slab   []byte
-	used   uintptr
+// host is the memory that stands in for malloc. It knows what is in use, so that
+// nothing is freed twice.
+type host struct{ blocks map[uintptr][]byte }
+
+// inUse is shared by the tests of the process, since Open takes its functions once.
+var inUse = host{blocks: map[uintptr][]byte{}}
+
+func init() {
+	object.Open(object.Config{
+		Free:       inUse.free,
+		UsableSize: func(p uintptr) uintptr { return uintptr(len(inUse.blocks[p])) },
+	})
 }
 
-func newHost() *host { return &host{} }
+func (h *host) malloc(n uintptr) uintptr {
+	block := make([]byte, n)
+	p := layout.Address(&block[0])
+	h.blocks[p] = block
+	return p
+}
 
-func (h *host) malloc(n uintptr) uintptr { return 0 }
-
-func (h *host) free(uintptr) {}
+func (h *host) free(p uintptr) {
+	if h.blocks[p] == nil {
+		panic("freed twice, or never allocated")
+	}
+	delete(h.blocks, p)
+}
 
 var (
 	types     []uint32

@@ -180,7 +180,7 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
 	want := uint64(layout.LocCountOf(o.Loc) - layout.LocFloatsOf(o.Loc))
-	held := c.positions(p, want)
+	held := c.positions(o, want)
 	defer held.Free()
 	if held.Len() != want {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
@@ -198,12 +198,12 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	return e.Object, status.OK
 }
 
-// positions returns where p stands in the scope stack of c, newest first, up to
+// positions returns where an object stands in the scope stack of c, newest first, up to
 // want places.
-func (c *Context) positions(p uintptr, want uint64) memory.Array[uint64] {
+func (c *Context) positions(o object, want uint64) memory.Array[uint64] {
 	at := memory.NewArray[uint64]("realloc")
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
-		if e := c.entry(i - 1); e.Object == p && e.Record != layout.Foreign && !at.Push(i-1) {
+		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen && !at.Push(i-1) {
 			break
 		}
 	}

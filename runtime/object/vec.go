@@ -3,6 +3,7 @@ package object
 import (
 	"sync/atomic"
 
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 )
@@ -43,15 +44,14 @@ func (c *Context) VecNew(capacity uintptr) uintptr {
 // vecAt returns the Vec at p.
 func (c *Context) vecAt(p uintptr) (*vec, status.Status) {
 	at := c.locate(p)
-	o, ok := at.object(p)
-	if at.where != inHeap || !ok {
+	if at.where != inHeap || at.Kind != heap.Live { // also one at zero: its elements are the caller's to release
 		if st := c.Check(p); st != status.OK {
 			return nil, st
 		}
 		return nil, c.Fail(status.Unsupported, textNotVec, p)
 	}
 	v := layout.At[vec](p)
-	if o.TypeFlags&layout.TypeMask != layout.TypeVec || !v.sound() {
+	if process.heap.Record(at.Record).TypeFlags&layout.TypeMask != layout.TypeVec || !v.sound() {
 		return nil, c.Fail(status.Unsupported, textNotVec, p)
 	}
 	return v, status.OK

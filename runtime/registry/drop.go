@@ -48,7 +48,7 @@ func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
 	f := effect{OK, e.Count, floats(e), false}
 	held := f.count > f.floats
 	switch {
-	case (w == dropEntry || w == dropFloat) && (e.Gen != gen || !held):
+	case (w == dropEntry || w == dropFloat) && (e.Gen != gen || f.count == 0):
 		f.result = Stale
 	case w == dropForget && held:
 		f.result = Refused
@@ -58,6 +58,7 @@ func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
 		f.result = Stale
 	case f.count == layout.ForeignSticky:
 		return f
+	case w == dropFloat && f.floats == f.count: // every reference floats already
 	case w == dropFloat && f.floats == layout.MaxFloats:
 		f.result = Overflow
 	case w == dropFloat:

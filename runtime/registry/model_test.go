@@ -202,7 +202,7 @@ func (m *model) releaseEntry(t *rapid.T) {
 		gen += b.gen
 	}
 	_, r := m.table.ReleaseEntry(p, gen)
-	if b == nil || b.gen != gen || b.count == b.floats {
+	if b == nil || b.gen != gen || b.count == 0 {
 		require.Equal(t, Stale, r)
 		return
 	}
@@ -218,8 +218,11 @@ func (m *model) float(t *rapid.T) {
 	}
 	r := m.table.Float(p, b.gen)
 	switch {
-	case b.count == b.floats:
+	case b.count == 0:
 		require.Equal(t, Stale, r)
+	case b.count == b.floats:
+		require.Equal(t, OK, r)
+		b.settle()
 	case b.floats == layout.MaxFloats:
 		require.Equal(t, Overflow, r)
 	default:
