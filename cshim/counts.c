@@ -127,8 +127,7 @@ int64_t tl_ptr_refcount(const void* object)
 	tl_record* r = tlc_record_at((uintptr_t)object);
 	if (TLC_LIKELY(r != NULL && tlc_is_fast(c))) {
 		uint32_t sh = TLC_LOAD(r->sh);
-		bool waiting = (TLC_LOAD(c->word) >> 2) != 0; /* others' releases and claims count, too */
-		if (TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL)) == TL_SH_ALIVE && !waiting)) {
+		if (TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL | TL_SH_CLAIM_MASK)) == TL_SH_ALIVE)) {
 			int64_t n = tlc_sh_count(sh) + (int64_t)(TLC_LOAD(r->loc) & TL_LOC_COUNT);
 			if (TLC_LIKELY(n > 0)) return n;
 		}

@@ -12,7 +12,7 @@
 /* ---- records ------------------------------------------------------------------- */
 
 static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_COUNT_SHIFT; }
-static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh << 23) >> 27; }
+static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh & TL_SH_FLOAT_MASK) >> TL_SH_FLOAT_SHIFT; }
 static inline uint32_t tlc_loc_floats(uint32_t loc) { return loc >> 16 & 15; }
 
 /* The local word minus the owner: floats and count of an object that c owns, and a
@@ -61,12 +61,13 @@ static inline bool tlc_retain_shared(tl_record* r)
 	}
 }
 
-/* Drops a reference that is surely not the last and not a float; false: ask Go. */
+/* Drops a reference that is surely not the last, a float or claimed; false: ask Go. */
 static inline bool tlc_drop_shared(tl_record* r)
 {
 	uint32_t sh = TLC_LOAD(r->sh);
 	for (;;) {
-		if (TLC_UNLIKELY((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE || tlc_sh_floats(sh) != 0)) return false;
+		if (TLC_UNLIKELY((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE)) return false;
+		if (TLC_UNLIKELY((sh & (TL_SH_FLOAT_MASK | TL_SH_CLAIM_MASK)) != 0)) return false;
 		if (TLC_UNLIKELY(tlc_sh_count(sh) < ((sh & TL_SH_MERGED) ? 2 : 1))) return false;
 		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
 		                                                     memory_order_relaxed)))

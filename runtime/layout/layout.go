@@ -30,14 +30,17 @@ const (
 	MaxFloats     = 15
 )
 
-// record.sh = count 23 signed | floats 5 signed | IMMORTAL | QUEUED | MERGED | ALIVE.
+// record.sh = count 21 signed | claims 3 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
 const (
 	Alive      = 1
 	Merged     = 2
 	Queued     = 4
 	Immortal   = 8
 	ShFlags    = 15
-	ShCountMax = 0x3FFFFF
+	ShFloat    = 1 << 4
+	ShOne      = 1 << 11
+	ShClaimMax = 7
+	ShCountMax = 0xFFFFF
 )
 
 // record.type_flags = flags 8 | type 24.

@@ -12,9 +12,9 @@ import (
 // in the local word: the caller's own, or one it has adopted or borrowed. `me` is
 // the caller's own; what dies is pumped and recycled there.
 //
-//	references = loc.count + sh.count - (1 while QUEUED)
-//	floats     = loc.floats + sh.floats, at most references; each is written by its holder,
-//	             the owner and everybody else: see sink for how one takes the other's
+//	claimed    = min(sh.claims, loc.floats), see sink
+//	references = loc.count + sh.count - claimed - (1 while QUEUED)
+//	floats     = loc.floats + sh.floats - claimed, at most references
 //
 // Memory orders: the local word is relaxed, its holder's alone. A thread that
 // drops a shared reference releases its writes to the object (compare and swap on
@@ -98,7 +98,7 @@ func (c *Context) drop(me *Context, r *layout.Record, e layout.Entry) outcome {
 
 func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
 	if layout.LocCountOf(loc) > 1 {
-		c.storeLoc(r, loc-1)
+		c.storeLoc(r, c.settle(r, loc)-1)
 		return kept
 	}
 	if atomic.LoadUint32(&r.Sh) == layout.Alive {
@@ -126,16 +126,23 @@ func (c *Context) storeLoc(r *layout.Record, loc uint32) {
 func merge(r *layout.Record, loc uint32, delta int32) outcome {
 	atomic.StoreUint32(&r.Loc, 0)
 	s, _ := updateSh(r, func(s *layout.Sh) bool {
-		addShared(s, int32(layout.LocCountOf(loc))+delta)
-		s.Floats += int32(layout.LocFloatsOf(loc))
-		s.Flags |= layout.Merged
-		clampFloats(s)
+		mergeWord(s, loc, delta)
 		return true
 	})
 	if s.Count <= 0 && !s.Has(layout.Queued) && !s.Has(layout.Immortal) {
 		return zero
 	}
 	return kept
+}
+
+// mergeWord adds a local word to the shared one; claimed floats are dropped.
+func mergeWord(s *layout.Sh, loc uint32, delta int32) {
+	n := claimed(loc, *s)
+	addShared(s, int32(layout.LocCountOf(loc))+delta-n)
+	s.Floats += int32(layout.LocFloatsOf(loc)) - n
+	s.Claims = 0
+	s.Flags |= layout.Merged
+	clampFloats(s)
 }
 
 // mergeQueued handles one inbox node: the queue's reference is dropped and bias ends.
@@ -150,10 +157,8 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 	}
 	atomic.StoreUint32(&r.Loc, 0)
 	s, _ := updateSh(r, func(s *layout.Sh) bool {
-		addShared(s, int32(layout.LocCountOf(loc))-1)
-		s.Floats += int32(layout.LocFloatsOf(loc))
-		s.Flags = s.Flags&^layout.Queued | layout.Merged
-		clampFloats(s)
+		mergeWord(s, loc, -1)
+		s.Flags &^= layout.Queued
 		return true
 	})
 	if s.Count <= 0 && !s.Has(layout.Immortal) {
@@ -176,7 +181,7 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 			return kept
 		case s.Has(layout.Merged) && s.Count <= 0:
 			return dead // brought to zero by dec_ref, waiting for free
-		case !s.Has(layout.Merged) && !s.Has(layout.Queued) && s.Count == 0 && owner != 0:
+		case !s.Has(layout.Merged) && !s.Has(layout.Queued) && s.Count <= s.Claims && owner != 0:
 			if done, out := c.queue(r, e, old, owner); done {
 				return out
 			}
@@ -253,7 +258,8 @@ func references(r *layout.Record) int64 {
 	if s.Has(layout.Immortal) {
 		return ImmortalCount
 	}
-	n := int64(s.Count) + int64(layout.LocCountOf(atomic.LoadUint32(&r.Loc)))
+	loc := atomic.LoadUint32(&r.Loc)
+	n := int64(s.Count) + int64(layout.LocCountOf(loc)) - int64(claimed(loc, s))
 	if s.Has(layout.Queued) {
 		n--
 	}
@@ -265,7 +271,8 @@ const ImmortalCount = 1<<31 - 1
 
 // floats returns how many references of an object nobody holds yet.
 func floats(r *layout.Record) int32 {
-	return int32(layout.LocFloatsOf(atomic.LoadUint32(&r.Loc))) + layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Floats
+	loc, s := atomic.LoadUint32(&r.Loc), layout.UnpackSh(atomic.LoadUint32(&r.Sh))
+	return int32(layout.LocFloatsOf(loc)) + s.Floats - claimed(loc, s)
 }
 
 // float makes one reference floating: it has left its scope or container.
@@ -278,6 +285,9 @@ func (c *Context) float(r *layout.Record) status.Status {
 		return status.OK // every reference floats already
 	} else if n >= layout.MaxFloats {
 		return status.Overflow
+	}
+	if c.owns(loc) {
+		loc = c.settle(r, loc)
 	}
 	if c.owns(loc) && layout.LocFloatsOf(loc) < layout.MaxFloats {
 		atomic.StoreUint32(&r.Loc, loc+layout.LocFloat)
@@ -299,93 +309,69 @@ func (c *Context) float(r *layout.Record) status.Status {
 type sunk int
 
 const (
-	sank    sunk = iota // the reference is the caller's, the count is as it was
+	sank    sunk = iota // a reference is the caller's
 	noFloat             // there was none, nothing changed
-	claimed             // a new reference is the caller's, and the owner drops the float
 	gone                // not live
-	noNode              // the owner cannot be told
+	tooMany             // as many floats of the owner's are claimed as can be
 )
 
 // sink takes a floating reference. The owner's floats stand in its local word, where
-// nobody else may count: another thread acquires instead, and puts a claim into the
-// owner's inbox, which drops one float when it is read. If the owner sinks that float
-// first the claim lapses; either way each holder has a count of its own.
-func (c *Context) sink(r *layout.Record, e layout.Entry) sunk {
-	loc := atomic.LoadUint32(&r.Loc)
-	if c.owns(loc) && loc&layout.LocFloats != 0 {
-		atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
-		return sank
+// nobody else may write: another thread counts one more and claims a float, both in
+// one step, and the owner or the merge drops claimed floats with their counts. Were
+// it to sink through the shared word alone, it and the owner could take one float
+// twice (docs/model).
+func (c *Context) sink(r *layout.Record) sunk {
+	if loc := atomic.LoadUint32(&r.Loc); c.owns(loc) {
+		if loc = c.settle(r, loc); loc&layout.LocFloats != 0 {
+			atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
+			return sank
+		}
 	}
 	for {
 		old := atomic.LoadUint32(&r.Sh) // before the local word: a merge moves floats from that to this
 		s := layout.UnpackSh(old)
-		loc = atomic.LoadUint32(&r.Loc)
-		switch {
+		loc := atomic.LoadUint32(&r.Loc)
+		switch free := int32(layout.LocFloatsOf(loc)) - s.Claims; {
 		case !s.Has(layout.Alive):
 			return gone
 		case s.Floats > 0:
 			s.Floats--
-			if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
-				return sank
-			}
-		case s.Has(layout.Merged), c.owns(loc), layout.LocOwner(loc) != 0 && layout.LocFloatsOf(loc) == 0:
+		case s.Has(layout.Merged), c.owns(loc), layout.LocOwner(loc) != 0 && free <= 0:
 			return noFloat
 		case layout.LocOwner(loc) == 0:
 			runtime.Gosched() // its owner is merging: the floats arrive in the shared word
+			continue
+		case s.Claims == layout.ShClaimMax:
+			return tooMany
 		default:
-			if done, out := c.claim(r, e, old, layout.LocOwner(loc)); done {
-				return out
-			}
+			s.Claims++
+			addShared(&s, 1)
+		}
+		if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
+			return sank
 		}
 	}
 }
 
-// claim acquires and asks the owner to drop a float for it.
-func (c *Context) claim(r *layout.Record, e layout.Entry, old, owner uint32) (done bool, out sunk) {
-	n := process.nodes.take(e)
-	if n == 0 {
-		return true, noNode
+// settle drops the claimed floats of an object that c owns and returns its local
+// word. Their counts are taken from the shared word, where the claims added them, so
+// nothing can die here. It comes before every float the owner makes: a claim must not
+// meet a float that was made after it.
+func (c *Context) settle(r *layout.Record, loc uint32) uint32 {
+	if layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Claims == 0 {
+		return loc
 	}
-	process.nodes.at(n).claim = 1
-	s := layout.UnpackSh(old)
-	addShared(&s, 1)
-	if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
-		process.nodes.give(n)
-		return false, claimed
-	}
-	c.deliver(process.slices.slice(owner), n)
-	return true, claimed
-}
-
-// settle drops one float for a claim; none left: the claim lapses.
-func (c *Context) settle(me *Context, e layout.Entry) {
-	r := process.heap.Record(e.Record)
-	if atomic.LoadUint32(&r.Gen) != e.Gen {
-		return
-	}
-	loc := atomic.LoadUint32(&r.Loc)
-	if c.owns(loc) && loc&layout.LocFloats != 0 {
-		c.settleOwn(me, r, e, loc-layout.LocFloat)
-		return
-	}
-	s, dropped := updateSh(r, func(s *layout.Sh) bool {
-		if !s.Has(layout.Alive) || s.Has(layout.Immortal) || s.Floats <= 0 {
-			return false
-		}
-		s.Floats--
-		s.Count--
+	n := int32(0)
+	updateSh(r, func(s *layout.Sh) bool {
+		n = min(s.Claims, int32(layout.LocFloatsOf(loc)))
+		s.Claims = 0
+		s.Count -= n
 		return true
 	})
-	if dropped && s.Count <= 0 && s.Has(layout.Merged) && !s.Has(layout.Queued) {
-		me.kill(r, e)
-	}
+	loc -= uint32(n) * layout.LocFloat
+	atomic.StoreUint32(&r.Loc, loc)
+	return loc
 }
 
-func (c *Context) settleOwn(me *Context, r *layout.Record, e layout.Entry, loc uint32) {
-	switch {
-	case layout.LocCountOf(loc) > 1:
-		atomic.StoreUint32(&r.Loc, loc-1)
-	case atomic.LoadUint32(&r.Sh) == layout.Alive || merge(r, loc, -1) == zero:
-		me.kill(r, e)
-	}
-}
+// claimed returns how many floats of the local word are taken already.
+func claimed(loc uint32, s layout.Sh) int32 { return min(s.Claims, int32(layout.LocFloatsOf(loc))) }

@@ -17,7 +17,7 @@ type node struct {
 	record uint32
 	gen    uint32
 	next   uint32
-	claim  uint32 // 1: drop a float of it, see sink; 0: merge it
+	_      uint32
 }
 
 const nodeBytes = 24
@@ -100,12 +100,7 @@ func (c *Context) drain(me *Context) {
 	for i := uint32(w >> 2); i != 0; {
 		n := *process.nodes.at(i)
 		process.nodes.give(i)
-		e := layout.Entry{Object: n.object, Record: n.record, Gen: n.gen}
-		if n.claim != 0 {
-			c.settle(me, e)
-		} else {
-			c.mergeQueued(me, e)
-		}
+		c.mergeQueued(me, layout.Entry{Object: n.object, Record: n.record, Gen: n.gen})
 		i = n.next
 	}
 }

@@ -27,11 +27,11 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 	}
 	return c.handle(p,
 		func(o object) status.Status {
-			switch c.sink(o.Record, o.Entry) {
+			switch c.sink(o.Record) {
 			case gone:
 				return c.orDead(p, status.NotLive)
-			case noNode:
-				return c.Fail(status.OutOfMemory, textNodes, p)
+			case tooMany:
+				return c.Fail(status.Overflow, textClaims, p)
 			case noFloat:
 				if st := c.retain(o.Record); st != status.OK {
 					return c.orDead(p, st)

@@ -119,8 +119,8 @@ func (s *slices) prepare(c *Context, id uint32) {
 	addr := c.address()
 	c.Id, c.Self = id, addr
 	c.Owner = layout.OwnerNever
-	const unbiased = layout.Alive | layout.Merged | 1<<9
-	c.AllocSh, c.NewSh = unbiased|1<<4, unbiased
+	const unbiased = layout.Alive | layout.Merged | layout.ShOne
+	c.AllocSh, c.NewSh = unbiased|layout.ShFloat, unbiased
 	if id >= 1 && id <= layout.MaxOwner {
 		c.Owner = id << layout.LocOwnerShift
 		c.AllocLoc, c.NewLoc = c.Owner|layout.LocFloat|1, c.Owner|1

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 )
 
@@ -150,12 +151,12 @@ func TestStickyCount(t *testing.T) {
 	p := c.Alloc(32)
 	r := process.heap.Record(process.heap.Find(p).Record)
 	require.Equal(t, status.OK, c.Share(p))
-	r.Sh = r.Sh&0x1FF | 0x3FFFFF<<9
+	r.Sh = r.Sh&0x7FF | layout.ShCountMax<<11
 	require.Equal(t, status.OK, c.Acquire(p))
 	require.EqualValues(t, ImmortalCount, c.Refcount(p))
 	require.Equal(t, status.OK, c.Release(p))
 	require.Equal(t, status.OK, c.Check(p))
-	r.Sh = 1 | 2 | 1<<9 // undo, so that the test ends clean
+	r.Sh = layout.Alive | layout.Merged | layout.ShOne // undo, so that the test ends clean
 	require.Equal(t, status.OK, c.Release(p))
 }
 
@@ -257,4 +258,24 @@ func TestAClaimTakesTheFloat(t *testing.T) {
 	require.Equal(t, status.OK, other.ExitScope())
 	c.Poll()
 	require.Equal(t, status.NotLive, c.Check(p))
+}
+
+// A float made after a claim is not the claim's: without settling first, the claim
+// would take it and leave one count too few.
+func TestAClaimNeverTakesALaterFloat(t *testing.T) {
+	c, other := newContext(t), newContext(t)
+	p := c.Alloc(64)
+	c.Acquire(p)
+	other.EnterScope()
+	require.Equal(t, status.OK, other.Register(p))
+	require.Equal(t, status.OK, other.ExitScope())
+	c.EnterScope()
+	require.Equal(t, status.OK, c.Register(p))
+	require.Equal(t, status.OK, c.Unregister(p))
+	c.Poll()
+	before := c.Refcount(p)
+	require.Equal(t, status.OK, c.Release(p))
+	require.Equal(t, before-1, c.Refcount(p), "the floating reference is still there")
+	require.Equal(t, status.OK, c.Free(p))
+	c.ExitScope()
 }

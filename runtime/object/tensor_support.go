@@ -10,8 +10,8 @@ import (
 // What package tensor needs of contexts. A tensor's record is never biased: its
 // local word is 0 and its shared word MERGED from birth.
 const (
-	unbiasedHeld     = 1<<9 | layout.Merged | layout.Alive
-	unbiasedFloating = unbiasedHeld | 1<<4
+	unbiasedHeld     = layout.ShOne | layout.Merged | layout.Alive
+	unbiasedFloating = unbiasedHeld | layout.ShFloat
 )
 
 // FindTensor looks p up. On the heap it returns the tensor's entry; for a tensor
