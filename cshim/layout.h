@@ -38,7 +38,7 @@ enum {
 #define TL_LOC_COUNT 0xFFFFu
 #define TL_OWNER_NEVER 0xFFF00000u /* no record has this owner: a context without the fast door */
 
-/* record.sh = count 21 signed | claims 3 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
+/* record.sh = count 22 signed | claims 2 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
  * A claim is a float of the owner's local word that another thread has taken: that
  * thread has counted one more, and the owner or the merge drops the float for it.
  * All zeros is a dead record, so that fresh memory needs no initialisation. */
@@ -50,10 +50,10 @@ enum {
 #define TL_SH_FLOAT_SHIFT 4
 #define TL_SH_FLOAT_MASK 0xF0u
 #define TL_SH_CLAIM_SHIFT 8
-#define TL_SH_CLAIM_MASK 0x700u
-#define TL_SH_COUNT_SHIFT 11
+#define TL_SH_CLAIM_MASK 0x300u
+#define TL_SH_COUNT_SHIFT 10
 #define TL_SH_ONE (1u << TL_SH_COUNT_SHIFT)
-#define TL_SH_COUNT_MAX 0xFFFFF /* a shared count that would pass it sticks */
+#define TL_SH_COUNT_MAX 0x1FFFFF /* a shared count that would pass it sticks */
 
 /* record.type_flags = flags 8 | type 24; 0 = plain bytes */
 #define TL_TYPE_MASK 0xFFFFFFu

@@ -30,7 +30,7 @@ const (
 	MaxFloats     = 15
 )
 
-// record.sh = count 21 signed | claims 3 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
+// record.sh = count 22 signed | claims 2 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
 const (
 	Alive      = 1
 	Merged     = 2
@@ -38,9 +38,9 @@ const (
 	Immortal   = 8
 	ShFlags    = 15
 	ShFloat    = 1 << 4
-	ShOne      = 1 << 11
-	ShClaimMax = 7
-	ShCountMax = 0xFFFFF
+	ShOne      = 1 << 10
+	ShClaimMax = 3
+	ShCountMax = 0x1FFFFF
 )
 
 // record.type_flags = flags 8 | type 24.

@@ -15,20 +15,20 @@ func SpanBack(w uint64) uint32   { return uint32(w >> 40) }
 
 // Sh is record.sh unpacked.
 type Sh struct {
-	Count  int32 // 21 bits, signed: releases may be seen before the acquires they answer
-	Claims int32 // floats of the local word that others have taken, at most 7
+	Count  int32 // 22 bits, signed: releases may be seen before the acquires they answer
+	Claims int32 // floats of the local word that others have taken, at most 3
 	Floats int32 // made by threads that are not the owner, at most 15
 	Flags  uint32
 }
 
 // UnpackSh reads a shared word.
 func UnpackSh(w uint32) Sh {
-	return Sh{int32(w) >> 11, int32(w >> 8 & 7), int32(w >> 4 & 15), w & ShFlags}
+	return Sh{int32(w) >> 10, int32(w >> 8 & 3), int32(w >> 4 & 15), w & ShFlags}
 }
 
 // Pack writes a shared word.
 func (s Sh) Pack() uint32 {
-	return uint32(s.Count)<<11 | uint32(s.Claims)<<8 | uint32(s.Floats)<<4 | s.Flags
+	return uint32(s.Count)<<10 | uint32(s.Claims)<<8 | uint32(s.Floats)<<4 | s.Flags
 }
 
 // Has reports whether all of the flags are set.

@@ -151,7 +151,7 @@ func TestStickyCount(t *testing.T) {
 	p := c.Alloc(32)
 	r := process.heap.Record(process.heap.Find(p).Record)
 	require.Equal(t, status.OK, c.Share(p))
-	r.Sh = r.Sh&0x7FF | layout.ShCountMax<<11
+	r.Sh = r.Sh&0x3FF | layout.ShCountMax<<10
 	require.Equal(t, status.OK, c.Acquire(p))
 	require.EqualValues(t, ImmortalCount, c.Refcount(p))
 	require.Equal(t, status.OK, c.Release(p))
