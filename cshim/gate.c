@@ -39,16 +39,26 @@ bool tlc_forked(void)
 
 /* ---- fork ------------------------------------------------------------------------ */
 
+/* The tables exist from the first use on. The start lock keeps a first use out while a
+ * fork goes on, and guards this. */
+static bool tables_locked;
+
 static void before_fork(void)
 {
+	pthread_mutex_lock(&start_lock);
+	tables_locked = atomic_load_explicit(&started, memory_order_acquire);
+	if (!tables_locked) return;
 	tlc_foreign_lock_all();
 	tlc_pool_lock_all();
 }
 
 static void after_fork_parent(void)
 {
-	tlc_pool_unlock_all();
-	tlc_foreign_unlock_all();
+	if (tables_locked) {
+		tlc_pool_unlock_all();
+		tlc_foreign_unlock_all();
+	}
+	pthread_mutex_unlock(&start_lock);
 }
 
 static void after_fork_child(void)
@@ -115,7 +125,6 @@ static tl_status start(void)
 			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
 			tlc_shared = (tl_globals*)globals;
 			pthread_key_create(&thread_key, thread_ended);
-			watch_forks();
 			atomic_store_explicit(&started, true, memory_order_release);
 		}
 	}
@@ -123,7 +132,11 @@ static tl_status start(void)
 	return status;
 }
 
-__attribute__((constructor)) static void prepare_gate(void) { sem_init(&first_entries, 0, FIRST_ENTRIES); }
+__attribute__((constructor)) static void prepare_gate(void) 
+{
+	sem_init(&first_entries, 0, FIRST_ENTRIES);
+	watch_forks(); /* the slow door's threads are missing in a child whether it was used before or not */
+}
 
 /* Gives the thread a context of its own; NULL when there is none to be had. A
  * thousand threads that enter Go for the first time together take seconds, a few

@@ -30,15 +30,17 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
 	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
-	/* Only memory that nobody has registered is believed to be malloc's and measured. */
-	if (TLC_LIKELY(adopt && adoptable(p) && !tlc_foreign_known(p))) {
-		if (tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen) != TLC_OK) return false;
-		c->foreign_adopted++;
+	/* Only an address in no registered block is believed to be malloc's and measured:
+	 * the size of the inside of a block would be read from its contents. */
+	int result;
+	if (TLC_LIKELY(adopt && adoptable(p) && !tlc_foreign_covered(p))) {
+		result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
+		c->foreign_adopted += result == TLC_OK;
 	} else {
-		int result = tlc_foreign_register(p, &gen);
+		result = tlc_foreign_register(p, &gen);
 		if (result == TLC_RETURNED && adoptable(p)) result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
-		if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	}
+	if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
 	return true;
 }

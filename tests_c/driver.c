@@ -128,12 +128,13 @@ static void run_on(int thread, const step* s)
 	pthread_mutex_unlock(&turn_lock);
 }
 
-/* Both threads notice what the other has left for them. */
+/* Both threads notice what the other has left for them, and what that leaves. */
 static void poll_both(void)
 {
-	for (int i = 0; i < 2; i++) {
-		run_on(i, &(step){.name = "enter_scope"});
-		run_on(i, &(step){.name = "exit_scope"});
+	enum { ROUNDS = 4 };
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		run_on(i % 2, &(step){.name = "enter_scope"});
+		run_on(i % 2, &(step){.name = "exit_scope"});
 	}
 	strcpy(reply, ".");
 }

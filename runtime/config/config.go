@@ -45,11 +45,9 @@ func New() *Options {
 		"TL_FASTPATH":        {kind: flag, value: "1", fixed: true},
 		"TL_HEAP_RESERVE":    {kind: bytes, value: "0", fixed: true},
 		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: true},
-		"TL_REGISTRY_SHARDS": {kind: count, value: "64", fixed: true},
+		"TL_REGISTRY_SHARDS": {kind: words, words: powers(12), value: "64", fixed: true},
 		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort"}, value: "ignore"},
-		"TL_MEM_LOG":         {kind: flag, value: "0"},
-		"TL_POOL_DEBUG":      {kind: flag, value: "0"},
-		"TL_SHOW_STATS":      {kind: flag, value: "0"},
+		"TL_MEM_LOG":         {kind: flag, value: "0", fixed: true},
 		"TL_FAIL_MEMORY":     {kind: count, value: "-1"},
 	}}
 }
@@ -138,3 +136,12 @@ func (o *Options) Count(name string) int64 {
 
 // Word returns one of the option's words.
 func (o *Options) Word(name string) string { return o.get(name) }
+
+// powers returns the powers of two up to 2^n.
+func powers(n int) []string {
+	all := make([]string, n+1)
+	for i := range all {
+		all[i] = strconv.Itoa(1 << i)
+	}
+	return all
+}

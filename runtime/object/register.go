@@ -21,7 +21,7 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 	if p != 0 && c.Top == c.End {
 		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
 	}
-	if at := c.locate(p); at.where == inOtherStack || at.where == inRuntime {
+	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
 		c.failPlace(p, at)
 		return c.Fail(status.Unsupported, text(c.ErrorKind), p, c.ErrorDetail[0])
 	}
@@ -48,6 +48,9 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 	if res == registry.Miss && adoptUnknown || res == registry.Returned || res == registry.Zero {
 		if st := c.adoptable(p); st != status.OK {
 			return st
+		}
+		if process.registry.Covered(p) { // the size of its inside would be read from a block's contents
+			return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 		}
 		if gen, res = process.registry.Adopt(p, process.cfg.UsableSize(p)); res == registry.OK {
 			c.ForeignAdopted++

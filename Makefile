@@ -1,0 +1,127 @@
+# TL Runtime. `make` lists the targets.
+#
+# Needed: Go, a C and a C++ compiler, Python 3.10 or newer, make. What else the
+# tests want goes into build/venv; optional peers that are missing (spin, clang,
+# valgrind, ninja, pkg-config) are skipped with a line that says so.
+
+BUILD  := $(CURDIR)/build
+PREFIX ?= /usr/local
+PYTHON ?= python3
+
+VERSION := $(shell cat packaging/VERSION)
+LIBRARY := $(BUILD)/libtl_runtime.so.$(VERSION)
+VENV    := $(BUILD)/venv
+IN_VENV := $(VENV)/bin
+REQUIREMENTS := python/tests/requirements.txt
+WITH_LIBRARY := PYTHONPATH=python TL_RUNTIME_LIBRARY=$(LIBRARY)
+
+SYSTEM_CMAKE := $(shell command -v cmake 2>/dev/null)
+CMAKE := $(or $(SYSTEM_CMAKE),$(IN_VENV)/cmake)
+CTEST := $(or $(and $(SYSTEM_CMAKE),$(shell command -v ctest 2>/dev/null)),$(IN_VENV)/ctest)
+NINJA := $(if $(shell command -v ninja 2>/dev/null),-G Ninja)
+JOBS  ?= $(shell nproc 2>/dev/null || echo 2)
+
+# Numbers of a full run; `make test TL_POINTERS=100000` is a quick one.
+TL_POINTERS ?= 1000000
+STEPS ?= gen lint go race c python model demo install
+
+LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name '*.go' -o -name '*.[chsS]')) \
+	capi/exports.map go.mod $(wildcard go.sum) packaging/build_library.sh packaging/VERSION
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help lib demo demo-c demo-python test bench gen gen-check lint lint-lite install clean venv
+.PHONY: $(addprefix test-,$(STEPS))
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+
+lib: $(LIBRARY) ## build build/libtl_runtime.so; its header is include/tl_runtime.h
+
+$(LIBRARY): $(LIBRARY_SOURCES)
+	packaging/build_library.sh $(BUILD)
+
+demo: demo-c demo-python ## train a network on handwritten digits, in C and in Python
+
+demo-c: $(LIBRARY)
+	$(MAKE) --no-print-directory -C examples/digits BUILD=$(BUILD) run
+
+demo-python: $(LIBRARY) $(VENV)/.ready
+	$(WITH_LIBRARY) $(IN_VENV)/python examples/digits.py
+
+venv: $(VENV)/.ready
+
+$(VENV)/.ready: $(REQUIREMENTS)
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed")'
+	test -x $(IN_VENV)/python || $(PYTHON) -m venv $(VENV)
+	$(IN_VENV)/python -m pip install --quiet -r $(REQUIREMENTS) $(if $(SYSTEM_CMAKE),,cmake)
+	touch $@
+
+test: ## run every suite, each in both doors, and print how each ended
+	@.ci/suite $(BUILD)/test $(MAKE) $(STEPS)
+
+test-gen: gen-check
+
+test-lint: lint-lite
+
+# Examples are part of it; some want the packages in build/venv.
+test-go: $(VENV)/.ready
+	go test ./...
+
+test-race:
+	go test -race ./runtime/...
+
+test-c: $(BUILD)/cmake/.configured
+	MAKEFLAGS=--no-print-directory $(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
+	$(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS)
+
+$(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMakeLists.txt tests_c/cmake/*.cmake) \
+		$(if $(SYSTEM_CMAKE),,$(VENV)/.ready)
+	$(CMAKE) -S . -B $(BUILD)/cmake $(NINJA) -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DTL_RANDOM_POINTERS=$(TL_POINTERS)
+	touch $@
+
+test-python: $(LIBRARY) $(VENV)/.ready
+	@failed=0; for door in 1 0; do echo "pytest, TL_FASTPATH=$$door"; \
+		TL_FASTPATH=$$door $(WITH_LIBRARY) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
+	done; exit $$failed
+
+test-demo: demo
+
+test-model:
+	docs/model/run.sh
+
+test-install: $(LIBRARY)
+	rm -rf $(BUILD)/staged
+	$(MAKE) --no-print-directory install PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
+	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
+
+bench: $(LIBRARY) $(VENV)/.ready ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
+	PATH="$(IN_VENV):$$PATH" bench/run.sh $(BUILD)
+
+gen: ## write everything that is derived from capi/
+	go run ./tools/gen
+
+gen-check: ## fail when a derived file or a document is stale, or a documented error has no test
+	go run ./tools/gen -check
+	go run ./tools/gen -coverage
+	go run ./tools/doccheck
+	@echo 'gen-check: derived files are fresh, documented errors have tests, documents agree'
+
+lint-lite: ## gofmt, go vet, file sizes
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'lint: run gofmt'; exit 1; }
+	go vet ./...
+	.ci/sizes
+
+lint: lint-lite ## lint-lite and the linters that are installed
+	@.ci/optional staticcheck ./...
+	@.ci/optional shellcheck --severity=error .ci/* $(shell find bench docs packaging tests_c tools -name '*.sh')
+	@.ci/optional $(IN_VENV)/mypy --strict python/tl_runtime
+
+install: $(LIBRARY) $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
+	$(CMAKE) -S . -B $(BUILD)/install $(NINJA) -DBUILD_TESTING=OFF -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	$(CMAKE) --build $(BUILD)/install
+	DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD)/install
+
+clean: ## remove build/
+	rm -rf $(BUILD)

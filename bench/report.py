@@ -1,0 +1,222 @@
+"""Turns the figures of one run into bench/RESULTS.md.
+
+    report.py FIGURES_DIRECTORY OUTPUT
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+
+import targets
+
+
+def load_times(path: pathlib.Path) -> dict[str, float]:
+    """Median ns per operation by benchmark name; two threads are marked @2."""
+    if not path.exists():
+        return {}
+    samples: dict[str, list[float]] = {}
+    for entry in json.loads(path.read_text())["benchmarks"]:
+        if entry["run_type"] == "iteration" and not entry.get("error_occurred"):
+            samples.setdefault(short_name(entry["run_name"]), []).append(1e9 / entry["items_per_second"])
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def short_name(run_name: str) -> str:
+    name = re.sub(r"/(real_time|manual_time|iterations:\d+)", "", run_name)
+    return re.sub(r"/threads:(\d+)", r"@\1", name)
+
+
+def load_lines(path: pathlib.Path) -> list[dict]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+
+
+def number(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return ["| " + " | ".join(cells) + " |" for cells in [header, rule, *rows]] + [""]
+
+
+class Score:
+    """Counts the targets that were met, and remembers the others."""
+
+    def __init__(self) -> None:
+        self.met = 0
+        self.missed: list[str] = []
+
+    def judge(self, what: str, reached: bool, by: str) -> str:
+        if reached:
+            self.met += 1
+            return "yes"
+        self.missed.append(f"{what} ({by})")
+        return "**no**"
+
+
+def bound(target, times: dict[str, float]) -> tuple[str, float | None, str]:
+    """The target in words, the largest time that meets it here, and the peer that it is measured against."""
+    if isinstance(target, targets.Plain):
+        return f"<= {target.limit:g} ns", target.limit, ""
+    factor = target.factor if isinstance(target, targets.Ratio) else target.limit / target.there
+    words = f"<= {factor:.2f} x"
+    if isinstance(target, targets.Scaled):
+        words += f" ({target.limit:g} ns where the peer takes {target.there:.3g})"
+    peer = times.get(target.peer)
+    return words, None if peer is None else factor * peer, target.peer
+
+
+def row_cells(row: targets.Row, times: dict[str, float], score: Score) -> list[str]:
+    ours = times.get(row.ours)
+    if ours is None:
+        return [row.what, "not measured", "", "", "", "", ""]
+    if row.target is None:
+        return [row.what, number(ours), "", "", "", "", ""]
+    words, limit, peer = bound(row.target, times)
+    if limit is None:
+        return [row.what, number(ours), peer, "skipped", "", words, ""]
+    met = score.judge(row.what, ours <= limit, f"{number(ours)} ns, target {number(limit)}")
+    if not peer:
+        return [row.what, number(ours), "", "", "", words, met]
+    return [row.what, number(ours), peer, number(times[peer]), f"{ours / times[peer]:.2f}", words, met]
+
+
+def times_section(spec: targets.Table, times: dict[str, float], score: Score) -> list[str]:
+    lines = [f"## {spec.title}", ""]
+    if not times:
+        return lines + ["Not measured (Google Benchmark is not installed).", ""]
+    if spec.note:
+        lines += [spec.note, ""]
+    header = ["ours", "ns", "peer", "its ns", "ratio", "target", "met"]
+    lines += table(header, [row_cells(row, times, score) for row in spec.rows])
+    peers = [[what, number(times[name]) if name in times else "skipped"] for what, name in spec.peers]
+    return lines + table(["peers", "ns"], peers)
+
+
+def in_columns(cells: list[list[str]], columns: int) -> list[list[str]]:
+    """Folds a long list of rows into several columns, read downwards."""
+    height = -(-len(cells) // columns)
+    cells = cells + [[""] * len(cells[0])] * (height * columns - len(cells))
+    return [sum((cells[column * height + i] for column in range(columns)), []) for i in range(height)]
+
+
+def classes_section(times: dict[str, float], score: Score) -> list[str]:
+    sizes = sorted({int(m[1]) for m in (re.fullmatch(r"scope8/(\d+)/tl", name) for name in times) if m})
+    if not sizes:
+        return []
+    pairs = {size: (times[f"scope8/{size}/tl"], times[f"scope8/{size}/glibc"]) for size in sizes}
+    ratios = {size: ours / theirs for size, (ours, theirs) in pairs.items()}
+    worst = max(ratios, key=ratios.get)
+    by = f"{ratios[worst]:.2f} at {worst} bytes"
+    met = score.judge("a scope of eight at every size class", ratios[worst] < 1, by)
+    lines = ["### The same at every size class, over glibc malloc x 8 + free x 8", ""]
+    lines += [f"Worst: {by}; target below 1; met: {met}.", ""]
+    cells = [[str(size), number(pairs[size][0]), number(pairs[size][1]), f"{ratios[size]:.2f}"] for size in sizes]
+    return lines + table(["bytes", "ours ns", "glibc ns", "ratio"] * 3, in_columns(cells, 3))
+
+
+def resident_section(lines_read: list[dict], score: Score) -> list[str]:
+    lines = ["## Memory: ten million live objects of 64 bytes", "", "Resident bytes over payload.", ""]
+    rows = []
+    for entry in lines_read:
+        ratio = entry["resident"] / entry["payload"]
+        limit = targets.RESIDENT.get(entry["way"])
+        met = score.judge(f"resident memory, {entry['way']}", ratio <= limit, f"{ratio:.2f}") if limit else ""
+        who, words = (f"ours, {entry['way']}", f"<= {limit}") if limit else (entry["way"], "")
+        rows.append([who, f"{ratio:.2f}", words, met])
+    return lines + table(["held", "resident / payload", "target", "met"], rows)
+
+
+def process_section(starts: list[dict], library: list[dict], score: Score) -> list[str]:
+    if not starts or not library:
+        return []
+    milliseconds = statistics.median(entry["milliseconds"] for entry in starts)
+    idle = statistics.median(entry["resident_kib"] for entry in starts)
+    size = library[0]["stripped_bytes"]
+    rows = [
+        ["dlopen to the end of the first allocation, ms", f"{milliseconds:.1f}", f"<= {targets.STARTUP_MILLISECONDS}",
+         score.judge("start-up", milliseconds <= targets.STARTUP_MILLISECONDS, f"{milliseconds:.1f} ms")],
+        ["library, stripped, MiB", f"{size / 2**20:.2f}", f"<= {targets.LIBRARY_BYTES / 2**20:g}",
+         score.judge("library size", size <= targets.LIBRARY_BYTES, f"{size / 2**20:.2f} MiB")],
+        ["idle resident memory added, MiB", f"{idle / 1024:.2f}", f"<= {targets.IDLE_KIB / 1024:g}",
+         score.judge("idle memory", idle <= targets.IDLE_KIB, f"{idle / 1024:.2f} MiB")],
+    ]
+    return ["## Whole process", ""] + table(["", "measured", "target", "met"], rows)
+
+
+def instructions_section(path: pathlib.Path) -> list[str]:
+    lines = ["## Instructions per operation", ""]
+    if not path.exists():
+        return lines + ["Skipped: valgrind is not installed, or could not run the library.", ""]
+    counted = json.loads(path.read_text())
+    lines += ["Counted by valgrind as the difference between N and 2N operations, the driver's loop taken off. Each",
+              "row is the whole operation that it names, calls through the PLT included.", ""]
+    rows = [[what, f"{counted[name]:.0f}"] for name, what in targets.INSTRUCTIONS.items() if name in counted]
+    return lines + table(["operation", "instructions"], rows)
+
+
+def first_match(path: str, pattern: str) -> str:
+    try:
+        found = re.search(pattern, pathlib.Path(path).read_text(), re.MULTILINE)
+    except OSError:
+        return "unknown"
+    return found[1].strip() if found else "unknown"
+
+
+def compiler() -> str:
+    shown = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=False).stdout
+    return shown.splitlines()[0] if shown else "unknown"
+
+
+def heading(figures: pathlib.Path) -> list[str]:
+    repetitions, load = ((figures / name).read_text().strip() for name in ("repetitions", "load"))
+    libc, version = platform.libc_ver()
+    cores = len(re.findall(r"^processor", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE))
+    return [
+        "# Benchmark results",
+        "",
+        f"{datetime.date.today().isoformat()}, {first_match('/proc/cpuinfo', '^model name.*: (.*)$')}, {cores} cores, "
+        f"Linux {platform.release()}, {libc} {version}, {compiler()} -O2; load average before the run {load}.",
+        "",
+        f"Written by `make bench`. Times are medians of {repetitions} interleaved repetitions, in nanoseconds of one "
+        "operation; a second thread is alive in every run. With two threads: wall time over the operations of both.",
+        "A target that was set in nanoseconds was set on another machine; it is carried over as a ratio to the peer in "
+        "the same run.",
+        "",
+    ]
+
+
+def summary(score: Score) -> list[str]:
+    lines = [f"**{score.met} of {score.met + len(score.missed)} targets met.**"]
+    if score.missed:
+        lines += ["", "Missed:", ""] + [f"* {what}" for what in score.missed]
+    return lines + [""]
+
+
+def main() -> None:
+    figures, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    score = Score()
+    body: list[str] = []
+    for name, spec in targets.TABLES.items():
+        times = load_times(figures / f"{name}.json")
+        body += times_section(spec, times, score)
+        if name == "scopes":
+            body += classes_section(times, score)
+    body += resident_section(load_lines(figures / "resident.jsonl"), score)
+    body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
+    body += instructions_section(figures / "instructions.json")
+    lines = heading(figures) + summary(score) + body
+    output.write_text("\n".join(lines).rstrip() + "\n")
+    print(f"{output}: {score.met} of {score.met + len(score.missed)} targets met")
+
+
+main()

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Measures the library in BUILD_DIR beside malloc and the peers that are installed, and writes bench/RESULTS.md.
+#
+#   bench/run.sh BUILD_DIR
+#
+# TL_BENCH_REPETITIONS (7) and TL_BENCH_MIN_TIME (0.05 seconds each) trade time for steadiness.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "${1:?usage: bench/run.sh BUILD_DIR}" && pwd)
+programs=$build/bench
+figures=$build/bench/figures
+repetitions=${TL_BENCH_REPETITIONS:-7}
+min_time=${TL_BENCH_MIN_TIME:-0.05}
+
+# Leaves room for the thread-local storage of allocators that are opened at run time (jemalloc wants 3 KiB).
+GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384
+export GLIBC_TUNABLES
+
+compile() {
+	cmake -S "$here" -B "$programs" -DTL_RUNTIME_LIBRARY="$build/libtl_runtime.so" >"$programs/build.log" 2>&1 ||
+		{ cat "$programs/build.log"; exit 1; }
+	grep -h 'skipped:' "$programs/build.log" || true
+	cmake --build "$programs" --parallel 2 >>"$programs/build.log" 2>&1 || { cat "$programs/build.log"; exit 1; }
+}
+
+timed() {
+	[ -x "$programs/$1" ] || return 0
+	echo "bench: $1"
+	"$programs/$1" --benchmark_repetitions="$repetitions" --benchmark_min_time="$min_time" \
+		--benchmark_enable_random_interleaving=true --benchmark_out_format=json \
+		--benchmark_out="$figures/$1.json" >"$figures/$1.log" 2>"$figures/$1.err" ||
+		{ cat "$figures/$1.err"; exit 1; }
+	grep "^skipped:" "$figures/$1.err" || true
+}
+
+resident() {
+	[ -x "$programs/resident" ] || return 0
+	echo "bench: resident memory"
+	for way in floating vec scope glibc mimalloc jemalloc tcmalloc; do
+		"$programs/resident" "$way" 2>>"$figures/resident.err"
+	done >"$figures/resident.jsonl"
+}
+
+startup() {
+	echo "bench: start-up and size"
+	for _ in 1 2 3 4 5 6 7 8 9 10 11; do
+		"$programs/startup" "$build/libtl_runtime.so"
+	done >"$figures/startup.jsonl"
+	strip -o "$figures/stripped.so" "$build/libtl_runtime.so"
+	printf '{"stripped_bytes": %d}\n' "$(wc -c <"$figures/stripped.so")" >"$figures/library.jsonl"
+}
+
+mkdir -p "$programs"
+compile
+rm -rf "$figures"
+mkdir -p "$figures"
+echo "$repetitions" >"$figures/repetitions"
+cut -d' ' -f1 /proc/loadavg >"$figures/load"
+startup
+for program in counting scopes frames allocation tensors; do timed "$program"; done
+resident
+echo "bench: instructions"
+python3 "$here/instructions.py" "$programs/calls" "$build" "$figures/instructions.json"
+python3 "$here/report.py" "$figures" "$here/RESULTS.md"

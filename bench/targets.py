@@ -1,0 +1,207 @@
+"""What is to be reached: which benchmark of ours stands beside which peers, and the bound on it.
+
+Names are those of the benchmark programs; `@2` is the same with two threads. A bound that was set in nanoseconds was
+set on a machine where the peer in the same run took `there` ns, so it is carried over as a ratio to that peer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """ours <= factor x peer"""
+
+    factor: float
+    peer: str
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """ours <= limit ns on a machine where the peer took `there` ns"""
+
+    limit: float
+    peer: str
+    there: float
+
+
+@dataclass(frozen=True)
+class Plain:
+    """ours <= limit ns on any machine"""
+
+    limit: float
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    ours: str
+    target: Ratio | Scaled | Plain | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    note: str
+    rows: list[Row]
+    peers: list[tuple[str, str]] = field(default_factory=list)  # what, benchmark
+
+
+G = "pair/64/glibc"
+SHARED = "count/shared/floor-atomic@2"
+EIGHT = "scope8/own/glibc"
+
+COUNTING = Table(
+    "Counting: acquire + release of a live object",
+    "Every pointer is classified and checked by ours; the peers trust theirs.",
+    [
+        Row("ours, by the owner", "count/own/tl", Ratio(1.5, "count/own/floor-plain")),
+        Row("ours, bias turned off", "count/own/tl-unbiased", Ratio(1.15, "count/own/floor-atomic")),
+        Row("ours, by a thread that does not own it", "count/shared/tl", Ratio(1.15, "count/own/floor-atomic")),
+        Row("ours, a tensor", "count/own/tl-tensor", Ratio(1.15, "count/own/floor-atomic")),
+        Row("ours, floating (held by no scope)", "count/own/tl-floating"),
+        Row("ours, a struct of malloc's in the registry", "count/own/tl-foreign"),
+        Row("two threads, an object each: ours", "count/own/tl@2", Ratio(1.5, "count/own/floor-plain@2")),
+        Row("two threads, a tensor each: ours", "count/own/tl-tensor@2", Ratio(1.15, "count/own/floor-atomic@2")),
+        Row("two threads, one object of a third: ours", "count/shared/tl@2", Ratio(1.15, SHARED)),
+        Row("two threads, one tensor: ours", "count/shared/tl-tensor@2", Ratio(1.15, SHARED)),
+    ],
+    [
+        ("floor: two calls, plain ++/--", "count/own/floor-plain"),
+        ("floor: two calls, atomic ++/--", "count/own/floor-atomic"),
+        ("std::shared_ptr, inlined", "count/own/std::shared_ptr"),
+        ("boost::intrusive_ptr, atomic, inlined", "count/own/boost::intrusive_ptr"),
+        ("GLib atomic rc box", "count/own/glib"),
+        ("talloc reference + unlink", "count/own/talloc"),
+        ("two threads: plain floor, an object each", "count/own/floor-plain@2"),
+        ("two threads: atomic floor, an object each", "count/own/floor-atomic@2"),
+        ("two threads: atomic floor, one object", "count/shared/floor-atomic@2"),
+        ("two threads: std::shared_ptr, one object", "count/shared/std::shared_ptr@2"),
+    ],
+)
+
+SCOPES = Table(
+    "Scopes: enter, 8 objects of 64 bytes, leave",
+    "Ours counts, registers and checks every object and releases them last first.",
+    [
+        Row("ours", "scope8/own/tl", Ratio(0.55, EIGHT)),
+        Row("ours, a planned frame", "scope8/own/tl-planned-frame", Scaled(11, EIGHT, 75)),
+        Row("ours, the arena, by offset", "scope8/own/tl-arena-offset", Scaled(11, EIGHT, 75)),
+        Row("ours, the arena, in a scope", "scope8/own/tl-arena-scope", Scaled(11, EIGHT, 75)),
+        Row("two threads: ours", "scope8/own/tl@2", Ratio(0.55, EIGHT + "@2")),
+    ],
+    [
+        ("glibc malloc x 8 + free x 8", EIGHT),
+        ("mimalloc x 8 pairs", "scope8/own/mimalloc"),
+        ("jemalloc x 8 pairs", "scope8/own/jemalloc"),
+        ("tcmalloc x 8 pairs", "scope8/own/tcmalloc"),
+        ("APR pool, kept and cleared", "scope8/own/apr"),
+        ("APR pool, a cleanup per object", "scope8/own/apr-cleanups"),
+        ("std::pmr::monotonic, kept", "scope8/own/std::pmr::monotonic"),
+        ("glibc obstack, kept", "scope8/own/obstack"),
+        ("talloc context", "scope8/own/talloc"),
+        ("vector of unique_ptr", "scope8/own/vector<unique_ptr>"),
+        ("vector of shared_ptr", "scope8/own/vector<shared_ptr>"),
+        ("two threads: glibc", EIGHT + "@2"),
+    ],
+)
+
+FRAMES = Table(
+    "What a compiler emits around objects",
+    "",
+    [
+        Row("enter, malloc + register_struct, exit", "foreign/1/tl", Ratio(5.5, G)),
+        Row("the same with eight structs in the scope", "foreign/8/tl"),
+        Row("two threads: malloc + register_struct", "foreign/1/tl@2", Ratio(5.5, G + "@2")),
+        Row("function frame, four slots of 256 bytes", "frame/4x256/tl", Ratio(2.5, G)),
+        Row("two threads: function frame", "frame/4x256/tl@2", Ratio(2.5, G + "@2")),
+        Row("function_enter + function_exit", "frame/empty/tl"),
+        Row("enter_scope + exit_scope", "scope/empty/tl"),
+        Row("an object returned through unregister (seven calls)", "return/64/tl"),
+        Row("unregister of a parameter (not registered)", "unregister/miss/tl"),
+        Row("unregister of a struct of malloc's (unknown)", "unregister/unknown/tl"),
+        Row("unregister, scope of 1,000,000, oldest first", "unregister/million-forward/tl", Plain(100)),
+        Row("unregister, scope of 1,000,000, newest first", "unregister/million-backward/tl", Plain(100)),
+        Row("unregister, scope of 1,000,000, random order", "unregister/million-random/tl", Plain(100)),
+    ],
+    [("glibc malloc + free, 64 bytes", G), ("glibc malloc x 4 + free x 4, 256 bytes", "frame/4x256/glibc")],
+)
+
+
+def _allocation_rows() -> list[Row]:
+    rows = []
+    for size, limit, there in (("64", 6, 8.3), ("1024", 6.5, 8.5), ("65536", 15, 53)):
+        rows.append(Row(f"ours, pair of {size} bytes", f"pair/{size}/tl", Scaled(limit, f"pair/{size}/glibc", there)))
+    rows.append(Row("ours, pair of 65536 bytes", "pair/65536/tl", Scaled(15, "pair/65536/mimalloc", 16)))
+    rows.append(Row("ours, 1000 x 64, each", "thousand/64/tl", Scaled(6, "thousand/64/glibc", 30)))
+    rows.append(Row("ours, 1000 x 64, each", "thousand/64/tl", Scaled(6, "thousand/64/mimalloc", 5.4)))
+    rows.append(Row("ours, given back by tl_mem_free, 64 bytes", "pair/64/tl-mem_free", Scaled(6, G, 8.3)))
+    rows.append(Row("two threads: ours, pair of 64 bytes", "pair/64/tl@2", Scaled(6, G + "@2", 8.3 / 2)))
+    return rows
+
+
+ALLOCATION = Table(
+    "Allocation: alloc + free",
+    "Ours is tl_mem_alloc + tl_ptr_release, with a checked record for every object.",
+    _allocation_rows(),
+    [
+        (f"{who}, {what}", f"{name}/{who}")
+        for what, name in (
+            ("pair of 64 bytes", "pair/64"),
+            ("pair of 1024 bytes", "pair/1024"),
+            ("pair of 65536 bytes", "pair/65536"),
+            ("1000 x 64, each", "thousand/64"),
+        )
+        for who in ("glibc", "mimalloc", "jemalloc", "tcmalloc")
+    ],
+)
+
+TENSORS = Table(
+    "Tensors: a pooled (64, 64) of f32",
+    "",
+    [
+        Row("tl_tensor_empty + tl_tensor_free", "tensor/64x64/tl", Scaled(30, G, 8.3)),
+        Row("tl_tensor_empty + prepare_return + release", "tensor/64x64/tl-returned"),
+        Row("enter_scope, tl_tensor_empty, exit_scope", "tensor/64x64/tl-scope"),
+        Row("function frame with a tensor in a slot", "tensor/64x64/tl-slot"),
+        Row("two threads: tl_tensor_empty + tl_tensor_free", "tensor/64x64/tl@2"),
+    ],
+    [("glibc malloc + free of header and data", "tensor/64x64/glibc")],
+)
+
+TABLES = {
+    "counting": COUNTING,
+    "scopes": SCOPES,
+    "frames": FRAMES,
+    "allocation": ALLOCATION,
+    "tensors": TENSORS,
+}
+
+# Resident bytes over payload, ten million objects of 64 bytes.
+RESIDENT = {"floating": 1.35, "vec": 1.45, "scope": 1.6}
+STARTUP_MILLISECONDS = 10
+LIBRARY_BYTES = 6 << 20
+IDLE_KIB = 6 << 10
+
+# Operations of src/calls.c, in the order of the report.
+INSTRUCTIONS = {
+    "acquire_release": "tl_ptr_acquire + tl_ptr_release, by the owner",
+    "acquire_release_unbiased": "the same, bias turned off",
+    "check": "tl_ptr_check",
+    "alloc_release": "tl_mem_alloc + tl_ptr_release, 64 bytes",
+    "alloc_free": "tl_mem_alloc + tl_mem_free, 64 bytes",
+    "malloc_free": "glibc malloc + free, 64 bytes",
+    "scope": "tl_mem_enter_scope + tl_mem_exit_scope",
+    "scope_of_8": "a scope with eight tl_mem_new, 64 bytes",
+    "malloc_of_8": "glibc malloc x 8 + free x 8, 64 bytes",
+    "unregister_register": "tl_mem_unregister + tl_mem_register_struct",
+    "malloc_register_struct": "enter, malloc + tl_mem_register_struct, exit",
+    "function": "tl_mem_function_enter + tl_mem_function_exit",
+    "function_4_slots": "the same with four tl_mem_get_buffer, 256 bytes",
+    "planned_frame": "tl_mem_frame_enter + tl_mem_frame_exit",
+    "arena_alloc_8": "a scope with eight tl_arena_alloc",
+    "tensor_acquire_release": "tl_tensor_acquire + tl_tensor_release",
+    "tensor_empty_free": "tl_tensor_empty + tl_tensor_free, pooled",
+    "tensor_in_slot": "function frame with tl_tensor_in_slot",
+}

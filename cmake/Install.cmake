@@ -1,0 +1,28 @@
+# cmake --install: library, headers, LLVM declarations, and the files by which
+# CMake and pkg-config find them. Everything is relocatable.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(tl_config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tl_runtime")
+set(tl_pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH TL_PC_PREFIX "/${tl_pc_dir}" "/")
+string(REGEX REPLACE "/$" "" TL_PC_PREFIX "${TL_PC_PREFIX}")
+
+configure_package_config_file(packaging/tl_runtimeConfig.cmake.in tl_runtimeConfig.cmake
+  INSTALL_DESTINATION "${tl_config_dir}"
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_DATADIR)
+write_basic_package_version_file(tl_runtimeConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+configure_file(packaging/tl_runtime.pc.in tl_runtime.pc @ONLY)
+
+install(PROGRAMS "${TL_RUNTIME_LIBRARY}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES
+  "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so.${PROJECT_VERSION_MAJOR}"
+  "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES include/tl_runtime.h include/tl_runtime.hpp
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES include/tl_runtime.ll DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
+install(FILES "${PROJECT_BINARY_DIR}/tl_runtimeConfig.cmake"
+  "${PROJECT_BINARY_DIR}/tl_runtimeConfigVersion.cmake" DESTINATION "${tl_config_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/tl_runtime.pc" DESTINATION "${tl_pc_dir}")

@@ -1,0 +1,32 @@
+# Target tl_runtime::tl_runtime, built by packaging/build_library.sh.
+#
+# TL_RUNTIME_LIBRARY_DIR: where the library is put. `make` points it at build/
+# so that both build systems share one file.
+
+find_program(GO_EXECUTABLE go REQUIRED)
+set(TL_RUNTIME_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib" CACHE PATH "directory of libtl_runtime.so")
+set(TL_RUNTIME_LIBRARY
+  "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so.${PROJECT_VERSION}")
+
+file(GLOB_RECURSE tl_sources CONFIGURE_DEPENDS
+  capi/*.go cshim/*.go cshim/*.c cshim/*.h cshim/*.s runtime/*.go)
+list(FILTER tl_sources EXCLUDE REGEX "_test\\.go$")
+
+add_custom_command(
+  OUTPUT "${TL_RUNTIME_LIBRARY}"
+  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}"
+          "${PROJECT_SOURCE_DIR}/packaging/build_library.sh" "${TL_RUNTIME_LIBRARY_DIR}"
+  DEPENDS ${tl_sources} capi/exports.map go.mod
+          packaging/build_library.sh packaging/VERSION
+  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+  COMMENT "go build libtl_runtime.so.${PROJECT_VERSION}"
+  VERBATIM)
+add_custom_target(tl_runtime_build ALL DEPENDS "${TL_RUNTIME_LIBRARY}")
+
+add_library(tl_runtime_imported SHARED IMPORTED GLOBAL)
+set_target_properties(tl_runtime_imported PROPERTIES
+  IMPORTED_LOCATION "${TL_RUNTIME_LIBRARY}"
+  IMPORTED_SONAME "libtl_runtime.so.${PROJECT_VERSION_MAJOR}"
+  INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")
+add_dependencies(tl_runtime_imported tl_runtime_build)
+add_library(tl_runtime::tl_runtime ALIAS tl_runtime_imported)

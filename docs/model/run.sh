@@ -1,0 +1,113 @@
+#!/bin/sh
+# Checks counts.pml: every configuration to the end, every mutant until it fails.
+# Exits non-zero when a configuration has an error or was not searched to the
+# end, or when a mutant survives.  RUN=pattern picks lines by name.
+set -u
+model=$(cd "$(dirname "$0")" && pwd)/counts.pml
+cc=${CC:-cc}
+for tool in spin "$cc"; do
+	command -v "$tool" >/dev/null 2>&1 && continue
+	echo "skip: $tool is not installed"
+	exit 0
+done
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 1
+bad=0
+
+# search OPTIMISATION DEFINES: leaves the verifier's report in out
+search() {
+	opt=$1
+	shift
+	spin "$@" -a "$model" >log 2>&1 &&
+		$cc "$opt" -w -DSAFETY -DCOLLAPSE -DMEMLIM=3500 -o pan pan.c >>log 2>&1 || { cat log >&2; return 1; }
+	nice ./pan -m10000 -w23 >out 2>&1
+	grep -q '^State-vector' out || { cat out >&2; return 1; }
+	states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' out)
+	depth=$(sed -n 's/.*depth reached \([0-9]*\), errors.*/\1/p' out)
+	errors=$(sed -n 's/.*errors: \([0-9]*\).*/\1/p' out)
+	seconds=$(sed -n 's/.*elapsed time \([0-9.e+]*\) seconds/\1/p' out)
+	case $(grep '^pan:1:' out) in
+	'') fault= ;;
+	*'invalid end state'*) fault='somebody is stuck' ;;
+	*'freed[0])'*'freed['*) fault='an object is never freed' ;;
+	*'(stale||'*freed* | *'(stale|| '*freed*) fault='use of a freed record' ;;
+	*'refs[o]==0))&&(loc'*) fault='freed too early or twice' ;;
+	*x_floats*) fault='loc and sh do not add up' ;;
+	*'==me)'*) fault='loc written without holding the context' ;;
+	*reap_flag*) fault='work is left and nobody knows' ;;
+	*'holder['*) fault='two holders of one context' ;;
+	*'stale)||'*) fault='a dead record is changed' ;;
+	*'word[w]'*) fault='queued twice' ;;
+	*) fault=$(sed -n 's/^pan:1: //p' out) ;;
+	esac
+}
+
+line() { printf '%-28s %9s states %4s deep %6s s  %s\n' "$1" "$states" "$depth" "$seconds" "$2"; }
+
+clean() {
+	case $1 in *${RUN:-}*) ;; *) return ;; esac
+	name=$1
+	shift
+	if ! search -O2 "$@"; then
+		verdict='FAILED to run'
+	elif [ "$errors" != 0 ]; then
+		verdict="ERROR: $fault"
+	elif grep -q -e 'Search not completed' -e 'too small' -e 'MEMLIM' -e 'out of memory' out; then
+		verdict='NOT EXHAUSTIVE'
+	else
+		line "$name" 'no error'
+		return
+	fi
+	bad=1
+	line "$name" "$verdict"
+}
+
+mutant() {
+	case "mutant $1" in *${RUN:-}*) ;; *) return ;; esac
+	name="mutant $1"
+	shift
+	if ! search -O0 "$@"; then
+		verdict='FAILED to run'
+	elif [ "$errors" = 0 ]; then
+		verdict='SURVIVED'
+	else
+		line "$name" "caught: $fault"
+		return
+	fi
+	bad=1
+	line "$name" "$verdict"
+}
+
+states=- depth=- seconds=-
+exits='-DNA=2 -DBT=0 -DBR=0'
+short='-DNA=1 -DBT=1 -DBR=0 -DF_SHARE=1'
+floats='-DNA=0 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1 -DF_SPLIT=1'
+moves='-DNA=1 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_MOVE=1 -DF_SPLIT=1'
+dead='-DNA=1 -DBT=1 -DBR=2 -DBA=1 -DF_DEAD=1'
+again='-DNA=1 -DBT=4 -DBR=0 -DF_AGAIN=1 -DF_ACQUIRE=1'
+rogue='-DNA=0 -DBT=1 -DBR=2 -DF_AGAIN=1 -DF_ROGUE=1'
+
+clean everything -DNA=2 -DBT=1 -DBR=1 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1
+clean exits $exits -DF_SPLIT=1
+clean adopters -DNA=1 -DBT=1 -DBR=1 -DBA=1 -DF_FLOAT=1 -DF_SHARE=1 -DF_ACQUIRE=1
+clean floats -DNA=0 -DBT=3 -DBR=3 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1 -DF_SPLIT=1
+clean moves $moves
+clean two-objects -DNO=2 -DNA=0 -DBT=1 -DBR=1 -DF_FLOAT=1 -DF_PLAIN=1
+clean dead $dead
+clean again $again
+clean rogue $rogue
+
+for bug in $(seq 38); do
+	case $bug in
+	9 | 29 | 31 | 32) mutant "$bug" -DBUG="$bug" $exits ;;
+	14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 34 | 35 | 37) mutant "$bug" -DBUG="$bug" $floats ;;
+	23 | 24 | 25 | 33) mutant "$bug" -DBUG="$bug" $dead ;;
+	36 | 38) mutant "$bug" -DBUG="$bug" $moves ;;
+	26) mutant "$bug" -DBUG="$bug" $rogue ;;
+	27 | 28) mutant "$bug" -DBUG="$bug" $again ;;
+	*) mutant "$bug" -DBUG="$bug" $short ;;
+	esac
+done
+exit $bad

@@ -1,0 +1,93 @@
+"""Every test ends with nothing live, and runs through the door that TL_FASTPATH names.
+
+`make test` runs the suite with TL_FASTPATH=1 and 0; --door=fast|slow does the same by hand.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--door", choices=["fast", "slow"], help="fast: TL_FASTPATH=1, slow: TL_FASTPATH=0")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Before anything imports the package: the library reads its environment when it is loaded.
+    door = config.getoption("--door")
+    if door:
+        os.environ["TL_FASTPATH"] = "1" if door == "fast" else "0"
+    if importlib.util.find_spec("tl_runtime") is None:  # not installed
+        sys.path.insert(0, str(PACKAGE))
+    try:
+        import tl_runtime  # noqa: F401
+    except ImportError as error:
+        pytest.exit(str(error), returncode=4)
+
+
+def pytest_report_header() -> str:
+    import tl_runtime as tl
+
+    door = "slow" if os.environ.get("TL_FASTPATH") == "0" else "fast"
+    return f"tl_runtime {tl.version} from {tl.path()}, {door} door"
+
+
+def live() -> dict[str, int]:
+    """What is live and open, by kind."""
+    import tl_runtime as tl
+
+    gc.collect()
+    stats = tl.stats()
+    kinds = ("live_objects", "live_bytes", "foreign_live", "tensors_live")
+    return {"depth": tl.scope_depth(), **{kind: stats[kind] for kind in kinds}}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_collections() -> None:
+    """Takes what pytest itself holds out of the collections that every test makes."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No test leaves an object, a byte, a tensor or an open scope behind."""
+    before = live()
+    yield
+    assert live() == before
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Run:
+    """Runs a program in an interpreter of its own, which must end by itself and in time."""
+
+    def run(code: str, *options: str, ok: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        script = tmp_path / "program.py"
+        script.write_text("import tl_runtime as tl\n" + textwrap.dedent(code))
+        path = os.pathsep.join(p for p in sys.path if p)
+        result = subprocess.run(
+            [sys.executable, *options, str(script)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONPATH": path, **environment},
+        )
+        if ok:
+            assert (result.returncode, result.stderr) == (0, ""), result.stdout + result.stderr
+        return result
+
+    return run

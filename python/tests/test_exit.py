@@ -1,0 +1,114 @@
+"""The host's rough moments: interpreter exit, faulthandler, signals, daemon threads, no NumPy."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import Run
+
+ENDINGS = {
+    "globals": "array = tl.zeros(1000).numpy(); tensor = tl.zeros(10); view = tensor.numpy()[2:]",
+    "open scopes": "tl.lib.tl_mem_enter_scope(); tl.Object.new(64); tl.lib.tl_mem_function_enter(4); tl.zeros(3)",
+    "cycle": "class C: pass\nc = C(); c.self = c; c.array = tl.zeros(100).numpy()",
+    "cleared by atexit": "import atexit\nkeep = [tl.zeros(9).numpy()]\natexit.register(keep.clear)",
+    "used by atexit": "import atexit\natexit.register(lambda: tl.zeros(9).numpy().sum())",
+    "used by __del__": "class C:\n    def __del__(self, tl=tl): tl.zeros(5)\nc = C()",
+    "thread that ended": "import threading\nt = threading.Thread(target=lambda: tl.Object.new(64)); t.start(); t.join()",
+    "thread at work": """
+import threading, time
+def work():
+    while True:
+        with tl.scope():
+            tl.Object.new(64); tl.zeros(10).numpy()
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+""",
+    "borrowed array": """
+import numpy
+tensor = tl.from_numpy(numpy.zeros(10), copy=False)
+tl.lib.tl_tensor_acquire(tensor.address)
+root = tl.from_numpy(numpy.zeros(10), copy=False).register()
+""",
+    "shutdown": "array = tl.zeros(10).numpy(); tl.shutdown()",
+    "sys.exit": "import sys\narray = tl.zeros(10).numpy()\nsys.exit(0)",
+}
+
+
+@pytest.mark.parametrize("options", [(), ("-X", "faulthandler"), ("-X", "dev")], ids=["plain", "faulthandler", "dev"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_exit(python: Run, ending: str, options: tuple[str, ...]) -> None:
+    code = ENDINGS[ending]
+    if "numpy" in code:
+        pytest.importorskip("numpy")
+    python(code, *options)
+
+
+def test_faulthandler_enabled_after_the_load(python: Run) -> None:
+    python(
+        """
+        import faulthandler
+        faulthandler.enable()
+        for address in (1, 8, 4096, 0xC000000000, 2**47):
+            assert tl.lib.tl_ptr_release(address) != 0
+        with tl.scope():
+            tl.Object.new(1 << 20)
+        """
+    )
+
+
+def test_ending_by_signal_is_left_alone(python: Run) -> None:
+    """Ctrl-C stays a KeyboardInterrupt, and a fault stays a fault that faulthandler explains."""
+    result = python("import os, signal\ntl.zeros(3)\nos.kill(os.getpid(), signal.SIGINT)", ok=False)
+    assert "KeyboardInterrupt" in result.stderr
+    crash = "import ctypes\ntl.zeros(3)\nctypes.string_at(8)"
+    result = python(crash, "-X", "faulthandler", ok=False)
+    assert result.returncode != 0
+    assert "string_at" in result.stderr
+
+
+def test_without_numpy(python: Run) -> None:
+    python(
+        """
+        import sys
+        assert "numpy" not in sys.modules
+        sys.modules["numpy"] = None
+        tensor = tl.zeros((2, 2))
+        assert tensor.clone().shape == (2, 2)
+        try:
+            tensor.numpy()
+        except ImportError as error:
+            assert "NumPy" in str(error)
+        else:
+            raise AssertionError
+        """
+    )
+
+
+def test_numpy_is_not_imported_unasked(python: Run) -> None:
+    python("import sys\ntl.zeros(3)\nassert 'numpy' not in sys.modules")
+
+
+@pytest.mark.parametrize("fast", ["0", "1"])
+def test_both_doors(python: Run, fast: str) -> None:
+    """The door is a matter of the environment; what comes out is the same."""
+    result = python(
+        """
+        with tl.scope():
+            held = tl.Object.new(64)
+            before = tl.stats()["slow_calls"]
+            for _ in range(1000):
+                held.acquire().release()
+            print(held.refcount, tl.stats()["slow_calls"] - before > 1000)
+        """,
+        TL_FASTPATH=fast,
+    )
+    assert result.stdout == f"1 {fast == '0'}\n"
+
+
+def test_errors_on_request(python: Run) -> None:
+    result = python("tl.configure('TL_ON_ERROR', 'log')\ntl.lib.tl_ptr_release(16)", ok=False)
+    assert result.returncode == 0
+    assert "TL_E_UNKNOWN_POINTER" in result.stderr
+    assert "0x10 " in result.stderr
+    result = python("tl.lib.tl_ptr_release(16)", ok=False, TL_ON_ERROR="abort")
+    assert result.returncode != 0

@@ -1,0 +1,146 @@
+"""os.fork: the child goes on with what needs no second thread, and is told about the rest."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from conftest import Run
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+
+# In the child a failure becomes an exit status, and a hang an alarm.
+PROLOGUE = """
+import gc, os, signal, sys, traceback, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+def child(work):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    assert status == 0, status
+def forked(call, *arguments):
+    try:
+        call(*arguments)
+    except tl.ForkedError as error:
+        assert error.status == tl.Status.FORKED and str(error)
+    else:
+        raise AssertionError("no ForkedError")
+"""
+
+
+def run(python: Run, code: str, *options: str) -> None:
+    python(PROLOGUE + code, *options)
+
+
+def test_slow_calls_raise(python: Run) -> None:
+    run(
+        python,
+        """
+tensor = tl.zeros(10)
+def work():
+    forked(tl.stats)
+    forked(tl.purge)
+    forked(tl.configure, "TL_ON_ERROR", "ignore")
+    forked(tl.zeros, (100, 100))
+    forked(tl.Object.alloc, 1 << 22)
+    forked(tensor.clone)
+for _ in range(5):
+    child(work)
+tl.stats()
+""",
+    )
+
+
+def test_fork_before_the_first_use(python: Run) -> None:
+    """The slow door was loaded with the library; its threads are missing in the child all the same."""
+    run(
+        python,
+        """
+def work():
+    forked(tl.stats)
+    forked(tl.zeros, 1000)
+for _ in range(20):
+    child(work)
+tl.zeros(3)
+""",
+    )
+
+
+def test_inherited_memory_stays_usable(python: Run) -> None:
+    pytest.importorskip("numpy")
+    run(
+        python,
+        """
+array = tl.zeros(1000).numpy()
+array[:] = 2
+keep = [array, tl.zeros(5)]
+def work():
+    assert array.sum() == 2000
+    array[:] = 3
+    assert array.sum() == 3000
+    keep.clear()
+    gc.collect()
+child(work)
+assert array.sum() == 2000
+""",
+    )
+
+
+def test_exit_of_a_child_through_the_interpreter(python: Run) -> None:
+    """A child that ends as programs do, with destructors and exit handlers."""
+    run(
+        python,
+        """
+tensor = tl.zeros(10)
+tl.lib.tl_mem_enter_scope()
+pid = os.fork()
+if pid == 0:
+    signal.alarm(20)
+    sys.exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+tl.lib.tl_mem_exit_scope()
+""",
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("-X", "faulthandler")], ids=["plain", "faulthandler"])
+def test_fork_while_threads_work(python: Run, options: tuple[str, ...]) -> None:
+    run(
+        python,
+        """
+import threading
+def busy():
+    while True:
+        with tl.scope():
+            for size in (16, 64, 4096): tl.Object.new(size)
+            tl.zeros(100)
+for _ in range(3): threading.Thread(target=busy, daemon=True).start()
+def work():
+    forked(tl.stats)
+    tl.Object(4096).status
+for _ in range(30): child(work)
+""",
+        *options,
+    )
+
+
+def test_multiprocessing_by_spawn(python: Run) -> None:
+    run(
+        python,
+        """
+import subprocess
+tl.zeros(3)
+code = "import tl_runtime as tl; assert tl.zeros(3).refcount == 1"
+subprocess.run([sys.executable, "-c", code], check=True)
+""",
+    )
+    assert sys.executable

@@ -1,0 +1,145 @@
+"""Where the library is looked for, which one is refused, and what of it is visible."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tl_runtime as tl
+from conftest import PACKAGE, Run
+from tl_runtime import _abi, _library
+
+LIBRARY = Path(_library.path())
+
+
+def fake_library(folder: Path, version: str, interface: int) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source, library = folder / "fake.c", folder / "libfake.so"
+    source.write_text(
+        f'const char* tl_version(void) {{ return "{version}"; }}\nunsigned tl_abi_version(void) {{ return {interface}u; }}\n'
+    )
+    subprocess.run([compiler, "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    return library
+
+
+def load_error(python: Run, **environment: str) -> str:
+    result = python("", ok=False, **environment)
+    assert result.returncode != 0
+    return result.stderr.splitlines()[-1]
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", tl.version)
+    assert tl.lib.tl_abi_version() >= _abi.ABI_VERSION
+    project = (PACKAGE / "pyproject.toml").read_text()
+    assert f'version = "{tl.version}"' in project
+
+
+@pytest.mark.parametrize(("version", "interface"), [("2.0.0", 5), ("0.9.0", 1), ("1.0.0", 0)])
+def test_other_versions_are_refused(python: Run, tmp_path: Path, version: str, interface: int) -> None:
+    library = fake_library(tmp_path, version, interface)
+    error = load_error(python, TL_RUNTIME_LIBRARY=str(library))
+    assert error.startswith("ImportError")
+    assert str(library) in error
+    assert f"TL Runtime {version} with interface {interface}" in error
+    assert "TL_RUNTIME_LIBRARY" in error
+
+
+def test_named_library_that_is_none(python: Run, tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.so", Path(__file__)):
+        error = load_error(python, TL_RUNTIME_LIBRARY=str(path))
+        assert error.startswith("ImportError")
+        assert str(path) in error
+
+
+def copy_package(folder: Path) -> Path:
+    """A copy of the package far from any checkout."""
+    target = folder / "far" / "tl_runtime"
+    shutil.copytree(Path(tl.__file__).parent, target, ignore=shutil.ignore_patterns("*.so*", "__pycache__"))
+    return target
+
+
+def import_from(folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "TL_RUNTIME_LIBRARY"}
+    code = "import tl_runtime as tl; print(tl.path())"
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_no_library_anywhere(tmp_path: Path) -> None:
+    result = import_from(copy_package(tmp_path).parent)
+    if result.returncode == 0:
+        pytest.skip("the system has an installed one")
+    assert "ImportError: libtl_runtime.so was not found" in result.stderr
+    assert "make lib" in result.stderr
+
+
+def test_library_in_the_package(tmp_path: Path) -> None:
+    package = copy_package(tmp_path)
+    shutil.copy(LIBRARY.resolve(), package / "libtl_runtime.so")
+    assert import_from(package.parent).stdout.strip() == str(package / "libtl_runtime.so")
+
+
+def test_library_of_a_checkout(tmp_path: Path) -> None:
+    package = copy_package(tmp_path)
+    build = tmp_path / "build"
+    build.mkdir()
+    shutil.copy(LIBRARY.resolve(), build / "libtl_runtime.so")
+    assert import_from(package.parent).stdout.strip() == str(build / "libtl_runtime.so")
+
+
+def test_symbols_are_private(python: Run) -> None:
+    python(
+        """
+        import ctypes
+        assert not hasattr(ctypes.CDLL(None), "tl_version")
+        tl.make_symbols_global()
+        assert hasattr(ctypes.CDLL(None), "tl_version")
+        """
+    )
+
+
+def test_symbols() -> None:
+    # covers: tl_symbols TL_E_INVALID_ARGUMENT
+    symbols = tl.symbols()
+    assert set(symbols) == {function.name for function in _abi.FUNCTIONS}
+    assert list(symbols) == sorted(symbols)
+    for name, address in symbols.items():
+        assert address == ctypes.cast(getattr(tl.lib, name), ctypes.c_void_p).value
+    assert not tl.lib.tl_symbols(None)
+    assert tl.lib.tl_last_status() == tl.Status.INVALID_ARGUMENT
+
+
+def test_only_our_names_are_visible() -> None:
+    tool = shutil.which("nm")
+    if tool is None:
+        pytest.skip("no nm")
+    text = subprocess.run([tool, "-D", "--defined-only", str(LIBRARY)], check=True, capture_output=True, text=True).stdout
+    names = {line.split()[-1].split("@")[0] for line in text.splitlines()}
+    assert {name for name in names if not name.startswith(("tl_", "TL_"))} == set()
+    assert {name for name in names if name.startswith("tl_")} == set(tl.symbols())
+
+
+def test_wheel(tmp_path: Path) -> None:
+    """One wheel per platform, with the library in it and no Python ABI in its tag; installed, it works by itself."""
+    pytest.importorskip("hatchling")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    environment = {**os.environ, "TL_RUNTIME_LIBRARY": str(LIBRARY)}
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", str(PACKAGE), "-w", str(tmp_path)]
+    subprocess.run(build, check=True, env=environment)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert re.fullmatch(r"tl_runtime-[\d.]+-py3-none-(?!any)\w+\.whl", wheel.name)
+    target = tmp_path / "site"
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(target), str(wheel)], check=True)
+    assert (target / "tl_runtime" / "py.typed").is_file()
+    assert import_from(target).stdout.strip() == str(target / "tl_runtime" / "libtl_runtime.so")

@@ -1,0 +1,201 @@
+"""Scopes, frames and the arena as context managers."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+import tl_runtime as tl
+
+
+def test_scope_releases_at_its_end() -> None:
+    with tl.scope():
+        held = tl.Object.new(64)
+        assert tl.scope_depth() == 1
+        assert held.refcount == 1
+    assert tl.scope_depth() == 0
+    assert held.refcount == -1
+
+
+def test_scope_ends_after_an_exception() -> None:
+    with pytest.raises(KeyError), tl.scope():
+        with tl.scope():
+            inner = tl.Object.new(64)
+            raise KeyError
+    assert tl.scope_depth() == 0
+    assert inner.status != tl.Status.OK
+
+
+def test_scope_closes_what_was_left_open_inside() -> None:
+    with tl.scope():
+        for _ in range(10):
+            tl.lib.tl_mem_enter_scope()
+            tl.Object.new(32)
+        tl.lib.tl_mem_function_enter(3)
+        tl.lib.tl_mem_frame_enter(128)
+        assert tl.scope_depth() == 12
+    assert tl.scope_depth() == 0
+
+
+def test_scope_may_be_used_again_and_inside_itself() -> None:
+    scope = tl.scope()
+    with scope, scope:
+        assert tl.scope_depth() == 2
+    assert tl.scope_depth() == 0
+
+
+def test_scope_as_decorator() -> None:
+    @tl.scope()
+    def depth(levels: int) -> int:
+        tl.Object.new(32)
+        return depth(levels - 1) if levels else tl.scope_depth()
+
+    assert depth(4) == 5
+    assert tl.scope_depth() == 0
+
+
+def test_scope_that_was_closed_by_hand() -> None:
+    # covers: tl_mem_exit_scopes_to TL_E_SCOPE_UNDERFLOW
+    outer = tl.scope()
+    outer.__enter__()
+    with pytest.raises(tl.ScopeUnderflowError), tl.scope():
+        tl.lib.tl_mem_exit_scope()
+        tl.lib.tl_mem_exit_scope()
+    outer._depths.clear()
+
+
+def test_exits_that_are_refused() -> None:
+    # covers: tl_mem_exit_scope TL_E_SCOPE_UNDERFLOW
+    # covers: tl_mem_exit_scopes_to TL_E_INVALID_ARGUMENT
+    # covers: tl_mem_function_exit TL_E_NO_FRAME
+    # covers: tl_mem_frame_exit TL_E_NO_FRAME
+    assert tl.lib.tl_mem_exit_scope() == tl.Status.SCOPE_UNDERFLOW
+    assert tl.lib.tl_mem_exit_scopes_to(-1) == tl.Status.INVALID_ARGUMENT
+    assert tl.lib.tl_mem_function_exit() == tl.Status.NO_FRAME
+    assert tl.lib.tl_mem_frame_exit() == tl.Status.NO_FRAME
+    with tl.function_frame(1):
+        assert tl.lib.tl_mem_exit_scope() == tl.Status.SCOPE_UNDERFLOW
+    with tl.frame(64), tl.function_frame(0):  # the frame of another function
+        assert tl.lib.tl_mem_frame_exit() == tl.Status.NO_FRAME
+
+
+def test_function_frame_slots() -> None:
+    # covers: tl_mem_get_buffer TL_E_SLOT_OUT_OF_RANGE
+    # covers: tl_mem_get_buffer TL_E_INVALID_ARGUMENT
+    with tl.function_frame(2) as frame:
+        first = frame.buffer(0, 256)
+        assert first % 64 == 0
+        ctypes.memset(first, 7, 256)
+        with tl.scope():
+            assert frame.buffer(0, 100) == first
+            inner = frame.buffer(1, 64)
+        assert frame.buffer(1, 64) == inner != first
+        assert frame.buffer(1, 0) == 0
+        grown = frame.buffer(0, 4096)
+        assert grown != first
+        assert ctypes.string_at(first, 256) == b"\7" * 256  # outgrown, still there
+        with pytest.raises(tl.SlotOutOfRangeError):
+            frame.buffer(2, 8)
+        with pytest.raises(IndexError):
+            frame.buffer(-1, 8)
+        with pytest.raises(tl.InvalidArgumentError):
+            frame.buffer(0, -8)
+
+
+def test_slot_without_a_frame() -> None:
+    # covers: tl_mem_get_buffer TL_E_NO_FRAME
+    frame = tl.function_frame(1)
+    with pytest.raises(tl.NoFrameError):
+        frame.buffer(0, 8)
+
+
+def test_function_frame_that_cannot_be() -> None:
+    # covers: tl_mem_function_enter TL_E_INVALID_ARGUMENT
+    # covers: tl_mem_function_enter TL_E_LIMIT
+    with pytest.raises(tl.InvalidArgumentError), tl.function_frame(-1):
+        pass
+    with pytest.raises(tl.LimitError), tl.function_frame(1 << 30):
+        pass
+
+
+def test_planned_frame() -> None:
+    with tl.frame(1000) as outer:
+        assert outer.address % 64 == 0
+        ctypes.memset(outer.address, 1, 1000)
+        with tl.frame(1000) as inner:
+            assert inner.address >= outer.address + 1000
+            ctypes.memset(inner.address, 2, 1000)
+            tl.lib.tl_mem_enter_scope()
+        assert ctypes.string_at(outer.address, 1000) == b"\1" * 1000
+    with tl.frame(0) as nothing, tl.frame(64) as something:
+        assert nothing.address <= something.address
+
+
+def test_planned_frame_that_is_too_large() -> None:
+    # covers: tl_mem_frame_enter TL_E_ARENA_EXHAUSTED
+    with pytest.raises(MemoryError) as caught, tl.frame(1 << 50):
+        pass
+    assert caught.value.status == tl.Status.ARENA_EXHAUSTED
+    assert tl.scope_depth() == 0
+
+
+def test_arena() -> None:
+    # covers: tl_arena_alloc TL_E_INVALID_ARGUMENT
+    with tl.arena(1 << 16) as arena:
+        assert arena.capacity >= 1 << 16
+        with tl.scope():
+            address = arena.alloc(100)
+            assert address in arena
+            assert address % 64 == 0
+            assert arena.offset >= 100
+            tl.Object(address).check()
+        assert arena.offset == 0
+        assert address not in arena
+        assert tl.Object(address).status == tl.Status.NOT_LIVE
+        assert arena.alloc(0) == 0
+        with pytest.raises(tl.InvalidArgumentError):
+            arena.alloc(-1)
+        arena.alloc(10)
+        arena.reset()
+        assert arena.offset == 0
+    assert not tl.lib.tl_arena_is_active()
+
+
+def test_arena_that_is_full() -> None:
+    # covers: tl_arena_alloc TL_E_ARENA_EXHAUSTED
+    # covers: tl_arena_alloc TL_E_NO_FRAME
+    with tl.arena(4096) as arena:
+        arena.alloc(4096)
+        with pytest.raises(tl.ArenaExhaustedError):
+            arena.alloc(1)
+        assert arena.offset == 4096
+    with pytest.raises(tl.NoFrameError):
+        arena.alloc(1)
+
+
+def test_arena_inside_arena() -> None:
+    with tl.arena(1 << 16) as outer:
+        kept = outer.alloc(64)
+        with tl.arena() as inner:
+            inner.alloc(64)
+            assert outer.offset >= 128
+        assert outer.offset < 128
+        assert kept in outer
+
+
+def test_arena_offsets_that_are_refused() -> None:
+    # covers: tl_arena_init TL_E_INVALID_ARGUMENT
+    # covers: tl_arena_init TL_E_LIMIT
+    # covers: tl_arena_init TL_E_BUSY
+    # covers: tl_arena_set_offset TL_E_NO_FRAME
+    # covers: tl_arena_set_offset TL_E_INVALID_ARGUMENT
+    assert tl.lib.tl_arena_set_offset(0) == tl.Status.NO_FRAME
+    assert tl.lib.tl_arena_init(-1) == tl.Status.INVALID_ARGUMENT
+    assert tl.lib.tl_arena_init(1 << 50) == tl.Status.LIMIT
+    with tl.arena(1 << 16) as arena:
+        arena.alloc(8192)
+        assert tl.lib.tl_arena_init(4096) == tl.Status.BUSY
+        for offset in (-1, 1 << 20):
+            assert tl.lib.tl_arena_set_offset(offset) == tl.Status.INVALID_ARGUMENT
+        arena.reset()

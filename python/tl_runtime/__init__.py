@@ -1,0 +1,92 @@
+"""TL Runtime: the memory runtime of tensor-language compilers, from Python.
+
+    import tl_runtime as tl
+
+    tensor = tl.zeros((2, 3), "float32")
+    array = tensor.numpy()          # the same memory; keeps the tensor alive
+    again = tl.from_numpy(array)    # a copy, with copy=False the array's own memory
+
+    with tl.scope():                # what generated code registers here
+        ...                         # is released here, also after an exception
+
+Every failure is a tl.Error with the runtime's own explanation as its message and
+the tl_status as its .status. After os.fork() calls that need more than the fast
+path raise tl.ForkedError in the child; use the spawn or forkserver method.
+"""
+
+from ._dtype import DType
+from ._errors import (
+    AlreadyRegisteredError,
+    ArenaExhaustedError,
+    BusyError,
+    CountOverflowError,
+    DeviceError,
+    Error,
+    ForkedError,
+    InteriorPointerError,
+    InternalError,
+    InvalidArgumentError,
+    LimitError,
+    NoFrameError,
+    NotLiveError,
+    NotRegisteredError,
+    OutOfMemoryError,
+    ScopeUnderflowError,
+    SlotOutOfRangeError,
+    Status,
+    UnknownPointerError,
+    UnsupportedError,
+)
+from ._library import lib, make_symbols_global, path, symbols
+from ._object import Object, collect_cycles
+from ._scope import arena, frame, function_frame, scope, scope_depth
+from ._stats import configure, live_count, purge, shutdown, stats
+from ._tensor import Tensor, empty, from_numpy, zeros
+
+version: str = lib.tl_version().decode()
+__version__ = version
+
+__all__ = [
+    "AlreadyRegisteredError",
+    "ArenaExhaustedError",
+    "BusyError",
+    "CountOverflowError",
+    "DType",
+    "DeviceError",
+    "Error",
+    "ForkedError",
+    "InteriorPointerError",
+    "InternalError",
+    "InvalidArgumentError",
+    "LimitError",
+    "NoFrameError",
+    "NotLiveError",
+    "NotRegisteredError",
+    "Object",
+    "OutOfMemoryError",
+    "ScopeUnderflowError",
+    "SlotOutOfRangeError",
+    "Status",
+    "Tensor",
+    "UnknownPointerError",
+    "UnsupportedError",
+    "arena",
+    "collect_cycles",
+    "configure",
+    "empty",
+    "frame",
+    "from_numpy",
+    "function_frame",
+    "lib",
+    "live_count",
+    "make_symbols_global",
+    "path",
+    "purge",
+    "scope",
+    "scope_depth",
+    "shutdown",
+    "stats",
+    "symbols",
+    "version",
+    "zeros",
+]

@@ -1,0 +1,73 @@
+"""Python objects that the runtime keeps alive, and lets go of from any thread.
+
+A deleter runs on whichever thread drops the last reference: one that Python has
+never seen, or one that is still running after the interpreter has ended. A
+Python callback there could only deadlock or crash. So the deleter is a function
+of the library that puts a node on a list and returns; the objects on the list
+are released by the next call into this package, which holds the interpreter's
+lock by nature. What arrives after the interpreter has ended stays on the list.
+For the same reason list and nodes are raw memory that no finalisation frees.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from . import _abi
+from ._library import lib
+
+
+class _Node(_abi.tl_deferred):
+    """tl_deferred, and behind it the object that is kept."""
+
+    _fields_ = [("kept", ctypes.c_void_p)]
+
+
+# Prototypes of our own: the functions of ctypes.pythonapi are shared with everybody who sets their types.
+_malloc = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("PyMem_RawMalloc", ctypes.pythonapi))
+_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
+_incref = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+_decref = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("Py_DecRef", ctypes.pythonapi))
+
+DELETER = ctypes.cast(lib.tl_deferred_push, _abi.tl_deleter)
+_take = lib.tl_deferred_take
+
+
+def _new_list() -> ctypes.c_void_p:
+    address = _malloc(ctypes.sizeof(ctypes.c_void_p))
+    if not address:
+        raise MemoryError
+    anchor = ctypes.c_void_p.from_address(address)
+    anchor.value = None
+    return anchor
+
+
+head = _new_list()
+
+
+def keep(kept: Any) -> int:
+    """Keeps an object alive until DELETER is called with the context that is returned, or forget is."""
+    address = _malloc(ctypes.sizeof(_Node))
+    if not address:
+        raise MemoryError
+    _incref(kept)
+    node = _Node.from_address(address)
+    node.next, node.list, node.kept = None, ctypes.addressof(head), id(kept)
+    return int(address)
+
+
+def forget(context: int) -> None:
+    """Undoes keep for a context that the runtime has not taken or has given back."""
+    kept = _Node.from_address(context).kept
+    _free(context)
+    _decref(kept)
+
+
+def drain() -> None:
+    """Releases what the runtime has let go of since the last call."""
+    address = _take(ctypes.addressof(head)) if head.value else None
+    while address:
+        following = _Node.from_address(address).next
+        forget(address)
+        address = following

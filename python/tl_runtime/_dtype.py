@@ -1,0 +1,86 @@
+"""Element types of tensors, and what NumPy calls them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Union
+
+
+class DType(IntEnum):
+    """tl_dtype: the numbers of the C ABI."""
+
+    FLOAT32 = 0
+    FLOAT64 = 1
+    INT32 = 2
+    INT64 = 3
+    UINT8 = 4
+    FLOAT16 = 5
+    BFLOAT16 = 6
+    BOOL = 16
+    INT8 = 17
+    INT16 = 18
+    UINT16 = 19
+    UINT32 = 20
+    UINT64 = 21
+    COMPLEX64 = 22
+    COMPLEX128 = 23
+
+    @property
+    def typestr(self) -> str:
+        """The element type as the array interface writes it."""
+        return TYPESTR[self]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(TYPESTR[self][2:])
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+# bfloat16 has no letter; two opaque bytes are what ml_dtypes.bfloat16 is a view of.
+TYPESTR = {
+    DType.FLOAT32: "<f4",
+    DType.FLOAT64: "<f8",
+    DType.INT32: "<i4",
+    DType.INT64: "<i8",
+    DType.UINT8: "|u1",
+    DType.FLOAT16: "<f2",
+    DType.BFLOAT16: "<V2",
+    DType.BOOL: "|b1",
+    DType.INT8: "|i1",
+    DType.INT16: "<i2",
+    DType.UINT16: "<u2",
+    DType.UINT32: "<u4",
+    DType.UINT64: "<u8",
+    DType.COMPLEX64: "<c8",
+    DType.COMPLEX128: "<c16",
+}
+BY_NUMBER = {int(dtype): dtype for dtype in DType}
+_BY_NAME = {str(dtype): dtype for dtype in DType}
+_BY_NAME.update({"float": DType.FLOAT64, "int": DType.INT64, "complex": DType.COMPLEX128})
+_BY_TYPESTR = {typestr: dtype for dtype, typestr in TYPESTR.items()}
+
+DTypeLike = Union[DType, int, str, type, Any]
+
+
+def to_dtype(spec: DTypeLike) -> DType:
+    """Returns the element type that a DType, its number or name, a Python type or a NumPy type names."""
+    if isinstance(spec, DType):
+        return spec
+    if isinstance(spec, int):
+        return DType(spec)
+    name = spec if isinstance(spec, str) else getattr(spec, "name", None) or getattr(spec, "__name__", "")
+    dtype = _BY_NAME.get(str(name).rstrip("_"))  # numpy.bool_
+    if dtype is None:
+        raise TypeError(f"{spec!r} is no element type of a tensor; known are {', '.join(_BY_NAME)}")
+    return dtype
+
+
+def from_typestr(typestr: str) -> DType:
+    """Returns the element type of an array interface; foreign byte orders have none."""
+    dtype = _BY_TYPESTR.get(typestr)
+    if dtype is None:
+        raise TypeError(f"a tensor cannot hold elements of the array type {typestr!r}")
+    return dtype

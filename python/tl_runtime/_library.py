@@ -1,0 +1,116 @@
+"""Finds and loads libtl_runtime, and turns failures of its functions into exceptions.
+
+The library is looked for in this order: the file that TL_RUNTIME_LIBRARY names,
+this package's folder, ../build of a checkout, the system's search path. Its
+symbols stay private to this package (RTLD_LOCAL); whoever generates code takes
+them from symbols(), or asks for make_symbols_global().
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+from pathlib import Path
+
+from . import _abi
+from ._errors import Error, Status, make_error
+
+MAJOR = "1"
+_NAME = "libtl_runtime.so"
+
+
+def _candidates() -> list[str]:
+    """Returns the places to look at; a library that is named is the only one."""
+    named = os.environ.get("TL_RUNTIME_LIBRARY")
+    if named:
+        return [named]
+    here = Path(__file__).resolve().parent
+    files = [here / _NAME, here.parents[1] / "build" / _NAME]
+    found = [str(file) for file in files if file.is_file()]
+    system = ctypes.util.find_library("tl_runtime")
+    return found + [system] if system else found
+
+
+def _open(path: str) -> ctypes.CDLL:
+    """Loads one library and refuses it when it does not speak this package's version of the interface.
+
+    Within a major version functions are only added, so a newer library serves.
+    """
+    try:
+        library = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+        library.tl_version.restype = ctypes.c_char_p
+        library.tl_abi_version.restype = ctypes.c_uint32
+        found: str = library.tl_version().decode()
+        interface: int = library.tl_abi_version()
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"{path} is not a usable libtl_runtime: {error}", path=path) from error
+    if found.split(".")[0] != MAJOR or interface < _abi.ABI_VERSION:
+        raise ImportError(
+            f"{path} is TL Runtime {found} with interface {interface}; this package needs version {MAJOR} with "
+            f"interface {_abi.ABI_VERSION} or later. Install matching ones, or name another library in "
+            "TL_RUNTIME_LIBRARY",
+            path=path,
+        )
+    return library
+
+
+def _load() -> tuple[ctypes.CDLL, str]:
+    candidates = _candidates()
+    if not candidates:
+        raise ImportError(
+            f"{_NAME} was not found: name its file in TL_RUNTIME_LIBRARY, or build it with `make lib` in a checkout"
+        )
+    return _open(candidates[0]), candidates[0]
+
+
+lib, _path = _load()
+_abi.declare(lib)
+
+_last_status = lib.tl_last_status
+_last_error = lib.tl_last_error
+_status_string = lib.tl_status_string
+
+
+def path() -> str:
+    """Returns the file or the name that the library was loaded by."""
+    return _path
+
+
+def make_symbols_global() -> None:
+    """Lets code that is loaded later find the tl_ symbols by name (RTLD_GLOBAL)."""
+    ctypes.CDLL(_path, mode=ctypes.RTLD_GLOBAL)
+
+
+def symbols() -> dict[str, int]:
+    """Returns the address of every function of the library, for JIT compilers."""
+    count = ctypes.c_size_t()
+    first = lib.tl_symbols(ctypes.byref(count))
+    return {row.name.decode(): row.address for row in first[: count.value]}
+
+
+def error_for(status: int) -> Error:
+    """Returns the exception for a status, with the thread's message when it is about that failure."""
+    text = _last_error() if _last_status() == status else _status_string(status)
+    return make_error(status, (text or b"").decode("utf-8", "replace"))
+
+
+def last_error() -> Error:
+    """Returns the exception for the calling thread's last failure."""
+    return error_for(_last_status())
+
+
+def check(status: int) -> None:
+    """Raises the exception for a status other than TL_OK."""
+    if status:
+        raise error_for(status)
+
+
+def check_pointer(address: int | None) -> int:
+    """Returns an address; raises when it is NULL because of a failure, returns 0 when NULL is right."""
+    if address is None:
+        status = _last_status()
+        if status != Status.OK:
+            raise error_for(status)
+        return 0
+    return address

@@ -1,0 +1,95 @@
+"""Raw objects of the runtime, by address: for tests of compilers and for bindings."""
+
+from __future__ import annotations
+
+from ._errors import Status
+from ._library import check, check_pointer, last_error, lib
+
+
+class Object:
+    """A handle on an object. It holds no reference: what the methods do to the count is all that happens.
+
+    Any address makes a handle; every method checks it before it touches anything.
+    """
+
+    __slots__ = ("address",)
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    @classmethod
+    def alloc(cls, nbytes: int) -> Object:
+        """An object of plain bytes with one floating reference; free() it or register() it."""
+        return cls(check_pointer(lib.tl_mem_alloc(nbytes)))
+
+    @classmethod
+    def new(cls, nbytes: int, *, zeroed: bool = False) -> Object:
+        """An object of plain bytes that the current scope holds."""
+        make = lib.tl_mem_new_zeroed if zeroed else lib.tl_mem_new
+        return cls(check_pointer(make(nbytes)))
+
+    def __repr__(self) -> str:
+        return f"tl.Object({self.address:#x})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Object) and self.address == other.address
+
+    def __hash__(self) -> int:
+        return hash(self.address)
+
+    @property
+    def status(self) -> Status:
+        """What the pointer is: Status.OK when live."""
+        return Status(lib.tl_ptr_check(self.address))
+
+    @property
+    def refcount(self) -> int:
+        """The number of references, floating ones included; -1 when not live."""
+        return int(lib.tl_ptr_refcount(self.address))
+
+    def check(self) -> None:
+        """Raises what the pointer is found to be unless it is live."""
+        check(lib.tl_ptr_check(self.address))
+
+    def acquire(self) -> Object:
+        """Adds a reference, which release() gives back."""
+        check(lib.tl_ptr_inc_ref(self.address))
+        return self
+
+    def release(self) -> None:
+        """Drops a reference; the last one frees the object."""
+        check(lib.tl_ptr_release(self.address))
+
+    def register(self) -> Object:
+        """Puts a reference into the current scope: the floating one when there is one. Adopts nothing."""
+        check(lib.tl_mem_register_ptr(self.address))
+        return self
+
+    def unregister(self) -> Object:
+        """Takes the newest scope's reference out and lets it float."""
+        check(lib.tl_mem_unregister(self.address))
+        return self
+
+    def free(self) -> None:
+        """Frees an object whose only reference floats."""
+        check(lib.tl_mem_free(self.address))
+
+    def share(self) -> None:
+        """Makes every thread count the object alike; its owner calls it before handing it over."""
+        check(lib.tl_ptr_share(self.address))
+
+    def realloc(self, nbytes: int) -> None:
+        """Changes the size; the handle follows the object to its new address."""
+        self.address = check_pointer(lib.tl_mem_realloc(self.address, nbytes))
+
+    def deep_clone(self) -> Object:
+        """Returns a copy of the object and of what it refers to, registered in the current scope."""
+        return Object(check_pointer(lib.tl_mem_deep_clone(self.address)))
+
+
+def collect_cycles() -> int:
+    """Frees objects of the calling thread that only refer to each other; returns how many."""
+    freed = int(lib.tl_mem_collect_cycles())
+    if freed < 0:
+        raise last_error()
+    return freed

@@ -1,0 +1,117 @@
+// Package doors holds the differential test of the two doors: random sequences of
+// operations go through the fast door, through the slow one and through a model,
+// and every reply, count and byte in use has to be the same.
+//
+//	go test ./tests_go/doors -rapid.checks=10000
+//	go test ./tests_go/doors -run TestDoors -rapid.seed=<as printed>
+package doors
+
+import (
+	"flag"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"tlruntime/tests_go/model"
+)
+
+// TestDoors runs sequences on one thread.
+func TestDoors(t *testing.T) { compareDoors(t, false) }
+
+// TestDoorsTwoThreads lets a second thread count what the first one owns.
+func TestDoorsTwoThreads(t *testing.T) { compareDoors(t, true) }
+
+// TestWildPrograms breaks every promise that a program makes, on two threads. Then
+// replies are nobody's to tell, but each call has to return, without the status of a
+// defect, and the process has to live.
+func TestWildPrograms(t *testing.T) {
+	program := compileDriver(t)
+	seeded(t)
+	for _, d := range []*driver{newDriver(t, program, "fast door", "1"), newDriver(t, program, "slow door", "0")} {
+		rapid.Check(t, func(r *rapid.T) {
+			m := model.New(false, true)
+			m.Wild = true
+			r.Repeat(m.Actions())
+			survive(r, d, append(m.Steps, model.Abandon...))
+		})
+	}
+}
+
+// defect is TL_E_INTERNAL.
+const defect = "18"
+
+func survive(t *rapid.T, d *driver, steps []model.Step) {
+	replies, err := d.run(steps)
+	for i, reply := range replies {
+		if words := strings.Fields(reply); len(words) > 1 && words[1] == defect {
+			d.stop()
+			t.Fatalf("%s: %q\n%s", d.name, reply, model.Show(steps, replies, i))
+		}
+	}
+	if err != nil {
+		t.Fatalf("%s: %v at\n%s", d.name, err, model.Show(steps, replies, len(replies)))
+	}
+}
+
+func compareDoors(t *testing.T, remote bool) {
+	program := compileDriver(t)
+	fast, slow := newDriver(t, program, "fast door", "1"), newDriver(t, program, "slow door", "0")
+	seeded(t)
+	steps := 0
+	rapid.Check(t, func(r *rapid.T) {
+		m := model.New(true, remote)
+		r.Repeat(m.Actions())
+		m.Close()
+		steps += len(m.Steps)
+		compare(r, m.Steps, fast, slow)
+	})
+	t.Logf("%d steps agree", steps)
+}
+
+// compare runs a sequence through both doors. Drivers whose replies were wrong are
+// in a state that nobody knows, so they are not used again.
+func compare(t *rapid.T, steps []model.Step, doors ...*driver) {
+	good := false
+	defer func() {
+		for _, d := range doors {
+			if !good {
+				d.stop()
+			}
+		}
+	}()
+	var all [2][]string
+	for i, d := range doors {
+		replies, err := d.run(steps)
+		all[i] = replies
+		model.Compare(t, d.name, steps[:len(replies)], replies)
+		if err != nil {
+			t.Fatalf("%s: %v at\n%s", d.name, err, model.Show(steps, replies, len(replies)))
+		}
+	}
+	for i, s := range steps {
+		if !s.Same(all[0][i], all[1][i]) {
+			t.Fatalf("fast door %q, slow door %q\n%s", all[0][i], all[1][i], model.Show(steps, all[1], i))
+		}
+	}
+	good = true
+}
+
+// seeded makes a run replayable: the seed that rapid would choose on its own is
+// chosen here, so that it can be printed when nothing fails, too.
+func seeded(t *testing.T) {
+	set := func(name, value, unless string) {
+		if f := flag.Lookup(name); f.Value.String() == unless {
+			if err := flag.Set(name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	set("rapid.seed", strconv.FormatInt(time.Now().UnixMilli(), 10), "0")
+	set("rapid.checks", "150", flag.Lookup("rapid.checks").DefValue)
+	set("rapid.steps", "60", flag.Lookup("rapid.steps").DefValue)
+	set("rapid.nofailfile", "true", "false")
+	t.Logf("replay with -rapid.seed=%v", flag.Lookup("rapid.seed").Value)
+}

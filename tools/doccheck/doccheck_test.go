@@ -1,0 +1,115 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func TestDocumentation(t *testing.T) {
+	for _, fault := range check(root) {
+		t.Error(fault)
+	}
+}
+
+// fixture is a repository of the given files.
+func fixture(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for path, text := range files {
+		full := filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func wantFault(t *testing.T, faults []string, part string) {
+	t.Helper()
+	if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, part) }) {
+		t.Errorf("no fault says %q; there are %q", part, faults)
+	}
+}
+
+func TestFaultsAreFound(t *testing.T) {
+	const readme = `# Title
+
+<!-- file: a.c -->
+` + "```c\nint old;\n```" + `
+
+[here](a.c) [there](missing.md) [section](#title) [no section](#else) ` + "`[not a link](x)`" + `
+tl_known, tl_kno*, tl_unknown, tl_unk*
+
+## Options
+
+| option | default | fixed |
+|---|---|---|
+| ` + "`TL_ON_ERROR` | `log` | any time |" + `
+| ` + "`TL_FASTPATH` | `1` | any time |" + `
+| ` + "`TL_NOPE` | `1` | any time |\n"
+	dir := fixture(t, map[string]string{
+		"README.md": readme, "a.c": "int new;\n", "include/x.h": "int tl_known(void); int TL_ON_ERROR, TL_FASTPATH, TL_NOPE;",
+		"docs/errors.md": "| 0 | `TL_OK` |  |  |\n| 1 | `TL_E_WRONG` | | `NoError` |\n",
+	})
+	faults := check(dir)
+	for _, part := range []string{"another a.c", "missing.md leads nowhere", "#else: no such heading", "there is no tl_unknown",
+		"there is no tl_unk*", "default of TL_ON_ERROR is ignore", "TL_FASTPATH fixed by the first use is true",
+		"no option TL_NOPE", "lacks the option TL_ARENA_BYTES", "row 1 TL_E_WRONG", "Python has no \"NoError\"",
+		"lacks TL_E_UNKNOWN_POINTER"} {
+		wantFault(t, faults, part)
+	}
+	for _, f := range faults {
+		for _, fine := range []string{"tl_known", "tl_kno*", "(a.c)", "#title", "no x"} {
+			if strings.HasSuffix(f, " "+fine) {
+				t.Errorf("a fault where there is none: %s", f)
+			}
+		}
+	}
+}
+
+func TestRefreshCopiesFilesAndFigures(t *testing.T) {
+	results, err := os.ReadFile(filepath.Join(root, "bench", "RESULTS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := fixture(t, map[string]string{
+		"README.md":        "<!-- file: a.c -->\n```c\nint old; // $1\n```\n" + figuresBegin + "old\n" + figuresEnd + "\nrest\n",
+		"a.c":              "int new; // $1\n",
+		"bench/RESULTS.md": string(results),
+	})
+	if err := refresh(dir); err != nil {
+		t.Fatal(err)
+	}
+	docs, err := load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := docs["README.md"]
+	if got := readme.blocks("file")["a.c"]; got != "int new; // $1\n" {
+		t.Errorf("the block holds %q", got)
+	}
+	if strings.Contains(readme.text, "\nold\n") || !strings.HasSuffix(readme.text, figuresEnd+"\nrest\n") {
+		t.Errorf("figures were not replaced, or more than they: %s", readme.text)
+	}
+	if faults := checkFigures(readme, dir); faults != nil {
+		t.Error(faults)
+	}
+}
+
+func TestFiguresOfAMissingPeerAreLeftOut(t *testing.T) {
+	r := &results{sections: map[string]map[string]string{"Counting: all": {"ours": "4.35"}}}
+	if text, found := r.fill("Counting", "about {ours} ns"); !found || text != "about 4.35 ns" {
+		t.Errorf("got %q, %v", text, found)
+	}
+	if _, found := r.fill("Counting", "{peer} ns"); found {
+		t.Error("a peer that was not measured has a figure")
+	}
+}

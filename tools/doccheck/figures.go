@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A figure is a row of README's table. {label} stands for the first number in
+// the row of that label, in the section of bench/RESULTS.md that begins so;
+// alternatives whose label is not there, because a peer was not installed, are
+// left out.
+type figure struct {
+	what    string
+	section string
+	ours    string
+	beside  []string
+}
+
+var figures = []figure{
+	{"acquire + release of a live object, by the thread that made it", "Counting", "{ours, by the owner} ns",
+		[]string{"{floor: two calls, plain ++/--} ns two calls that only count", "{std::shared_ptr, inlined} ns `std::shared_ptr`"}},
+	{"the same, by another thread", "Counting", "{ours, by a thread that does not own it} ns",
+		[]string{"{floor: two calls, atomic ++/--} ns two calls that only count", "{std::shared_ptr, inlined} ns `std::shared_ptr`"}},
+	{"a scope: enter, 8 objects of 64 bytes, leave", "Scopes", "{ours} ns",
+		[]string{"{glibc malloc x 8 + free x 8} ns malloc and free", "{mimalloc x 8 pairs} ns mimalloc", "{vector of unique_ptr} ns vector of `unique_ptr`"}},
+	{"the same 8 as one planned frame", "Scopes", "{ours, a planned frame} ns",
+		[]string{"{std::pmr::monotonic, kept} ns `std::pmr::monotonic_buffer_resource`"}},
+	{"alloc + release, 64 bytes", "Allocation", "{ours, pair of 64 bytes} ns",
+		[]string{"{glibc, pair of 64 bytes} ns malloc and free", "{mimalloc, pair of 64 bytes} ns mimalloc"}},
+	{"alloc + release, 64 KiB", "Allocation", "{ours, pair of 65536 bytes} ns",
+		[]string{"{glibc, pair of 65536 bytes} ns malloc and free", "{mimalloc, pair of 65536 bytes} ns mimalloc"}},
+	{"enter, malloc + `tl_mem_register_struct`, leave (which frees)", "What a compiler emits", "{enter, malloc + register_struct, exit} ns",
+		[]string{"{glibc malloc + free, 64 bytes} ns malloc and free"}},
+	{"a function's frame with four slots of 256 bytes", "What a compiler emits", "{function frame, four slots of 256 bytes} ns",
+		[]string{"{glibc malloc x 4 + free x 4, 256 bytes} ns four times malloc and free"}},
+	{"a pooled tensor of 64 x 64 f32, made and freed", "Tensors", "{tl_tensor_empty + tl_tensor_free} ns",
+		[]string{"{glibc malloc + free of header and data} ns malloc and free of header and data"}},
+	{"ten million live objects of 64 bytes: resident memory", "Memory", "{ours, floating} x payload", []string{"{glibc} x with malloc", "{mimalloc} x with mimalloc"}},
+	{"from `dlopen` to the end of the first allocation", "Whole process", "{dlopen to the end of the first allocation, ms} ms", nil},
+	{"memory that the idle library adds", "Whole process", "{idle resident memory added, MiB} MiB", nil},
+	{"the library, stripped", "Whole process", "{library, stripped, MiB} MiB", nil},
+}
+
+const (
+	figuresBegin = "<!-- figures of bench/RESULTS.md -->\n"
+	figuresEnd   = "<!-- end of figures -->"
+)
+
+// results are the tables of bench/RESULTS.md: number by section and label.
+type results struct {
+	about    string // day and machine
+	sections map[string]map[string]string
+}
+
+func loadResults(root string) (*results, error) {
+	text, err := os.ReadFile(filepath.Join(root, "bench", "RESULTS.md"))
+	if err != nil {
+		return nil, err
+	}
+	r := &results{sections: map[string]map[string]string{}}
+	for i, part := range strings.Split(string(text), "\n## ") {
+		if i == 0 {
+			_, below, _ := strings.Cut(part, "\n")
+			r.about, _, _ = strings.Cut(strings.TrimSpace(below), ", Linux")
+			continue
+		}
+		title, body, _ := strings.Cut(part, "\n")
+		numbers := map[string]string{}
+		for _, row := range rows(body) {
+			if _, twice := numbers[row[0]]; !twice && len(row) > 1 && strings.Trim(row[1], "0123456789.,") == "" {
+				numbers[row[0]] = row[1]
+			}
+		}
+		r.sections[title] = numbers
+	}
+	return r, nil
+}
+
+// fill replaces the {label} in a template; false when there is no such row.
+func (r *results) fill(section, template string) (string, bool) {
+	before, rest, _ := strings.Cut(template, "{")
+	label, after, _ := strings.Cut(rest, "}")
+	for title, numbers := range r.sections {
+		if number := numbers[label]; strings.HasPrefix(title, section) && number != "" {
+			return before + number + after, true
+		}
+	}
+	return "", false
+}
+
+// table renders README's table.
+func (r *results) table() (string, error) {
+	var b strings.Builder
+	b.WriteString("\n| | TL Runtime | beside it, in the same run |\n|---|---:|---|\n")
+	for _, f := range figures {
+		ours, found := r.fill(f.section, f.ours)
+		if !found {
+			return "", fmt.Errorf("bench/RESULTS.md has no row for %s in %s", f.ours, f.section)
+		}
+		var beside []string
+		for _, template := range f.beside {
+			if text, found := r.fill(f.section, template); found {
+				beside = append(beside, text)
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", f.what, ours, strings.Join(beside, "; "))
+	}
+	fmt.Fprintf(&b, "\n%s.\n", r.about)
+	return b.String(), nil
+}
+
+// withFigures puts the table into README's text.
+func withFigures(text, root string) (string, error) {
+	r, err := loadResults(root)
+	if err != nil {
+		return "", err
+	}
+	table, err := r.table()
+	if err != nil {
+		return "", err
+	}
+	before, rest, begun := strings.Cut(text, figuresBegin)
+	_, after, ended := strings.Cut(rest, figuresEnd)
+	if !begun || !ended {
+		return "", fmt.Errorf("README.md has no place for figures")
+	}
+	return before + figuresBegin + table + figuresEnd + after, nil
+}
+
+func checkFigures(readme *document, root string) []string {
+	if readme == nil {
+		return nil // said already
+	}
+	text, err := withFigures(readme.text, root)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if text != readme.text {
+		return []string{"README.md shows other figures than bench/RESULTS.md; run `go run ./tools/doccheck -write`"}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+// Command doccheck holds the documentation to what it documents:
+//
+//   - a block of code below `<!-- file: PATH -->` is that file;
+//   - links inside the repository lead somewhere, headings included;
+//   - names that begin with tl_ or TL_ exist;
+//   - README's options are those of package config, with their defaults;
+//   - the statuses in docs/errors.md are those of the interface;
+//   - README's figures are those of bench/RESULTS.md.
+//
+// Its tests also build and run the examples and compare what they print with
+// the blocks below `<!-- output: PATH -->`.
+//
+//	go run ./tools/doccheck          tells what is wrong
+//	go run ./tools/doccheck -write   copies files and figures into README first
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	root := flag.String("root", ".", "root of the repository")
+	write := flag.Bool("write", false, "copy files and figures into the documents first")
+	flag.Parse()
+	if *write {
+		if err := refresh(*root); err != nil {
+			fmt.Fprintln(os.Stderr, "doccheck:", err)
+			os.Exit(1)
+		}
+	}
+	faults := check(*root)
+	for _, f := range faults {
+		fmt.Fprintln(os.Stderr, "doccheck: "+f)
+	}
+	if len(faults) > 0 {
+		os.Exit(1)
+	}
+}
+
+// check returns everything that is wrong with the documents below root.
+func check(root string) []string {
+	docs, err := load(root)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	known, err := knownNames(root)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var faults []string
+	for _, d := range docs {
+		faults = append(faults, d.checkFiles(root)...)
+		faults = append(faults, d.checkLinks(root, docs)...)
+		faults = append(faults, d.checkNames(known)...)
+	}
+	faults = append(faults, checkOptions(docs["README.md"])...)
+	faults = append(faults, checkStatuses(docs["docs/errors.md"], root)...)
+	return append(faults, checkFigures(docs["README.md"], root)...)
+}
