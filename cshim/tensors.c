@@ -123,7 +123,8 @@ tl_status tl_tensor_register(tl_tensor* tensor)
 tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(tlc_tensor_record(c, (uintptr_t)tensor) == NULL)) return slow_tensor_prepare_return(tensor);
+	tl_record* r = tlc_tensor_record(c, (uintptr_t)tensor);
+	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return slow_tensor_prepare_return(tensor);
 	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
 	if (at == TLC_NOT_FOUND) return tensor;
 	if (TLC_UNLIKELY(at == TLC_ASK_GO || tl_mem_unregister(tensor) != TL_OK)) return slow_tensor_prepare_return(tensor);

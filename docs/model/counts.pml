@@ -384,7 +384,7 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		if
 		:: sh[o] != s && pc != REG_COUNT -> s = 0; pc = REG
 		:: sh[o] == s && pc == REG_SINK -> SET_SH(s - FLOAT); registered()
-		:: sh[o] == s && pc == REG_CLAIM -> 
+		:: sh[o] == s && pc == REG_CLAIM ->
 			SET_SH(s + (CLAIMS(s) < 3 -> CLAIM : 0) + (BUG == 16 || BUG == 37 -> 0 : ONE)); registered()
 		:: pc == REG_COUNT && (sh[o] & ALIVE) && !ZERO(sh[o]) -> SET_SH(sh[o] + ONE); registered()
 		:: pc == REG_COUNT && !((sh[o] & ALIVE) && !ZERO(sh[o])) -> NOT_LIVE

@@ -56,7 +56,6 @@ func PrepareReturn(c *object.Context, p uintptr) uintptr {
 	e, st := c.FindTensor(p)
 	switch {
 	case st != status.OK:
-		return 0
 	case e.Object == 0:
 		copied, _ := copyOf(c, p, true)
 		return copied.Object

@@ -1,6 +1,13 @@
 # Tests that are not one program: what the library exports, how it installs,
 # how its cost grows. A script that misses a tool says so and returns 77.
 
+foreach(tool IN ITEMS valgrind pkg-config nm readelf)
+  find_program(TL_TOOL_${tool} ${tool})
+  if(NOT TL_TOOL_${tool})
+    message(STATUS "skip: ${tool} is not installed, the tests that need it are skipped")
+  endif()
+endforeach()
+
 function(tl_script name)
   add_test(NAME ${name} COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/scripts/${name}.sh" ${ARGN})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TL_TEST_TIMEOUT} SKIP_RETURN_CODE 77)
