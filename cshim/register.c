@@ -194,7 +194,9 @@ static tl_status not_registered(tl_context* c, uintptr_t p)
 	if (r != NULL && tlc_is_live_object(r))
 		return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
 	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
-	if (tlc_foreign_known(p)) return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	int64_t count = tlc_foreign_count(p);
+	if (count == 0) return slow_mem_unregister((void*)p);
+	if (count > 0) return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
 	return tlc_fail(c, TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
 }
 

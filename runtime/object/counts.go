@@ -312,37 +312,36 @@ const (
 	sank    sunk = iota // a reference is the caller's
 	noFloat             // there was none, nothing changed
 	gone                // not live
-	tooMany             // as many floats of the owner's are claimed as can be
 )
 
-// sink takes a floating reference. The owner's floats stand in its local word, where
-// nobody else may write: another thread counts one more and claims a float, both in
-// one step, and the owner or the merge drops claimed floats with their counts. Were
-// it to sink through the shared word alone, it and the owner could take one float
-// twice (docs/model).
+// sink takes a floating reference; those of the shared word go first. The owner's
+// floats stand in its local word, where nobody else may write: another thread counts
+// one more and claims a float, both in one step, and the owner or the merge drops
+// claimed floats with their counts. Were it to sink through the shared word alone, it
+// and the owner could take one float twice (docs/model).
 func (c *Context) sink(r *layout.Record) sunk {
-	if loc := atomic.LoadUint32(&r.Loc); c.owns(loc) {
-		if loc = c.settle(r, loc); loc&layout.LocFloats != 0 {
-			atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
-			return sank
-		}
-	}
 	for {
 		old := atomic.LoadUint32(&r.Sh) // before the local word: a merge moves floats from that to this
 		s := layout.UnpackSh(old)
 		loc := atomic.LoadUint32(&r.Loc)
-		switch free := int32(layout.LocFloatsOf(loc)) - s.Claims; {
+		switch {
 		case !s.Has(layout.Alive):
 			return gone
+		case c.owns(loc) && s.Claims > 0:
+			c.settle(r, loc)
+			continue
 		case s.Floats > 0:
 			s.Floats--
-		case s.Has(layout.Merged), c.owns(loc), layout.LocOwner(loc) != 0 && free <= 0:
+		case c.owns(loc) && loc&layout.LocFloats != 0:
+			atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
+			return sank
+		case s.Has(layout.Merged), c.owns(loc):
 			return noFloat
 		case layout.LocOwner(loc) == 0:
 			runtime.Gosched() // its owner is merging: the floats arrive in the shared word
 			continue
-		case s.Claims == layout.ShClaimMax:
-			return tooMany
+		case layout.LocFloatsOf(loc) == 0, s.Claims == layout.ShClaimMax:
+			return noFloat
 		default:
 			s.Claims++
 			addShared(&s, 1)

@@ -30,8 +30,6 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 			switch c.sink(o.Record) {
 			case gone:
 				return c.orDead(p, status.NotLive)
-			case tooMany:
-				return c.Fail(status.Overflow, textClaims, p)
 			case noFloat:
 				if st := c.retain(o.Record); st != status.OK {
 					return c.orDead(p, st)
@@ -129,10 +127,11 @@ func (c *Context) notRegistered(p uintptr) status.Status {
 	return c.handleStack(p, c.handle(p,
 		func(object) status.Status { return c.Fail(status.NotRegistered, textNotRegistered, p) },
 		func() status.Status {
-			if process.registry.Count(p) >= 0 {
+			n := process.registry.Count(p)
+			if n > 0 {
 				return c.Fail(status.NotRegistered, textNotRegistered, p)
 			}
-			return c.failPlace(p, place{where: elsewhere})
+			return c.notForeign(p, &n)
 		}))
 }
 

@@ -214,8 +214,6 @@ func (m *Model) unregister(t *rapid.T) {
 	o := m.draw(t, wantAny)
 	want := o.refusal()
 	switch {
-	case o.at == awaits && o.object.kind == foreign: // D19
-		return
 	case o.at == alive:
 		if want = m.takeOut(o.object); want == "" {
 			return

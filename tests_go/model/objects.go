@@ -119,9 +119,6 @@ func (m *Model) listed(o *object) int {
 
 func (m *Model) mayDrop(o *object) bool {
 	inside := m.contained(o)
-	if m.Remote && o.floats >= 2 && !m.Wild { // D21
-		return false
-	}
 	return m.Wild || o.immortal || inside == 0 || o.count-1 >= inside+m.listed(o)
 }
 
@@ -131,9 +128,6 @@ func (m *Model) mayHold(o *object) bool {
 
 func (m *Model) maySink(o *object) bool {
 	inside := m.contained(o)
-	if m.Remote && o.floats >= 2 && !m.Wild { // D21
-		return false
-	}
 	return m.Wild || o.immortal || o.floats == 0 || inside == 0 || o.count >= inside+m.listed(o)+1
 }
 
