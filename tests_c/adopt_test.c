@@ -259,17 +259,13 @@ static void memory_of_the_runtime_without_objects_is_refused(void)
 	CHECK_OK(tl_ptr_release(object));
 }
 
-/* AddressSanitizer ends programs that ask its malloc about a pointer inside a block;
- * the real malloc answers, and the answer is not believed. */
-#ifndef __SANITIZE_ADDRESS__
-/* A tensor's data, given with its size, is a registered block. */
+/* Such an address is not even measured: malloc would read a size from the contents. */
 static void inside_a_registered_block_is_refused(void)
 {
-	int64_t shape = 1024;
 	char* block = malloc(4096);
 	memset(block, 0x78, 4096); /* no size that malloc would make sense of */
 	CHECK_OK(tl_mem_enter_scope());
-	CHECK(tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape, block, NULL, NULL, NULL) != NULL);
+	CHECK_OK(tl_mem_register_struct(block));
 	refused_by_all(block + 16, TL_E_ALREADY_REGISTERED, "inside a registered block");
 	refused_by_all(block + 4080, TL_E_ALREADY_REGISTERED, "end of a registered block");
 	/* covers: tl_mem_register_struct TL_E_ALREADY_REGISTERED */
@@ -279,9 +275,7 @@ static void inside_a_registered_block_is_refused(void)
 	/* covers: tl_mem_register TL_E_ALREADY_REGISTERED */
 	CHECK_FAILS(tl_mem_register(block + 16), TL_E_ALREADY_REGISTERED);
 	CHECK_OK(tl_mem_exit_scope());
-	free(block);
 }
-#endif
 
 static void many_pointers_from_malloc(void)
 {
@@ -319,9 +313,7 @@ int main(void)
 	RUN(frame_memory_is_recognised);
 	RUN(another_threads_arena_is_refused);
 	RUN(memory_of_the_runtime_without_objects_is_refused);
-#ifndef __SANITIZE_ADDRESS__
 	RUN(inside_a_registered_block_is_refused);
-#endif
 	RUN(many_pointers_from_malloc);
 	return check_finish();
 }

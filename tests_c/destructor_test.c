@@ -62,14 +62,15 @@ static void release_from_inside_a_destructor(void)
 	CHECK_DEAD(inner);
 }
 
-static void a_long_chain_released_by_destructors(void)
+/* Every destructor releases the next object by hand. */
+static void long_chain(void (*act)(struct node*))
 {
 	enum { LENGTH = 100000 };
 	struct node* head = NULL;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < LENGTH; i++) {
-		struct node* node = new_node(head != NULL ? release_held : NULL, i);
+		struct node* node = new_node(head != NULL ? act : NULL, i);
 		node->held = head;
 		CHECK_OK(tl_mem_unregister(node));
 		head = node;
@@ -77,6 +78,25 @@ static void a_long_chain_released_by_destructors(void)
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_ptr_release(head));
 	CHECK_INT(destroyed, LENGTH);
+}
+
+static void a_long_chain_released_by_destructors(void)
+{
+	long_chain(release_held);
+}
+
+static void unwind_and_release_held(struct node* node)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_exit_scopes_to(tl_get_scope_depth() - 1));
+	CHECK_OK(tl_ptr_release(node->held));
+}
+
+/* Closing scopes inside a destructor must not make it the outermost call: each
+ * object would then be released inside the one before. */
+static void a_long_chain_of_destructors_that_unwind(void)
+{
+	long_chain(unwind_and_release_held);
 }
 
 static void release_self(struct node* node)
@@ -278,6 +298,7 @@ int main(void)
 	RUN(runs_once_with_the_content_in_place);
 	RUN(release_from_inside_a_destructor);
 	RUN(a_long_chain_released_by_destructors);
+	RUN(a_long_chain_of_destructors_that_unwind);
 	RUN(a_destructor_releases_its_own_object);
 	RUN(a_dying_object_cannot_be_revived);
 	RUN(a_destructor_opens_and_closes_scopes);

@@ -75,6 +75,24 @@ tl.zeros(3)
     )
 
 
+@pytest.mark.parametrize("attempt", range(5))
+def test_fork_while_a_thread_begins(python: Run, attempt: int) -> None:
+    """The very first call of the process is under way in another thread."""
+    run(
+        python,
+        """
+import threading
+def work():
+    forked(tl.stats)
+thread = threading.Thread(target=tl.zeros, args=(3,))
+thread.start()
+for _ in range(20):
+    child(work)
+thread.join()
+""",
+    )
+
+
 def test_inherited_memory_stays_usable(python: Run) -> None:
     pytest.importorskip("numpy")
     run(
@@ -123,6 +141,7 @@ def busy():
         with tl.scope():
             for size in (16, 64, 4096): tl.Object.new(size)
             tl.zeros(100)
+tl.zeros(3)
 for _ in range(3): threading.Thread(target=busy, daemon=True).start()
 def work():
     forked(tl.stats)

@@ -40,7 +40,7 @@ func checkAgainstModel(t *testing.T, contexts int) {
 // seeded makes a run replayable: the seed that rapid would choose on its own is
 // chosen here, so that it can be printed when nothing fails, too.
 func seeded(t *testing.T) {
-	checks := "300"
+	checks := "2000"
 	if memory.Instrumented {
 		checks = "40"
 	}

@@ -110,7 +110,7 @@ func seeded(t *testing.T) {
 		}
 	}
 	set("rapid.seed", strconv.FormatInt(time.Now().UnixMilli(), 10), "0")
-	set("rapid.checks", "150", flag.Lookup("rapid.checks").DefValue)
+	set("rapid.checks", "1000", flag.Lookup("rapid.checks").DefValue)
 	set("rapid.steps", "60", flag.Lookup("rapid.steps").DefValue)
 	set("rapid.nofailfile", "true", "false")
 	t.Logf("replay with -rapid.seed=%v", flag.Lookup("rapid.seed").Value)

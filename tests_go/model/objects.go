@@ -128,6 +128,9 @@ func (m *Model) mayHold(o *object) bool {
 
 func (m *Model) maySink(o *object) bool {
 	inside := m.contained(o)
+	if o.kind == foreign && o.count == o.floats && m.listed(o) > 0 {
+		return m.Wild // handed back while a scope lists it: not promised
+	}
 	return m.Wild || o.immortal || o.floats == 0 || inside == 0 || o.count >= inside+m.listed(o)+1
 }
 
