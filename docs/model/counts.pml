@@ -56,6 +56,10 @@
 #define F_SPLIT 0   /* references start out in loc and sh in more ways */
 #endif
 
+#ifndef LIMIT
+#define LIMIT 3     /* of the owner's floats, and of claims */
+#endif
+
 /* record.sh = count | floats 3 | claims 2 | QUEUED | MERGED | ALIVE */
 #define ALIVE     1
 #define MERGED    2
@@ -149,7 +153,7 @@ hidden byte x_dead;
 
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
 	REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, ACQ,
-	REL, REL_CLAMP, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE,
+	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE,
 	TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK, PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
 
 /* The end of an operation, and of a poll or an adoption with nothing left to do. */
@@ -269,8 +273,8 @@ inline release() {
 	l = loc[o];
 	if
 	:: !MINE(l) -> w = OWNER(l); g = gen[o]; l = 0; pc = REL_OTHER
-	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) < LCOUNT(l) -> SET_LOC(l - 1); REST
-	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) >= LCOUNT(l) -> pc = REL_CLAMP
+	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) == 0 -> SET_LOC(l - 1); REST
+	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) > 0 -> s = sh[o]; pc = (CLAIMS(s) > 0 && BUG != 16 -> REL_SETTLE : REL_CLAMP)
 	:: MINE(l) && LCOUNT(l) == 1 -> pc = REL_LAST
 	fi
 }
@@ -369,7 +373,7 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		registered() }
 	:: d_step { pc == REG_LOOK -> /* does a reference of the owner's float, or is it on its way into sh? */
 		TOUCH;
-		assert(LFLOATS(loc[o]) <= 3);
+		assert(LFLOATS(loc[o]) <= LIMIT || BUG == 39);
 		pc = (OWNER(loc[o]) == 0 && BUG != 21 -> REG_WAIT :
 			(LFLOATS(loc[o]) > (BUG == 16 || BUG == 38 -> CLAIMS(s) : 0) -> REG_CLAIM : REG_COUNT)) }
 #if BUG == 22
@@ -385,7 +389,7 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		:: sh[o] != s && pc != REG_COUNT -> s = 0; pc = REG
 		:: sh[o] == s && pc == REG_SINK -> SET_SH(s - FLOAT); registered()
 		:: sh[o] == s && pc == REG_CLAIM ->
-			SET_SH(s + (CLAIMS(s) < 3 -> CLAIM : 0) + (BUG == 16 || BUG == 37 -> 0 : ONE)); registered()
+			SET_SH(s + (CLAIMS(s) < LIMIT -> CLAIM : 0) + (BUG == 16 || BUG == 37 -> 0 : ONE)); registered()
 		:: pc == REG_COUNT && (sh[o] & ALIVE) && !ZERO(sh[o]) -> SET_SH(sh[o] + ONE); registered()
 		:: pc == REG_COUNT && !((sh[o] & ALIVE) && !ZERO(sh[o])) -> NOT_LIVE
 		fi }
@@ -393,22 +397,30 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 
 	/* Unregister: the entry has gone, its reference floats. */
 	:: d_step { pc == UNREG -> unregister() }
-	:: d_step { pc == UNREG_OWN -> TOUCH; SET_LOC(loc[o] + LOC(0, 1, 0)); tok[o]++; REST }
+	:: d_step { pc == UNREG_OWN -> 
+		TOUCH;
+		if
+		:: LFLOATS(loc[o]) < LIMIT || BUG == 39 -> SET_LOC(loc[o] + LOC(0, 1, 0))
+		:: else -> SET_SH(sh[o] + FLOAT)
+		fi;
+		tok[o]++;
+		REST }
 
 	/* The owner that sees claims settles them, or they would meet floats made later. */
-	:: d_step { pc == REG_SETTLE || pc == UNREG_SETTLE ->
+	:: d_step { pc == REG_SETTLE || pc == UNREG_SETTLE || pc == REL_SETTLE ->
+		TOUCH;
 		if
-		:: sh[o] != s -> pc = (pc == REG_SETTLE -> REG : UNREG)
+		:: sh[o] != s -> pc = (pc == REG_SETTLE -> REG : (pc == UNREG_SETTLE -> UNREG : REL)); l = 0
 		:: sh[o] == s ->
 			l = (CLAIMS(s) < LFLOATS(loc[o]) || BUG == 34 -> CLAIMS(s) : LFLOATS(loc[o]));
 			SET_SH(s - CLAIMS(s) * CLAIM - l * ONE);
-			pc = (pc == REG_SETTLE -> REG_SETTLED : UNREG_SETTLED)
+			pc = (pc == REG_SETTLE -> REG_SETTLED : (pc == UNREG_SETTLE -> UNREG_SETTLED : REL_SETTLED))
 		fi;
 		s = 0 }
-	:: d_step { pc == REG_SETTLED || pc == UNREG_SETTLED ->
+	:: d_step { pc == REG_SETTLED || pc == UNREG_SETTLED || pc == REL_SETTLED ->
 		SET_LOC(loc[o] - l * LOC(0, 1, 0));
-		l = 0;
-		pc = (pc == REG_SETTLED -> REG : UNREG) }
+		l = (pc == REL_SETTLED -> loc[o] : 0);
+		pc = (pc == REG_SETTLED -> REG : (pc == UNREG_SETTLED -> UNREG_OWN : REL_CLAMP)) }
 
 	/* Release. */
 	:: d_step { pc == REL -> release() }
@@ -584,7 +596,7 @@ init {
 		if :: tr = 0 :: tr = 1 fi;
 #endif
 		if :: c = 0 :: n > 1 -> c = 1 :: F_SPLIT && n > 2 -> c = n - 1 fi;
-		if :: f = 0 :: F_SPLIT && to + tr > 0 && c > 0 -> f = 1 fi;
+		if :: f = (to + tr > LIMIT) :: F_SPLIT && to + tr > 0 && c > 0 -> f = 1 fi;
 		do
 		:: i < NO ->
 			loc[i] = LOC(1, to + tr - f, n - c);

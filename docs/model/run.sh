@@ -85,6 +85,7 @@ exits='-DNA=2 -DBT=0 -DBR=0'
 short='-DNA=1 -DBT=1 -DBR=0 -DF_SHARE=1'
 floats='-DNA=0 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1 -DF_SPLIT=1'
 moves='-DNA=1 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_MOVE=1 -DF_SPLIT=1'
+limits='-DNA=1 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_MOVE=1 -DF_SPLIT=1 -DLIMIT=1'
 dead='-DNA=1 -DBT=1 -DBR=2 -DBA=1 -DF_DEAD=1'
 again='-DNA=1 -DBT=4 -DBR=0 -DF_AGAIN=1 -DF_ACQUIRE=1'
 rogue='-DNA=0 -DBT=1 -DBR=2 -DF_AGAIN=1 -DF_ROGUE=1'
@@ -94,17 +95,19 @@ clean exits $exits -DF_SPLIT=1
 clean adopters -DNA=1 -DBT=1 -DBR=1 -DBA=1 -DF_FLOAT=1 -DF_SHARE=1 -DF_ACQUIRE=1
 clean floats -DNA=0 -DBT=3 -DBR=3 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1 -DF_SPLIT=1
 clean moves $moves
+clean limits $limits
 clean two-objects -DNO=2 -DNA=0 -DBT=1 -DBR=1 -DF_FLOAT=1 -DF_PLAIN=1
 clean dead $dead
 clean again $again
 clean rogue $rogue
 
-for bug in $(seq 38); do
+for bug in $(seq 39); do
 	case $bug in
 	9 | 29 | 31 | 32) mutant "$bug" -DBUG="$bug" $exits ;;
 	14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 34 | 35 | 37) mutant "$bug" -DBUG="$bug" $floats ;;
 	23 | 24 | 25 | 33) mutant "$bug" -DBUG="$bug" $dead ;;
 	36 | 38) mutant "$bug" -DBUG="$bug" $moves ;;
+	39) mutant "$bug" -DBUG="$bug" $limits ;;
 	26) mutant "$bug" -DBUG="$bug" $rogue ;;
 	27 | 28) mutant "$bug" -DBUG="$bug" $again ;;
 	*) mutant "$bug" -DBUG="$bug" $short ;;

@@ -312,6 +312,7 @@ const (
 	sank    sunk = iota // a reference is the caller's
 	noFloat             // there was none, nothing changed
 	gone                // not live
+	tooMany             // more floats of the owner's wait for it than claims can count
 )
 
 // sink takes a floating reference; those of the shared word go first. The owner's
@@ -340,7 +341,9 @@ func (c *Context) sink(r *layout.Record) sunk {
 		case layout.LocOwner(loc) == 0:
 			runtime.Gosched() // its owner is merging: the floats arrive in the shared word
 			continue
-		case layout.LocFloatsOf(loc) == 0, s.Claims == layout.ShClaimMax:
+		case s.Claims == layout.ShClaimMax && layout.LocFloatsOf(loc) > layout.ShClaimMax:
+			return tooMany
+		case layout.LocFloatsOf(loc) == 0, s.Claims == layout.ShClaimMax: // one claim more would lapse
 			return noFloat
 		default:
 			s.Claims++
