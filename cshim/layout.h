@@ -51,6 +51,7 @@ enum {
 #define TL_SH_FLOAT_MASK 0xF0u
 #define TL_SH_CLAIM_SHIFT 8
 #define TL_SH_CLAIM_MASK 0x300u
+#define TL_SH_CLAIM_MAX 3 /* also the most floats that a local word holds; more stand in the shared one */
 #define TL_SH_COUNT_SHIFT 10
 #define TL_SH_ONE (1u << TL_SH_COUNT_SHIFT)
 #define TL_SH_COUNT_MAX 0x1FFFFF /* a shared count that would pass it sticks */

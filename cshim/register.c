@@ -175,7 +175,7 @@ static inline bool float_entry(tl_context* c, tl_entry e)
 	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
 	if (TLC_UNLIKELY(TLC_LOAD(r->gen) != e.gen)) return false;
 	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
-		if (TLC_UNLIKELY(tlc_loc_floats(loc) == 15)) return false;
+		if (TLC_UNLIKELY(tlc_loc_floats(loc) >= TL_SH_CLAIM_MAX)) return false; /* no more than claims can count */
 		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
 		return true; /* every reference may float already */
 	}

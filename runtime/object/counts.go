@@ -289,7 +289,7 @@ func (c *Context) float(r *layout.Record) status.Status {
 	if c.owns(loc) {
 		loc = c.settle(r, loc)
 	}
-	if c.owns(loc) && layout.LocFloatsOf(loc) < layout.MaxFloats {
+	if c.owns(loc) && layout.LocFloatsOf(loc) < layout.ShClaimMax { // no more than claims can count
 		atomic.StoreUint32(&r.Loc, loc+layout.LocFloat)
 		return status.OK
 	}
@@ -312,7 +312,6 @@ const (
 	sank    sunk = iota // a reference is the caller's
 	noFloat             // there was none, nothing changed
 	gone                // not live
-	tooMany             // more floats of the owner's wait for it than claims can count
 )
 
 // sink takes a floating reference; those of the shared word go first. The owner's
@@ -341,12 +340,10 @@ func (c *Context) sink(r *layout.Record) sunk {
 		case layout.LocOwner(loc) == 0:
 			runtime.Gosched() // its owner is merging: the floats arrive in the shared word
 			continue
-		case s.Claims == layout.ShClaimMax && layout.LocFloatsOf(loc) > layout.ShClaimMax:
-			return tooMany
-		case layout.LocFloatsOf(loc) == 0, s.Claims == layout.ShClaimMax: // one claim more would lapse
+		case layout.LocFloatsOf(loc) == 0:
 			return noFloat
 		default:
-			s.Claims++
+			s.Claims = min(s.Claims+1, layout.ShClaimMax) // one more than floats can be would lapse
 			addShared(&s, 1)
 		}
 		if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {

@@ -26,7 +26,6 @@ const (
 	textOtherStack
 	textNotRegistered
 	textFloats
-	textClaims
 	textZero
 	textTable
 	textNodes
@@ -95,7 +94,6 @@ var sentences = map[text]string{
 	textOtherStack:    "%#x is arena or frame memory of another thread (context %d); copy the data out before handing it over",
 	textNotRegistered: "%#x is live, but no scope of this function has it registered; nothing was done",
 	textFloats:        "%#x has 15 floating references already; register or release some before unregistering more",
-	textClaims:        "%#x has more than three floating references that wait for its owner; the owner should make a call, or tl_ptr_share it first",
 	textZero:          "%#x was brought to zero by tl_ptr_dec_ref; tl_mem_free is the only call left for it",
 	textTable:         "%#x could not be registered: the table cannot grow, the system refused memory",
 	textNodes:         "%#x could not be handed to its owner: no inbox node is left; its owner should make a call",

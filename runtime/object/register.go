@@ -30,8 +30,6 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 			switch c.sink(o.Record) {
 			case gone:
 				return c.orDead(p, status.NotLive)
-			case tooMany:
-				return c.Fail(status.Overflow, textClaims, p)
 			case noFloat:
 				if st := c.retain(o.Record); st != status.OK {
 					return c.orDead(p, st)
