@@ -28,7 +28,9 @@ def test_statuses_are_those_of_the_header() -> None:
     header = INCLUDE / "tl_runtime.h"
     if not header.is_file():
         pytest.skip("an installed package has no header")
-    found = re.findall(r"\bTL_(?:E_)?(\w+) = (\d+)[,\s]", header.read_text().split("enum tl_status_code")[1].split("}")[0])
+    found = re.findall(
+        r"\bTL_(?:E_)?(\w+) = (\d+)[,\s]", header.read_text().split("enum tl_status_code")[1].split("}")[0]
+    )
     assert {name: int(value) for name, value in found} == {status.name: status.value for status in tl.Status}
 
 
@@ -110,7 +112,10 @@ def python_texts() -> dict[str, str]:
         say("slot", frame.buffer, 5, 8)
     say("shape", tl.empty, (-1,))
     say("arena", lambda: tl.arena().alloc(8))
-    return {what: text.replace(f"{held.address:x}", "P").replace(f"{held.address + 16:x}", "P+16") for what, text in texts.items()}
+    return {
+        what: text.replace(f"{held.address:x}", "P").replace(f"{held.address + 16:x}", "P+16")
+        for what, text in texts.items()
+    }
 
 
 def test_text_is_the_same_as_in_c(tmp_path: Path) -> None:

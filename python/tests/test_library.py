@@ -124,10 +124,19 @@ def test_only_our_names_are_visible() -> None:
     tool = shutil.which("nm")
     if tool is None:
         pytest.skip("no nm")
-    text = subprocess.run([tool, "-D", "--defined-only", str(LIBRARY)], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [tool, "-D", "--defined-only", str(LIBRARY)], check=True, capture_output=True, text=True
+    ).stdout
     names = {line.split()[-1].split("@")[0] for line in text.splitlines()}
     assert {name for name in names if not name.startswith(("tl_", "TL_"))} == set()
     assert {name for name in names if name.startswith("tl_")} == set(tl.symbols())
+
+
+def test_readme() -> None:
+    """The example of the README runs as it stands."""
+    pytest.importorskip("numpy")
+    (code,) = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.S)
+    exec(code, {})
 
 
 def test_wheel(tmp_path: Path) -> None:

@@ -150,7 +150,14 @@ def test_from_numpy_copies() -> None:
 
 def test_from_numpy_of_what_lies_otherwise() -> None:
     base = numpy.arange(24, dtype="int16").reshape(4, 6)
-    for source in (base.T, base[::2, ::-1], base.astype(">i2"), base[:0], base[1, 1], numpy.broadcast_to(base[0], (3, 6))):
+    for source in (
+        base.T,
+        base[::2, ::-1],
+        base.astype(">i2"),
+        base[:0],
+        base[1, 1],
+        numpy.broadcast_to(base[0], (3, 6)),
+    ):
         tensor = tl.from_numpy(source)
         assert tensor.dtype is tl.DType.INT16
         assert (tensor.numpy() == source).all()
@@ -159,7 +166,12 @@ def test_from_numpy_of_what_lies_otherwise() -> None:
 
 
 def test_arrays_that_no_tensor_can_hold() -> None:
-    for source in (numpy.array(["text"]), numpy.array([object()]), numpy.zeros(2, "datetime64[s]"), numpy.zeros(2, "f4,f4")):
+    for source in (
+        numpy.array(["text"]),
+        numpy.array([object()]),
+        numpy.zeros(2, "datetime64[s]"),
+        numpy.zeros(2, "f4,f4"),
+    ):
         with pytest.raises(TypeError):
             tl.from_numpy(source)
         with pytest.raises(TypeError):

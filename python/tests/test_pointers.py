@@ -78,7 +78,11 @@ def takes_object(function: _abi.Function) -> bool:
 
 
 CHECKED = [function for function in _abi.FUNCTIONS if takes_object(function)]
-TYPED = [function for function in CHECKED if function.argnames[0] in ("tensor", "vec") and "TL_E_UNSUPPORTED" in function.errors]
+TYPED = [
+    function
+    for function in CHECKED
+    if function.argnames[0] in ("tensor", "vec") and "TL_E_UNSUPPORTED" in function.errors
+]
 SIZES = {"bytes": 64}  # zero bytes are refused before the pointer is looked at
 STATUS_OR_NOT = ("tl_tensor_dtype", "tl_tensor_device", "tl_ptr_dec_ref")  # int32_t, but no status
 RETURN_ARGUMENT = ("tl_ptr_acquire", "tl_tensor_acquire", "tl_tensor_prepare_return")

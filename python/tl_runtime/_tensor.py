@@ -263,9 +263,7 @@ def _borrow(array: Any) -> Tensor:
     strides = interface.get("strides")
     steps = _element_strides(strides, dtype.itemsize) if strides else None
     context = _deferred.keep(array)
-    made = lib.tl_tensor_from_buffer(
-        dtype, 0, len(extents), shape, address, steps, _deferred.DELETER, context
-    )
+    made = lib.tl_tensor_from_buffer(dtype, 0, len(extents), shape, address, steps, _deferred.DELETER, context)
     if made is None:
         error = last_error()
         _deferred.forget(context)
