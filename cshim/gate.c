@@ -224,6 +224,7 @@ static void pump(tl_context* c)
 {
 	__attribute__((cleanup(stop_pumping))) tl_context* guard = c;
 	c->pumping = 1;
+	c->pump_frame = (uintptr_t)__builtin_frame_address(0);
 	while (tldoor_pump_step((uintptr_t)guard)) call_back(c);
 }
 

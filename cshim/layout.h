@@ -156,6 +156,7 @@ typedef struct tl_context {
 	uint32_t error_function; /* TL_FN_ id of the call that failed last */
 	uint32_t in_go;   /* a call of this thread is in the slow door */
 	uint32_t pumping; /* a call of this thread runs destructors */
+	uintptr_t pump_frame; /* where on the stack that call stands */
 	uint32_t dying, dying_last; /* dead objects, first in first out, linked through their records */
 	uintptr_t callback;         /* what the pump wants called next: f(object) or f(object, context) */
 	uintptr_t callback_object, callback_context;

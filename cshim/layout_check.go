@@ -129,6 +129,8 @@ enum {
 	tlc_size_context_in_go = sizeof(((tl_context*)0)->in_go),
 	tlc_offset_context_pumping = offsetof(tl_context, pumping),
 	tlc_size_context_pumping = sizeof(((tl_context*)0)->pumping),
+	tlc_offset_context_pump_frame = offsetof(tl_context, pump_frame),
+	tlc_size_context_pump_frame = sizeof(((tl_context*)0)->pump_frame),
 	tlc_offset_context_dying = offsetof(tl_context, dying),
 	tlc_size_context_dying = sizeof(((tl_context*)0)->dying),
 	tlc_offset_context_dying_last = offsetof(tl_context, dying_last),
@@ -370,6 +372,8 @@ var _ [C.tlc_offset_context_in_go]struct{} = [unsafe.Offsetof(layout.Context{}.I
 var _ [C.tlc_size_context_in_go]struct{} = [unsafe.Sizeof(layout.Context{}.InGo)]struct{}{}
 var _ [C.tlc_offset_context_pumping]struct{} = [unsafe.Offsetof(layout.Context{}.Pumping)]struct{}{}
 var _ [C.tlc_size_context_pumping]struct{} = [unsafe.Sizeof(layout.Context{}.Pumping)]struct{}{}
+var _ [C.tlc_offset_context_pump_frame]struct{} = [unsafe.Offsetof(layout.Context{}.PumpFrame)]struct{}{}
+var _ [C.tlc_size_context_pump_frame]struct{} = [unsafe.Sizeof(layout.Context{}.PumpFrame)]struct{}{}
 var _ [C.tlc_offset_context_dying]struct{} = [unsafe.Offsetof(layout.Context{}.Dying)]struct{}{}
 var _ [C.tlc_size_context_dying]struct{} = [unsafe.Sizeof(layout.Context{}.Dying)]struct{}{}
 var _ [C.tlc_offset_context_dying_last]struct{} = [unsafe.Offsetof(layout.Context{}.DyingLast)]struct{}{}

@@ -151,10 +151,17 @@ tl_status tl_mem_exit_scope(void)
 	return tlc_close(c, (uint64_t)(mark - c->marks));
 }
 
+/* A caller that stands above the pump got there by a jump out of a destructor. One
+ * below it is a destructor that unwinds its own scopes, and the pump goes on after it. */
+static inline void restart_pump(tl_context* c, uintptr_t frame)
+{
+	if (TLC_UNLIKELY(c->pumping && frame > c->pump_frame)) c->pumping = 0;
+}
+
 tl_status tl_mem_exit_scopes_to(int64_t target)
 {
 	tl_context* c = tlc_tls;
-	if (c->self != NULL) c->self->pumping = 0; /* a destructor may have jumped away */
+	if (c->self != NULL) restart_pump(c->self, (uintptr_t)__builtin_frame_address(0));
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || target < 0 || (uint64_t)target > depth(c))) return slow_mem_exit_scopes_to(target);
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	for (uint64_t open = depth(c); open > (uint64_t)target; n--)

@@ -523,15 +523,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_size_t),
         ("object", "bytes"),
-        (
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_BUSY",
-            "TL_E_OUT_OF_MEMORY",
-        ),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
         """tl_mem_realloc changes the size of an object of plain bytes. Contents up to
         the smaller size, count and registration stay. The address may change, and
         then the old one is dead: an object moves only while its references float or
@@ -663,14 +655,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p,),
         ("object",),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_OUT_OF_MEMORY",
-            "TL_E_ARENA_EXHAUSTED",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_mem_deep_clone copies an object and everything it refers to. Typed
         objects, Vecs and plain objects are copied once each, so that sharing and
         cycles inside the copy are those of the original; tensors and foreign memory
@@ -709,16 +694,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("object",),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_ALREADY_REGISTERED",
-            "TL_E_UNSUPPORTED",
-            "TL_E_OUT_OF_MEMORY",
-            "TL_E_ARENA_EXHAUSTED",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_mem_register_struct puts a reference into the current scope: the floating
         one when there is one, else a new one. An address that the runtime does not
         know is adopted as memory from malloc: count 1, and free() when the count
@@ -742,16 +718,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_char_p),
         ("object", "name"),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_ALREADY_REGISTERED",
-            "TL_E_UNSUPPORTED",
-            "TL_E_OUT_OF_MEMORY",
-            "TL_E_ARENA_EXHAUSTED",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_mem_register_struct_named is tl_mem_register_struct with the name of the
         struct, which reports show.
 
@@ -773,16 +740,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("object",),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_ALREADY_REGISTERED",
-            "TL_E_UNSUPPORTED",
-            "TL_E_OUT_OF_MEMORY",
-            "TL_E_ARENA_EXHAUSTED",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_mem_register is tl_mem_register_struct under a shorter name.
 
         Ownership: the current scope holds the reference.
@@ -855,14 +813,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("object",),
-        (
-            "TL_E_NOT_REGISTERED",
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_OVERFLOW",
-            "TL_E_UNSUPPORTED",
-        ),
+        ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_OVERFLOW", "TL_E_UNSUPPORTED"),
         """tl_mem_unregister takes the newest entry of an object out of the innermost
         scope of this function that has one; its reference floats from then on. The
         count does not change and the fields are not touched. Only scopes opened since
@@ -1122,14 +1073,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p,),
         ("vec",),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_OVERFLOW",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
         """tl_vec_pop takes the last element out; the reference that the Vec held
         floats.
 
@@ -1165,14 +1109,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_size_t),
         ("vec", "capacity"),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_OUT_OF_MEMORY",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_vec_reserve makes room for capacity elements in all, so that as many
         pushes cannot run out of memory.
 
@@ -1543,16 +1480,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "tl_tensor_from_buffer",
         "Tensors",
         ctypes.c_void_p,
-        (
-            ctypes.c_int32,
-            ctypes.c_int32,
-            ctypes.c_int64,
-            ctypes.POINTER(ctypes.c_int64),
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_int64),
-            tl_deleter,
-            ctypes.c_void_p,
-        ),
+        (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), tl_deleter, ctypes.c_void_p),
         ("dtype", "device", "rank", "shape", "data", "strides", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_from_buffer returns a tensor over memory of the caller's, without a
@@ -1598,14 +1526,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p,),
         ("tensor",),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_OUT_OF_MEMORY",
-            "TL_E_ARENA_EXHAUSTED",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_clone returns a contiguous copy of a tensor on the same device.
 
         Ownership: the current scope holds the copy; the caller borrows.
@@ -1696,14 +1617,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("tensor",),
-        (
-            "TL_E_NOT_REGISTERED",
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_OVERFLOW",
-        ),
+        ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW"),
         """tl_tensor_promote takes the newest entry of a tensor out of the scopes of
         this function, as tl_mem_unregister does: its reference floats. Use
         tl_tensor_prepare_return for a tensor that may stand in a slot.
@@ -1741,14 +1655,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p,),
         ("tensor",),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_OVERFLOW",
-            "TL_E_OUT_OF_MEMORY",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
         """tl_tensor_prepare_return makes a tensor ready to be returned from the function
         that made it: takes it out of the function's scopes, or copies it to the heap
         when it stands in a slot.
@@ -1999,14 +1906,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
         ("tensor", "elements", "dtype", "device"),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_BUSY",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
         """tl_pool_release gives a tensor that nobody else holds to the pool. When the
         pool is full for its key the tensor is freed.
 
@@ -2043,14 +1943,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_size_t),
         ("tensor", "elements"),
-        (
-            "TL_E_UNKNOWN_POINTER",
-            "TL_E_INTERIOR_POINTER",
-            "TL_E_NOT_LIVE",
-            "TL_E_UNSUPPORTED",
-            "TL_E_INVALID_ARGUMENT",
-            "TL_E_BUSY",
-        ),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
         """tl_pool_release_compat is tl_pool_release for f32 on the CPU, in the form
         that an older TL compiler emits.
 

@@ -156,6 +156,7 @@ type Context struct {
 	CloseTarget                     uint64
 	Unfinished, ErrorFunction       uint32
 	InGo, Pumping                   uint32
+	PumpFrame                       uintptr
 	Dying, DyingLast                uint32
 	Callback                        uintptr
 	CallbackObject, CallbackContext uintptr

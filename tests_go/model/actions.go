@@ -257,7 +257,9 @@ func (m *Model) share(t *rapid.T) {
 		want = "0|4|15"
 	}
 	m.pointerCall(o, "share", twice(want))
-	m.Steps[len(m.Steps)-1].Timing = want == "0|17"
+	if want == "0|17" {
+		m.Steps[len(m.Steps)-1].Timing = true
+	}
 }
 
 // makeImmortal is rare, since what it makes stays for the rest of the process.

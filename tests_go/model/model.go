@@ -26,8 +26,8 @@ type Step struct {
 	// Stale allows the reply "reused": the address of a dead object that the step
 	// names belongs to a newer one by now, so the machine left the call out.
 	Stale bool
-	// Timing allows the doors to differ within Want: the answer depends on whether
-	// the object's owner has looked at what others left for it.
+	// Timing allows the doors to differ within Want: the answer depends on when memory
+	// went back, or the object's owner looked at what others left for it.
 	Timing bool
 }
 
@@ -81,7 +81,8 @@ func (m *Model) do(want, format string, args ...any) *Step {
 
 // on notes a step that names an operand.
 func (m *Model) on(o operand, want, format string, args ...any) {
-	m.do(want, format, args...).Stale = o.stale
+	s := m.do(want, format, args...)
+	s.Stale, s.Timing = o.stale, o.at == notPromised
 }
 
 // settle tells the machine which handles died, so that it can tell reuse of their
