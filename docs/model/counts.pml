@@ -152,7 +152,7 @@ hidden byte x_dead;
 #define DRAINED  (mode == ADOPTS || INBOX(word[serve]) == 0)
 
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
-	REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, ACQ,
+	REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ,
 	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE,
 	TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK, PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
 
@@ -254,7 +254,12 @@ inline unregister() {
 		pc = (CLAIMS(s) > 0 && BUG != 16 && BUG != 20 -> UNREG_SETTLE : UNREG_OWN);
 		s = (pc == UNREG_OWN -> 0 : s)
 	:: !MINE(loc[o]) && (!(sh[o] & ALIVE) || ZERO(sh[o])) -> NOT_LIVE
-	:: else -> SET_SH(sh[o] + FLOAT); tok[o]++; REST
+	:: else ->
+#if BUG == 40
+		l = loc[o]; pc = UNREG_SUM
+#else
+		SET_SH(sh[o] + FLOAT); tok[o]++; REST
+#endif
 	fi
 }
 
@@ -397,7 +402,7 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 
 	/* Unregister: the entry has gone, its reference floats. */
 	:: d_step { pc == UNREG -> unregister() }
-	:: d_step { pc == UNREG_OWN -> 
+	:: d_step { pc == UNREG_OWN ->
 		TOUCH;
 		if
 		:: LFLOATS(loc[o]) < LIMIT || BUG == 39 -> SET_LOC(loc[o] + LOC(0, 1, 0))
@@ -405,6 +410,17 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		fi;
 		tok[o]++;
 		REST }
+
+#if BUG == 40
+	:: d_step { pc == UNREG_SUM ->
+		x = sh[o];
+		x_claims = (CLAIMS(x) < LFLOATS(l) -> CLAIMS(x) : LFLOATS(l));
+		x_floats = FLOATS(x) + LFLOATS(l) - x_claims;
+		x_count = COUNT(x) + LCOUNT(l) - x_claims - ((x & QUEUED) -> 1 : 0);
+		SET_SH((x_floats >= x_count -> x : x + FLOAT));
+		tok[o]++;
+		REST }
+#endif
 
 	/* The owner that sees claims settles them, or they would meet floats made later. */
 	:: d_step { pc == REG_SETTLE || pc == UNREG_SETTLE || pc == REL_SETTLE ->

@@ -252,18 +252,24 @@ func (c *Context) share(r *layout.Record) status.Status {
 	return status.OK
 }
 
-// references returns loc.count + sh.count - queued of a live object.
+// sums returns the references of an object and how many of them float.
+func sums(loc uint32, s layout.Sh) (references, floats int32) {
+	n := claimed(loc, s)
+	references = int32(layout.LocCountOf(loc)) + s.Count - n
+	if s.Has(layout.Queued) {
+		references--
+	}
+	return max(references, 0), int32(layout.LocFloatsOf(loc)) + s.Floats - n
+}
+
+// references returns how many references a live object has; those that float count.
 func references(r *layout.Record) int64 {
 	s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
 	if s.Has(layout.Immortal) {
 		return ImmortalCount
 	}
-	loc := atomic.LoadUint32(&r.Loc)
-	n := int64(s.Count) + int64(layout.LocCountOf(loc)) - int64(claimed(loc, s))
-	if s.Has(layout.Queued) {
-		n--
-	}
-	return max(n, 0)
+	n, _ := sums(atomic.LoadUint32(&r.Loc), s)
+	return int64(n)
 }
 
 // ImmortalCount is the count that an immortal object shows.
@@ -271,31 +277,35 @@ const ImmortalCount = 1<<31 - 1
 
 // floats returns how many references of an object nobody holds yet.
 func floats(r *layout.Record) int32 {
-	loc, s := atomic.LoadUint32(&r.Loc), layout.UnpackSh(atomic.LoadUint32(&r.Sh))
-	return int32(layout.LocFloatsOf(loc)) + s.Floats - claimed(loc, s)
+	loc := atomic.LoadUint32(&r.Loc)
+	_, n := sums(loc, layout.UnpackSh(atomic.LoadUint32(&r.Sh)))
+	return n
 }
 
-// float makes one reference floating: it has left its scope or container.
+// float makes one reference floating: it has left its scope or container. When every
+// reference floats already, so does this one; but that must be read where nobody else
+// can change the sum in between: in one word, or by the owner (docs/model, mutant 40).
 func (c *Context) float(r *layout.Record) status.Status {
-	loc := atomic.LoadUint32(&r.Loc)
-	if layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Has(layout.Immortal) {
-		return status.OK
-	}
-	if n := floats(r); int64(n) >= references(r) {
-		return status.OK // every reference floats already
-	} else if n >= layout.MaxFloats {
-		return status.Overflow
-	}
-	if c.owns(loc) {
+	if loc := atomic.LoadUint32(&r.Loc); c.owns(loc) {
 		loc = c.settle(r, loc)
-	}
-	if c.owns(loc) && layout.LocFloatsOf(loc) < layout.ShClaimMax { // no more than claims can count
-		atomic.StoreUint32(&r.Loc, loc+layout.LocFloat)
-		return status.OK
+		s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
+		switch references, floats := sums(loc, s); {
+		case s.Has(layout.Immortal), floats >= references:
+			return status.OK
+		case floats >= layout.MaxFloats:
+			return status.Overflow
+		case layout.LocFloatsOf(loc) < layout.ShClaimMax: // no more than claims can count
+			atomic.StoreUint32(&r.Loc, loc+layout.LocFloat)
+			return status.OK
+		}
 	}
 	st := status.OK
 	updateSh(r, func(s *layout.Sh) bool {
-		if s.Floats >= layout.MaxFloats {
+		references, floats := sums(0, *s)
+		if s.Has(layout.Immortal) || s.Has(layout.Merged) && floats >= references {
+			return false
+		}
+		if floats >= layout.MaxFloats {
 			st = status.Overflow
 			return false
 		}
