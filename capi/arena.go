@@ -162,7 +162,8 @@ func tlgo_arena_get_offset(c uintptr) int64 {
 // Returns: TL_OK, or why the offset stays.
 // Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
 // TL_E_NO_FRAME (no arena is active).
-// Cost: one crossing.
+// Cost: about 2 ns.
+// Door: fast.
 //
 //export tlgo_arena_set_offset
 func tlgo_arena_set_offset(c uintptr, offset int64) int32 {

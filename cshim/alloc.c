@@ -5,11 +5,10 @@
 
 static inline void* alloc(tl_context* c, size_t n)
 {
-	tl_entry e = tlc_take(c, n);
-	if (TLC_UNLIKELY(e.object == 0)) return NULL;
-	tl_record* r = tlc_g.records + e.record;
-	tlc_set_counts(r, tlc_pair_of(&c->alloc_loc));
-	return (void*)e.object;
+	const tl_entry* slot = tlc_take_slot(c, n);
+	if (TLC_UNLIKELY(slot == NULL)) return NULL;
+	tlc_set_counts(tlc_g.records + slot->record, tlc_pair_of(&c->alloc_loc));
+	return (void*)slot->object;
 }
 
 /* Budget: 9 loads, 4 stores, 3 branches, about 25 instructions. */
@@ -30,12 +29,13 @@ static inline void* new_object(size_t n)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_has_room(c))) return NULL;
-	tl_entry e = tlc_take(c, n);
-	if (TLC_UNLIKELY(e.object == 0)) return NULL;
-	tl_record* r = tlc_g.records + e.record;
-	tlc_set_counts(r, tlc_pair_of(&c->new_loc));
-	tlc_push(c, e);
-	return (void*)e.object;
+	const tl_entry* slot = tlc_take_slot(c, n);
+	if (TLC_UNLIKELY(slot == NULL)) return NULL;
+	uintptr_t object = slot->object;
+	uint64_t tag = tlc_tag(slot);
+	tlc_set_counts(tlc_g.records + (uint32_t)tag, tlc_pair_of(&c->new_loc));
+	tlc_set_entry(c->top++, object, tag);
+	return (void*)object;
 }
 
 void* tl_mem_new(size_t bytes)
@@ -50,14 +50,16 @@ void* tl_mem_new_zeroed(size_t bytes)
 	return TLC_LIKELY(p != NULL) ? memset(p, 0, bytes) : slow_mem_new_zeroed(bytes);
 }
 
-/* A floating object of plain bytes that this thread owns and nobody else refers to. */
-static inline bool free_floating(uintptr_t p)
+/* A floating object of plain bytes that this thread owns and nobody else refers to.
+ * Budget: 12 loads, 5 stores, 5 branches. */
+static inline __attribute__((always_inline)) bool free_floating(uintptr_t p)
 {
 	tl_context* c = tlc_tls;
 	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_find_record(p, &r))) return false;
-	tl_entry e = tlc_entry_of(r, p);
-	return tlc_is_plain(r, e.gen, c->alloc_loc, c->alloc_sh) && tlc_is_fast(c) && tlc_recycle(c, r, e);
+	uint32_t class;
+	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class))) return false;
+	uint64_t tag = tlc_tag_of(r);
+	return tlc_is_plain(r, tag, c->alloc_loc, c->alloc_sh) && tlc_recycle(c, r, p, tag, class);
 }
 
 tl_status tl_mem_free(void* object)

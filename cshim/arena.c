@@ -40,3 +40,12 @@ int64_t tl_arena_get_offset(void)
 	tl_context* c = tlc_tls;
 	return TLC_LIKELY(tlc_is_fast(c)) ? (int64_t)(c->arena_top - c->arena_base) : slow_arena_get_offset();
 }
+
+tl_status tl_arena_set_offset(int64_t offset)
+{
+	tl_context* c = tlc_tls;
+	/* Without an arena base and top are equal; Go tells an error from the 0 that they allow. */
+	if (TLC_UNLIKELY(c->arena_base == 0 || (uint64_t)offset > c->arena_top - c->arena_base)) return slow_arena_set_offset(offset);
+	c->arena_top = c->arena_base + (uint64_t)offset;
+	return TL_OK;
+}

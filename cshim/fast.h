@@ -25,20 +25,36 @@ static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
 	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};
 }
 
-/* Makes the slot of a dead plain object available again; false when the magazine is
- * full, the object is large or the generation would wrap. */
-static inline bool tlc_recycle(tl_context* c, tl_record* r, tl_entry e)
+/* The second half of an entry in one register: record | gen << 32. */
+static inline uint64_t tlc_tag(const tl_entry* e) { return *(const tlc_pair*)(const void*)&e->record; }
+static inline uint64_t tlc_tag_of(const tl_record* r)
 {
-	tl_magazine* m = &c->magazines[e.gen & 0xFF];
+	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
+}
+static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
+{
+	e->object = object;
+	*(tlc_pair*)(void*)&e->record = tag;
+}
+
+/* Makes the slot of a dead object available again, as plain bytes; false when the
+ * magazine is full, the object is large or the generation would wrap. The class is that
+ * of the span or of the generation, whichever the caller knows first: the next
+ * allocation waits for the magazine's address. */
+static inline bool tlc_recycle(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag, uint32_t class)
+{
+	tl_magazine* m = &c->magazines[class];
 	tl_entry* top = m->top;
-	if (TLC_UNLIKELY(top == m->limit || e.gen >= 0xFFFFFE00u)) return false;
-	e.gen += TL_GEN_ONE;
+	uint64_t next;
+	if (TLC_UNLIKELY(top == m->limit || __builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, &next))) return false;
 	tlc_set_counts(r, 0);
-	TLC_STORE(r->gen, e.gen);
-	*top = e;
+	tlc_set_life(r, next >> 32 << 32);
+	tlc_set_entry(top, object, next);
 	m->top = top + 1;
 	return true;
 }
+
+static inline uint32_t tlc_class_of_tag(uint64_t tag) { return (uint32_t)(tag >> 32) & 0xFF; }
 
 /* Live: an object that dec_ref brought to zero is not. */
 static inline bool tlc_is_live_object(const tl_record* r)
@@ -87,14 +103,30 @@ static inline uint32_t tlc_class_of(size_t n)
 
 enum { TLC_MAX_SMALL = 64 << 10 };
 
-/* A free slot for n bytes, taken out of its magazine; object 0: ask Go. */
+/* Its magazine; that of class 0, which is empty for ever, when n is no small size. */
+static inline tl_magazine* tlc_magazine(tl_context* c, size_t n)
+{
+	_Static_assert(sizeof(tl_magazine) == 32, "the classes up to 512 bytes are 32 bytes apart, as magazines are");
+	if (TLC_LIKELY(n - 1 < 512)) return (tl_magazine*)((char*)c->magazines + ((n + 31) & ~(size_t)31));
+	return &c->magazines[n - 1 < TLC_MAX_SMALL ? tlc_class_of(n) : 0];
+}
+
+/* A free slot for n bytes, which leaves its magazine; NULL: ask Go. It may be read until
+ * the next call. */
+static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
+{
+	tl_magazine* m = tlc_magazine(c, n);
+	tl_entry* top = m->top;
+	if (TLC_UNLIKELY(top == m->base)) return NULL;
+	m->allocs++;
+	return m->top = top - 1;
+}
+
+/* The same by value; object 0: ask Go. */
 static inline tl_entry tlc_take(tl_context* c, size_t n)
 {
-	if (TLC_UNLIKELY(n - 1 >= TLC_MAX_SMALL)) return (tl_entry){0, 0, 0};
-	tl_magazine* m = &c->magazines[tlc_class_of(n)];
-	if (TLC_UNLIKELY(m->top == m->base)) return (tl_entry){0, 0, 0};
-	m->allocs++;
-	return *--m->top;
+	const tl_entry* slot = tlc_take_slot(c, n);
+	return TLC_LIKELY(slot != NULL) ? *slot : (tl_entry){0, 0, 0};
 }
 
 /* ---- scope entries ---------------------------------------------------------------- */

@@ -48,17 +48,24 @@ static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 /* Whether the fast door may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
 
-/* Finds the record of the slot that starts at p, live or not; false when p starts none. */
-static inline bool tlc_find_record(uintptr_t p, tl_record** record)
+/* Finds record and size class of the slot that starts at p, live or not; false when p
+ * starts none. */
+static inline __attribute__((always_inline)) bool tlc_find_slot(uintptr_t p, tl_record** record, uint32_t* class)
 {
 	uintptr_t offset = p - tlc_g.heap_base;
 	if (TLC_UNLIKELY(offset >= tlc_g.heap_bytes)) return false;
 	uint64_t word = atomic_load_explicit(&tlc_g.spans[offset >> TL_SPAN_SHIFT], memory_order_relaxed);
-	const tl_class_info* k = &tlc_g.classes[TL_SPAN_CLASS(word)];
+	const tl_class_info* k = &tlc_g.classes[*class = TL_SPAN_CLASS(word)];
 	uint32_t in = (uint32_t)offset & k->mask;
 	uint32_t slot = (uint32_t)((uint64_t)in * k->reciprocal >> 32);
 	*record = tlc_g.records + TL_SPAN_RECORD(word) + slot;
 	return TLC_LIKELY(slot * k->size == in);
+}
+
+static inline bool tlc_find_record(uintptr_t p, tl_record** record)
+{
+	uint32_t class;
+	return tlc_find_slot(p, record, &class);
 }
 
 static inline tl_record* tlc_record_at(uintptr_t p)
@@ -75,18 +82,26 @@ static inline void tlc_set_counts(tl_record* r, uint64_t counts)
 	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELAXED);
 }
 
-/* The same pair of what a context keeps for new objects. */
+/* Type and generation: type_flags | gen << 32. */
+static inline uint64_t tlc_life(const tl_record* r)
+{
+	return __atomic_load_n((const tlc_pair*)(const void*)&r->type_flags, __ATOMIC_RELAXED);
+}
+static inline void tlc_set_life(tl_record* r, uint64_t life)
+{
+	__atomic_store_n((tlc_pair*)(void*)&r->type_flags, life, __ATOMIC_RELAXED);
+}
+
+/* The counting words of what a context keeps for new objects. */
 static inline uint64_t tlc_pair_of(const uint32_t* words) { return *(const tlc_pair*)(const void*)words; }
 
-/* Whether r is a plain object of that generation whose counts are exactly these: then
+/* Whether r is a plain object of tag's generation whose counts are exactly these: then
  * the reference that is being dropped is the only one. */
-static inline bool tlc_is_plain(const tl_record* r, uint32_t gen, uint32_t loc, uint32_t sh)
+static inline bool tlc_is_plain(const tl_record* r, uint64_t tag, uint32_t loc, uint32_t sh)
 {
-	uint32_t other = atomic_load_explicit(&r->sh, memory_order_acquire) ^ sh;
-	other |= atomic_load_explicit(&r->loc, memory_order_relaxed) ^ loc;
-	other |= atomic_load_explicit(&r->gen, memory_order_relaxed) ^ gen;
-	other |= atomic_load_explicit(&r->type_flags, memory_order_relaxed) ^ TL_TYPE_PLAIN;
-	return TLC_LIKELY(other == 0);
+	uint32_t counts = atomic_load_explicit(&r->sh, memory_order_acquire) ^ sh;
+	counts |= atomic_load_explicit(&r->loc, memory_order_relaxed) ^ loc;
+	return TLC_LIKELY((counts | (tlc_life(r) ^ tag >> 32 << 32)) == 0);
 }
 
 static inline bool tlc_in_heap(uintptr_t p) { return p - tlc_g.heap_base < tlc_g.heap_bytes; }

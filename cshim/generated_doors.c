@@ -652,7 +652,7 @@ int64_t slow_arena_get_offset(void) {
 	return result;
 }
 
-tl_status tl_arena_set_offset(int64_t offset) {
+tl_status slow_arena_set_offset(int64_t offset) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_arena_set_offset, &why);
 	if (context == NULL) {

@@ -63,16 +63,15 @@ enum { TRIM_ENTRIES = 1 << 16 };
 
 /* Releases the newest mark's entries until none is left or a destructor may have
  * changed the stacks: then the caller looks again.
- * Budget per plain object whose count is 1: 6 loads, 6 stores, 6 branches. */
+ * Budget per plain object whose count is 1: 8 loads, 5 stores, 5 branches. */
 static inline tl_entry* release_plain(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	const uint32_t loc = c->new_loc, sh = c->new_sh;
-	while (top > low) {
-		tl_entry e = top[-1];
-		if (TLC_UNLIKELY(e.record == TL_FOREIGN)) break;
-		tl_record* r = tlc_g.records + e.record;
-		if (TLC_UNLIKELY(!tlc_is_plain(r, e.gen, loc, sh) || !tlc_recycle(c, r, e))) break;
-		top--;
+	for (; top > low; top--) {
+		uint64_t tag = tlc_tag(&top[-1]);
+		if (TLC_UNLIKELY((uint32_t)tag == TL_FOREIGN)) break;
+		tl_record* r = tlc_g.records + (uint32_t)tag;
+		if (TLC_UNLIKELY(!tlc_is_plain(r, tag, loc, sh) || !tlc_recycle(c, r, top[-1].object, tag, tlc_class_of_tag(tag)))) break;
 	}
 	return top;
 }

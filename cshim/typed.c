@@ -96,7 +96,8 @@ static inline bool drop_own(tl_context* c, tl_record* r, uintptr_t p, uint32_t o
 		return true;
 	}
 	if (TLC_UNLIKELY(own != 1 || atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE)) return false;
-	if (TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN) return tlc_recycle(c, r, tlc_entry_of(r, p));
+	uint64_t tag = tlc_tag_of(r);
+	if (TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN) return tlc_recycle(c, r, p, tag, tlc_class_of_tag(tag));
 	enqueue(c, r, p);
 	return true;
 }
@@ -134,7 +135,7 @@ static bool dismantle_first(tl_context* c)
 	c->dying = next_of(r);
 	for (uint32_t i = 0; i < info->fields; i++) drop_field(c, ((const uintptr_t*)object)[info->offsets[i]]);
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
-	if (TLC_UNLIKELY(!tlc_recycle(c, r, e))) recycle_slowly(c, e); /* fields have filled the magazine */
+	if (TLC_UNLIKELY(!tlc_recycle(c, r, object, tlc_tag(&e), gen & 0xFF))) recycle_slowly(c, e); /* fields have filled the magazine */
 	return true;
 }
 

@@ -1384,7 +1384,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the offset stays.
         Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
             TL_E_NO_FRAME (no arena is active).
-        Cost: one crossing.
+        Cost: about 2 ns.
         """,
     ),
     Function(
