@@ -3,51 +3,55 @@
 
 #include "fast.h"
 
-static inline void* alloc(tl_context* c, size_t n)
+/* false: ask Go. */
+static inline bool alloc(size_t n, void** object)
 {
+	tl_context* c = tlc_tls;
 	const tl_entry* slot = tlc_take_slot(c, n);
-	if (TLC_UNLIKELY(slot == NULL)) return NULL;
+	if (TLC_UNLIKELY(slot == NULL)) return false;
 	tlc_set_counts(tlc_g.records + slot->record, tlc_pair_of(&c->alloc_loc));
-	return (void*)slot->object;
+	*object = (void*)slot->object;
+	return true;
 }
 
 /* Budget: 9 loads, 4 stores, 3 branches, about 25 instructions. */
 void* tl_mem_alloc(size_t bytes)
 {
-	void* p = alloc(tlc_tls, bytes);
-	return TLC_LIKELY(p != NULL) ? p : slow_mem_alloc(bytes);
+	void* p;
+	return TLC_LIKELY(alloc(bytes, &p)) ? p : slow_mem_alloc(bytes);
 }
 
 void* tl_alloc_tmp(int64_t bytes)
 {
-	void* p = bytes > 0 ? alloc(tlc_tls, (size_t)bytes) : NULL;
-	return TLC_LIKELY(p != NULL) ? p : slow_alloc_tmp(bytes);
+	void* p;
+	return TLC_LIKELY(bytes > 0 && alloc((size_t)bytes, &p)) ? p : slow_alloc_tmp(bytes);
 }
 
 /* Budget: that of tl_mem_alloc and a 16-byte scope entry. */
-static inline void* new_object(size_t n)
+static inline bool new_object(size_t n, void** object)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_has_room(c))) return NULL;
+	if (TLC_UNLIKELY(!tlc_has_room(c))) return false;
 	const tl_entry* slot = tlc_take_slot(c, n);
-	if (TLC_UNLIKELY(slot == NULL)) return NULL;
-	uintptr_t object = slot->object;
+	if (TLC_UNLIKELY(slot == NULL)) return false;
+	uintptr_t at = slot->object;
 	uint64_t tag = tlc_tag(slot);
 	tlc_set_counts(tlc_g.records + (uint32_t)tag, tlc_pair_of(&c->new_loc));
-	tlc_set_entry(c->top++, object, tag);
-	return (void*)object;
+	tlc_set_entry(c->top++, at, tag);
+	*object = (void*)at;
+	return true;
 }
 
 void* tl_mem_new(size_t bytes)
 {
-	void* p = new_object(bytes);
-	return TLC_LIKELY(p != NULL) ? p : slow_mem_new(bytes);
+	void* p;
+	return TLC_LIKELY(new_object(bytes, &p)) ? p : slow_mem_new(bytes);
 }
 
 void* tl_mem_new_zeroed(size_t bytes)
 {
-	void* p = new_object(bytes);
-	return TLC_LIKELY(p != NULL) ? memset(p, 0, bytes) : slow_mem_new_zeroed(bytes);
+	void* p;
+	return TLC_LIKELY(new_object(bytes, &p)) ? memset(p, 0, bytes) : slow_mem_new_zeroed(bytes);
 }
 
 /* A floating object of plain bytes that this thread owns and nobody else refers to.
@@ -59,7 +63,7 @@ static inline __attribute__((always_inline)) bool free_floating(uintptr_t p)
 	uint32_t class;
 	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class))) return false;
 	uint64_t tag = tlc_tag_of(r);
-	return tlc_is_plain(r, tag, c->alloc_loc, c->alloc_sh) && tlc_recycle(c, r, p, tag, class);
+	return tlc_is_plain(r, tag, c->alloc_loc, c->alloc_sh) && tlc_recycle(&c->magazines[class], r, p, tag);
 }
 
 tl_status tl_mem_free(void* object)

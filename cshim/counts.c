@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) bool release_record(uintptr_t p, tl
 	if (own < TLC_OWNED) {
 		uint64_t tag = tlc_tag_of(r);
 		if (TLC_LIKELY((own & ~TL_LOC_FLOAT) == 1 && tlc_is_plain(r, tag, loc, TL_SH_ALIVE)))
-			return tlc_recycle(c, r, p, tag, class);
+			return tlc_recycle(&c->magazines[class], r, p, tag);
 	} else if (TLC_LIKELY(tlc_is_fast(c) && tlc_drop_shared(r))) {
 		return true;
 	}

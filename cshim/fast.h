@@ -37,24 +37,34 @@ static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
 	*(tlc_pair*)(void*)&e->record = tag;
 }
 
-/* Makes the slot of a dead object available again, as plain bytes; false when the
- * magazine is full, the object is large or the generation would wrap. The class is that
- * of the span or of the generation, whichever the caller knows first: the next
- * allocation waits for the magazine's address. */
-static inline bool tlc_recycle(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag, uint32_t class)
+/* Makes the slot of a dead object available again, as plain bytes, in the place at of
+ * its magazine; false when that is full (or none: the object is large), or when the
+ * generation would wrap. */
+static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record* r, uintptr_t object, uint64_t tag)
 {
-	tl_magazine* m = &c->magazines[class];
-	tl_entry* top = m->top;
 	uint64_t next;
-	if (TLC_UNLIKELY(top == m->limit || __builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, &next))) return false;
+	if (TLC_UNLIKELY(at == limit || __builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, &next))) return false;
 	tlc_set_counts(r, 0);
 	tlc_set_life(r, next >> 32 << 32);
-	tlc_set_entry(top, object, next);
+	tlc_set_entry(at, object, next);
+	return true;
+}
+
+/* The same at its top. m is found by the class of the span or of the generation,
+ * whichever the caller knows first: the next allocation waits for its address. */
+static inline bool tlc_recycle(tl_magazine* m, tl_record* r, uintptr_t object, uint64_t tag)
+{
+	tl_entry* top = m->top;
+	if (TLC_UNLIKELY(!tlc_recycle_at(top, m->limit, r, object, tag))) return false;
 	m->top = top + 1;
 	return true;
 }
 
-static inline uint32_t tlc_class_of_tag(uint64_t tag) { return (uint32_t)(tag >> 32) & 0xFF; }
+_Static_assert(sizeof(tl_magazine) == 32, "shifts below count on it");
+static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
+{
+	return (tl_magazine*)((char*)c->magazines + (tag >> (32 - 5) & 0xFF << 5));
+}
 
 /* Live: an object that dec_ref brought to zero is not. */
 static inline bool tlc_is_live_object(const tl_record* r)
@@ -106,7 +116,7 @@ enum { TLC_MAX_SMALL = 64 << 10 };
 /* Its magazine; that of class 0, which is empty for ever, when n is no small size. */
 static inline tl_magazine* tlc_magazine(tl_context* c, size_t n)
 {
-	_Static_assert(sizeof(tl_magazine) == 32, "the classes up to 512 bytes are 32 bytes apart, as magazines are");
+	/* Up to 512 bytes the classes are 32 bytes apart, as magazines are. */
 	if (TLC_LIKELY(n - 1 < 512)) return (tl_magazine*)((char*)c->magazines + ((n + 31) & ~(size_t)31));
 	return &c->magazines[n - 1 < TLC_MAX_SMALL ? tlc_class_of(n) : 0];
 }

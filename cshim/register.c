@@ -26,14 +26,14 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 /* What malloc cannot have returned; the Go twin says which. */
 static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 && p < (1ull << 47); }
 
-static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
+/* A known block, or one that is not quickly adopted. Only an address in no registered
+ * block is believed to be malloc's and measured: the size of the inside of a block would
+ * be read from its contents. */
+static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
-	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
-	/* Only an address in no registered block is believed to be malloc's and measured:
-	 * the size of the inside of a block would be read from its contents. */
 	int result;
-	if (TLC_LIKELY(adopt && adoptable(p) && !tlc_foreign_covered(p))) {
+	if (adopt && adoptable(p) && !tlc_foreign_covered(p)) {
 		result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
 		c->foreign_adopted += result == TLC_OK;
 	} else {
@@ -41,6 +41,16 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 		if (result == TLC_RETURNED && adoptable(p)) result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
 	}
 	if (TLC_UNLIKELY(result != TLC_OK)) return false;
+	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	return true;
+}
+
+static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
+{
+	uint32_t gen;
+	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
+	if (TLC_UNLIKELY(!adopt || !adoptable(p) || !tlc_foreign_adopt_new(p, &gen))) return register_foreign_rest(c, p, adopt);
+	c->foreign_adopted++;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
 	return true;
 }

@@ -10,6 +10,8 @@
 #ifndef TL_REGISTRY_H
 #define TL_REGISTRY_H
 
+#include <malloc.h>
+
 #include "registry_cells.h"
 
 /* Results; the numbers are those of registry.Result. All but OK, GONE and ZERO: nothing changed. */
@@ -51,8 +53,7 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	bool above = atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0 && tlc_covered_above(p);
 	uint64_t key = tlc_start_key(p);
-	unsigned bit = tlc_start(p) & 127;
-	tlc_bits owned = tlc_range(bit, tlc_last(p, usable) & 127);
+	unsigned bit = tlc_start(p) & 127, last = tlc_last(p, usable) & 127;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	int result = TLC_SLOW;
 	tlc_shard_lock(s);
@@ -65,7 +66,7 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 		result = TLC_OK;
 		goto out;
 	}
-	if (TLC_UNLIKELY(above || (open && tlc_meet(tlc_bits_of(u->covers), owned)))) {
+	if (TLC_UNLIKELY(above || (open && tlc_covers_any(u->covers, bit, last)))) {
 		result = TLC_REFUSED;
 		goto out;
 	}
@@ -73,7 +74,7 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	if (TLC_UNLIKELY(e != NULL)) *gen = tlc_adopt_known(s, e, usable);
 	else if (TLC_LIKELY((e = tlc_insert(s, u, bit)) != NULL)) *gen = tlc_fill(s, e, usable);
 	else goto out;
-	tlc_set(u->covers, owned);
+	tlc_cover(u->covers, bit, last);
 	result = TLC_OK;
 out:
 	tlc_shard_unlock(s);
@@ -185,7 +186,7 @@ static inline int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
 			tlc_shard_unlock(x.shard);
 			return tlc_drop_wide(p, bytes, drop, gen, kind);
 		}
-		tlc_clear(x.unit->covers, tlc_range(x.bit, tlc_last(p, bytes) & 127));
+		tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
 	}
 	tlc_apply(x, f, kind);
 	if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
@@ -210,5 +211,86 @@ static inline int tlc_foreign_decref(uintptr_t p) { return tlc_drop(p, TLC_DROP_
 
 /* Removes an entry of which no counted reference is left: TLC_GONE, else TLC_REFUSED. */
 static inline int tlc_foreign_forget(uintptr_t p, uint8_t* kind) { return tlc_drop(p, TLC_DROP_FORGET, 0, kind); }
+
+/* ---- the common block -----------------------------------------------------------------
+ *
+ * A new block of malloc's, inside one unit, comes; it goes with its only reference.
+ * false: it is anything else, nothing changed, and the operations above do it.
+ */
+
+enum { TLC_PROBES = 8 };
+
+/* The cell of key or the empty one for it, seen without the lock at version v; NULL: ask again under it. */
+static inline tl_unit* tlc_peek_cell(tl_shard* s, uint32_t v, uint64_t key)
+{
+	tl_unit* table = tlc_table(s);
+	uint64_t n = tlc_capacity(s);
+	atomic_thread_fence(memory_order_acquire);
+	if (TLC_UNLIKELY((v & 1) || n == 0 || atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return NULL;
+	uint64_t i = tlc_home(key, n);
+	for (int probe = 0; probe < TLC_PROBES; probe++) {
+		uint64_t k = tlc_get(&table[i].key);
+		if (TLC_LIKELY(k == key || k == 0)) return &table[i];
+		if (++i == n) i = 0;
+	}
+	return NULL;
+}
+
+/* p is a multiple of 16. What was seen before the block is measured, which no lock should
+ * wait for, holds under the lock if that is taken at the same version.
+ * Budget: one compare-and-swap, about 110 instructions. */
+static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
+{
+	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	uint64_t key = tlc_unit_key(TL_UNIT_0, p >> 4);
+	unsigned bit = p >> 4 & 127;
+	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
+	tl_unit* u = tlc_peek_cell(s, v, key);
+	if (TLC_UNLIKELY(u == NULL || atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0)) return false;
+	bool open = tlc_get(&u->key) == key;
+	if (TLC_UNLIKELY(open && (tlc_has(u->covers, bit) || tlc_has(u->starts, bit)))) return false;
+	size_t usable = malloc_usable_size((void*)p);
+	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES || tlc_wide(p, usable))) return false;
+	unsigned last = tlc_last(p, usable) & 127;
+	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
+	tl_foreign_entry* e = NULL;
+	if (TLC_LIKELY(s->used < s->limit && !(open && tlc_covers_any(u->covers, bit, last)))) {
+		if (!open) tlc_open(s, u, key);
+		e = tlc_insert(s, u, bit);
+	}
+	if (TLC_LIKELY(e != NULL)) {
+		*gen = tlc_fill(s, e, usable);
+		tlc_cover(u->covers, bit, last);
+	}
+	tlc_shard_unlock(s);
+	return e != NULL;
+}
+
+/* Is this reference of that generation all there is of a block that free() takes? */
+static inline bool tlc_is_sole(const tl_foreign_entry* e, uint32_t gen)
+{
+	return e->gen == gen && e->count == 1 && tlc_floats(e) == 0 && e->link == 0 &&
+	       e->block >> TL_FOREIGN_KIND_SHIFT == (TL_FOREIGN_MALLOC | TL_FOREIGN_ADOPTED >> TL_FOREIGN_KIND_SHIFT);
+}
+
+/* Ends a block with the reference of a scope's entry; the caller frees it. p was registered.
+ * Budget: one compare-and-swap, about 110 instructions. */
+static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (TLC_UNLIKELY(x.entry == NULL)) return false;
+	uint64_t bytes = tlc_bytes(x.entry);
+	bool sole = tlc_is_sole(x.entry, gen) && !tlc_wide(p, bytes);
+	if (TLC_LIKELY(sole)) {
+		tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
+		x.shard->entries--;
+		x.shard->bytes -= bytes;
+		tlc_erase(x.shard, x.unit, x.bit);
+		if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+	}
+	tlc_shard_unlock(x.shard);
+	return sole;
+}
 
 #endif

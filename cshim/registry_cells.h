@@ -177,6 +177,16 @@ static inline void tlc_shard_lock(tl_shard* s)
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 }
 
+/* Takes it if nothing has happened since it was open at version v. */
+static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
+{
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire,
+	                                                          memory_order_relaxed)))
+		return false;
+	atomic_thread_fence(memory_order_release); /* the odd version before any change */
+	return true;
+}
+
 static inline void tlc_shard_unlock(tl_shard* s)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
@@ -230,6 +240,31 @@ static inline tlc_bits tlc_range(unsigned first, unsigned last)
 {
 	tlc_bits a = tlc_below(first), b = tlc_below(last), c = tlc_bit(last);
 	return (tlc_bits){(b.low | c.low) & ~a.low, (b.high | c.high) & ~a.high};
+}
+
+/* The same of one word, where first and last are in it. */
+static inline bool tlc_in_one_word(unsigned first, unsigned last) { return (first ^ last) < 64; }
+static inline uint64_t tlc_word_range(unsigned first, unsigned last)
+{
+	return ~0ull >> (63 - (last - first)) << (first & 63);
+}
+
+static inline void tlc_cover(_Atomic uint64_t covers[2], unsigned first, unsigned last)
+{
+	_Atomic uint64_t* w = &covers[first >> 6];
+	if (TLC_LIKELY(tlc_in_one_word(first, last))) tlc_put(w, tlc_get(w) | tlc_word_range(first, last));
+	else tlc_set(covers, tlc_range(first, last));
+}
+static inline void tlc_uncover(_Atomic uint64_t covers[2], unsigned first, unsigned last)
+{
+	_Atomic uint64_t* w = &covers[first >> 6];
+	if (TLC_LIKELY(tlc_in_one_word(first, last))) tlc_put(w, tlc_get(w) & ~tlc_word_range(first, last));
+	else tlc_clear(covers, tlc_range(first, last));
+}
+static inline bool tlc_covers_any(const _Atomic uint64_t covers[2], unsigned first, unsigned last)
+{
+	if (TLC_LIKELY(tlc_in_one_word(first, last))) return (tlc_get(&covers[first >> 6]) & tlc_word_range(first, last)) != 0;
+	return tlc_meet(tlc_bits_of(covers), tlc_range(first, last));
 }
 
 static inline unsigned tlc_ones(tlc_bits b)

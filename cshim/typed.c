@@ -97,7 +97,7 @@ static inline bool drop_own(tl_context* c, tl_record* r, uintptr_t p, uint32_t o
 	}
 	if (TLC_UNLIKELY(own != 1 || atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE)) return false;
 	uint64_t tag = tlc_tag_of(r);
-	if (TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN) return tlc_recycle(c, r, p, tag, tlc_class_of_tag(tag));
+	if (TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN) return tlc_recycle(tlc_magazine_of(c, tag), r, p, tag);
 	enqueue(c, r, p);
 	return true;
 }
@@ -135,7 +135,7 @@ static bool dismantle_first(tl_context* c)
 	c->dying = next_of(r);
 	for (uint32_t i = 0; i < info->fields; i++) drop_field(c, ((const uintptr_t*)object)[info->offsets[i]]);
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
-	if (TLC_UNLIKELY(!tlc_recycle(c, r, object, tlc_tag(&e), gen & 0xFF))) recycle_slowly(c, e); /* fields have filled the magazine */
+	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tlc_tag(&e)))) recycle_slowly(c, e); /* fields have filled the magazine */
 	return true;
 }
 
