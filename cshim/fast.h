@@ -148,6 +148,12 @@ static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }
 enum { TLC_LINEAR = 32, TLC_NOT_FOUND = -1, TLC_ASK_GO = -2 };
 int64_t tlc_find_entry(tl_context* c, uintptr_t p);
 
+/* Too many holes: Go closes them. See runtime/object/index.go. */
+static inline bool tlc_needs_compaction(const tl_context* c)
+{
+	return c->holes > 4096 && 4 * c->holes > 3 * (uint64_t)(c->top - c->entries);
+}
+
 /* Takes an entry out of the scope stack: from its top, or by leaving a hole. */
 void tlc_take_out(tl_context* c, uint64_t at);
 

@@ -103,20 +103,27 @@ tl_status tl_mem_register_vec_ptr(void* vec)
 
 typedef struct index_slot {
 	uintptr_t pointer;
-	uint64_t position; /* 1 + position, 0 = free */
+	uint32_t position; /* 1 + position, with OLDER when there is a link; 0 = free */
+	uint32_t gen;      /* of the newest entry */
 } index_slot;
+
+#define OLDER 0x80000000u
+
+static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->position & ~OLDER) - 1; }
 
 static inline uint64_t hash_pointer(uintptr_t p)
 {
-	uint64_t h = p * 0x9E3779B97F4A7C15ull;
-	return h ^ h >> 32;
+	return ((p >> 10) * 0x9E3779B97F4A7C15ull >> 32 & ~31ull) | (p >> 5 & 31);
 }
 
+/* The slot of p, NULL when it has none. */
 static inline index_slot* probe(const tl_context* c, uintptr_t p)
 {
 	index_slot* slots = (index_slot*)c->index;
-	for (uint64_t i = hash_pointer(p) & c->index_mask;; i = (i + 1) & c->index_mask)
-		if (slots[i].position == 0 || slots[i].pointer == p) return &slots[i];
+	for (uint64_t i = hash_pointer(p) & c->index_mask;; i = (i + 1) & c->index_mask) {
+		if (slots[i].position == 0) return NULL;
+		if (slots[i].pointer == p) return &slots[i];
+	}
 }
 
 static void remove_slot(const tl_context* c, index_slot* s)
@@ -129,42 +136,61 @@ static void remove_slot(const tl_context* c, index_slot* s)
 		slots[hole] = slots[i];
 		hole = i;
 	}
-	slots[hole] = (index_slot){0, 0};
+	slots[hole] = (index_slot){0, 0, 0};
 }
 
-static void unindex(const tl_context* c, uintptr_t p, uint64_t position)
+/* Takes the newest position of a chain out of the index. */
+static void unindex(const tl_context* c, index_slot* s)
 {
-	index_slot* s = probe(c, p);
-	if (s->position != position + 1) return;
-	uint32_t older = ((uint32_t*)c->index_prev)[position];
-	if (older != 0) s->position = older;
-	else remove_slot(c, s);
+	uint64_t position = newest(s);
+	if (!(s->position & OLDER)) {
+		remove_slot(c, s);
+		return;
+	}
+	s->position = ((const uint32_t*)c->index_prev)[position];
+	s->gen = c->entries[newest(s)].gen;
 }
 
 /* ---- unregister --------------------------------------------------------------------------- */
 
+/* The newest of the last entries that is p's: its position, or TLC_NOT_FOUND among them. */
+static inline int64_t find_linear(const tl_context* c, uintptr_t p, uint64_t low)
+{
+	for (uint64_t i = (uint64_t)(c->top - c->entries); i > low; i--)
+		if (c->entries[i - 1].object == p) return (int64_t)i - 1;
+	return TLC_NOT_FOUND;
+}
+
+/* Where that search ends: what is below is indexed, another function's, or too far down. */
+static inline uint64_t linear_from(const tl_context* c)
+{
+	uint64_t n = (uint64_t)(c->top - c->entries), low = n > TLC_LINEAR ? n - TLC_LINEAR : 0;
+	if (low < c->indexed) low = c->indexed;
+	return low > c->floor ? low : c->floor;
+}
+
+/* The slot of an older entry of this function's; NULL: there is none, or *ask Go. */
+static inline index_slot* find_slot(const tl_context* c, uintptr_t p, uint64_t low, bool* ask)
+{
+	*ask = low != c->floor && c->indexed < low;
+	if (low == c->floor || *ask) return NULL;
+	index_slot* s = probe(c, p);
+	return s != NULL && newest(s) >= c->floor ? s : NULL;
+}
+
 int64_t tlc_find_entry(tl_context* c, uintptr_t p)
 {
-	uint64_t n = (uint64_t)(c->top - c->entries), floor = c->floor;
-	uint64_t low = n > floor + TLC_LINEAR ? n - TLC_LINEAR : floor;
-	for (uint64_t i = n; i > low; i--)
-		if (c->entries[i - 1].object == p) return (int64_t)i - 1;
-	if (low == floor) return TLC_NOT_FOUND;
-	if (c->indexed < low) return TLC_ASK_GO;
-	uint64_t position = probe(c, p)->position;
-	return position > floor ? (int64_t)position - 1 : TLC_NOT_FOUND;
+	bool ask;
+	uint64_t low = linear_from(c);
+	int64_t at = find_linear(c, p, low);
+	if (at != TLC_NOT_FOUND) return at;
+	const index_slot* s = find_slot(c, p, low, &ask);
+	return s != NULL ? (int64_t)newest(s) : ask ? TLC_ASK_GO : TLC_NOT_FOUND;
 }
 
-enum { COMPACT_HOLES = 4096 };
-
-static inline bool needs_compaction(const tl_context* c)
+/* Leaves a hole, and closes those at the top. */
+static inline void make_hole(tl_context* c, uint64_t at)
 {
-	return c->holes > COMPACT_HOLES && 2 * c->holes > (uint64_t)(c->top - c->entries);
-}
-
-void tlc_take_out(tl_context* c, uint64_t at)
-{
-	if (TLC_UNLIKELY(at < c->indexed)) unindex(c, c->entries[at].object, at);
 	c->entries[at] = (tl_entry){0, TL_FOREIGN, 0};
 	c->holes++;
 	uint64_t marks = (uint64_t)(c->mark_top - c->marks);
@@ -175,6 +201,15 @@ void tlc_take_out(tl_context* c, uint64_t at)
 	}
 	uint64_t n = (uint64_t)(c->top - c->entries);
 	if (TLC_UNLIKELY(c->indexed > n)) c->indexed = n;
+}
+
+void tlc_take_out(tl_context* c, uint64_t at)
+{
+	if (TLC_UNLIKELY(at < c->indexed)) {
+		index_slot* s = probe(c, c->entries[at].object);
+		if (s != NULL && newest(s) == at) unindex(c, s);
+	}
+	make_hole(c, at);
 }
 
 /* Makes the entry's reference floating; false: ask Go, nothing changed. */
@@ -210,15 +245,34 @@ static tl_status not_registered(tl_context* c, uintptr_t p)
 	return tlc_fail(c, TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
 }
 
+/* An entry among the older ones of a large scope. Slot and record, where a miss of the
+ * cache each is likely, are asked for together, and the entry is written, never read. */
+static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void* object, uint64_t low)
+{
+	uintptr_t p = (uintptr_t)object;
+	bool ask;
+	tl_record* r = tlc_record_at(p);
+	if (r != NULL) __builtin_prefetch(r, 1);
+	index_slot* s = find_slot(c, p, low, &ask);
+	if (TLC_UNLIKELY(ask)) return slow_mem_unregister(object);
+	if (s == NULL) return not_registered(c, p);
+	tl_entry e = {p, r != NULL ? (uint32_t)(r - tlc_g.records) : TL_FOREIGN, s->gen};
+	uint64_t at = newest(s);
+	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, e))) return slow_mem_unregister(object);
+	unindex(c, s);
+	make_hole(c, at);
+	return TL_OK;
+}
+
 tl_status tl_mem_unregister(void* object)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(object == NULL)) return TL_OK;
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_mem_unregister(object);
-	int64_t at = tlc_find_entry(c, (uintptr_t)object);
-	if (TLC_UNLIKELY(at == TLC_NOT_FOUND)) return not_registered(c, (uintptr_t)object);
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || needs_compaction(c))) return slow_mem_unregister(object);
-	if (TLC_UNLIKELY(!float_entry(c, c->entries[at]))) return slow_mem_unregister(object);
+	uint64_t low = linear_from(c);
+	int64_t at = find_linear(c, (uintptr_t)object, low);
+	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
+	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, c->entries[at]))) return slow_mem_unregister(object);
 	tlc_take_out(c, (uint64_t)at);
 	return TL_OK;
 }

@@ -141,15 +141,13 @@ tl_status tl_tensor_release_safe(tl_tensor* tensor)
 	return TLC_LIKELY(release((uintptr_t)tensor)) ? TL_OK : slow_tensor_release_safe(tensor);
 }
 
-enum { COMPACT_HOLES = 4096 };
-
 /* Takes the newest entry of p out of this function's scopes, if there is one; false:
  * ask Go, nothing changed. */
 static __attribute__((noinline)) bool forget_entry(tl_context* c, const tl_record* r, uintptr_t p)
 {
 	int64_t at = tlc_find_entry(c, p);
 	if (at == TLC_NOT_FOUND) return true;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || c->holes > COMPACT_HOLES || c->entries[at].gen != TLC_LOAD(r->gen))) return false;
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || c->entries[at].gen != TLC_LOAD(r->gen))) return false;
 	tlc_take_out(c, (uint64_t)at);
 	return true;
 }

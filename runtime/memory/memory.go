@@ -112,6 +112,17 @@ func Commit(addr, bytes uintptr) error {
 	return commit(addr, bytes)
 }
 
+// PreferHugePages asks for huge pages behind a table that is read at random: every
+// miss of the cache would be one of the page tables as well. Small tables, and a system
+// without huge pages, stay as they are.
+func PreferHugePages(addr, bytes uintptr) {
+	if bytes >= hugePageBytes {
+		preferHugePages(addr, bytes)
+	}
+}
+
+const hugePageBytes = 2 << 20
+
 // Purge drops the contents of whole pages; they read as zero and cost nothing
 // until touched again.
 func Purge(addr, bytes uintptr) {

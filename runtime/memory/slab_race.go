@@ -61,3 +61,5 @@ func Resident() uint64 { return 0 }
 
 // Physical is the slab.
 func Physical() uint64 { return slabBytes }
+
+func preferHugePages(_, _ uintptr) {}

@@ -43,6 +43,11 @@ func commit(addr, bytes uintptr) error {
 	return nil
 }
 
+// Advice that is refused changes nothing.
+func preferHugePages(addr, bytes uintptr) {
+	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_HUGEPAGE)
+}
+
 func purge(addr, bytes uintptr) {
 	if unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_DONTNEED) != nil {
 		clear(layout.Bytes(addr, uint64(bytes))) // callers rely on zeros

@@ -14,34 +14,46 @@ import (
 //
 //	chain(p) = the positions below Indexed whose entry is p, newest first
 //
-// The linear search covers the newest LinearEntries.
+// A slot repeats what its entry says, so that the fast door need not wait for the entry:
+// in a large scope each look at one is a miss of the cache. The linear search covers at most
+// the newest LinearEntries; when it cannot cover all that are not indexed, all but the
+// newest linearLeft are, so that the next ones need no work for a while.
 const (
 	LinearEntries = 32
+	linearLeft    = 8
 	firstIndex    = 1024
 )
 
 type indexSlot struct {
 	pointer  uintptr
-	position uint64 // 1 + position, 0 = the slot is free
+	position uint32 // 1 + position, with older when there is a link; 0 = the slot is free
+	gen      uint32 // of the newest entry
 }
 
-const indexSlotBytes = 16
+const (
+	indexSlotBytes = 16
+	older          = 1 << 31
+)
+
+// newest returns the position that a slot in use names.
+func (s *indexSlot) newest() uint64 { return uint64(s.position&^older) - 1 }
 
 func (c *Context) indexSlot(i uint64) *indexSlot {
 	return layout.At[indexSlot](c.Index + uintptr(i)*indexSlotBytes)
 }
 
-// hashPointer spreads pointers of any alignment (Fibonacci hashing, Knuth 1973).
+// hashPointer keeps neighbours in memory neighbours in the index, for they are often
+// used one after the other: 1024 bytes share 32 slots, which Fibonacci hashing (Knuth
+// 1973) spreads.
 func hashPointer(p uintptr) uint64 {
-	h := uint64(p) * 0x9E3779B97F4A7C15
-	return h ^ h>>32
+	return uint64(p>>10)*0x9E3779B97F4A7C15>>32&^31 | uint64(p>>5)&31
 }
 
-// probe returns the slot of p, or the free one where it would go.
-func (c *Context) probe(p uintptr) *indexSlot {
+// probe returns the slot of p and true, or the free one where it would go.
+func (c *Context) probe(p uintptr) (*indexSlot, bool) {
 	for i := hashPointer(p) & c.IndexMask; ; i = (i + 1) & c.IndexMask {
 		if s := c.indexSlot(i); s.position == 0 || s.pointer == p {
-			return s
+			return s, s.position != 0
 		}
 	}
 }
@@ -53,15 +65,20 @@ func (c *Context) link(position uint64) *uint32 {
 // indexTo brings the index up to position end; false when there is no memory for it.
 func (c *Context) indexTo(end uint64) bool {
 	if c.Index == 0 || 2*end > c.IndexMask+1 {
-		if !c.growIndex(max(firstIndex, uint64(1)<<bits.Len64(4*end-1))) {
+		if !c.growIndex(max(firstIndex, uint64(1)<<bits.Len64(2*end-1))) {
 			return false
 		}
 	}
 	for ; c.Indexed < end; c.Indexed++ {
-		if e := c.entry(c.Indexed); e.Object != 0 {
-			s := c.probe(e.Object)
-			*c.link(c.Indexed) = uint32(s.position)
-			*s = indexSlot{e.Object, c.Indexed + 1}
+		e := c.entry(c.Indexed)
+		if e.Object == 0 {
+			continue
+		}
+		s, found := c.probe(e.Object)
+		*c.link(c.Indexed) = s.position
+		*s = indexSlot{e.Object, uint32(c.Indexed) + 1, e.Gen}
+		if found {
+			s.position |= older
 		}
 	}
 	return true
@@ -72,6 +89,7 @@ func (c *Context) growIndex(slots uint64) bool {
 	if err != nil {
 		return false
 	}
+	memory.PreferHugePages(index, uintptr(slots*indexSlotBytes))
 	indexed := c.Indexed
 	c.dropIndex()
 	c.Index, c.IndexMask = index, slots-1
@@ -89,12 +107,13 @@ func (c *Context) dropIndex() {
 // unindex takes the position of pointer p, the newest one in its chain, out of
 // the index: its entry leaves the stack or is taken out by hand.
 func (c *Context) unindex(p uintptr, position uint64) {
-	s := c.probe(p)
-	if s.position != position+1 {
+	s, found := c.probe(p)
+	if !found || s.newest() != position {
 		return
 	}
-	if older := *c.link(position); older != 0 {
-		s.position = uint64(older)
+	if s.position&older != 0 {
+		s.position = *c.link(position)
+		s.gen = c.entry(s.newest()).Gen
 		return
 	}
 	c.removeSlot(s)
@@ -128,10 +147,17 @@ func (c *Context) removeSlot(s *indexSlot) {
 	*c.indexSlot(hole) = indexSlot{}
 }
 
+// linearFrom returns where the linear search ends: what is below is indexed, another
+// function's, or too far down.
+func (c *Context) linearFrom(floor uint64) uint64 {
+	n := c.entryCount()
+	return max(floor, min(c.Indexed, n), n-min(n, LinearEntries))
+}
+
 // find returns the position of the newest entry of p at or above floor.
 func (c *Context) find(p uintptr, floor uint64) (uint64, bool) {
 	n := c.entryCount()
-	low := max(floor, n-min(n, LinearEntries))
+	low := c.linearFrom(floor)
 	for i := n; i > low; i-- {
 		if c.entry(i-1).Object == p {
 			return i - 1, true
@@ -140,7 +166,7 @@ func (c *Context) find(p uintptr, floor uint64) (uint64, bool) {
 	if low == floor {
 		return 0, false
 	}
-	if c.Indexed < low && !c.indexTo(low) {
+	if c.Indexed < low && !c.indexTo(n-linearLeft) {
 		return c.findLinear(p, floor, low)
 	}
 	return c.findIndexed(p, floor)
@@ -158,9 +184,16 @@ func (c *Context) findLinear(p uintptr, floor, end uint64) (uint64, bool) {
 
 // findIndexed looks p up; the head of its chain is the newest entry.
 func (c *Context) findIndexed(p uintptr, floor uint64) (uint64, bool) {
-	s := c.probe(p)
-	return s.position - 1, s.position > floor
+	s, found := c.probe(p)
+	if !found {
+		return 0, false
+	}
+	return s.newest(), s.newest() >= floor
 }
+
+// Holes are closed when there are many and they are three of four entries: what
+// closing costs is a third of what made them, at most.
+const compactHoles = 4096
 
 // takeOut removes the entry at a position: from the top for good, elsewhere by
 // leaving a hole that the scope's exit passes over.
@@ -179,7 +212,7 @@ func (c *Context) takeOut(at uint64) {
 		c.Holes--
 		c.Indexed = min(c.Indexed, c.entryCount())
 	}
-	if c.Holes > 4096 && 2*c.Holes > c.entryCount() {
+	if c.Holes > compactHoles && 4*c.Holes > 3*c.entryCount() {
 		c.compact()
 	}
 }

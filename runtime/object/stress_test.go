@@ -190,11 +190,11 @@ func TestUnregisterAnywhereInALargeScope(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(5, 6))
 	rng.Shuffle(n, func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-	for _, p := range objects[:n*3/4] {
+	for _, p := range objects[:n*7/8] {
 		require.Equal(t, status.OK, c.Unregister(p))
 		require.Equal(t, status.OK, c.Free(p))
 	}
-	for _, p := range objects[n*3/4:] {
+	for _, p := range objects[n*7/8:] {
 		require.EqualValues(t, 1, c.Refcount(p))
 	}
 	if !memory.Instrumented {
