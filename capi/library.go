@@ -6,7 +6,7 @@
 // place, that this is impossible.
 //
 // The library is never unloaded. tl_shutdown closes what the calling thread has
-// open, reports and gives idle memory back, but objects that others hold stay
+// open and gives idle memory back, but objects that others hold stay
 // valid and releasable: an array in Python's hands must not die because a
 // plug-in said goodbye.
 package main
@@ -51,7 +51,7 @@ const _ = "tl_status"
 //	    TL_E_DEVICE = 14,            /* a device is absent or its driver failed */
 //	    TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
 //	    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow door */
-//	    TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler */
+//	    TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
 //	    TL_E_INTERNAL = 18           /* a defect of this library, contained; please report the message */
 //	};
 const _ = "tl_status_code"
@@ -116,8 +116,7 @@ func tlgo_init(c uintptr) int32 {
 }
 
 // tl_shutdown closes the calling thread's scopes and frames, releases what its
-// root scope holds, writes the reports that were asked for and gives idle
-// memory back to the system. Live objects stay valid and releasable, and later
+// root scope holds and gives idle memory back to the system. Live objects stay valid and releasable, and later
 // calls work as if nothing had happened.
 //
 //	C: tl_status tl_shutdown(void);

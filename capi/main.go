@@ -47,7 +47,7 @@
 // The lists of errors below are complete up to four statuses that any function
 // may answer before it starts, and that none repeats: TL_E_FORKED in a process
 // made by fork(), which has no second thread to run the slow door;
-// TL_E_BUSY for a call from a signal handler that interrupted another call;
+// TL_E_BUSY for a call from a signal handler that interrupted the slow door;
 // TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
 // a thread that drops the last reference to another's object finds none to tell
 // it (nothing changed then); and TL_E_INTERNAL, a defect of this library that

@@ -131,7 +131,10 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // tl_mem_free frees an object that nobody holds: one whose references all
 // float ends as by tl_ptr_release, with destructor and fields; of one that
 // tl_ptr_dec_ref brought to 0 only the memory goes, since the rest was the
-// caller's part.
+// caller's part. tl_ptr_release, in contrast, drops a held reference before a
+// floating one: an object that was allocated, pushed onto a Vec and released has
+// one reference left, which floats while the Vec counts on it. What an allocation
+// left floating is given up by registering it.
 //
 //	C: tl_status tl_mem_free(void* object);
 //
@@ -227,7 +230,7 @@ func tlgo_type_define(c, description, out uintptr) int32 {
 // Returns: the object, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: a crossing into the slow door and a memset.
+// Cost: about 3 ns and a memset up to 64 KiB.
 // Door: fast.
 //
 //export tlgo_object_new

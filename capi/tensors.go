@@ -126,6 +126,7 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 // negative or overflowing extents), TL_E_DEVICE (no such device),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a memset.
+// Door: fast.
 //
 //export tlgo_tensor_zeros
 func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {

@@ -37,7 +37,7 @@ func tlgo_vec_new(c, capacity uintptr) uintptr {
 }
 
 // tl_vec_push appends an element and acquires it. A floating reference of the
-// element stays floating.
+// element stays floating: register the element, and the scope ends it.
 //
 //	C: tl_status tl_vec_push(void* vec, void* element);
 //

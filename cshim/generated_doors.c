@@ -707,7 +707,7 @@ tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const 
 	return (tl_tensor*)result;
 }
 
-tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
+tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_zeros, &why);
 	if (context == NULL) {

@@ -286,6 +286,7 @@ __attribute__((cold)) bool slow_arena_contains(const void* pointer);
 __attribute__((cold)) int64_t slow_arena_get_offset(void);
 __attribute__((cold)) tl_status slow_arena_set_offset(int64_t offset);
 __attribute__((cold)) tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_acquire(tl_tensor* tensor);
 __attribute__((cold)) tl_status slow_tensor_release(tl_tensor* tensor);

@@ -102,53 +102,52 @@ tl_status tl_mem_register_vec_ptr(void* vec)
 /* ---- the scope index (runtime/object/index.go) ------------------------------------------ */
 
 typedef struct index_slot {
-	uintptr_t pointer;
-	uint32_t position; /* 1 + position, with OLDER when there is a link; 0 = free */
+	uintptr_t pointer; /* 0 = free */
+	uint32_t position; /* OLDER | passed 4, of a bucket's first slot | 1 + position 27 */
 	uint32_t gen;      /* of the newest entry */
 } index_slot;
 
+enum { BUCKET_SLOTS = 4 };
+#define POSITION_MASK 0x7FFFFFFu
+#define PASSED_ONE 0x8000000u
+#define PASSED_MASK 0x78000000u
 #define OLDER 0x80000000u
 
-static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->position & ~OLDER) - 1; }
+static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->position & POSITION_MASK) - 1; }
 
-static inline uint64_t hash_pointer(uintptr_t p)
+static inline index_slot* bucket(const tl_context* c, uint64_t i) { return (index_slot*)c->index + i; }
+
+static inline uint64_t home_bucket(const tl_context* c, uintptr_t p)
 {
-	return ((p >> 10) * 0x9E3779B97F4A7C15ull >> 32 & ~31ull) | (p >> 5 & 31);
+	uint64_t h = (p >> 10) * 0x9E3779B97F4A7C15ull;
+	return ((h >> 32 & ~31ull) | ((p >> 5 ^ h >> 59) & 31)) & c->index_mask & ~(uint64_t)(BUCKET_SLOTS - 1);
 }
 
-/* The slot of p, NULL when it has none. */
+static inline uint64_t next_bucket(const tl_context* c, uint64_t i) { return (i + BUCKET_SLOTS) & c->index_mask; }
+
+/* The slot of p, NULL when it has none. Which of the four it is decides no branch. */
 static inline index_slot* probe(const tl_context* c, uintptr_t p)
 {
-	index_slot* slots = (index_slot*)c->index;
-	for (uint64_t i = hash_pointer(p) & c->index_mask;; i = (i + 1) & c->index_mask) {
-		if (slots[i].position == 0) return NULL;
-		if (slots[i].pointer == p) return &slots[i];
+	for (uint64_t i = home_bucket(c, p);; i = next_bucket(c, i)) {
+		index_slot* b = bucket(c, i);
+		size_t k = (size_t)(b[1].pointer == p) + 2 * (size_t)(b[2].pointer == p) + 3 * (size_t)(b[3].pointer == p);
+		if (TLC_LIKELY(b[k].pointer == p)) return &b[k];
+		if ((b->position & PASSED_MASK) == 0) return NULL;
 	}
 }
 
-static void remove_slot(const tl_context* c, index_slot* s)
+/* Takes the newest position of p's chain out of the index. */
+static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
 {
-	index_slot* slots = (index_slot*)c->index;
-	uint64_t mask = c->index_mask, hole = (uint64_t)(s - slots);
-	for (uint64_t i = (hole + 1) & mask; slots[i].position != 0; i = (i + 1) & mask) {
-		uint64_t home = hash_pointer(slots[i].pointer) & mask;
-		if (((i - home) & mask) < ((i - hole) & mask)) continue;
-		slots[hole] = slots[i];
-		hole = i;
-	}
-	slots[hole] = (index_slot){0, 0, 0};
-}
-
-/* Takes the newest position of a chain out of the index. */
-static void unindex(const tl_context* c, index_slot* s)
-{
-	uint64_t position = newest(s);
-	if (!(s->position & OLDER)) {
-		remove_slot(c, s);
+	if (TLC_UNLIKELY(s->position & OLDER)) {
+		uint32_t older = ((const uint32_t*)c->index_prev)[newest(s)];
+		s->position = (s->position & PASSED_MASK) | older;
+		s->gen = c->entries[newest(s)].gen;
 		return;
 	}
-	s->position = ((const uint32_t*)c->index_prev)[position];
-	s->gen = c->entries[newest(s)].gen;
+	for (uint64_t i = home_bucket(c, p); s < bucket(c, i) || s >= bucket(c, i + BUCKET_SLOTS); i = next_bucket(c, i))
+		if ((bucket(c, i)->position & PASSED_MASK) != PASSED_MASK) bucket(c, i)->position -= PASSED_ONE;
+	*s = (index_slot){0, s->position & PASSED_MASK, 0};
 }
 
 /* ---- unregister --------------------------------------------------------------------------- */
@@ -207,7 +206,7 @@ void tlc_take_out(tl_context* c, uint64_t at)
 {
 	if (TLC_UNLIKELY(at < c->indexed)) {
 		index_slot* s = probe(c, c->entries[at].object);
-		if (s != NULL && newest(s) == at) unindex(c, s);
+		if (s != NULL && newest(s) == at) unindex(c, s, c->entries[at].object);
 	}
 	make_hole(c, at);
 }
@@ -259,7 +258,7 @@ static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void*
 	tl_entry e = {p, r != NULL ? (uint32_t)(r - tlc_g.records) : TL_FOREIGN, s->gen};
 	uint64_t at = newest(s);
 	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, e))) return slow_mem_unregister(object);
-	unindex(c, s);
+	unindex(c, s, p);
 	make_hole(c, at);
 	return TL_OK;
 }

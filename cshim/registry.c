@@ -26,15 +26,6 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
 
 /* ---- locks ------------------------------------------------------------------- */
 
-static inline void spin(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
 __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 {
@@ -43,7 +34,7 @@ __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 		if (!(v & 1) && atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire,
 		                                                      memory_order_relaxed))
 			return;
-		if (turn < 100) spin();
+		if (turn < 100) tlc_spin();
 		else sched_yield();
 	}
 }
@@ -148,7 +139,7 @@ static bool peek(tl_shard* s, uint64_t key, tlc_bits* starts, tlc_bits* covers)
 	for (int i = 0; i < PEEK_TRIES; i++) {
 		int found = peek_once(s, key, starts, covers);
 		if (found >= 0) return found;
-		spin();
+		tlc_spin();
 	}
 	bool found = false;
 	tlc_shard_lock(s);

@@ -166,6 +166,16 @@ static inline uint64_t tlc_mix(uint64_t key)
 /* Scaled, not masked: a table grows in steps smaller than doubling, and is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
+/* One turn of waiting for a lock. */
+static inline void tlc_spin(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /* ---- lock --------------------------------------------------------------------- */
 
 static inline void tlc_shard_lock(tl_shard* s)

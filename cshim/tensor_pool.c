@@ -24,7 +24,7 @@ __attribute__((noinline)) void tlc_pool_wait(tl_pool_shard* s)
 			uint32_t open = 0;
 			if (atomic_compare_exchange_weak_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)) return;
 		}
-		if (turn < 100) __builtin_ia32_pause();
+		if (turn < 100) tlc_spin();
 		else sched_yield();
 	}
 }

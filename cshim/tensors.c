@@ -1,4 +1,6 @@
 /* Tensors: making them from the pool, counting, and what they are asked for. */
+#include <string.h>
+
 #include "tensor.h"
 
 /* ---- making -------------------------------------------------------------------------- */
@@ -38,23 +40,39 @@ static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t k
 	return e;
 }
 
-/* Budget of a hit, rank 2: one lock, one probe, about 80 instructions. */
-tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
+/* A tensor of the CPU's, registered; NULL: ask Go.
+ * Budget of a hit, rank 2: one lock, one probe, about 80 instructions. */
+static inline tl_tensor* make(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_has_room(c) || device != 0)) return slow_tensor_empty(dtype, device, rank, shape);
+	if (TLC_UNLIKELY(!tlc_has_room(c) || device != 0)) return NULL;
 	size z = measure(dtype, rank, shape);
-	if (TLC_UNLIKELY(z.bytes == 0)) return slow_tensor_empty(dtype, device, rank, shape);
+	if (TLC_UNLIKELY(z.bytes == 0)) return NULL;
 	uint32_t kind = TL_POOL_KIND(dtype, 0);
 	tl_entry e = tlc_pool_take(z.numel, kind);
 	if (TLC_UNLIKELY(e.object == 0)) {
 		e = take(c, z, kind);
-		if (e.object == 0) return slow_tensor_empty(dtype, device, rank, shape);
+		if (e.object == 0) return NULL;
 	}
 	tlc_tensor_describe((tl_tensor_header*)e.object, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
 	tlc_push(c, e);
 	return (tl_tensor*)e.object;
+}
+
+tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
+{
+	tl_tensor* t = make(dtype, device, rank, shape);
+	return TLC_LIKELY(t != NULL) ? t : slow_tensor_empty(dtype, device, rank, shape);
+}
+
+tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
+{
+	tl_tensor* t = make(dtype, device, rank, shape);
+	if (TLC_UNLIKELY(t == NULL)) return slow_tensor_zeros(dtype, device, rank, shape);
+	const tl_tensor_header* h = (const tl_tensor_header*)t;
+	memset((void*)h->data, 0, h->nbytes);
+	return t;
 }
 
 /* Budget in the steady state: a slot's buffer and a header, about 60 instructions. */

@@ -187,6 +187,49 @@ static void unregister_and_register_again_in_a_large_scope(void)
 	free(objects);
 }
 
+/* Objects of all sizes and blocks of malloc's, registered up to five times each, taken out
+ * and put back: buckets of the index that are full, chains, and both kinds of pointer. */
+static void a_pointer_is_found_as_often_as_it_was_registered(void)
+{
+	enum { COUNT = 30000, MOST = 5 };
+	static void* objects[COUNT];
+	static uint8_t held[COUNT];
+	uint64_t random = 77;
+	size_t failed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	for (size_t i = 0; i < COUNT; i++) {
+		size_t bytes = (size_t)32 << check_random(&random) % 8;
+		bool foreign = i % 4 == 3;
+		objects[i] = foreign ? malloc(bytes) : tl_mem_new(bytes);
+		failed += foreign && tl_mem_register_struct(objects[i]) != TL_OK;
+		held[i] = 1;
+		failed += tl_ptr_acquire(objects[i]) == NULL; /* so that none floats or ends here */
+	}
+	for (size_t n = 0; n < 10 * COUNT; n++) {
+		size_t i = check_random(&random) % COUNT;
+		if (held[i] < MOST && check_random(&random) % 2 == 0) {
+			failed += tl_mem_register_struct(objects[i]) != TL_OK;
+			held[i]++;
+			continue;
+		}
+		tl_status expected = held[i] > 0 ? TL_OK : TL_E_NOT_REGISTERED;
+		failed += tl_mem_unregister(objects[i]) != expected;
+		held[i] -= held[i] > 0;
+	}
+	CHECK_INT(failed, 0);
+	for (size_t i = 0; i < COUNT; i++)
+		for (; held[i] > 0; held[i]--)
+			failed += tl_mem_unregister(objects[i]) != TL_OK;
+	for (size_t i = 0; i < COUNT; i++)
+		failed += tl_mem_unregister(objects[i]) != TL_E_NOT_REGISTERED;
+	CHECK_INT(failed, 0);
+	CHECK_OK(tl_mem_exit_scope());
+	for (size_t i = 0; i < COUNT; i++)
+		while (tl_ptr_refcount(objects[i]) > 0)
+			failed += tl_ptr_release(objects[i]) != TL_OK;
+	CHECK_INT(failed, 0);
+}
+
 int main(void)
 {
 	RUN(the_tail_of_a_span_is_no_object);
@@ -196,5 +239,6 @@ int main(void)
 	RUN(a_write_beyond_the_end_reaches_no_count);
 	RUN(unregister_any_of_a_million);
 	RUN(unregister_and_register_again_in_a_large_scope);
+	RUN(a_pointer_is_found_as_often_as_it_was_registered);
 	return check_finish();
 }

@@ -9,61 +9,113 @@ import (
 
 // The scope index finds the newest entry of a pointer among many. Entries above
 // its mark, Indexed, are not in it; unregister brings it up to the newest entries
-// first, so each entry is indexed at most once. A hash slot names the newest
-// position of a pointer, links[position] the next older one:
+// first, so each entry is indexed at most once. A slot names the newest position of
+// a pointer, links[position] the next older one:
 //
 //	chain(p) = the positions below Indexed whose entry is p, newest first
 //
-// A slot repeats what its entry says, so that the fast door need not wait for the entry:
-// in a large scope each look at one is a miss of the cache. The linear search covers at most
-// the newest LinearEntries; when it cannot cover all that are not indexed, all but the
-// newest linearLeft are, so that the next ones need no work for a while.
+// Slots stand in buckets of four, a cache line each. A pointer is in its home bucket
+// or, when that was full, in the next one that was not; a bucket counts the pointers
+// that passed it, and where nobody passed a search ends. In a large scope each look at
+// an entry, a record or a bucket is a miss of the cache, and misses of one call and the
+// next overlap only while the processor guesses all branches between them: hence no
+// probing slot by slot, no shifting of slots, and slots that repeat what entries say, so
+// that the fast door never reads one.
+//
+// The linear search covers at most the newest LinearEntries; when it cannot cover all
+// that are not indexed, all but the newest linearLeft are, so that the next ones need no
+// work for a while.
 const (
 	LinearEntries = 32
 	linearLeft    = 8
-	firstIndex    = 1024
+	firstIndex    = 1024 // slots
 )
 
 type indexSlot struct {
-	pointer  uintptr
-	position uint32 // 1 + position, with older when there is a link; 0 = the slot is free
-	gen      uint32 // of the newest entry
+	pointer  uintptr // 0 = the slot is free
+	position uint32  // older | passed 4, of a bucket's first slot | 1 + position 27
+	gen      uint32  // of the newest entry
 }
 
 const (
 	indexSlotBytes = 16
-	older          = 1 << 31
+	bucketSlots    = 4
+
+	positionMask = 1<<27 - 1
+	passedOne    = 1 << 27
+	passedMask   = 15 << 27 // at 15 for ever: an upper bound
+	older        = 1 << 31  // there is a link
 )
 
 // newest returns the position that a slot in use names.
-func (s *indexSlot) newest() uint64 { return uint64(s.position&^older) - 1 }
+func (s *indexSlot) newest() uint64 { return uint64(s.position&positionMask) - 1 }
+
+// set fills a slot and keeps how many passed its bucket.
+func (s *indexSlot) set(p uintptr, position, gen uint32) {
+	*s = indexSlot{p, s.position&passedMask | position, gen}
+}
 
 func (c *Context) indexSlot(i uint64) *indexSlot {
 	return layout.At[indexSlot](c.Index + uintptr(i)*indexSlotBytes)
 }
 
-// hashPointer keeps neighbours in memory neighbours in the index, for they are often
-// used one after the other: 1024 bytes share 32 slots, which Fibonacci hashing (Knuth
-// 1973) spreads.
-func hashPointer(p uintptr) uint64 {
-	return uint64(p>>10)*0x9E3779B97F4A7C15>>32&^31 | uint64(p>>5)&31
+// homeBucket returns the first slot of p's bucket. Neighbours in memory are neighbours
+// in the index, for they are often used one after the other: 1024 bytes share 8 buckets,
+// which Fibonacci hashing (Knuth 1973) spreads.
+func (c *Context) homeBucket(p uintptr) uint64 {
+	h := uint64(p>>10) * 0x9E3779B97F4A7C15
+	return (h>>32&^31 | (uint64(p>>5)^h>>59)&31) & c.IndexMask &^ (bucketSlots - 1)
 }
 
-// probe returns the slot of p and true, or the free one where it would go.
-func (c *Context) probe(p uintptr) (*indexSlot, bool) {
-	for i := hashPointer(p) & c.IndexMask; ; i = (i + 1) & c.IndexMask {
-		if s := c.indexSlot(i); s.position == 0 || s.pointer == p {
-			return s, s.position != 0
+// probe returns the slot of p, nil when it has none.
+func (c *Context) probe(p uintptr) *indexSlot {
+	for b := c.homeBucket(p); ; b = (b + bucketSlots) & c.IndexMask {
+		for i := range uint64(bucketSlots) {
+			if s := c.indexSlot(b + i); s.pointer == p {
+				return s
+			}
+		}
+		if c.indexSlot(b).position&passedMask == 0 {
+			return nil
 		}
 	}
+}
+
+// newSlot returns a free slot for p, which has none.
+func (c *Context) newSlot(p uintptr) *indexSlot {
+	for b := c.homeBucket(p); ; b = (b + bucketSlots) & c.IndexMask {
+		for i := range uint64(bucketSlots) {
+			if s := c.indexSlot(b + i); s.pointer == 0 {
+				return s
+			}
+		}
+		if first := c.indexSlot(b); first.position&passedMask != passedMask {
+			first.position += passedOne
+		}
+	}
+}
+
+// removeSlot frees the slot of p: it passes no bucket any more.
+func (c *Context) removeSlot(s *indexSlot, p uintptr) {
+	own := uint64(layout.Address(s)-c.Index) / indexSlotBytes &^ (bucketSlots - 1)
+	for b := c.homeBucket(p); b != own; b = (b + bucketSlots) & c.IndexMask {
+		if first := c.indexSlot(b); first.position&passedMask != passedMask {
+			first.position -= passedOne
+		}
+	}
+	s.set(0, 0, 0)
 }
 
 func (c *Context) link(position uint64) *uint32 {
 	return layout.At[uint32](c.IndexPrev + uintptr(position)*4)
 }
 
-// indexTo brings the index up to position end; false when there is no memory for it.
+// indexTo brings the index up to position end; false when there is no memory for it,
+// or positions are too large for it.
 func (c *Context) indexTo(end uint64) bool {
+	if end >= positionMask {
+		return false
+	}
 	if c.Index == 0 || 2*end > c.IndexMask+1 {
 		if !c.growIndex(max(firstIndex, uint64(1)<<bits.Len64(2*end-1))) {
 			return false
@@ -74,11 +126,12 @@ func (c *Context) indexTo(end uint64) bool {
 		if e.Object == 0 {
 			continue
 		}
-		s, found := c.probe(e.Object)
-		*c.link(c.Indexed) = s.position
-		*s = indexSlot{e.Object, uint32(c.Indexed) + 1, e.Gen}
-		if found {
-			s.position |= older
+		position := uint32(c.Indexed) + 1
+		if s := c.probe(e.Object); s != nil {
+			*c.link(c.Indexed) = s.position &^ passedMask
+			s.set(e.Object, position|older, e.Gen)
+		} else {
+			c.newSlot(e.Object).set(e.Object, position, e.Gen)
 		}
 	}
 	return true
@@ -107,16 +160,16 @@ func (c *Context) dropIndex() {
 // unindex takes the position of pointer p, the newest one in its chain, out of
 // the index: its entry leaves the stack or is taken out by hand.
 func (c *Context) unindex(p uintptr, position uint64) {
-	s, found := c.probe(p)
-	if !found || s.newest() != position {
+	s := c.probe(p)
+	if s == nil || s.newest() != position {
 		return
 	}
-	if s.position&older != 0 {
-		s.position = *c.link(position)
-		s.gen = c.entry(s.newest()).Gen
+	if s.position&older == 0 {
+		c.removeSlot(s, p)
 		return
 	}
-	c.removeSlot(s)
+	next := *c.link(position)
+	s.set(p, next, c.entry(uint64(next&positionMask)-1).Gen)
 }
 
 // popped follows the scope stack down: e has just left its top.
@@ -128,23 +181,6 @@ func (c *Context) popped(e layout.Entry) {
 	case e.Object != 0:
 		c.unindex(e.Object, c.Indexed)
 	}
-}
-
-// removeSlot deletes by shifting later slots back, so that probes stay short.
-func (c *Context) removeSlot(s *indexSlot) {
-	hole := uint64(layout.Address(s)-c.Index) / indexSlotBytes
-	for i := (hole + 1) & c.IndexMask; ; i = (i + 1) & c.IndexMask {
-		next := c.indexSlot(i)
-		if next.position == 0 {
-			break
-		}
-		home := hashPointer(next.pointer) & c.IndexMask
-		if (i-home)&c.IndexMask >= (i-hole)&c.IndexMask {
-			*c.indexSlot(hole) = *next
-			hole = i
-		}
-	}
-	*c.indexSlot(hole) = indexSlot{}
 }
 
 // linearFrom returns where the linear search ends: what is below is indexed, another
@@ -184,8 +220,8 @@ func (c *Context) findLinear(p uintptr, floor, end uint64) (uint64, bool) {
 
 // findIndexed looks p up; the head of its chain is the newest entry.
 func (c *Context) findIndexed(p uintptr, floor uint64) (uint64, bool) {
-	s, found := c.probe(p)
-	if !found {
+	s := c.probe(p)
+	if s == nil {
 		return 0, false
 	}
 	return s.newest(), s.newest() >= floor
