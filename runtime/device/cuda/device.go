@@ -147,7 +147,8 @@ func (d *Device) failure(s symbol, r result, detail string) error {
 
 // current runs body with the device's context current. Contexts belong to threads
 // of the system, and the thread may be one of the program's with a context of its
-// own: that is current again afterwards.
+// own: that is current again afterwards. What body did stands even if the driver
+// should not want to take the context back, which it refuses when it is shutting down.
 func (d *Device) current(body func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -160,9 +161,7 @@ func (d *Device) current(body func() error) error {
 	}
 	err = body()
 	var popped uintptr
-	if late := d.do(cuCtxPopCurrent, "", uintptr(unsafe.Pointer(&popped))); err == nil {
-		err = late
-	}
+	d.api.call(cuCtxPopCurrent, uintptr(unsafe.Pointer(&popped)))
 	return err
 }
 
