@@ -121,7 +121,7 @@ func (s *Set) ByName(name string) (int32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if why := s.missing[kind]; ours && why != nil {
-		return 0, Errorf(StatusOf(why), "%s: %s", wanted, why)
+		return 0, Errorf(status.Device, "%s: %s", wanted, why)
 	}
 	return 0, Errorf(status.Device, "there is no device %s; %s", wanted, listing(all))
 }

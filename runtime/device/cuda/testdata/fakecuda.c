@@ -60,6 +60,8 @@ static int pushed; /* contexts that threads have current */
 static __thread struct device* stack[MAX_STACK];
 static __thread int depth;
 
+static void (*hook)(void); /* called by cuMemAlloc, as if the driver used the runtime */
+
 static struct plan {
 	char name[64];
 	int call, result;
@@ -77,6 +79,8 @@ void fakecuda_fail(const char* name, int call, int result)
 	planned_calls = 0;
 	pthread_mutex_unlock(&lock);
 }
+
+void fakecuda_hook(void (*f)(void)) { hook = f; }
 
 /* Blocks that nobody returned; those returned to a stream count until it is done. */
 int fakecuda_outstanding(void)
@@ -304,6 +308,7 @@ CUresult cuMemGetInfo_v2(size_t* available, size_t* total)
 
 CUresult cuMemAlloc_v2(uintptr_t* out, size_t bytes)
 {
+	if (hook != NULL) hook();
 	ENTER(true);
 	return leave(obtain(out, bytes, PLAIN));
 }
