@@ -6,7 +6,7 @@ import "tlruntime/runtime/status"
 // addresses, host is true and copies work; otherwise copies are refused, and a
 // program that wants them implements Device itself.
 func NewCustom(a Allocator, host bool) Device {
-	info := Info{Name: a.Name(), Kind: Custom, Description: a.Name(), Alignment: a.Alignment(), HostAccess: host}
+	info := Info{Name: a.Name(), Kind: Custom, Description: a.Name(), Driver: "of the program's own", Alignment: a.Alignment(), HostAccess: host}
 	if host {
 		return &custom{Allocator: a, Copier: HostMemory{}, info: info}
 	}

@@ -89,7 +89,8 @@ type (
 // stream: AllocateAsync's block may be used by work that is put into that stream
 // later, without waiting; DeallocateAsync's block stays whole for work that was put
 // into it before, and is reused only after that. Another stream that is to use the
-// memory waits for an event first.
+// memory waits for an event first. A block goes back the way it came: Deallocate knows
+// none of these.
 type Streams interface {
 	AllocateAsync(n uintptr, s Stream) (uintptr, error)
 	DeallocateAsync(block, n uintptr, s Stream) error

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"tlruntime/runtime/device"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
 )
 
 // portable is CU_MEMHOSTALLOC_PORTABLE: pinned for every context of the process.
@@ -12,7 +14,7 @@ const portable = 1
 
 // Allocate implements device.Allocator.
 func (d *Device) Allocate(n uintptr) (uintptr, error) {
-	return d.take(d.Ledger, d.Name(), n, func(block *uintptr) error {
+	return d.take(d.Ledger, d.Name(), n, d.info.TotalBytes, func(block *uintptr) error {
 		return d.do(cuMemAlloc, sized(n), uintptr(unsafe.Pointer(block)), n)
 	})
 }
@@ -23,10 +25,15 @@ func (d *Device) Deallocate(block, n uintptr) error {
 	return d.giveBack(d.Ledger, block, n, func() error { return d.do(cuMemFree, "", block) })
 }
 
-// take obtains a block and enters it into a ledger.
-func (d *Device) take(ledger *device.Ledger, name string, n uintptr, obtain func(block *uintptr) error) (uintptr, error) {
+// take obtains a block of at most that many bytes and enters it into a ledger. The
+// driver is not asked for what cannot be: its answer to that differs from version to
+// version.
+func (d *Device) take(ledger *device.Ledger, name string, n uintptr, most uint64, obtain func(block *uintptr) error) (uintptr, error) {
 	if err := device.CheckSize(name, n); err != nil {
 		return 0, err
+	}
+	if uint64(n) > most {
+		return 0, device.Errorf(status.OutOfMemory, "%s has no block of %d bytes; it has %d in all", name, n, most)
 	}
 	block := new(uintptr)
 	if err := d.current(func() error { return obtain(block) }); err != nil {
@@ -65,7 +72,7 @@ func (p pinned) Alignment() uintptr { return alignment }
 
 // Allocate implements device.Allocator.
 func (p pinned) Allocate(n uintptr) (uintptr, error) {
-	return p.of.take(p.of.pinnedBlocks, p.Name(), n, func(block *uintptr) error {
+	return p.of.take(p.of.pinnedBlocks, p.Name(), n, memory.Physical(), func(block *uintptr) error {
 		return p.of.do(cuMemHostAlloc, sized(n), uintptr(unsafe.Pointer(block)), n, portable)
 	})
 }

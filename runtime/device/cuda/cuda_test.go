@@ -263,7 +263,13 @@ func TestOutOfMemory(t *testing.T) {
 	_, all := open(t, "1")
 	_, err := all[0].Allocate(1<<30 + 1)
 	require.Equal(t, status.OutOfMemory, device.StatusOf(err))
-	require.EqualError(t, err, "cuMemAlloc_v2 (cuda:0, 1073741825 bytes) answered CUDA_ERROR_OUT_OF_MEMORY (2): out of memory")
+	require.EqualError(t, err, "cuda:0 has no block of 1073741825 bytes; it has 1073741824 in all")
+	block, err := all[0].Allocate(1 << 29)
+	require.NoError(t, err)
+	_, err = all[0].Allocate(1<<29 + 1)
+	require.Equal(t, status.OutOfMemory, device.StatusOf(err))
+	require.EqualError(t, err, "cuMemAlloc_v2 (cuda:0, 536870913 bytes) answered CUDA_ERROR_OUT_OF_MEMORY (2): out of memory")
+	require.NoError(t, all[0].Deallocate(block, 1<<29))
 }
 
 func TestCopyBetweenDevices(t *testing.T) {

@@ -19,7 +19,7 @@ func (d *Device) AllocateAsync(n uintptr, s device.Stream) (uintptr, error) {
 	if err := d.needsPools(); err != nil {
 		return 0, err
 	}
-	return d.take(d.ordered, d.Name(), n, func(block *uintptr) error {
+	return d.take(d.ordered, d.Name(), n, d.info.TotalBytes, func(block *uintptr) error {
 		return d.do(cuMemAllocAsync, sized(n), uintptr(unsafe.Pointer(block)), n, uintptr(s))
 	})
 }

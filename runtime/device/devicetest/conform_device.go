@@ -85,7 +85,7 @@ func copies(t *testing.T, d device.Device) {
 // hostAccess uses the memory without copying, where the device says that it can be.
 func hostAccess(t *testing.T, d device.Device) {
 	if !d.Info().HostAccess {
-		t.Skipf("skip: the CPU cannot use the memory of %s", d.Name())
+		t.Skipf("the CPU cannot use the memory of %s", d.Name())
 	}
 	const n = 10_000
 	block := take(t, d, n)
@@ -120,7 +120,7 @@ func streams(t *testing.T, s device.Streams, d device.Device) {
 		_, err := s.AllocateAsync(64, 0)
 		refused(t, err, status.Unsupported)
 		refused(t, s.DeallocateAsync(64, 64, 0), status.Unsupported)
-		t.Skipf("skip: %s does not allocate in the order of streams", d.Name())
+		t.Skipf("%s does not allocate in the order of streams", d.Name())
 	}
 	stream, err := s.NewStream()
 	require.NoError(t, err)

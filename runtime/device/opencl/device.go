@@ -222,6 +222,16 @@ func (d *Device) Fill(to uintptr, value byte, n uintptr) error {
 	return d.run(func() error { return d.memory.fill(to, value, n) })
 }
 
+// Buffer returns the cl_mem that the byte at p is in, and its place there: kernels are
+// given buffers. Where memory is shared there is none, and kernels take the address.
+func (d *Device) Buffer(p uintptr) (buffer, offset uintptr, err error) {
+	b, err := d.Find(p, 1)
+	if err == nil && b.Handle == 0 {
+		err = device.Errorf(status.Unsupported, "%s shares its memory: kernels take %#x itself", d.info.Name, p)
+	}
+	return b.Handle, p - b.Start, err
+}
+
 // run puts work into the queue and waits for it.
 func (d *Device) run(enqueue func() error) error {
 	if err := d.ready(); err != nil {

@@ -250,6 +250,28 @@ func TestCopyStaysInItsBuffer(t *testing.T) {
 	require.NoError(t, d.Deallocate(b, 4096))
 }
 
+func TestBufferOfAnAddress(t *testing.T) {
+	for _, k := range kinds {
+		t.Setenv("FAKECL_SVM", k.svm)
+		all, err := Open(Options{Library: compile(t).path})
+		require.NoError(t, err)
+		d := all[0]
+		block, err := d.Allocate(4096)
+		require.NoError(t, err)
+		buffer, offset, err := d.Buffer(block + 100)
+		if k.svm == "0" {
+			require.NoError(t, err)
+			require.NotZero(t, buffer)
+			require.EqualValues(t, 100, offset)
+		} else {
+			require.Equal(t, status.Unsupported, device.StatusOf(err))
+		}
+		_, _, err = d.Buffer(block + 4096)
+		require.Equal(t, status.UnknownPointer, device.StatusOf(err))
+		require.NoError(t, d.Deallocate(block, 4096))
+	}
+}
+
 func BenchmarkAllocateDeallocate(b *testing.B) {
 	for _, o := range []Options{{}, {Buffers: true}} {
 		all, err := Open(o)
