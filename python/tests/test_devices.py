@@ -118,6 +118,22 @@ def test_devices_of_a_driver(python: Run, fake_cuda: str) -> None:
     assert "TL_E_OUT_OF_MEMORY: cuda:1 has no block of 1073741825 bytes" in result.stdout
 
 
+def test_drivers_are_loaded_when_wanted(python: Run, fake_cuda: str) -> None:
+    python(
+        """
+        def loaded():
+            return "libfakecuda" in open("/proc/self/maps").read()
+        memory = tl.device_allocator("cpu")
+        memory.deallocate(memory.allocate(4096), 4096)
+        tl.device(0), tl.default_device(), tl.zeros(8)
+        assert not loaded()
+        tl.devices()
+        assert loaded()
+        """,
+        TL_CUDA_LIBRARY=fake_cuda,
+    )
+
+
 def test_a_failing_driver_is_told(python: Run, fake_cuda: str) -> None:
     program = """
         try:

@@ -10,85 +10,100 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// A ledger against a list that is looked through from end to end.
+// ledgerModel is a ledger beside a list that is looked through from end to end.
+type ledgerModel struct {
+	l     *Ledger
+	model []Block
+}
+
+// holder returns the block that p is in.
+func (m *ledgerModel) holder(p uintptr) *Block {
+	i := slices.IndexFunc(m.model, func(b Block) bool { return p >= b.Start && p < b.Start+b.Bytes })
+	if i < 0 {
+		return nil
+	}
+	return &m.model[i]
+}
+
+func (m *ledgerModel) add(t *rapid.T) {
+	b := Block{Start: uintptr(rapid.IntRange(1, 60).Draw(t, "start")) * 16, Bytes: uintptr(rapid.IntRange(1, 40).Draw(t, "bytes"))}
+	for _, o := range m.model {
+		if b.Start < o.Start+o.Bytes && o.Start < b.Start+b.Bytes {
+			t.Skip("overlaps")
+		}
+	}
+	m.l.Add(b)
+	m.model = append(m.model, b)
+}
+
+// draw returns an address and a size, those of a block half of the time.
+func (m *ledgerModel) draw(t *rapid.T) (p, n uintptr) {
+	if len(m.model) > 0 && rapid.Bool().Draw(t, "right") {
+		b := m.model[rapid.IntRange(0, len(m.model)-1).Draw(t, "which")]
+		return b.Start, b.Bytes
+	}
+	return uintptr(rapid.IntRange(0, 1100).Draw(t, "p")), uintptr(rapid.IntRange(1, 40).Draw(t, "n"))
+}
+
+func (m *ledgerModel) take(t *rapid.T) {
+	p, n := m.draw(t)
+	want, b := status.OK, m.holder(p)
+	switch {
+	case b == nil:
+		want = status.UnknownPointer
+	case p != b.Start:
+		want = status.InteriorPointer
+	case n != b.Bytes:
+		want = status.InvalidArgument
+	}
+	got, err := m.l.Take(p, n)
+	require.Equal(t, want, StatusOf(err), "%v", err)
+	if want == status.OK {
+		require.Equal(t, *b, got)
+		m.model = slices.DeleteFunc(m.model, func(o Block) bool { return o.Start == p })
+	}
+}
+
+func (m *ledgerModel) find(t *rapid.T) {
+	p, n := m.draw(t)
+	want, b := status.OK, m.holder(p)
+	switch {
+	case b == nil:
+		want = status.UnknownPointer
+	case p+n > b.Start+b.Bytes:
+		want = status.InvalidArgument
+	}
+	_, err := m.l.Find(p, n)
+	require.Equal(t, want, StatusOf(err), "%v", err)
+}
+
+func (m *ledgerModel) after(t *rapid.T) {
+	p, _ := m.draw(t)
+	var want Block
+	for _, o := range m.model {
+		if o.Start >= p && (want == Block{} || o.Start < want.Start) {
+			want = o
+		}
+	}
+	got, found := m.l.After(p)
+	require.Equal(t, want, got)
+	require.Equal(t, want != Block{}, found)
+}
+
+func (m *ledgerModel) sums(t *rapid.T) {
+	var sum uintptr
+	for _, o := range m.model {
+		sum += o.Bytes
+	}
+	blocks, bytes := m.l.Outstanding()
+	require.Equal(t, len(m.model), blocks)
+	require.Equal(t, sum, bytes)
+}
+
 func TestLedgerIsThatOfAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := NewLedger("test")
-		var model []Block
-		holder := func(p uintptr) *Block {
-			i := slices.IndexFunc(model, func(b Block) bool { return p >= b.Start && p < b.Start+b.Bytes })
-			if i < 0 {
-				return nil
-			}
-			return &model[i]
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				b := Block{Start: uintptr(rapid.IntRange(1, 60).Draw(t, "start")) * 16, Bytes: uintptr(rapid.IntRange(1, 40).Draw(t, "bytes"))}
-				for _, m := range model {
-					if b.Start < m.Start+m.Bytes && m.Start < b.Start+b.Bytes {
-						t.Skip("overlaps")
-					}
-				}
-				l.Add(b)
-				model = append(model, b)
-			},
-			"take": func(t *rapid.T) {
-				p, n := uintptr(rapid.IntRange(0, 1100).Draw(t, "p")), uintptr(rapid.IntRange(1, 40).Draw(t, "n"))
-				if len(model) > 0 && rapid.Bool().Draw(t, "right") {
-					b := model[rapid.IntRange(0, len(model)-1).Draw(t, "which")]
-					p, n = b.Start, b.Bytes
-				}
-				want, b := status.OK, holder(p)
-				switch {
-				case b == nil:
-					want = status.UnknownPointer
-				case p != b.Start:
-					want = status.InteriorPointer
-				case n != b.Bytes:
-					want = status.InvalidArgument
-				}
-				got, err := l.Take(p, n)
-				require.Equal(t, want, StatusOf(err), "%v", err)
-				if want == status.OK {
-					require.Equal(t, *b, got)
-					model = slices.DeleteFunc(model, func(m Block) bool { return m.Start == p })
-				}
-			},
-			"find": func(t *rapid.T) {
-				p, n := uintptr(rapid.IntRange(0, 1100).Draw(t, "p")), uintptr(rapid.IntRange(1, 40).Draw(t, "n"))
-				want, b := status.OK, holder(p)
-				switch {
-				case b == nil:
-					want = status.UnknownPointer
-				case p+n > b.Start+b.Bytes:
-					want = status.InvalidArgument
-				}
-				_, err := l.Find(p, n)
-				require.Equal(t, want, StatusOf(err), "%v", err)
-			},
-			"after": func(t *rapid.T) {
-				p := uintptr(rapid.IntRange(0, 1100).Draw(t, "p"))
-				var want Block
-				for _, m := range model {
-					if m.Start >= p && (want == Block{} || m.Start < want.Start) {
-						want = m
-					}
-				}
-				got, found := l.After(p)
-				require.Equal(t, want, got)
-				require.Equal(t, want != Block{}, found)
-			},
-			"": func(t *rapid.T) {
-				var sum uintptr
-				for _, m := range model {
-					sum += m.Bytes
-				}
-				blocks, bytes := l.Outstanding()
-				require.Equal(t, len(model), blocks)
-				require.Equal(t, sum, bytes)
-			},
-		})
+		m := ledgerModel{l: NewLedger("test")}
+		t.Repeat(map[string]func(*rapid.T){"add": m.add, "take": m.take, "find": m.find, "after": m.after, "": m.sums})
 	})
 }
 

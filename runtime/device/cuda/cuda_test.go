@@ -26,7 +26,8 @@ func compile(t testing.TB, flags ...string) *fake {
 	path := devicetest.Compile(t, "testdata/fakecuda.c", flags...)
 	lib, err := driver.Open("fake", path)
 	require.NoError(t, err)
-	controls, err := lib.Bind([]string{"fakecuda_fail", "fakecuda_outstanding", "fakecuda_pushed", "fakecuda_retained"})
+	controls, err := lib.Bind([]string{"fakecuda_fail", "fakecuda_outstanding", "fakecuda_pushed", "fakecuda_retained",
+		"fakecuda_pending"})
 	require.NoError(t, err)
 	return &fake{path, controls}
 }
@@ -39,6 +40,7 @@ func (f *fake) fail(function string, call int, r result) {
 
 func (f *fake) outstanding() int   { return int(int32(driver.Call(f.controls[1]))) }
 func (f *fake) pushed() int        { return int(int32(driver.Call(f.controls[2]))) }
+func (f *fake) pending() int       { return int(int32(driver.Call(f.controls[4]))) }
 func (f *fake) retained(i int) int { return int(int32(driver.Call(f.controls[3], uintptr(i)))) }
 
 // open returns the devices of a new fake driver.
@@ -288,6 +290,7 @@ func TestCopyBetweenDevices(t *testing.T) {
 	require.NoError(t, device.Copy(places[0], blocks[0], processor, layout.Address(&in[0]), n))
 	for i := 1; i < len(places); i++ {
 		require.NoError(t, device.Copy(places[i], blocks[i], places[i-1], blocks[i-1], n))
+		require.Zero(t, f.pending(), "a copy that has returned has happened")
 	}
 	copy(out, layout.Bytes(blocks[len(blocks)-1], n))
 	require.Equal(t, in, out)
@@ -323,6 +326,47 @@ func TestReuseInTheOrderOfStreams(t *testing.T) {
 	require.NoError(t, d.CloseStream(a))
 	require.NoError(t, d.CloseStream(b))
 	require.Zero(t, f.outstanding())
+}
+
+// Nothing that has returned is still under way, whatever it is.
+func TestCopiesHaveHappened(t *testing.T) {
+	f, all := open(t, "1")
+	d := all[0]
+	block, err := d.Allocate(4096)
+	require.NoError(t, err)
+	memory := make([]byte, 2048)
+	at := layout.Address(&memory[0])
+	for _, step := range []func() error{
+		func() error { return d.FromHost(block, at, 2048) },
+		func() error { return d.ToHost(at, block, 2048) },
+		func() error { return d.Within(block, block+2048, 2048) },
+		func() error { return d.Fill(block, 3, 4096) },
+	} {
+		require.NoError(t, step())
+		require.Zero(t, f.pending())
+	}
+	require.NoError(t, d.Deallocate(block, 4096))
+}
+
+// The fake driver is busy when it is asked for the first time.
+func TestEventsTellWhenWorkIsDone(t *testing.T) {
+	f, all := open(t, "1")
+	d := all[0]
+	event, err := d.NewEvent()
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, d.Record(event, 0))
+		for _, want := range []bool{false, true, true} {
+			done, err := d.Query(event)
+			require.NoError(t, err)
+			require.Equal(t, want, done)
+		}
+	}
+	f.fail("cuEventQuery", 1, 719)
+	_, err = d.Query(event)
+	require.ErrorContains(t, err, "cuEventQuery (cuda:0) answered")
+	require.NoError(t, d.CloseEvent(event))
+	require.Error(t, d.Record(event, 0), "the driver knows the event no more")
 }
 
 // A context that the calling thread has current is current again afterwards.

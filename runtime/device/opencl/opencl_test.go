@@ -250,6 +250,20 @@ func TestCopyStaysInItsBuffer(t *testing.T) {
 	require.NoError(t, d.Deallocate(b, 4096))
 }
 
+// A buffer that no address is left for goes back.
+func TestNoAddressIsLeft(t *testing.T) {
+	t.Setenv("FAKECL_SVM", "0")
+	f := compile(t)
+	all, err := Open(Options{Library: f.path})
+	require.NoError(t, err)
+	d := all[0]
+	d.Add(device.Block{Start: d.places.first, Bytes: placesBytes - 2*granule})
+	_, err = d.Allocate(4096)
+	require.Equal(t, status.OutOfMemory, device.StatusOf(err))
+	require.ErrorContains(t, err, "no room for 4096 bytes in the addresses of buffers")
+	require.Zero(t, f.outstanding())
+}
+
 func TestBufferOfAnAddress(t *testing.T) {
 	for _, k := range kinds {
 		t.Setenv("FAKECL_SVM", k.svm)

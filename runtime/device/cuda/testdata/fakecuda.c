@@ -56,7 +56,8 @@ static int count;
 static struct device devices[MAX_DEVICES];
 static struct block blocks[MAX_BLOCKS];
 static struct handle streams[MAX_HANDLES], events[MAX_HANDLES];
-static int pushed; /* contexts that threads have current */
+static int pushed;  /* contexts that threads have current */
+static int pending; /* copies in the default stream that nobody has waited for */
 static __thread struct device* stack[MAX_STACK];
 static __thread int depth;
 
@@ -91,6 +92,8 @@ int fakecuda_outstanding(void)
 }
 
 int fakecuda_pushed(void) { return pushed; }
+
+int fakecuda_pending(void) { return pending; }
 
 int fakecuda_retained(int device) { return devices[device].retained; }
 
@@ -336,6 +339,7 @@ static CUresult transfer(char* to, const char* from, size_t n)
 {
 	if (to == NULL || from == NULL) return INVALID_VALUE;
 	memmove(to, from, n);
+	pending++;
 	return SUCCESS;
 }
 
@@ -370,6 +374,7 @@ CUresult cuMemsetD8_v2(uintptr_t to, unsigned char value, size_t n)
 	char* memory = reach(to, n);
 	if (memory == NULL) return leave(INVALID_VALUE);
 	memset(memory, value, n);
+	pending++;
 	return leave(SUCCESS);
 }
 
@@ -394,6 +399,7 @@ CUresult cuStreamSynchronize(uintptr_t stream)
 	ENTER(true);
 	if (!is_stream(stream)) return leave(INVALID_HANDLE);
 	finish(stream);
+	if (stream == 0) pending = 0;
 	return leave(SUCCESS);
 }
 
