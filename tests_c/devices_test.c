@@ -318,6 +318,45 @@ static void allocators_can_be_wrapped(void)
 	give(CPU, wrapped, 4096);
 }
 
+static pthread_key_t last_key;
+static tl_status inside_at_end;
+static void* block_at_end;
+
+static void allocate_at_end(void)
+{
+	const tl_device_allocator* a = tl_device_allocator_for(CPU);
+	inside_at_end = a == NULL ? tl_last_status() : TL_OK;
+}
+
+/* Runs when the thread has given its context back, and shares one with others like it. */
+static void use_at_end(void* unused)
+{
+	(void)unused;
+	set_hook(allocate_at_end);
+	block_at_end = take(CUDA, 64);
+	set_hook(NULL);
+}
+
+static void* end_with_use(void* unused)
+{
+	CHECK_OK(tl_mem_enter_scope()); /* attached: the runtime's own end comes first */
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(pthread_setspecific(last_key, &last_key));
+	return unused;
+}
+
+/* A call inside a call is refused there too; it does not wait for itself. */
+static void ending_threads_are_served(void)
+{
+	pthread_t thread;
+	CHECK_OK(pthread_key_create(&last_key, use_at_end));
+	CHECK_OK(pthread_create(&thread, NULL, end_with_use, NULL));
+	CHECK_OK(pthread_join(thread, NULL));
+	CHECK_STATUS(inside_at_end, TL_E_BUSY);
+	give(CUDA, block_at_end, 64);
+	CHECK_OK(pthread_key_delete(last_key));
+}
+
 static void forked_children_are_told(void)
 {
 	const tl_device_allocator* a = tl_device_allocator_for(CUDA);
@@ -363,6 +402,7 @@ int main(void)
 	RUN(bad_addresses_are_refused);
 	RUN(threads_share_devices);
 	RUN(allocators_can_be_wrapped);
+	RUN(ending_threads_are_served);
 	RUN(forked_children_are_told);
 	CHECK_INT(outstanding(), 0);
 	CHECK_INT(pushed(), 0);
