@@ -24,9 +24,6 @@ func load[T any](addr uintptr) T { return *layout.At[T](addr) }
 
 func store[T any](addr uintptr, value T) { *layout.At[T](addr) = value }
 
-// smallestStruct is the struct_size of a caller that wants one field.
-const smallestStruct = 16
-
 // fillStruct writes as much of a struct as the caller's has room for. T and the
 // caller's struct begin with struct_size, which becomes what was filled in.
 func fillStruct[T any](o *object.Context, out uintptr, name string, value func() T) status.Status {
@@ -34,7 +31,7 @@ func fillStruct[T any](o *object.Context, out uintptr, name string, value func()
 		return fail(o, status.InvalidArgument, "there is no %s to fill in", name)
 	}
 	size := load[uintptr](out)
-	if size < smallestStruct {
+	if size < smallestStats {
 		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(%s)", size, name)
 	}
 	v := value()

@@ -6,6 +6,9 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
+// smallestStats is the struct_size of a caller that wants one field.
+const smallestStats = 16
+
 // fillStats writes as much of the counters as the caller's struct has room for.
 func fillStats(o *object.Context, out uintptr) status.Status {
 	return fillStruct(o, out, "tl_stats", gather)
