@@ -35,10 +35,14 @@ func (d *Device) Name() string { return "cpu" }
 // Alignment implements device.Allocator.
 func (d *Device) Alignment() uintptr { return alignment }
 
-// Allocate implements device.Allocator.
+// Allocate implements device.Allocator. More than the machine has is refused: the
+// system would promise it, and end the process when it is used.
 func (d *Device) Allocate(n uintptr) (uintptr, error) {
 	if err := device.CheckSize("cpu", n); err != nil {
 		return 0, err
+	}
+	if has := memory.Physical(); has > 0 && uint64(n) > has {
+		return 0, device.Errorf(status.OutOfMemory, "cpu has no block of %d bytes; the machine has %d", n, has)
 	}
 	take := memory.Map
 	if d.hugePages() && n >= memory.HugePageBytes {

@@ -31,6 +31,12 @@ func TestBlocksAreZeroAtFirst(t *testing.T) {
 	require.NoError(t, d.Deallocate(block, 100_000))
 }
 
+func TestMoreThanTheMachineHas(t *testing.T) {
+	_, err := cpu.New(never).Allocate(uintptr(memory.Physical()) + 1)
+	require.Equal(t, status.OutOfMemory, device.StatusOf(err))
+	require.ErrorContains(t, err, "the machine has")
+}
+
 // Every call to the system is refused once; nothing stays behind.
 func TestSystemRefusesMemory(t *testing.T) {
 	for _, huge := range []func() bool{always, never} {
