@@ -66,8 +66,10 @@ test-gen: gen-check
 test-lint: lint-lite
 
 # Examples are part of it; some want the packages in build/venv.
+# Which devices the suite could not run on is told at the end.
 test-go: $(VENV)/.ready
 	go test ./...
+	@go test -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 
 test-race:
 	go test -race ./runtime/...
@@ -111,6 +113,7 @@ gen-check: ## fail when a derived file or a document is stale, or a documented e
 lint-lite: ## gofmt, go vet, file sizes
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'lint: run gofmt'; exit 1; }
 	go vet ./...
+	GOOS=darwin CGO_ENABLED=0 go vet ./runtime/device/...
 	.ci/sizes
 
 lint: lint-lite ## lint-lite and the linters that are installed

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"unsafe"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -21,6 +23,25 @@ func usable(addr uintptr) bool { return addr >= lowest }
 func load[T any](addr uintptr) T { return *layout.At[T](addr) }
 
 func store[T any](addr uintptr, value T) { *layout.At[T](addr) = value }
+
+// fillStruct writes as much of a struct as the caller's has room for. T and the
+// caller's struct begin with struct_size, which becomes what was filled in.
+func fillStruct[T any](o *object.Context, out uintptr, name string, value func() T) status.Status {
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "there is no %s to fill in", name)
+	}
+	size := load[uintptr](out)
+	if size < smallestStats {
+		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(%s)", size, name)
+	}
+	v := value()
+	size = min(size, unsafe.Sizeof(v)) &^ 7
+	for i, word := range layout.Slice[uint64](layout.Address(&v), uint64(size)/8) {
+		store(out+uintptr(i)*8, word)
+	}
+	store(out, size)
+	return status.OK
+}
 
 // text copies a C string; false when there is none at addr or its end is far.
 func text(addr uintptr) (string, bool) {

@@ -1,33 +1,17 @@
 package main
 
 import (
-	"unsafe"
-
-	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )
 
-// smallestStats is the struct_size of a caller that wants one counter.
+// smallestStats is the struct_size of a caller that wants one field.
 const smallestStats = 16
 
 // fillStats writes as much of the counters as the caller's struct has room for.
 func fillStats(o *object.Context, out uintptr) status.Status {
-	if !usable(out) {
-		return fail(o, status.InvalidArgument, "out_stats is NULL")
-	}
-	size := load[uintptr](out)
-	if size < smallestStats {
-		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_stats)", size)
-	}
-	stats := gather()
-	stats.StructSize = min(size, unsafe.Sizeof(stats)) &^ 7
-	words := layout.Slice[uint64](layout.Address(&stats), uint64(stats.StructSize)/8)
-	for i, word := range words {
-		store(out+uintptr(i)*8, word)
-	}
-	return status.OK
+	return fillStruct(o, out, "tl_stats", gather)
 }
 
 // gather reads the counters of the process. Pooled tensors lie in the heap and are

@@ -15,6 +15,8 @@ void tldoor_drop_field(uintptr_t context, uintptr_t pointer);
 void tldoor_recycle(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
 void tldoor_trim(uintptr_t context);
 int32_t tldoor_check_option(uintptr_t key, uintptr_t value);
+uintptr_t tldoor_device_allocate(uintptr_t context, uintptr_t which, uintptr_t bytes);
+void tldoor_device_deallocate(uintptr_t context, uintptr_t which, uintptr_t block, uintptr_t bytes);
 
 void tlc_pool_lock_all(void);
 void tlc_pool_unlock_all(void);

@@ -23,7 +23,8 @@ tl_globals* tlc_shared = &tlc_g;
 
 static pthread_key_t thread_key;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the shared context */
+/* Guards the shared context. It refuses a thread that has it already. */
+static pthread_mutex_t shared_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static _Atomic bool started;
 static sem_t first_entries;      /* threads that may enter Go for the first time at once */
 static _Atomic(volatile char*) alive; /* points to 0 in a forked child: the page is wiped */
@@ -164,9 +165,9 @@ static tl_context* refuse(tl_status status, uint32_t function, tl_status* why)
 	return NULL;
 }
 
-static tl_context* enter_shared(uint32_t function)
+static tl_context* enter_shared(uint32_t function, tl_status* why)
 {
-	pthread_mutex_lock(&shared_lock);
+	if (pthread_mutex_lock(&shared_lock) != 0) return refuse(TL_E_BUSY, function, why);
 	tl_context* c = (tl_context*)tldoor_shared();
 	c->in_go = 1;
 	c->function_id = function;
@@ -187,7 +188,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 	if (TLC_UNLIKELY(c == NULL)) {
 		if (tlc_tls != &exited) c = attach(why);
 		if (c == NULL && *why != TL_OK) return refuse(*why, function, why);
-		if (c == NULL) return enter_shared(function);
+		if (c == NULL) return enter_shared(function, why);
 	}
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
 	c->in_go = 1;

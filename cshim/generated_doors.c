@@ -1114,6 +1114,105 @@ tl_status tl_dump_gpu_pool_stats(void) {
 	return result;
 }
 
+int32_t tl_device_count(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_count, &why);
+	if (context == NULL) {
+		return 1;
+	}
+	int32_t result = tlgo_device_count((uintptr_t)context);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_device_info(int32_t device, tl_device_properties* out_properties) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_info, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_device_info((uintptr_t)context, device, (uintptr_t)out_properties);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_device_by_name(const char* name, int32_t* out_device) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_by_name, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_device_by_name((uintptr_t)context, (uintptr_t)name, (uintptr_t)out_device);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_device_default(int32_t* out_device) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_default, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_device_default((uintptr_t)context, (uintptr_t)out_device);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_memory_info, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_device_memory_info((uintptr_t)context, device, (uintptr_t)out_free, (uintptr_t)out_total);
+	tlc_gate_leave(context);
+	return result;
+}
+
+const tl_device_allocator* tl_device_allocator_for(int32_t device) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_allocator_for, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_device_allocator_for((uintptr_t)context, device);
+	tlc_gate_leave(context);
+	return (const tl_device_allocator*)result;
+}
+
+const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_pinned_allocator_for, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_device_pinned_allocator_for((uintptr_t)context, device);
+	tlc_gate_leave(context);
+	return (const tl_device_allocator*)result;
+}
+
+tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_copy, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_device_copy((uintptr_t)context, to_device, (uintptr_t)to, from_device, (uintptr_t)from, (uintptr_t)bytes);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_fill, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_device_fill((uintptr_t)context, device, (uintptr_t)to, value, (uintptr_t)bytes);
+	tlc_gate_leave(context);
+	return result;
+}
+
 tl_status tl_stats_get(tl_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_stats_get, &why);
@@ -1247,6 +1346,15 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_get_metal_pool_count",
 	"tl_get_gpu_pool_hit_rate",
 	"tl_dump_gpu_pool_stats",
+	"tl_device_count",
+	"tl_device_info",
+	"tl_device_by_name",
+	"tl_device_default",
+	"tl_device_memory_info",
+	"tl_device_allocator_for",
+	"tl_device_pinned_allocator_for",
+	"tl_device_copy",
+	"tl_device_fill",
 	"tl_deferred_push",
 	"tl_deferred_take",
 	"tl_stats_get",
@@ -1275,6 +1383,15 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_configure", (void*)(uintptr_t)tl_configure},
 	{"tl_deferred_push", (void*)(uintptr_t)tl_deferred_push},
 	{"tl_deferred_take", (void*)(uintptr_t)tl_deferred_take},
+	{"tl_device_allocator_for", (void*)(uintptr_t)tl_device_allocator_for},
+	{"tl_device_by_name", (void*)(uintptr_t)tl_device_by_name},
+	{"tl_device_copy", (void*)(uintptr_t)tl_device_copy},
+	{"tl_device_count", (void*)(uintptr_t)tl_device_count},
+	{"tl_device_default", (void*)(uintptr_t)tl_device_default},
+	{"tl_device_fill", (void*)(uintptr_t)tl_device_fill},
+	{"tl_device_info", (void*)(uintptr_t)tl_device_info},
+	{"tl_device_memory_info", (void*)(uintptr_t)tl_device_memory_info},
+	{"tl_device_pinned_allocator_for", (void*)(uintptr_t)tl_device_pinned_allocator_for},
 	{"tl_dump_gpu_pool_stats", (void*)(uintptr_t)tl_dump_gpu_pool_stats},
 	{"tl_free_tmp", (void*)(uintptr_t)tl_free_tmp},
 	{"tl_get_gpu_free_bytes", (void*)(uintptr_t)tl_get_gpu_free_bytes},

@@ -116,6 +116,15 @@ enum {
 	TL_FN_tl_get_metal_pool_count,
 	TL_FN_tl_get_gpu_pool_hit_rate,
 	TL_FN_tl_dump_gpu_pool_stats,
+	TL_FN_tl_device_count,
+	TL_FN_tl_device_info,
+	TL_FN_tl_device_by_name,
+	TL_FN_tl_device_default,
+	TL_FN_tl_device_memory_info,
+	TL_FN_tl_device_allocator_for,
+	TL_FN_tl_device_pinned_allocator_for,
+	TL_FN_tl_device_copy,
+	TL_FN_tl_device_fill,
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,
 	TL_FN_tl_stats_get,
@@ -231,6 +240,15 @@ extern int64_t tlgo_get_metal_pool_mb(uintptr_t context);
 extern int64_t tlgo_get_metal_pool_count(uintptr_t context);
 extern double tlgo_get_gpu_pool_hit_rate(uintptr_t context);
 extern int32_t tlgo_dump_gpu_pool_stats(uintptr_t context);
+extern int32_t tlgo_device_count(uintptr_t context);
+extern int32_t tlgo_device_info(uintptr_t context, int32_t device, uintptr_t out_properties);
+extern int32_t tlgo_device_by_name(uintptr_t context, uintptr_t name, uintptr_t out_device);
+extern int32_t tlgo_device_default(uintptr_t context, uintptr_t out_device);
+extern int32_t tlgo_device_memory_info(uintptr_t context, int32_t device, uintptr_t out_free, uintptr_t out_total);
+extern uintptr_t tlgo_device_allocator_for(uintptr_t context, int32_t device);
+extern uintptr_t tlgo_device_pinned_allocator_for(uintptr_t context, int32_t device);
+extern int32_t tlgo_device_copy(uintptr_t context, int32_t to_device, uintptr_t to, int32_t from_device, uintptr_t from, uintptr_t bytes);
+extern int32_t tlgo_device_fill(uintptr_t context, int32_t device, uintptr_t to, uint8_t value, uintptr_t bytes);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern int32_t tlgo_mem_purge(uintptr_t context);
 

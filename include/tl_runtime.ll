@@ -142,6 +142,17 @@ declare i64 @tl_get_metal_pool_count()
 declare double @tl_get_gpu_pool_hit_rate()
 declare i32 @tl_dump_gpu_pool_stats()
 
+; Devices
+declare i32 @tl_device_count()
+declare i32 @tl_device_info(i32, ptr)
+declare i32 @tl_device_by_name(ptr, ptr)
+declare i32 @tl_device_default(ptr)
+declare i32 @tl_device_memory_info(i32, ptr, ptr)
+declare ptr @tl_device_allocator_for(i32)
+declare ptr @tl_device_pinned_allocator_for(i32)
+declare i32 @tl_device_copy(i32, ptr, i32, ptr, i64)
+declare i32 @tl_device_fill(i32, ptr, i8 zeroext, i64)
+
 ; Deferred deleters
 declare void @tl_deferred_push(ptr, ptr) nounwind
 declare ptr @tl_deferred_take(ptr) nounwind

@@ -14,6 +14,18 @@ the tl_status as its .status. After os.fork() calls that need more than the fast
 path raise tl.ForkedError in the child; use the spawn or forkserver method.
 """
 
+from ._devices import (
+    Device,
+    DeviceAllocator,
+    DeviceKind,
+    default_device,
+    device,
+    device_allocator,
+    device_copy,
+    device_fill,
+    device_memory,
+    devices,
+)
 from ._dtype import DType
 from ._errors import (
     AlreadyRegisteredError,
@@ -52,7 +64,10 @@ __all__ = [
     "BusyError",
     "CountOverflowError",
     "DType",
+    "Device",
+    "DeviceAllocator",
     "DeviceError",
+    "DeviceKind",
     "Error",
     "ForkedError",
     "InteriorPointerError",
@@ -73,6 +88,13 @@ __all__ = [
     "arena",
     "collect_cycles",
     "configure",
+    "default_device",
+    "device",
+    "device_allocator",
+    "device_copy",
+    "device_fill",
+    "device_memory",
+    "devices",
     "empty",
     "frame",
     "from_numpy",

@@ -112,6 +112,59 @@ class Device(enum.IntEnum):
 tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
+class DeviceKind(enum.IntEnum):
+    """tl_device_kind tells what stands behind a device."""
+
+    CPU = 0
+    CUDA = 1
+    OPENCL = 2
+    METAL = 3
+    CUSTOM = 4
+
+
+class tl_device_properties(ctypes.Structure):
+    """tl_device_properties is what tl_device_info fills in. It grows at the end.
+    The strings are static.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("description", ctypes.c_char_p),
+        ("driver", ctypes.c_char_p),
+        ("total_bytes", ctypes.c_uint64),
+        ("alignment", ctypes.c_size_t),
+        ("device", ctypes.c_int32),
+        ("kind", ctypes.c_int32),
+        ("host_access", ctypes.c_uint32),
+        ("stream_ordered", ctypes.c_uint32),
+    ]
+
+
+tl_device_allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+tl_device_deallocate = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+class tl_device_allocator(ctypes.Structure):
+    """tl_device_allocator is where the memory of a device comes from. Its functions
+    are called on any thread that uses a pool over it, several at a time. They
+    must return, and cannot call this library, which answers TL_E_BUSY; only the
+    functions of an allocator of tl_device_allocator_for are served there, so
+    that one can be wrapped.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("alignment", ctypes.c_size_t),
+        ("ctx", ctypes.c_void_p),
+        ("allocate", tl_device_allocate),
+        ("deallocate", tl_device_deallocate),
+    ]
+
+
 class tl_deferred(ctypes.Structure):
     """tl_deferred is a node of such a list; the ctx of tl_deferred_push. What is
     kept alive stands behind it, in the same block.
@@ -2128,6 +2181,183 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK.
         Errors: none.
         Cost: linear in the number of keys.
+        """,
+    ),
+    Function(
+        "tl_device_count",
+        "Devices",
+        ctypes.c_int32,
+        (),
+        (),
+        (),
+        """tl_device_count returns how many devices there are, the CPU included. The
+        first call looks for them.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the number, at least 1; devices have the numbers below it.
+        Errors: none.
+        Cost: the first call loads the drivers, which may take a second; then
+            constant.
+        """,
+    ),
+    Function(
+        "tl_device_info",
+        "Devices",
+        ctypes.c_int32,
+        (ctypes.c_int32, ctypes.POINTER(tl_device_properties)),
+        ("device", "out_properties"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
+        """tl_device_info describes a device. Set struct_size first. It takes neither
+        memory nor a context on the device.
+
+        Ownership: the strings are static.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16), TL_E_DEVICE
+            (there is no such device).
+        Cost: constant; may look for devices.
+        """,
+    ),
+    Function(
+        "tl_device_by_name",
+        "Devices",
+        ctypes.c_int32,
+        (ctypes.c_char_p, ctypes.POINTER(ctypes.c_int32)),
+        ("name", "out_device"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
+        """tl_device_by_name returns the number of a device by its name: "cpu",
+        "cuda:0", "opencl:1", "metal:0". A name without a number means 0. Where there
+        is no such device the message says which libraries were looked for, which
+        symbol was missing or what the driver answered.
+
+        Ownership: the string is only read.
+        Threads: any thread.
+        Returns: TL_OK, or why there is no number.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, or no name of a device), TL_E_DEVICE.
+        Cost: constant; may look for devices.
+        """,
+    ),
+    Function(
+        "tl_device_default",
+        "Devices",
+        ctypes.c_int32,
+        (ctypes.POINTER(ctypes.c_int32),),
+        ("out_device",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
+        """tl_device_default returns the number of the device that the option TL_DEVICE
+        names.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why there is no number.
+        Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
+        Cost: constant; may look for devices.
+        """,
+    ),
+    Function(
+        "tl_device_memory_info",
+        "Devices",
+        ctypes.c_int32,
+        (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
+        ("device", "out_free", "out_total"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
+        """tl_device_memory_info measures the memory of a device now. Both numbers are 0
+        where a device does not say. On CUDA this makes the device's context, which
+        takes memory there.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was measured.
+        Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
+            TL_E_OUT_OF_MEMORY (none for the context), TL_E_UNSUPPORTED (says the
+            driver).
+        Cost: a call of the driver.
+        """,
+    ),
+    Function(
+        "tl_device_allocator_for",
+        "Devices",
+        ctypes.POINTER(tl_device_allocator),
+        (ctypes.c_int32,),
+        ("device",),
+        ("TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
+        """tl_device_allocator_for returns the allocator of a device. Its functions may
+        be called from any thread until the process ends. allocate returns NULL and
+        leaves the reason with the thread, as every function here does (0 bytes are
+        NULL with TL_OK); deallocate leaves a reason when the block is not one of
+        this allocator, or not of that size, and then does nothing (NULL is nothing
+        to do, with TL_OK). The blocks of device 0 are zeroed pages.
+
+        Ownership: the allocator is static; its blocks are the caller's until they
+            are deallocated.
+        Threads: any thread.
+        Returns: the allocator, NULL when there is no such device.
+        Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
+            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT
+            (another size), TL_E_UNSUPPORTED (says the driver).
+        Cost: constant; may look for devices. Its functions: a call of the driver, 2
+            to 1000 microseconds.
+        """,
+    ),
+    Function(
+        "tl_device_pinned_allocator_for",
+        "Devices",
+        ctypes.POINTER(tl_device_allocator),
+        (ctypes.c_int32,),
+        ("device",),
+        ("TL_E_DEVICE", "TL_E_UNSUPPORTED"),
+        """tl_device_pinned_allocator_for returns an allocator of CPU memory that is
+        never paged out, so that a device copies to and from it at full speed and
+        beside other work. CUDA has such memory.
+
+        Ownership: as with tl_device_allocator_for.
+        Threads: any thread.
+        Returns: the allocator, NULL when there is none.
+        Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
+            such memory).
+        Cost: constant; may look for devices.
+        """,
+    ),
+    Function(
+        "tl_device_copy",
+        "Devices",
+        ctypes.c_int32,
+        (ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t),
+        ("to_device", "to", "from_device", "from", "bytes"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
+        """tl_device_copy copies bytes between any two devices, the CPU being device 0.
+        It has happened when the call returns. Both addresses may lie inside of
+        blocks. Within a device whose memory the CPU cannot use the ranges must not
+        overlap. Where two devices have no way to each other the copy goes through
+        the CPU's memory.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
+        Errors: TL_E_INVALID_ARGUMENT (no memory there, or not so much),
+            TL_E_UNKNOWN_POINTER (in no block of a device that has no addresses of
+            its own), TL_E_DEVICE (no such device, or its driver failed),
+            TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (says the driver).
+        Cost: that of the copy; 1 to 20 microseconds for few bytes.
+        """,
+    ),
+    Function(
+        "tl_device_fill",
+        "Devices",
+        ctypes.c_int32,
+        (ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint8, ctypes.c_size_t),
+        ("device", "to", "value", "bytes"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
+        """tl_device_fill sets bytes of a device to a value. It has happened when the
+        call returns.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, also for 0 bytes, or why the memory was not filled.
+        Errors: TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE,
+            TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED, as with tl_device_copy.
+        Cost: that of writing the bytes; 1 to 20 microseconds for few of them.
         """,
     ),
     Function(

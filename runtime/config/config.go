@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,10 +19,12 @@ import (
 type kind int
 
 const (
-	flag  kind = iota // 0, 1, off, on, false, true
-	bytes             // 4096, 64KiB, 1.5 GB
-	count             // a whole number
-	words             // one of a list
+	flag   kind = iota // 0, 1, off, on, false, true
+	bytes              // 4096, 64KiB, 1.5 GB
+	count              // a whole number
+	words              // one of a list
+	text               // anything
+	device             // cpu, cuda:0, a name of a device of the program's own
 )
 
 // option is one row of the table in README.
@@ -49,6 +52,10 @@ func New() *Options {
 		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort"}, value: "ignore"},
 		"TL_MEM_LOG":         {kind: flag, value: "0", fixed: true},
 		"TL_FAIL_MEMORY":     {kind: count, value: "-1"},
+		"TL_HUGE_PAGES":      {kind: flag, value: "0"},
+		"TL_DEVICE":          {kind: device, value: "cpu"},
+		"TL_CUDA_LIBRARY":    {kind: text, fixed: true},
+		"TL_OPENCL_LIBRARY":  {kind: text, fixed: true},
 	}}
 }
 
@@ -85,9 +92,17 @@ func (opt *option) check(value string) error {
 		if !slices.Contains(opt.words, value) {
 			return fmt.Errorf("not one of %s", strings.Join(opt.words, ", "))
 		}
+	case device:
+		if !deviceName.MatchString(value) {
+			return fmt.Errorf("not a name such as cpu, cuda:0 or opencl:1")
+		}
 	}
 	return nil
 }
+
+// deviceName is the form of such a name; whether there is that device shows when it
+// is wanted.
+var deviceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,30}(:[0-9]{1,4})?$`)
 
 func parseFlag(value string) (bool, error) {
 	switch strings.ToLower(value) {
@@ -134,7 +149,7 @@ func (o *Options) Count(name string) int64 {
 	return v
 }
 
-// Word returns one of the option's words.
+// Word returns one of the option's words, or its text.
 func (o *Options) Word(name string) string { return o.get(name) }
 
 // powers returns the powers of two up to 2^n.

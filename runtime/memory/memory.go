@@ -85,7 +85,22 @@ func Map(bytes uintptr, purpose string) (uintptr, error) {
 	return addr, err
 }
 
-// Unmap gives memory of Map or Reserve back.
+// HugePageBytes is the size of a huge page.
+const HugePageBytes = 2 << 20
+
+// MapHuge is Map on addresses that huge pages can stand behind, and asks for them.
+func MapHuge(bytes uintptr, purpose string) (uintptr, error) {
+	if !allowed() {
+		return 0, ErrRefused
+	}
+	addr, err := mapHuge(bytes)
+	if err == nil {
+		account(purpose, bytes, 1)
+	}
+	return addr, err
+}
+
+// Unmap gives memory of Map, MapHuge or Reserve back.
 func Unmap(addr, bytes uintptr, purpose string) {
 	calls.Add(1)
 	unmap(addr, bytes)
@@ -111,17 +126,6 @@ func Commit(addr, bytes uintptr) error {
 	}
 	return commit(addr, bytes)
 }
-
-// PreferHugePages asks for huge pages behind a table that is read at random: every
-// miss of the cache would be one of the page tables as well. Small tables, and a system
-// without huge pages, stay as they are.
-func PreferHugePages(addr, bytes uintptr) {
-	if bytes >= hugePageBytes {
-		preferHugePages(addr, bytes)
-	}
-}
-
-const hugePageBytes = 2 << 20
 
 // Purge drops the contents of whole pages; they read as zero and cost nothing
 // until touched again.

@@ -36,6 +36,8 @@ func mapLazy(bytes uintptr) (uintptr, error) {
 
 func reserve(bytes uintptr) (uintptr, error) { return mapLazy(bytes) }
 
+func mapHuge(bytes uintptr) (uintptr, error) { return mapLazy(bytes) }
+
 // unmap returns only the newest piece; tests that churn get it back in order.
 func unmap(addr, bytes uintptr) {
 	bytes = Round(bytes, layout.SpanBytes)
@@ -62,4 +64,5 @@ func Resident() uint64 { return 0 }
 // Physical is the slab.
 func Physical() uint64 { return slabBytes }
 
-func preferHugePages(_, _ uintptr) {}
+// Available is what is left of the slab.
+func Available() uint64 { return slabBytes - uint64(used.Load()) }

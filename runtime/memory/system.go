@@ -4,9 +4,6 @@ package memory
 
 import (
 	"math"
-	"os"
-	"strconv"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +28,22 @@ func mmap(bytes uintptr, prot int) (uintptr, error) {
 	return uintptr(p), nil
 }
 
+// mapHuge maps whole huge pages and gives back what lies around them.
+func mapHuge(bytes uintptr) (uintptr, error) {
+	p, err := mapLazy(bytes + HugePageBytes)
+	if err != nil {
+		return 0, err
+	}
+	start := Round(p, HugePageBytes)
+	end := Round(start+bytes, PageBytes)
+	if start > p {
+		unmap(p, start-p)
+	}
+	unmap(end, p+bytes+HugePageBytes-end)
+	adviseHuge(start, end-start)
+	return start, nil
+}
+
 func unmap(addr, bytes uintptr) {
 	// Refused only for a range that is not mapped, which callers never pass.
 	_ = unix.MunmapPtr(unsafe.Pointer(layout.At[byte](addr)), bytes)
@@ -41,11 +54,6 @@ func commit(addr, bytes uintptr) error {
 		return ErrRefused
 	}
 	return nil
-}
-
-// Advice that is refused changes nothing.
-func preferHugePages(addr, bytes uintptr) {
-	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_HUGEPAGE)
 }
 
 func purge(addr, bytes uintptr) {
@@ -62,30 +70,4 @@ func AddressSpaceLeft() uint64 {
 		return math.MaxUint64
 	}
 	return lim.Cur - min(lim.Cur, statm(0))
-}
-
-// Resident returns the resident bytes of the process.
-func Resident() uint64 { return statm(1) }
-
-// statm returns a field of the process's page counts, in bytes.
-func statm(field int) uint64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(text))
-	if field >= len(fields) {
-		return 0
-	}
-	pages, _ := strconv.ParseUint(fields[field], 10, 64)
-	return pages * uint64(os.Getpagesize())
-}
-
-// Physical returns the machine's memory in bytes, 0 when unknown.
-func Physical() uint64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return 0
-	}
-	return info.Totalram * uint64(info.Unit)
 }

@@ -138,11 +138,14 @@ func (c *Context) indexTo(end uint64) bool {
 }
 
 func (c *Context) growIndex(slots uint64) bool {
-	index, err := memory.Map(uintptr(slots*indexSlotBytes), "scope index")
+	take, bytes := memory.Map, uintptr(slots*indexSlotBytes)
+	if bytes >= memory.HugePageBytes {
+		take = memory.MapHuge // a miss of the cache here would be one of the page tables too
+	}
+	index, err := take(bytes, "scope index")
 	if err != nil {
 		return false
 	}
-	memory.PreferHugePages(index, uintptr(slots*indexSlotBytes))
 	indexed := c.Indexed
 	c.dropIndex()
 	c.Index, c.IndexMask = index, slots-1

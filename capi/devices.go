@@ -1,0 +1,268 @@
+// # Devices
+//
+// A device is a place for data: the CPU, a GPU, what a driver on this machine
+// offers. Device 0 is the CPU. The others are looked for when one is first
+// asked about, never when the library is loaded, and get the next numbers in
+// this order: CUDA devices, OpenCL devices, Metal devices, each kind in the
+// order of its driver. A number keeps its meaning until the process ends;
+// between processes names are what to rely on. No driver is needed to build or
+// to start: where one is missing, asking for its device says what was looked
+// for.
+//
+// An allocator obtains whole blocks from a device's driver. That is slow
+// (microseconds, and some drivers wait for the device), and meant for pools:
+// they take large blocks and hand out parts. The memory of most devices cannot
+// be touched by the CPU; the properties say so. tl_device_copy moves bytes
+// between any two.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// tl_device_kind tells what stands behind a device.
+//
+//	C: enum tl_device_kind {
+//	    TL_DEVICE_KIND_CPU = 0,
+//	    TL_DEVICE_KIND_CUDA = 1,
+//	    TL_DEVICE_KIND_OPENCL = 2,
+//	    TL_DEVICE_KIND_METAL = 3,
+//	    TL_DEVICE_KIND_CUSTOM = 4 /* of the program's own */
+//	};
+const _ = "tl_device_kind"
+
+// tl_device_properties is what tl_device_info fills in. It grows at the end.
+// The strings are static.
+//
+//	C: typedef struct tl_device_properties {
+//	    size_t struct_size;      /* in: sizeof(tl_device_properties); out: bytes filled in */
+//	    const char* name;        /* "cuda:0", as TL_DEVICE and tl_device_by_name take it */
+//	    const char* description; /* the driver's words for the device */
+//	    const char* driver;      /* the driver and its version */
+//	    uint64_t total_bytes;    /* of memory; 0 when it does not say */
+//	    size_t alignment;        /* of every block */
+//	    int32_t device;          /* its number */
+//	    int32_t kind;            /* a tl_device_kind */
+//	    uint32_t host_access;    /* 1: the CPU may use its memory at its addresses */
+//	    uint32_t stream_ordered; /* 1: memory can be taken and returned in the order of a stream */
+//	} tl_device_properties;
+type tl_device_properties struct {
+	StructSize    uintptr
+	Name          uintptr
+	Description   uintptr
+	Driver        uintptr
+	TotalBytes    uint64
+	Alignment     uintptr
+	Device        int32
+	Kind          int32
+	HostAccess    uint32
+	StreamOrdered uint32
+}
+
+// tl_device_allocate returns a new block of at least that many bytes, NULL when
+// there is none.
+//
+//	C: typedef void* (*tl_device_allocate)(void* ctx, size_t bytes);
+const _ = "tl_device_allocate"
+
+// tl_device_deallocate takes a block back, with the size that was asked for.
+//
+//	C: typedef void (*tl_device_deallocate)(void* ctx, void* block, size_t bytes);
+const _ = "tl_device_deallocate"
+
+// tl_device_allocator is where the memory of a device comes from. Its functions
+// are called on any thread that uses a pool over it, several at a time. They
+// must return, and cannot call this library, which answers TL_E_BUSY; only the
+// functions of an allocator of tl_device_allocator_for are served there, so
+// that one can be wrapped.
+//
+//	C: typedef struct tl_device_allocator {
+//	    size_t struct_size;              /* sizeof(tl_device_allocator) */
+//	    const char* name;                /* for messages; NULL is "unnamed" */
+//	    size_t alignment;                /* of every block, a power of two */
+//	    void* ctx;                       /* handed to both functions */
+//	    tl_device_allocate allocate;     /* needed */
+//	    tl_device_deallocate deallocate; /* needed */
+//	} tl_device_allocator;
+type tl_device_allocator struct {
+	StructSize uintptr
+	Name       uintptr
+	Alignment  uintptr
+	Ctx        uintptr
+	Allocate   uintptr
+	Deallocate uintptr
+}
+
+// tl_device_count returns how many devices there are, the CPU included. The
+// first call looks for them.
+//
+//	C: int32_t tl_device_count(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number, at least 1; devices have the numbers below it.
+// Errors: none.
+// Cost: the first call loads the drivers, which may take a second; then
+// constant.
+// Fails: 1.
+//
+//export tlgo_device_count
+func tlgo_device_count(c uintptr) int32 {
+	return guarded(c, 1, func(*object.Context) int32 { return int32(len(devices().All())) })
+}
+
+// tl_device_info describes a device. Set struct_size first. It takes neither
+// memory nor a context on the device.
+//
+//	C: tl_status tl_device_info(int32_t device, tl_device_properties* out_properties);
+//
+// Ownership: the strings are static.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was filled in.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16), TL_E_DEVICE
+// (there is no such device).
+// Cost: constant; may look for devices.
+//
+//export tlgo_device_info
+func tlgo_device_info(c uintptr, id int32, out uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return deviceInfo(o, id, out) })
+}
+
+// tl_device_by_name returns the number of a device by its name: "cpu",
+// "cuda:0", "opencl:1", "metal:0". A name without a number means 0. Where there
+// is no such device the message says which libraries were looked for, which
+// symbol was missing or what the driver answered.
+//
+//	C: tl_status tl_device_by_name(const char* name, int32_t* out_device);
+//
+// Ownership: the string is only read.
+// Threads: any thread.
+// Returns: TL_OK, or why there is no number.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, or no name of a device), TL_E_DEVICE.
+// Cost: constant; may look for devices.
+//
+//export tlgo_device_by_name
+func tlgo_device_by_name(c, name, out uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return deviceByName(o, name, out) })
+}
+
+// tl_device_default returns the number of the device that the option TL_DEVICE
+// names.
+//
+//	C: tl_status tl_device_default(int32_t* out_device);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why there is no number.
+// Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
+// Cost: constant; may look for devices.
+//
+//export tlgo_device_default
+func tlgo_device_default(c, out uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return deviceDefault(o, out) })
+}
+
+// tl_device_memory_info measures the memory of a device now. Both numbers are 0
+// where a device does not say. On CUDA this makes the device's context, which
+// takes memory there.
+//
+//	C: tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was measured.
+// Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
+// TL_E_OUT_OF_MEMORY (none for the context), TL_E_UNSUPPORTED (says the
+// driver).
+// Cost: a call of the driver.
+//
+//export tlgo_device_memory_info
+func tlgo_device_memory_info(c uintptr, id int32, free, total uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return deviceMemory(o, id, free, total) })
+}
+
+// tl_device_allocator_for returns the allocator of a device. Its functions may
+// be called from any thread until the process ends. allocate returns NULL and
+// leaves the reason with the thread, as every function here does (0 bytes are
+// NULL with TL_OK); deallocate leaves a reason when the block is not one of
+// this allocator, or not of that size, and then does nothing (NULL is nothing
+// to do, with TL_OK). The blocks of device 0 are zeroed pages.
+//
+//	C: const tl_device_allocator* tl_device_allocator_for(int32_t device);
+//
+// Ownership: the allocator is static; its blocks are the caller's until they
+// are deallocated.
+// Threads: any thread.
+// Returns: the allocator, NULL when there is no such device.
+// Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
+// TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT (another
+// size), TL_E_UNSUPPORTED (says the driver).
+// Cost: constant; may look for devices. Its functions: a call of the driver,
+// 2 to 1000 microseconds.
+//
+//export tlgo_device_allocator_for
+func tlgo_device_allocator_for(c uintptr, id int32) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return allocatorFor(o, id, false) })
+}
+
+// tl_device_pinned_allocator_for returns an allocator of CPU memory that is
+// never paged out, so that a device copies to and from it at full speed and
+// beside other work. CUDA has such memory.
+//
+//	C: const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device);
+//
+// Ownership: as with tl_device_allocator_for.
+// Threads: any thread.
+// Returns: the allocator, NULL when there is none.
+// Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
+// such memory).
+// Cost: constant; may look for devices.
+//
+//export tlgo_device_pinned_allocator_for
+func tlgo_device_pinned_allocator_for(c uintptr, id int32) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return allocatorFor(o, id, true) })
+}
+
+// tl_device_copy copies bytes between any two devices, the CPU being device 0.
+// It has happened when the call returns. Both addresses may lie inside of
+// blocks. Within a device whose memory the CPU cannot use the ranges must not
+// overlap. Where two devices have no way to each other the copy goes through
+// the CPU's memory.
+//
+//	C: tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
+// Errors: TL_E_INVALID_ARGUMENT (no memory there, or not so much),
+// TL_E_UNKNOWN_POINTER (in no block of a device that has no addresses of its
+// own), TL_E_DEVICE (no such device, or its driver failed),
+// TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (says the driver).
+// Cost: that of the copy; 1 to 20 microseconds for few bytes.
+//
+//export tlgo_device_copy
+func tlgo_device_copy(c uintptr, target int32, to uintptr, source int32, from, bytes uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return deviceStatus(o, devices().Copy(target, to, source, from, bytes))
+	})
+}
+
+// tl_device_fill sets bytes of a device to a value. It has happened when the
+// call returns.
+//
+//	C: tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, also for 0 bytes, or why the memory was not filled.
+// Errors: TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE,
+// TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED, as with tl_device_copy.
+// Cost: that of writing the bytes; 1 to 20 microseconds for few of them.
+//
+//export tlgo_device_fill
+func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return fillDevice(o, id, to, value, bytes) })
+}

@@ -1,0 +1,76 @@
+/* The functions behind tl_device_allocator_for. They are called by programs, and by
+ * this library's own memory pool from inside of Go, where the gate is passed
+ * already: then they go on with the context that the thread entered with. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "door.h"
+#include "gate.h"
+
+enum { DEVICES = 256 };
+
+static bool is_inside(void)
+{
+	const tl_context* c = tlc_tls->self;
+	return c != NULL && c->in_go && !tlc_forked();
+}
+
+static tl_context* enter(bool inside)
+{
+	tl_status why;
+	return inside ? tlc_tls->self : tlc_gate_enter(TL_FN_tl_device_allocator_for, &why);
+}
+
+static void leave(bool inside, tl_context* c)
+{
+	if (!inside) tlc_gate_leave(c);
+}
+
+static void* allocate(void* ctx, size_t bytes)
+{
+	bool inside = is_inside();
+	tl_context* c = enter(inside);
+	if (c == NULL) return NULL;
+	void* block = (void*)tldoor_device_allocate((uintptr_t)c, (uintptr_t)ctx, bytes);
+	leave(inside, c);
+	return block;
+}
+
+static void deallocate(void* ctx, void* block, size_t bytes)
+{
+	bool inside = is_inside();
+	tl_context* c = enter(inside);
+	if (c == NULL) return;
+	tldoor_device_deallocate((uintptr_t)c, (uintptr_t)ctx, (uintptr_t)block, bytes);
+	leave(inside, c);
+}
+
+/* The allocator of row which, of which Go calls each once, with a lock held. */
+const tl_device_allocator* tlc_device_allocator(uintptr_t which, const char* name, size_t alignment)
+{
+	static tl_device_allocator all[2 * DEVICES];
+	if (which >= 2 * DEVICES) return NULL;
+	all[which] = (tl_device_allocator){sizeof *all, name, alignment, (void*)which, allocate, deallocate};
+	return &all[which];
+}
+
+/* Whether an allocator of a caller is one of these: then ctx says which. */
+bool tlc_device_is_own(const tl_device_allocator* a) { return a->allocate == allocate && a->deallocate == deallocate; }
+
+/* A string that stays: names of devices, of which there are few. Go holds a lock. */
+const char* tlc_device_text(const char* text, size_t length)
+{
+	static struct kept {
+		struct kept* next;
+		char text[];
+	}* first;
+	for (const struct kept* k = first; k != NULL; k = k->next)
+		if (strlen(k->text) == length && memcmp(k->text, text, length) == 0) return k->text;
+	struct kept* k = malloc(sizeof *k + length + 1);
+	if (k == NULL) return "";
+	memcpy(k->text, text, length);
+	k->text[length] = 0;
+	k->next = first;
+	first = k;
+	return k->text;
+}

@@ -1,0 +1,200 @@
+"""Devices, and allocators of their memory.
+
+    for device in tl.devices():
+        print(device.number, device.name, device.description)
+
+    memory = tl.device_allocator("cuda:0")
+    block = memory.allocate(1 << 20)     # an address on the device
+    memory.deallocate(block, 1 << 20)
+
+A tl.DeviceAllocator of Python functions serves wherever the C interface takes a
+tl_device_allocator. It must live as long as anything that uses it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import _abi
+from ._library import check, check_pointer, last_error, lib
+
+DeviceKind = _abi.DeviceKind
+
+
+@dataclass(frozen=True)
+class Device:
+    """What is known of a device."""
+
+    number: int
+    name: str
+    kind: _abi.DeviceKind
+    description: str
+    driver: str
+    total_bytes: int
+    alignment: int
+    host_access: bool  # the CPU may use its memory at its addresses
+    stream_ordered: bool  # memory can be taken and returned in the order of a stream
+
+
+def device(which: str | int) -> Device:
+    """Describes the device with a name ("cuda:0") or a number."""
+    properties = _abi.tl_device_properties()
+    properties.struct_size = ctypes.sizeof(properties)
+    check(lib.tl_device_info(device_number(which), ctypes.byref(properties)))
+    return Device(
+        number=properties.device,
+        name=properties.name.decode(),
+        kind=_abi.DeviceKind(properties.kind),
+        description=properties.description.decode("utf-8", "replace"),
+        driver=properties.driver.decode("utf-8", "replace"),
+        total_bytes=properties.total_bytes,
+        alignment=properties.alignment,
+        host_access=bool(properties.host_access),
+        stream_ordered=bool(properties.stream_ordered),
+    )
+
+
+def devices() -> list[Device]:
+    """Returns all devices by number; the first call loads the drivers that are there."""
+    return [device(number) for number in range(lib.tl_device_count())]
+
+
+def device_number(which: str | int) -> int:
+    """Returns the number of a device by its name; a number is taken as it is."""
+    if isinstance(which, int):
+        return which
+    number = ctypes.c_int32()
+    check(lib.tl_device_by_name(which.encode(), ctypes.byref(number)))
+    return number.value
+
+
+def default_device() -> Device:
+    """Returns the device that the option TL_DEVICE names."""
+    number = ctypes.c_int32()
+    check(lib.tl_device_default(ctypes.byref(number)))
+    return device(number.value)
+
+
+def device_memory(which: str | int) -> tuple[int, int]:
+    """Returns how many bytes of a device are free now, and how many it has; 0 where it does not say."""
+    free, total = ctypes.c_uint64(), ctypes.c_uint64()
+    check(lib.tl_device_memory_info(device_number(which), ctypes.byref(free), ctypes.byref(total)))
+    return free.value, total.value
+
+
+def device_copy(to_device: str | int, to: int, from_device: str | int, source: int, nbytes: int) -> None:
+    """Copies bytes between addresses of any two devices; it has happened when the call returns."""
+    check(lib.tl_device_copy(device_number(to_device), to, device_number(from_device), source, nbytes))
+
+
+def device_fill(which: str | int, to: int, value: int, nbytes: int) -> None:
+    """Sets bytes of a device to a value from 0 to 255."""
+    check(lib.tl_device_fill(device_number(which), to, value, nbytes))
+
+
+class DeviceAllocator:
+    """Where memory comes from: two functions of Python's, in the form that C takes.
+
+    allocate(nbytes) returns the address of a block that is aligned as promised, or None or 0
+    when there is none; deallocate(address, nbytes) takes it back. They are called on any
+    thread, several at a time, and cannot call the runtime. An exception in one of them counts
+    as no memory and is shown as those in destructors are (sys.unraisablehook).
+
+    The object owns what C refers to. Keep it until nothing uses it any more.
+    """
+
+    def __init__(
+        self,
+        allocate: Callable[[int], int | None],
+        deallocate: Callable[[int, int], None],
+        *,
+        name: str = "python",
+        alignment: int = 64,
+    ) -> None:
+        if alignment <= 0 or alignment & (alignment - 1):
+            raise ValueError(f"alignment {alignment} is not a power of two")
+
+        def call_allocate(_: Any, nbytes: int) -> int:
+            try:
+                return allocate(nbytes) or 0
+            except BaseException:  # nothing of Python may pass through the frames of C
+                _unraisable(allocate)
+                return 0
+
+        def call_deallocate(_: Any, address: int | None, nbytes: int) -> None:
+            try:
+                deallocate(address or 0, nbytes)
+            except BaseException:
+                _unraisable(deallocate)
+
+        # The struct refers to both callbacks, and ctypes keeps what a field was set to.
+        self._struct = _abi.tl_device_allocator(
+            ctypes.sizeof(_abi.tl_device_allocator),
+            name.encode(),
+            alignment,
+            None,
+            _abi.tl_device_allocate(call_allocate),
+            _abi.tl_device_deallocate(call_deallocate),
+        )
+
+    @classmethod
+    def _of(cls, address: int) -> DeviceAllocator:
+        """The allocator that stands at an address in the library, which keeps it."""
+        self = cls.__new__(cls)
+        self._struct = _abi.tl_device_allocator.from_address(address)
+        return self
+
+    def __repr__(self) -> str:
+        return f"tl.DeviceAllocator({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The name that messages use."""
+        return bytes(self._struct.name or b"").decode("utf-8", "replace")
+
+    @property
+    def alignment(self) -> int:
+        """What every block is aligned to."""
+        return int(self._struct.alignment)
+
+    @property
+    def pointer(self) -> Any:
+        """A tl_device_allocator* for functions of the library; valid as long as this object lives."""
+        return ctypes.pointer(self._struct)
+
+    def allocate(self, nbytes: int) -> int:
+        """Returns the address of a new block, as C would get it; raises when there is none."""
+        lib.tl_clear_error()
+        block = self._struct.allocate(self._struct.ctx, nbytes)
+        if block is None and lib.tl_last_status() == 0 and nbytes > 0:
+            raise MemoryError(f"{self.name} has no {nbytes} bytes")
+        return check_pointer(block)
+
+    def deallocate(self, block: int, nbytes: int) -> None:
+        """Returns a block of this allocator; nbytes is what was asked for."""
+        lib.tl_clear_error()
+        self._struct.deallocate(self._struct.ctx, block, nbytes)
+        if lib.tl_last_status() != 0:
+            raise last_error()
+
+
+def _unraisable(function: Any) -> None:
+    """Shows the exception that is being handled where Python shows those that have no caller."""
+    kind, value, trace = sys.exc_info()
+    arguments = type("UnraisableHookArgs", (), {})()
+    arguments.exc_type, arguments.exc_value, arguments.exc_traceback = kind, value, trace
+    arguments.err_msg, arguments.object = "Exception ignored in a device allocator", function
+    sys.unraisablehook(arguments)
+
+
+def device_allocator(which: str | int, *, pinned: bool = False) -> DeviceAllocator:
+    """Returns the allocator of a device, or that of CPU memory which it copies fastest."""
+    get = lib.tl_device_pinned_allocator_for if pinned else lib.tl_device_allocator_for
+    found = get(device_number(which))
+    if not found:
+        raise last_error()
+    return DeviceAllocator._of(ctypes.addressof(found.contents))

@@ -1,0 +1,82 @@
+package device
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// lowest is where memory can begin; smaller addresses are numbers that were passed
+// by mistake.
+const lowest = 64 << 10
+
+// stagingBytes is how much a copy between devices without a way of their own takes
+// through the CPU's memory at a time.
+const stagingBytes = 4 << 20
+
+// Copy copies n bytes between any two devices. Inside one device the ranges must
+// not overlap, except on those whose memory the CPU reads.
+func Copy(target Device, to uintptr, source Device, from, n uintptr) error {
+	if n == 0 {
+		return nil
+	}
+	if err := checkRange(target, to, n); err != nil {
+		return err
+	}
+	if err := checkRange(source, from, n); err != nil {
+		return err
+	}
+	switch {
+	case target == source:
+		return target.Within(to, from, n)
+	case source.Info().HostAccess:
+		return target.FromHost(to, from, n)
+	case target.Info().HostAccess:
+		return source.ToHost(to, from, n)
+	}
+	if peer, ok := target.(Peer); ok {
+		if done, err := peer.FromPeer(to, source, from, n); done || err != nil {
+			return err
+		}
+	}
+	return stage(target, to, source, from, n)
+}
+
+// Fill sets n bytes of a device.
+func Fill(target Device, to uintptr, value byte, n uintptr) error {
+	if n == 0 {
+		return nil
+	}
+	if err := checkRange(target, to, n); err != nil {
+		return err
+	}
+	return target.Fill(to, value, n)
+}
+
+// checkRange refuses what cannot be memory, so that nothing below overflows, and
+// memory of the CPU that is not mapped.
+func checkRange(d Device, p, n uintptr) error {
+	if p < lowest || n > MaxBytes || p+n < p {
+		return Errorf(status.InvalidArgument, "%d bytes at %#x are no memory of %s", n, p, d.Name())
+	}
+	if d.Info().HostAccess {
+		return probe(p, n)
+	}
+	return nil
+}
+
+// stage copies through the CPU's memory, piece by piece.
+func stage(target Device, to uintptr, source Device, from, n uintptr) error {
+	buffer := make([]byte, min(n, stagingBytes))
+	host := layout.Address(&buffer[0])
+	for done := uintptr(0); done < n; {
+		piece := min(n-done, uintptr(len(buffer)))
+		if err := source.ToHost(host, from+done, piece); err != nil {
+			return err
+		}
+		if err := target.FromHost(to+done, host, piece); err != nil {
+			return err
+		}
+		done += piece
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+//go:build !race
+
+package memory
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tlruntime/runtime/layout"
+)
+
+// adviseHuge asks for huge pages. A kernel without them refuses, and ordinary pages
+// serve as well.
+func adviseHuge(addr, bytes uintptr) {
+	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_HUGEPAGE)
+}
+
+// Resident returns the resident bytes of the process.
+func Resident() uint64 { return statm(1) }
+
+// statm returns a field of the process's page counts, in bytes.
+func statm(field int) uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if field >= len(fields) {
+		return 0
+	}
+	pages, _ := strconv.ParseUint(fields[field], 10, 64)
+	return pages * uint64(os.Getpagesize())
+}
+
+// Physical returns the machine's memory in bytes, 0 when unknown.
+func Physical() uint64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return info.Totalram * uint64(info.Unit)
+}
+
+// Available returns the bytes that programs can get without paging, 0 when unknown.
+func Available() uint64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "MemAvailable:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kilobytes, _ := strconv.ParseUint(fields[0], 10, 64)
+	return kilobytes << 10
+}
