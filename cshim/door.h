@@ -19,4 +19,8 @@ int32_t tldoor_check_option(uintptr_t key, uintptr_t value);
 void tlc_pool_lock_all(void);
 void tlc_pool_unlock_all(void);
 
+void tlc_memory_pools_attach(uintptr_t table, bool fast);
+void tlc_memory_pools_lock_all(void);
+void tlc_memory_pools_unlock_all(void);
+
 #endif

@@ -142,6 +142,16 @@ declare i64 @tl_get_metal_pool_count()
 declare double @tl_get_gpu_pool_hit_rate()
 declare i32 @tl_dump_gpu_pool_stats()
 
+; Memory pools
+declare i32 @tl_memory_pool_create(ptr, i64, ptr)
+declare noalias ptr @tl_memory_pool_allocate(ptr, i64)
+declare i32 @tl_memory_pool_deallocate(ptr, ptr)
+declare i32 @tl_memory_pool_reset(ptr)
+declare i32 @tl_memory_pool_trim(ptr)
+declare i32 @tl_memory_pool_destroy(ptr)
+declare i32 @tl_memory_pool_set_limit(ptr, i64)
+declare i32 @tl_memory_pool_stats_get(ptr, ptr)
+
 ; Deferred deleters
 declare void @tl_deferred_push(ptr, ptr) nounwind
 declare ptr @tl_deferred_take(ptr) nounwind
