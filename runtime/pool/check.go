@@ -42,11 +42,13 @@ func (c *checker) want(ok bool, format string, args ...any) {
 	}
 }
 
-// check runs under the lock of the state. Chunks change under p.mu only, and no other
-// holder of that looks at the state meanwhile, so it may run without.
+// check runs under the lock of the state.
 func (p *Pool) check() error {
 	c := checker{tables: view(p.state), granule: 1 << p.state.Shift, free: map[uint32]bool{}, live: map[uint32]bool{}}
 	for i := range p.chunks.Len() {
+		if p.chunks.At(i).bytes == 0 {
+			continue
+		}
 		c.chunk(*p.chunks.At(i))
 		if i > 0 {
 			before := p.chunks.At(i - 1)

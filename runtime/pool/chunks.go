@@ -8,9 +8,10 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// chunk is memory that the device granted. The array of chunks is sorted by address.
+// chunk is memory that the device granted. The array of chunks is sorted by address, and
+// written under both locks of the pool.
 type chunk struct {
-	address, bytes uint64
+	address, bytes uint64 // no bytes: about to leave the array
 	first          uint64 // record of its first block, which keeps it
 }
 
@@ -104,30 +105,34 @@ func (p *Pool) chunkBelow(address uint64) int {
 	return sort.Search(int(p.chunks.Len()), func(i int) bool { return p.chunks.At(uint64(i)).address > address }) - 1
 }
 
-// install makes a chunk a free block, and finds its place among the chunks.
+// install makes a chunk a free block.
 func (p *Pool) install(c chunk) error {
-	for {
-		lock(p.state)
-		t := view(p.state)
-		if t.recordAtHand() {
-			t.flush()
-			t.forget()
-			c.first = uint64(t.addChunk(c.address, c.bytes))
-			t.Reserved += c.bytes
-			t.DeviceAllocations++
-			unlock(p.state)
-			break
-		}
-		unlock(p.state)
+	for !p.tryInstall(c) {
 		if err := p.growTables(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// tryInstall finds the place of a chunk among the others; false: there is no record.
+func (p *Pool) tryInstall(c chunk) bool {
+	lock(p.state)
+	defer unlock(p.state)
+	t := view(p.state)
+	if !t.recordAtHand() {
+		return false
+	}
+	t.flush()
+	t.forget()
+	c.first = uint64(t.addChunk(c.address, c.bytes))
+	t.Reserved += c.bytes
+	t.DeviceAllocations++
 	p.chunks.Push(c) // obtain has made room
 	for i := p.chunks.Len() - 1; i > 0 && p.chunks.At(i-1).address > c.address; i-- {
 		*p.chunks.At(i), *p.chunks.At(i - 1) = *p.chunks.At(i - 1), c
 	}
-	return nil
+	return true
 }
 
 // Trim returns the chunks without a live block to the device.
@@ -149,12 +154,9 @@ func Trim(h Handle) error {
 // trim returns idle chunks and tells how many. A chunk that the device does not take
 // back is gone all the same: nobody knows what it is now.
 func (p *Pool) trim() (trimmed int, failed error) {
-	kept := uint64(0)
 	for i := range p.chunks.Len() {
 		c := *p.chunks.At(i)
-		if !p.takeIdle(c) {
-			*p.chunks.At(kept) = c
-			kept++
+		if !p.takeIdle(p.chunks.At(i)) {
 			continue
 		}
 		trimmed++
@@ -162,14 +164,12 @@ func (p *Pool) trim() (trimmed int, failed error) {
 			failed = deviceError(err, status.Device)
 		}
 	}
-	for p.chunks.Len() > kept {
-		p.chunks.Pop()
-	}
+	p.dropEmpty()
 	return trimmed, failed
 }
 
-// takeIdle takes a chunk without a live block out of the tables.
-func (p *Pool) takeIdle(c chunk) bool {
+// takeIdle takes a chunk without a live block out of the tables and leaves it empty.
+func (p *Pool) takeIdle(c *chunk) bool {
 	lock(p.state)
 	defer unlock(p.state)
 	t := view(p.state)
@@ -182,7 +182,24 @@ func (p *Pool) takeIdle(c chunk) bool {
 	t.dropRecord(uint32(c.first))
 	t.Reserved -= c.bytes
 	t.forget()
+	c.bytes = 0
 	return true
+}
+
+// dropEmpty removes the empty ones from the array of chunks.
+func (p *Pool) dropEmpty() {
+	lock(p.state)
+	defer unlock(p.state)
+	kept := uint64(0)
+	for i := range p.chunks.Len() {
+		if c := *p.chunks.At(i); c.bytes != 0 {
+			*p.chunks.At(kept) = c
+			kept++
+		}
+	}
+	for p.chunks.Len() > kept {
+		p.chunks.Pop()
+	}
 }
 
 // returnChunks returns all chunks of a pool that nobody can use any more.
