@@ -58,7 +58,8 @@ mkdir -p "$figures"
 echo "$repetitions" >"$figures/repetitions"
 cut -d' ' -f1 /proc/loadavg >"$figures/load"
 startup
-for program in counting scopes frames allocation tensors; do timed "$program"; done
+for program in counting scopes frames allocation tensors memory_pool; do timed "$program"; done
+"$programs/footprint" >"$figures/footprint.jsonl"
 resident
 echo "bench: instructions"
 python3 "$here/instructions.py" "$programs/calls" "$build" "$figures/instructions.json"
