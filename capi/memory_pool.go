@@ -141,7 +141,6 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 // Cost: about 5 ns for the size that was given back last; else about 50 ns, and
 // no more than the logarithm of the number of blocks.
 // Door: fast.
-// LLVM: returns noalias.
 //
 //export tlgo_memory_pool_allocate
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {

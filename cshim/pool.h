@@ -95,9 +95,9 @@ typedef struct tl_pool_bins {
 	uint32_t roots[TL_POOL_LEAVES * 64];
 } tl_pool_bins;
 
-/* A pool. All zeros is a full one: whatever is asked of it is Go's. The handle in an
- * empty slot is that of another slot, so that no handle leads there. Slot 0 is never a
- * pool's: `fresh` of it is how many slots were ever used, and its lock guards that. */
+/* A pool. An empty slot is zeros, and its handle that of another slot, so that no handle
+ * leads there. Slot 0 is never a pool's: `fresh` of it is how many slots were ever used,
+ * and its lock guards that. */
 typedef struct tl_pool_state {
 	_Atomic uint32_t lock; /* 1 = held */
 	uint32_t shift;        /* of the granule, to which sizes are rounded */

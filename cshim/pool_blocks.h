@@ -146,7 +146,7 @@ static inline uint64_t tlc_pool_take_block(tl_pool_state* p, uint64_t n)
 		tlc_pool_count_allocation(p, x->bytes);
 		return x->address;
 	}
-	if (TLC_POOL_UNLIKELY(n - 1 >= TL_POOL_BYTES >> 1 || p->limit == 0)) return 0;
+	if (TLC_POOL_UNLIKELY(n - 1 >= TL_POOL_BYTES >> 1)) return 0;
 	tlc_replay_flush(p);
 	if (TLC_POOL_UNLIKELY(!tlc_record_at_hand(p))) return 0;
 	uint32_t record = tlc_index_fit(p, request);
@@ -166,7 +166,6 @@ static inline bool tlc_pool_return_block(tl_pool_state* p, uint64_t address)
 	if (TLC_POOL_LIKELY(p->live != p->low && x->address == address)) {
 		p->live--;
 	} else {
-		if (TLC_POOL_UNLIKELY(p->limit == 0)) return false;
 		tlc_replay_flush(p);
 		uint32_t* link = tlc_chain_find(p, address);
 		if (TLC_POOL_UNLIKELY(*link == 0)) return false;

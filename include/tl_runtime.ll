@@ -144,7 +144,7 @@ declare i32 @tl_dump_gpu_pool_stats()
 
 ; Memory pools
 declare i32 @tl_memory_pool_create(ptr, i64, ptr)
-declare noalias ptr @tl_memory_pool_allocate(ptr, i64)
+declare ptr @tl_memory_pool_allocate(ptr, i64)
 declare i32 @tl_memory_pool_deallocate(ptr, ptr)
 declare i32 @tl_memory_pool_reset(ptr)
 declare i32 @tl_memory_pool_trim(ptr)
