@@ -4,6 +4,7 @@
 #   bench/run.sh BUILD_DIR
 #
 # TL_BENCH_REPETITIONS (7) and TL_BENCH_MIN_TIME (0.05 seconds each) trade time for steadiness.
+# TL_BENCH_TRACE names a file with an allocation trace (src/trace.hpp) for memory_pool to replay as well.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

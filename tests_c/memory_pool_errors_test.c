@@ -184,6 +184,22 @@ static void handles_that_are_none(void)
 	end();
 }
 
+/* Numbers of all magnitudes, and near misses, as pools and as blocks. */
+static void random_numbers(void)
+{
+	uint64_t random = 99;
+	begin();
+	for (int i = 0; i < 20000; i++) {
+		uintptr_t number = check_random(&random) >> check_random(&random) % 64;
+		uintptr_t near = (uintptr_t)block + check_random(&random) % 1024 + 1;
+		CHECK_REFUSED(tl_memory_pool_allocate((tl_memory_pool*)number, 64), 0, TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_memory_pool_deallocate(pool, (void*)near), TL_E_UNKNOWN_POINTER);
+		if (number != 0)
+			CHECK_FAILS(tl_memory_pool_deallocate(pool, (void*)number), TL_E_UNKNOWN_POINTER);
+	}
+	end();
+}
+
 static void as_many_pools_as_there_can_be(void)
 {
 	enum { POOLS = 1023 };
@@ -236,6 +252,7 @@ int main(void)
 	RUN(allocators_that_are_none);
 	RUN(alignments_are_granules);
 	RUN(handles_that_are_none);
+	RUN(random_numbers);
 	RUN(as_many_pools_as_there_can_be);
 	RUN(memory_that_cannot_be);
 	return check_finish();

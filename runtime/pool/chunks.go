@@ -19,7 +19,7 @@ type chunk struct {
 // room, or the limit, is asked again when idle chunks were returned, and then for what
 // is needed alone.
 func (p *Pool) grow(request uint64) error {
-	most := uint64(maxBytes) &^ (1<<p.state.Shift - 1)
+	most := uint64(maxBytes) &^ (p.granule - 1)
 	want := max(p.growth, request, min(2*request, most))
 	err := p.obtain(want)
 	if err == nil || !isPressure(err) {
@@ -82,7 +82,7 @@ func deviceError(err error, otherwise status.Status) *Error {
 // admit refuses memory that the device cannot have meant. What overlaps an earlier chunk
 // is not given back: that would end the chunk.
 func (p *Pool) admit(c chunk) error {
-	name, granule := p.device.Name(), uint64(1)<<p.state.Shift
+	name := p.device.Name()
 	if c.address+c.bytes < c.address {
 		return refuse(status.Device, "%s returned %#x for %d bytes, which is beyond the address space", name, c.address, c.bytes)
 	}
@@ -93,9 +93,9 @@ func (p *Pool) admit(c chunk) error {
 				c.address, c.bytes, b.bytes, b.address)
 		}
 	}
-	if c.address&(granule-1) != 0 {
+	if c.address&(p.granule-1) != 0 {
 		_ = p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)) // what went wrong is told already
-		return refuse(status.Device, "%s returned %#x, which is not aligned to %d", name, c.address, granule)
+		return refuse(status.Device, "%s returned %#x, which is not aligned to %d", name, c.address, p.granule)
 	}
 	return nil
 }

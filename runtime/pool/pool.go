@@ -56,10 +56,11 @@ func refuse(st status.Status, format string, args ...any) *Error {
 
 // Pool is what Go knows of a pool beside its state.
 type Pool struct {
-	state  *layout.PoolState
-	handle Handle
-	device device.Allocator
-	growth uint64 // what a new chunk has at least: the size of the first one
+	state   *layout.PoolState
+	handle  Handle
+	device  device.Allocator
+	granule uint64 // the device's alignment
+	growth  uint64 // what a new chunk has at least: the size of the first one
 
 	mu     sync.Mutex // guards what follows, and keeps chunks and tables as they are
 	limit  uint64     // of state.Reserved; 0 = none
@@ -143,13 +144,13 @@ func Create(d device.Allocator, bytes uintptr) (Handle, error) {
 	if st := Open(); st != status.OK {
 		return 0, refuse(st, "no memory for the table of pools")
 	}
-	p := &Pool{device: d, growth: roundUp(uint64(bytes), granule), chunks: memory.NewArray[chunk](purpose)}
+	p := &Pool{device: d, granule: granule, growth: roundUp(uint64(bytes), granule), chunks: memory.NewArray[chunk](purpose)}
 	slot, err := takeSlot()
 	if err != nil {
 		return 0, err
 	}
 	p.state = stateAt(slot)
-	if err := p.open(bits.TrailingZeros64(granule)); err != nil {
+	if err := p.open(); err != nil {
 		giveSlot(slot)
 		return 0, err
 	}
@@ -160,8 +161,8 @@ func Create(d device.Allocator, bytes uintptr) (Handle, error) {
 func roundUp(n, granule uint64) uint64 { return (n + granule - 1) &^ (granule - 1) }
 
 // open makes the tables and the first chunk.
-func (p *Pool) open(shift int) error {
-	if !p.makeTables(uint32(shift)) {
+func (p *Pool) open() error {
+	if !p.makeTables(uint32(bits.TrailingZeros64(p.granule))) {
 		return refuse(status.OutOfMemory, "no memory for the tables of a pool")
 	}
 	if err := p.obtain(p.growth); err != nil {

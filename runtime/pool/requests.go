@@ -24,7 +24,7 @@ func Allocate(h Handle, n uintptr) (uintptr, error) {
 	if n > maxBytes {
 		return 0, refuse(status.Overflow, "%d bytes are more than any block can have", n)
 	}
-	request := roundUp(uint64(n), 1<<p.state.Shift)
+	request := roundUp(uint64(n), p.granule)
 	if address, why, err := p.try(request); err != nil || why == served {
 		return address, err
 	}
