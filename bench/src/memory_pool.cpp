@@ -16,17 +16,27 @@ namespace {
 
 constexpr std::size_t kRoom = std::size_t{64} << 30;  // address space, so that a trace needs one chunk
 
-// One pool for all threads of a benchmark, and for all benchmarks that want a fresh one.
+// One pool for all threads of a benchmark.
 tl_memory_pool* shared_pool() {
   static tl_memory_pool* pool = make_pool(kRoom);
   return pool;
 }
 
 struct PoolWay {
-  tl_memory_pool* pool = shared_pool();
+  tl_memory_pool* pool;
   void* allocate(std::size_t bytes) const { return tl_memory_pool_allocate(pool, bytes); }
   void release(void* block) const { tl_memory_pool_deallocate(pool, block); }
 };
+
+// A fresh pool for each run: one that once had a million blocks has tables of that size.
+template <class Measure>
+Body fresh(Measure body) {
+  return [=](benchmark::State& state) {
+    PoolWay way{make_pool(kRoom)};
+    body(state, way);
+    tl_memory_pool_destroy(way.pool);
+  };
+}
 
 struct PeerWay {
   Allocator peer;
@@ -37,13 +47,6 @@ struct PeerWay {
 template <class Way>
 void pair(benchmark::State& state, Way way) {
   measure(state, [=] { way.release(way.allocate(4096)); });
-}
-
-// A pool for each thread.
-void pair_own(benchmark::State& state) {
-  PoolWay way{make_pool(1 << 20)};
-  pair(state, way);
-  tl_memory_pool_destroy(way.pool);
 }
 
 template <class Way>
@@ -97,23 +100,46 @@ struct SystemWay {
   void release(void* block) const { unmap_memory(nullptr, block, kBytes); }
 };
 
-template <class Way>
-void add_traces(const std::string& who, Way way, const std::vector<std::shared_ptr<Trace>>& traces) {
-  for (const auto& trace : traces)
-    add("pool-trace/" + trace->name + "/" + who, [=](benchmark::State& state) { replay(state, way, *trace); });
+using Traces = std::vector<std::shared_ptr<Trace>>;
+constexpr std::size_t kLive[] = {1000, 10000, 100000, 1000000};
+
+std::string trace_name(const Trace& trace, const std::string& who) { return "pool-trace/" + trace.name + "/" + who; }
+
+std::string growth_name(const char* what, std::size_t n, const std::string& who) {
+  return std::string(what) + "/" + std::to_string(n) + "/" + who;
 }
 
-template <class Way>
-void add_growth(const std::string& who, Way way) {
-  for (std::size_t n : {1000, 10000, 100000, 1000000}) {
-    add("pool-resting/" + std::to_string(n) + "/" + who,
-        [=](benchmark::State& state) { beside(state, way, n, 1000); });
-    add("pool-random/" + std::to_string(n) + "/" + who, [=](benchmark::State& state) { beside(state, way, n, n); });
+void add_ours(const Traces& traces) {
+  add_threaded("pool-pair/4096/tl", [](benchmark::State& state) { pair(state, PoolWay{shared_pool()}); });
+  add_threaded("pool-pair/4096/tl-own", fresh([](benchmark::State& state, PoolWay way) { pair(state, way); }));
+  for (const auto& trace : traces)
+    add(trace_name(*trace, "tl"), fresh([=](benchmark::State& state, PoolWay way) { replay(state, way, *trace); }));
+  for (std::size_t n : kLive) {
+    add(growth_name("pool-resting", n, "tl"),
+        fresh([=](benchmark::State& state, PoolWay way) { beside(state, way, n, 1000); }));
+    add(growth_name("pool-random", n, "tl"),
+        fresh([=](benchmark::State& state, PoolWay way) { beside(state, way, n, n); }));
   }
 }
 
-std::vector<std::shared_ptr<Trace>> all_traces() {
-  std::vector<std::shared_ptr<Trace>> traces;
+void add_peer(const Allocator& peer, const Traces& traces) {
+  const PeerWay way{peer};
+  add_threaded("pool-pair/4096/" + peer.name, [=](benchmark::State& state) { pair(state, way); });
+  for (const auto& trace : traces)
+    add(trace_name(*trace, peer.name), [=](benchmark::State& state) { replay(state, way, *trace); });
+  if (peer.name != "mimalloc") return;  // one is enough to show what a million blocks cost anybody
+  for (std::size_t n : kLive)
+    add(growth_name("pool-random", n, peer.name), [=](benchmark::State& state) { beside(state, way, n, n); });
+}
+
+template <std::size_t kBytes>
+void add_touched(const std::string& name) {
+  add(name + "/tl", fresh([](benchmark::State& state, PoolWay way) { touched(state, way, kBytes); }));
+  add(name + "/mmap", [](benchmark::State& state) { touched(state, SystemWay<kBytes>{}, kBytes); });
+}
+
+Traces all_traces() {
+  Traces traces;
   for (const std::string& kind : trace_kinds()) traces.push_back(std::make_shared<Trace>(make_trace(kind, 1)));
   if (const char* path = std::getenv("TL_BENCH_TRACE")) {
     std::ifstream file(path);
@@ -126,21 +152,11 @@ std::vector<std::shared_ptr<Trace>> all_traces() {
 }  // namespace
 
 void register_all() {
-  const auto traces = all_traces();
-  add_threaded("pool-pair/4096/tl", [](benchmark::State& state) { pair(state, PoolWay{}); });
-  add_threaded("pool-pair/4096/tl-own", pair_own);
-  add_traces("tl", PoolWay{}, traces);
-  add_growth("tl", PoolWay{});
-  for (const Allocator& peer : allocators()) {
-    add_threaded("pool-pair/4096/" + peer.name, [=](benchmark::State& state) { pair(state, PeerWay{peer}); });
-    add_traces(peer.name, PeerWay{peer}, traces);
-  }
-  for (const Allocator& peer : allocators())
-    if (peer.name == "mimalloc") add_growth(peer.name, PeerWay{peer});
-  add("pool-touched/4096/tl", [](benchmark::State& state) { touched(state, PoolWay{}, 4096); });
-  add("pool-touched/4096/mmap", [](benchmark::State& state) { touched(state, SystemWay<4096>{}, 4096); });
-  add("pool-touched/1MiB/tl", [](benchmark::State& state) { touched(state, PoolWay{}, 1 << 20); });
-  add("pool-touched/1MiB/mmap", [](benchmark::State& state) { touched(state, SystemWay<1 << 20>{}, 1 << 20); });
+  const Traces traces = all_traces();
+  add_ours(traces);
+  for (const Allocator& peer : allocators()) add_peer(peer, traces);
+  add_touched<4096>("pool-touched/4096");
+  add_touched<1 << 20>("pool-touched/1MiB");
 }
 
 }  // namespace bench

@@ -165,6 +165,9 @@ func (p *Pool) trim() (trimmed int, failed error) {
 		}
 	}
 	p.dropEmpty()
+	if p.chunks.Len() == 0 {
+		p.rebuild()
+	}
 	return trimmed, failed
 }
 

@@ -167,10 +167,18 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	if err := Check(h); err != nil {
 		t.Fatal(err)
 	}
+	large := memory.Purposes()[purpose]
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
 	for _, b := range blocks {
 		give(t, h, b)
 	}
+	if err := Reset(h); err != nil {
+		t.Fatal(err)
+	}
+	if small := memory.Purposes()[purpose]; small >= large {
+		t.Fatalf("%d bytes of tables for 5000 blocks, %d after reset", large, small)
+	}
+	give(t, h, take(t, h, 64))
 	if err := Check(h); err != nil {
 		t.Fatal(err)
 	}

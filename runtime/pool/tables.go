@@ -40,14 +40,26 @@ func (p *Pool) makeTables(shift uint32) bool {
 	}
 	lock(p.state)
 	defer unlock(p.state)
-	s := p.state
-	s.Shift, s.Bins, s.Blocks, s.Hash = shift, bins, blocks, chains
-	s.Limit, s.HashShift = firstRecords, hashShift(firstRecords)
-	s.Fresh = 1 // record 0 is nobody's
+	p.useTables(blocks, chains, firstRecords)
+	p.state.Shift, p.state.Bins = shift, bins
+	p.state.Fresh = 1 // record 0 is nobody's
 	return true
 }
 
-func hashShift(chains uint32) uint32 { return uint32(64 - bits.TrailingZeros32(chains)) }
+// useTables puts tables of n records in the place of what was there.
+func (p *Pool) useTables(blocks, chains uintptr, n uint32) {
+	s := p.state
+	s.Blocks, s.Hash, s.Limit, s.HashShift = blocks, chains, n, uint32(64-bits.TrailingZeros32(n))
+}
+
+// smallerTables maps tables of the first size, if that is less than the pool has and
+// enough for its chunks. Without memory for them the larger ones stay.
+func (p *Pool) smallerTables() (blocks, chains uintptr, ok bool) {
+	if p.state.Limit == firstRecords || p.chunks.Len() >= firstRecords/2 {
+		return 0, 0, false
+	}
+	return mapRecords(firstRecords)
+}
 
 // dropTables leaves an empty slot.
 func (p *Pool) dropTables() {
@@ -73,8 +85,7 @@ func (p *Pool) growTables() error {
 	lock(p.state)
 	was := p.state.Blocks
 	copy(layout.Slice[layout.PoolBlock](blocks, uint64(2*old)), view(p.state).blocks)
-	p.state.Blocks, p.state.Hash = blocks, chains
-	p.state.Limit, p.state.HashShift = 2*old, hashShift(2*old)
+	p.useTables(blocks, chains, 2*old)
 	view(p.state).chainAll()
 	unlock(p.state)
 	memory.Unmap(was, recordsBytes(old), purpose)

@@ -1,5 +1,7 @@
 package pool
 
+import "tlruntime/runtime/memory"
+
 // Stats are the counters of a pool, exact at the moment of the call.
 type Stats struct {
 	TotalAllocated, TotalFreed uint64 // bytes of blocks
@@ -49,7 +51,20 @@ func Reset(h Handle) error {
 	if !p.enter() {
 		return unknownPool(h)
 	}
-	defer unlock(p.state)
+	unlock(p.state) // p.mu keeps the pool alive
+	p.rebuild()
+	return nil
+}
+
+// rebuild makes every chunk one free block, in tables that have their first size again:
+// those of a pool that once had many blocks are spread over more memory than few need.
+func (p *Pool) rebuild() {
+	old, oldBytes := p.state.Blocks, recordsBytes(p.state.Limit)
+	blocks, chains, smaller := p.smallerTables()
+	lock(p.state)
+	if smaller {
+		p.useTables(blocks, chains, firstRecords)
+	}
 	t := view(p.state)
 	t.empty()
 	for i := range p.chunks.Len() {
@@ -58,7 +73,10 @@ func Reset(h Handle) error {
 	}
 	t.TotalFreed, t.Deallocations = t.TotalAllocated, t.Allocations
 	p.verify()
-	return nil
+	unlock(p.state)
+	if smaller {
+		memory.Unmap(old, oldBytes, purpose)
+	}
 }
 
 // empty forgets all blocks.
