@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -191,6 +192,37 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	}
 	if after > before+layout.SpanBytes || len(d.granted) != 0 {
 		t.Fatalf("%d bytes of tables before, %d after; %d chunks", before, after, len(d.granted))
+	}
+}
+
+// The log's positions are modulo 2^32.
+func TestLogWraps(t *testing.T) {
+	h := open(t, newFake(), 1<<20)
+	s := stateAt(uint32(h % layout.PoolSlots))
+	s.Low, s.Live, s.High = ^uint32(2), ^uint32(2), ^uint32(2)
+	var first []uintptr
+	for round := range 3 {
+		var blocks []uintptr
+		for i := range uintptr(70) {
+			blocks = append(blocks, take(t, h, 64+64*(i%3)))
+		}
+		if round == 0 {
+			first = blocks
+		} else if !slices.Equal(first, blocks) {
+			t.Fatalf("round %d has another layout", round)
+		}
+		if err := Check(h); err != nil {
+			t.Fatal(err)
+		}
+		for i := len(blocks) - 1; i >= 0; i-- {
+			give(t, h, blocks[i])
+		}
+		if err := Check(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Destroy(h); err != nil {
+		t.Fatal(err)
 	}
 }
 
