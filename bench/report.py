@@ -153,7 +153,20 @@ def process_section(starts: list[dict], library: list[dict], score: Score) -> li
     return ["## Whole process", ""] + table(["", "measured", "target", "met"], rows)
 
 
-def instructions_section(path: pathlib.Path) -> list[str]:
+def footprint_section(lines_read: list[dict], score: Score) -> list[str]:
+    if not lines_read:
+        return []
+    lines = ["### Peak footprint over peak live", "", "The highest end of a block in one chunk without bounds.", ""]
+    rows = []
+    for entry in lines_read:
+        by = f"{entry['ours']:.4f}, exact best fit {entry['best_fit']:.4f}"
+        met = score.judge(f"footprint, trace {entry['trace']}", entry["ours"] <= entry["best_fit"], by)
+        rows.append([entry["trace"], f"{entry['ours']:.4f}", f"{entry['best_fit']:.4f}",
+                     str(entry["places_that_differ"]), met])
+    return lines + table(["trace", "ours", "exact best fit", "blocks placed elsewhere", "met"], rows)
+
+
+def instructions_section(path: pathlib.Path, score: Score) -> list[str]:
     lines = ["## Instructions per operation", ""]
     if not path.exists():
         return lines + ["Skipped: valgrind is not installed, or could not run the library.", ""]
@@ -161,6 +174,11 @@ def instructions_section(path: pathlib.Path) -> list[str]:
     lines += ["Counted by valgrind as the difference between N and 2N operations, the driver's loop taken off. Each",
               "row is the whole operation that it names, calls through the PLT included.", ""]
     rows = [[what, f"{counted[name]:.0f}"] for name, what in targets.INSTRUCTIONS.items() if name in counted]
+    factor, many, few = targets.GROWTH
+    if many in counted and few in counted:
+        ratio = counted[many] / counted[few]
+        met = score.judge("instructions of the memory pool, 1e3 to 1e6 live blocks", ratio <= factor, f"{ratio:.2f} x")
+        lines += [f"Memory pool, 1e3 to 1e6 live blocks: {ratio:.2f} x; target <= {factor} x; met: {met}.", ""]
     return lines + table(["operation", "instructions"], rows)
 
 
@@ -211,9 +229,11 @@ def main() -> None:
         body += times_section(spec, times, score)
         if name == "scopes":
             body += classes_section(times, score)
+        if name == "memory_pool":
+            body += footprint_section(load_lines(figures / "footprint.jsonl"), score)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)
     body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
-    body += instructions_section(figures / "instructions.json")
+    body += instructions_section(figures / "instructions.json", score)
     lines = heading(figures) + summary(score) + body
     output.write_text("\n".join(lines).rstrip() + "\n")
     print(f"{output}: {score.met} of {score.met + len(score.missed)} targets met")

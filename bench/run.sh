@@ -4,6 +4,7 @@
 #   bench/run.sh BUILD_DIR
 #
 # TL_BENCH_REPETITIONS (7) and TL_BENCH_MIN_TIME (0.05 seconds each) trade time for steadiness.
+# TL_BENCH_TRACE names a file with an allocation trace (src/trace.hpp) for memory_pool to replay as well.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -58,7 +59,8 @@ mkdir -p "$figures"
 echo "$repetitions" >"$figures/repetitions"
 cut -d' ' -f1 /proc/loadavg >"$figures/load"
 startup
-for program in counting scopes frames allocation tensors; do timed "$program"; done
+for program in counting scopes frames allocation tensors memory_pool; do timed "$program"; done
+"$programs/footprint" >"$figures/footprint.jsonl"
 resident
 echo "bench: instructions"
 python3 "$here/instructions.py" "$programs/calls" "$build" "$figures/instructions.json"

@@ -170,13 +170,56 @@ TENSORS = Table(
     [("glibc malloc + free of header and data", "tensor/64x64/glibc")],
 )
 
+POOL_PEERS = ("glibc", "mimalloc", "jemalloc", "tcmalloc")
+
+MEMORY_POOL = Table(
+    "Memory pool",
+    "Ours is exact best fit over memory that it never touches. A trace is replayed as a whole, time is that of one event; "
+    "random replaces one of 10,000 live blocks of 256 bytes to 4 MiB at each step (`src/trace.hpp` has the others). "
+    "Beside n live blocks: blocks of 256 bytes to 64 KiB are replaced, 1000 of them or any of them. What a million costs "
+    "more is cache misses, for the peer as for ours; the instructions stand in the last table.",
+    [
+        Row("ours, pair of 4096 bytes", "pool-pair/4096/tl", Plain(15)),
+        Row("two threads, one pool: pair of 4096 bytes", "pool-pair/4096/tl@2"),
+        Row("two threads, a pool each: pair of 4096 bytes", "pool-pair/4096/tl-own@2"),
+        Row("ours, trace random", "pool-trace/random/tl", Plain(60)),
+        Row("ours, trace mixed", "pool-trace/mixed/tl"),
+        Row("ours, trace phases", "pool-trace/phases/tl"),
+        Row("1000 blocks replaced, beside 1e6 live", "pool-resting/1000000/tl", Ratio(3, "pool-resting/1000/tl")),
+        Row("any block replaced, of 1e4 live", "pool-random/10000/tl", Ratio(3, "pool-random/1000/tl")),
+        Row("any block replaced, of 1e6 live", "pool-random/1000000/tl", Ratio(3, "pool-random/1000/tl")),
+        Row("4096 bytes, touched", "pool-touched/4096/tl", Ratio(0.2, "pool-touched/4096/mmap")),
+        Row("1 MiB, touched", "pool-touched/1MiB/tl", Ratio(0.2, "pool-touched/1MiB/mmap")),
+    ],
+    [
+        (f"{who}, {what}", f"{name}/{who}")
+        for what, name in (
+            ("pair of 4096 bytes", "pool-pair/4096"),
+            ("trace random", "pool-trace/random"),
+            ("trace mixed", "pool-trace/mixed"),
+            ("trace phases", "pool-trace/phases"),
+        )
+        for who in POOL_PEERS
+    ]
+    + [
+        ("two threads: glibc, pair of 4096 bytes", "pool-pair/4096/glibc@2"),
+        ("two threads: mimalloc, pair of 4096 bytes", "pool-pair/4096/mimalloc@2"),
+        ("mimalloc, any block replaced, of 1e3 live", "pool-random/1000/mimalloc"),
+        ("mimalloc, any block replaced, of 1e6 live", "pool-random/1000000/mimalloc"),
+    ],
+)
+
 TABLES = {
     "counting": COUNTING,
     "scopes": SCOPES,
     "frames": FRAMES,
     "allocation": ALLOCATION,
     "tensors": TENSORS,
+    "memory_pool": MEMORY_POOL,
 }
+
+# Operations whose instructions may grow by at most so much, and from which on.
+GROWTH = (3, "pool_replace_1e6", "pool_replace_1e3")
 
 # Resident bytes over payload, ten million objects of 64 bytes.
 RESIDENT = {"floating": 1.35, "vec": 1.45, "scope": 1.6}
@@ -204,4 +247,8 @@ INSTRUCTIONS = {
     "tensor_acquire_release": "tl_tensor_acquire + tl_tensor_release",
     "tensor_empty_free": "tl_tensor_empty + tl_tensor_free, pooled",
     "tensor_in_slot": "function frame with tl_tensor_in_slot",
+    "pool_pair": "memory pool: allocate + deallocate, 4096 bytes",
+    "pool_replace_1e3": "memory pool: deallocate + allocate, any of 1e3 live blocks",
+    "pool_replace_1e4": "memory pool: deallocate + allocate, any of 1e4 live blocks",
+    "pool_replace_1e6": "memory pool: deallocate + allocate, any of 1e6 live blocks",
 }

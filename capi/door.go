@@ -19,6 +19,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 )
 
@@ -65,6 +66,10 @@ func tldoor_open(out uintptr) int32 {
 			UsableSize:     func(p uintptr) uintptr { return uintptr(C.tlc_usable(C.uintptr_t(p))) },
 		})
 		if st == status.OK {
+			st = pool.Open()
+		}
+		if st == status.OK {
+			object.Globals().Pools = pool.Table()
 			setOnError(options.Word("TL_ON_ERROR"))
 			store(out, layout.Address(object.Globals()))
 		}

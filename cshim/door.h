@@ -21,4 +21,8 @@ void tldoor_device_deallocate(uintptr_t context, uintptr_t which, uintptr_t bloc
 void tlc_pool_lock_all(void);
 void tlc_pool_unlock_all(void);
 
+void tlc_memory_pools_attach(uintptr_t table, bool fast);
+void tlc_memory_pools_lock_all(void);
+void tlc_memory_pools_unlock_all(void);
+
 #endif

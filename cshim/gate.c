@@ -51,11 +51,13 @@ static void before_fork(void)
 	if (!tables_locked) return;
 	tlc_foreign_lock_all();
 	tlc_pool_lock_all();
+	tlc_memory_pools_lock_all();
 }
 
 static void after_fork_parent(void)
 {
 	if (tables_locked) {
+		tlc_memory_pools_unlock_all();
 		tlc_pool_unlock_all();
 		tlc_foreign_unlock_all();
 	}
@@ -124,6 +126,7 @@ static tl_status start(void)
 		if (status == TL_OK) {
 			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
 			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
+			tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
 			tlc_shared = (tl_globals*)globals;
 			pthread_key_create(&thread_key, thread_ended);
 			atomic_store_explicit(&started, true, memory_order_release);

@@ -1213,6 +1213,94 @@ tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) 
 	return result;
 }
 
+tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_create, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_memory_pool_create((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)initial_bytes, (uintptr_t)out_pool);
+	tlc_gate_leave(context);
+	return result;
+}
+
+void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_allocate, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_memory_pool_allocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes);
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_deallocate, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_memory_pool_deallocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)block);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_memory_pool_reset(tl_memory_pool* pool) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_reset, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_memory_pool_reset((uintptr_t)context, (uintptr_t)pool);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_memory_pool_trim(tl_memory_pool* pool) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_trim, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_memory_pool_trim((uintptr_t)context, (uintptr_t)pool);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_memory_pool_destroy(tl_memory_pool* pool) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_destroy, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_memory_pool_destroy((uintptr_t)context, (uintptr_t)pool);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_set_limit, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_memory_pool_set_limit((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_stats_get, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_memory_pool_stats_get((uintptr_t)context, (uintptr_t)pool, (uintptr_t)out_stats);
+	tlc_gate_leave(context);
+	return result;
+}
+
 tl_status tl_stats_get(tl_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_stats_get, &why);
@@ -1355,6 +1443,14 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_device_pinned_allocator_for",
 	"tl_device_copy",
 	"tl_device_fill",
+	"tl_memory_pool_create",
+	"tl_memory_pool_allocate",
+	"tl_memory_pool_deallocate",
+	"tl_memory_pool_reset",
+	"tl_memory_pool_trim",
+	"tl_memory_pool_destroy",
+	"tl_memory_pool_set_limit",
+	"tl_memory_pool_stats_get",
 	"tl_deferred_push",
 	"tl_deferred_take",
 	"tl_stats_get",
@@ -1437,6 +1533,14 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_mem_register_tensor", (void*)(uintptr_t)tl_mem_register_tensor},
 	{"tl_mem_register_vec_ptr", (void*)(uintptr_t)tl_mem_register_vec_ptr},
 	{"tl_mem_unregister", (void*)(uintptr_t)tl_mem_unregister},
+	{"tl_memory_pool_allocate", (void*)(uintptr_t)tl_memory_pool_allocate},
+	{"tl_memory_pool_create", (void*)(uintptr_t)tl_memory_pool_create},
+	{"tl_memory_pool_deallocate", (void*)(uintptr_t)tl_memory_pool_deallocate},
+	{"tl_memory_pool_destroy", (void*)(uintptr_t)tl_memory_pool_destroy},
+	{"tl_memory_pool_reset", (void*)(uintptr_t)tl_memory_pool_reset},
+	{"tl_memory_pool_set_limit", (void*)(uintptr_t)tl_memory_pool_set_limit},
+	{"tl_memory_pool_stats_get", (void*)(uintptr_t)tl_memory_pool_stats_get},
+	{"tl_memory_pool_trim", (void*)(uintptr_t)tl_memory_pool_trim},
 	{"tl_object_new", (void*)(uintptr_t)tl_object_new},
 	{"tl_pool_acquire", (void*)(uintptr_t)tl_pool_acquire},
 	{"tl_pool_acquire_compat", (void*)(uintptr_t)tl_pool_acquire_compat},

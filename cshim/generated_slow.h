@@ -125,6 +125,14 @@ enum {
 	TL_FN_tl_device_pinned_allocator_for,
 	TL_FN_tl_device_copy,
 	TL_FN_tl_device_fill,
+	TL_FN_tl_memory_pool_create,
+	TL_FN_tl_memory_pool_allocate,
+	TL_FN_tl_memory_pool_deallocate,
+	TL_FN_tl_memory_pool_reset,
+	TL_FN_tl_memory_pool_trim,
+	TL_FN_tl_memory_pool_destroy,
+	TL_FN_tl_memory_pool_set_limit,
+	TL_FN_tl_memory_pool_stats_get,
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,
 	TL_FN_tl_stats_get,
@@ -249,6 +257,14 @@ extern uintptr_t tlgo_device_allocator_for(uintptr_t context, int32_t device);
 extern uintptr_t tlgo_device_pinned_allocator_for(uintptr_t context, int32_t device);
 extern int32_t tlgo_device_copy(uintptr_t context, int32_t to_device, uintptr_t to, int32_t from_device, uintptr_t from, uintptr_t bytes);
 extern int32_t tlgo_device_fill(uintptr_t context, int32_t device, uintptr_t to, uint8_t value, uintptr_t bytes);
+extern int32_t tlgo_memory_pool_create(uintptr_t context, uintptr_t allocator, uintptr_t initial_bytes, uintptr_t out_pool);
+extern uintptr_t tlgo_memory_pool_allocate(uintptr_t context, uintptr_t pool, uintptr_t bytes);
+extern int32_t tlgo_memory_pool_deallocate(uintptr_t context, uintptr_t pool, uintptr_t block);
+extern int32_t tlgo_memory_pool_reset(uintptr_t context, uintptr_t pool);
+extern int32_t tlgo_memory_pool_trim(uintptr_t context, uintptr_t pool);
+extern int32_t tlgo_memory_pool_destroy(uintptr_t context, uintptr_t pool);
+extern int32_t tlgo_memory_pool_set_limit(uintptr_t context, uintptr_t pool, uintptr_t bytes);
+extern int32_t tlgo_memory_pool_stats_get(uintptr_t context, uintptr_t pool, uintptr_t out_stats);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern int32_t tlgo_mem_purge(uintptr_t context);
 
@@ -327,6 +343,8 @@ __attribute__((cold)) tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtyp
 __attribute__((cold)) tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);
 __attribute__((cold)) tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements);
+__attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
+__attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 
 #pragma GCC visibility pop
 

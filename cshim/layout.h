@@ -203,6 +203,7 @@ typedef struct tl_globals {
 	uint64_t arena_capacity;             /* bytes of each */
 	uintptr_t shards;                    /* registry (registry.h) */
 	uint64_t shard_mask;
+	uintptr_t pools;                     /* memory pools (pool.h) */
 	struct tl_type_info* types; /* by type number, from TL_TYPE_FIRST_USER */
 	uint32_t fast;       /* TL_FASTPATH */
 	uint32_t on_error;   /* 0 ignore, 1 log, 2 abort, 4 callback set */

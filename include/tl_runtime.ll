@@ -153,6 +153,16 @@ declare ptr @tl_device_pinned_allocator_for(i32)
 declare i32 @tl_device_copy(i32, ptr, i32, ptr, i64)
 declare i32 @tl_device_fill(i32, ptr, i8 zeroext, i64)
 
+; Memory pools
+declare i32 @tl_memory_pool_create(ptr, i64, ptr)
+declare ptr @tl_memory_pool_allocate(ptr, i64)
+declare i32 @tl_memory_pool_deallocate(ptr, ptr)
+declare i32 @tl_memory_pool_reset(ptr)
+declare i32 @tl_memory_pool_trim(ptr)
+declare i32 @tl_memory_pool_destroy(ptr)
+declare i32 @tl_memory_pool_set_limit(ptr, i64)
+declare i32 @tl_memory_pool_stats_get(ptr, ptr)
+
 ; Deferred deleters
 declare void @tl_deferred_push(ptr, ptr) nounwind
 declare ptr @tl_deferred_take(ptr) nounwind

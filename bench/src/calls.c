@@ -148,6 +148,49 @@ OPERATION op_tensor_in_slot(long n) {
 	}
 }
 
+/* Addresses where nothing is: a pool does not touch its memory, and valgrind has no such room. */
+static void* grant(void* ctx, size_t bytes) {
+	(void)ctx, (void)bytes;
+	return (void*)((uintptr_t)1 << 44);
+}
+
+static void take_back(void* ctx, void* memory, size_t bytes) { (void)ctx, (void)memory, (void)bytes; }
+
+static tl_memory_pool* new_pool(void) {
+	const tl_device_allocator allocator = {sizeof allocator, "nothing", 64, NULL, grant, take_back};
+	tl_memory_pool* pool = NULL;
+	if (tl_memory_pool_create(&allocator, (size_t)64 << 30, &pool) != TL_OK) exit(2);
+	return pool;
+}
+
+OPERATION op_pool_pair(long n) {
+	tl_memory_pool* pool = new_pool();
+	for (long i = 0; i < n; i++) tl_memory_pool_deallocate(pool, tl_memory_pool_allocate(pool, 4096));
+}
+
+static size_t draw(uint64_t* random) {
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return (size_t)(*random >> 33);
+}
+
+/* Any of `live` blocks goes, one of another size comes: 256 bytes to 64 KiB, small ones more often. */
+static void replace(long n, size_t live) {
+	tl_memory_pool* pool = new_pool();
+	void** blocks = malloc(live * sizeof *blocks);
+	uint64_t random = 1;
+	for (size_t i = 0; i < live; i++) blocks[i] = tl_memory_pool_allocate(pool, 65536 >> draw(&random) % 9);
+	for (long i = 0; i < n; i++) {
+		void** block = &blocks[draw(&random) % live];
+		tl_memory_pool_deallocate(pool, *block);
+		*block = tl_memory_pool_allocate(pool, (65536 >> draw(&random) % 8) - draw(&random) % 256);
+	}
+	free(blocks);
+}
+
+OPERATION op_pool_replace_1e3(long n) { replace(n, 1000); }
+OPERATION op_pool_replace_1e4(long n) { replace(n, 10000); }
+OPERATION op_pool_replace_1e6(long n) { replace(n, 1000000); }
+
 static const struct {
 	const char* name;
 	void (*run)(long n);
@@ -157,7 +200,8 @@ static const struct {
 	NAMED(scope_of_8), NAMED(alloc_release), NAMED(alloc_free), NAMED(malloc_free), NAMED(malloc_of_8),
 	NAMED(unregister_register), NAMED(malloc_register_struct), NAMED(function), NAMED(function_4_slots),
 	NAMED(planned_frame), NAMED(arena_alloc_8), NAMED(tensor_acquire_release), NAMED(tensor_empty_free),
-	NAMED(tensor_in_slot),
+	NAMED(tensor_in_slot), NAMED(pool_pair), NAMED(pool_replace_1e3), NAMED(pool_replace_1e4),
+	NAMED(pool_replace_1e6),
 #undef NAMED
 };
 

@@ -165,6 +165,31 @@ class tl_device_allocator(ctypes.Structure):
     ]
 
 
+MEMORY_POOL_DEFAULT_BYTES = 268435456
+
+
+class tl_memory_pool_stats(ctypes.Structure):
+    """tl_memory_pool_stats are the counters of one pool. Set struct_size before the
+    call; a library that knows fewer fills fewer. Bytes are those of blocks, so
+    requests are counted as what they were rounded to.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("total_allocated", ctypes.c_uint64),
+        ("total_freed", ctypes.c_uint64),
+        ("current_usage", ctypes.c_uint64),
+        ("peak_usage", ctypes.c_uint64),
+        ("num_allocations", ctypes.c_uint64),
+        ("num_deallocations", ctypes.c_uint64),
+        ("num_pool_allocations", ctypes.c_uint64),
+        ("num_device_allocations", ctypes.c_uint64),
+        ("reserved", ctypes.c_uint64),
+        ("largest_free_block", ctypes.c_uint64),
+        ("num_free_blocks", ctypes.c_uint64),
+    ]
+
+
 class tl_deferred(ctypes.Structure):
     """tl_deferred is a node of such a list; the ctx of tl_deferred_push. What is
     kept alive stands behind it, in the same block.
@@ -2358,6 +2383,163 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE,
             TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED, as with tl_device_copy.
         Cost: that of writing the bytes; 1 to 20 microseconds for few of them.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_create",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.POINTER(tl_device_allocator), ctypes.c_size_t, ctypes.c_void_p),
+        ("allocator", "initial_bytes", "out_pool"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE", "TL_E_LIMIT"),
+        """tl_memory_pool_create makes a pool over an allocator and obtains its first
+        chunk. The allocator's description is copied; what it describes has to stay
+        usable for as long as the pool.
+
+        Ownership: the caller ends the pool with tl_memory_pool_destroy.
+        Threads: any thread; the pool is for all of them.
+        Returns: TL_OK and the pool in *out_pool, or why there is none.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no
+            power of two, a struct_size that is too small, a function that is
+            missing), TL_E_OVERFLOW (more bytes than a chunk can have),
+            TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
+            tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
+            be), TL_E_LIMIT (1023 pools).
+        Cost: one call of the allocator, and two of the system for tables.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_allocate",
+        "Memory pools",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ("pool", "bytes"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
+        """tl_memory_pool_allocate returns a block of at least that many bytes, aligned
+        as the allocator's are. Its contents are undefined.
+
+        Ownership: the caller gives the block back with tl_memory_pool_deallocate.
+        Threads: any thread.
+        Returns: the block, NULL on failure or for zero bytes.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than
+            a block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator
+            has no chunk, or there is no memory for tables), TL_E_LIMIT (see
+            tl_memory_pool_set_limit), TL_E_DEVICE (the allocator returned memory
+            that is misaligned or overlaps an earlier chunk).
+        Cost: about 5 ns for the size that was given back last; else about 50 ns,
+            and no more than the logarithm of the number of blocks.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_deallocate",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ("pool", "block"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER"),
+        """tl_memory_pool_deallocate takes a block back, from any thread.
+
+        Ownership: takes the block.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was done.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
+            block of this pool starts there: it came back already, lies inside a
+            block, is another pool's, or nobody's).
+        Cost: about 5 ns for the block that was given out last; else about 50 ns.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_reset",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("pool",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_memory_pool_reset takes all blocks back at once: every chunk is one free
+        block again, of the size that it was obtained with. What was live counts as
+        given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
+        their address is given out again.
+
+        Ownership: takes all blocks.
+        Threads: any thread; the blocks of all of them end.
+        Returns: TL_OK, or why nothing was done.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool).
+        Cost: linear in the most blocks that the pool ever had.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_trim",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("pool",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
+        """tl_memory_pool_trim gives every chunk that has no live block back to the
+        allocator. The next request that finds no block obtains a new one.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or what went wrong.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
+            not take a chunk back; it is no longer the pool's all the same).
+        Cost: linear in the number of chunks, and a call of the allocator for each
+            that goes.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_destroy",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("pool",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_DEVICE"),
+        """tl_memory_pool_destroy ends a pool and gives its chunks back to the allocator.
+        A pool that has live blocks stays as it is, so that no pointer in use loses
+        its memory: give them back, or reset the pool, first.
+
+        Ownership: takes the pool; its handle is invalid from here on. NULL is fine.
+        Threads: any thread.
+        Returns: TL_OK, or what went wrong.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
+            TL_E_DEVICE (the device did not take a chunk back; the pool has ended
+            all the same).
+        Cost: a call of the allocator for each chunk.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_set_limit",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ("pool", "bytes"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
+        """tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
+        above the limit are given back at once, blocks in use stay, and a request that
+        would need a chunk beyond it is TL_E_LIMIT.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or what went wrong.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
+            not take a chunk back; the limit is set all the same).
+        Cost: one crossing; with more reserved than the limit, that of
+            tl_memory_pool_trim.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_stats_get",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_memory_pool_stats)),
+        ("pool", "out_stats"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_memory_pool_stats_get reads the counters of a pool, all at one moment.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was written.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
+        Cost: one crossing.
         """,
     ),
     Function(

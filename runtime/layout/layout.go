@@ -195,6 +195,7 @@ type Globals struct {
 	ArenaCapacity            uint64
 	Shards                   uintptr
 	ShardMask                uint64
+	Pools                    uintptr
 	Types                    uintptr
 	Fast, OnError            uint32
 	Reap, Purge              uint32

@@ -17,6 +17,7 @@ import (
 var sharedHeaders = []struct{ header, goPackage string }{
 	{"layout.h", "layout"},
 	{"registry.h", "registry"},
+	{"pool.h", "pool"},
 }
 
 // cstruct is a struct of a shared header.

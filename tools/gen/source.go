@@ -15,7 +15,7 @@ import (
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "vec", "frames", "arena",
-	"tensors", "tensor_properties", "tensor_pool", "devices", "deferred", "diagnostics",
+	"tensors", "tensor_properties", "tensor_pool", "devices", "memory_pool", "deferred", "diagnostics",
 }
 
 // source is the interface as capi/ declares it.

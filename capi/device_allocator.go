@@ -1,0 +1,135 @@
+package main
+
+/*
+#include <stdint.h>
+
+static uintptr_t tlc_device_allocate(uintptr_t f, uintptr_t ctx, uintptr_t bytes)
+{
+	return (uintptr_t)((void* (*)(void*, size_t))f)((void*)ctx, bytes);
+}
+
+static void tlc_device_deallocate(uintptr_t f, uintptr_t ctx, uintptr_t block, uintptr_t bytes)
+{
+	((void (*)(void*, void*, size_t))f)((void*)ctx, (void*)block, bytes);
+}
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
+	"tlruntime/runtime/status"
+)
+
+// foreignAllocator is a device whose functions are the user's.
+type foreignAllocator struct {
+	name      string
+	alignment uintptr
+	ctx       uintptr
+	allocate  uintptr
+	release   uintptr
+}
+
+func (a *foreignAllocator) Name() string       { return a.name }
+func (a *foreignAllocator) Alignment() uintptr { return a.alignment }
+
+func (a *foreignAllocator) Allocate(n uintptr) (uintptr, error) {
+	block := uintptr(C.tlc_device_allocate(C.uintptr_t(a.allocate), C.uintptr_t(a.ctx), C.uintptr_t(n)))
+	if block == 0 {
+		return 0, &device.Error{Status: status.OutOfMemory, Text: fmt.Sprintf("%s has no %d bytes", a.name, n)}
+	}
+	return block, nil
+}
+
+func (a *foreignAllocator) Deallocate(block, n uintptr) error {
+	C.tlc_device_deallocate(C.uintptr_t(a.release), C.uintptr_t(a.ctx), C.uintptr_t(block), C.uintptr_t(n))
+	return nil
+}
+
+// allocatorAt reads a tl_device_allocator; nil with the error recorded when it is none.
+func allocatorAt(o *object.Context, addr uintptr) device.Allocator {
+	if !usable(addr) {
+		fail(o, status.InvalidArgument, "the allocator is NULL")
+		return nil
+	}
+	if own, ok := ownAllocator(addr); ok {
+		return own
+	}
+	if size := load[uintptr](addr); size < unsafe.Sizeof(tl_device_allocator{}) {
+		fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_device_allocator)", size)
+		return nil
+	}
+	d := load[tl_device_allocator](addr)
+	if !usable(d.Allocate) || !usable(d.Deallocate) {
+		fail(o, status.InvalidArgument, "an allocator needs both functions")
+		return nil
+	}
+	name, named := text(d.Name)
+	if !named {
+		name = "unnamed"
+	}
+	return &foreignAllocator{name, d.Alignment, d.Ctx, d.Allocate, d.Deallocate}
+}
+
+func createPool(o *object.Context, allocator, bytes, out uintptr) status.Status {
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "out_pool is NULL")
+	}
+	d := allocatorAt(o, allocator)
+	if d == nil {
+		return status.InvalidArgument
+	}
+	h, err := pool.Create(d, bytes)
+	if err == nil {
+		store(out, uintptr(h))
+	}
+	return poolStatus(o, err)
+}
+
+// poolStatus records why a call of package pool failed.
+func poolStatus(o *object.Context, err error) status.Status {
+	if err == nil {
+		return status.OK
+	}
+	var e *pool.Error
+	if !errors.As(err, &e) {
+		return fail(o, status.Internal, "%v", err)
+	}
+	o.SetMessage(e.Status, status.Function(o.FunctionId)+": "+e.Status.String()+": "+e.Text)
+	return e.Status
+}
+
+// setOutcome records the error, or that a NULL is right.
+func setOutcome(o *object.Context, err error) {
+	if poolStatus(o, err) == status.OK {
+		o.Status, o.ErrorKind, o.MessageReady = 0, 0, 0
+	}
+}
+
+// poolStats writes as much of the counters as the caller's struct has room for.
+func poolStats(o *object.Context, handle, out uintptr) status.Status {
+	s, err := pool.ReadStats(pool.Handle(handle))
+	if err != nil {
+		return poolStatus(o, err)
+	}
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "out_stats is NULL")
+	}
+	size := load[uintptr](out)
+	if size < smallestStats {
+		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_memory_pool_stats)", size)
+	}
+	stats := tl_memory_pool_stats{0, s.TotalAllocated, s.TotalFreed, s.CurrentUsage, s.PeakUsage, s.Allocations,
+		s.Deallocations, s.Allocations, s.DeviceAllocations, s.Reserved, s.LargestFreeBlock, s.FreeBlocks}
+	stats.StructSize = min(size, unsafe.Sizeof(stats)) &^ 7
+	for i, word := range layout.Slice[uint64](layout.Address(&stats), uint64(stats.StructSize)/8) {
+		store(out+uintptr(i)*8, word)
+	}
+	return status.OK
+}

@@ -1,0 +1,231 @@
+// # Memory pools
+//
+// Devices give memory slowly: a call to the driver or to the system, and for
+// the CPU a page fault for each page. A pool asks once for a chunk and cuts
+// blocks out of it. It gives out the smallest free block that is large enough,
+// of several the one at the lowest address, cuts it when more than 256 bytes
+// would remain, and joins a block that comes back with its free neighbours. So
+// the same calls give the same layout, whatever the memory is: a pool never
+// reads or writes it.
+//
+// Sizes are rounded up to the alignment of the allocator. When no block fits,
+// the pool asks its allocator for a chunk as large as its first one, or twice
+// the request if that is more; when that is refused it returns idle chunks and
+// asks again, at last for the request alone.
+//
+//	tl_memory_pool* pool;
+//	tl_memory_pool_create(allocator, TL_MEMORY_POOL_DEFAULT_BYTES, &pool);
+//	void* block = tl_memory_pool_allocate(pool, 4096);
+//	tl_memory_pool_deallocate(pool, block);
+//	tl_memory_pool_destroy(pool);
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
+	"tlruntime/runtime/status"
+)
+
+// TL_MEMORY_POOL_DEFAULT_BYTES is a first chunk of 256 MiB. On the CPU it is
+// address space, which costs memory where it is written to.
+//
+//	C: #define TL_MEMORY_POOL_DEFAULT_BYTES 268435456u
+const _ = "TL_MEMORY_POOL_DEFAULT_BYTES"
+
+// tl_memory_pool names a pool. It is no address: nothing can be read there.
+//
+//	C: typedef struct tl_memory_pool tl_memory_pool;
+const _ = "tl_memory_pool"
+
+// tl_memory_pool_stats are the counters of one pool. Set struct_size before the
+// call; a library that knows fewer fills fewer. Bytes are those of blocks, so
+// requests are counted as what they were rounded to.
+//
+//	C: typedef struct tl_memory_pool_stats {
+//	    size_t struct_size;              /* sizeof(tl_memory_pool_stats) */
+//	    uint64_t total_allocated;        /* bytes ever given out */
+//	    uint64_t total_freed;            /* of them, bytes that came back */
+//	    uint64_t current_usage;          /* bytes of live blocks: the difference */
+//	    uint64_t peak_usage;             /* the most that current_usage ever was */
+//	    uint64_t num_allocations;        /* blocks ever given out */
+//	    uint64_t num_deallocations;      /* of them, blocks that came back */
+//	    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: all of them */
+//	    uint64_t num_device_allocations; /* chunks ever obtained, the first one included */
+//	    uint64_t reserved;               /* bytes of the chunks that the pool has */
+//	    uint64_t largest_free_block;     /* bytes */
+//	    uint64_t num_free_blocks;
+//	} tl_memory_pool_stats;
+type tl_memory_pool_stats struct {
+	StructSize           uintptr
+	TotalAllocated       uint64
+	TotalFreed           uint64
+	CurrentUsage         uint64
+	PeakUsage            uint64
+	NumAllocations       uint64
+	NumDeallocations     uint64
+	NumPoolAllocations   uint64
+	NumDeviceAllocations uint64
+	Reserved             uint64
+	LargestFreeBlock     uint64
+	NumFreeBlocks        uint64
+}
+
+// tl_memory_pool_create makes a pool over an allocator and obtains its first
+// chunk. The allocator's description is copied; what it describes has to stay
+// usable for as long as the pool.
+//
+//	C: tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool);
+//
+// Ownership: the caller ends the pool with tl_memory_pool_destroy.
+// Threads: any thread; the pool is for all of them.
+// Returns: TL_OK and the pool in *out_pool, or why there is none.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no power
+// of two, a struct_size that is too small, a function that is missing),
+// TL_E_OVERFLOW (more bytes than a chunk can have), TL_E_OUT_OF_MEMORY (the
+// allocator returned NULL, or there is none for tables), TL_E_DEVICE (it
+// returned memory that is misaligned or cannot be), TL_E_LIMIT (1023 pools).
+// Cost: one call of the allocator, and two of the system for tables.
+//
+//export tlgo_memory_pool_create
+func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return createPool(o, allocator, initialBytes, outPool) })
+}
+
+// tl_memory_pool_allocate returns a block of at least that many bytes, aligned
+// as the allocator's are. Its contents are undefined.
+//
+//	C: void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
+//
+// Ownership: the caller gives the block back with tl_memory_pool_deallocate.
+// Threads: any thread.
+// Returns: the block, NULL on failure or for zero bytes.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than a
+// block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator has no
+// chunk, or there is no memory for tables), TL_E_LIMIT (see
+// tl_memory_pool_set_limit), TL_E_DEVICE (the allocator returned memory that is
+// misaligned or overlaps an earlier chunk).
+// Cost: about 5 ns for the size that was given back last; else about 50 ns, and
+// no more than the logarithm of the number of blocks.
+// Door: fast.
+//
+//export tlgo_memory_pool_allocate
+func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		block, err := pool.Allocate(pool.Handle(p), bytes)
+		setOutcome(o, err)
+		return block
+	})
+}
+
+// tl_memory_pool_deallocate takes a block back, from any thread.
+//
+//	C: tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block);
+//
+// Ownership: takes the block.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was done.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
+// block of this pool starts there: it came back already, lies inside a block, is
+// another pool's, or nobody's).
+// Cost: about 5 ns for the block that was given out last; else about 50 ns.
+// Door: fast.
+//
+//export tlgo_memory_pool_deallocate
+func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return poolStatus(o, pool.Deallocate(pool.Handle(p), block))
+	})
+}
+
+// tl_memory_pool_reset takes all blocks back at once: every chunk is one free
+// block again, of the size that it was obtained with. What was live counts as
+// given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
+// their address is given out again.
+//
+//	C: tl_status tl_memory_pool_reset(tl_memory_pool* pool);
+//
+// Ownership: takes all blocks.
+// Threads: any thread; the blocks of all of them end.
+// Returns: TL_OK, or why nothing was done.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool).
+// Cost: linear in the most blocks that the pool ever had.
+//
+//export tlgo_memory_pool_reset
+func tlgo_memory_pool_reset(c, p uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, pool.Reset(pool.Handle(p))) })
+}
+
+// tl_memory_pool_trim gives every chunk that has no live block back to the
+// allocator. The next request that finds no block obtains a new one.
+//
+//	C: tl_status tl_memory_pool_trim(tl_memory_pool* pool);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or what went wrong.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
+// take a chunk back; it is no longer the pool's all the same).
+// Cost: linear in the number of chunks, and a call of the allocator for each
+// that goes.
+//
+//export tlgo_memory_pool_trim
+func tlgo_memory_pool_trim(c, p uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, pool.Trim(pool.Handle(p))) })
+}
+
+// tl_memory_pool_destroy ends a pool and gives its chunks back to the allocator.
+// A pool that has live blocks stays as it is, so that no pointer in use loses
+// its memory: give them back, or reset the pool, first.
+//
+//	C: tl_status tl_memory_pool_destroy(tl_memory_pool* pool);
+//
+// Ownership: takes the pool; its handle is invalid from here on. NULL is fine.
+// Threads: any thread.
+// Returns: TL_OK, or what went wrong.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
+// TL_E_DEVICE (the device did not take a chunk back; the pool has ended all the
+// same).
+// Cost: a call of the allocator for each chunk.
+//
+//export tlgo_memory_pool_destroy
+func tlgo_memory_pool_destroy(c, p uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, pool.Destroy(pool.Handle(p))) })
+}
+
+// tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
+// above the limit are given back at once, blocks in use stay, and a request that
+// would need a chunk beyond it is TL_E_LIMIT.
+//
+//	C: tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or what went wrong.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
+// take a chunk back; the limit is set all the same).
+// Cost: one crossing; with more reserved than the limit, that of
+// tl_memory_pool_trim.
+//
+//export tlgo_memory_pool_set_limit
+func tlgo_memory_pool_set_limit(c, p, bytes uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return poolStatus(o, pool.SetLimit(pool.Handle(p), uint64(bytes)))
+	})
+}
+
+// tl_memory_pool_stats_get reads the counters of a pool, all at one moment.
+//
+//	C: tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was written.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
+// Cost: one crossing.
+//
+//export tlgo_memory_pool_stats_get
+func tlgo_memory_pool_stats_get(c, p, outStats uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return poolStats(o, p, outStats) })
+}

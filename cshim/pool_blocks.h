@@ -1,0 +1,182 @@
+/* What the fast door does with the blocks of a memory pool. Every function wants the
+ * pool's lock held. None allocates, grows or calls back: what needs that is Go's, on the
+ * same tables. The Go twin is runtime/pool, blocks.go and requests.go. pool.h
+ * has the structure.
+ *
+ * Budget of a pair that repeats: two compare-and-swaps and two steps along the log. Of
+ * any other allocation: a search by bitmap, a treap out, a treap in, a chain. Of any
+ * other release: a chain, at most two treaps out, one in.
+ */
+#ifndef TL_POOL_BLOCKS_H
+#define TL_POOL_BLOCKS_H
+
+#include "pool_index.h"
+
+/* ---- records and chains ------------------------------------------------------------ */
+
+static inline bool tlc_record_at_hand(const tl_pool_state* p) { return p->unused != 0 || p->fresh < p->limit; }
+
+/* An unused record; there must be one. */
+static inline uint32_t tlc_record_take(tl_pool_state* p)
+{
+	uint32_t record = p->unused;
+	if (record == 0) return p->fresh++;
+	p->unused = tlc_blocks(p)[record].left;
+	return record;
+}
+
+static inline void tlc_record_drop(tl_pool_state* p, uint32_t record)
+{
+	tl_pool_block* b = &tlc_blocks(p)[record];
+	b->word = 0;
+	b->left = p->unused;
+	p->unused = record;
+}
+
+static inline uint32_t* tlc_chain(const tl_pool_state* p, uint64_t address)
+{
+	return (uint32_t*)p->hash + (address * 0x9E3779B97F4A7C15ull >> p->hash_shift);
+}
+
+/* The link to the live block at an address; it holds 0 when there is none. */
+static inline uint32_t* tlc_chain_find(const tl_pool_state* p, uint64_t address)
+{
+	uint32_t* link = tlc_chain(p, address);
+	tl_pool_block* blocks = tlc_blocks(p);
+	while (*link != 0 && blocks[*link].address != address) link = &blocks[*link].left;
+	return link;
+}
+
+/* ---- the tables -------------------------------------------------------------------- */
+
+/* Makes the low `bytes` of a block that left the index live; the rest stays free. There
+ * must be a record at hand. The block keeps its record, so that a chunk's first block
+ * always has the same one. */
+static inline void tlc_block_occupy(tl_pool_state* p, uint32_t record, uint64_t bytes)
+{
+	tl_pool_block* blocks = tlc_blocks(p);
+	tl_pool_block* b = &blocks[record];
+	uint64_t rest = tlc_block_bytes(b) - bytes;
+	if (rest > TL_POOL_SPLIT) {
+		uint32_t r = tlc_record_take(p);
+		tl_pool_block* x = &blocks[r];
+		x->address = b->address + bytes;
+		x->prev = record;
+		x->next = b->next;
+		if (b->next != 0) blocks[b->next].prev = r;
+		b->next = r;
+		tlc_index_insert(p, r, rest);
+		rest = 0;
+	}
+	b->word = bytes + rest;
+	uint32_t* chain = tlc_chain(p, b->address);
+	b->left = *chain;
+	*chain = record;
+}
+
+/* Joins a block with the one behind it, whose record ends. */
+static inline void tlc_block_join(tl_pool_state* p, uint32_t record, uint32_t behind)
+{
+	tl_pool_block* blocks = tlc_blocks(p);
+	uint32_t next = blocks[behind].next;
+	blocks[record].next = next;
+	if (next != 0) blocks[next].prev = record;
+	tlc_record_drop(p, behind);
+}
+
+/* Makes a live block, by the link that leads to it, free. */
+static inline void tlc_block_vacate(tl_pool_state* p, uint32_t* link)
+{
+	tl_pool_block* blocks = tlc_blocks(p);
+	uint32_t record = *link;
+	tl_pool_block* b = &blocks[record];
+	uint64_t bytes = tlc_block_bytes(b);
+	uint32_t prev = b->prev, next = b->next;
+	*link = b->left;
+	if (next != 0 && tlc_block_is_free(&blocks[next])) {
+		tlc_index_remove(p, next);
+		bytes += tlc_block_bytes(&blocks[next]);
+		tlc_block_join(p, record, next);
+	}
+	if (prev != 0 && tlc_block_is_free(&blocks[prev])) {
+		tlc_index_remove(p, prev);
+		bytes += tlc_block_bytes(&blocks[prev]);
+		tlc_block_join(p, prev, record);
+		record = prev;
+	}
+	tlc_index_insert(p, record, bytes);
+}
+
+/* ---- the front cache --------------------------------------------------------------- */
+
+static inline tl_pool_replay* tlc_replay(tl_pool_state* p, uint32_t at) { return &p->replay[at % TL_POOL_REPLAYS]; }
+
+/* Gives back for good what was given back to the log. */
+static inline void tlc_replay_flush(tl_pool_state* p)
+{
+	while (p->high != p->live) tlc_block_vacate(p, tlc_chain_find(p, tlc_replay(p, --p->high)->address));
+}
+
+/* Logs an allocation; the oldest one makes room. Nothing is pending. */
+static inline void tlc_replay_push(tl_pool_state* p, uint64_t request, const tl_pool_block* b)
+{
+	tl_pool_replay* x = tlc_replay(p, p->live);
+	x->request = request;
+	x->address = b->address;
+	x->bytes = tlc_block_bytes(b);
+	p->high = ++p->live;
+	if (p->live - p->low > TL_POOL_REPLAYS) p->low++;
+}
+
+/* ---- operations -------------------------------------------------------------------- */
+
+static inline void tlc_pool_count_allocation(tl_pool_state* p, uint64_t bytes)
+{
+	p->allocations++;
+	uint64_t total = p->total_allocated += bytes;
+	if (total - p->total_freed > p->peak) p->peak = total - p->total_freed;
+}
+
+/* The address of a block of at least n bytes; 0: ask Go, and nothing but the log has changed. */
+static inline uint64_t tlc_pool_take_block(tl_pool_state* p, uint64_t n)
+{
+	uint64_t granule = 1ull << p->shift, request = (n + granule - 1) & -granule;
+	tl_pool_replay* x = tlc_replay(p, p->live);
+	if (TLC_POOL_LIKELY(p->live != p->high && x->request == request)) {
+		p->live++;
+		tlc_pool_count_allocation(p, x->bytes);
+		return x->address;
+	}
+	if (TLC_POOL_UNLIKELY(n - 1 >= TL_POOL_BYTES >> 1)) return 0;
+	tlc_replay_flush(p);
+	if (TLC_POOL_UNLIKELY(!tlc_record_at_hand(p))) return 0;
+	uint32_t record = tlc_index_fit(p, request);
+	if (TLC_POOL_UNLIKELY(record == 0)) return 0;
+	tlc_block_occupy(p, record, request);
+	const tl_pool_block* b = &tlc_blocks(p)[record];
+	tlc_replay_push(p, request, b);
+	tlc_pool_count_allocation(p, tlc_block_bytes(b));
+	return b->address;
+}
+
+/* Takes a block back; false: no live block starts there, and nothing but the log has changed. */
+static inline bool tlc_pool_return_block(tl_pool_state* p, uint64_t address)
+{
+	const tl_pool_replay* x = tlc_replay(p, p->live - 1);
+	uint64_t bytes = x->bytes;
+	if (TLC_POOL_LIKELY(p->live != p->low && x->address == address)) {
+		p->live--;
+	} else {
+		tlc_replay_flush(p);
+		uint32_t* link = tlc_chain_find(p, address);
+		if (TLC_POOL_UNLIKELY(*link == 0)) return false;
+		bytes = tlc_block_bytes(&tlc_blocks(p)[*link]);
+		tlc_block_vacate(p, link);
+		p->low = p->high = p->live; /* what was logged happened in another state */
+	}
+	p->total_freed += bytes;
+	p->deallocations++;
+	return true;
+}
+
+#endif

@@ -1,0 +1,113 @@
+package pool
+
+import "tlruntime/runtime/memory"
+
+// Stats are the counters of a pool, exact at the moment of the call.
+type Stats struct {
+	TotalAllocated, TotalFreed uint64 // bytes of blocks
+	CurrentUsage, PeakUsage    uint64
+	Allocations, Deallocations uint64
+	DeviceAllocations          uint64
+	Reserved                   uint64 // bytes of chunks
+	LargestFreeBlock           uint64
+	FreeBlocks                 uint64
+}
+
+// ReadStats reads the counters; what the front cache holds is free, and joined.
+func ReadStats(h Handle) (Stats, error) {
+	p, err := find(h)
+	if err != nil {
+		return Stats{}, err
+	}
+	if !p.enter() {
+		return Stats{}, unknownPool(h)
+	}
+	defer unlock(p.state)
+	t := view(p.state)
+	t.flush()
+	p.verify()
+	return Stats{
+		TotalAllocated:    t.TotalAllocated,
+		TotalFreed:        t.TotalFreed,
+		CurrentUsage:      t.TotalAllocated - t.TotalFreed,
+		PeakUsage:         t.Peak,
+		Allocations:       t.Allocations,
+		Deallocations:     t.Deallocations,
+		DeviceAllocations: t.DeviceAllocations,
+		Reserved:          t.Reserved,
+		LargestFreeBlock:  t.largest(),
+		FreeBlocks:        uint64(t.FreeBlocks),
+	}, nil
+}
+
+// Reset makes every chunk one free block. What was live counts as freed.
+func Reset(h Handle) error {
+	p, err := find(h)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.enter() {
+		return unknownPool(h)
+	}
+	unlock(p.state) // p.mu keeps the pool alive
+	p.rebuild()
+	return nil
+}
+
+// rebuild makes every chunk one free block, in tables that have their first size again:
+// those of a pool that once had many blocks are spread over more memory than few need.
+func (p *Pool) rebuild() {
+	old, oldBytes := p.state.Blocks, recordsBytes(p.state.Limit)
+	blocks, chains, smaller := p.smallerTables()
+	lock(p.state)
+	if smaller {
+		p.useTables(blocks, chains, firstRecords)
+	}
+	t := view(p.state)
+	t.empty()
+	for i := range p.chunks.Len() {
+		c := p.chunks.At(i)
+		c.first = uint64(t.addChunk(c.address, c.bytes))
+	}
+	t.TotalFreed, t.Deallocations = t.TotalAllocated, t.Allocations
+	p.verify()
+	unlock(p.state)
+	if smaller {
+		memory.Unmap(old, oldBytes, purpose)
+	}
+}
+
+// empty forgets all blocks.
+func (t tables) empty() {
+	for bin := nextBin(t.bins, 0); bin != noBin; bin = nextBin(t.bins, bin) {
+		t.bins.Roots[bin] = 0
+		clearBin(t.bins, bin)
+	}
+	clear(t.chains)
+	t.Unused, t.Fresh, t.FreeBlocks = 0, 1, 0
+	t.Low, t.Live, t.High = 0, 0, 0
+}
+
+// SetLimit bounds the bytes that the pool reserves of its device, 0 for no bound. Idle
+// chunks above it are returned; what is in use stays.
+func SetLimit(h Handle, bytes uint64) error {
+	p, err := find(h)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.enter() {
+		return unknownPool(h)
+	}
+	above := bytes != 0 && p.state.Reserved > bytes
+	unlock(p.state)
+	p.limit = bytes
+	if above {
+		_, failed := p.trim()
+		return failed
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+/* Memory pools and threads: four that allocate, release, hand over and look; a pool that
+ * ends under them; a fork while they work. */
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "device.h"
+#include "thread.h"
+
+enum { THREADS = 4, SLOTS = 64, ROUNDS = 20000, PATIENCE = 30 };
+
+static tl_memory_pool* pool;
+static _Atomic(uint64_t*) exchange[SLOTS]; /* blocks that anybody may release */
+static atomic_bool stop;
+
+/* Marks both ends, so that a block that two threads have shows. */
+static void sign(uint64_t* block, size_t bytes, uint64_t name)
+{
+	block[0] = name;
+	block[1] = bytes;
+	block[bytes / 8 - 1] = name ^ bytes;
+}
+
+static void check_and_put(uint64_t* block)
+{
+	uint64_t name = block[0], bytes = block[1];
+	CHECK_INT(block[bytes / 8 - 1], name ^ bytes);
+	block[0] = 0;
+	CHECK_OK(tl_memory_pool_deallocate(pool, block));
+}
+
+static void* work(void* number)
+{
+	uint64_t random = (uintptr_t)number * 7919 + 1;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t r = check_random(&random);
+		size_t bytes = 64 + r % 256 * 64 * (r % 16 == 0 ? 16 : 1);
+		uint64_t* block = tl_memory_pool_allocate(pool, bytes);
+		CHECK(block != NULL);
+		sign(block, bytes, r);
+		if (r % 3 == 0) {
+			check_and_put(block);
+			continue;
+		}
+		block = atomic_exchange(&exchange[check_random(&random) % SLOTS], block);
+		if (block != NULL)
+			check_and_put(block);
+	}
+	return NULL;
+}
+
+static void empty_the_exchange(void)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		uint64_t* block = atomic_exchange(&exchange[i], NULL);
+		if (block != NULL)
+			check_and_put(block);
+	}
+}
+
+static void start_all(pthread_t* threads, void* (*body)(void*))
+{
+	for (uintptr_t i = 0; i < THREADS; i++)
+		threads[i] = start_thread(body, (void*)i);
+}
+
+static void join_all(pthread_t* threads)
+{
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void four_threads(void)
+{
+	device d = {.access = PROT_READ | PROT_WRITE};
+	pthread_t threads[THREADS];
+	pool = device_pool(&d, 1 << 20);
+	start_all(threads, work);
+	for (int i = 0; i < 200; i++) {
+		tl_memory_pool_stats stats = pool_stats(pool);
+		CHECK(stats.current_usage <= stats.peak_usage);
+		CHECK(stats.current_usage + stats.largest_free_block <= stats.reserved);
+		CHECK_OK(tl_memory_pool_trim(pool));
+		sched_yield();
+	}
+	join_all(threads);
+	empty_the_exchange();
+	tl_memory_pool_stats stats = pool_stats(pool);
+	CHECK_INT(stats.num_allocations, THREADS * ROUNDS);
+	CHECK_INT(stats.num_deallocations, THREADS * ROUNDS);
+	CHECK_INT(stats.current_usage, 0);
+	CHECK_INT(stats.num_free_blocks, d.chunks);
+	device_end(&d, pool);
+}
+
+/* Until the pool is gone: then every call says so. */
+static void* use_until_it_ends(void* unused)
+{
+	(void)unused;
+	for (;;) {
+		void* block = tl_memory_pool_allocate(pool, 4096);
+		if (block == NULL) {
+			CHECK_STATUS(tl_last_status(), TL_E_INVALID_ARGUMENT);
+			return NULL;
+		}
+		CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	}
+}
+
+static void a_pool_ends_under_its_threads(void)
+{
+	for (int i = 0; i < 10; i++) {
+		device d = {0};
+		pthread_t threads[THREADS];
+		tl_status status;
+		pool = device_pool(&d, 1 << 20);
+		start_all(threads, use_until_it_ends);
+		while ((status = tl_memory_pool_destroy(pool)) != TL_OK) {
+			CHECK_STATUS(status, TL_E_BUSY);
+			sched_yield();
+		}
+		join_all(threads);
+		CHECK_INT(d.chunks, 0);
+	}
+}
+
+static void* use_until_stopped(void* number)
+{
+	uint64_t random = (uintptr_t)number + 1;
+	while (!atomic_load(&stop)) {
+		void* block = tl_memory_pool_allocate(pool, 64 + check_random(&random) % 8192);
+		CHECK(block != NULL);
+		CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	}
+	return NULL;
+}
+
+/* In the child: what fits is served, what does not is TL_E_FORKED, and nothing hangs. */
+static int in_the_child(bool fast)
+{
+	void* block;
+	alarm(PATIENCE);
+	check_failures = 0;
+	block = tl_memory_pool_allocate(pool, 4096);
+	if (fast) {
+		CHECK(block != NULL);
+		CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	} else {
+		CHECK_PTR(block, NULL);
+	}
+	CHECK_REFUSED(tl_memory_pool_allocate(pool, 64 << 20), 0, TL_E_FORKED);
+	CHECK_FAILS(tl_memory_pool_deallocate(pool, &stop), TL_E_FORKED);
+	CHECK_FAILS(tl_memory_pool_reset(pool), TL_E_FORKED);
+	return check_failures != 0;
+}
+
+static void forks_while_others_allocate(void)
+{
+	enum { CHILDREN = 100 };
+	device d = {0};
+	pthread_t threads[THREADS];
+	const char* door = getenv("TL_FASTPATH");
+	int finished = 0;
+	pool = device_pool(&d, 1 << 20);
+	atomic_store(&stop, false);
+	start_all(threads, use_until_stopped);
+	for (int i = 0; i < CHILDREN; i++) {
+		int status = -1;
+		pid_t child = fork();
+		if (child == 0)
+			_exit(in_the_child(door == NULL || strcmp(door, "0") != 0));
+		finished += child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	}
+	atomic_store(&stop, true);
+	join_all(threads);
+	CHECK_INT(finished, CHILDREN);
+	device_end(&d, pool);
+}
+
+int main(void)
+{
+	RUN(four_threads);
+	RUN(a_pool_ends_under_its_threads);
+	RUN(forks_while_others_allocate);
+	return check_finish();
+}

@@ -1,0 +1,39 @@
+// Package cdoor calls the fast door's functions of cshim/pool_blocks.h from Go, so that
+// a test can look at the tables after each of them. The headers are links into cshim:
+// go build notices changes of files in a package's own folder only.
+package cdoor
+
+/*
+#cgo CFLAGS: -std=gnu11 -O1 -Wall -Wextra
+#include "pool_blocks.h"
+
+static uint64_t take(uintptr_t p, uint64_t n) { return tlc_pool_take_block((tl_pool_state*)p, n); }
+static bool give(uintptr_t p, uint64_t address) { return tlc_pool_return_block((tl_pool_state*)p, address); }
+*/
+import "C"
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/pool"
+)
+
+func state(h pool.Handle) C.uintptr_t {
+	return C.uintptr_t(pool.Table() + uintptr(h%layout.PoolSlots)*layout.PoolStride)
+}
+
+// Allocate is tl_memory_pool_allocate: C, and what C cannot answer is Go's. It takes no
+// lock: one goroutine at a time.
+func Allocate(h pool.Handle, n uintptr) (uintptr, error) {
+	if address := C.take(state(h), C.uint64_t(n)); address != 0 {
+		return uintptr(address), nil
+	}
+	return pool.Allocate(h, n)
+}
+
+// Deallocate is tl_memory_pool_deallocate.
+func Deallocate(h pool.Handle, address uintptr) error {
+	if C.give(state(h), C.uint64_t(address)) {
+		return nil
+	}
+	return pool.Deallocate(h, address)
+}

@@ -1,0 +1,1 @@
+../../../cshim/pool_blocks.h
