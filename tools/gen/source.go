@@ -15,7 +15,7 @@ import (
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "vec", "frames", "arena",
-	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "dlpack", "numpy", "deferred", "diagnostics",
+	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "dlpack", "python", "deferred", "diagnostics",
 }
 
 // source is the interface as capi/ declares it.
