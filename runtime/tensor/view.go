@@ -92,31 +92,31 @@ func numbers(c *object.Context, n int64, p uintptr, what string) ([]int64, bool)
 	return values, true
 }
 
-// Reshape returns a view of another shape.
-func Reshape(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
-	to, ok := numbers(c, rank, shape, "shape")
+// shaped is viewOf for a change that takes numbers of the caller's.
+func shaped(c *object.Context, p uintptr, n int64, at uintptr, what string, change func(*view, []int64) refusal) uintptr {
+	if p == 0 {
+		return c.Null()
+	}
+	values, ok := numbers(c, n, at, what)
 	if !ok {
 		return 0
 	}
-	return viewOf(c, p, func(v *view) refusal { return v.reshape(to) })
+	return viewOf(c, p, func(v *view) refusal { return change(v, values) })
+}
+
+// Reshape returns a view of another shape.
+func Reshape(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
+	return shaped(c, p, rank, shape, "shape", (*view).reshape)
 }
 
 // BroadcastTo returns a view in which axes of one element are repeated.
 func BroadcastTo(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
-	to, ok := numbers(c, rank, shape, "shape")
-	if !ok {
-		return 0
-	}
-	return viewOf(c, p, func(v *view) refusal { return v.broadcast(to) })
+	return shaped(c, p, rank, shape, "shape", (*view).broadcast)
 }
 
 // Permute returns a view with the axes in another order.
 func Permute(c *object.Context, p uintptr, rank int64, axes uintptr) uintptr {
-	order, ok := numbers(c, rank, axes, "axes")
-	if !ok {
-		return 0
-	}
-	return viewOf(c, p, func(v *view) refusal { return v.permute(order) })
+	return shaped(c, p, rank, axes, "axes", (*view).permute)
 }
 
 // Transpose returns a view with two axes swapped.
