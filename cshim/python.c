@@ -142,20 +142,27 @@ typedef void* (*capsule_new)(void* pointer, const char* name, capsule_destructor
 typedef int (*capsule_is_valid)(void* capsule, const char* name);
 typedef void* (*capsule_get_pointer)(void* capsule, const char* name);
 
+typedef void (*err_set_string)(void* exception, const char* text);
+
 /* Python's functions, given by tl_python_attach; the library is not linked with Python. */
 static struct {
 	_Atomic(capsule_new) make;
 	_Atomic(capsule_is_valid) is_valid;
 	_Atomic(capsule_get_pointer) get_pointer;
+	_Atomic(err_set_string) set_error;
+	_Atomic(void*) buffer_error;
 } python;
 
 tl_status tl_python_attach(const tl_python_api* api)
 {
 	if ((uintptr_t)api < 64 << 10 || api->struct_size < sizeof *api || api->capsule_new == NULL ||
-	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL)
+	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
+	    api->buffer_error == NULL)
 		return tlc_fail(calling(), TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
 	python.is_valid = (capsule_is_valid)api->capsule_is_valid;
 	python.get_pointer = (capsule_get_pointer)api->capsule_get_pointer;
+	python.set_error = (err_set_string)api->err_set_string;
+	python.buffer_error = api->buffer_error;
 	python.make = (capsule_new)api->capsule_new;
 	return TL_OK;
 }
@@ -175,10 +182,17 @@ static void end_legacy(void* capsule)
 	if (python.is_valid(capsule, legacy_name)) tlc_dlpack_delete_legacy(python.get_pointer(capsule, legacy_name));
 }
 
+/* Why there is no capsule, for Python. */
+static void* refuse(void)
+{
+	if (tl_last_status() != TL_OK) python.set_error(python.buffer_error, tl_last_error());
+	return NULL;
+}
+
 static void* versioned(capsule_new make, tl_tensor* tensor, bool copy)
 {
 	struct DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tensor, copy);
-	if (managed == NULL) return NULL;
+	if (managed == NULL) return refuse();
 	void* capsule = make(managed, versioned_name, end_versioned);
 	if (capsule == NULL) tlc_dlpack_delete(managed);
 	return capsule;
@@ -187,7 +201,7 @@ static void* versioned(capsule_new make, tl_tensor* tensor, bool copy)
 static void* legacy(capsule_new make, tl_tensor* tensor, bool copy)
 {
 	struct DLManagedTensor* managed = tl_tensor_to_dlpack_legacy(tensor, copy);
-	if (managed == NULL) return NULL;
+	if (managed == NULL) return refuse();
 	void* capsule = make(managed, legacy_name, end_legacy);
 	if (capsule == NULL) tlc_dlpack_delete_legacy(managed);
 	return capsule;
@@ -198,7 +212,7 @@ void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy)
 	capsule_new make = python.make;
 	if (make == NULL || major > TL_DL_MAJOR) {
 		tlc_fail(calling(), make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
-		return NULL;
+		return make == NULL ? NULL : refuse();
 	}
 	return major == TL_DL_MAJOR ? versioned(make, tensor, copy) : legacy(make, tensor, copy);
 }

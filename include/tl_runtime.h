@@ -2204,13 +2204,16 @@ TL_API const void* tl_numpy_handler(void);
 
 /*
  * tl_python_api is what this library has to know of the interpreter that it is
- * loaded into: functions of Python's C interface by address.
+ * loaded into: functions of Python's C interface by address, and an object that
+ * lives as long as the interpreter.
  */
 typedef struct tl_python_api {
     size_t struct_size;        /* sizeof(tl_python_api) */
     void* capsule_new;         /* PyCapsule_New */
     void* capsule_is_valid;    /* PyCapsule_IsValid */
     void* capsule_get_pointer; /* PyCapsule_GetPointer */
+    void* err_set_string;      /* PyErr_SetString */
+    void* buffer_error;        /* the exception BufferError */
 } tl_python_api;
 
 /*
@@ -2220,8 +2223,8 @@ typedef struct tl_python_api {
  * Ownership: none; the struct is copied.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function, or a struct_size that
- *     is too small).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
+ *     too small).
  * Cost: constant.
  */
 TL_API tl_status tl_python_attach(const tl_python_api* api);
@@ -2234,8 +2237,9 @@ TL_API tl_status tl_python_attach(const tl_python_api* api);
  * Ownership: the caller holds the capsule, a PyObject, and with it a reference
  *     to the tensor.
  * Threads: one that holds the interpreter's lock.
- * Returns: the capsule; NULL for NULL, on failure, and with Python's error set
- *     when it has no memory.
+ * Returns: the capsule; NULL for NULL, and on failure with Python's error set:
+ *     a BufferError with the text of tl_last_error, or what PyCapsule_New has
+ *     set.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
  *     tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major

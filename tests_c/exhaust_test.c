@@ -307,6 +307,13 @@ static void no_memory_for_views(void)
 	drain_heap(blocks);
 }
 
+static int errors_noted;
+
+static void note_error(void* exception, const char* text)
+{
+	errors_noted += exception == lent && text[0] != 0;
+}
+
 static void no_memory_for_exports(void)
 {
 	enum { MOST = 100000 };
@@ -325,9 +332,13 @@ static void no_memory_for_exports(void)
 	/* covers: tl_tensor_to_dlpack_legacy TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(tensor, false), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_python_capsule TL_E_OUT_OF_MEMORY */
-	tl_python_api api = {.struct_size = sizeof api, .capsule_new = lent, .capsule_is_valid = lent, .capsule_get_pointer = lent};
+	void (*set_error)(void*, const char*) = note_error;
+	tl_python_api api = {.struct_size = sizeof api, .capsule_new = lent, .capsule_is_valid = lent,
+	                     .capsule_get_pointer = lent, .buffer_error = lent};
+	memcpy(&api.err_set_string, &set_error, sizeof set_error);
 	CHECK_OK(tl_python_attach(&api));
 	CHECK_REFUSED(tl_python_capsule(tensor, 1, false), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_INT(errors_noted, 1);
 	CHECK_COUNT(tensor, 1 + count);
 	while (count-- > 0)
 		made[count]->deleter(made[count]);

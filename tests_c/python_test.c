@@ -185,6 +185,13 @@ static void* new_capsule(void* pointer, const char* name, void (*destructor)(voi
 	return made;
 }
 
+static char last_error[512];
+
+static void set_error(void* exception, const char* text)
+{
+	snprintf(last_error, sizeof last_error, "%s: %s", (const char*)exception, text);
+}
+
 static int is_valid(void* of, const char* name) { return strcmp(((capsule*)of)->name, name) == 0; }
 
 static void* get_pointer(void* of, const char* name) { return is_valid(of, name) ? ((capsule*)of)->pointer : NULL; }
@@ -208,7 +215,12 @@ static void attach(void)
 	void* (*get)(void*, const char*) = get_pointer;
 	memcpy(&api.capsule_new, &make, sizeof make);
 	memcpy(&api.capsule_is_valid, &valid, sizeof valid);
+	void (*set)(void*, const char*) = set_error;
+	static char buffer_error[] = "BufferError";
 	memcpy(&api.capsule_get_pointer, &get, sizeof get);
+	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
+	memcpy(&api.err_set_string, &set, sizeof set);
+	api.buffer_error = buffer_error;
 	api.struct_size = 8;
 	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
 	api.struct_size = sizeof api;
@@ -249,7 +261,9 @@ static void capsules_that_cannot_be(void)
 	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	/* covers: tl_python_capsule TL_E_UNSUPPORTED, TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_python_capsule(slot, 1, false), 0, TL_E_UNSUPPORTED);
+	CHECK(strstr(last_error, "BufferError: tl_tensor_to_dlpack: TL_E_UNSUPPORTED: ") == last_error);
 	CHECK_REFUSED(tl_python_capsule(slot, 2, true), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(last_error, "BufferError: tl_python_capsule: TL_E_INVALID_ARGUMENT") == last_error);
 	for (uint32_t major = 0; major < 2; major++) {
 		capsules_to_refuse = 1; /* Python has no memory: what was exported is given back */
 		CHECK_PTR(tl_python_capsule(slot, major, true), NULL);

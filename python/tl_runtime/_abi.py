@@ -145,7 +145,8 @@ class tl_tensor_info(ctypes.Structure):
 
 class tl_python_api(ctypes.Structure):
     """tl_python_api is what this library has to know of the interpreter that it is
-    loaded into: functions of Python's C interface by address.
+    loaded into: functions of Python's C interface by address, and an object that
+    lives as long as the interpreter.
     """
 
     _fields_ = [
@@ -153,6 +154,8 @@ class tl_python_api(ctypes.Structure):
         ("capsule_new", ctypes.c_void_p),
         ("capsule_is_valid", ctypes.c_void_p),
         ("capsule_get_pointer", ctypes.c_void_p),
+        ("err_set_string", ctypes.c_void_p),
+        ("buffer_error", ctypes.c_void_p),
     ]
 
 
@@ -2573,8 +2576,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: none; the struct is copied.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function, or a struct_size that
-            is too small).
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
+            too small).
         Cost: constant.
         """,
     ),
@@ -2592,8 +2595,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller holds the capsule, a PyObject, and with it a reference
             to the tensor.
         Threads: one that holds the interpreter's lock.
-        Returns: the capsule; NULL for NULL, on failure, and with Python's error set
-            when it has no memory.
+        Returns: the capsule; NULL for NULL, and on failure with Python's error set:
+            a BufferError with the text of tl_last_error, or what PyCapsule_New has
+            set.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
             tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major

@@ -8,33 +8,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._tensor import Tensor
 
-# What memoryview and ctypes have a format for; NumPy makes the others.
-_CTYPES: dict[str, Any] = {
-    "<f4": ctypes.c_float,
-    "<f8": ctypes.c_double,
-    "<i4": ctypes.c_int32,
-    "<i8": ctypes.c_int64,
-    "|u1": ctypes.c_uint8,
-    "|b1": ctypes.c_bool,
-    "|i1": ctypes.c_int8,
-    "<i2": ctypes.c_int16,
-    "<u2": ctypes.c_uint16,
-    "<u4": ctypes.c_uint32,
-    "<u8": ctypes.c_uint64,
+# What memoryview has a letter for; NumPy makes the others.
+_FORMATS = {
+    "<f4": "f",
+    "<f8": "d",
+    "<i4": "i",
+    "<i8": "q",
+    "|u1": "B",
+    "|b1": "?",
+    "|i1": "b",
+    "<i2": "h",
+    "<u2": "H",
+    "<u4": "I",
+    "<u8": "Q",
 }
 
 
 def view(tensor: Tensor) -> memoryview:
-    """Returns the memory of a tensor. Python keeps the tensor as long as the buffer is used."""
+    """Returns the memory of a tensor, which the buffer keeps."""
     interface = tensor.__array_interface__
-    element = _CTYPES.get(interface["typestr"])
-    if element is None or interface["strides"] is not None or 0 in interface["shape"]:
+    letter, shape = _FORMATS.get(interface["typestr"]), interface["shape"]
+    if letter is None or interface["strides"] is not None or 0 in shape:
         return memoryview(_array(tensor))
-    kind = element
-    for extent in reversed(interface["shape"]):
-        kind = kind * extent
     data, read_only = interface["data"]
-    memory = memoryview(kind.from_address(data))
+    block: Any = (ctypes.c_uint8 * tensor.nbytes).from_address(data)
+    block.tensor = tensor
+    memory = memoryview(block).cast("B").cast(letter, shape)
     return memory.toreadonly() if read_only else memory
 
 

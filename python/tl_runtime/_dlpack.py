@@ -29,9 +29,14 @@ _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_uint32,
 def _attach() -> None:
     api = _abi.tl_python_api()
     api.struct_size = ctypes.sizeof(api)
-    for name in ("New", "IsValid", "GetPointer"):
-        field = "capsule_" + {"New": "new", "IsValid": "is_valid", "GetPointer": "get_pointer"}[name]
-        setattr(api, field, ctypes.cast(getattr(ctypes.pythonapi, "PyCapsule_" + name), ctypes.c_void_p))
+    for field, name in (
+        ("capsule_new", "PyCapsule_New"),
+        ("capsule_is_valid", "PyCapsule_IsValid"),
+        ("capsule_get_pointer", "PyCapsule_GetPointer"),
+        ("err_set_string", "PyErr_SetString"),
+    ):
+        setattr(api, field, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p))
+    api.buffer_error = id(BufferError)
     check(lib.tl_python_attach(ctypes.byref(api)))
 
 
@@ -47,11 +52,7 @@ def export(address: int, stream: Any, max_version: Any, dl_device: Any, copy: An
     if dl_device is not None and tuple(dl_device) != CPU:
         raise BufferError(f"a tensor on the CPU, {CPU}, cannot be exported to device {tuple(dl_device)}")
     major = 0 if max_version is None or max_version[0] < 1 else 1
-    try:
-        return _capsule(address, major, bool(copy))
-    except ValueError:  # what ctypes makes of NULL
-        error = last_error()
-    raise BufferError(str(error)) from error
+    return _capsule(address, major, bool(copy))
 
 
 def take(source: Any, device: Any, copy: bool | None) -> int:
