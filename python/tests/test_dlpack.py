@@ -206,7 +206,11 @@ def test_unusual_producers() -> None:
 
 
 def test_arrays_that_no_tensor_can_hold() -> None:
-    for source in (numpy.zeros(2, "f4").astype(numpy.longdouble), numpy.zeros(2, "datetime64[s]"), numpy.zeros(2, ">f4")):
+    for source in (
+        numpy.zeros(2, "f4").astype(numpy.longdouble),
+        numpy.zeros(2, "datetime64[s]"),
+        numpy.zeros(2, ">f4"),
+    ):
         with pytest.raises((BufferError, TypeError)):
             tl.from_dlpack(source)
 

@@ -191,7 +191,12 @@ def test_read_only_arrays_make_read_only_tensors() -> None:
 def test_buffers() -> None:
     """__buffer__ is called by Python 3.12 and newer; what it returns is the same before."""
     for dtype in tl.DType:
-        for tensor in (tl.zeros((2, 3), dtype), tl.zeros((2, 3), dtype).T, tl.zeros((), dtype), tl.zeros((0, 2), dtype)):
+        for tensor in (
+            tl.zeros((2, 3), dtype),
+            tl.zeros((2, 3), dtype).T,
+            tl.zeros((), dtype),
+            tl.zeros((0, 2), dtype),
+        ):
             memory = tensor.__buffer__(0)
             assert memory.shape == tensor.shape
             assert memory.itemsize == tensor.dtype.itemsize

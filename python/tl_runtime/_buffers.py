@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ._tensor import Tensor
 
 # What memoryview has a letter for; NumPy makes the others.
-_FORMATS = {
+_FORMATS: dict[str, Any] = {
     "<f4": "f",
     "<f8": "d",
     "<i4": "i",
@@ -33,7 +33,7 @@ def view(tensor: Tensor) -> memoryview:
     data, read_only = interface["data"]
     block: Any = (ctypes.c_uint8 * tensor.nbytes).from_address(data)
     block.tensor = tensor
-    memory = memoryview(block).cast("B").cast(letter, shape)
+    memory: memoryview = memoryview(block).cast("B").cast(letter, shape)
     return memory.toreadonly() if read_only else memory
 
 
