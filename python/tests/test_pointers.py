@@ -70,6 +70,7 @@ OBJECTS = {"object", "tensor", "vec", "pointer"}
 def takes_object(function: _abi.Function) -> bool:
     return (
         function.name not in ADOPTING
+        and not function.name.startswith("tl_python_")  # they want the interpreter's lock, which calls here let go of
         and "TL_E_UNKNOWN_POINTER" in function.errors
         and bool(function.argnames)
         and function.argnames[0] in OBJECTS

@@ -18,29 +18,37 @@ func fail(c *object.Context, st status.Status, format string, args ...any) statu
 	return st
 }
 
-// viewOf makes a view of a tensor, registered in the current scope, that change
-// has the last word about.
-func viewOf(c *object.Context, p uintptr, change func(*view) refusal) uintptr {
+// look returns how the elements of the tensor at p lie, for a view of it; false,
+// and why, when it can have none. Here and below everything stays on the stack: a
+// call of C's leaves no garbage.
+func look(c *object.Context, p uintptr) (v view, ok bool) {
 	if p == 0 {
-		return c.Null()
+		c.Null()
+		return v, false
 	}
 	e, st := c.FindTensor(p)
 	if st != status.OK {
-		return 0
+		return v, false
 	}
 	if e.Object == 0 {
 		fail(c, status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; "+
 			"clone it, or have the view first", p)
-		return 0
+		return v, false
 	}
 	h := header(p)
-	v := view{spec: spec{dtype: ElementType(h.Dtype), rank: int(h.Rank), shape: h.Shape, strides: h.Strides,
-		numel: h.Numel, nbytes: h.Nbytes}}
-	if no := change(&v); no != granted {
+	v.spec = spec{dtype: ElementType(h.Dtype), rank: int(h.Rank), shape: h.Shape, strides: h.Strides,
+		numel: h.Numel, nbytes: h.Nbytes}
+	return v, true
+}
+
+// show makes the view of the tensor at p, registered in the current scope, unless
+// it was refused.
+func show(c *object.Context, p uintptr, v *view, no refusal) uintptr {
+	if no != granted {
 		fail(c, no.status, "%s", no.text)
 		return 0
 	}
-	return share(c, p, &v)
+	return share(c, p, v)
 }
 
 // share makes the view v of the tensor at p. What it holds a reference to is the
@@ -75,8 +83,8 @@ func share(c *object.Context, p uintptr, v *view) uintptr {
 	return e.Object
 }
 
-// numbers copies n numbers of the caller's; nil when there is no array at p.
-func numbers(c *object.Context, n int64, p uintptr, what string) ([]int64, bool) {
+// numbers copies n numbers of the caller's.
+func numbers(c *object.Context, n int64, p uintptr, what string, to *[layout.MaxRank]int64) ([]int64, bool) {
 	if n < 0 || n > layout.MaxRank {
 		c.Fail(status.InvalidArgument, object.TextRank, 0, uint64(n), layout.MaxRank)
 		return nil, false
@@ -85,58 +93,95 @@ func numbers(c *object.Context, n int64, p uintptr, what string) ([]int64, bool)
 		nullArray(c, what)
 		return nil, false
 	}
-	values := make([]int64, n)
-	for i := range values {
-		values[i] = load(p + uintptr(i)*8)
+	for i := range to[:n] {
+		to[i] = load(p + uintptr(i)*8)
 	}
-	return values, true
-}
-
-// shaped is viewOf for a change that takes numbers of the caller's.
-func shaped(c *object.Context, p uintptr, n int64, at uintptr, what string, change func(*view, []int64) refusal) uintptr {
-	if p == 0 {
-		return c.Null()
-	}
-	values, ok := numbers(c, n, at, what)
-	if !ok {
-		return 0
-	}
-	return viewOf(c, p, func(v *view) refusal { return change(v, values) })
+	return to[:n], true
 }
 
 // Reshape returns a view of another shape.
 func Reshape(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
-	return shaped(c, p, rank, shape, "shape", (*view).reshape)
+	var kept [layout.MaxRank]int64
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	to, ok := numbers(c, rank, shape, "shape", &kept)
+	if !ok {
+		return 0
+	}
+	no := v.reshape(to)
+	return show(c, p, &v, no)
 }
 
 // BroadcastTo returns a view in which axes of one element are repeated.
 func BroadcastTo(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
-	return shaped(c, p, rank, shape, "shape", (*view).broadcast)
+	var kept [layout.MaxRank]int64
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	to, ok := numbers(c, rank, shape, "shape", &kept)
+	if !ok {
+		return 0
+	}
+	no := v.broadcast(to)
+	return show(c, p, &v, no)
 }
 
 // Permute returns a view with the axes in another order.
 func Permute(c *object.Context, p uintptr, rank int64, axes uintptr) uintptr {
-	return shaped(c, p, rank, axes, "axes", (*view).permute)
+	var kept [layout.MaxRank]int64
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	order, ok := numbers(c, rank, axes, "axes", &kept)
+	if !ok {
+		return 0
+	}
+	no := v.permute(order)
+	return show(c, p, &v, no)
 }
 
 // Transpose returns a view with two axes swapped.
 func Transpose(c *object.Context, p uintptr, a, b int64) uintptr {
-	return viewOf(c, p, func(v *view) refusal { return v.transpose(a, b) })
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.transpose(a, b)
+	return show(c, p, &v, no)
 }
 
 // Slice returns a view of some of the elements of an axis.
 func Slice(c *object.Context, p uintptr, axis, start, stop, step int64) uintptr {
-	return viewOf(c, p, func(v *view) refusal { return v.slice(axis, start, stop, step) })
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.slice(axis, start, stop, step)
+	return show(c, p, &v, no)
 }
 
 // Squeeze returns a view without an axis of one element.
 func Squeeze(c *object.Context, p uintptr, axis int64) uintptr {
-	return viewOf(c, p, func(v *view) refusal { return v.squeeze(axis) })
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.squeeze(axis)
+	return show(c, p, &v, no)
 }
 
 // ExpandDims returns a view with one more axis, of one element.
 func ExpandDims(c *object.Context, p uintptr, axis int64) uintptr {
-	return viewOf(c, p, func(v *view) refusal { return v.expand(axis) })
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.expand(axis)
+	return show(c, p, &v, no)
 }
 
 // Base returns the tensor whose memory a view shares, NULL for one that is no view.

@@ -187,3 +187,20 @@ func TestViewsAcrossThreads(t *testing.T) {
 	require.EqualValues(t, -1, c.Refcount(p))
 	require.EqualValues(t, 1, ReadPool().Tensors)
 }
+
+// TestViewsLeaveNoGarbage: emitted code makes them by the million.
+func TestViewsLeaveNoGarbage(t *testing.T) {
+	c := newContext(t)
+	inScope(t, c, func() {
+		p, six, order := counting(t, c, 2, 3), array[int64](t, 6), array[int64](t, 1, 0)
+		require.Zero(t, testing.AllocsPerRun(200, func() {
+			c.EnterScope()
+			for _, v := range [...]uintptr{Reshape(c, p, 1, six), Slice(c, p, 1, 0, 2, 1), Permute(c, p, 2, order)} {
+				if v == 0 {
+					t.Error(c.Message())
+				}
+			}
+			c.ExitScope()
+		}))
+	})
+}
