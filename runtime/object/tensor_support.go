@@ -142,6 +142,25 @@ func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
 	return c.orDead(e.Object, status.NotLive)
 }
 
+// Hold adds a reference to a live tensor, without garbage; what is not the common
+// case is Acquire's.
+func (c *Context) Hold(e layout.Entry) bool {
+	r := process.heap.Record(e.Record)
+	for {
+		old := atomic.LoadUint32(&r.Sh)
+		s := layout.UnpackSh(old)
+		if !s.Has(layout.Alive|layout.Merged) || s.Has(layout.Immortal) || s.Count <= 0 || s.Count >= holdLimit {
+			return c.Acquire(e.Object) == status.OK
+		}
+		if atomic.CompareAndSwapUint32(&r.Sh, old, old+layout.ShOne) {
+			return true
+		}
+	}
+}
+
+// holdLimit is far below where counts stick.
+const holdLimit = 1 << 16
+
 // DropReference releases what a dying tensor refers to. What is not live there, in
 // a header that was overwritten, is left alone.
 func (c *Context) DropReference(p uintptr) { c.dropField(p) }

@@ -67,7 +67,7 @@ func share(c *object.Context, p uintptr, v *view) uintptr {
 	if e.Object == 0 {
 		return 0
 	}
-	if _, st := c.FindTensor(base); st != status.OK || c.Acquire(base) != status.OK {
+	if found, st := c.FindTensor(base); st != status.OK || found.Object == 0 || !c.Hold(found) {
 		c.Recycle(e)
 		return 0
 	}
