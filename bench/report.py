@@ -93,13 +93,13 @@ def row_cells(row: targets.Row, times: dict[str, float], score: Score) -> list[s
 def times_section(spec: targets.Table, times: dict[str, float], score: Score) -> list[str]:
     lines = [f"## {spec.title}", ""]
     if not times:
-        return lines + ["Not measured (Google Benchmark is not installed).", ""]
+        return lines + [f"Not measured ({spec.needs} is not installed).", ""]
     if spec.note:
         lines += [spec.note, ""]
     header = ["ours", "ns", "peer", "its ns", "ratio", "target", "met"]
     lines += table(header, [row_cells(row, times, score) for row in spec.rows])
     peers = [[what, number(times[name]) if name in times else "skipped"] for what, name in spec.peers]
-    return lines + table(["peers", "ns"], peers)
+    return lines + (table(["peers", "ns"], peers) if peers else [])
 
 
 def in_columns(cells: list[list[str]], columns: int) -> list[list[str]]:

@@ -43,6 +43,12 @@ resident() {
 	done >"$figures/resident.jsonl"
 }
 
+from_python() {
+	echo "bench: from Python"
+	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
+		python3 "$here/python_handover.py" "$figures/python.json"
+}
+
 startup() {
 	echo "bench: start-up and size"
 	for _ in 1 2 3 4 5 6 7 8 9 10 11; do
@@ -61,6 +67,7 @@ cut -d' ' -f1 /proc/loadavg >"$figures/load"
 startup
 for program in counting scopes frames allocation tensors memory_pool; do timed "$program"; done
 "$programs/footprint" >"$figures/footprint.jsonl"
+from_python
 resident
 echo "bench: instructions"
 python3 "$here/instructions.py" "$programs/calls" "$build" "$figures/instructions.json"

@@ -46,6 +46,7 @@ class Table:
     note: str
     rows: list[Row]
     peers: list[tuple[str, str]] = field(default_factory=list)  # what, benchmark
+    needs: str = "Google Benchmark"
 
 
 G = "pair/64/glibc"
@@ -209,6 +210,28 @@ MEMORY_POOL = Table(
     ],
 )
 
+
+def _python_rows() -> list[Row]:
+    rows = []
+    for size in (1, 10, 100, 1000, 10_000, 100_000, 1_000_000):
+        name = f"python/empty/{size}"
+        rows.append(Row(f"np.empty({size}), 8 bytes each", name + "/tl", Ratio(1.05, name + "/numpy")))
+    rows.append(Row("a + b, arrays of 1000", "python/add/1000/tl", Ratio(1.05, "python/add/1000/numpy")))
+    for size, shape in (("16", "(4, 4)"), ("4194304", "(2048, 2048)")):
+        rows.append(Row(f"tensor.numpy(), {shape} of f32", f"python/numpy/{size}/tl", Plain(2000)))
+        rows.append(Row(f"np.from_dlpack(tensor), {shape}", f"python/from_dlpack/{size}/tl", Plain(2000)))
+        rows.append(Row(f"tl.from_dlpack(array), {shape}", f"python/import/{size}/tl"))
+        rows.append(Row(f"tensor.T, {shape}", f"python/view/{size}/tl"))
+    return rows
+
+
+PYTHON = Table(
+    "From Python: NumPy's arrays in the runtime's memory, and tensors as arrays",
+    "Ours is the same statement under tl.numpy_allocator(); then hand-overs without a copy.",
+    _python_rows(),
+    needs="NumPy",
+)
+
 TABLES = {
     "counting": COUNTING,
     "scopes": SCOPES,
@@ -216,6 +239,7 @@ TABLES = {
     "allocation": ALLOCATION,
     "tensors": TENSORS,
     "memory_pool": MEMORY_POOL,
+    "python": PYTHON,
 }
 
 # Operations whose instructions may grow by at most so much, and from which on.

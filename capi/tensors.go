@@ -8,8 +8,8 @@
 // the last reference goes. Therefore their counts are never biased: every
 // thread pays one atomic operation, and none has to wait for the owner.
 //
-// What new, empty, zeros, from_buffer, in_slot and clone return is registered
-// in the current scope. A tensor in a slot has no heap memory at all: header
+// What new, empty, zeros, from_buffer, wrap, in_slot and clone return is
+// registered in the current scope. A tensor in a slot has no heap memory at all: header
 // and data stand in the function's frame, which owns it, and
 // tl_tensor_prepare_return copies it out when it has to outlive the function.
 //
@@ -63,6 +63,48 @@ const _ = "tl_device"
 //
 //	C: typedef void (*tl_deleter)(void* ptr, void* ctx);
 const _ = "tl_deleter"
+
+// tl_tensor_flag lists what tl_tensor_info has in its flags.
+//
+//	C: enum tl_tensor_flag {
+//	    TL_TENSOR_FLAG_CONTIGUOUS = 1, /* the elements lie in row-major order without gaps */
+//	    TL_TENSOR_FLAG_IN_SLOT = 2,    /* of a frame, which ends it */
+//	    TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
+//	    TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
+//	    TL_TENSOR_FLAG_READ_ONLY = 16  /* whoever lent the memory does not want it written */
+//	};
+const _ = "tl_tensor_flag"
+
+// tl_tensor_info is all that there is to know about a tensor: what
+// tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
+// struct_size tells the library how much of it the caller knows.
+//
+//	C: typedef struct tl_tensor_info {
+//	    size_t struct_size;     /* sizeof(tl_tensor_info) */
+//	    void* data;             /* the first element; NULL when there is none */
+//	    const int64_t* shape;   /* rank extents; valid while the tensor is held */
+//	    const int64_t* strides; /* rank distances, in elements */
+//	    int64_t numel;          /* elements */
+//	    size_t nbytes;          /* bytes of the elements */
+//	    int32_t dtype;          /* tl_dtype */
+//	    int32_t device;
+//	    int32_t rank;
+//	    uint32_t flags;         /* of tl_tensor_flag */
+//	    tl_tensor* base;        /* the tensor whose memory a view shares; NULL */
+//	} tl_tensor_info;
+type tl_tensor_info struct {
+	StructSize uintptr
+	Data       uintptr
+	Shape      uintptr
+	Strides    uintptr
+	Numel      int64
+	Nbytes     uintptr
+	Dtype      int32
+	Device     int32
+	Rank       int32
+	Flags      uint32
+	Base       uintptr
+}
 
 // tl_tensor_new returns an f32 tensor on the CPU with a copy of data.
 //
@@ -144,15 +186,40 @@ func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr
 // Threads: any thread; the deleter runs on the one that drops the last reference.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape, NULL
-// data for any elements, negative or overflowing extents or strides), TL_E_DEVICE (no such device),
+// data for any elements, negative or overflowing extents, overflowing strides),
+// TL_E_DEVICE (no such device),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one crossing.
 //
 //export tlgo_tensor_from_buffer
 func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter, ctx uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
-		return tensor.FromBuffer(o, dtype, device, rank, shape, data, strides, deleter, ctx)
+		return tensor.Borrow(o, tensor.Loan{Dtype: dtype, Device: device, Rank: rank, Shape: shape, Strides: strides,
+			Data: data, Deleter: deleter, Context: ctx})
 	})
+}
+
+// tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
+// can also say that the memory is not to be written. Of info it reads data,
+// shape, strides (NULL: row-major), dtype, device, rank, and
+// TL_TENSOR_FLAG_READ_ONLY of the flags.
+//
+//	C: tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
+//
+// Ownership: data stays valid until deleter(data, ctx) is called, once, after
+// the last reference; NULL when nothing has to be done. On failure data stays
+// the caller's. The current scope holds the tensor.
+// Threads: any thread; the deleter runs on the one that drops the last reference.
+// Returns: the tensor, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small, no
+// such dtype, rank not 0 to 8, NULL shape, NULL data for any elements, negative
+// or overflowing extents, overflowing strides), TL_E_DEVICE (no such device),
+// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: one crossing.
+//
+//export tlgo_tensor_wrap
+func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return wrapTensor(o, info, deleter, ctx) })
 }
 
 // tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand

@@ -729,6 +729,17 @@ tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, co
 	return (tl_tensor*)result;
 }
 
+tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_wrap, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_wrap((uintptr_t)context, (uintptr_t)info, (uintptr_t)deleter, (uintptr_t)ctx);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
 tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_in_slot, &why);
@@ -835,6 +846,17 @@ tl_status slow_tensor_free(tl_tensor* tensor) {
 		return why;
 	}
 	int32_t result = tlgo_tensor_free((uintptr_t)context, (uintptr_t)tensor);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status slow_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_info_get, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_tensor_info_get((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)out_info);
 	tlc_gate_leave(context);
 	return result;
 }
@@ -958,6 +980,94 @@ int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis) {
 	int64_t result = tlgo_tensor_dim((uintptr_t)context, (uintptr_t)tensor, axis);
 	tlc_gate_leave(context);
 	return result;
+}
+
+tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_reshape, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_reshape((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_slice, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_slice((uintptr_t)context, (uintptr_t)tensor, axis, start, stop, step);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_transpose, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_transpose((uintptr_t)context, (uintptr_t)tensor, axis_a, axis_b);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_permute, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_permute((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)axes);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_broadcast_to, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_broadcast_to((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_squeeze, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_squeeze((uintptr_t)context, (uintptr_t)tensor, axis);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_expand_dims, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_expand_dims((uintptr_t)context, (uintptr_t)tensor, axis);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_base(const tl_tensor* tensor) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_base, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_base((uintptr_t)context, (uintptr_t)tensor);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
 }
 
 tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtype, uint8_t device) {
@@ -1301,6 +1411,72 @@ tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* o
 	return result;
 }
 
+struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to_dlpack, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_to_dlpack((uintptr_t)context, (uintptr_t)tensor, copy);
+	tlc_gate_leave(context);
+	return (struct DLManagedTensorVersioned*)result;
+}
+
+struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to_dlpack_legacy, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_to_dlpack_legacy((uintptr_t)context, (uintptr_t)tensor, copy);
+	tlc_gate_leave(context);
+	return (struct DLManagedTensor*)result;
+}
+
+tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_from_dlpack, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_from_dlpack((uintptr_t)context, (uintptr_t)managed);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_from_dlpack_legacy, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_tensor_from_dlpack_legacy((uintptr_t)context, (uintptr_t)managed);
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+void* slow_numpy_malloc(void* ctx, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_numpy_malloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_numpy_malloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)bytes);
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_numpy_calloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_numpy_calloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)count, (uintptr_t)bytes_each);
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
 tl_status tl_stats_get(tl_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_stats_get, &why);
@@ -1399,6 +1575,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_tensor_empty",
 	"tl_tensor_zeros",
 	"tl_tensor_from_buffer",
+	"tl_tensor_wrap",
 	"tl_tensor_in_slot",
 	"tl_tensor_clone",
 	"tl_tensor_acquire",
@@ -1409,6 +1586,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_tensor_finalize",
 	"tl_tensor_prepare_return",
 	"tl_tensor_free",
+	"tl_tensor_info_get",
 	"tl_tensor_data",
 	"tl_tensor_nbytes",
 	"tl_tensor_numel",
@@ -1420,6 +1598,14 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_tensor_device",
 	"tl_tensor_is_contiguous",
 	"tl_tensor_dim",
+	"tl_tensor_reshape",
+	"tl_tensor_slice",
+	"tl_tensor_transpose",
+	"tl_tensor_permute",
+	"tl_tensor_broadcast_to",
+	"tl_tensor_squeeze",
+	"tl_tensor_expand_dims",
+	"tl_tensor_base",
 	"tl_pool_acquire",
 	"tl_pool_release",
 	"tl_pool_acquire_compat",
@@ -1451,6 +1637,17 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_memory_pool_destroy",
 	"tl_memory_pool_set_limit",
 	"tl_memory_pool_stats_get",
+	"tl_tensor_to_dlpack",
+	"tl_tensor_to_dlpack_legacy",
+	"tl_tensor_from_dlpack",
+	"tl_tensor_from_dlpack_legacy",
+	"tl_numpy_malloc",
+	"tl_numpy_calloc",
+	"tl_numpy_realloc",
+	"tl_numpy_free",
+	"tl_numpy_handler",
+	"tl_python_attach",
+	"tl_python_capsule",
 	"tl_deferred_push",
 	"tl_deferred_take",
 	"tl_stats_get",
@@ -1541,6 +1738,11 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_memory_pool_set_limit", (void*)(uintptr_t)tl_memory_pool_set_limit},
 	{"tl_memory_pool_stats_get", (void*)(uintptr_t)tl_memory_pool_stats_get},
 	{"tl_memory_pool_trim", (void*)(uintptr_t)tl_memory_pool_trim},
+	{"tl_numpy_calloc", (void*)(uintptr_t)tl_numpy_calloc},
+	{"tl_numpy_free", (void*)(uintptr_t)tl_numpy_free},
+	{"tl_numpy_handler", (void*)(uintptr_t)tl_numpy_handler},
+	{"tl_numpy_malloc", (void*)(uintptr_t)tl_numpy_malloc},
+	{"tl_numpy_realloc", (void*)(uintptr_t)tl_numpy_realloc},
 	{"tl_object_new", (void*)(uintptr_t)tl_object_new},
 	{"tl_pool_acquire", (void*)(uintptr_t)tl_pool_acquire},
 	{"tl_pool_acquire_compat", (void*)(uintptr_t)tl_pool_acquire_compat},
@@ -1555,36 +1757,52 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_ptr_release", (void*)(uintptr_t)tl_ptr_release},
 	{"tl_ptr_release_bool", (void*)(uintptr_t)tl_ptr_release_bool},
 	{"tl_ptr_share", (void*)(uintptr_t)tl_ptr_share},
+	{"tl_python_attach", (void*)(uintptr_t)tl_python_attach},
+	{"tl_python_capsule", (void*)(uintptr_t)tl_python_capsule},
 	{"tl_set_error_callback", (void*)(uintptr_t)tl_set_error_callback},
 	{"tl_shutdown", (void*)(uintptr_t)tl_shutdown},
 	{"tl_stats_get", (void*)(uintptr_t)tl_stats_get},
 	{"tl_status_string", (void*)(uintptr_t)tl_status_string},
 	{"tl_symbols", (void*)(uintptr_t)tl_symbols},
 	{"tl_tensor_acquire", (void*)(uintptr_t)tl_tensor_acquire},
+	{"tl_tensor_base", (void*)(uintptr_t)tl_tensor_base},
+	{"tl_tensor_broadcast_to", (void*)(uintptr_t)tl_tensor_broadcast_to},
 	{"tl_tensor_clone", (void*)(uintptr_t)tl_tensor_clone},
 	{"tl_tensor_data", (void*)(uintptr_t)tl_tensor_data},
 	{"tl_tensor_device", (void*)(uintptr_t)tl_tensor_device},
 	{"tl_tensor_dim", (void*)(uintptr_t)tl_tensor_dim},
 	{"tl_tensor_dtype", (void*)(uintptr_t)tl_tensor_dtype},
 	{"tl_tensor_empty", (void*)(uintptr_t)tl_tensor_empty},
+	{"tl_tensor_expand_dims", (void*)(uintptr_t)tl_tensor_expand_dims},
 	{"tl_tensor_finalize", (void*)(uintptr_t)tl_tensor_finalize},
 	{"tl_tensor_free", (void*)(uintptr_t)tl_tensor_free},
 	{"tl_tensor_from_buffer", (void*)(uintptr_t)tl_tensor_from_buffer},
+	{"tl_tensor_from_dlpack", (void*)(uintptr_t)tl_tensor_from_dlpack},
+	{"tl_tensor_from_dlpack_legacy", (void*)(uintptr_t)tl_tensor_from_dlpack_legacy},
 	{"tl_tensor_in_slot", (void*)(uintptr_t)tl_tensor_in_slot},
+	{"tl_tensor_info_get", (void*)(uintptr_t)tl_tensor_info_get},
 	{"tl_tensor_is_contiguous", (void*)(uintptr_t)tl_tensor_is_contiguous},
 	{"tl_tensor_len", (void*)(uintptr_t)tl_tensor_len},
 	{"tl_tensor_nbytes", (void*)(uintptr_t)tl_tensor_nbytes},
 	{"tl_tensor_new", (void*)(uintptr_t)tl_tensor_new},
 	{"tl_tensor_new_i64", (void*)(uintptr_t)tl_tensor_new_i64},
 	{"tl_tensor_numel", (void*)(uintptr_t)tl_tensor_numel},
+	{"tl_tensor_permute", (void*)(uintptr_t)tl_tensor_permute},
 	{"tl_tensor_prepare_return", (void*)(uintptr_t)tl_tensor_prepare_return},
 	{"tl_tensor_promote", (void*)(uintptr_t)tl_tensor_promote},
 	{"tl_tensor_rank", (void*)(uintptr_t)tl_tensor_rank},
 	{"tl_tensor_register", (void*)(uintptr_t)tl_tensor_register},
 	{"tl_tensor_release", (void*)(uintptr_t)tl_tensor_release},
 	{"tl_tensor_release_safe", (void*)(uintptr_t)tl_tensor_release_safe},
+	{"tl_tensor_reshape", (void*)(uintptr_t)tl_tensor_reshape},
 	{"tl_tensor_shape", (void*)(uintptr_t)tl_tensor_shape},
+	{"tl_tensor_slice", (void*)(uintptr_t)tl_tensor_slice},
+	{"tl_tensor_squeeze", (void*)(uintptr_t)tl_tensor_squeeze},
 	{"tl_tensor_strides", (void*)(uintptr_t)tl_tensor_strides},
+	{"tl_tensor_to_dlpack", (void*)(uintptr_t)tl_tensor_to_dlpack},
+	{"tl_tensor_to_dlpack_legacy", (void*)(uintptr_t)tl_tensor_to_dlpack_legacy},
+	{"tl_tensor_transpose", (void*)(uintptr_t)tl_tensor_transpose},
+	{"tl_tensor_wrap", (void*)(uintptr_t)tl_tensor_wrap},
 	{"tl_tensor_zeros", (void*)(uintptr_t)tl_tensor_zeros},
 	{"tl_thread_detach", (void*)(uintptr_t)tl_thread_detach},
 	{"tl_trace_mem", (void*)(uintptr_t)tl_trace_mem},

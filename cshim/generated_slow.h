@@ -81,6 +81,7 @@ enum {
 	TL_FN_tl_tensor_empty,
 	TL_FN_tl_tensor_zeros,
 	TL_FN_tl_tensor_from_buffer,
+	TL_FN_tl_tensor_wrap,
 	TL_FN_tl_tensor_in_slot,
 	TL_FN_tl_tensor_clone,
 	TL_FN_tl_tensor_acquire,
@@ -91,6 +92,7 @@ enum {
 	TL_FN_tl_tensor_finalize,
 	TL_FN_tl_tensor_prepare_return,
 	TL_FN_tl_tensor_free,
+	TL_FN_tl_tensor_info_get,
 	TL_FN_tl_tensor_data,
 	TL_FN_tl_tensor_nbytes,
 	TL_FN_tl_tensor_numel,
@@ -102,6 +104,14 @@ enum {
 	TL_FN_tl_tensor_device,
 	TL_FN_tl_tensor_is_contiguous,
 	TL_FN_tl_tensor_dim,
+	TL_FN_tl_tensor_reshape,
+	TL_FN_tl_tensor_slice,
+	TL_FN_tl_tensor_transpose,
+	TL_FN_tl_tensor_permute,
+	TL_FN_tl_tensor_broadcast_to,
+	TL_FN_tl_tensor_squeeze,
+	TL_FN_tl_tensor_expand_dims,
+	TL_FN_tl_tensor_base,
 	TL_FN_tl_pool_acquire,
 	TL_FN_tl_pool_release,
 	TL_FN_tl_pool_acquire_compat,
@@ -133,6 +143,17 @@ enum {
 	TL_FN_tl_memory_pool_destroy,
 	TL_FN_tl_memory_pool_set_limit,
 	TL_FN_tl_memory_pool_stats_get,
+	TL_FN_tl_tensor_to_dlpack,
+	TL_FN_tl_tensor_to_dlpack_legacy,
+	TL_FN_tl_tensor_from_dlpack,
+	TL_FN_tl_tensor_from_dlpack_legacy,
+	TL_FN_tl_numpy_malloc,
+	TL_FN_tl_numpy_calloc,
+	TL_FN_tl_numpy_realloc,
+	TL_FN_tl_numpy_free,
+	TL_FN_tl_numpy_handler,
+	TL_FN_tl_python_attach,
+	TL_FN_tl_python_capsule,
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,
 	TL_FN_tl_stats_get,
@@ -213,6 +234,7 @@ extern uintptr_t tlgo_tensor_new_i64(uintptr_t context, uintptr_t data, int64_t 
 extern uintptr_t tlgo_tensor_empty(uintptr_t context, int32_t dtype, int32_t device, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_tensor_zeros(uintptr_t context, int32_t dtype, int32_t device, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_tensor_from_buffer(uintptr_t context, int32_t dtype, int32_t device, int64_t rank, uintptr_t shape, uintptr_t data, uintptr_t strides, uintptr_t deleter, uintptr_t ctx);
+extern uintptr_t tlgo_tensor_wrap(uintptr_t context, uintptr_t info, uintptr_t deleter, uintptr_t ctx);
 extern uintptr_t tlgo_tensor_in_slot(uintptr_t context, int64_t slot, int32_t dtype, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_tensor_clone(uintptr_t context, uintptr_t tensor);
 extern uintptr_t tlgo_tensor_acquire(uintptr_t context, uintptr_t tensor);
@@ -223,6 +245,7 @@ extern int32_t tlgo_tensor_promote(uintptr_t context, uintptr_t tensor);
 extern int32_t tlgo_tensor_finalize(uintptr_t context, uintptr_t tensor);
 extern uintptr_t tlgo_tensor_prepare_return(uintptr_t context, uintptr_t tensor);
 extern int32_t tlgo_tensor_free(uintptr_t context, uintptr_t tensor);
+extern int32_t tlgo_tensor_info_get(uintptr_t context, uintptr_t tensor, uintptr_t out_info);
 extern uintptr_t tlgo_tensor_data(uintptr_t context, uintptr_t tensor);
 extern uintptr_t tlgo_tensor_nbytes(uintptr_t context, uintptr_t tensor);
 extern int64_t tlgo_tensor_numel(uintptr_t context, uintptr_t tensor);
@@ -234,6 +257,14 @@ extern int32_t tlgo_tensor_dtype(uintptr_t context, uintptr_t tensor);
 extern int32_t tlgo_tensor_device(uintptr_t context, uintptr_t tensor);
 extern uint8_t tlgo_tensor_is_contiguous(uintptr_t context, uintptr_t tensor);
 extern int64_t tlgo_tensor_dim(uintptr_t context, uintptr_t tensor, int64_t axis);
+extern uintptr_t tlgo_tensor_reshape(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
+extern uintptr_t tlgo_tensor_slice(uintptr_t context, uintptr_t tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+extern uintptr_t tlgo_tensor_transpose(uintptr_t context, uintptr_t tensor, int64_t axis_a, int64_t axis_b);
+extern uintptr_t tlgo_tensor_permute(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t axes);
+extern uintptr_t tlgo_tensor_broadcast_to(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
+extern uintptr_t tlgo_tensor_squeeze(uintptr_t context, uintptr_t tensor, int64_t axis);
+extern uintptr_t tlgo_tensor_expand_dims(uintptr_t context, uintptr_t tensor, int64_t axis);
+extern uintptr_t tlgo_tensor_base(uintptr_t context, uintptr_t tensor);
 extern uintptr_t tlgo_pool_acquire(uintptr_t context, uintptr_t elements, uint8_t dtype, uint8_t device);
 extern int32_t tlgo_pool_release(uintptr_t context, uintptr_t tensor, uintptr_t elements, uint8_t dtype, uint8_t device);
 extern uintptr_t tlgo_pool_acquire_compat(uintptr_t context, uintptr_t elements);
@@ -265,6 +296,12 @@ extern int32_t tlgo_memory_pool_trim(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_destroy(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_set_limit(uintptr_t context, uintptr_t pool, uintptr_t bytes);
 extern int32_t tlgo_memory_pool_stats_get(uintptr_t context, uintptr_t pool, uintptr_t out_stats);
+extern uintptr_t tlgo_tensor_to_dlpack(uintptr_t context, uintptr_t tensor, uint8_t copy);
+extern uintptr_t tlgo_tensor_to_dlpack_legacy(uintptr_t context, uintptr_t tensor, uint8_t copy);
+extern uintptr_t tlgo_tensor_from_dlpack(uintptr_t context, uintptr_t managed);
+extern uintptr_t tlgo_tensor_from_dlpack_legacy(uintptr_t context, uintptr_t managed);
+extern uintptr_t tlgo_numpy_malloc(uintptr_t context, uintptr_t ctx, uintptr_t bytes);
+extern uintptr_t tlgo_numpy_calloc(uintptr_t context, uintptr_t ctx, uintptr_t count, uintptr_t bytes_each);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern int32_t tlgo_mem_purge(uintptr_t context);
 
@@ -328,6 +365,7 @@ __attribute__((cold)) tl_status slow_tensor_release_safe(tl_tensor* tensor);
 __attribute__((cold)) tl_status slow_tensor_register(tl_tensor* tensor);
 __attribute__((cold)) tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor);
 __attribute__((cold)) tl_status slow_tensor_free(tl_tensor* tensor);
+__attribute__((cold)) tl_status slow_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info);
 __attribute__((cold)) void* slow_tensor_data(const tl_tensor* tensor);
 __attribute__((cold)) size_t slow_tensor_nbytes(const tl_tensor* tensor);
 __attribute__((cold)) int64_t slow_tensor_numel(const tl_tensor* tensor);
@@ -345,6 +383,11 @@ __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);
 __attribute__((cold)) tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
+__attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);
+__attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
+__attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
+__attribute__((cold)) void* slow_numpy_malloc(void* ctx, size_t bytes);
+__attribute__((cold)) void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
 
 #pragma GCC visibility pop
 

@@ -142,12 +142,33 @@ static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 	return true;
 }
 
+/* The tensor whose memory a view shares, live; NULL: ask Go. */
+static tl_record* base_record(const tl_context* c, const tl_tensor_header* view)
+{
+	tl_record* r = tlc_tensor_record(c, view->base);
+	if (r == NULL || !tlc_is_live_object(r)) return NULL;
+	return (((const tl_tensor_header*)view->base)->flags & TL_TENSOR_VIEW) == 0 ? r : NULL;
+}
+
+/* The only reference of a view: its slot goes to the magazine, and its reference to
+ * the storage is dropped. */
+static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || e.gen >= TLC_LAST_GEN) return false;
+	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
+	uintptr_t base = h->base; /* before the slot is somebody else's */
+	if (b == NULL || !recycle(c, r, e, sh)) return false;
+	if (!tlc_tensor_drop(c, b, tlc_entry_of(b, base))) slow_tensor_release((tl_tensor*)base);
+	return true;
+}
+
 /* Drops the only reference. */
 static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
 	uint64_t bytes = slot_bytes(h, e);
-	if (TLC_UNLIKELY(bytes == 0)) return false;
+	if (TLC_UNLIKELY(bytes == 0)) return drop_view(c, r, e, sh);
 	enum keeping result = keep(c, r, e, sh, bytes);
 	if (TLC_LIKELY(result == KEPT)) return true;
 	return result == FULL && (e.gen & 0xFF) <= TL_CLASS_SMALL && recycle(c, r, e, sh);

@@ -208,6 +208,28 @@ static inline const tl_tensor_header* header(const tl_tensor* tensor)
 	return in_slot(c, (uintptr_t)tensor);
 }
 
+/* Budget: that of header, 10 stores. */
+tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info)
+{
+	const tl_tensor_header* h = header(tensor);
+	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
+		return slow_tensor_info_get(tensor, out_info);
+	*out_info = (tl_tensor_info){
+		.struct_size = sizeof *out_info,
+		.data = h->numel != 0 ? (void*)h->data : NULL,
+		.shape = h->shape,
+		.strides = h->strides,
+		.numel = (int64_t)h->numel,
+		.nbytes = h->nbytes,
+		.dtype = h->dtype,
+		.device = h->device,
+		.rank = h->rank,
+		.flags = h->flags,
+		.base = (h->flags & TL_TENSOR_VIEW) != 0 ? (tl_tensor*)h->base : NULL,
+	};
+	return TL_OK;
+}
+
 void* tl_tensor_data(const tl_tensor* tensor)
 {
 	const tl_tensor_header* h = header(tensor);

@@ -1228,8 +1228,8 @@ TL_API int64_t tl_arena_get_capacity(void);
  * the last reference goes. Therefore their counts are never biased: every
  * thread pays one atomic operation, and none has to wait for the owner.
  *
- * What new, empty, zeros, from_buffer, in_slot and clone return is registered
- * in the current scope. A tensor in a slot has no heap memory at all: header
+ * What new, empty, zeros, from_buffer, wrap, in_slot and clone return is
+ * registered in the current scope. A tensor in a slot has no heap memory at all: header
  * and data stand in the function's frame, which owns it, and
  * tl_tensor_prepare_return copies it out when it has to outlive the function.
  *
@@ -1271,6 +1271,34 @@ enum tl_device {
  * address and the ctx that came with it, when the last reference goes.
  */
 typedef void (*tl_deleter)(void* ptr, void* ctx);
+
+/* tl_tensor_flag lists what tl_tensor_info has in its flags. */
+enum tl_tensor_flag {
+    TL_TENSOR_FLAG_CONTIGUOUS = 1, /* the elements lie in row-major order without gaps */
+    TL_TENSOR_FLAG_IN_SLOT = 2,    /* of a frame, which ends it */
+    TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
+    TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
+    TL_TENSOR_FLAG_READ_ONLY = 16  /* whoever lent the memory does not want it written */
+};
+
+/*
+ * tl_tensor_info is all that there is to know about a tensor: what
+ * tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
+ * struct_size tells the library how much of it the caller knows.
+ */
+typedef struct tl_tensor_info {
+    size_t struct_size;     /* sizeof(tl_tensor_info) */
+    void* data;             /* the first element; NULL when there is none */
+    const int64_t* shape;   /* rank extents; valid while the tensor is held */
+    const int64_t* strides; /* rank distances, in elements */
+    int64_t numel;          /* elements */
+    size_t nbytes;          /* bytes of the elements */
+    int32_t dtype;          /* tl_dtype */
+    int32_t device;
+    int32_t rank;
+    uint32_t flags;         /* of tl_tensor_flag */
+    tl_tensor* base;        /* the tensor whose memory a view shares; NULL */
+} tl_tensor_info;
 
 /*
  * tl_tensor_new returns an f32 tensor on the CPU with a copy of data.
@@ -1337,12 +1365,33 @@ TL_API tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, c
  *     reference.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
- *     NULL data for any elements, negative or overflowing extents or strides),
- *     TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
- *     (the scope stack is full).
+ *     NULL data for any elements, negative or overflowing extents, overflowing
+ *     strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one crossing.
  */
 TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
+
+/*
+ * tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
+ * can also say that the memory is not to be written. Of info it reads data,
+ * shape, strides (NULL: row-major), dtype, device, rank, and
+ * TL_TENSOR_FLAG_READ_ONLY of the flags.
+ *
+ * Ownership: data stays valid until deleter(data, ctx) is called, once, after
+ *     the last reference; NULL when nothing has to be done. On failure data
+ *     stays the caller's. The current scope holds the tensor.
+ * Threads: any thread; the deleter runs on the one that drops the last
+ *     reference.
+ * Returns: the tensor, NULL on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small,
+ *     no such dtype, rank not 0 to 8, NULL shape, NULL data for any elements,
+ *     negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
+ *     such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
+ *     is full).
+ * Cost: one crossing.
+ */
+TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
 
 /*
  * tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
@@ -1489,10 +1538,24 @@ TL_API tl_status tl_tensor_free(tl_tensor* tensor);
  * Tensor properties
  * -----------------
  *
- * What a tensor is, asked one property at a time, because a struct that a
- * compiler reads directly could never change. Each answer costs a lookup of the
+ * What a tensor is, asked all at once or one property at a time, because a struct
+ * that a compiler reads in place could never change. Each answer costs a lookup of the
  * pointer and one load; emitted code asks once, before its loops.
  */
+
+/*
+ * tl_tensor_info_get answers all the questions below in one call.
+ *
+ * Ownership: what out_info points to is borrowed; valid while the caller holds
+ *     the tensor.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
+ *     struct_size that is too small).
+ * Cost: about 5 ns.
+ */
+TL_API tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info);
 
 /*
  * tl_tensor_data returns the address of the first element. For a device other
@@ -1630,6 +1693,157 @@ TL_API bool tl_tensor_is_contiguous(const tl_tensor* tensor);
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
+
+/*
+ * Tensor views
+ * ------------
+ *
+ * A view is a tensor without memory of its own: another shape and other strides
+ * over the elements of a tensor that exists. What is written through one is seen
+ * through all. A view holds a reference to the tensor that has the memory, never
+ * to another view, so that memory goes back to the pool, or its deleter runs,
+ * when the last of them goes, in any order and on any thread.
+ *
+ * Strides may be 0 (broadcast: one element under several indices) and negative
+ * (a slice that runs backwards: tl_tensor_data is then not the lowest address).
+ * Where strides cannot express what is asked for, the answer is TL_E_UNSUPPORTED
+ * and never a copy; tl_tensor_clone copies.
+ *
+ * A tensor in a slot has no views: its memory ends with the function's frame,
+ * which asks nobody. It is TL_E_UNSUPPORTED; clone it first.
+ *
+ * Axes count from 0, negative ones from the last. A view of a tensor that is
+ * read-only is read-only.
+ */
+
+/*
+ * tl_tensor_reshape returns a view with the same elements, in row-major order, in
+ * another shape. One extent may be -1: it is what the others leave.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
+ *     order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
+ *     8, NULL shape, negative or overflowing extents, two of -1),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: one crossing, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+
+/*
+ * tl_tensor_slice returns a view of the elements start, start + step, ... before
+ * stop of one axis, by the rules of Python's slices: a negative start or stop
+ * counts from the end, and what lies beyond either end is cut off, so that
+ * INT64_MIN and INT64_MAX are the ends. A negative step runs backwards, from
+ * start down to the element after stop.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     (the scope stack is full).
+ * Cost: one crossing, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+
+/*
+ * tl_tensor_transpose returns a view with two axes swapped.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
+ * Cost: one crossing, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
+
+/*
+ * tl_tensor_permute returns a view with the axes in another order: axis i of the
+ * view is axis axes[i] of the tensor.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: one crossing, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
+
+/*
+ * tl_tensor_broadcast_to returns a view in which axes of one element, and the
+ * whole in new leading axes, are repeated without memory: their stride is 0. An
+ * extent of -1 is that of the tensor.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (NULL shape, rank below the tensor's or above 8, an extent that is
+ *     neither the tensor's nor repeats one element, an overflow),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: one crossing, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+
+/*
+ * tl_tensor_squeeze returns a view without an axis of one element.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: one crossing, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
+
+/*
+ * tl_tensor_expand_dims returns a view with one more axis, of one element: axis
+ * axis of the view.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: one crossing, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
+
+/*
+ * tl_tensor_base returns the tensor whose memory a view shares.
+ *
+ * Ownership: the caller borrows; valid while it holds the view.
+ * Threads: any thread.
+ * Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
+ *     no view and on failure.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor).
+ * Cost: one crossing.
+ */
+TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
 
 /*
  * Tensor pool
@@ -2194,6 +2408,223 @@ TL_API tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes);
  * Cost: one crossing.
  */
 TL_API tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats);
+
+/*
+ * DLPack
+ * ------
+ *
+ * The structs by which array libraries hand tensors to each other without a
+ * copy, in both directions: version 1 (struct DLManagedTensorVersioned of
+ * dlpack.h) and the one before it (struct DLManagedTensor), which cannot say
+ * that memory is read-only. Both are only declared here; include dlpack.h, before
+ * or after this header, to look inside.
+ *
+ * What is exported holds a reference to the tensor until the consumer calls its
+ * deleter, on any thread, attached or not, scopes or not, and as late as it
+ * likes. Exported structs say version 1.3, with strides always there, byte_offset
+ * 0, and data NULL when there are no elements. Imported tensors hold the
+ * producer's struct, and call its deleter when the last reference goes; views of
+ * them count.
+ *
+ * Only memory of the CPU passes, with the element types of tl_dtype.
+ */
+
+/* DLManagedTensorVersioned is DLPack's struct from version 1.0 on. */
+struct DLManagedTensorVersioned;
+
+/* DLManagedTensor is DLPack's struct before version 1.0. */
+struct DLManagedTensor;
+
+/*
+ * tl_tensor_to_dlpack exports a tensor, or with copy a contiguous copy of it,
+ * flagged as such, which is all the consumer's. A read-only tensor is flagged
+ * read-only.
+ *
+ * Ownership: the caller holds the struct, and with it a reference to the
+ *     tensor, and gives both back with the struct's deleter.
+ * Threads: any thread; so is the deleter.
+ * Returns: the struct, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one in a slot that is not copied),
+ *     TL_E_OUT_OF_MEMORY.
+ * Cost: about 20 ns without a copy.
+ */
+TL_API struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool copy);
+
+/*
+ * tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers of before 1.0.
+ *
+ * Ownership: the caller holds the struct, and with it a reference to the
+ *     tensor, and gives both back with the struct's deleter.
+ * Threads: any thread; so is the deleter.
+ * Returns: the struct, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or one that is read-only or in a slot and
+ *     not copied), TL_E_OUT_OF_MEMORY.
+ * Cost: about 20 ns without a copy.
+ */
+TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
+
+/*
+ * tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
+ * struct of another major version is refused, and its deleter called, because
+ * nothing else may be done with it.
+ *
+ * Ownership: the tensor takes the struct, and calls its deleter after the last
+ *     reference. On failure it stays the caller's, but for another major
+ *     version. The current scope holds the tensor.
+ * Threads: any thread; the deleter runs on the one that drops the last
+ *     reference.
+ * Returns: the tensor, NULL on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
+ *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
+ *     the CPU), TL_E_UNSUPPORTED (another major version, or an element type
+ *     that is not one of tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     (the scope stack is full).
+ * Cost: one crossing.
+ */
+TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
+
+/*
+ * tl_tensor_from_dlpack_legacy imports a tensor of a producer of before 1.0.
+ *
+ * Ownership: the tensor takes the struct, and calls its deleter after the last
+ *     reference. On failure it stays the caller's. The current scope holds the
+ *     tensor.
+ * Threads: any thread; the deleter runs on the one that drops the last
+ *     reference.
+ * Returns: the tensor, NULL on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
+ *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
+ *     the CPU), TL_E_UNSUPPORTED (an element type that is not one of
+ *     tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
+ *     full).
+ * Cost: one crossing.
+ */
+TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
+
+/*
+ * Python
+ * ------
+ *
+ * What Python and NumPy have to be able to call without running Python: memory
+ * for NumPy's arrays, and the ends of DLPack's capsules. The package tl_runtime
+ * is pure Python; it hands the addresses of these functions over.
+ *
+ * The memory functions have the signatures of NumPy's PyDataMem_Handler (NEP
+ * 49). ctx is not looked at. What they return has one counted reference, which
+ * tl_numpy_free drops, on any thread; who else acquires the block (an emitted
+ * tl_ptr_acquire or tl_mem_register of an array's data) keeps it. In a forked
+ * child they go on: what the fast door has not got comes from malloc there.
+ */
+
+/*
+ * tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
+ * bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
+ * which the pool keeps afterwards. 0 bytes are 1.
+ *
+ * Ownership: the caller holds the block and gives it back with tl_numpy_free.
+ * Threads: any thread, also in a forked child.
+ * Returns: the block, NULL on failure.
+ * Errors: TL_E_OUT_OF_MEMORY.
+ * Cost: about 5 ns up to 64 KiB, 20 ns above from the pool.
+ */
+TL_API void* tl_numpy_malloc(void* ctx, size_t bytes);
+
+/*
+ * tl_numpy_calloc is tl_numpy_malloc of count * bytes_each zeros.
+ *
+ * Ownership: the caller holds the block and gives it back with tl_numpy_free.
+ * Threads: any thread, also in a forked child.
+ * Returns: the block, NULL on failure.
+ * Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
+ * Cost: that of tl_numpy_malloc, and of the zeros.
+ */
+TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
+
+/*
+ * tl_numpy_realloc changes the size of a block; as much of the contents is kept
+ * as fits. NULL is tl_numpy_malloc.
+ *
+ * Ownership: the block passes to the call; what is returned is the caller's.
+ *     On failure the block stays the caller's.
+ * Threads: any thread, also in a forked child.
+ * Returns: the block, NULL on failure.
+ * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (an address in the
+ *     runtime's heap that is no such block; others go to realloc()).
+ * Cost: nothing when it fits and is not half empty, else a copy.
+ */
+TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
+
+/*
+ * tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
+ * goes to free().
+ *
+ * Ownership: takes the caller's reference; bytes is not looked at.
+ * Threads: any thread, also in a forked child.
+ * Returns: nothing.
+ * Errors: none.
+ * Cost: about 8 ns up to 64 KiB, 20 ns above.
+ */
+TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
+
+/*
+ * tl_numpy_handler returns the struct PyDataMem_Handler, version 1, that names
+ * these four functions.
+ *
+ * Ownership: static.
+ * Threads: any thread.
+ * Returns: its address.
+ * Errors: none.
+ * Cost: constant.
+ */
+TL_API const void* tl_numpy_handler(void);
+
+/*
+ * tl_python_api is what this library has to know of the interpreter that it is
+ * loaded into: functions of Python's C interface by address, and an object that
+ * lives as long as the interpreter.
+ */
+typedef struct tl_python_api {
+    size_t struct_size;        /* sizeof(tl_python_api) */
+    void* capsule_new;         /* PyCapsule_New */
+    void* capsule_is_valid;    /* PyCapsule_IsValid */
+    void* capsule_get_pointer; /* PyCapsule_GetPointer */
+    void* err_set_string;      /* PyErr_SetString */
+    void* buffer_error;        /* the exception BufferError */
+} tl_python_api;
+
+/*
+ * tl_python_attach tells the library about the interpreter, before the first
+ * tl_python_capsule.
+ *
+ * Ownership: none; the struct is copied.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
+ *     too small).
+ * Cost: constant.
+ */
+TL_API tl_status tl_python_attach(const tl_python_api* api);
+
+/*
+ * tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
+ * capsule named dltensor_versioned for major version 1, dltensor for 0. What
+ * nobody has taken out when the capsule ends is given back by C.
+ *
+ * Ownership: the caller holds the capsule, a PyObject, and with it a reference
+ *     to the tensor.
+ * Threads: one that holds the interpreter's lock.
+ * Returns: the capsule; NULL for NULL, and on failure with Python's error set:
+ *     a BufferError with the text of tl_last_error, or what PyCapsule_New has
+ *     set.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
+ *     tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major
+ *     version), TL_E_OUT_OF_MEMORY.
+ * Cost: tl_tensor_to_dlpack and a capsule.
+ */
+TL_API void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy);
 
 /*
  * Deferred deleters

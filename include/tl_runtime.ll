@@ -102,6 +102,7 @@ declare ptr @tl_tensor_new_i64(ptr, i64, ptr)
 declare ptr @tl_tensor_empty(i32, i32, i64, ptr)
 declare ptr @tl_tensor_zeros(i32, i32, i64, ptr)
 declare ptr @tl_tensor_from_buffer(i32, i32, i64, ptr, ptr, ptr, ptr, ptr)
+declare ptr @tl_tensor_wrap(ptr, ptr, ptr)
 declare ptr @tl_tensor_in_slot(i64, i32, i64, ptr)
 declare ptr @tl_tensor_clone(ptr)
 declare ptr @tl_tensor_acquire(ptr returned)
@@ -114,6 +115,7 @@ declare ptr @tl_tensor_prepare_return(ptr)
 declare i32 @tl_tensor_free(ptr)
 
 ; Tensor properties
+declare i32 @tl_tensor_info_get(ptr, ptr)
 declare ptr @tl_tensor_data(ptr)
 declare i64 @tl_tensor_nbytes(ptr)
 declare i64 @tl_tensor_numel(ptr)
@@ -125,6 +127,16 @@ declare i32 @tl_tensor_dtype(ptr)
 declare i32 @tl_tensor_device(ptr)
 declare zeroext i1 @tl_tensor_is_contiguous(ptr)
 declare i64 @tl_tensor_dim(ptr, i64)
+
+; Tensor views
+declare ptr @tl_tensor_reshape(ptr, i64, ptr)
+declare ptr @tl_tensor_slice(ptr, i64, i64, i64, i64)
+declare ptr @tl_tensor_transpose(ptr, i64, i64)
+declare ptr @tl_tensor_permute(ptr, i64, ptr)
+declare ptr @tl_tensor_broadcast_to(ptr, i64, ptr)
+declare ptr @tl_tensor_squeeze(ptr, i64)
+declare ptr @tl_tensor_expand_dims(ptr, i64)
+declare ptr @tl_tensor_base(ptr)
 
 ; Tensor pool
 declare ptr @tl_pool_acquire(i64, i8 zeroext, i8 zeroext)
@@ -162,6 +174,21 @@ declare i32 @tl_memory_pool_trim(ptr)
 declare i32 @tl_memory_pool_destroy(ptr)
 declare i32 @tl_memory_pool_set_limit(ptr, i64)
 declare i32 @tl_memory_pool_stats_get(ptr, ptr)
+
+; DLPack
+declare ptr @tl_tensor_to_dlpack(ptr, i1 zeroext)
+declare ptr @tl_tensor_to_dlpack_legacy(ptr, i1 zeroext)
+declare ptr @tl_tensor_from_dlpack(ptr)
+declare ptr @tl_tensor_from_dlpack_legacy(ptr)
+
+; Python
+declare ptr @tl_numpy_malloc(ptr, i64)
+declare ptr @tl_numpy_calloc(ptr, i64, i64)
+declare ptr @tl_numpy_realloc(ptr, ptr, i64)
+declare void @tl_numpy_free(ptr, ptr, i64)
+declare nonnull ptr @tl_numpy_handler() nounwind
+declare i32 @tl_python_attach(ptr) nounwind
+declare ptr @tl_python_capsule(ptr, i32, i1 zeroext)
 
 ; Deferred deleters
 declare void @tl_deferred_push(ptr, ptr) nounwind

@@ -2,6 +2,7 @@
  * answers with its documented status, and unwinding works. Small reservations, set
  * before the first call, make the ends near. */
 #include "check.h"
+#include "dl.h"
 
 enum { SMALL_ARENA = 1 << 20, SMALL_HEAP = 64 << 20 };
 
@@ -18,6 +19,44 @@ static void* fill_scope_stack(void)
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
 	return object;
 }
+
+static const int64_t one_by_four[2] = {1, 4}, order[2] = {1, 0};
+static int64_t extent_four = 4;
+static float lent[4];
+
+static tl_tensor* reshaped(tl_tensor* t) { return tl_tensor_reshape(t, 1, &extent_four); }
+static tl_tensor* sliced(tl_tensor* t) { return tl_tensor_slice(t, 1, 0, 2, 1); }
+static tl_tensor* transposed(tl_tensor* t) { return tl_tensor_transpose(t, 0, 1); }
+static tl_tensor* permuted(tl_tensor* t) { return tl_tensor_permute(t, 2, order); }
+static tl_tensor* broadcast(tl_tensor* t) { return tl_tensor_broadcast_to(t, 2, one_by_four); }
+static tl_tensor* squeezed(tl_tensor* t) { return tl_tensor_squeeze(t, 0); }
+static tl_tensor* expanded(tl_tensor* t) { return tl_tensor_expand_dims(t, 0); }
+
+static tl_tensor* wrapped(tl_tensor* t)
+{
+	tl_tensor_info info = {.struct_size = sizeof info, .data = lent, .shape = &extent_four, .rank = 1};
+	(void)t;
+	return tl_tensor_wrap(&info, NULL, NULL);
+}
+
+static tl_tensor* imported(tl_tensor* t)
+{
+	static DLManagedTensorVersioned m = {{1, 0}, NULL, NULL, 0, {lent, {1, 0}, 1, {2, 32, 1}, &extent_four, NULL, 0}};
+	(void)t;
+	return tl_tensor_from_dlpack(&m);
+}
+
+static tl_tensor* imported_legacy(tl_tensor* t)
+{
+	static DLManagedTensor m = {{lent, {1, 0}, 1, {2, 32, 1}, &extent_four, NULL, 0}, NULL, NULL};
+	(void)t;
+	return tl_tensor_from_dlpack_legacy(&m);
+}
+
+/* What makes a tensor without elements of its own. */
+static tl_tensor* (*const makers[])(tl_tensor*) = {reshaped, sliced,   transposed, permuted, broadcast,
+                                                   squeezed, expanded, wrapped,    imported, imported_legacy};
+enum { MAKERS = sizeof makers / sizeof makers[0] };
 
 static void registering_on_a_full_scope_stack(void)
 {
@@ -93,6 +132,29 @@ static void cloning_a_tensor_on_a_full_scope_stack(void)
 	fill_scope_stack();
 	/* covers: tl_tensor_clone TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_OK(tl_mem_exit_scopes_to(0));
+	CHECK_DEAD(tensor);
+}
+
+static void views_on_a_full_scope_stack(void)
+{
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, one_by_four);
+	fill_scope_stack();
+	/* covers: tl_tensor_reshape TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_slice TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_transpose TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_permute TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_broadcast_to TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_squeeze TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_expand_dims TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_wrap TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_from_dlpack TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_from_dlpack_legacy TL_E_ARENA_EXHAUSTED */
+	for (int i = 0; i < MAKERS; i++)
+		CHECK_REFUSED(makers[i](tensor), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_COUNT(tensor, 1);
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 	CHECK_DEAD(tensor);
 }
@@ -219,6 +281,71 @@ static void the_heap_is_full(void)
 	drain_heap(blocks);
 }
 
+static void no_memory_for_views(void)
+{
+	tl_tensor* tensor;
+	void** blocks;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, one_by_four);
+	blocks = fill_heap();
+	/* covers: tl_tensor_reshape TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_slice TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_transpose TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_permute TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_broadcast_to TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_squeeze TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_expand_dims TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_wrap TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_from_dlpack TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_from_dlpack_legacy TL_E_OUT_OF_MEMORY */
+	while (tl_tensor_reshape(tensor, 1, &extent_four) != NULL) {
+	}
+	for (int i = 0; i < MAKERS; i++)
+		CHECK_REFUSED(makers[i](tensor), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(tensor);
+	drain_heap(blocks);
+}
+
+static int errors_noted;
+
+static void note_error(void* exception, const char* text)
+{
+	errors_noted += exception == lent && text[0] != 0;
+}
+
+static void no_memory_for_exports(void)
+{
+	enum { MOST = 100000 };
+	static DLManagedTensorVersioned* made[MOST];
+	int count = 0;
+	tl_tensor* tensor;
+	void** blocks;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, one_by_four);
+	blocks = fill_heap();
+	/* covers: tl_tensor_to_dlpack TL_E_OUT_OF_MEMORY */
+	while (count < MOST && (made[count] = tl_tensor_to_dlpack(tensor, false)) != NULL)
+		count++;
+	CHECK_REFUSED(tl_tensor_to_dlpack(tensor, false), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_tensor_to_dlpack(tensor, true), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_tensor_to_dlpack_legacy TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(tensor, false), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_python_capsule TL_E_OUT_OF_MEMORY */
+	void (*set_error)(void*, const char*) = note_error;
+	tl_python_api api = {.struct_size = sizeof api, .capsule_new = lent, .capsule_is_valid = lent,
+	                     .capsule_get_pointer = lent, .buffer_error = lent};
+	memcpy(&api.err_set_string, &set_error, sizeof set_error);
+	CHECK_OK(tl_python_attach(&api));
+	CHECK_REFUSED(tl_python_capsule(tensor, 1, false), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_INT(errors_noted, 1);
+	CHECK_COUNT(tensor, 1 + count);
+	while (count-- > 0)
+		made[count]->deleter(made[count]);
+	CHECK_OK(tl_mem_exit_scope());
+	drain_heap(blocks);
+}
+
 static void the_heap_can_be_used_again(void)
 {
 	for (int round = 0; round < 3; round++)
@@ -242,10 +369,13 @@ int main(void)
 	RUN(registering_on_a_full_scope_stack);
 	RUN(creating_on_a_full_scope_stack);
 	RUN(cloning_a_tensor_on_a_full_scope_stack);
+	RUN(views_on_a_full_scope_stack);
 	RUN(too_many_scopes);
 	RUN(the_frame_stack_is_full);
 	RUN(nested_frames_until_the_end);
 	RUN(the_heap_is_full);
+	RUN(no_memory_for_views);
+	RUN(no_memory_for_exports);
 	RUN(the_heap_can_be_used_again);
 	return check_finish();
 }

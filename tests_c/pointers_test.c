@@ -74,6 +74,19 @@ REFUSES_WITH(tl_tensor_dim, tl_tensor_dim(p, 0), -1)
 REFUSES_WITH(tl_tensor_clone, tl_tensor_clone(p), NULL)
 REFUSES_WITH(tl_tensor_acquire, tl_tensor_acquire(p), p)
 REFUSES_WITH(tl_tensor_prepare_return, tl_tensor_prepare_return(p) != NULL, true)
+static const int64_t one = 1, zero = 0;
+static tl_tensor_info info = {.struct_size = sizeof info};
+REFUSES_WITH(tl_tensor_info_get, tl_tensor_info_get(p, &info) == TL_OK, false)
+REFUSES_WITH(tl_tensor_base, tl_tensor_base(p), NULL)
+REFUSES_WITH(tl_tensor_reshape, tl_tensor_reshape(p, 1, &one), NULL)
+REFUSES_WITH(tl_tensor_slice, tl_tensor_slice(p, 0, 0, 1, 1), NULL)
+REFUSES_WITH(tl_tensor_transpose, tl_tensor_transpose(p, 0, 0), NULL)
+REFUSES_WITH(tl_tensor_permute, tl_tensor_permute(p, 1, &zero), NULL)
+REFUSES_WITH(tl_tensor_broadcast_to, tl_tensor_broadcast_to(p, 1, &one), NULL)
+REFUSES_WITH(tl_tensor_squeeze, tl_tensor_squeeze(p, 0), NULL)
+REFUSES_WITH(tl_tensor_expand_dims, tl_tensor_expand_dims(p, 0), NULL)
+REFUSES_WITH(tl_tensor_to_dlpack, tl_tensor_to_dlpack(p, false), NULL)
+REFUSES_WITH(tl_tensor_to_dlpack_legacy, tl_tensor_to_dlpack_legacy(p, true), NULL)
 REFUSES_WITH(tl_pool_release, tl_pool_release(p, 16, 0, 0) == TL_OK, false)
 REFUSES_WITH(tl_pool_release_compat, tl_pool_release_compat(p, 16) == TL_OK, false)
 
@@ -107,6 +120,10 @@ static const struct {
         NAMED(tl_tensor_strides),      NAMED(tl_tensor_dtype),        NAMED(tl_tensor_device),
         NAMED(tl_tensor_is_contiguous), NAMED(tl_tensor_dim),         NAMED(tl_tensor_clone),
         NAMED(tl_tensor_acquire),      NAMED(tl_tensor_prepare_return), NAMED(tl_pool_release),
+        NAMED(tl_tensor_info_get),     NAMED(tl_tensor_base),         NAMED(tl_tensor_reshape),
+        NAMED(tl_tensor_slice),        NAMED(tl_tensor_transpose),    NAMED(tl_tensor_permute),
+        NAMED(tl_tensor_broadcast_to), NAMED(tl_tensor_squeeze),      NAMED(tl_tensor_expand_dims),
+        NAMED(tl_tensor_to_dlpack),    NAMED(tl_tensor_to_dlpack_legacy),
         NAMED(tl_pool_release_compat), NAMED(as_element),             NAMED(tl_arena_contains),
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };

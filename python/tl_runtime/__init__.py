@@ -14,6 +14,7 @@ the tl_status as its .status. After os.fork() calls that need more than the fast
 path raise tl.ForkedError in the child; use the spawn or forkserver method.
 """
 
+from ._allocator import numpy_allocator
 from ._devices import (
     Device,
     DeviceAllocator,
@@ -53,7 +54,7 @@ from ._library import lib, make_symbols_global, path, symbols
 from ._object import Object, collect_cycles
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._stats import configure, live_count, purge, shutdown, stats
-from ._tensor import Tensor, empty, from_numpy, zeros
+from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
 
 version: str = lib.tl_version().decode()
 __version__ = version
@@ -97,11 +98,13 @@ __all__ = [
     "devices",
     "empty",
     "frame",
+    "from_dlpack",
     "from_numpy",
     "function_frame",
     "lib",
     "live_count",
     "make_symbols_global",
+    "numpy_allocator",
     "path",
     "purge",
     "scope",

@@ -112,6 +112,37 @@ class Device(enum.IntEnum):
 tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
+class TensorFlag(enum.IntEnum):
+    """tl_tensor_flag lists what tl_tensor_info has in its flags."""
+
+    CONTIGUOUS = 1
+    IN_SLOT = 2
+    LENT = 4
+    VIEW = 8
+    READ_ONLY = 16
+
+
+class tl_tensor_info(ctypes.Structure):
+    """tl_tensor_info is all that there is to know about a tensor: what
+    tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
+    struct_size tells the library how much of it the caller knows.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("numel", ctypes.c_int64),
+        ("nbytes", ctypes.c_size_t),
+        ("dtype", ctypes.c_int32),
+        ("device", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("flags", ctypes.c_uint32),
+        ("base", ctypes.c_void_p),
+    ]
+
+
 class DeviceKind(enum.IntEnum):
     """tl_device_kind tells what stands behind a device."""
 
@@ -187,6 +218,22 @@ class tl_memory_pool_stats(ctypes.Structure):
         ("reserved", ctypes.c_uint64),
         ("largest_free_block", ctypes.c_uint64),
         ("num_free_blocks", ctypes.c_uint64),
+    ]
+
+
+class tl_python_api(ctypes.Structure):
+    """tl_python_api is what this library has to know of the interpreter that it is
+    loaded into: functions of Python's C interface by address, and an object that
+    lives as long as the interpreter.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("capsule_new", ctypes.c_void_p),
+        ("capsule_is_valid", ctypes.c_void_p),
+        ("capsule_get_pointer", ctypes.c_void_p),
+        ("err_set_string", ctypes.c_void_p),
+        ("buffer_error", ctypes.c_void_p),
     ]
 
 
@@ -1575,9 +1622,35 @@ FUNCTIONS: tuple[Function, ...] = (
             reference.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            NULL data for any elements, negative or overflowing extents or strides),
-            TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
+            NULL data for any elements, negative or overflowing extents, overflowing
+            strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_tensor_wrap",
+        "Tensors",
+        ctypes.c_void_p,
+        (ctypes.POINTER(tl_tensor_info), tl_deleter, ctypes.c_void_p),
+        ("info", "deleter", "ctx"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
+        can also say that the memory is not to be written. Of info it reads data,
+        shape, strides (NULL: row-major), dtype, device, rank, and
+        TL_TENSOR_FLAG_READ_ONLY of the flags.
+
+        Ownership: data stays valid until deleter(data, ctx) is called, once, after
+            the last reference; NULL when nothing has to be done. On failure data
+            stays the caller's. The current scope holds the tensor.
+        Threads: any thread; the deleter runs on the one that drops the last
+            reference.
+        Returns: the tensor, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small,
+            no such dtype, rank not 0 to 8, NULL shape, NULL data for any elements,
+            negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
+            such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
+            is full).
         Cost: one crossing.
         """,
     ),
@@ -1773,6 +1846,25 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_tensor_info_get",
+        "Tensor properties",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_tensor_info)),
+        ("tensor", "out_info"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
+        """tl_tensor_info_get answers all the questions below in one call.
+
+        Ownership: what out_info points to is borrowed; valid while the caller holds
+            the tensor.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
+            struct_size that is too small).
+        Cost: about 5 ns.
+        """,
+    ),
+    Function(
         "tl_tensor_data",
         "Tensor properties",
         ctypes.c_void_p,
@@ -1962,6 +2054,175 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
         Cost: about 3 ns.
+        """,
+    ),
+    Function(
+        "tl_tensor_reshape",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+        ("tensor", "rank", "shape"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_reshape returns a view with the same elements, in row-major order, in
+        another shape. One extent may be -1: it is what the others leave.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
+            order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
+            8, NULL shape, negative or overflowing extents, two of -1),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_slice",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
+        ("tensor", "axis", "start", "stop", "step"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_slice returns a view of the elements start, start + step, ... before
+        stop of one axis, by the rules of Python's slices: a negative start or stop
+        counts from the end, and what lies beyond either end is cut off, so that
+        INT64_MIN and INT64_MAX are the ends. A negative step runs backwards, from
+        start down to the element after stop.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
+        Cost: one crossing, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_transpose",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
+        ("tensor", "axis_a", "axis_b"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_transpose returns a view with two axes swapped.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
+        Cost: one crossing, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_permute",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+        ("tensor", "rank", "axes"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_permute returns a view with the axes in another order: axis i of the
+        view is axis axes[i] of the tensor.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_broadcast_to",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+        ("tensor", "rank", "shape"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_broadcast_to returns a view in which axes of one element, and the
+        whole in new leading axes, are repeated without memory: their stride is 0. An
+        extent of -1 is that of the tensor.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (NULL shape, rank below the tensor's or above 8, an extent that is
+            neither the tensor's nor repeats one element, an overflow),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_squeeze",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("tensor", "axis"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_squeeze returns a view without an axis of one element.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_expand_dims",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("tensor", "axis"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_expand_dims returns a view with one more axis, of one element: axis
+        axis of the view.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_base",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p,),
+        ("tensor",),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
+        """tl_tensor_base returns the tensor whose memory a view shares.
+
+        Ownership: the caller borrows; valid while it holds the view.
+        Threads: any thread.
+        Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
+            no view and on failure.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor).
+        Cost: one crossing.
         """,
     ),
     Function(
@@ -2540,6 +2801,223 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
         Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_tensor_to_dlpack",
+        "DLPack",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_bool),
+        ("tensor", "copy"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        """tl_tensor_to_dlpack exports a tensor, or with copy a contiguous copy of it,
+        flagged as such, which is all the consumer's. A read-only tensor is flagged
+        read-only.
+
+        Ownership: the caller holds the struct, and with it a reference to the
+            tensor, and gives both back with the struct's deleter.
+        Threads: any thread; so is the deleter.
+        Returns: the struct, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one in a slot that is not copied),
+            TL_E_OUT_OF_MEMORY.
+        Cost: about 20 ns without a copy.
+        """,
+    ),
+    Function(
+        "tl_tensor_to_dlpack_legacy",
+        "DLPack",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_bool),
+        ("tensor", "copy"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        """tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers of before 1.0.
+
+        Ownership: the caller holds the struct, and with it a reference to the
+            tensor, and gives both back with the struct's deleter.
+        Threads: any thread; so is the deleter.
+        Returns: the struct, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or one that is read-only or in a slot and
+            not copied), TL_E_OUT_OF_MEMORY.
+        Cost: about 20 ns without a copy.
+        """,
+    ),
+    Function(
+        "tl_tensor_from_dlpack",
+        "DLPack",
+        ctypes.c_void_p,
+        (ctypes.c_void_p,),
+        ("managed",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
+        struct of another major version is refused, and its deleter called, because
+        nothing else may be done with it.
+
+        Ownership: the tensor takes the struct, and calls its deleter after the last
+            reference. On failure it stays the caller's, but for another major
+            version. The current scope holds the tensor.
+        Threads: any thread; the deleter runs on the one that drops the last
+            reference.
+        Returns: the tensor, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
+            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
+            the CPU), TL_E_UNSUPPORTED (another major version, or an element type
+            that is not one of tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_tensor_from_dlpack_legacy",
+        "DLPack",
+        ctypes.c_void_p,
+        (ctypes.c_void_p,),
+        ("managed",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_from_dlpack_legacy imports a tensor of a producer of before 1.0.
+
+        Ownership: the tensor takes the struct, and calls its deleter after the last
+            reference. On failure it stays the caller's. The current scope holds the
+            tensor.
+        Threads: any thread; the deleter runs on the one that drops the last
+            reference.
+        Returns: the tensor, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
+            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
+            the CPU), TL_E_UNSUPPORTED (an element type that is not one of
+            tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
+            full).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_numpy_malloc",
+        "Python",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ("ctx", "bytes"),
+        ("TL_E_OUT_OF_MEMORY",),
+        """tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
+        bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
+        which the pool keeps afterwards. 0 bytes are 1.
+
+        Ownership: the caller holds the block and gives it back with tl_numpy_free.
+        Threads: any thread, also in a forked child.
+        Returns: the block, NULL on failure.
+        Errors: TL_E_OUT_OF_MEMORY.
+        Cost: about 5 ns up to 64 KiB, 20 ns above from the pool.
+        """,
+    ),
+    Function(
+        "tl_numpy_calloc",
+        "Python",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t),
+        ("ctx", "count", "bytes_each"),
+        ("TL_E_OUT_OF_MEMORY",),
+        """tl_numpy_calloc is tl_numpy_malloc of count * bytes_each zeros.
+
+        Ownership: the caller holds the block and gives it back with tl_numpy_free.
+        Threads: any thread, also in a forked child.
+        Returns: the block, NULL on failure.
+        Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
+        Cost: that of tl_numpy_malloc, and of the zeros.
+        """,
+    ),
+    Function(
+        "tl_numpy_realloc",
+        "Python",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ("ctx", "block", "bytes"),
+        ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER"),
+        """tl_numpy_realloc changes the size of a block; as much of the contents is kept
+        as fits. NULL is tl_numpy_malloc.
+
+        Ownership: the block passes to the call; what is returned is the caller's.
+            On failure the block stays the caller's.
+        Threads: any thread, also in a forked child.
+        Returns: the block, NULL on failure.
+        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (an address in the
+            runtime's heap that is no such block; others go to realloc()).
+        Cost: nothing when it fits and is not half empty, else a copy.
+        """,
+    ),
+    Function(
+        "tl_numpy_free",
+        "Python",
+        None,
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ("ctx", "block", "bytes"),
+        (),
+        """tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
+        goes to free().
+
+        Ownership: takes the caller's reference; bytes is not looked at.
+        Threads: any thread, also in a forked child.
+        Returns: nothing.
+        Errors: none.
+        Cost: about 8 ns up to 64 KiB, 20 ns above.
+        """,
+    ),
+    Function(
+        "tl_numpy_handler",
+        "Python",
+        ctypes.c_void_p,
+        (),
+        (),
+        (),
+        """tl_numpy_handler returns the struct PyDataMem_Handler, version 1, that names
+        these four functions.
+
+        Ownership: static.
+        Threads: any thread.
+        Returns: its address.
+        Errors: none.
+        Cost: constant.
+        """,
+    ),
+    Function(
+        "tl_python_attach",
+        "Python",
+        ctypes.c_int32,
+        (ctypes.POINTER(tl_python_api),),
+        ("api",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_python_attach tells the library about the interpreter, before the first
+        tl_python_capsule.
+
+        Ownership: none; the struct is copied.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
+            too small).
+        Cost: constant.
+        """,
+    ),
+    Function(
+        "tl_python_capsule",
+        "Python",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool),
+        ("tensor", "major", "copy"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
+        capsule named dltensor_versioned for major version 1, dltensor for 0. What
+        nobody has taken out when the capsule ends is given back by C.
+
+        Ownership: the caller holds the capsule, a PyObject, and with it a reference
+            to the tensor.
+        Threads: one that holds the interpreter's lock.
+        Returns: the capsule; NULL for NULL, and on failure with Python's error set:
+            a BufferError with the text of tl_last_error, or what PyCapsule_New has
+            set.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
+            tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major
+            version), TL_E_OUT_OF_MEMORY.
+        Cost: tl_tensor_to_dlpack and a capsule.
         """,
     ),
     Function(

@@ -46,6 +46,15 @@ def _new_list() -> ctypes.c_void_p:
 head = _new_list()
 
 
+def forever(text: bytes) -> int:
+    """Returns the address of a C string that no finalisation frees."""
+    address = _malloc(len(text) + 1)
+    if not address:
+        raise MemoryError
+    ctypes.memmove(address, text + b"\0", len(text) + 1)
+    return int(address)
+
+
 def keep(kept: Any) -> int:
     """Keeps an object alive until DELETER is called with the context that is returned, or forget is."""
     address = _malloc(ctypes.sizeof(_Node))

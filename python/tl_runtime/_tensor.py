@@ -6,21 +6,18 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _deferred
-from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
-from ._library import check, error_for, last_error, lib
+from . import _abi, _buffers, _deferred, _dlpack
+from ._dtype import TYPESTR, DType, DTypeLike, from_typestr, to_dtype
+from ._info import READ_ONLY, hold, info_of, interface_of
+from ._library import check, last_error, lib
+from ._views import Viewable, shape_array
 
 if TYPE_CHECKING:
     import numpy
 
 _acquire = lib.tl_tensor_acquire
-_end_scope_reference = lib.tl_tensor_free
 _release = lib.tl_tensor_release
 _data = lib.tl_tensor_data
-_dtype = lib.tl_tensor_dtype
-_is_contiguous = lib.tl_tensor_is_contiguous
-_rank = lib.tl_tensor_rank
-_shape = lib.tl_tensor_shape
 _asarray: Any = None
 
 
@@ -39,7 +36,7 @@ def _find_asarray() -> Any:
     return _asarray
 
 
-class Tensor:
+class Tensor(Viewable):
     """A tensor of the runtime.
 
     It holds one counted reference, whatever scopes are opened and closed
@@ -62,12 +59,10 @@ class Tensor:
 
         The address is checked: what is no live tensor raises.
         """
-        rank = _rank(address)
-        if rank < 0:
-            raise last_error()
+        info = info_of(address)
         if not address:
             raise ValueError("NULL is no tensor")
-        return _describe(_acquire(address), rank)
+        return _wrap(_acquire(address), interface_of(info, address))
 
     def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
@@ -99,7 +94,8 @@ class Tensor:
     @property
     def strides(self) -> tuple[int, ...]:
         """The distance between neighbours in each dimension, in bytes as NumPy counts them."""
-        return tuple(stride * self.itemsize for stride in _extents(lib.tl_tensor_strides, self._address, self.ndim))
+        size = self.itemsize
+        return tuple(stride * size for stride in info_of(self._address).strides[: self.ndim])
 
     @property
     def ndim(self) -> int:
@@ -142,6 +138,17 @@ class Tensor:
         return bool(lib.tl_tensor_is_contiguous(self._address))
 
     @property
+    def is_read_only(self) -> bool:
+        """Whether the memory was lent by somebody who does not want it written."""
+        return bool(self.__array_interface__["data"][1])
+
+    @property
+    def base(self) -> Tensor | None:
+        """The tensor whose memory a view shares; None for one that is no view."""
+        address = lib.tl_tensor_base(self._address)
+        return None if address is None else Tensor.from_address(address)
+
+    @property
     def refcount(self) -> int:
         """The number of references: this one, and those of other code."""
         return int(lib.tl_ptr_refcount(self._address))
@@ -152,8 +159,22 @@ class Tensor:
         return self.shape[0]
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """Returns a writable array over the same memory, which it keeps alive."""
+        """Returns an array over the same memory, which it keeps alive; writable unless the tensor is not."""
         return (_asarray or _find_asarray())(self)  # type: ignore[no-any-return]
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        """A capsule for another array library, over the same memory unless copy is true."""
+        return _dlpack.export(self._address, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The device as DLPack numbers it."""
+        return _dlpack.CPU
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The memory as a buffer, for Python 3.12 and newer."""
+        return _buffers.view(self)
 
     def clone(self) -> Tensor:
         """Returns a contiguous copy."""
@@ -165,82 +186,47 @@ class Tensor:
         return self
 
 
-def _extents(getter: Any, address: int, rank: int) -> tuple[int, ...]:
-    return tuple(getter(address)[:rank]) if rank else ()
-
-
-def _describe(address: int, rank: int) -> Tensor:
-    """Wraps a reference that the caller holds, with what the runtime says about the tensor."""
-    dtype = BY_NUMBER[_dtype(address)]
-    strides = None
-    if not _is_contiguous(address):
-        strides = tuple(step * dtype.itemsize for step in _extents(lib.tl_tensor_strides, address, rank))
-    return _wrap(address, _extents(_shape, address, rank), dtype, strides)
-
-
-def _wrap(address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Tensor:
+def _wrap(address: int, interface: dict[str, Any]) -> Tensor:
     """Wraps a reference that the caller holds. The interface is made once, so that numpy() is one look-up."""
     tensor: Tensor = object.__new__(Tensor)
     tensor._address = address
-    tensor.__array_interface__ = {
-        "version": 3,
-        "shape": shape,
-        "typestr": TYPESTR[dtype],
-        "data": (_data(address) or address, False),  # NumPy 1.21 refuses NULL, even for no elements
-        "strides": strides,
-    }
+    tensor.__array_interface__ = interface
     return tensor
 
 
-def _hold(address: int | None) -> int:
-    """Turns the current scope's reference to a new tensor into one of the caller's.
-
-    Not by unregistering: that reference would float, and the next code that
-    registers the tensor would sink it into a scope of its own.
-    """
-    if address is None:
-        raise last_error()
-    if _deferred.head.value:
-        _deferred.drain()
-    _acquire(address)
-    status = _end_scope_reference(address)
-    if status:
-        error = error_for(status)
-        _release(address)
-        raise error
-    return address
-
-
 def _own(address: int | None) -> Tensor:
-    held = _hold(address)
-    return _describe(held, _rank(held))
+    held = hold(address)
+    return _wrap(held, interface_of(info_of(held), held))
 
 
-def _shape_array(shape: int | Sequence[int]) -> tuple[tuple[int, ...], ctypes.Array[ctypes.c_int64]]:
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    return extents, (ctypes.c_int64 * len(extents))(*extents)
+def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """Wraps a new contiguous tensor, of which everything is known but where its data is."""
+    held = hold(address)
+    data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
+    return _wrap(held, {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None})
 
 
 def empty(shape: int | Sequence[int], dtype: DTypeLike = DType.FLOAT32, device: int = 0) -> Tensor:
     """Returns a tensor with undefined contents."""
     kind = to_dtype(dtype)
-    extents, array = _shape_array(shape)
-    return _wrap(_hold(lib.tl_tensor_empty(kind, device, len(extents), array)), extents, kind)
+    extents, array = shape_array(shape)
+    return _fresh(lib.tl_tensor_empty(kind, device, len(extents), array), extents, kind)
 
 
 def zeros(shape: int | Sequence[int], dtype: DTypeLike = DType.FLOAT32, device: int = 0) -> Tensor:
     """Returns a tensor whose elements are 0."""
     kind = to_dtype(dtype)
-    extents, array = _shape_array(shape)
-    return _wrap(_hold(lib.tl_tensor_zeros(kind, device, len(extents), array)), extents, kind)
+    extents, array = shape_array(shape)
+    return _fresh(lib.tl_tensor_zeros(kind, device, len(extents), array), extents, kind)
 
 
 def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
     """Returns a tensor with the elements of an array.
 
-    With copy=False it is a tensor over the array's own memory, for writable
-    arrays or anything else with an array interface. The array lives as long as
-    the tensor does and is let go of by the next call into this package after that.
+    With copy=False it is a tensor over the array's own memory, read-only if the
+    array is, for arrays and anything else with an array interface. The array
+    lives as long as the tensor does and is let go of by the next call into this
+    package after that.
     """
     if copy:
         numpy = _numpy()
@@ -256,22 +242,33 @@ def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
 def _borrow(array: Any) -> Tensor:
     interface = array.__array_interface__
     address, readonly = interface["data"]
-    if readonly:
-        raise ValueError("the array is read-only and a tensor is not; copy it")
     dtype = from_typestr(interface["typestr"])
-    extents, shape = _shape_array(interface["shape"])
-    strides = interface.get("strides")
-    steps = _element_strides(strides, dtype.itemsize) if strides else None
+    extents, shape = shape_array(interface["shape"])
+    info = _abi.tl_tensor_info(data=address, shape=shape, dtype=dtype, rank=len(extents))
+    info.struct_size = ctypes.sizeof(info)
+    info.flags = READ_ONLY if readonly else 0
+    if interface.get("strides"):
+        info.strides = _element_strides(interface["strides"], dtype.itemsize)
     context = _deferred.keep(array)
-    made = lib.tl_tensor_from_buffer(dtype, 0, len(extents), shape, address, steps, _deferred.DELETER, context)
+    made = lib.tl_tensor_wrap(ctypes.byref(info), _deferred.DELETER, context)
     if made is None:
         error = last_error()
         _deferred.forget(context)
         raise error
-    return _wrap(_hold(made), extents, dtype, strides)
+    return _own(made)
 
 
 def _element_strides(strides: Sequence[int], itemsize: int) -> ctypes.Array[ctypes.c_int64]:
     if any(stride % itemsize for stride in strides):
         raise ValueError("the array's strides are no multiples of its element size; copy it")
     return (ctypes.c_int64 * len(strides))(*(stride // itemsize for stride in strides))
+
+
+def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """Returns a tensor over the memory of another library's array, which it keeps alive.
+
+    For anything with the DLPack protocol, and for DLPack capsules. copy=True
+    always copies; copy=False raises BufferError where the producer would have to.
+    """
+    tensor = _own(_dlpack.take(source, device, copy))
+    return tensor.clone() if copy else tensor

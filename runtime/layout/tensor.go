@@ -12,8 +12,9 @@ const (
 const (
 	TensorContiguous = 1
 	TensorInSlot     = 2
-	TensorExternal   = 4 // the data is somebody else's; Deleter may end it
-	TensorView       = 8 // the data is that of Base, which it holds a reference to
+	TensorExternal   = 4  // the data is somebody else's; Deleter may end it
+	TensorView       = 8  // the data is that of Base, which it holds a reference to
+	TensorReadOnly   = 16 // whoever lent the data does not want it written
 )
 
 // TensorMark tells a tensor in a slot, which has no record, from other bytes of

@@ -142,5 +142,42 @@ func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
 	return c.orDead(e.Object, status.NotLive)
 }
 
+// Hold adds a reference to a live tensor, without garbage; what is not the common
+// case is Acquire's.
+func (c *Context) Hold(e layout.Entry) bool {
+	r := process.heap.Record(e.Record)
+	for {
+		old := atomic.LoadUint32(&r.Sh)
+		s := layout.UnpackSh(old)
+		if !s.Has(layout.Alive|layout.Merged) || s.Has(layout.Immortal) || s.Count <= 0 || s.Count >= holdLimit {
+			return c.Acquire(e.Object) == status.OK
+		}
+		if atomic.CompareAndSwapUint32(&r.Sh, old, old+layout.ShOne) {
+			return true
+		}
+	}
+}
+
+// holdLimit is far below where counts stick.
+const holdLimit = 1 << 16
+
+// DropReference releases what a dying tensor refers to. What is not live there, in
+// a header that was overwritten, is left alone.
+func (c *Context) DropReference(p uintptr) { c.dropField(p) }
+
+// AllocHeld returns an object of n plain bytes, n > 0, with one counted reference,
+// which is the caller's, and no owner: it may go on any thread at once, as tensors
+// do. zero tells that the memory reads as zero. No memory: 0, the error recorded.
+func (c *Context) AllocHeld(n uintptr) (p uintptr, zero bool) {
+	e, zero, st := c.take(n)
+	if st != status.OK {
+		return c.failAlloc(st, uint64(n)), false
+	}
+	r := process.heap.Record(e.Record)
+	atomic.StoreUint32(&r.Loc, 0)
+	atomic.StoreUint32(&r.Sh, unbiasedHeld)
+	return e.Object, zero
+}
+
 // Null records that a NULL result is right.
 func (c *Context) Null() uintptr { return c.null() }

@@ -25,6 +25,6 @@ func deleterOf(p uintptr) (f, data, context uintptr) {
 func dismantle(c *object.Context, p uintptr) {
 	c.TensorsGone++
 	if h := header(p); h.Flags&layout.TensorView != 0 {
-		c.Release(h.Base)
+		c.DropReference(h.Base)
 	}
 }

@@ -81,18 +81,28 @@ func Zeros(c *object.Context, dtype, device int32, rank int64, shape uintptr) ui
 	return p
 }
 
-// FromBuffer returns a tensor over the caller's memory; deleter(data, context)
-// ends it. On failure data stays the caller's.
-func FromBuffer(c *object.Context, dtype, device int32, rank int64, shape, data, strides, deleter, context uintptr) uintptr {
-	s, st := request(c, dtype, device, rank, shape)
+// Loan is memory of a caller's that a tensor is to stand for.
+type Loan struct {
+	Dtype, Device        int32
+	Rank                 int64
+	Shape, Strides, Data uintptr // no strides: contiguous
+	ReadOnly             bool
+	Deleter, Context     uintptr // Deleter(Data, Context) ends it; 0: nothing does
+}
+
+// Borrow returns a tensor over the caller's memory. On failure that stays the
+// caller's.
+func Borrow(c *object.Context, from Loan) uintptr {
+	s, st := request(c, from.Dtype, from.Device, from.Rank, from.Shape)
 	if st != status.OK {
 		return 0
 	}
+	data := from.Data
 	if data == 0 && s.numel > 0 || data != 0 && data < lowest {
 		c.Fail(status.InvalidArgument, object.TextNullData, 0, s.numel)
 		return 0
 	}
-	if strides != 0 && s.setStrides(c, strides) != status.OK {
+	if from.Strides != 0 && s.setStrides(c, from.Strides) != status.OK {
 		return 0
 	}
 	if !c.HasRoom() {
@@ -106,8 +116,11 @@ func FromBuffer(c *object.Context, dtype, device int32, rank int64, shape, data,
 	if s.contiguous() {
 		flags |= layout.TensorContiguous
 	}
+	if from.ReadOnly {
+		flags |= layout.TensorReadOnly
+	}
 	h := s.describe(e.Object, flags)
-	h.Data, h.Deleter, h.DeleterContext = data, deleter, context
+	h.Data, h.Deleter, h.DeleterContext = data, from.Deleter, from.Context
 	c.Revive(e, false)
 	c.Push(e)
 	return e.Object

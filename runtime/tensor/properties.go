@@ -27,6 +27,25 @@ func address(c *object.Context, p uintptr, read func(*layout.TensorHeader) uintp
 	return ask(c, p, 0, 0, read)
 }
 
+// Describe returns a copy of a tensor's header as a caller is to see it: no data
+// where there are no elements, no base where there is no view. Zeros for NULL.
+func Describe(c *object.Context, p uintptr) (h layout.TensorHeader, st status.Status) {
+	if p == 0 {
+		return h, status.OK
+	}
+	if _, st = c.FindTensor(p); st != status.OK {
+		return h, st
+	}
+	h = *header(p)
+	if h.Numel == 0 {
+		h.Data = 0
+	}
+	if h.Flags&layout.TensorView == 0 {
+		h.Base = 0
+	}
+	return h, status.OK
+}
+
 // Data returns the address of the first element, NULL when there is none.
 func Data(c *object.Context, p uintptr) uintptr {
 	return address(c, p, func(h *layout.TensorHeader) uintptr {

@@ -46,7 +46,10 @@ func request(c *object.Context, dtype, device int32, rank int64, shape uintptr) 
 	for i := range s.dimensions() {
 		s.shape[i] = load(shape + uintptr(i)*8)
 	}
-	return s, s.measure(c)
+	if i, ok := s.compact(); !ok {
+		return s, c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(s.shape[i]), uint64(i))
+	}
+	return s, status.OK
 }
 
 func nullArray(c *object.Context, name string) status.Status {
@@ -54,25 +57,27 @@ func nullArray(c *object.Context, name string) status.Status {
 	return status.InvalidArgument
 }
 
-// measure computes numel, nbytes and contiguous strides of the shape.
-func (s *spec) measure(c *object.Context) status.Status {
+// compact computes numel, nbytes and contiguous strides of the shape; false, and
+// the axis, where an extent is negative or makes the product overflow.
+func (s *spec) compact() (axis int, ok bool) {
 	numel, stride := uint64(1), s.dtype.Size()
 	for i := s.rank - 1; i >= 0; i-- {
 		d := s.shape[i]
 		high, product := bits.Mul64(stride, uint64(max(d, 1)))
 		if d < 0 || high != 0 || product > math.MaxInt64-layout.SpanBytes {
-			return c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(d), uint64(i))
+			return i, false
 		}
 		s.strides[i] = int64(stride / s.dtype.Size())
 		numel, stride = numel*uint64(d), product
 	}
 	s.numel, s.nbytes = numel, numel*s.dtype.Size()
-	return status.OK
+	return 0, true
 }
 
-// setStrides replaces the strides by the caller's.
+// setStrides replaces the strides by the caller's. They may be negative: then the
+// data's address is not the lowest one.
 //
-//	sum of (extent - 1) * stride * size <= bytes of the address space
+//	sum of (extent - 1) * |stride| * size <= bytes of the address space
 func (s *spec) setStrides(c *object.Context, strides uintptr) status.Status {
 	if strides < lowest {
 		return nullArray(c, "strides")
@@ -81,8 +86,9 @@ func (s *spec) setStrides(c *object.Context, strides uintptr) status.Status {
 	reach := uint64(0)
 	for i, d := range s.dimensions() {
 		stride := load(strides + uintptr(i)*8)
-		high, last := bits.Mul64(uint64(max(d, 1)-1), uint64(stride))
-		if stride < 0 || high != 0 || last > addressSpace/s.dtype.Size() || reach+last > addressSpace/s.dtype.Size() {
+		pace := uint64(max(stride, -stride))
+		high, last := bits.Mul64(uint64(max(d, 1)-1), pace)
+		if high != 0 || last > addressSpace/s.dtype.Size() || reach+last > addressSpace/s.dtype.Size() {
 			return c.Fail(status.InvalidArgument, object.TextStrides, 0, uint64(stride), uint64(i))
 		}
 		reach += last

@@ -6,7 +6,8 @@
 //
 // A tensor is 192 bytes of header and its data, both aligned to 64 bytes, in one
 // heap object. Two kinds have no data of their own: one over the caller's memory
-// (from_buffer) and, later, a view. One kind is no object at all: a tensor in a
+// (from_buffer, wrap), and a view of another tensor, which keeps that one alive by
+// count. One kind is no object at all: a tensor in a
 // slot stands in the frame stack and ends with its function.
 //
 // Shapes, data and tensors come from C as addresses. They are looked up before

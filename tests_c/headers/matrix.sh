@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles tl_runtime.h alone in every C and C++ version it promises, and
-# tl_runtime.hpp from C++17 on, with every compiler that is here and with
+# the C++ headers from C++17 on, with every compiler that is here and with
 # warnings as errors. Each header comes twice: it has to guard itself.
 #
 #   matrix.sh INCLUDE_DIRECTORY
@@ -37,6 +37,7 @@ for cxx in g++ clang++; do
 	done
 	for version in c++17 c++20 c++2b; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.hpp
+		compile $cxx c++ $version "-Wold-style-cast" tl_tensor.hpp
 	done
 done
 

@@ -34,12 +34,13 @@ type enumerator struct {
 }
 
 var (
-	typeName    = regexp.MustCompile(`^((?:const )?(\w+)((?:\*| const)*))(?: (\w+))?$`)
+	typeName    = regexp.MustCompile(`^((?:const )?(?:struct )?(\w+)((?:\*| const)*))(?: (\w+))?$`)
 	protoText   = regexp.MustCompile(`^([^()]*[* ])(tl_\w+)\((.*)\);$`)
 	aliasText   = regexp.MustCompile(`^typedef (\w+) (tl_\w+);$`)
 	enumText    = regexp.MustCompile(`(?s)^enum (tl_\w+) \{(.*)\};$`)
 	enumMember  = regexp.MustCompile(`^(TL_\w+) = (\d+)$`)
 	structText  = regexp.MustCompile(`(?s)^typedef struct (tl_\w+) \{(.*)\} (tl_\w+);$`)
+	foreignText = regexp.MustCompile(`^struct (DL\w+);$`)
 	opaqueText  = regexp.MustCompile(`^typedef struct (tl_\w+) (tl_\w+);$`)
 	functionPtr = regexp.MustCompile(`^typedef (.+) \(\*(tl_\w+)\)\((.*)\);$`)
 	macroText   = regexp.MustCompile(`^#define (TL_\w+) (\d+u?)$`)
@@ -55,6 +56,8 @@ func (e *entry) parseDeclaration() error {
 		declared, e.alias = m[2], m[1]
 	} else if m := opaqueText.FindStringSubmatch(text); m != nil {
 		declared = m[2]
+	} else if m := foreignText.FindStringSubmatch(text); m != nil {
+		declared, e.foreign = m[1], true
 	} else if m := functionPtr.FindStringSubmatch(text); m != nil {
 		declared, e.alias = m[2], "callback"
 		e.fields, err = parseParams(m[1], m[3])

@@ -45,6 +45,26 @@ type tl_pair struct {
 	Name     uintptr
 }
 
+// DLThing is of somebody else's header.
+//
+//	C: struct DLThing;
+const _ = "DLThing"
+
+// tl_lend lends one.
+//
+//	C: tl_status tl_lend(const struct DLThing* thing);
+//
+// Ownership: none.
+// Threads: any.
+// Returns: the status.
+// Errors: none.
+// Cost: constant.
+//
+//export tlgo_lend
+func tlgo_lend(c, thing uintptr) int32 {
+	return guardedStatus(c, lend)
+}
+
 // tl_version returns the version.
 //
 //	C: const char* tl_version(void);

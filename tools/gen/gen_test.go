@@ -14,6 +14,7 @@ var golden = map[string][]string{
 		" * Library\n * -------\n *\n * The essay of the section.\n",
 		"/* tl_status tells how it went. */\ntypedef int32_t tl_status;\n",
 		"    TL_OK = 0, /* fine */\n",
+		"struct DLThing;\n", "TL_API tl_status tl_lend(const struct DLThing* thing);\n",
 		`/*
  * tl_take takes an object, and a sentence that is long enough to be broken in
  * two.
@@ -27,9 +28,9 @@ var golden = map[string][]string{
 TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 `,
 	},
-	"capi/exports.map": {"global:\n\ttl_known;\n\ttl_take;\n\ttl_version;\nlocal:\n\t*;\n"},
+	"capi/exports.map": {"global:\n\ttl_known;\n\ttl_lend;\n\ttl_take;\n\ttl_version;\nlocal:\n\t*;\n"},
 	"cshim/generated_slow.h": {
-		"\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n\tTL_FN_COUNT\n",
+		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n\tTL_FN_COUNT\n",
 		"extern uintptr_t tlgo_take(uintptr_t context, uintptr_t object, uintptr_t shape, uint8_t kind);\n",
 		"extern uint8_t tlgo_known(uintptr_t context, uintptr_t deleter, uintptr_t out_pair);\n",
 		"void* slow_take(void* object, const int64_t* shape, uint8_t kind);\n",
@@ -47,7 +48,8 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 }
 `,
 		"void* slow_take(", "\t\treturn (void*)object;\n", "\treturn (void*)result;\n",
-		"\t{\"tl_known\", (void*)(uintptr_t)tl_known},\n\t{\"tl_take\",",
+		"\t{\"tl_known\", (void*)(uintptr_t)tl_known},\n\t{\"tl_lend\",",
+		"tlgo_lend((uintptr_t)context, (uintptr_t)thing);",
 	},
 	"include/tl_runtime.ll": {
 		"declare nonnull ptr @tl_version() nounwind\n",
@@ -61,8 +63,9 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"        \"tl_take\",\n        \"Library\",\n        ctypes.c_void_p,\n        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint8),\n",
 		"        (\"object\", \"shape\", \"kind\"),\n        (\"TL_E_NOT_LIVE\",),\n",
 		"        (tl_deleter, ctypes.POINTER(tl_pair)),\n",
+		"        \"tl_lend\",\n        \"Library\",\n        ctypes.c_int32,\n        (ctypes.c_void_p,),\n",
 	},
-	"runtime/status/functions.go": {"\t\"\",\n\t\"tl_version\",\n\t\"tl_take\",\n\t\"tl_known\",\n"},
+	"runtime/status/functions.go": {"\t\"\",\n\t\"tl_lend\",\n\t\"tl_version\",\n\t\"tl_take\",\n\t\"tl_known\",\n"},
 	"cshim/layout_check.go": {
 		"\ttlc_offset_word_low_part = offsetof(tl_word, low_part),\n",
 		"var _ [C.tlc_offset_word_high]struct{} = [unsafe.Offsetof(layout.Word{}.High)]struct{}{}\n",

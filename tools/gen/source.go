@@ -15,7 +15,8 @@ import (
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "vec", "frames", "arena",
-	"tensors", "tensor_properties", "tensor_pool", "devices", "memory_pool", "deferred", "diagnostics",
+	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "devices", "memory_pool", "dlpack", "python",
+	"deferred", "diagnostics",
 }
 
 // source is the interface as capi/ declares it.
@@ -36,18 +37,19 @@ type section struct {
 
 // entry is one public declaration: a function or a type.
 type entry struct {
-	name   string
-	where  string // file:line, for messages
-	prose  []string
-	labels map[string]string
-	c      string     // the C declaration, as written
-	proto  *prototype // of a function
-	enum   []enumerator
-	fields []field         // of a struct
-	alias  string          // typedef'd scalar
-	macro  string          // value of a #define
-	twin   *ast.FuncDecl   // of a function with a slow door
-	mirror *ast.StructType // of a struct that Go reads too
+	name    string
+	where   string // file:line, for messages
+	prose   []string
+	labels  map[string]string
+	c       string     // the C declaration, as written
+	proto   *prototype // of a function
+	enum    []enumerator
+	fields  []field         // of a struct
+	alias   string          // typedef'd scalar
+	macro   string          // value of a #define
+	foreign bool            // a struct of somebody else's header, declared and no more
+	twin    *ast.FuncDecl   // of a function with a slow door
+	mirror  *ast.StructType // of a struct that Go reads too
 }
 
 func (e *entry) door() string {

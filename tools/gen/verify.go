@@ -33,7 +33,7 @@ func verify(s *source) []string {
 }
 
 func (s *source) verifyEntry(e *entry, fault func(string, ...any)) {
-	if !strings.HasPrefix(strings.ToLower(e.name), "tl_") {
+	if !strings.HasPrefix(strings.ToLower(e.name), "tl_") && !e.foreign {
 		fault("every public name starts with tl_")
 	}
 	if len(e.prose) == 0 || !strings.HasPrefix(e.prose[0], e.name+" ") {

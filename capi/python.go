@@ -1,0 +1,142 @@
+// # Python
+//
+// What Python and NumPy have to be able to call without running Python: memory
+// for NumPy's arrays, and the ends of DLPack's capsules. The package tl_runtime
+// is pure Python; it hands the addresses of these functions over.
+//
+// The memory functions have the signatures of NumPy's PyDataMem_Handler (NEP
+// 49). ctx is not looked at. What they return has one counted reference, which
+// tl_numpy_free drops, on any thread; who else acquires the block (an emitted
+// tl_ptr_acquire or tl_mem_register of an array's data) keeps it. In a forked
+// child they go on: what the fast door has not got comes from malloc there.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/tensor"
+)
+
+// tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
+// bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
+// which the pool keeps afterwards. 0 bytes are 1.
+//
+//	C: void* tl_numpy_malloc(void* ctx, size_t bytes);
+//
+// Ownership: the caller holds the block and gives it back with tl_numpy_free.
+// Threads: any thread, also in a forked child.
+// Returns: the block, NULL on failure.
+// Errors: TL_E_OUT_OF_MEMORY.
+// Cost: about 5 ns up to 64 KiB, 20 ns above from the pool.
+// Door: fast.
+//
+//export tlgo_numpy_malloc
+func tlgo_numpy_malloc(c, ctx, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.AllocArray(o, 1, bytes, false) })
+}
+
+// tl_numpy_calloc is tl_numpy_malloc of count * bytes_each zeros.
+//
+//	C: void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
+//
+// Ownership: the caller holds the block and gives it back with tl_numpy_free.
+// Threads: any thread, also in a forked child.
+// Returns: the block, NULL on failure.
+// Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
+// Cost: that of tl_numpy_malloc, and of the zeros.
+// Door: fast.
+//
+//export tlgo_numpy_calloc
+func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.AllocArray(o, count, bytes, true) })
+}
+
+// tl_numpy_realloc changes the size of a block; as much of the contents is kept
+// as fits. NULL is tl_numpy_malloc.
+//
+//	C: void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
+//
+// Ownership: the block passes to the call; what is returned is the caller's. On
+// failure the block stays the caller's.
+// Threads: any thread, also in a forked child.
+// Returns: the block, NULL on failure.
+// Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (an address in the runtime's
+// heap that is no such block; others go to realloc()).
+// Cost: nothing when it fits and is not half empty, else a copy.
+// Door: shim.
+const _ = "tl_numpy_realloc"
+
+// tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
+// goes to free().
+//
+//	C: void tl_numpy_free(void* ctx, void* block, size_t bytes);
+//
+// Ownership: takes the caller's reference; bytes is not looked at.
+// Threads: any thread, also in a forked child.
+// Returns: nothing.
+// Errors: none.
+// Cost: about 8 ns up to 64 KiB, 20 ns above.
+// Door: shim.
+const _ = "tl_numpy_free"
+
+// tl_numpy_handler returns the struct PyDataMem_Handler, version 1, that names
+// these four functions.
+//
+//	C: const void* tl_numpy_handler(void);
+//
+// Ownership: static.
+// Threads: any thread.
+// Returns: its address.
+// Errors: none.
+// Cost: constant.
+// Door: shim.
+// LLVM: nounwind, returns nonnull.
+const _ = "tl_numpy_handler"
+
+// tl_python_api is what this library has to know of the interpreter that it is
+// loaded into: functions of Python's C interface by address, and an object that
+// lives as long as the interpreter.
+//
+//	C: typedef struct tl_python_api {
+//	    size_t struct_size;        /* sizeof(tl_python_api) */
+//	    void* capsule_new;         /* PyCapsule_New */
+//	    void* capsule_is_valid;    /* PyCapsule_IsValid */
+//	    void* capsule_get_pointer; /* PyCapsule_GetPointer */
+//	    void* err_set_string;      /* PyErr_SetString */
+//	    void* buffer_error;        /* the exception BufferError */
+//	} tl_python_api;
+const _ = "tl_python_api"
+
+// tl_python_attach tells the library about the interpreter, before the first
+// tl_python_capsule.
+//
+//	C: tl_status tl_python_attach(const tl_python_api* api);
+//
+// Ownership: none; the struct is copied.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is too small).
+// Cost: constant.
+// Door: shim.
+// LLVM: nounwind.
+const _ = "tl_python_attach"
+
+// tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
+// capsule named dltensor_versioned for major version 1, dltensor for 0. What
+// nobody has taken out when the capsule ends is given back by C.
+//
+//	C: void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy);
+//
+// Ownership: the caller holds the capsule, a PyObject, and with it a reference to
+// the tensor.
+// Threads: one that holds the interpreter's lock.
+// Returns: the capsule; NULL for NULL, and on failure with Python's error set: a
+// BufferError with the text of tl_last_error, or what PyCapsule_New has set.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
+// tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major version),
+// TL_E_OUT_OF_MEMORY.
+// Cost: tl_tensor_to_dlpack and a capsule.
+// Door: shim.
+const _ = "tl_python_capsule"

@@ -1,0 +1,54 @@
+"""NumPy's own arrays in the runtime's memory (NEP 49)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ._errors import UnsupportedError
+from ._library import lib
+
+_SET_HANDLER = 304  # PyDataMem_SetHandler in NumPy's table of C functions, since 1.22
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_NAME = ctypes.create_string_buffer(b"mem_handler")  # a capsule keeps the address of its name
+_handler: Any = None
+_set_handler: Any = None
+
+
+def _find() -> None:
+    """Finds NumPy's function and makes the capsule that it takes."""
+    global _handler, _set_handler
+    import numpy
+
+    if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (1, 22):
+        raise UnsupportedError(f"NumPy {numpy.__version__} has no memory handlers; they came with 1.22")
+    core = getattr(numpy, "_core", None) or numpy.core
+    table = _get_pointer(core._multiarray_umath._ARRAY_API, None)
+    address = ctypes.c_void_p.from_address(table + _SET_HANDLER * ctypes.sizeof(ctypes.c_void_p)).value
+    assert address is not None
+    _handler = _new_capsule(lib.tl_numpy_handler(), ctypes.cast(_NAME, ctypes.c_char_p), None)
+    _set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
+
+
+@contextmanager
+def numpy_allocator() -> Iterator[None]:
+    """Has NumPy allocate from the runtime, for arrays made in the with block.
+
+    It holds for the calling thread, and for what asyncio runs in its context;
+    threads that are started inside begin with NumPy's own. Arrays may be used,
+    resized and freed wherever and whenever: each knows where its memory is from.
+    """
+    if _set_handler is None:
+        _find()
+    outer = _set_handler(_handler)
+    try:
+        yield
+    finally:
+        _set_handler(outer)

@@ -1,0 +1,65 @@
+"""What the runtime says about a tensor, and how Tensors are made of it: one call for all of it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from . import _abi, _deferred
+from ._dtype import BY_NUMBER, TYPESTR
+from ._library import error_for, last_error, lib
+
+_acquire = lib.tl_tensor_acquire
+_end_scope_reference = lib.tl_tensor_free
+_release = lib.tl_tensor_release
+# By address: a byref object for each call would cost as much as the call.
+_fill = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(("tl_tensor_info_get", lib))
+
+READ_ONLY = int(_abi.TensorFlag.READ_ONLY)
+CONTIGUOUS = int(_abi.TensorFlag.CONTIGUOUS)
+
+
+def info_of(address: int) -> _abi.tl_tensor_info:
+    """Returns what the runtime knows about the tensor at an address; raises when there is none."""
+    info = _abi.tl_tensor_info()
+    info.struct_size = ctypes.sizeof(info)
+    status = _fill(address, ctypes.addressof(info))
+    if status:
+        raise error_for(status)
+    return info
+
+
+def interface_of(info: _abi.tl_tensor_info, address: int) -> dict[str, Any]:
+    """Returns the array interface of a tensor."""
+    dtype = BY_NUMBER[info.dtype]
+    rank = info.rank
+    strides = None
+    if not info.flags & CONTIGUOUS:
+        size = dtype.itemsize
+        strides = tuple([step * size for step in info.strides[:rank]])
+    return {
+        "version": 3,
+        "shape": tuple(info.shape[:rank]),
+        "typestr": TYPESTR[dtype],
+        "data": (info.data or address, bool(info.flags & READ_ONLY)),  # NumPy 1.21 refuses NULL, even for no elements
+        "strides": strides,
+    }
+
+
+def hold(address: int | None) -> int:
+    """Turns the current scope's reference to a new tensor into one of the caller's.
+
+    Not by unregistering: that reference would float, and the next code that
+    registers the tensor would sink it into a scope of its own.
+    """
+    if address is None:
+        raise last_error()
+    if _deferred.head.value:
+        _deferred.drain()
+    _acquire(address)
+    status = _end_scope_reference(address)
+    if status:
+        error = error_for(status)
+        _release(address)
+        raise error
+    return address

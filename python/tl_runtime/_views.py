@@ -1,0 +1,133 @@
+"""Views of tensors: other shapes and strides over the same memory."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from ._info import hold, info_of, interface_of
+from ._library import lib
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+View = TypeVar("View", bound="Viewable")
+
+
+def shape_array(shape: int | Sequence[int]) -> tuple[tuple[int, ...], ctypes.Array[ctypes.c_int64]]:
+    """Returns a shape as a tuple and as the array that the library reads."""
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    return extents, (ctypes.c_int64 * len(extents))(*extents)
+
+
+def _one_or_many(shape: tuple[Any, ...]) -> Any:
+    """What f(2, 3) and f((2, 3)) mean alike."""
+    return shape[0] if len(shape) == 1 else shape
+
+
+class Viewable:
+    """What a Tensor can be looked at as.
+
+    Views share the tensor's memory and keep it alive. Nothing here copies: what
+    strides cannot express raises tl.UnsupportedError, and clone() copies.
+    """
+
+    __slots__ = ()
+
+    __array_interface__: dict[str, Any]
+    _address: int
+
+    def _view(self: View, address: int | None) -> View:
+        held = hold(address)
+        view: View = object.__new__(type(self))
+        view._address = held
+        view.__array_interface__ = interface_of(info_of(held), held)
+        return view
+
+    def reshape(self: View, *shape: Any) -> View:
+        """The same elements, in row-major order, in another shape; one extent may be -1."""
+        extents, array = shape_array(_one_or_many(shape))
+        return self._view(lib.tl_tensor_reshape(self._address, len(extents), array))
+
+    def transpose(self: View, *axes: Any) -> View:
+        """The axes in another order; without arguments in the opposite one."""
+        rank = len(self.__array_interface__["shape"])
+        order = _one_or_many(axes) if axes and axes != (None,) else range(rank - 1, -1, -1)
+        given, array = shape_array(order)
+        return self._view(lib.tl_tensor_permute(self._address, len(given), array))
+
+    @property
+    def T(self: View) -> View:
+        """The axes in the opposite order."""
+        return self.transpose()
+
+    def swapaxes(self: View, axis1: int, axis2: int) -> View:
+        """Two axes swapped."""
+        return self._view(lib.tl_tensor_transpose(self._address, axis1, axis2))
+
+    def broadcast_to(self: View, *shape: Any) -> View:
+        """Axes of one element, and the whole in new leading axes, repeated; an extent of -1 stays."""
+        extents, array = shape_array(_one_or_many(shape))
+        return self._view(lib.tl_tensor_broadcast_to(self._address, len(extents), array))
+
+    def squeeze(self: View, axis: int | None = None) -> View:
+        """Without an axis of one element, or without all of them."""
+        if axis is not None:
+            return self._view(lib.tl_tensor_squeeze(self._address, axis))
+        shape = [extent for extent in self.__array_interface__["shape"] if extent != 1]
+        return self.reshape(shape)
+
+    def expand_dims(self: View, axis: int) -> View:
+        """With one more axis, of one element."""
+        return self._view(lib.tl_tensor_expand_dims(self._address, axis))
+
+    def __getitem__(self: View, index: Any) -> View:
+        """A view by integers, slices, an ellipsis and None, as NumPy means them; an integer does not make a scalar."""
+        view, axis = self, 0
+        for item in self._complete(index if isinstance(index, tuple) else (index,)):
+            if item is None:
+                view, axis = view.expand_dims(axis), axis + 1
+            elif isinstance(item, slice):
+                view, axis = view._sliced(axis, item), axis + 1
+            else:
+                view = view._picked(axis, operator.index(item))
+        return view if view is not self else self.transpose(range(len(self.__array_interface__["shape"])))
+
+    def __iter__(self: View) -> Iterator[View]:
+        """The rows."""
+        shape = self.__array_interface__["shape"]
+        if not shape:
+            raise TypeError("a tensor of rank 0 has no rows")
+        return (self[row] for row in range(shape[0]))
+
+    def _complete(self, index: tuple[Any, ...]) -> list[Any]:
+        """Replaces the ellipsis, which is at the end unless it is written, by slices of whole axes."""
+        rank = len(self.__array_interface__["shape"])
+        named = sum(item is not None and item is not Ellipsis for item in index)
+        if named > rank:
+            raise IndexError(f"{named} indices for a tensor of {rank} dimensions")
+        at = [i for i, item in enumerate(index) if item is Ellipsis]
+        if len(at) > 1:
+            raise IndexError("an index can have one ellipsis")
+        first = at[0] if at else len(index)
+        skipped = [slice(None)] * (rank - named) if at and first != len(index) - 1 else []
+        return [*index[:first], *skipped, *index[first + 1 :]]
+
+    def _sliced(self: View, axis: int, item: slice) -> View:
+        if item == slice(None):
+            return self
+        step = 1 if item.step is None else operator.index(item.step)
+        start, stop = (_LOWEST, _HIGHEST) if step > 0 else (_HIGHEST, _LOWEST)
+        if item.start is not None:
+            start = min(max(operator.index(item.start), _LOWEST), _HIGHEST)
+        if item.stop is not None:
+            stop = min(max(operator.index(item.stop), _LOWEST), _HIGHEST)
+        return self._view(lib.tl_tensor_slice(self._address, axis, start, stop, step))
+
+    def _picked(self: View, axis: int, at: int) -> View:
+        extent = self.__array_interface__["shape"][axis]
+        if not -extent <= at < extent:
+            raise IndexError(f"index {at} is out of range for axis {axis} with {extent} elements")
+        at %= extent
+        return self._view(lib.tl_tensor_slice(self._address, axis, at, at + 1, 1)).squeeze(axis)

@@ -1,0 +1,195 @@
+package tensor
+
+import (
+	"fmt"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// fail records an error whose text is made on the spot.
+func fail(c *object.Context, st status.Status, format string, args ...any) status.Status {
+	text := st.String() + ": " + fmt.Sprintf(format, args...)
+	if name := status.Function(c.FunctionId); name != "" {
+		text = name + ": " + text
+	}
+	c.SetMessage(st, text)
+	return st
+}
+
+// look returns how the elements of the tensor at p lie, for a view of it; false,
+// and why, when it can have none. Here and below everything stays on the stack: a
+// call of C's leaves no garbage.
+func look(c *object.Context, p uintptr) (v view, ok bool) {
+	if p == 0 {
+		c.Null()
+		return v, false
+	}
+	e, st := c.FindTensor(p)
+	if st != status.OK {
+		return v, false
+	}
+	if e.Object == 0 {
+		fail(c, status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; "+
+			"clone it, or have the view first", p)
+		return v, false
+	}
+	h := header(p)
+	v.spec = spec{dtype: ElementType(h.Dtype), rank: int(h.Rank), shape: h.Shape, strides: h.Strides,
+		numel: h.Numel, nbytes: h.Nbytes}
+	return v, true
+}
+
+// show makes the view of the tensor at p, registered in the current scope, unless
+// it was refused.
+func show(c *object.Context, p uintptr, v *view, no refusal) uintptr {
+	if no != granted {
+		fail(c, no.status, "%s", no.text)
+		return 0
+	}
+	return share(c, p, v)
+}
+
+// share makes the view v of the tensor at p. What it holds a reference to is the
+// tensor that has the memory, never another view: a view of a view of a view
+// keeps one object alive, and the views between may go.
+func share(c *object.Context, p uintptr, v *view) uintptr {
+	if !c.HasRoom() {
+		return 0
+	}
+	h := header(p)
+	base, readOnly := p, h.Flags&layout.TensorReadOnly
+	if h.Flags&layout.TensorView != 0 {
+		base = h.Base
+	}
+	e, _ := c.TakeTensor(layout.TensorHeaderBytes)
+	if e.Object == 0 {
+		return 0
+	}
+	if found, st := c.FindTensor(base); st != status.OK || found.Object == 0 || !c.Hold(found) {
+		c.Recycle(e)
+		return 0
+	}
+	flags := layout.TensorView | readOnly
+	if v.contiguous() {
+		flags |= layout.TensorContiguous
+	}
+	to := v.describe(e.Object, flags)
+	to.Data = h.Data + uintptr(v.offset)*uintptr(v.dtype.Size())
+	to.Device, to.Base = h.Device, base
+	c.Revive(e, false)
+	c.Push(e)
+	return e.Object
+}
+
+// numbers copies n numbers of the caller's.
+func numbers(c *object.Context, n int64, p uintptr, what string, to *[layout.MaxRank]int64) ([]int64, bool) {
+	if n < 0 || n > layout.MaxRank {
+		c.Fail(status.InvalidArgument, object.TextRank, 0, uint64(n), layout.MaxRank)
+		return nil, false
+	}
+	if n > 0 && p < lowest {
+		nullArray(c, what)
+		return nil, false
+	}
+	for i := range to[:n] {
+		to[i] = load(p + uintptr(i)*8)
+	}
+	return to[:n], true
+}
+
+// Reshape returns a view of another shape.
+func Reshape(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
+	var kept [layout.MaxRank]int64
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	to, ok := numbers(c, rank, shape, "shape", &kept)
+	if !ok {
+		return 0
+	}
+	no := v.reshape(to)
+	return show(c, p, &v, no)
+}
+
+// BroadcastTo returns a view in which axes of one element are repeated.
+func BroadcastTo(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
+	var kept [layout.MaxRank]int64
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	to, ok := numbers(c, rank, shape, "shape", &kept)
+	if !ok {
+		return 0
+	}
+	no := v.broadcast(to)
+	return show(c, p, &v, no)
+}
+
+// Permute returns a view with the axes in another order.
+func Permute(c *object.Context, p uintptr, rank int64, axes uintptr) uintptr {
+	var kept [layout.MaxRank]int64
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	order, ok := numbers(c, rank, axes, "axes", &kept)
+	if !ok {
+		return 0
+	}
+	no := v.permute(order)
+	return show(c, p, &v, no)
+}
+
+// Transpose returns a view with two axes swapped.
+func Transpose(c *object.Context, p uintptr, a, b int64) uintptr {
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.transpose(a, b)
+	return show(c, p, &v, no)
+}
+
+// Slice returns a view of some of the elements of an axis.
+func Slice(c *object.Context, p uintptr, axis, start, stop, step int64) uintptr {
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.slice(axis, start, stop, step)
+	return show(c, p, &v, no)
+}
+
+// Squeeze returns a view without an axis of one element.
+func Squeeze(c *object.Context, p uintptr, axis int64) uintptr {
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.squeeze(axis)
+	return show(c, p, &v, no)
+}
+
+// ExpandDims returns a view with one more axis, of one element.
+func ExpandDims(c *object.Context, p uintptr, axis int64) uintptr {
+	v, ok := look(c, p)
+	if !ok {
+		return 0
+	}
+	no := v.expand(axis)
+	return show(c, p, &v, no)
+}
+
+// Base returns the tensor whose memory a view shares, NULL for one that is no view.
+func Base(c *object.Context, p uintptr) uintptr {
+	return address(c, p, func(h *layout.TensorHeader) uintptr {
+		if h.Flags&layout.TensorView == 0 {
+			return c.Null()
+		}
+		return h.Base
+	})
+}

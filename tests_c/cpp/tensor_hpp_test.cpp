@@ -1,0 +1,104 @@
+// tl_tensor.hpp: views and DLPack from C++, and that no reference is lost.
+
+#include "dl.h"
+#include "tl_tensor.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+[[noreturn]] void fail(const char* file, int line, const char* text)
+{
+	std::fprintf(stderr, "%s:%d: not true: %s; last error: %s\n", file, line, text, tl_last_error());
+	std::exit(1);
+}
+
+#define CHECK(condition) ((condition) ? void() : fail(__FILE__, __LINE__, #condition))
+
+std::uint64_t live()
+{
+	tl_stats stats{};
+	stats.struct_size = sizeof stats;
+	tl::check(tl_stats_get(&stats));
+	return stats.live_objects;
+}
+
+template <class Block>
+tl_status status_of(Block block)
+{
+	try {
+		block();
+	} catch (const tl::error& e) {
+		return e.status();
+	}
+	return TL_OK;
+}
+
+tl::tensor counting()
+{
+	auto made = tl::tensor::empty<std::int64_t>({2, 3});
+	for (std::int64_t i = 0; i < made.size(); i++) {
+		made.data<std::int64_t>()[i] = i;
+	}
+	return made;
+}
+
+void views()
+{
+	auto last = counting();
+	last = last.transpose().slice(0, 2, INT64_MIN, -1).reshape({3, 1, 2}).squeeze(1).expand_dims(0);
+	CHECK((last.shape() == tl::tensor::extents{1, 3, 2}));
+	const auto copy = last.clone();
+	CHECK(copy.is_contiguous() && !last.is_contiguous());
+	CHECK(copy.data<std::int64_t>()[0] == 2 && copy.data<std::int64_t>()[5] == 3);
+	const auto base = last.base();
+	CHECK(base && base.use_count() == 2);
+	CHECK(!copy.base());
+	CHECK(counting().permute({1, 0}).dim(0) == 3);
+	CHECK(counting().broadcast_to({4, 2, 3}).size() == 24);
+	CHECK(status_of([&] { counting().transpose().reshape({6}); }) == TL_E_UNSUPPORTED);
+	CHECK(status_of([&] { counting().data<float>(); }) == TL_E_INVALID_ARGUMENT);
+	CHECK(tl_get_scope_depth() == 0);
+}
+
+int ended;
+
+void borrowed()
+{
+	static const float numbers[4] = {1, 2, 3, 4};
+	auto tensor = tl::tensor::borrow(numbers, {2, 2}, [](void*, void* count) { ++*static_cast<int*>(count); }, &ended);
+	const auto view = tensor.slice(0, 1, 2);
+	CHECK(view.is_read_only() && view.data<const float>()[0] == 3);
+	CHECK(status_of([&] { view.data<float>(); }) == TL_E_INVALID_ARGUMENT);
+	CHECK(status_of([&] { static_cast<void>(view.to_dlpack_legacy()); }) == TL_E_UNSUPPORTED);
+	tensor.reset();
+	CHECK(ended == 0);
+}
+
+void exchanged()
+{
+	auto tensor = counting();
+	DLManagedTensorVersioned* managed = tensor.to_dlpack();
+	CHECK(managed->dl_tensor.data == tensor.data<std::int64_t>() && managed->dl_tensor.ndim == 2);
+	const auto again = tl::tensor::from_dlpack(managed);
+	CHECK(again.data<std::int64_t>() == tensor.data<std::int64_t>());
+	const auto older = tl::tensor::from_dlpack(tensor.to_dlpack_legacy(true));
+	CHECK(older.data<std::int64_t>() != tensor.data<std::int64_t>());
+	managed = tensor.to_dlpack();
+	tensor = tl::tensor();
+	managed->deleter(managed);
+	CHECK(status_of([] { tl::tensor::from_dlpack(static_cast<DLManagedTensor*>(nullptr)); }) == TL_E_INVALID_ARGUMENT);
+}
+
+} // namespace
+
+int main()
+{
+	views();
+	borrowed();
+	CHECK(ended == 1);
+	exchanged();
+	CHECK(live() == 0);
+	std::puts("passed");
+}

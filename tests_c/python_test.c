@@ -1,0 +1,289 @@
+/* Section Python: memory as NumPy asks for it, and capsules, with an interpreter that
+ * consists of three functions. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bad.h"
+#include "check.h"
+#include "dl.h"
+#include "thread.h"
+
+static const size_t sizes[] = {0, 1, 31, 32, 64, 1000, 65536, 65537, 100000, 5 << 20};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static void blocks_are_aligned_and_counted(void)
+{
+	for (int i = 0; i < SIZES; i++) {
+		uint64_t live = check_take_balance().objects;
+		char *p = tl_numpy_malloc(NULL, sizes[i]), *q = tl_numpy_calloc(NULL, sizes[i], 1);
+		bool zero = true;
+		CHECK(p != NULL && q != NULL && p != q);
+		CHECK_INT((uintptr_t)p % 32, 0);
+		if (sizes[i] % 64 == 0 && sizes[i] != 0) CHECK_INT((uintptr_t)p % 64, 0);
+		memset(p, 0xEE, sizes[i]);
+		for (size_t at = 0; at < sizes[i]; at++)
+			zero = zero && q[at] == 0;
+		CHECK(zero);
+		memset(q, 0xEE, sizes[i]);
+		CHECK_INT(check_take_balance().objects, live + 2);
+		tl_numpy_free(NULL, p, sizes[i]);
+		tl_numpy_free(NULL, q, 12345);
+		CHECK_INT(check_take_balance().objects, live);
+	}
+	tl_numpy_free(NULL, NULL, 0);
+}
+
+static void realloc_keeps_what_fits(void)
+{
+	for (int from = 1; from < SIZES; from++)
+		for (int to = 0; to < SIZES; to++) {
+			size_t both = sizes[from] < sizes[to] ? sizes[from] : sizes[to];
+			unsigned char* p = tl_numpy_malloc(NULL, sizes[from]);
+			bool same = true;
+			for (size_t at = 0; at < sizes[from]; at++)
+				p[at] = (unsigned char)(at * 7 + at / 251);
+			p = tl_numpy_realloc(NULL, p, sizes[to]);
+			for (size_t at = 0; at < both; at++)
+				same = same && p[at] == (unsigned char)(at * 7 + at / 251);
+			CHECK(same);
+			memset(p, 1, sizes[to]);
+			tl_numpy_free(NULL, p, sizes[to]);
+		}
+	tl_numpy_free(NULL, tl_numpy_realloc(NULL, NULL, 10), 10);
+}
+
+/* The same block for the next array of its size. */
+static void memory_is_reused(void)
+{
+	for (int i = 1; i < SIZES; i++) {
+		void* p = tl_numpy_malloc(NULL, sizes[i]);
+		tl_numpy_free(NULL, p, sizes[i]);
+		CHECK_PTR(tl_numpy_malloc(NULL, sizes[i]), p);
+		tl_numpy_free(NULL, p, sizes[i]);
+	}
+}
+
+static void memory_that_cannot_be_had(void)
+{
+	void* p = tl_numpy_malloc(NULL, 100);
+	/* covers: tl_numpy_malloc TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_numpy_malloc(NULL, SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_numpy_malloc(NULL, (size_t)1 << 50), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_numpy_calloc TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_numpy_calloc(NULL, (size_t)1 << 40, (size_t)1 << 40), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_numpy_calloc(NULL, SIZE_MAX, 1), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_numpy_realloc TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER */
+	CHECK_REFUSED(tl_numpy_realloc(NULL, p, (size_t)1 << 50), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_numpy_realloc(NULL, (char*)p + 32, 64), 0, TL_E_UNKNOWN_POINTER);
+	CHECK_COUNT(p, 1);
+	tl_numpy_free(NULL, p, 100);
+}
+
+/* Emitted code may hold on to an array's data; freeing twice is an error and no more. */
+static void a_block_is_an_object(void)
+{
+	void* p = tl_numpy_malloc(NULL, 100);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(p));
+	tl_numpy_free(NULL, p, 100);
+	CHECK_COUNT(p, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(p);
+	tl_clear_error();
+	tl_numpy_free(NULL, p, 100);
+	CHECK_STATUS(tl_last_status(), TL_E_NOT_LIVE);
+	tl_numpy_free(NULL, malloc(10), 10); /* not ours: free()'s */
+}
+
+static void* free_there(void* blocks)
+{
+	for (int i = 0; i < SIZES; i++)
+		tl_numpy_free(NULL, ((void**)blocks)[i], sizes[i]);
+	return NULL;
+}
+
+static void blocks_are_freed_at_once_on_any_thread(void)
+{
+	void* blocks[SIZES];
+	uint64_t live = check_take_balance().objects;
+	for (int i = 0; i < SIZES; i++)
+		blocks[i] = tl_numpy_malloc(NULL, sizes[i]);
+	CHECK_INT(check_take_balance().objects, live + SIZES);
+	run_thread(free_there, blocks);
+	CHECK_INT(check_take_balance().objects, live);
+}
+
+/* In the child there is no slow door: blocks go on coming from malloc, and are told
+ * from ours when they are freed. */
+static int work_of_the_child(void** inherited)
+{
+	enum { MANY = 3000 };
+	static char* mine[MANY];
+	free_there(inherited);
+	for (int i = 0; i < MANY; i++) {
+		size_t n = i % 100 == 0 ? 300000 : 40;
+		mine[i] = i % 2 ? tl_numpy_malloc(NULL, n) : tl_numpy_calloc(NULL, n, 1);
+		if (mine[i] == NULL) return 1;
+		memset(mine[i], i, n);
+		mine[i] = tl_numpy_realloc(NULL, mine[i], 2 * n);
+		if (mine[i] == NULL || mine[i][0] != (char)i || mine[i][n - 1] != (char)i) return 2;
+	}
+	for (int i = 0; i < MANY; i++)
+		tl_numpy_free(NULL, mine[i], 1);
+	return 42;
+}
+
+static void a_forked_child_goes_on(void)
+{
+	void* blocks[SIZES];
+	int status = -1;
+	for (int i = 0; i < SIZES; i++)
+		blocks[i] = tl_numpy_malloc(NULL, sizes[i]);
+	pid_t child = fork();
+	if (child == 0) _exit(work_of_the_child(blocks));
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), 42);
+	free_there(blocks);
+}
+
+/* PyDataMem_Handler. */
+typedef struct handler {
+	char name[127];
+	uint8_t version;
+	void* ctx;
+	void* (*malloc)(void*, size_t);
+	void* (*calloc)(void*, size_t, size_t);
+	void* (*realloc)(void*, void*, size_t);
+	void (*free)(void*, void*, size_t);
+} handler;
+
+static void the_handler_names_the_functions(void)
+{
+	const handler* h = tl_numpy_handler();
+	CHECK(strcmp(h->name, "tl_runtime") == 0);
+	CHECK_INT(h->version, 1);
+	CHECK(h->malloc == tl_numpy_malloc && h->calloc == tl_numpy_calloc);
+	CHECK(h->realloc == tl_numpy_realloc && h->free == tl_numpy_free);
+}
+
+/* ---- capsules --------------------------------------------------------------------------- */
+
+typedef struct capsule {
+	void* pointer;
+	const char* name;
+	void (*destructor)(void* capsule);
+} capsule;
+
+static int capsules_to_refuse;
+
+static void* new_capsule(void* pointer, const char* name, void (*destructor)(void*))
+{
+	if (capsules_to_refuse-- > 0) return NULL;
+	capsule* made = malloc(sizeof *made);
+	*made = (capsule){pointer, name, destructor};
+	return made;
+}
+
+static char last_error[512];
+
+static void set_error(void* exception, const char* text)
+{
+	snprintf(last_error, sizeof last_error, "%s: %s", (const char*)exception, text);
+}
+
+static int is_valid(void* of, const char* name) { return strcmp(((capsule*)of)->name, name) == 0; }
+
+static void* get_pointer(void* of, const char* name) { return is_valid(of, name) ? ((capsule*)of)->pointer : NULL; }
+
+static void end_capsule(void* of)
+{
+	((capsule*)of)->destructor(of);
+	free(of);
+}
+
+static void attach(void)
+{
+	tl_python_api api = {.struct_size = sizeof api};
+	/* covers: tl_python_attach TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_python_attach(NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_python_capsule TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_python_capsule(NULL, 1, false), 0, TL_E_UNSUPPORTED);
+	void* (*make)(void*, const char*, void (*)(void*)) = new_capsule;
+	int (*valid)(void*, const char*) = is_valid;
+	void* (*get)(void*, const char*) = get_pointer;
+	memcpy(&api.capsule_new, &make, sizeof make);
+	memcpy(&api.capsule_is_valid, &valid, sizeof valid);
+	void (*set)(void*, const char*) = set_error;
+	static char buffer_error[] = "BufferError";
+	memcpy(&api.capsule_get_pointer, &get, sizeof get);
+	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
+	memcpy(&api.err_set_string, &set, sizeof set);
+	api.buffer_error = buffer_error;
+	api.struct_size = 8;
+	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
+	api.struct_size = sizeof api;
+	CHECK_OK(tl_python_attach(&api));
+}
+
+static void a_capsule_ends_what_nobody_took(void)
+{
+	const int64_t four = 4;
+	tl_tensor* tensor;
+	capsule *versioned, *legacy;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four);
+	versioned = tl_python_capsule(tensor, 1, false);
+	legacy = tl_python_capsule(tensor, 0, false);
+	CHECK(strcmp(versioned->name, "dltensor_versioned") == 0);
+	CHECK(strcmp(legacy->name, "dltensor") == 0);
+	CHECK_COUNT(tensor, 3);
+	end_capsule(versioned);
+	CHECK_COUNT(tensor, 2);
+	DLManagedTensor* taken = legacy->pointer; /* as a consumer does it */
+	legacy->name = "used_dltensor";
+	end_capsule(legacy);
+	CHECK_COUNT(tensor, 2);
+	taken->deleter(taken);
+	CHECK_COUNT(tensor, 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void capsules_that_cannot_be(void)
+{
+	const int64_t four = 4;
+	tl_tensor* slot;
+	/* covers: tl_python_capsule TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_python_capsule(bad, 1, false));
+	CHECK_REFUSES_NULL(tl_python_capsule(bad, 0, true));
+	CHECK_OK(tl_mem_function_enter(1));
+	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
+	/* covers: tl_python_capsule TL_E_UNSUPPORTED, TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_python_capsule(slot, 1, false), 0, TL_E_UNSUPPORTED);
+	CHECK(strstr(last_error, "BufferError: tl_tensor_to_dlpack: TL_E_UNSUPPORTED: ") == last_error);
+	CHECK_REFUSED(tl_python_capsule(slot, 2, true), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(last_error, "BufferError: tl_python_capsule: TL_E_INVALID_ARGUMENT") == last_error);
+	for (uint32_t major = 0; major < 2; major++) {
+		capsules_to_refuse = 1; /* Python has no memory: what was exported is given back */
+		CHECK_PTR(tl_python_capsule(slot, major, true), NULL);
+		end_capsule(tl_python_capsule(slot, major, true));
+	}
+	CHECK_OK(tl_mem_function_exit());
+}
+
+int main(void)
+{
+	RUN(blocks_are_aligned_and_counted);
+	RUN(realloc_keeps_what_fits);
+	RUN(memory_is_reused);
+	RUN(memory_that_cannot_be_had);
+	RUN(a_block_is_an_object);
+	RUN(blocks_are_freed_at_once_on_any_thread);
+	RUN(a_forked_child_goes_on);
+	RUN(the_handler_names_the_functions);
+	RUN(attach);
+	RUN(a_capsule_ends_what_nobody_took);
+	RUN(capsules_that_cannot_be);
+	return check_finish();
+}

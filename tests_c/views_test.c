@@ -1,0 +1,360 @@
+/* Section Tensor views: sharing, lifetimes, what is refused; and tl_tensor_info_get. */
+#include "bad.h"
+#include "check.h"
+#include "thread.h"
+
+static const int64_t two_by_three[2] = {2, 3};
+
+/* 0, 1, 2, ... in two rows of three. */
+static tl_tensor* counting(void)
+{
+	int64_t numbers[6] = {0, 1, 2, 3, 4, 5};
+	return tl_tensor_new_i64(numbers, 2, two_by_three);
+}
+
+/* Whether a tensor of i64 holds these numbers in row-major order. */
+static bool holds(tl_tensor* tensor, const int64_t* numbers, int64_t count)
+{
+	const int64_t* data = tl_tensor_data(tl_tensor_clone(tensor));
+	return tl_tensor_len(tensor) == count && (count == 0 || memcmp(data, numbers, (size_t)count * sizeof *numbers) == 0);
+}
+
+#define CHECK_HOLDS(tensor, ...) \
+	do { \
+		const int64_t want[] = {__VA_ARGS__}; \
+		CHECK(holds(tensor, want, sizeof want / sizeof *want)); \
+	} while (0)
+
+static void views_show_the_same_elements(void)
+{
+	const int64_t open[2] = {3, -1}, turned[2] = {1, 0}, wide[3] = {2, -1, -1}, row[2] = {1, 3};
+	tl_tensor *tensor, *view;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = counting();
+	CHECK_HOLDS(tl_tensor_reshape(tensor, 2, open), 0, 1, 2, 3, 4, 5);
+	CHECK_HOLDS(tl_tensor_permute(tensor, 2, turned), 0, 3, 1, 4, 2, 5);
+	CHECK_HOLDS(tl_tensor_transpose(tensor, -1, 0), 0, 3, 1, 4, 2, 5);
+	CHECK_HOLDS(tl_tensor_slice(tensor, 1, 1, INT64_MAX, 1), 1, 2, 4, 5);
+	CHECK_HOLDS(tl_tensor_slice(tensor, -1, INT64_MAX, INT64_MIN, -2), 2, 0, 5, 3);
+	CHECK_HOLDS(tl_tensor_broadcast_to(tensor, 3, wide), 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5);
+	view = tl_tensor_slice(tensor, 0, 1, 2, 1);
+	CHECK_HOLDS(tl_tensor_squeeze(view, 0), 3, 4, 5);
+	CHECK_HOLDS(tl_tensor_reshape(view, 2, row), 3, 4, 5);
+	view = tl_tensor_expand_dims(tensor, 1);
+	CHECK_INT(tl_tensor_rank(view), 3);
+	CHECK_INT(tl_tensor_dim(view, 1), 1);
+	CHECK(tl_tensor_is_contiguous(view));
+	((int64_t*)tl_tensor_data(view))[4] = 44;
+	CHECK_INT(((int64_t*)tl_tensor_data(tensor))[4], 44);
+	CHECK_PTR(tl_tensor_base(view), tensor);
+	CHECK_REFUSED(tl_tensor_base(tensor), 0, TL_OK);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(tensor);
+}
+
+static void empty_and_scalar_views(void)
+{
+	const int64_t none = 0, one = 1;
+	tl_tensor *tensor, *scalar;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_slice(counting(), 1, 3, 3, 1);
+	CHECK_INT(tl_tensor_len(tensor), 0);
+	CHECK_REFUSED(tl_tensor_data(tensor), 0, TL_OK);
+	CHECK_INT(tl_tensor_len(tl_tensor_reshape(tensor, 1, &none)), 0);
+	scalar = tl_tensor_empty(TL_DTYPE_I64, TL_DEVICE_CPU, 0, NULL);
+	CHECK_PTR(tl_tensor_data(tl_tensor_reshape(scalar, 1, &one)), tl_tensor_data(scalar));
+	CHECK_INT(tl_tensor_rank(tl_tensor_squeeze(tl_tensor_expand_dims(scalar, 0), 0)), 0);
+	CHECK_INT(tl_tensor_rank(tl_tensor_reshape(scalar, 0, NULL)), 0);
+	CHECK_INT(tl_tensor_rank(tl_tensor_permute(scalar, 0, NULL)), 0);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void null_has_null_views(void)
+{
+	const int64_t one = 1, zero = 0;
+	CHECK_REFUSED(tl_tensor_reshape(NULL, 1, &one), 0, TL_OK);
+	CHECK_REFUSED(tl_tensor_slice(NULL, 0, 0, 1, 1), 0, TL_OK);
+	CHECK_REFUSED(tl_tensor_transpose(NULL, 0, 1), 0, TL_OK);
+	CHECK_REFUSED(tl_tensor_permute(NULL, 1, &zero), 0, TL_OK);
+	CHECK_REFUSED(tl_tensor_broadcast_to(NULL, 1, &one), 0, TL_OK);
+	CHECK_REFUSED(tl_tensor_squeeze(NULL, 0), 0, TL_OK);
+	CHECK_REFUSED(tl_tensor_expand_dims(NULL, 0), 0, TL_OK);
+	CHECK_REFUSED(tl_tensor_base(NULL), 0, TL_OK);
+}
+
+/* The storage goes to the pool with the last view, whatever stood between. */
+static void the_last_view_keeps_the_storage(void)
+{
+	tl_tensor *tensor, *between, *last;
+	int64_t pooled;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = counting();
+	pooled = tl_get_pool_count();
+	CHECK_OK(tl_mem_enter_scope());
+	between = tl_tensor_transpose(tensor, 0, 1);
+	last = tl_tensor_slice(between, 0, 1, 2, 1);
+	CHECK_PTR(tl_tensor_base(last), tensor);
+	CHECK_COUNT(tensor, 3);
+	CHECK_OK(tl_tensor_promote(last));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(between);
+	CHECK_OK(tl_tensor_free(tensor));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(tensor, 1);
+	CHECK_INT(((int64_t*)tl_tensor_data(last))[3], 4);
+	CHECK_INT(tl_get_pool_count(), pooled);
+	CHECK_OK(tl_tensor_release(last));
+	CHECK_DEAD(tensor);
+	CHECK_INT(tl_get_pool_count(), pooled + 1);
+}
+
+static void note_end(void* ptr, void* ctx)
+{
+	(void)ptr;
+	__atomic_add_fetch((int*)ctx, 1, __ATOMIC_SEQ_CST);
+}
+
+static void* release_there(void* tensor)
+{
+	CHECK_OK(tl_tensor_release(tensor));
+	return NULL;
+}
+
+static void a_view_of_lent_memory_ends_it_on_any_thread(void)
+{
+	int64_t numbers[6] = {0, 1, 2, 3, 4, 5}, six = 6;
+	int ended = 0;
+	tl_tensor *tensor, *view;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_from_buffer(TL_DTYPE_I64, 0, 1, &six, numbers, NULL, note_end, &ended);
+	view = tl_tensor_slice(tensor, 0, -1, INT64_MIN, -1);
+	CHECK_HOLDS(view, 5, 4, 3, 2, 1, 0);
+	CHECK_OK(tl_tensor_promote(view));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(ended, 0);
+	run_thread(release_there, view);
+	CHECK_INT(ended, 1);
+	CHECK_DEAD(tensor);
+}
+
+enum { THREADS = 4, ROUNDS = 2000 };
+
+/* Views of views of the shared tensor, and the thread's own reference last. */
+static void* look_and_let_go(void* shared)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		tl_tensor* view;
+		CHECK_OK(tl_mem_enter_scope());
+		view = tl_tensor_slice(tl_tensor_transpose(shared, 0, 1), 0, i % 3, i % 3 + 1, 1);
+		CHECK_INT(*(int64_t*)tl_tensor_data(view), i % 3);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_tensor_release(shared));
+	return NULL;
+}
+
+static void views_from_many_threads(void)
+{
+	pthread_t threads[THREADS];
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = counting();
+	for (int i = 0; i < THREADS; i++) {
+		tl_tensor_acquire(tensor);
+		threads[i] = start_thread(look_and_let_go, tensor);
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_DEAD(tensor);
+}
+
+static void a_tensor_in_a_slot_has_no_views(void)
+{
+	const int64_t shape[2] = {1, 4}, four = 4, order[2] = {1, 0};
+	tl_tensor* slot;
+	CHECK_OK(tl_mem_function_enter(1));
+	slot = tl_tensor_in_slot(0, TL_DTYPE_I64, 2, shape);
+	/* covers: tl_tensor_reshape TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_reshape(slot, 1, &four), 0, TL_E_UNSUPPORTED);
+	CHECK(strstr(tl_last_error(), "tl_tensor_reshape: TL_E_UNSUPPORTED: ") == tl_last_error());
+	CHECK(strstr(tl_last_error(), "slot") != NULL);
+	/* covers: tl_tensor_slice TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_slice(slot, 0, 0, 1, 1), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_tensor_transpose TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_transpose(slot, 0, 1), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_tensor_permute TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_permute(slot, 2, order), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_tensor_broadcast_to TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_broadcast_to(slot, 2, shape), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_tensor_squeeze TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_squeeze(slot, 0), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_tensor_expand_dims TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_expand_dims(slot, 0), 0, TL_E_UNSUPPORTED);
+	CHECK(tl_tensor_squeeze(tl_tensor_clone(slot), 0) != NULL);
+	CHECK_REFUSED(tl_tensor_base(slot), 0, TL_OK);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void impossible_views(void)
+{
+	const int64_t five = 5, open[2] = {-1, -1}, huge[2] = {INT64_MAX, INT64_MAX}, twice[2] = {0, 0}, six = 6;
+	void* plain;
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = counting();
+	plain = tl_mem_new(256);
+	/* covers: tl_tensor_reshape TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_reshape(tensor, 1, &five), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_reshape(tensor, 2, open), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_reshape(tensor, 2, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_reshape(tensor, 9, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_reshape(tensor, INT64_MIN, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_reshape(tensor, 1, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_reshape(tl_tensor_transpose(tensor, 0, 1), 1, &six), 0, TL_E_UNSUPPORTED);
+	CHECK_REFUSED(tl_tensor_reshape(plain, 1, &six), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_tensor_slice TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_slice(tensor, 2, 0, 1, 1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_slice(tensor, 0, 0, 1, 0), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_tensor_transpose TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_transpose(tensor, 0, -3), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_tensor_permute TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_permute(tensor, 2, twice), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_permute(tensor, 1, twice), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_permute(tensor, 2, NULL), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_tensor_broadcast_to TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_broadcast_to(tensor, 1, &six), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_broadcast_to(tensor, 2, huge), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_tensor_squeeze TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_squeeze(tensor, 0), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_tensor_expand_dims TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_expand_dims(tensor, 3), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_tensor_base TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_base(plain), 0, TL_E_UNSUPPORTED);
+	CHECK_COUNT(tensor, 2);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void views_of_bad_pointers(void)
+{
+	const int64_t one = 1, zero = 0;
+	tl_tensor_info info = {.struct_size = sizeof info};
+	/* covers: tl_tensor_reshape TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_reshape(bad, 1, &one));
+	/* covers: tl_tensor_slice TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_slice(bad, 0, 0, 1, 1));
+	/* covers: tl_tensor_transpose TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_transpose(bad, 0, 0));
+	/* covers: tl_tensor_permute TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_permute(bad, 1, &zero));
+	/* covers: tl_tensor_broadcast_to TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_broadcast_to(bad, 1, &one));
+	/* covers: tl_tensor_squeeze TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_squeeze(bad, 0));
+	/* covers: tl_tensor_expand_dims TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_expand_dims(bad, 0));
+	/* covers: tl_tensor_base TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_base(bad));
+	/* covers: tl_tensor_info_get TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_STATUS(tl_tensor_info_get(bad, &info));
+}
+
+static void info_tells_everything(void)
+{
+	tl_tensor_info info = {.struct_size = sizeof info};
+	tl_tensor *tensor, *view;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = counting();
+	view = tl_tensor_slice(tensor, 1, 1, 3, 1);
+	CHECK_OK(tl_tensor_info_get(view, &info));
+	CHECK_INT(info.struct_size, sizeof info);
+	CHECK_PTR(info.data, (int64_t*)tl_tensor_data(tensor) + 1);
+	CHECK_PTR(info.shape, tl_tensor_shape(view));
+	CHECK_PTR(info.strides, tl_tensor_strides(view));
+	CHECK_INT(info.numel, 4);
+	CHECK_INT(info.nbytes, 32);
+	CHECK_INT(info.dtype, TL_DTYPE_I64);
+	CHECK_INT(info.device, TL_DEVICE_CPU);
+	CHECK_INT(info.rank, 2);
+	CHECK_INT(info.flags, TL_TENSOR_FLAG_VIEW);
+	CHECK_PTR(info.base, tensor);
+	CHECK_OK(tl_tensor_info_get(tensor, &info));
+	CHECK_INT(info.flags, TL_TENSOR_FLAG_CONTIGUOUS);
+	CHECK_PTR(info.base, NULL);
+	CHECK_OK(tl_tensor_info_get(tl_tensor_slice(tensor, 0, 0, 0, 1), &info));
+	CHECK_PTR(info.data, NULL);
+	CHECK_OK(tl_tensor_info_get(NULL, &info));
+	CHECK_INT(info.struct_size, sizeof info);
+	CHECK_INT(info.numel, 0);
+	CHECK_PTR(info.shape, NULL);
+	/* covers: tl_tensor_info_get TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_tensor_info_get(tensor, NULL), TL_E_INVALID_ARGUMENT);
+	info.struct_size = sizeof info - 8;
+	CHECK_FAILS(tl_tensor_info_get(tensor, &info), TL_E_INVALID_ARGUMENT);
+	info.struct_size = sizeof info + 64; /* of a program that knows more */
+	CHECK_OK(tl_tensor_info_get(tensor, &info));
+	CHECK_INT(info.struct_size, sizeof info);
+	CHECK_FAILS(tl_tensor_info_get(tl_mem_new(512), &info), TL_E_UNSUPPORTED);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void wrapped_memory(void)
+{
+	int64_t numbers[6] = {0, 1, 2, 3, 4, 5}, strides[2] = {-3, -1};
+	int ended = 0;
+	tl_tensor *tensor, *copy;
+	tl_tensor_info info = {.struct_size = sizeof info, .data = numbers + 5, .shape = two_by_three, .strides = strides,
+	                       .dtype = TL_DTYPE_I64, .rank = 2, .flags = TL_TENSOR_FLAG_READ_ONLY};
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_wrap(&info, note_end, &ended);
+	CHECK_HOLDS(tensor, 5, 4, 3, 2, 1, 0);
+	copy = tl_tensor_clone(tensor);
+	CHECK_OK(tl_tensor_info_get(tl_tensor_transpose(tensor, 0, 1), &info));
+	CHECK_INT(info.flags, TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_READ_ONLY);
+	CHECK_OK(tl_tensor_info_get(copy, &info));
+	CHECK_INT(info.flags, TL_TENSOR_FLAG_CONTIGUOUS);
+	/* covers: tl_tensor_wrap TL_E_INVALID_ARGUMENT, TL_E_DEVICE */
+	CHECK_REFUSED(tl_tensor_wrap(NULL, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	info.dtype = 9;
+	CHECK_REFUSED(tl_tensor_wrap(&info, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	info.dtype = TL_DTYPE_I64;
+	info.device = 3;
+	CHECK_REFUSED(tl_tensor_wrap(&info, note_end, &ended), 0, TL_E_DEVICE);
+	info.device = 0;
+	info.struct_size = 16;
+	CHECK_REFUSED(tl_tensor_wrap(&info, note_end, &ended), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_INT(ended, 0);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(ended, 1);
+}
+
+/* A function returns a view of what it made: the storage goes with it. */
+static void a_view_is_returned(void)
+{
+	tl_tensor* view;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_function_enter(0));
+	view = tl_tensor_prepare_return(tl_tensor_transpose(counting(), 0, 1));
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_OK(tl_tensor_register(view));
+	CHECK_HOLDS(view, 0, 3, 1, 4, 2, 5);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(view);
+}
+
+int main(void)
+{
+	RUN(views_show_the_same_elements);
+	RUN(empty_and_scalar_views);
+	RUN(null_has_null_views);
+	RUN(the_last_view_keeps_the_storage);
+	RUN(a_view_of_lent_memory_ends_it_on_any_thread);
+	RUN(views_from_many_threads);
+	RUN(a_tensor_in_a_slot_has_no_views);
+	RUN(impossible_views);
+	RUN(views_of_bad_pointers);
+	RUN(info_tells_everything);
+	RUN(wrapped_memory);
+	RUN(a_view_is_returned);
+	return check_finish();
+}
