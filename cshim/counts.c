@@ -8,15 +8,13 @@
 
 /* ---- acquire ------------------------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) bool is_countable(uint32_t own) { return own - 1 < TL_LOC_COUNT - 1; }
-
 /* A reference to an object of others, or to one of the caller's that floats. */
 static inline bool acquire_record(tl_record* r)
 {
 	tl_context* c = tlc_tls;
 	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
 	if (own >= TLC_OWNED) return tlc_is_fast(c) && tlc_retain_shared(r);
-	if (!is_countable(own & TL_LOC_COUNT)) return false;
+	if ((own & TL_LOC_COUNT) - 1 >= TL_LOC_COUNT - 1) return false;
 	TLC_STORE(r->loc, loc + 1);
 	return true;
 }
@@ -45,7 +43,7 @@ void* tl_ptr_acquire(void* object)
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return acquire_no_record(object);
 	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!is_countable(tlc_own(tlc_tls, loc)))) return acquire_rest(object, r);
+	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, loc))) return acquire_rest(object, r);
 	TLC_STORE(r->loc, loc + 1);
 	return object;
 }
@@ -65,14 +63,12 @@ tl_status tl_ptr_inc_ref(void* object)
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return inc_ref_no_record(object);
 	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!is_countable(tlc_own(tlc_tls, loc)))) return inc_ref_rest(object, r);
+	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, loc))) return inc_ref_rest(object, r);
 	TLC_STORE(r->loc, loc + 1);
 	return TL_OK;
 }
 
 /* ---- release ------------------------------------------------------------------------- */
-
-static inline __attribute__((always_inline)) bool is_not_last(uint32_t own) { return own - 2 < TL_LOC_COUNT - 1; }
 
 /* An object of the caller's that floats or has fields: not the last reference, or the
  * last of a typed one. Floats never outnumber the references that are left. */
@@ -140,9 +136,9 @@ tl_status tl_ptr_release(void* object)
 	tl_record* r;
 	uint32_t class;
 	if (TLC_UNLIKELY(!tlc_find_slot((uintptr_t)object, &r, &class))) return release_no_record(object);
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!is_not_last(tlc_own(tlc_tls, loc)))) return release_rest(object, r, class);
-	TLC_STORE(r->loc, loc - 1);
+	uint32_t left = TLC_LOAD(r->loc) - 1;
+	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, left))) return release_rest(object, r, class);
+	TLC_STORE(r->loc, left);
 	return TL_OK;
 }
 
@@ -152,9 +148,9 @@ bool tl_ptr_release_bool(void* object)
 	tl_record* r;
 	uint32_t class;
 	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class))) return p != 0 && (release_elsewhere(p) || slow_ptr_release_bool(object));
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!is_not_last(tlc_own(tlc_tls, loc)))) return release_record(p, r, class) || slow_ptr_release_bool(object);
-	TLC_STORE(r->loc, loc - 1);
+	uint32_t left = TLC_LOAD(r->loc) - 1;
+	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, left))) return release_record(p, r, class) || slow_ptr_release_bool(object);
+	TLC_STORE(r->loc, left);
 	return true;
 }
 

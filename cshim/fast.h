@@ -20,6 +20,13 @@ static inline uint32_t tlc_loc_floats(uint32_t loc) { return loc >> 16 & 15; }
 #define TLC_OWNED 0x100000u
 static inline uint32_t tlc_own(const tl_context* c, uint32_t loc) { return loc - c->owner; }
 
+/* Does this local word show c as the owner, no float, and a reference at least, with
+ * room for another? */
+static inline __attribute__((always_inline)) bool tlc_has_more(const tl_context* c, uint32_t loc)
+{
+	return loc - c->one < TL_LOC_COUNT - 1;
+}
+
 static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
 {
 	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};

@@ -14,8 +14,8 @@
 #include "door.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
-static tl_context none = {.owner = TL_OWNER_NEVER};
-static tl_context exited = {.owner = TL_OWNER_NEVER};
+static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
+static tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 
 __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
 tl_globals tlc_g;

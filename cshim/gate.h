@@ -56,10 +56,9 @@ static inline __attribute__((always_inline)) bool tlc_find_slot(uintptr_t p, tl_
 	if (TLC_UNLIKELY(offset >= tlc_g.heap_bytes)) return false;
 	uint64_t word = atomic_load_explicit(&tlc_g.spans[offset >> TL_SPAN_SHIFT], memory_order_relaxed);
 	const tl_class_info* k = &tlc_g.classes[*class = TL_SPAN_CLASS(word)];
-	uint32_t in = (uint32_t)offset & k->mask;
-	uint32_t slot = (uint32_t)((uint64_t)in * k->reciprocal >> 32);
-	*record = tlc_g.records + TL_SPAN_RECORD(word) + slot;
-	return TLC_LIKELY(slot * k->size == in);
+	unsigned __int128 product = (unsigned __int128)((uint32_t)offset & k->mask) * k->reciprocal;
+	*record = tlc_g.records + TL_SPAN_RECORD(word) + (uint64_t)(product >> 64);
+	return TLC_LIKELY((uint64_t)product < k->reciprocal);
 }
 
 static inline bool tlc_find_record(uintptr_t p, tl_record** record)

@@ -95,12 +95,13 @@ typedef struct tl_magazine {
 	uint64_t allocs;
 } tl_magazine;
 
-/* size, reciprocal, offset mask and number of slots by class */
+/* What classification needs to know of a size class. */
 typedef struct tl_class_info {
-	uint32_t size;
-	uint32_t reciprocal; /* ceil(2^32 / size); 0 for classes whose only object starts at offset 0 */
+	uint64_t reciprocal; /* ceil(2^64 / size); 1 for classes whose only object starts at offset 0 */
 	uint32_t mask;       /* slab bytes - 1 */
+	uint32_t size;
 	uint32_t slots;
+	uint32_t padding[3];
 } tl_class_info;
 
 /* What was open when a scope, a function or a planned frame began. */
@@ -131,6 +132,7 @@ typedef struct tl_context {
 	uint32_t id;    /* slice number, from 1; 0 = no context */
 	uint32_t alloc_loc, alloc_sh; /* record words of a floating object */
 	uint32_t new_loc, new_sh;     /* record words of a registered object */
+	uint32_t one;   /* owner | 1: the local word of an object with one reference */
 	tl_entry* top;  /* scope entries: [entries, top) of [entries, end) */
 	tl_entry* end;
 	tl_entry* entries;

@@ -51,8 +51,8 @@ static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 {
 	uint32_t index = (uint32_t)(r - tlc_g.records);
 	const tl_class_info* k = &tlc_g.classes[TLC_LOAD(r->gen) & 0xFF];
-	uint32_t in = (uint32_t)(object - tlc_g.heap_base) & k->mask;
-	TLC_STORE(r->loc, (uint32_t)((uint64_t)in * k->reciprocal >> 32));
+	unsigned __int128 in = (uint32_t)(object - tlc_g.heap_base) & k->mask;
+	TLC_STORE(r->loc, (uint32_t)(in * k->reciprocal >> 64));
 	TLC_STORE(r->sh, 0);
 	if (c->dying == 0) c->dying = index;
 	else set_link(tlc_g.records + c->dying_last, index);

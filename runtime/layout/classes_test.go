@@ -1,6 +1,9 @@
 package layout
 
-import "testing"
+import (
+	"math/bits"
+	"testing"
+)
 
 func TestClasses(t *testing.T) {
 	var c [Classes]ClassInfo
@@ -19,8 +22,8 @@ func TestClasses(t *testing.T) {
 	for k := uint32(1); k <= ClassSmall; k++ {
 		s := c[k]
 		for off := uint64(0); off <= uint64(s.Mask); off++ {
-			slot := off * uint64(s.Reciprocal) >> 32
-			if (slot*uint64(s.Size) == off) != (off%uint64(s.Size) == 0) {
+			slot, rest := bits.Mul64(off, s.Reciprocal)
+			if slot != off/uint64(s.Size) || (rest < s.Reciprocal) != (off%uint64(s.Size) == 0) {
 				t.Fatal(k, off)
 			}
 		}

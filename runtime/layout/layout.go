@@ -93,10 +93,11 @@ type Magazine struct {
 
 // ClassInfo is what classification needs to know of a size class.
 type ClassInfo struct {
-	Size       uint32
-	Reciprocal uint32
+	Reciprocal uint64
 	Mask       uint32
+	Size       uint32
 	Slots      uint32
+	Padding    [3]uint32
 }
 
 // Kinds of Mark.
@@ -141,6 +142,7 @@ type Context struct {
 	Owner, Id                       uint32
 	AllocLoc, AllocSh               uint32
 	NewLoc, NewSh                   uint32
+	One                             uint32
 	Top, End, Entries               uintptr
 	MarkTop, MarkEnd, Marks         uintptr
 	Planned, Floor, Function, Slots uint64

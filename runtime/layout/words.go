@@ -1,6 +1,9 @@
 package layout
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // SpanWord packs what classification needs to know of a span.
 func SpanWord(class, record, back uint32) uint64 {
@@ -76,17 +79,18 @@ func classSize(class uint32) uint32 {
 
 // FillClasses writes the class table.
 //
-//	slot = in-slab offset * reciprocal >> 32, and p starts an object iff slot * size == offset
+//	offset * reciprocal = slot * 2^64 + rest, and p starts an object iff rest < reciprocal
 //
-// reciprocal = ceil(2^32 / size) makes the quotient exact for multiples of size
-// (the error, offset / 2^32, is below 1/size for slabs of 512 KiB).
+// with reciprocal = ceil(2^64 / size): one multiplication gives quotient and
+// divisibility (Lemire, Kaser, Kurz: Faster remainder by direct computation, 2019).
+// Where a span has one object, reciprocal 1 lets offset 0 alone pass.
 func FillClasses(t *[Classes]ClassInfo) {
 	for class := uint32(1); class <= ClassSmall; class++ {
 		size := classSize(class)
 		slab := slabBytes(size)
-		t[class] = ClassInfo{size, uint32((1<<32 + uint64(size) - 1) / uint64(size)), slab - 1, slab / size}
+		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size) + 1, Mask: slab - 1, Size: size, Slots: slab / size}
 	}
 	for _, class := range []uint32{ClassNone, ClassLarge, ClassRest} {
-		t[class] = ClassInfo{Mask: SpanBytes - 1, Slots: 1}
+		t[class] = ClassInfo{Reciprocal: 1, Mask: SpanBytes - 1, Slots: 1}
 	}
 }

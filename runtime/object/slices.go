@@ -128,6 +128,7 @@ func (s *slices) prepare(c *Context, id uint32) {
 	}
 	stub := At(addr + memory.Round(contextBytes, 64))
 	stub.Owner, stub.Self = layout.OwnerNever, addr
+	c.One, stub.One = c.Owner|1, stub.Owner|1
 	at := addr + 2*memory.Round(contextBytes, 64)
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]

@@ -178,6 +178,8 @@ static tl_context* prepare(slice* s, uint32_t id)
 	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine + MAGAZINE, 0};
 	c->self = c;
 	s->stub.owner = TL_OWNER_NEVER;
+	c->one = c->owner | 1;
+	s->stub.one = TL_OWNER_NEVER | 1;
 	s->stub.self = c;
 	atomic_store_explicit(&c->word, TL_CTX_ACTIVE, memory_order_release);
 	return c;

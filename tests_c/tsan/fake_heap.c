@@ -29,7 +29,7 @@ int fake_heap_open(tl_globals* g)
 	/* Record 0 is that of no object. */
 	g->records = map((records + 1) * sizeof *g->records);
 	for (uint64_t i = 0; i < SPANS; i++) atomic_store(&g->spans[i], (1 + i * SLOTS) << 8 | FAKE_CLASS);
-	g->classes[FAKE_CLASS] = (tl_class_info){FAKE_BYTES, (uint32_t)((1ull << 32) / FAKE_BYTES), TL_SPAN_BYTES - 1, SLOTS};
+	g->classes[FAKE_CLASS] = (tl_class_info){~0ull / FAKE_BYTES + 1, TL_SPAN_BYTES - 1, FAKE_BYTES, SLOTS, {0}};
 	depot = map(records * sizeof *depot);
 	return TL_OK;
 }
