@@ -71,6 +71,7 @@ COUNTING = Table(
     [
         ("floor: two calls, plain ++/--", "count/own/floor-plain"),
         ("floor: two calls, atomic ++/--", "count/own/floor-atomic"),
+        ("floor: two calls, load and compare-and-swap", "count/own/floor-checked"),
         ("std::shared_ptr, inlined", "count/own/std::shared_ptr"),
         ("boost::intrusive_ptr, atomic, inlined", "count/own/boost::intrusive_ptr"),
         ("GLib atomic rc box", "count/own/glib"),
@@ -78,6 +79,8 @@ COUNTING = Table(
         ("two threads: plain floor, an object each", "count/own/floor-plain@2"),
         ("two threads: atomic floor, an object each", "count/own/floor-atomic@2"),
         ("two threads: atomic floor, one object", "count/shared/floor-atomic@2"),
+        ("two threads: load and compare-and-swap, an object each", "count/own/floor-checked@2"),
+        ("two threads: load and compare-and-swap, one object", "count/shared/floor-checked@2"),
         ("two threads: std::shared_ptr, one object", "count/shared/std::shared_ptr@2"),
     ],
 )

@@ -10,6 +10,8 @@ void* floor_plain_acquire(void* object);
 int floor_plain_release(void* object);
 void* floor_atomic_acquire(void* object);
 int floor_atomic_release(void* object);
+void* floor_checked_acquire(void* object);
+int floor_checked_release(void* object);
 
 #ifdef __cplusplus
 }

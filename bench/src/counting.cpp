@@ -127,6 +127,23 @@ void floor_atomic_shared(benchmark::State& state) {
   count_atomic(state, &count);
 }
 
+void count_checked(benchmark::State& state, int* count) {
+  measure(state, [count] {
+    floor_checked_acquire(count);
+    floor_checked_release(count);
+  });
+}
+
+void floor_checked(benchmark::State& state) {
+  alignas(64) int count = 1;
+  count_checked(state, &count);
+}
+
+void floor_checked_shared(benchmark::State& state) {
+  alignas(64) static int count = 1;
+  count_checked(state, &count);
+}
+
 template <class Pointer>
 void copy_pointer(benchmark::State& state, const Pointer& pointer) {
   measure(state, [&pointer] {
@@ -189,6 +206,7 @@ void add_talloc() {
 void register_all() {
   add_threaded("count/own/floor-plain", floor_plain);
   add_threaded("count/own/floor-atomic", floor_atomic);
+  add_threaded("count/own/floor-checked", floor_checked);
   add_threaded("count/own/tl", owner);
   add_threaded("count/own/tl-unbiased", unbiased);
   add_threaded("count/own/tl-tensor", tensor);
@@ -200,6 +218,7 @@ void register_all() {
   add_talloc();
   // One object in everybody's hands: with two threads its cache line travels.
   add_threaded("count/shared/floor-atomic", floor_atomic_shared);
+  add_threaded("count/shared/floor-checked", floor_checked_shared);
   add_threaded("count/shared/tl", not_owner);
   add_threaded("count/shared/tl-tensor", tensor_shared);
   add_threaded("count/shared/std::shared_ptr", shared_ptr_shared);
