@@ -46,7 +46,8 @@ func tlgo_vec_new(c, capacity uintptr) uintptr {
 // Returns: TL_OK, or why nothing was appended.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing; amortised constant.
+// Cost: about 5 ns; a crossing where the table has to grow.
+// Door: fast.
 //
 //export tlgo_vec_push
 func tlgo_vec_push(c, vec, element uintptr) int32 {
@@ -98,7 +99,8 @@ func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
 // (fifteen references of the element float already).
-// Cost: one crossing.
+// Cost: about 5 ns.
+// Door: fast.
 //
 //export tlgo_vec_pop
 func tlgo_vec_pop(c, vec uintptr) uintptr {

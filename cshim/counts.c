@@ -8,17 +8,6 @@
 
 /* ---- acquire ------------------------------------------------------------------------- */
 
-/* A reference to an object of others, or to one of the caller's that floats. */
-static inline bool acquire_record(tl_record* r)
-{
-	tl_context* c = tlc_tls;
-	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
-	if (own >= TLC_OWNED) return tlc_is_fast(c) && tlc_retain_shared(r);
-	if ((own & TL_LOC_COUNT) - 1 >= TL_LOC_COUNT - 1) return false;
-	TLC_STORE(r->loc, loc + 1);
-	return true;
-}
-
 /* NULL, live stack memory and registered foreign pointers. */
 static bool acquire_elsewhere(uintptr_t p)
 {
@@ -30,7 +19,7 @@ static bool acquire_elsewhere(uintptr_t p)
 
 static __attribute__((noinline)) void* acquire_rest(void* object, tl_record* r)
 {
-	return TLC_LIKELY(acquire_record(r)) ? object : slow_ptr_acquire(object);
+	return TLC_LIKELY(tlc_acquire_record(r)) ? object : slow_ptr_acquire(object);
 }
 
 static __attribute__((noinline)) void* acquire_no_record(void* object)
@@ -50,7 +39,7 @@ void* tl_ptr_acquire(void* object)
 
 static __attribute__((noinline)) tl_status inc_ref_rest(void* object, tl_record* r)
 {
-	return TLC_LIKELY(acquire_record(r)) ? TL_OK : slow_ptr_inc_ref(object);
+	return TLC_LIKELY(tlc_acquire_record(r)) ? TL_OK : slow_ptr_inc_ref(object);
 }
 
 static __attribute__((noinline)) tl_status inc_ref_no_record(void* object)

@@ -94,6 +94,34 @@ static inline bool tlc_retain_shared(tl_record* r)
 	}
 }
 
+/* A reference to any object of the heap; false: ask Go. */
+static inline bool tlc_acquire_record(tl_record* r)
+{
+	tl_context* c = tlc_tls;
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
+	if (own >= TLC_OWNED) return tlc_is_fast(c) && tlc_retain_shared(r);
+	if ((own & TL_LOC_COUNT) - 1 >= TL_LOC_COUNT - 1) return false;
+	TLC_STORE(r->loc, loc + 1);
+	return true;
+}
+
+/* Makes one of its references floating; false: ask Go, nothing changed. */
+static inline bool tlc_float_record(tl_context* c, tl_record* r)
+{
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
+	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
+		if (TLC_UNLIKELY(tlc_loc_floats(loc) >= TL_SH_CLAIM_MAX)) return false; /* no more than claims can count */
+		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
+		return true; /* every reference may float already */
+	}
+	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15 &&
+	       tlc_sh_floats(sh) < tlc_sh_count(sh))
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + (1u << TL_SH_FLOAT_SHIFT), memory_order_relaxed,
+		                                          memory_order_relaxed))
+			return true;
+	return false;
+}
+
 /* Drops a reference that is surely not the last, a float or claimed; false: ask Go. */
 static inline bool tlc_drop_shared(tl_record* r)
 {

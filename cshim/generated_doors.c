@@ -432,7 +432,7 @@ void* tl_vec_new(size_t capacity) {
 	return (void*)result;
 }
 
-tl_status tl_vec_push(void* vec, void* element) {
+tl_status slow_vec_push(void* vec, void* element) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_vec_push, &why);
 	if (context == NULL) {
@@ -465,7 +465,7 @@ tl_status tl_vec_set(void* vec, int64_t index, void* element) {
 	return result;
 }
 
-void* tl_vec_pop(void* vec) {
+void* slow_vec_pop(void* vec) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_vec_pop, &why);
 	if (context == NULL) {

@@ -216,19 +216,7 @@ static inline bool float_entry(tl_context* c, tl_entry e)
 {
 	if (e.record == TL_FOREIGN) return tlc_foreign_float(e.object, e.gen) == TLC_OK;
 	tl_record* r = tlc_g.records + e.record;
-	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
-	if (TLC_UNLIKELY(TLC_LOAD(r->gen) != e.gen)) return false;
-	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
-		if (TLC_UNLIKELY(tlc_loc_floats(loc) >= TL_SH_CLAIM_MAX)) return false; /* no more than claims can count */
-		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
-		return true; /* every reference may float already */
-	}
-	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15 &&
-	       tlc_sh_floats(sh) < tlc_sh_count(sh))
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + (1u << TL_SH_FLOAT_SHIFT), memory_order_relaxed,
-		                                          memory_order_relaxed))
-			return true;
-	return false;
+	return TLC_LIKELY(TLC_LOAD(r->gen) == e.gen) && tlc_float_record(c, r);
 }
 
 /* The answer for a pointer that no scope of this function holds: as cheap as a hit. */

@@ -1157,7 +1157,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was appended.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing; amortised constant.
+        Cost: about 5 ns; a crossing where the table has to grow.
         """,
     ),
     Function(
@@ -1211,7 +1211,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
             (fifteen references of the element float already).
-        Cost: one crossing.
+        Cost: about 5 ns.
         """,
     ),
     Function(
