@@ -38,10 +38,11 @@ static inline uint64_t tlc_tag_of(const tl_record* r)
 {
 	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
 }
+/* Two stores, not the one vector store that the compiler would rather put together. */
 static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
 {
-	e->object = object;
-	*(tlc_pair*)(void*)&e->record = tag;
+	__atomic_store_n(&e->object, object, __ATOMIC_RELAXED);
+	__atomic_store_n((tlc_pair*)(void*)&e->record, tag, __ATOMIC_RELAXED);
 }
 
 /* Makes the slot of a dead object available again, as plain bytes, in the place at of
@@ -65,6 +66,16 @@ static inline bool tlc_recycle(tl_magazine* m, tl_record* r, uintptr_t object, u
 	if (TLC_UNLIKELY(!tlc_recycle_at(top, m->limit, r, object, tag))) return false;
 	m->top = top + 1;
 	return true;
+}
+
+/* The same for an object whose only reference the caller has seen in the local word:
+ * plain bytes, with this shared word. */
+static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, tl_record* r, uintptr_t object, uint32_t sh)
+{
+	_Static_assert(TL_TYPE_PLAIN == 0, "the life of a plain object is its generation alone");
+	uint64_t life = tlc_life(r);
+	if (TLC_UNLIKELY(((uint32_t)life | (atomic_load_explicit(&r->sh, memory_order_acquire) ^ sh)) != 0)) return false;
+	return tlc_recycle(m, r, object, life | (uint64_t)(r - tlc_g.records));
 }
 
 _Static_assert(sizeof(tl_magazine) == 32, "shifts below count on it");

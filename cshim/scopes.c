@@ -66,23 +66,13 @@ enum { TRIM_ENTRIES = 1 << 16 };
 static __attribute__((noinline)) tl_entry* release_plain(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	const uint32_t loc = c->new_loc, sh = c->new_sh;
-	tl_magazine* m = c->magazines; /* its top stands in a register: loads that wait for stores are what a scope costs */
-	tl_entry* at = m->top;
 	for (; top > low; top--) {
 		uint64_t tag = tlc_tag(&top[-1]);
 		if (TLC_UNLIKELY((uint32_t)tag == TL_FOREIGN)) break;
 		tl_record* r = tlc_g.records + (uint32_t)tag;
 		if (TLC_UNLIKELY(!tlc_is_plain(r, tag, loc, sh))) break;
-		tl_magazine* of = tlc_magazine_of(c, tag);
-		if (TLC_UNLIKELY(of != m)) {
-			m->top = at;
-			m = of;
-			at = m->top;
-		}
-		if (TLC_UNLIKELY(!tlc_recycle_at(at, m->limit, r, top[-1].object, tag))) break;
-		at++;
+		if (TLC_UNLIKELY(!tlc_recycle(tlc_magazine_of(c, tag), r, top[-1].object, tag))) break;
 	}
-	m->top = at;
 	return top;
 }
 
