@@ -46,5 +46,5 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}
-	return status.OK
+	return configureLimits(o, name)
 }

@@ -108,7 +108,8 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->pumping) return tlc_fail(c, TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
+	if (c->in_go || c->pumping || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+		return tlc_fail(c, TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = &none;
 	park(c);
@@ -173,6 +174,7 @@ static tl_context* enter_shared(uint32_t function, tl_status* why)
 	if (pthread_mutex_lock(&shared_lock) != 0) return refuse(TL_E_BUSY, function, why);
 	tl_context* c = (tl_context*)tldoor_shared();
 	c->in_go = 1;
+	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
 	return c;
@@ -196,6 +198,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
 	c->in_go = 1;
 	atomic_signal_fence(memory_order_seq_cst);
+	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
 	if (TLC_UNLIKELY(has_requests(c))) tldoor_poll((uintptr_t)c);
@@ -203,6 +206,21 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 }
 
 static bool is_shared(const tl_context* c) { return c->id == 0; }
+
+void tlc_gate_step_out(tl_context* c)
+{
+	c->in_go = 0;
+	if (is_shared(c)) pthread_mutex_unlock(&shared_lock);
+}
+
+bool tlc_gate_step_in(tl_context* c)
+{
+	if (tlc_forked()) return false;
+	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
+	c->in_go = 1;
+	if (!is_shared(c) && has_requests(c)) tldoor_poll((uintptr_t)c);
+	return true;
+}
 
 /* Runs while the caller of a destructor unwinds, too. */
 static void stop_pumping(tl_context** c) { (*c)->pumping = 0; }
@@ -213,8 +231,7 @@ static void call_back(tl_context* c)
 	void *object = (void*)c->callback_object, *extra = (void*)c->callback_context;
 	uint32_t arguments = c->callback_arguments;
 	c->callback_arguments = 0;
-	c->in_go = 0;
-	if (is_shared(c)) pthread_mutex_unlock(&shared_lock);
+	tlc_gate_step_out(c);
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
 	if (is_shared(c)) pthread_mutex_lock(&shared_lock);

@@ -165,6 +165,10 @@ type Context struct {
 	ForeignAdopted, ForeignFreed    uint64
 	TensorsMade, TensorsGone        uint64
 	SlowCalls, Died, PurgeSeen      uint64
+	ShortOf, ShortAttempts          uint32
+	ShortDevice                     int32
+	ShortSpare                      uint32
+	ShortBytes                      uint64
 	Status                          int32
 	FunctionId                      uint32
 	ErrorPointer                    uintptr
@@ -199,6 +203,6 @@ type Globals struct {
 	Types                    uintptr
 	Fast, OnError            uint32
 	Reap, Purge              uint32
-	Parked, PoolLimit        uint32
+	Parked                   uint32
 	Classes                  [Classes]ClassInfo
 }
