@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "door.h"
+#include "start.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
 static tl_context none = {.owner = TL_OWNER_NEVER};
@@ -123,7 +124,7 @@ static tl_status start(void)
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		status = tldoor_open((uintptr_t)&globals);
+		status = tlc_start_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
 			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
 			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
@@ -141,6 +142,15 @@ __attribute__((constructor)) static void prepare_gate(void)
 {
 	sem_init(&first_entries, 0, FIRST_ENTRIES);
 	watch_forks(); /* the slow door's threads are missing in a child whether it was used before or not */
+}
+
+tl_status tlc_check_option(const char* key, const char* value)
+{
+	if (tlc_forked()) return TL_E_FORKED;
+	pthread_mutex_lock(&start_lock);
+	tl_status status = tlc_start_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
+	pthread_mutex_unlock(&start_lock);
+	return status;
 }
 
 /* Gives the thread a context of its own; NULL when there is none to be had. A

@@ -57,6 +57,9 @@ void tlc_poll(tl_context* c) __attribute__((cold));
 
 bool tlc_forked(void);
 
+/* Checks an option before the first use. */
+tl_status tlc_check_option(const char* key, const char* value);
+
 /* The context that does the work; NULL before the first call. */
 static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 

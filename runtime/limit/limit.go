@@ -63,27 +63,25 @@ func at(device int32) *account {
 // Valid tells whether a number names an account.
 func Valid(device int32) bool { return device >= Own && device < maxDevices }
 
-// add counts n more bytes unless that would pass the hard limit. crossed tells that the
-// brink has been passed.
-func (a *account) add(n uint64) (ok, crossed bool) {
+// add counts n more bytes unless that would pass the hard limit, and returns the sum.
+func (a *account) add(n uint64) (sum uint64, ok bool) {
 	for {
 		used := a.used.Load()
 		if hard := a.hard.Load(); hard != 0 && (used > hard || n > hard-used) {
-			return false, false
+			return 0, false
 		}
 		if a.used.CompareAndSwap(used, used+n) {
-			a.raisePeak(used + n)
-			brink := a.brink.Load()
-			return true, brink != 0 && used <= brink && used+n > brink
+			return used + n, true
 		}
 	}
 }
 
-func (a *account) raisePeak(used uint64) {
-	for peak := a.peak.Load(); peak < used; peak = a.peak.Load() {
-		if a.peak.CompareAndSwap(peak, used) {
-			return
-		}
+// grown notes that a charge of n bytes has succeeded and brought the account to sum.
+func (a *account) grown(sum, n uint64) {
+	for peak := a.peak.Load(); peak < sum && !a.peak.CompareAndSwap(peak, sum); peak = a.peak.Load() {
+	}
+	if brink := a.brink.Load(); brink != 0 && sum > brink && sum-n <= brink {
+		crossed.Store(true)
 	}
 }
 
@@ -95,18 +93,18 @@ var crossed atomic.Bool
 // Charge counts n bytes of a device that are about to be obtained; status.Limit when
 // the device's hard limit, or that of all, would be passed: then nothing was counted.
 func Charge(device int32, n uint64) status.Status {
-	ok, one := at(device).add(n)
+	one, all := at(device), at(Total)
+	sum, ok := one.add(n)
 	if !ok {
 		return status.Limit
 	}
-	ok, all := at(Total).add(n)
+	total, ok := all.add(n)
 	if !ok {
-		at(device).sub(n)
+		one.sub(n)
 		return status.Limit
 	}
-	if one || all {
-		crossed.Store(true)
-	}
+	one.grown(sum, n)
+	all.grown(total, n)
 	return status.OK
 }
 

@@ -90,6 +90,7 @@ func newRelief(device int32, n uint64) Relief { return Relief{device: device, by
 func (r *Relief) Step() bool {
 	if !r.begun && !r.silent {
 		at(r.device).relieved.Add(1)
+		at(Total).relieved.Add(1)
 	}
 	r.begun = true
 	for ; r.stage < stages; r.stage, r.member = r.stage+1, 0 {
@@ -101,6 +102,7 @@ func (r *Relief) Step() bool {
 	}
 	if !r.silent {
 		at(r.device).failed.Add(1)
+		at(Total).failed.Add(1)
 	}
 	return false
 }

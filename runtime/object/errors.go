@@ -270,7 +270,7 @@ func (c *Context) prefix() string {
 // refuser tells who did not give the memory of an object.
 func refuser(st status.Status) string {
 	if st == status.Limit {
-		return "a limit refuses them"
+		return "more than a limit allows"
 	}
 	return "the system or TL_HEAP_RESERVE refuses them"
 }

@@ -53,7 +53,7 @@ func (p *Pool) obtain(bytes uint64) error {
 	}
 	p.chunks.Pop()
 	if st := limit.Charge(p.account, bytes); st != status.OK {
-		return refuse(st, "a limit refuses them")
+		return refuse(st, "more than a limit allows")
 	}
 	err := p.obtainCharged(bytes)
 	if err != nil {
