@@ -263,6 +263,7 @@ static void tell(tl_context* c);
 
 void tlc_gate_leave(tl_context* c)
 {
+	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
 	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
 	bool outermost = c->pumping == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {

@@ -96,8 +96,8 @@ bool tlc_ask_again(tl_context* c)
 	if (c->error_pending == 1) c->error_pending = 0;
 	tlc_gate_step_out(c);
 	bool again = ask(&r, &f);
-	if (!tlc_gate_step_in(c)) return false;
+	bool inside = tlc_gate_step_in(c);
 	restore_failure(&f, c);
-	if (again) forget_failure(c);
-	return again;
+	if (again && inside) forget_failure(c);
+	return again && inside;
 }

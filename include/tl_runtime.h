@@ -2253,8 +2253,9 @@ TL_API tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t 
  *
  * Sizes are rounded up to the alignment of the allocator. When no block fits,
  * the pool asks its allocator for a chunk as large as its first one, or twice
- * the request if that is more; when that is refused it returns idle chunks and
- * asks again, at last for the request alone.
+ * the request if that is more, and when that is refused for the request alone.
+ * When that is refused as well caches are emptied first, and idle chunks of all
+ * pools over that memory returned; see Limits.
  *
  *     tl_memory_pool* pool;
  *     tl_memory_pool_create(allocator, TL_MEMORY_POOL_DEFAULT_BYTES, &pool);
@@ -2305,7 +2306,7 @@ typedef struct tl_memory_pool_stats {
  *     missing), TL_E_OVERFLOW (more bytes than a chunk can have),
  *     TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
  *     tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
- *     be), TL_E_LIMIT (1023 pools).
+ *     be), TL_E_LIMIT (1023 pools, or a limit of the memory).
  * Cost: one call of the allocator, and two of the system for tables.
  */
 TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool);
@@ -2320,8 +2321,9 @@ TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, siz
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than
  *     a block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator
  *     has no chunk, or there is no memory for tables), TL_E_LIMIT (see
- *     tl_memory_pool_set_limit), TL_E_DEVICE (the allocator returned memory
- *     that is misaligned or overlaps an earlier chunk).
+ *     tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the
+ *     allocator returned memory that is misaligned or overlaps an earlier
+ *     chunk).
  * Cost: about 5 ns for the size that was given back last; else about 50 ns,
  *     and no more than the logarithm of the number of blocks.
  */

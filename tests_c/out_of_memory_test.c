@@ -257,6 +257,29 @@ static void errors_are_told_once_and_only_when_they_stay(void)
 	end();
 }
 
+/* The child is in the callback, too, and comes back out of it without Go. */
+static pid_t forked = -1;
+static bool fork_once(int32_t device, size_t requested, uint32_t attempt, void* ctx)
+{
+	(void)device, (void)requested, (void)attempt, (void)ctx;
+	forked = fork();
+	return forked == 0;
+}
+
+static void a_callback_that_forks(void)
+{
+	int status = -1;
+	begin(0);
+	CHECK_OK(tl_mem_set_out_of_memory_callback(fork_once, NULL));
+	void* object = tl_mem_alloc(64 * MIB);
+	tl_status last = tl_last_status();
+	if (forked == 0)
+		_exit(object == NULL && last == TL_E_LIMIT && tl_mem_exit_scope() != TL_OK ? 0 : 1);
+	CHECK(object == NULL && last == TL_E_LIMIT);
+	CHECK(waitpid(forked, &status, 0) == forked && status == 0);
+	end();
+}
+
 static void a_forked_child_has_no_callback(void)
 {
 	int status = -1;
@@ -294,6 +317,7 @@ int main(int argc, char** argv)
 	RUN(threads_ask_each_for_itself);
 	RUN(the_shared_context_asks_without_its_lock);
 	RUN(errors_are_told_once_and_only_when_they_stay);
+	RUN(a_callback_that_forks);
 	RUN(a_forked_child_has_no_callback);
 	return check_finish();
 }

@@ -2711,7 +2711,7 @@ FUNCTIONS: tuple[Function, ...] = (
             missing), TL_E_OVERFLOW (more bytes than a chunk can have),
             TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
             tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
-            be), TL_E_LIMIT (1023 pools).
+            be), TL_E_LIMIT (1023 pools, or a limit of the memory).
         Cost: one call of the allocator, and two of the system for tables.
         """,
     ),
@@ -2731,8 +2731,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than
             a block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator
             has no chunk, or there is no memory for tables), TL_E_LIMIT (see
-            tl_memory_pool_set_limit), TL_E_DEVICE (the allocator returned memory
-            that is misaligned or overlaps an earlier chunk).
+            tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the
+            allocator returned memory that is misaligned or overlaps an earlier
+            chunk).
         Cost: about 5 ns for the size that was given back last; else about 50 ns,
             and no more than the logarithm of the number of blocks.
         """,

@@ -97,7 +97,7 @@ func (s *source) writeDoor(b *strings.Builder, e *entry, name string) {
 func (e *entry) shortOfMemory() string {
 	r := e.proto.result
 	switch {
-	case !strings.Contains(e.labels["Errors"], "TL_E_OUT_OF_MEMORY"):
+	case !strings.Contains(e.labels["Errors"], "TL_E_OUT_OF_MEMORY") || e.labels["Fails"] != "":
 		return ""
 	case r.stars > 0:
 		return "result == 0"
