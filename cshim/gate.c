@@ -33,6 +33,8 @@ static char alive_fallback = 1;
 
 enum { FIRST_ENTRIES = 8 };
 
+_Static_assert(offsetof(tl_context, magazines) % sizeof(tl_magazine) == 0, "a magazine lies in one cache line");
+
 bool tlc_forked(void)
 {
 	volatile char* page = atomic_load_explicit(&alive, memory_order_acquire);

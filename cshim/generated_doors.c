@@ -34,7 +34,10 @@ tl_status slow_configure(const char* key, const char* value) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_configure((uintptr_t)context, (uintptr_t)key, (uintptr_t)value);
+	int32_t result;
+	do {
+		result = tlgo_configure((uintptr_t)context, (uintptr_t)key, (uintptr_t)value);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }

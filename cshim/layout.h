@@ -174,6 +174,7 @@ typedef struct tl_context {
 	int32_t short_device;    /* whose memory, and how much of it */
 	uint32_t short_spare;
 	uint64_t short_bytes;
+	uint64_t align_magazines[2]; /* each is to lie in one cache line */
 	/* last error */
 	int32_t status;
 	uint32_t function_id;

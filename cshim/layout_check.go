@@ -174,6 +174,8 @@ enum {
 	tlc_size_context_short_spare = sizeof(((tl_context*)0)->short_spare),
 	tlc_offset_context_short_bytes = offsetof(tl_context, short_bytes),
 	tlc_size_context_short_bytes = sizeof(((tl_context*)0)->short_bytes),
+	tlc_offset_context_align_magazines = offsetof(tl_context, align_magazines),
+	tlc_size_context_align_magazines = sizeof(((tl_context*)0)->align_magazines),
 	tlc_offset_context_status = offsetof(tl_context, status),
 	tlc_size_context_status = sizeof(((tl_context*)0)->status),
 	tlc_offset_context_function_id = offsetof(tl_context, function_id),
@@ -503,6 +505,8 @@ var _ [C.tlc_offset_context_short_spare]struct{} = [unsafe.Offsetof(layout.Conte
 var _ [C.tlc_size_context_short_spare]struct{} = [unsafe.Sizeof(layout.Context{}.ShortSpare)]struct{}{}
 var _ [C.tlc_offset_context_short_bytes]struct{} = [unsafe.Offsetof(layout.Context{}.ShortBytes)]struct{}{}
 var _ [C.tlc_size_context_short_bytes]struct{} = [unsafe.Sizeof(layout.Context{}.ShortBytes)]struct{}{}
+var _ [C.tlc_offset_context_align_magazines]struct{} = [unsafe.Offsetof(layout.Context{}.AlignMagazines)]struct{}{}
+var _ [C.tlc_size_context_align_magazines]struct{} = [unsafe.Sizeof(layout.Context{}.AlignMagazines)]struct{}{}
 var _ [C.tlc_offset_context_status]struct{} = [unsafe.Offsetof(layout.Context{}.Status)]struct{}{}
 var _ [C.tlc_size_context_status]struct{} = [unsafe.Sizeof(layout.Context{}.Status)]struct{}{}
 var _ [C.tlc_offset_context_function_id]struct{} = [unsafe.Offsetof(layout.Context{}.FunctionId)]struct{}{}

@@ -227,7 +227,8 @@ TL_API tl_status tl_shutdown(void);
  * Threads: any thread; the option holds for all of them.
  * Returns: TL_OK, or why the option keeps its value.
  * Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
- *     (fixed by the first use).
+ *     (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
+ *     for).
  * Cost: constant; not meant for hot paths.
  */
 TL_API tl_status tl_configure(const char* key, const char* value);

@@ -109,6 +109,7 @@ static int start_under_a_limit(void)
 	host_malloc_works();
 	if (status != TL_OK) {
 		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+		/* covers: tl_configure TL_E_OUT_OF_MEMORY */
 		CHECK_STATUS(tl_configure("TL_ON_ERROR", "ignore"), TL_E_OUT_OF_MEMORY);
 		CHECK_STATUS(tl_mem_enter_scope(), TL_E_OUT_OF_MEMORY);
 		CHECK(tl_last_error()[0] != '\0');

@@ -11,6 +11,7 @@ import pytest
 
 import tl_runtime as tl
 from conftest import Run
+from test_devices import fake_cuda  # noqa: F401  (a fixture)
 
 MIB = 1 << 20
 
@@ -163,6 +164,38 @@ def test_the_environment_limits(python: Run) -> None:
         print(tl.memory_limit("cpu")[1], "limit 8.0 MiB, in all" in str(error))
     """
     assert python(program, TL_MEM_LIMIT="1GiB,cpu=8MiB").stdout == "8388608 True\n"
+
+
+def test_devices_have_accounts_of_their_own(python: Run, fake_cuda: str) -> None:  # noqa: F811
+    program = """
+    import ctypes
+    from tl_runtime import _abi
+    before = tl.memory_usage("cpu").reserved
+    def pool(which, nbytes, **options):
+        memory, made = tl.device_allocator(which, **options), ctypes.c_void_p()
+        status = tl.lib.tl_memory_pool_create(memory.pointer, nbytes, ctypes.byref(made))
+        return made.value, status, (tl.lib.tl_last_error() or b"").decode()
+    first, status, _ = pool("cuda:0", 3 << 20)
+    print(status, tl.memory_limit("cuda:0"), tl.memory_usage("cuda:0").reserved >> 20)
+    print(tl.memory_usage("cpu").reserved == before, tl.memory_usage().reserved - before >> 20)
+    block = tl.lib.tl_memory_pool_allocate(first, 1 << 20)
+    _, status, text = pool("cuda:0", 2 << 20)
+    print(tl.Status(status).name, text)
+    tl.lib.tl_memory_pool_deallocate(first, block)
+    second, status, _ = pool("cuda:0", 2 << 20)  # the first one's chunk goes
+    print(status, tl.memory_usage("cuda:0").reserved >> 20)
+    pinned, status, _ = pool("cuda:0", 1 << 20, pinned=True)
+    print(status, tl.memory_usage("cpu").reserved - before >> 20)
+    for made in (first, second, pinned):
+        assert tl.lib.tl_memory_pool_destroy(made) == 0
+    print(tl.memory_usage("cuda:0").reserved, tl.memory_usage("cpu").reserved - before)
+    """
+    lines = python(program, TL_CUDA_LIBRARY=fake_cuda, TL_MEM_LIMIT="1GiB,cuda:0=4MiB").stdout.splitlines()
+    assert lines[:2] == ["0 (0, 4194304) 3", "True 3"]
+    assert lines[2].startswith("LIMIT tl_memory_pool_create: TL_E_LIMIT: 2.0 MiB requested of cuda:0 (more than a limit")
+    assert "in use 1.0 MiB, cached 2.0 MiB, reserved 3.0 MiB, largest free block 2.0 MiB; limit 4.0 MiB" in lines[2]
+    assert "; device free " in lines[2] and "unknown" not in lines[2]
+    assert lines[3:] == ["0 2", "0 1", "0 0"]
 
 
 def test_a_callback_that_is_left_does_no_harm_at_the_end(python: Run) -> None:

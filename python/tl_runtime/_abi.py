@@ -394,7 +394,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_char_p, ctypes.c_char_p),
         ("key", "value"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
         """tl_configure sets an option. Keys and values are those of the TL_ environment
         variables ("TL_ON_ERROR", "abort"), which it overrides. Options that shape
         the reservation of address space are fixed by the first use of the library.
@@ -403,7 +403,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the option holds for all of them.
         Returns: TL_OK, or why the option keeps its value.
         Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
-            (fixed by the first use).
+            (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
+            for).
         Cost: constant; not meant for hot paths.
         """,
     ),

@@ -169,6 +169,7 @@ type Context struct {
 	ShortDevice                     int32
 	ShortSpare                      uint32
 	ShortBytes                      uint64
+	AlignMagazines                  [2]uint64
 	Status                          int32
 	FunctionId                      uint32
 	ErrorPointer                    uintptr
