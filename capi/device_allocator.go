@@ -22,12 +22,14 @@ import (
 
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 )
 
-// foreignAllocator is a device whose functions are the user's.
+// foreignAllocator is a device whose functions are the user's. Pools over the same one
+// have equal values.
 type foreignAllocator struct {
 	name      string
 	alignment uintptr
@@ -36,10 +38,10 @@ type foreignAllocator struct {
 	release   uintptr
 }
 
-func (a *foreignAllocator) Name() string       { return a.name }
-func (a *foreignAllocator) Alignment() uintptr { return a.alignment }
+func (a foreignAllocator) Name() string       { return a.name }
+func (a foreignAllocator) Alignment() uintptr { return a.alignment }
 
-func (a *foreignAllocator) Allocate(n uintptr) (uintptr, error) {
+func (a foreignAllocator) Allocate(n uintptr) (uintptr, error) {
 	block := uintptr(C.tlc_device_allocate(C.uintptr_t(a.allocate), C.uintptr_t(a.ctx), C.uintptr_t(n)))
 	if block == 0 {
 		return 0, &device.Error{Status: status.OutOfMemory, Text: fmt.Sprintf("%s has no %d bytes", a.name, n)}
@@ -47,20 +49,25 @@ func (a *foreignAllocator) Allocate(n uintptr) (uintptr, error) {
 	return block, nil
 }
 
-func (a *foreignAllocator) Deallocate(block, n uintptr) error {
+func (a foreignAllocator) Deallocate(block, n uintptr) error {
 	C.tlc_device_deallocate(C.uintptr_t(a.release), C.uintptr_t(a.ctx), C.uintptr_t(block), C.uintptr_t(n))
 	return nil
 }
 
-// allocatorAt reads a tl_device_allocator; nil with the error recorded when it is none.
-func allocatorAt(o *object.Context, addr uintptr) device.Allocator {
+// allocatorAt reads a tl_device_allocator and tells the account of its memory; nil with
+// the error recorded when it is none.
+func allocatorAt(o *object.Context, addr uintptr) (a device.Allocator, account int32) {
 	if !usable(addr) {
 		fail(o, status.InvalidArgument, "the allocator is NULL")
-		return nil
+		return nil, 0
 	}
-	if own, ok := ownAllocator(addr); ok {
-		return own
+	if a, account, ok := ownAllocator(addr); ok {
+		return a, account
 	}
+	return foreignAllocatorAt(o, addr), limit.Own
+}
+
+func foreignAllocatorAt(o *object.Context, addr uintptr) device.Allocator {
 	if size := load[uintptr](addr); size < unsafe.Sizeof(tl_device_allocator{}) {
 		fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_device_allocator)", size)
 		return nil
@@ -74,18 +81,18 @@ func allocatorAt(o *object.Context, addr uintptr) device.Allocator {
 	if !named {
 		name = "unnamed"
 	}
-	return &foreignAllocator{name, d.Alignment, d.Ctx, d.Allocate, d.Deallocate}
+	return foreignAllocator{name, d.Alignment, d.Ctx, d.Allocate, d.Deallocate}
 }
 
 func createPool(o *object.Context, allocator, bytes, out uintptr) status.Status {
 	if !usable(out) {
 		return fail(o, status.InvalidArgument, "out_pool is NULL")
 	}
-	d := allocatorAt(o, allocator)
+	d, account := allocatorAt(o, allocator)
 	if d == nil {
 		return status.InvalidArgument
 	}
-	h, err := pool.Create(d, bytes)
+	h, err := pool.Create(d, account, bytes)
 	if err == nil {
 		store(out, uintptr(h))
 	}
@@ -102,6 +109,9 @@ func poolStatus(o *object.Context, err error) status.Status {
 		return fail(o, status.Internal, "%v", err)
 	}
 	o.SetMessage(e.Status, status.Function(o.FunctionId)+": "+e.Status.String()+": "+e.Text)
+	if e.Short > 0 {
+		o.Short(e.Device, e.Short)
+	}
 	return e.Status
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/device/backends"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -172,13 +173,18 @@ func allocatorFor(o *object.Context, id int32, pinned bool) uintptr {
 }
 
 // ownAllocator returns the device behind an allocator that a caller passes, when it
-// is one of tl_device_allocator_for: then nothing need go through C.
-func ownAllocator(addr uintptr) (device.Allocator, bool) {
+// is one of tl_device_allocator_for: then nothing need go through C. Pinned memory is
+// the CPU's.
+func ownAllocator(addr uintptr) (a device.Allocator, account int32, ok bool) {
 	if !bool(C.tlc_is_own(C.uintptr_t(addr))) {
-		return nil, false
+		return nil, 0, false
 	}
-	a, err := deviceAllocator(load[tl_device_allocator](addr).Ctx)
-	return a, err == nil
+	which := load[tl_device_allocator](addr).Ctx
+	a, err := deviceAllocator(which)
+	if which >= pinnedRow {
+		return a, limit.CPU, err == nil
+	}
+	return a, int32(which), err == nil
 }
 
 // rightNull records that a NULL is no failure.

@@ -70,6 +70,7 @@ func tldoor_open(out uintptr) int32 {
 		}
 		if st == status.OK {
 			object.Globals().Pools = pool.Table()
+			openLimits()
 			setOnError(options.Word("TL_ON_ERROR"))
 			store(out, layout.Address(object.Globals()))
 		}

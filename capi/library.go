@@ -142,7 +142,7 @@ func tlgo_shutdown(c uintptr) int32 {
 // Threads: any thread; the option holds for all of them.
 // Returns: TL_OK, or why the option keeps its value.
 // Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
-// (fixed by the first use).
+// (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks for).
 // Cost: constant; not meant for hot paths.
 // Door: fast.
 //

@@ -10,8 +10,9 @@
 //
 // Sizes are rounded up to the alignment of the allocator. When no block fits,
 // the pool asks its allocator for a chunk as large as its first one, or twice
-// the request if that is more; when that is refused it returns idle chunks and
-// asks again, at last for the request alone.
+// the request if that is more, and when that is refused for the request alone.
+// When that is refused as well caches are emptied first, and idle chunks of all
+// pools over that memory returned; see Limits.
 //
 //	tl_memory_pool* pool;
 //	tl_memory_pool_create(allocator, TL_MEMORY_POOL_DEFAULT_BYTES, &pool);
@@ -85,7 +86,8 @@ type tl_memory_pool_stats struct {
 // of two, a struct_size that is too small, a function that is missing),
 // TL_E_OVERFLOW (more bytes than a chunk can have), TL_E_OUT_OF_MEMORY (the
 // allocator returned NULL, or there is none for tables), TL_E_DEVICE (it
-// returned memory that is misaligned or cannot be), TL_E_LIMIT (1023 pools).
+// returned memory that is misaligned or cannot be), TL_E_LIMIT (1023 pools, or a
+// limit of the memory).
 // Cost: one call of the allocator, and two of the system for tables.
 //
 //export tlgo_memory_pool_create
@@ -104,7 +106,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than a
 // block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator has no
 // chunk, or there is no memory for tables), TL_E_LIMIT (see
-// tl_memory_pool_set_limit), TL_E_DEVICE (the allocator returned memory that is
+// tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the allocator returned memory that is
 // misaligned or overlaps an earlier chunk).
 // Cost: about 5 ns for the size that was given back last; else about 50 ns, and
 // no more than the logarithm of the number of blocks.

@@ -37,6 +37,7 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	if fixed {
 		return fail(o, status.Busy, "%s is fixed by the first use of the library; set it before", name)
 	}
+	before := options.Word(name)
 	if err := options.Set(name, wanted, "tl_configure"); err != nil {
 		return fail(o, status.InvalidArgument, "%v", err)
 	}
@@ -46,5 +47,9 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}
-	return status.OK
+	st := configureLimits(o, name)
+	if st != status.OK {
+		_ = options.Set(name, before, "tl_configure") // it was a value before
+	}
+	return st
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "door.h"
+#include "start.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
 static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
@@ -31,6 +32,8 @@ static _Atomic(volatile char*) alive; /* points to 0 in a forked child: the page
 static char alive_fallback = 1;
 
 enum { FIRST_ENTRIES = 8 };
+
+_Static_assert(offsetof(tl_context, magazines) % sizeof(tl_magazine) == 0, "a magazine lies in one cache line");
 
 bool tlc_forked(void)
 {
@@ -108,7 +111,8 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->pumping) return tlc_fail(c, TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
+	if (c->in_go || c->pumping || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+		return tlc_fail(c, TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = &none;
 	park(c);
@@ -122,7 +126,7 @@ static tl_status start(void)
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		status = tldoor_open((uintptr_t)&globals);
+		status = tlc_start_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
 			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
 			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
@@ -140,6 +144,15 @@ __attribute__((constructor)) static void prepare_gate(void)
 {
 	sem_init(&first_entries, 0, FIRST_ENTRIES);
 	watch_forks(); /* the slow door's threads are missing in a child whether it was used before or not */
+}
+
+tl_status tlc_check_option(const char* key, const char* value)
+{
+	if (tlc_forked()) return TL_E_FORKED;
+	pthread_mutex_lock(&start_lock);
+	tl_status status = tlc_start_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
+	pthread_mutex_unlock(&start_lock);
+	return status;
 }
 
 /* Gives the thread a context of its own; NULL when there is none to be had. A
@@ -173,6 +186,7 @@ static tl_context* enter_shared(uint32_t function, tl_status* why)
 	if (pthread_mutex_lock(&shared_lock) != 0) return refuse(TL_E_BUSY, function, why);
 	tl_context* c = (tl_context*)tldoor_shared();
 	c->in_go = 1;
+	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
 	return c;
@@ -196,6 +210,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
 	c->in_go = 1;
 	atomic_signal_fence(memory_order_seq_cst);
+	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
 	if (TLC_UNLIKELY(has_requests(c))) tldoor_poll((uintptr_t)c);
@@ -203,6 +218,21 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 }
 
 static bool is_shared(const tl_context* c) { return c->id == 0; }
+
+void tlc_gate_step_out(tl_context* c)
+{
+	c->in_go = 0;
+	if (is_shared(c)) pthread_mutex_unlock(&shared_lock);
+}
+
+bool tlc_gate_step_in(tl_context* c)
+{
+	if (tlc_forked()) return false;
+	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
+	c->in_go = 1;
+	if (!is_shared(c) && has_requests(c)) tldoor_poll((uintptr_t)c);
+	return true;
+}
 
 /* Runs while the caller of a destructor unwinds, too. */
 static void stop_pumping(tl_context** c) { (*c)->pumping = 0; }
@@ -213,8 +243,7 @@ static void call_back(tl_context* c)
 	void *object = (void*)c->callback_object, *extra = (void*)c->callback_context;
 	uint32_t arguments = c->callback_arguments;
 	c->callback_arguments = 0;
-	c->in_go = 0;
-	if (is_shared(c)) pthread_mutex_unlock(&shared_lock);
+	tlc_gate_step_out(c);
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
 	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
@@ -236,6 +265,7 @@ static void tell(tl_context* c);
 
 void tlc_gate_leave(tl_context* c)
 {
+	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
 	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
 	bool outermost = c->pumping == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {

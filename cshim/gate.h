@@ -31,6 +31,21 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
 /* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
 void tlc_gate_leave(tl_context* c);
 
+/* Between a failing call and its repetition: leaves Go and everything locked, and comes
+ * back; false: it must not, this is a forked child now. */
+void tlc_gate_step_out(tl_context* c);
+bool tlc_gate_step_in(tl_context* c);
+
+/* Where on this thread's stack the out-of-memory callback was called; 0 = it is not
+ * running. A caller that stands above that got there by a jump out of it. */
+extern __thread uintptr_t tlc_asking __attribute__((tls_model("initial-exec")));
+bool tlc_is_asking(uintptr_t frame);
+
+/* Asks the program to release something for the call that has just failed for want of
+ * memory; true: repeat it. */
+bool tlc_ask_again(tl_context* c) __attribute__((cold));
+static inline bool tlc_gate_again(tl_context* c) { return __builtin_expect(c->short_of != 0, 0) && tlc_ask_again(c); }
+
 /* Records an error of the fast door and returns its status. */
 tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
 
@@ -41,6 +56,9 @@ tl_status tlc_close(tl_context* c, uint64_t target);
 void tlc_poll(tl_context* c) __attribute__((cold));
 
 bool tlc_forked(void);
+
+/* Checks an option before the first use. */
+tl_status tlc_check_option(const char* key, const char* value);
 
 /* The context that does the work; NULL before the first call. */
 static inline tl_context* tlc_real(tl_context* c) { return c->self; }

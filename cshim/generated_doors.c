@@ -9,7 +9,10 @@ tl_status tl_init(void) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_init((uintptr_t)context);
+	int32_t result;
+	do {
+		result = tlgo_init((uintptr_t)context);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -31,7 +34,10 @@ tl_status slow_configure(const char* key, const char* value) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_configure((uintptr_t)context, (uintptr_t)key, (uintptr_t)value);
+	int32_t result;
+	do {
+		result = tlgo_configure((uintptr_t)context, (uintptr_t)key, (uintptr_t)value);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -53,7 +59,10 @@ tl_status tl_mem_manager_init(void) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_mem_manager_init((uintptr_t)context);
+	int32_t result;
+	do {
+		result = tlgo_mem_manager_init((uintptr_t)context);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -119,7 +128,10 @@ void* slow_mem_alloc(size_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_mem_alloc((uintptr_t)context, (uintptr_t)bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_mem_alloc((uintptr_t)context, (uintptr_t)bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -130,7 +142,10 @@ void* slow_mem_new(size_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_mem_new((uintptr_t)context, (uintptr_t)bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_mem_new((uintptr_t)context, (uintptr_t)bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -141,7 +156,10 @@ void* slow_mem_new_zeroed(size_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_mem_new_zeroed((uintptr_t)context, (uintptr_t)bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_mem_new_zeroed((uintptr_t)context, (uintptr_t)bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -152,7 +170,10 @@ void* tl_mem_realloc(void* object, size_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_mem_realloc((uintptr_t)context, (uintptr_t)object, (uintptr_t)bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_mem_realloc((uintptr_t)context, (uintptr_t)object, (uintptr_t)bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -185,7 +206,10 @@ void* slow_alloc_tmp(int64_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_alloc_tmp((uintptr_t)context, bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_alloc_tmp((uintptr_t)context, bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -218,7 +242,10 @@ void* slow_object_new(tl_type type) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_object_new((uintptr_t)context, type);
+	uintptr_t result;
+	do {
+		result = tlgo_object_new((uintptr_t)context, type);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -229,7 +256,10 @@ void* tl_mem_deep_clone(void* object) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_mem_deep_clone((uintptr_t)context, (uintptr_t)object);
+	uintptr_t result;
+	do {
+		result = tlgo_mem_deep_clone((uintptr_t)context, (uintptr_t)object);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -251,7 +281,10 @@ tl_status slow_mem_register_struct(void* object) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_mem_register_struct((uintptr_t)context, (uintptr_t)object);
+	int32_t result;
+	do {
+		result = tlgo_mem_register_struct((uintptr_t)context, (uintptr_t)object);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -262,7 +295,10 @@ tl_status slow_mem_register_struct_named(void* object, const char* name) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_mem_register_struct_named((uintptr_t)context, (uintptr_t)object, (uintptr_t)name);
+	int32_t result;
+	do {
+		result = tlgo_mem_register_struct_named((uintptr_t)context, (uintptr_t)object, (uintptr_t)name);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -273,7 +309,10 @@ tl_status slow_mem_register(void* object) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_mem_register((uintptr_t)context, (uintptr_t)object);
+	int32_t result;
+	do {
+		result = tlgo_mem_register((uintptr_t)context, (uintptr_t)object);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -427,7 +466,10 @@ void* tl_vec_new(size_t capacity) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_vec_new((uintptr_t)context, (uintptr_t)capacity);
+	uintptr_t result;
+	do {
+		result = tlgo_vec_new((uintptr_t)context, (uintptr_t)capacity);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -438,7 +480,10 @@ tl_status slow_vec_push(void* vec, void* element) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_vec_push((uintptr_t)context, (uintptr_t)vec, (uintptr_t)element);
+	int32_t result;
+	do {
+		result = tlgo_vec_push((uintptr_t)context, (uintptr_t)vec, (uintptr_t)element);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -493,7 +538,10 @@ tl_status tl_vec_reserve(void* vec, size_t capacity) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_vec_reserve((uintptr_t)context, (uintptr_t)vec, (uintptr_t)capacity);
+	int32_t result;
+	do {
+		result = tlgo_vec_reserve((uintptr_t)context, (uintptr_t)vec, (uintptr_t)capacity);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -592,7 +640,10 @@ void* slow_arena_malloc(int64_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_arena_malloc((uintptr_t)context, bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_arena_malloc((uintptr_t)context, bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -680,7 +731,10 @@ tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* shape) 
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_new((uintptr_t)context, (uintptr_t)data, rank, (uintptr_t)shape);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_new((uintptr_t)context, (uintptr_t)data, rank, (uintptr_t)shape);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -691,7 +745,10 @@ tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* s
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_new_i64((uintptr_t)context, (uintptr_t)data, rank, (uintptr_t)shape);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_new_i64((uintptr_t)context, (uintptr_t)data, rank, (uintptr_t)shape);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -702,7 +759,10 @@ tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const 
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_empty((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_empty((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -713,7 +773,10 @@ tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const 
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_zeros((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_zeros((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -724,7 +787,10 @@ tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, co
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_from_buffer((uintptr_t)context, dtype, device, rank, (uintptr_t)shape, (uintptr_t)data, (uintptr_t)strides, (uintptr_t)deleter, (uintptr_t)ctx);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_from_buffer((uintptr_t)context, dtype, device, rank, (uintptr_t)shape, (uintptr_t)data, (uintptr_t)strides, (uintptr_t)deleter, (uintptr_t)ctx);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -735,7 +801,10 @@ tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* 
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_wrap((uintptr_t)context, (uintptr_t)info, (uintptr_t)deleter, (uintptr_t)ctx);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_wrap((uintptr_t)context, (uintptr_t)info, (uintptr_t)deleter, (uintptr_t)ctx);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -757,7 +826,10 @@ tl_tensor* tl_tensor_clone(const tl_tensor* tensor) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_clone((uintptr_t)context, (uintptr_t)tensor);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_clone((uintptr_t)context, (uintptr_t)tensor);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -834,7 +906,10 @@ tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_prepare_return((uintptr_t)context, (uintptr_t)tensor);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_prepare_return((uintptr_t)context, (uintptr_t)tensor);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -988,7 +1063,10 @@ tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* sha
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_reshape((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_reshape((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -999,7 +1077,10 @@ tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_slice((uintptr_t)context, (uintptr_t)tensor, axis, start, stop, step);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_slice((uintptr_t)context, (uintptr_t)tensor, axis, start, stop, step);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1010,7 +1091,10 @@ tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_transpose((uintptr_t)context, (uintptr_t)tensor, axis_a, axis_b);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_transpose((uintptr_t)context, (uintptr_t)tensor, axis_a, axis_b);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1021,7 +1105,10 @@ tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axe
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_permute((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)axes);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_permute((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)axes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1032,7 +1119,10 @@ tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_broadcast_to((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_broadcast_to((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1043,7 +1133,10 @@ tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_squeeze((uintptr_t)context, (uintptr_t)tensor, axis);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_squeeze((uintptr_t)context, (uintptr_t)tensor, axis);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1054,7 +1147,10 @@ tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_expand_dims((uintptr_t)context, (uintptr_t)tensor, axis);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_expand_dims((uintptr_t)context, (uintptr_t)tensor, axis);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1274,7 +1370,10 @@ tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* ou
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_device_memory_info((uintptr_t)context, device, (uintptr_t)out_free, (uintptr_t)out_total);
+	int32_t result;
+	do {
+		result = tlgo_device_memory_info((uintptr_t)context, device, (uintptr_t)out_free, (uintptr_t)out_total);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -1285,7 +1384,10 @@ const tl_device_allocator* tl_device_allocator_for(int32_t device) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_device_allocator_for((uintptr_t)context, device);
+	uintptr_t result;
+	do {
+		result = tlgo_device_allocator_for((uintptr_t)context, device);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (const tl_device_allocator*)result;
 }
@@ -1307,7 +1409,10 @@ tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_device_copy((uintptr_t)context, to_device, (uintptr_t)to, from_device, (uintptr_t)from, (uintptr_t)bytes);
+	int32_t result;
+	do {
+		result = tlgo_device_copy((uintptr_t)context, to_device, (uintptr_t)to, from_device, (uintptr_t)from, (uintptr_t)bytes);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -1318,7 +1423,10 @@ tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) 
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_device_fill((uintptr_t)context, device, (uintptr_t)to, value, (uintptr_t)bytes);
+	int32_t result;
+	do {
+		result = tlgo_device_fill((uintptr_t)context, device, (uintptr_t)to, value, (uintptr_t)bytes);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -1329,7 +1437,10 @@ tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t ini
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_memory_pool_create((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)initial_bytes, (uintptr_t)out_pool);
+	int32_t result;
+	do {
+		result = tlgo_memory_pool_create((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)initial_bytes, (uintptr_t)out_pool);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -1340,7 +1451,10 @@ void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_memory_pool_allocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_memory_pool_allocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -1411,13 +1525,74 @@ tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* o
 	return result;
 }
 
+tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_set_limit, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_mem_set_limit((uintptr_t)context, device, soft_bytes, hard_bytes);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_get_limit, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_mem_get_limit((uintptr_t)context, device, (uintptr_t)out_soft_bytes, (uintptr_t)out_hard_bytes);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_usage, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_mem_usage((uintptr_t)context, device, (uintptr_t)out_info);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_pool_set_limits(size_t per_key, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_pool_set_limits, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_pool_set_limits((uintptr_t)context, (uintptr_t)per_key, (uintptr_t)bytes);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_pool_key_stats_get, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_pool_key_stats_get((uintptr_t)context, (uintptr_t)rank, (uintptr_t)out_stats);
+	tlc_gate_leave(context);
+	return result;
+}
+
 struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to_dlpack, &why);
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_to_dlpack((uintptr_t)context, (uintptr_t)tensor, copy);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_to_dlpack((uintptr_t)context, (uintptr_t)tensor, copy);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (struct DLManagedTensorVersioned*)result;
 }
@@ -1428,7 +1603,10 @@ struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool cop
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_to_dlpack_legacy((uintptr_t)context, (uintptr_t)tensor, copy);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_to_dlpack_legacy((uintptr_t)context, (uintptr_t)tensor, copy);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (struct DLManagedTensor*)result;
 }
@@ -1439,7 +1617,10 @@ tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_from_dlpack((uintptr_t)context, (uintptr_t)managed);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_from_dlpack((uintptr_t)context, (uintptr_t)managed);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1450,7 +1631,10 @@ tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_tensor_from_dlpack_legacy((uintptr_t)context, (uintptr_t)managed);
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_from_dlpack_legacy((uintptr_t)context, (uintptr_t)managed);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
 }
@@ -1461,7 +1645,10 @@ void* slow_numpy_malloc(void* ctx, size_t bytes) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_numpy_malloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)bytes);
+	uintptr_t result;
+	do {
+		result = tlgo_numpy_malloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)bytes);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -1472,7 +1659,10 @@ void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 	if (context == NULL) {
 		return NULL;
 	}
-	uintptr_t result = tlgo_numpy_calloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)count, (uintptr_t)bytes_each);
+	uintptr_t result;
+	do {
+		result = tlgo_numpy_calloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)count, (uintptr_t)bytes_each);
+	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;
 }
@@ -1637,6 +1827,12 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_memory_pool_destroy",
 	"tl_memory_pool_set_limit",
 	"tl_memory_pool_stats_get",
+	"tl_mem_set_limit",
+	"tl_mem_get_limit",
+	"tl_mem_usage",
+	"tl_mem_set_out_of_memory_callback",
+	"tl_pool_set_limits",
+	"tl_pool_key_stats_get",
 	"tl_tensor_to_dlpack",
 	"tl_tensor_to_dlpack_legacy",
 	"tl_tensor_from_dlpack",
@@ -1717,6 +1913,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_mem_function_enter", (void*)(uintptr_t)tl_mem_function_enter},
 	{"tl_mem_function_exit", (void*)(uintptr_t)tl_mem_function_exit},
 	{"tl_mem_get_buffer", (void*)(uintptr_t)tl_mem_get_buffer},
+	{"tl_mem_get_limit", (void*)(uintptr_t)tl_mem_get_limit},
 	{"tl_mem_manager_init", (void*)(uintptr_t)tl_mem_manager_init},
 	{"tl_mem_manager_shutdown", (void*)(uintptr_t)tl_mem_manager_shutdown},
 	{"tl_mem_new", (void*)(uintptr_t)tl_mem_new},
@@ -1729,7 +1926,10 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_mem_register_struct_named", (void*)(uintptr_t)tl_mem_register_struct_named},
 	{"tl_mem_register_tensor", (void*)(uintptr_t)tl_mem_register_tensor},
 	{"tl_mem_register_vec_ptr", (void*)(uintptr_t)tl_mem_register_vec_ptr},
+	{"tl_mem_set_limit", (void*)(uintptr_t)tl_mem_set_limit},
+	{"tl_mem_set_out_of_memory_callback", (void*)(uintptr_t)tl_mem_set_out_of_memory_callback},
 	{"tl_mem_unregister", (void*)(uintptr_t)tl_mem_unregister},
+	{"tl_mem_usage", (void*)(uintptr_t)tl_mem_usage},
 	{"tl_memory_pool_allocate", (void*)(uintptr_t)tl_memory_pool_allocate},
 	{"tl_memory_pool_create", (void*)(uintptr_t)tl_memory_pool_create},
 	{"tl_memory_pool_deallocate", (void*)(uintptr_t)tl_memory_pool_deallocate},
@@ -1746,8 +1946,10 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_object_new", (void*)(uintptr_t)tl_object_new},
 	{"tl_pool_acquire", (void*)(uintptr_t)tl_pool_acquire},
 	{"tl_pool_acquire_compat", (void*)(uintptr_t)tl_pool_acquire_compat},
+	{"tl_pool_key_stats_get", (void*)(uintptr_t)tl_pool_key_stats_get},
 	{"tl_pool_release", (void*)(uintptr_t)tl_pool_release},
 	{"tl_pool_release_compat", (void*)(uintptr_t)tl_pool_release_compat},
+	{"tl_pool_set_limits", (void*)(uintptr_t)tl_pool_set_limits},
 	{"tl_ptr_acquire", (void*)(uintptr_t)tl_ptr_acquire},
 	{"tl_ptr_check", (void*)(uintptr_t)tl_ptr_check},
 	{"tl_ptr_dec_ref", (void*)(uintptr_t)tl_ptr_dec_ref},

@@ -143,6 +143,12 @@ enum {
 	TL_FN_tl_memory_pool_destroy,
 	TL_FN_tl_memory_pool_set_limit,
 	TL_FN_tl_memory_pool_stats_get,
+	TL_FN_tl_mem_set_limit,
+	TL_FN_tl_mem_get_limit,
+	TL_FN_tl_mem_usage,
+	TL_FN_tl_mem_set_out_of_memory_callback,
+	TL_FN_tl_pool_set_limits,
+	TL_FN_tl_pool_key_stats_get,
 	TL_FN_tl_tensor_to_dlpack,
 	TL_FN_tl_tensor_to_dlpack_legacy,
 	TL_FN_tl_tensor_from_dlpack,
@@ -296,6 +302,11 @@ extern int32_t tlgo_memory_pool_trim(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_destroy(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_set_limit(uintptr_t context, uintptr_t pool, uintptr_t bytes);
 extern int32_t tlgo_memory_pool_stats_get(uintptr_t context, uintptr_t pool, uintptr_t out_stats);
+extern int32_t tlgo_mem_set_limit(uintptr_t context, int32_t device, uint64_t soft_bytes, uint64_t hard_bytes);
+extern int32_t tlgo_mem_get_limit(uintptr_t context, int32_t device, uintptr_t out_soft_bytes, uintptr_t out_hard_bytes);
+extern int32_t tlgo_mem_usage(uintptr_t context, int32_t device, uintptr_t out_info);
+extern int32_t tlgo_pool_set_limits(uintptr_t context, uintptr_t per_key, uintptr_t bytes);
+extern int32_t tlgo_pool_key_stats_get(uintptr_t context, uintptr_t rank, uintptr_t out_stats);
 extern uintptr_t tlgo_tensor_to_dlpack(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_to_dlpack_legacy(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_from_dlpack(uintptr_t context, uintptr_t managed);

@@ -171,6 +171,12 @@ typedef struct tl_context {
 	uint64_t slow_calls;  /* crossings into the slow door */
 	uint64_t died;        /* objects whose death was seen by the slow door */
 	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
+	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
+	uint32_t short_attempts; /* how often the program was asked to release something for it */
+	int32_t short_device;    /* whose memory, and how much of it */
+	uint32_t short_spare;
+	uint64_t short_bytes;
+	uint64_t align_magazines; /* each is to lie in one cache line */
 	/* last error */
 	int32_t status;
 	uint32_t function_id;
@@ -212,7 +218,6 @@ typedef struct tl_globals {
 	_Atomic uint32_t reap; /* a parked context holds work */
 	_Atomic uint32_t purge; /* asks contexts to give their magazines back at their next slow call */
 	_Atomic uint32_t parked; /* contexts waiting to be adopted */
-	uint32_t pool_limit;   /* tensors kept per key */
 	tl_class_info classes[TL_CLASSES];
 } tl_globals;
 

@@ -73,7 +73,7 @@ tl_status tl_configure(const char* key, const char* value)
 {
 	if (tlc_shared != &tlc_g) return slow_configure(key, value);
 	if (key == NULL || value == NULL) return tlc_fail(reporting(), TL_E_INVALID_ARGUMENT, TL_FN_tl_configure, NULL);
-	tl_status status = tldoor_check_option((uintptr_t)key, (uintptr_t)value);
+	tl_status status = tlc_check_option(key, value);
 	if (status == TL_OK && setenv(key, value, 1) != 0) status = TL_E_OUT_OF_MEMORY;
 	return status == TL_OK ? TL_OK : tlc_fail(reporting(), status, TL_FN_tl_configure, NULL);
 }

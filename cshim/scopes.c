@@ -188,6 +188,7 @@ tl_status tl_mem_exit_scope(void)
 static inline void restart_pump(tl_context* c, uintptr_t frame)
 {
 	if (TLC_UNLIKELY(c->pumping && frame > c->pump_frame)) c->pumping = 0;
+	if (TLC_UNLIKELY(tlc_asking != 0 && frame > tlc_asking)) tlc_asking = 0;
 }
 
 tl_status tl_mem_exit_scopes_to(int64_t target)

@@ -15,7 +15,7 @@
  * so a stale pointer is TL_E_NOT_LIVE and a stale scope entry has another generation.
  * Nothing links through a tensor's memory: each key has a stack of entries of its own.
  *
- *   key.count <= shard.limit             shard.puts - shard.hits - shard.given_up == sum of key.count
+ *   key.count <= shard.limit, room       shard.puts - shard.hits - shard.given_up == sum of key.count
  *   shard.bytes <= shard.grant           shard.bytes == sum of key.count * key.bytes
  *   sum of shard.grant <= byte limit     shard.keys <= shard.key_limit < cells
  *   no cell between home(key) and the cell of a key is empty   (linear probing)
@@ -68,7 +68,7 @@ typedef struct tl_pool_key {
 	uint32_t kind;  /* TL_POOL_KIND; 0 = empty cell */
 	uint16_t count;
 	uint16_t hot;   /* it had a hit since the last search for something to give up */
-	uintptr_t stack; /* of shard.limit entries */
+	uintptr_t stack; /* of shard.room entries */
 } tl_pool_key;
 
 /* One shard, two cache lines. All but `lock` and `misses` is written under the lock;
@@ -79,7 +79,8 @@ typedef struct tl_pool_shard {
 	uint32_t keys;
 	uint32_t key_limit;
 	uint32_t limit;        /* tensors of a key */
-	uint32_t spare[3];
+	uint32_t room;         /* of a stack */
+	uint32_t spare[2];
 	_Atomic uintptr_t cells; /* also read without the lock */
 	uintptr_t fresh_stack; /* stacks from here on were never used */
 	uintptr_t free_stack;  /* a stack that no key has, 0 = none; the next one in its first entry */

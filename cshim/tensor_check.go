@@ -31,6 +31,7 @@ enum {
 	tlc_tensor_at_pool_shard_keys = offsetof(tl_pool_shard, keys),
 	tlc_tensor_at_pool_shard_key_limit = offsetof(tl_pool_shard, key_limit),
 	tlc_tensor_at_pool_shard_limit = offsetof(tl_pool_shard, limit),
+	tlc_tensor_at_pool_shard_room = offsetof(tl_pool_shard, room),
 	tlc_tensor_at_pool_shard_fresh_stack = offsetof(tl_pool_shard, fresh_stack),
 	tlc_tensor_at_pool_shard_free_stack = offsetof(tl_pool_shard, free_stack),
 	tlc_tensor_at_pool_shard_cells = offsetof(tl_pool_shard, cells),
@@ -90,6 +91,7 @@ var _ [C.tlc_tensor_at_pool_shard_mask]struct{} = [unsafe.Offsetof(layout.PoolSh
 var _ [C.tlc_tensor_at_pool_shard_keys]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Keys)]struct{}{}
 var _ [C.tlc_tensor_at_pool_shard_key_limit]struct{} = [unsafe.Offsetof(layout.PoolShard{}.KeyLimit)]struct{}{}
 var _ [C.tlc_tensor_at_pool_shard_limit]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Limit)]struct{}{}
+var _ [C.tlc_tensor_at_pool_shard_room]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Room)]struct{}{}
 var _ [C.tlc_tensor_at_pool_shard_fresh_stack]struct{} = [unsafe.Offsetof(layout.PoolShard{}.FreshStack)]struct{}{}
 var _ [C.tlc_tensor_at_pool_shard_free_stack]struct{} = [unsafe.Offsetof(layout.PoolShard{}.FreeStack)]struct{}{}
 var _ [C.tlc_tensor_at_pool_shard_cells]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Cells)]struct{}{}

@@ -59,7 +59,7 @@ static __attribute__((noinline)) bool open_key(tl_pool_shard* s, tl_pool_key* k,
 		s->free_stack = ((const tl_entry*)stack)->object;
 	} else {
 		stack = s->fresh_stack;
-		s->fresh_stack += s->limit * sizeof(tl_entry);
+		s->fresh_stack += s->room * sizeof(tl_entry);
 	}
 	*k = (tl_pool_key){.elements = h->numel, .bytes = bytes, .kind = TL_POOL_KIND(h->dtype, h->device), .stack = stack};
 	s->keys++;

@@ -227,7 +227,8 @@ TL_API tl_status tl_shutdown(void);
  * Threads: any thread; the option holds for all of them.
  * Returns: TL_OK, or why the option keeps its value.
  * Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
- *     (fixed by the first use).
+ *     (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
+ *     for).
  * Cost: constant; not meant for hot paths.
  */
 TL_API tl_status tl_configure(const char* key, const char* value);
@@ -2253,8 +2254,9 @@ TL_API tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t 
  *
  * Sizes are rounded up to the alignment of the allocator. When no block fits,
  * the pool asks its allocator for a chunk as large as its first one, or twice
- * the request if that is more; when that is refused it returns idle chunks and
- * asks again, at last for the request alone.
+ * the request if that is more, and when that is refused for the request alone.
+ * When that is refused as well caches are emptied first, and idle chunks of all
+ * pools over that memory returned; see Limits.
  *
  *     tl_memory_pool* pool;
  *     tl_memory_pool_create(allocator, TL_MEMORY_POOL_DEFAULT_BYTES, &pool);
@@ -2305,7 +2307,7 @@ typedef struct tl_memory_pool_stats {
  *     missing), TL_E_OVERFLOW (more bytes than a chunk can have),
  *     TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
  *     tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
- *     be), TL_E_LIMIT (1023 pools).
+ *     be), TL_E_LIMIT (1023 pools, or a limit of the memory).
  * Cost: one call of the allocator, and two of the system for tables.
  */
 TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool);
@@ -2320,8 +2322,9 @@ TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, siz
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than
  *     a block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator
  *     has no chunk, or there is no memory for tables), TL_E_LIMIT (see
- *     tl_memory_pool_set_limit), TL_E_DEVICE (the allocator returned memory
- *     that is misaligned or overlaps an earlier chunk).
+ *     tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the
+ *     allocator returned memory that is misaligned or overlaps an earlier
+ *     chunk).
  * Cost: about 5 ns for the size that was given back last; else about 50 ns,
  *     and no more than the logarithm of the number of blocks.
  */
@@ -2408,6 +2411,159 @@ TL_API tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes);
  * Cost: one crossing.
  */
 TL_API tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats);
+
+/*
+ * Limits
+ * ------
+ *
+ * The runtime counts what it holds of every device: spans of the heap and chunks
+ * of memory pools over the CPU, chunks of pools over other devices, and chunks
+ * of pools over allocators of the program's own. An account can have two limits.
+ * The soft one is where caches begin to shrink; the hard one is never passed. The
+ * sum of all has both, too. TL_MEM_LIMIT and TL_MEM_SOFT_LIMIT set them from the
+ * environment.
+ *
+ * When a request would pass a hard limit, or the system or a device has no more,
+ * memory is sought before it fails: in front caches, in the tensor pool, in empty
+ * chunks of pools and idle pages of the heap, and last by a callback of the
+ * program's, which can release what it can do without. A little is given up at a
+ * time, and the request tried again each time. If all that is not enough the call
+ * fails: TL_E_LIMIT for a limit, TL_E_OUT_OF_MEMORY otherwise, from every function
+ * that makes objects, tensors or blocks. The message has the figures.
+ */
+
+/*
+ * tl_mem_account names accounts that are not those of one device. The others have
+ * the numbers of their devices, 0 being the CPU.
+ */
+enum tl_mem_account {
+    TL_MEM_TOTAL = -1,         /* the sum of all */
+    TL_MEM_OWN_ALLOCATORS = -2 /* memory pools over allocators of the program's own */
+};
+
+/*
+ * tl_out_of_memory_callback is asked to release something when a request for
+ * memory is about to fail: bytes of a device (or TL_MEM_OWN_ALLOCATORS), for the
+ * attempt-th time, counted from 1. It returns true when the request is to be tried
+ * again, and false when it is to fail. It may call any function of the library;
+ * calls of its own that find no memory fail at once. It runs on the thread that
+ * needs the memory, with no lock held, and may throw or jump away: the call then
+ * has done nothing.
+ */
+typedef bool (*tl_out_of_memory_callback)(int32_t device, size_t requested, uint32_t attempt, void* ctx);
+
+/*
+ * tl_mem_usage_info is what tl_mem_usage fills in. It grows at the end;
+ * struct_size tells the library how much of it the caller knows.
+ */
+typedef struct tl_mem_usage_info {
+    size_t struct_size;          /* in: sizeof(tl_mem_usage_info); out: bytes filled in */
+    uint64_t in_use;             /* bytes of live objects and of live blocks of pools */
+    uint64_t cached;             /* the rest of what is reserved: kept tensors, free slots and blocks */
+    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits are about */
+    uint64_t peak;               /* the most that reserved ever was */
+    uint64_t soft_limit;         /* 0 = none */
+    uint64_t hard_limit;         /* 0 = none */
+    uint64_t relieved;           /* how often caches were asked to give memory up */
+    uint64_t failed;             /* of them, how often that was not enough */
+    uint64_t largest_free_block; /* of what is held */
+} tl_mem_usage_info;
+
+/*
+ * tl_pool_key_stats is what tl_pool_key_stats_get fills in: what the tensor pool
+ * keeps under one key.
+ */
+typedef struct tl_pool_key_stats {
+    size_t struct_size; /* in: sizeof(tl_pool_key_stats); out: bytes filled in */
+    uint64_t elements;
+    uint64_t tensors;   /* kept now; 0: there is no such key */
+    uint64_t bytes;     /* of all of them */
+    uint32_t dtype;
+    uint32_t device;
+} tl_pool_key_stats;
+
+/*
+ * tl_mem_set_limit bounds the memory of a device, or of all. Above the soft limit
+ * caches are emptied, at most every 100 milliseconds, and requests succeed; a
+ * request that would pass the hard limit empties caches, asks the callback, and
+ * then fails. 0 is no limit. What is held above a new limit is given back as far
+ * as it is idle; live memory stays, and what is needed next fails until enough
+ * has been released.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why the limits stay as they were.
+ * Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
+ *     above the hard one).
+ * Cost: one crossing; linear in what is idle when that has to go.
+ */
+TL_API tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes);
+
+/*
+ * tl_mem_get_limit tells the limits of a device, or of all; 0 is none.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was written.
+ * Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes);
+
+/*
+ * tl_mem_usage fills in what is held of a device, or of all. Set struct_size
+ * first. The figures are exact while no other thread changes them.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL, or a
+ *     struct_size below 16).
+ * Cost: linear in the number of threads, pools and keys of the tensor pool.
+ */
+TL_API tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
+
+/*
+ * tl_mem_set_out_of_memory_callback makes a function of the program's the last
+ * resort before a request for memory fails; NULL for none. When the callback has
+ * released enough the call succeeds, and the thread's last error is cleared.
+ *
+ * Ownership: none; ctx is passed on as it is.
+ * Threads: any thread; the callback is that of all threads, and may run on
+ *     several at once.
+ * Returns: TL_OK, or why the runtime could not start.
+ * Errors: TL_E_OUT_OF_MEMORY.
+ * Cost: constant.
+ */
+TL_API tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx);
+
+/*
+ * tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key
+ * (elements, dtype, device), 32 unless this is called, and how many bytes of all,
+ * 256 MiB. 0 of either keeps none. What is kept above a new limit is freed at
+ * once. TL_TENSOR_POOL does the same from the environment.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why the limits stay as they were.
+ * Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key),
+ *     TL_E_OUT_OF_MEMORY (no memory for tables of more tensors).
+ * Cost: linear in what is kept.
+ */
+TL_API tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
+
+/*
+ * tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
+ * for rank 0 that with the most bytes, for 1 the next one, and so on. Beyond the
+ * last one all figures are 0. Set struct_size first.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
+ * Cost: linear in the number of keys, and the sorting of them.
+ */
+TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats);
 
 /*
  * DLPack

@@ -175,6 +175,14 @@ declare i32 @tl_memory_pool_destroy(ptr)
 declare i32 @tl_memory_pool_set_limit(ptr, i64)
 declare i32 @tl_memory_pool_stats_get(ptr, ptr)
 
+; Limits
+declare i32 @tl_mem_set_limit(i32, i64, i64)
+declare i32 @tl_mem_get_limit(i32, ptr, ptr)
+declare i32 @tl_mem_usage(i32, ptr)
+declare i32 @tl_mem_set_out_of_memory_callback(ptr, ptr)
+declare i32 @tl_pool_set_limits(i64, i64)
+declare i32 @tl_pool_key_stats_get(i64, ptr)
+
 ; DLPack
 declare ptr @tl_tensor_to_dlpack(ptr, i1 zeroext)
 declare ptr @tl_tensor_to_dlpack_legacy(ptr, i1 zeroext)

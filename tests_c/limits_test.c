@@ -22,7 +22,7 @@ static int run_case(const char* name, size_t mebibytes, const char* key, const c
 	int status = -1;
 	pid_t child = fork();
 	if (child == 0) {
-		struct rlimit limit = {mebibytes << 20, mebibytes << 20};
+		struct rlimit limit = {mebibytes << 20, strcmp(name, "raise") == 0 ? RLIM_INFINITY : mebibytes << 20};
 		if (mebibytes > 0)
 			setrlimit(RLIMIT_AS, &limit);
 		if (key != NULL)
@@ -100,6 +100,26 @@ static int threads_under_a_limit(void)
 	return check_finish();
 }
 
+/* One step of the sweep: whatever is left, the runtime works or says why not, and stays
+ * with that. Exit status 0: it works, 2: it does not. */
+static int start_under_a_limit(void)
+{
+	tl_status status = tl_init();
+	void* object = tl_mem_alloc(64);
+	host_malloc_works();
+	if (status != TL_OK) {
+		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+		/* covers: tl_configure TL_E_OUT_OF_MEMORY */
+		CHECK_STATUS(tl_configure("TL_ON_ERROR", "ignore"), TL_E_OUT_OF_MEMORY);
+		CHECK_STATUS(tl_mem_enter_scope(), TL_E_OUT_OF_MEMORY);
+		CHECK(tl_last_error()[0] != '\0');
+		return check_failures != 0 ? 1 : 2;
+	}
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_configure("TL_ON_ERROR", "ignore"));
+	return check_finish();
+}
+
 /* With no memory for the tables at all, init says so and keeps saying so. */
 static int init_without_memory(void)
 {
@@ -119,9 +139,74 @@ static void little_address_space(void)
 {
 	CHECK_INT(run_case("work", 4096, NULL, NULL), 0);
 	CHECK_INT(run_case("work", 2048, NULL, NULL), 0);
+	CHECK_INT(run_case("work", 1900, NULL, NULL), 0);
 	CHECK_INT(run_case("work", 1024, NULL, NULL), 0);
 	CHECK_INT(run_case("threads", 2048, NULL, NULL), 0);
 	CHECK_INT(run_case("threads", 1024, NULL, NULL), 0);
+}
+
+/* From less than Go can be loaded with to plenty, in steps. It never aborts, and what
+ * works with so much works with more. */
+static void every_address_space(void)
+{
+	int works_from = 0;
+	for (int mebibytes = 48; mebibytes <= 2560; mebibytes += mebibytes < 1536 ? 64 : 32) {
+		int result = run_case("start", (size_t)mebibytes, NULL, NULL);
+		if (check_failed(result == 0 || result == 2))
+			fprintf(stderr, "with %d MiB: exit status %d\n", mebibytes, result);
+		if (result == 0 && works_from == 0)
+			works_from = mebibytes;
+		if (check_failed(works_from == 0 || result == 0))
+			fprintf(stderr, "with %d MiB it works, with %d MiB it does not\n", works_from, mebibytes);
+	}
+	CHECK(works_from > 0 && works_from <= 2048);
+	printf("works from %d MiB of address space on\n", works_from);
+}
+
+/* A limit that is raised before the first use is as good as one that was never low. */
+static int raise_the_limit(void)
+{
+	struct rlimit limit;
+	CHECK_STATUS(tl_init(), TL_E_OUT_OF_MEMORY);
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+	CHECK_OK(tl_init());
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	return check_finish();
+}
+
+static void a_limit_that_is_raised(void)
+{
+	CHECK_INT(run_case("raise", 256, NULL, NULL), 0);
+}
+
+/* A limit that comes after the library has been loaded, with so much left. */
+static int limit_what_is_left(const char* mebibytes)
+{
+	FILE* statm = fopen("/proc/self/statm", "re");
+	long pages = 0;
+	usleep(100 * 1000); /* Go starts in a thread of its own */
+	CHECK(statm != NULL && fscanf(statm, "%ld", &pages) == 1);
+	fclose(statm);
+	struct rlimit limit = {(rlim_t)pages * 4096 + ((rlim_t)atol(mebibytes) << 20), RLIM_INFINITY};
+	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+	tl_status status = tl_init();
+	limit.rlim_cur = RLIM_INFINITY; /* for the end of the test itself */
+	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+	if (status != TL_OK)
+		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+	return check_failures != 0;
+}
+
+static void little_left_after_the_start(void)
+{
+	static const char* const left[] = {"0", "1", "2", "4", "8", "16", "31", "33", "48", "64", "128", "256", "512"};
+	for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+		if (check_failed(run_case("left", 0, "TL_TEST_LEFT", left[i]) == 0))
+			fprintf(stderr, "with %s MiB left\n", left[i]);
 }
 
 static void a_reservation_of_the_users_choice(void)
@@ -145,7 +230,16 @@ int main(int argc, char** argv)
 		return threads_under_a_limit();
 	if (argc > 1 && strcmp(argv[1], "init") == 0)
 		return init_without_memory();
+	if (argc > 1 && strcmp(argv[1], "start") == 0)
+		return start_under_a_limit();
+	if (argc > 1 && strcmp(argv[1], "raise") == 0)
+		return raise_the_limit();
+	if (argc > 1 && strcmp(argv[1], "left") == 0)
+		return limit_what_is_left(getenv("TL_TEST_LEFT"));
 	RUN(little_address_space);
+	RUN(every_address_space);
+	RUN(a_limit_that_is_raised);
+	RUN(little_left_after_the_start);
 	RUN(a_reservation_of_the_users_choice);
 	RUN(no_memory_for_the_tables);
 	return check_finish();

@@ -51,6 +51,16 @@ from ._errors import (
     UnsupportedError,
 )
 from ._library import lib, make_symbols_global, path, symbols
+from ._limits import (
+    MemoryUsage,
+    TensorPoolKey,
+    memory_limit,
+    memory_usage,
+    set_memory_limit,
+    set_out_of_memory_callback,
+    set_tensor_pool_limits,
+    tensor_pool_keys,
+)
 from ._object import Object, collect_cycles
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._stats import configure, live_count, purge, shutdown, stats
@@ -75,6 +85,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "LimitError",
+    "MemoryUsage",
     "NoFrameError",
     "NotLiveError",
     "NotRegisteredError",
@@ -84,6 +95,7 @@ __all__ = [
     "SlotOutOfRangeError",
     "Status",
     "Tensor",
+    "TensorPoolKey",
     "UnknownPointerError",
     "UnsupportedError",
     "arena",
@@ -104,14 +116,20 @@ __all__ = [
     "lib",
     "live_count",
     "make_symbols_global",
+    "memory_limit",
+    "memory_usage",
     "numpy_allocator",
     "path",
     "purge",
     "scope",
     "scope_depth",
+    "set_memory_limit",
+    "set_out_of_memory_callback",
+    "set_tensor_pool_limits",
     "shutdown",
     "stats",
     "symbols",
+    "tensor_pool_keys",
     "version",
     "zeros",
 ]

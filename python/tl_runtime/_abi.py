@@ -221,6 +221,52 @@ class tl_memory_pool_stats(ctypes.Structure):
     ]
 
 
+class MemAccount(enum.IntEnum):
+    """tl_mem_account names accounts that are not those of one device. The others have
+    the numbers of their devices, 0 being the CPU.
+    """
+
+    MEM_TOTAL = -1
+    MEM_OWN_ALLOCATORS = -2
+
+
+tl_out_of_memory_callback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int32, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_void_p)
+
+
+class tl_mem_usage_info(ctypes.Structure):
+    """tl_mem_usage_info is what tl_mem_usage fills in. It grows at the end;
+    struct_size tells the library how much of it the caller knows.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("in_use", ctypes.c_uint64),
+        ("cached", ctypes.c_uint64),
+        ("reserved", ctypes.c_uint64),
+        ("peak", ctypes.c_uint64),
+        ("soft_limit", ctypes.c_uint64),
+        ("hard_limit", ctypes.c_uint64),
+        ("relieved", ctypes.c_uint64),
+        ("failed", ctypes.c_uint64),
+        ("largest_free_block", ctypes.c_uint64),
+    ]
+
+
+class tl_pool_key_stats(ctypes.Structure):
+    """tl_pool_key_stats is what tl_pool_key_stats_get fills in: what the tensor pool
+    keeps under one key.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("elements", ctypes.c_uint64),
+        ("tensors", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("dtype", ctypes.c_uint32),
+        ("device", ctypes.c_uint32),
+    ]
+
+
 class tl_python_api(ctypes.Structure):
     """tl_python_api is what this library has to know of the interpreter that it is
     loaded into: functions of Python's C interface by address, and an object that
@@ -348,7 +394,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_char_p, ctypes.c_char_p),
         ("key", "value"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
         """tl_configure sets an option. Keys and values are those of the TL_ environment
         variables ("TL_ON_ERROR", "abort"), which it overrides. Options that shape
         the reservation of address space are fixed by the first use of the library.
@@ -357,7 +403,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the option holds for all of them.
         Returns: TL_OK, or why the option keeps its value.
         Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
-            (fixed by the first use).
+            (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
+            for).
         Cost: constant; not meant for hot paths.
         """,
     ),
@@ -2665,7 +2712,7 @@ FUNCTIONS: tuple[Function, ...] = (
             missing), TL_E_OVERFLOW (more bytes than a chunk can have),
             TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
             tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
-            be), TL_E_LIMIT (1023 pools).
+            be), TL_E_LIMIT (1023 pools, or a limit of the memory).
         Cost: one call of the allocator, and two of the system for tables.
         """,
     ),
@@ -2685,8 +2732,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than
             a block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator
             has no chunk, or there is no memory for tables), TL_E_LIMIT (see
-            tl_memory_pool_set_limit), TL_E_DEVICE (the allocator returned memory
-            that is misaligned or overlaps an earlier chunk).
+            tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the
+            allocator returned memory that is misaligned or overlaps an earlier
+            chunk).
         Cost: about 5 ns for the size that was given back last; else about 50 ns,
             and no more than the logarithm of the number of blocks.
         """,
@@ -2801,6 +2849,119 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
         Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_mem_set_limit",
+        "Limits",
+        ctypes.c_int32,
+        (ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64),
+        ("device", "soft_bytes", "hard_bytes"),
+        ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
+        """tl_mem_set_limit bounds the memory of a device, or of all. Above the soft limit
+        caches are emptied, at most every 100 milliseconds, and requests succeed; a
+        request that would pass the hard limit empties caches, asks the callback, and
+        then fails. 0 is no limit. What is held above a new limit is given back as far
+        as it is idle; live memory stays, and what is needed next fails until enough
+        has been released.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why the limits stay as they were.
+        Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
+            above the hard one).
+        Cost: one crossing; linear in what is idle when that has to go.
+        """,
+    ),
+    Function(
+        "tl_mem_get_limit",
+        "Limits",
+        ctypes.c_int32,
+        (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
+        ("device", "out_soft_bytes", "out_hard_bytes"),
+        ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
+        """tl_mem_get_limit tells the limits of a device, or of all; 0 is none.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was written.
+        Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_mem_usage",
+        "Limits",
+        ctypes.c_int32,
+        (ctypes.c_int32, ctypes.POINTER(tl_mem_usage_info)),
+        ("device", "out_info"),
+        ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
+        """tl_mem_usage fills in what is held of a device, or of all. Set struct_size
+        first. The figures are exact while no other thread changes them.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL, or a
+            struct_size below 16).
+        Cost: linear in the number of threads, pools and keys of the tensor pool.
+        """,
+    ),
+    Function(
+        "tl_mem_set_out_of_memory_callback",
+        "Limits",
+        ctypes.c_int32,
+        (tl_out_of_memory_callback, ctypes.c_void_p),
+        ("callback", "ctx"),
+        ("TL_E_OUT_OF_MEMORY",),
+        """tl_mem_set_out_of_memory_callback makes a function of the program's the last
+        resort before a request for memory fails; NULL for none. When the callback has
+        released enough the call succeeds, and the thread's last error is cleared.
+
+        Ownership: none; ctx is passed on as it is.
+        Threads: any thread; the callback is that of all threads, and may run on
+            several at once.
+        Returns: TL_OK, or why the runtime could not start.
+        Errors: TL_E_OUT_OF_MEMORY.
+        Cost: constant.
+        """,
+    ),
+    Function(
+        "tl_pool_set_limits",
+        "Limits",
+        ctypes.c_int32,
+        (ctypes.c_size_t, ctypes.c_size_t),
+        ("per_key", "bytes"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key
+        (elements, dtype, device), 32 unless this is called, and how many bytes of all,
+        256 MiB. 0 of either keeps none. What is kept above a new limit is freed at
+        once. TL_TENSOR_POOL does the same from the environment.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why the limits stay as they were.
+        Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key),
+            TL_E_OUT_OF_MEMORY (no memory for tables of more tensors).
+        Cost: linear in what is kept.
+        """,
+    ),
+    Function(
+        "tl_pool_key_stats_get",
+        "Limits",
+        ctypes.c_int32,
+        (ctypes.c_size_t, ctypes.POINTER(tl_pool_key_stats)),
+        ("rank", "out_stats"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
+        for rank 0 that with the most bytes, for 1 the next one, and so on. Beyond the
+        last one all figures are 0. Set struct_size first.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
+        Cost: linear in the number of keys, and the sorting of them.
         """,
     ),
     Function(

@@ -25,6 +25,8 @@ const (
 	words              // one of a list
 	text               // anything
 	device             // cpu, cuda:0, a name of a device of the program's own
+	limits             // 8GiB,cpu=4GiB,cuda:0=20GiB
+	room               // 32,256MiB: tensors of a key, bytes of all
 )
 
 // option is one row of the table in README.
@@ -56,6 +58,9 @@ func New() *Options {
 		"TL_DEVICE":          {kind: device, value: "cpu"},
 		"TL_CUDA_LIBRARY":    {kind: text, fixed: true},
 		"TL_OPENCL_LIBRARY":  {kind: text, fixed: true},
+		"TL_MEM_LIMIT":       {kind: limits},
+		"TL_MEM_SOFT_LIMIT":  {kind: limits},
+		"TL_TENSOR_POOL":     {kind: room, value: "32,256MiB"},
 	}}
 }
 
@@ -96,6 +101,12 @@ func (opt *option) check(value string) error {
 		if !deviceName.MatchString(value) {
 			return fmt.Errorf("not a name such as cpu, cuda:0 or opencl:1")
 		}
+	case limits:
+		_, err := parseLimits(value)
+		return err
+	case room:
+		_, _, err := parseRoom(value)
+		return err
 	}
 	return nil
 }

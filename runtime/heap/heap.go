@@ -107,21 +107,22 @@ func (h *Heap) slabSpans(class uint32) uint32 {
 	return (h.G.Classes[class].Mask + 1) >> layout.SpanShift
 }
 
-// Refill moves up to want free slots of a class into dst and returns how many.
-// 0 means that the system refused more memory.
-func (h *Heap) Refill(class uint32, dst []layout.Entry) int {
+// Refill moves up to want free slots of a class into dst and returns how many. For 0
+// the status tells who refused more memory: the system or a limit.
+func (h *Heap) Refill(class uint32, dst []layout.Entry) (n int, st status.Status) {
 	d := &h.depot[class]
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := 0
 	for n < len(dst) {
-		if d.partial == 0 && !h.grow(d, class) {
-			break
+		if d.partial == 0 {
+			if st = h.grow(d, class); st != status.OK {
+				break
+			}
 		}
 		n += h.take(d, class, dst[n:])
 	}
 	d.out += int64(n)
-	return n
+	return n, st
 }
 
 // take fills dst from the depot's first slab.
@@ -158,16 +159,16 @@ func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
 }
 
 // grow adds a slab to the depot.
-func (h *Heap) grow(d *depot, class uint32) bool {
+func (h *Heap) grow(d *depot, class uint32) status.Status {
 	n := h.slabSpans(class)
 	record, ok := h.recs.take(class, h.G.Classes[class].Slots)
 	if !ok {
-		return false
+		return status.OutOfMemory
 	}
-	first, ok := h.spans.take(n, n)
-	if !ok {
+	first, _, st := h.spans.take(n, n)
+	if st != status.OK {
 		h.recs.give(class, record, h.G.Classes[class].Slots)
-		return false
+		return st
 	}
 	*h.spans.meta(first) = spanMeta{state: spanSlab, class: uint8(class), record: record, run: n}
 	h.recs.reuse(record, h.G.Classes[class].Slots, first)
@@ -177,7 +178,7 @@ func (h *Heap) grow(d *depot, class uint32) bool {
 	h.spans.link(&d.partial, first)
 	d.slabs++
 	d.empty++
-	return true
+	return status.OK
 }
 
 // Flush takes free slots back. Their records are dead and carry the generation
@@ -242,10 +243,10 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	if !ok {
 		return e, false, status.OutOfMemory
 	}
-	first, zero, ok := h.spans.takeRun(uint32(spans), 1)
-	if !ok {
+	first, zero, st := h.spans.take(uint32(spans), 1)
+	if st != status.OK {
 		h.recs.give(layout.ClassLarge, record, 1)
-		return e, false, status.OutOfMemory
+		return e, false, st
 	}
 	h.recs.reuse(record, 1, first)
 	h.recs.prepare(record, 0, 1, layout.ClassLarge)

@@ -26,7 +26,9 @@ func open(t *testing.T, bytes uint64) *Heap {
 func refill(t *testing.T, h *Heap, class uint32, n int) []layout.Entry {
 	t.Helper()
 	dst := make([]layout.Entry, n)
-	require.Equal(t, n, h.Refill(class, dst))
+	got, st := h.Refill(class, dst)
+	require.Equal(t, status.OK, st)
+	require.Equal(t, n, got)
 	return dst
 }
 
@@ -215,7 +217,7 @@ func TestEverySystemCallMayFail(t *testing.T) {
 		}
 		dst := make([]layout.Entry, 64)
 		for range 100 {
-			if h.Refill(5, dst) < len(dst) {
+			if n, _ := h.Refill(5, dst); n < len(dst) {
 				break
 			}
 		}

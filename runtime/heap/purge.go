@@ -47,9 +47,7 @@ func (t *spanTable) purgeRuns(keep uint64, epoch uint32) {
 
 // Purge gives all idle memory to the system and returns the bytes of it.
 func (h *Heap) Purge() uint64 {
-	for class := uint32(1); class <= layout.ClassSmall; class++ {
-		h.dropEmpty(class)
-	}
+	h.DropEmpty()
 	t := &h.spans
 	t.mu.Lock()
 	before := t.dirty
@@ -57,6 +55,31 @@ func (h *Heap) Purge() uint64 {
 	t.mu.Unlock()
 	h.recs.purge(&h.G.Classes)
 	return before
+}
+
+// DropEmpty takes the slabs without an object out of the depots.
+func (h *Heap) DropEmpty() {
+	for class := uint32(1); class <= layout.ClassSmall; class++ {
+		h.dropEmpty(class)
+	}
+}
+
+// LargestFree returns the bytes of the largest free run of spans that were in use
+// before.
+func (h *Heap) LargestFree() uint64 {
+	t := &h.spans
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for b := bins - 1; b >= 0; b-- {
+		largest := uint32(0)
+		for run := t.bins[b]; run != 0; run = t.meta(run).next {
+			largest = max(largest, t.meta(run).run)
+		}
+		if largest != 0 {
+			return uint64(largest) << layout.SpanShift
+		}
+	}
+	return 0
 }
 
 func (h *Heap) dropEmpty(class uint32) {

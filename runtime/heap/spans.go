@@ -8,7 +8,9 @@ import (
 	"unsafe"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
 )
 
 // States of a span's meta. The first and the last span of a free run carry the
@@ -138,10 +140,19 @@ func bin(n uint32) int {
 	return min(exactBins+bits.Len32(n-1)-7, bins-1)
 }
 
-// take returns a run of n spans aligned to align spans, zeroed or not.
-func (t *spanTable) take(n, align uint32) (uint32, bool) {
-	first, _, ok := t.takeRun(n, align)
-	return first, ok
+// take returns a run of n spans aligned to align spans; zero tells that it reads as
+// zero. The spans in use are charged to the CPU's account.
+func (t *spanTable) take(n, align uint32) (first uint32, zero bool, st status.Status) {
+	bytes := uint64(n) << layout.SpanShift
+	if st := limit.Charge(limit.CPU, bytes); st != status.OK {
+		return 0, false, st
+	}
+	first, zero, ok := t.takeRun(n, align)
+	if !ok {
+		limit.Credit(limit.CPU, bytes)
+		return 0, false, status.OutOfMemory
+	}
+	return first, zero, status.OK
 }
 
 func (t *spanTable) takeRun(n, align uint32) (first uint32, zero, ok bool) {
@@ -195,6 +206,7 @@ func (t *spanTable) extend(n, align uint32) (uint32, bool) {
 
 // give returns a run; its pages are resident until a purge takes them.
 func (t *spanTable) give(first, n uint32) {
+	limit.Credit(limit.CPU, uint64(n)<<layout.SpanShift)
 	for i := range n {
 		t.setWord(first+i, 0)
 	}

@@ -167,6 +167,11 @@ type Context struct {
 	ForeignAdopted, ForeignFreed    uint64
 	TensorsMade, TensorsGone        uint64
 	SlowCalls, Died, PurgeSeen      uint64
+	ShortOf, ShortAttempts          uint32
+	ShortDevice                     int32
+	ShortSpare                      uint32
+	ShortBytes                      uint64
+	AlignMagazines                  uint64
 	Status                          int32
 	FunctionId                      uint32
 	ErrorPointer                    uintptr
@@ -201,6 +206,6 @@ type Globals struct {
 	Types                    uintptr
 	Fast, OnError            uint32
 	Reap, Purge              uint32
-	Parked, PoolLimit        uint32
+	Parked                   uint32
 	Classes                  [Classes]ClassInfo
 }

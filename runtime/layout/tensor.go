@@ -42,7 +42,7 @@ type PoolKey struct {
 	Kind     uint32 // see PoolKind; 0 = empty cell
 	Count    uint16
 	Hot      uint16  // it had a hit since the last search for something to give up
-	Stack    uintptr // of shard.Limit entries
+	Stack    uintptr // of shard.Room entries
 }
 
 // PoolKeyBytes is the size of a PoolKey.
@@ -55,7 +55,8 @@ type PoolShard struct {
 	Mask                uint32 // cells - 1
 	Keys, KeyLimit      uint32
 	Limit               uint32 // tensors of a key
-	Spare               [3]uint32
+	Room                uint32 // of a stack
+	Spare               [2]uint32
 	Cells               uintptr // atomic: also read without the lock
 	FreshStack          uintptr // stacks from here on were never used
 	FreeStack           uintptr // a stack that no key has, 0 = none; the next one in its first entry

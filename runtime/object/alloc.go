@@ -17,25 +17,30 @@ const (
 
 // slot takes a free slot of a class out of the magazine, refilling it first when
 // it is empty.
-func (c *Context) slot(class uint32) (layout.Entry, bool) {
+func (c *Context) slot(class uint32) (layout.Entry, status.Status) {
 	m := &c.Magazines[class]
-	if m.Top == m.Base && !c.refill(class) {
-		return layout.Entry{}, false
+	if m.Top == m.Base {
+		if st := c.refill(class); st != status.OK {
+			return layout.Entry{}, st
+		}
 	}
 	m.Top -= layout.EntryBytes
 	m.Allocs++
-	return *layout.At[layout.Entry](m.Top), true
+	return *layout.At[layout.Entry](m.Top), status.OK
 }
 
-func (c *Context) refill(class uint32) bool {
+func (c *Context) refill(class uint32) status.Status {
 	m := &c.Magazines[class]
 	capacity := uint64(process.slices.magazines[class])
 	grown := min(max(2*uint64(m.Limit-m.Base)/layout.EntryBytes, firstBatch), capacity)
 	m.Limit = m.Base + uintptr(grown*layout.EntryBytes)
 	want := max(min(grown/2, maxBatch), 1)
-	n := process.heap.Refill(class, layout.Slice[layout.Entry](m.Base, want))
+	n, st := process.heap.Refill(class, layout.Slice[layout.Entry](m.Base, want))
 	m.Top = m.Base + uintptr(n)*layout.EntryBytes
-	return n > 0
+	if n > 0 {
+		return status.OK
+	}
+	return st
 }
 
 // recycle makes the slot of a dead object available again, under the next
@@ -78,20 +83,22 @@ func (c *Context) flush(class uint32) {
 	m.Top -= uintptr(old) * layout.EntryBytes
 }
 
-// returnMagazines gives every cached object back to the depots.
-func (c *Context) returnMagazines() {
+// returnMagazines gives every cached object back to the depots and returns the bytes.
+func (c *Context) returnMagazines() (bytes uint64) {
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]
 		if n := uint64(m.Top-m.Base) / layout.EntryBytes; n > 0 {
 			process.heap.Flush(class, layout.Slice[layout.Entry](m.Base, n))
+			bytes += n * uint64(process.g.Classes[class].Size)
 		}
 		m.Top, m.Limit = m.Base, m.Base
 	}
+	return bytes
 }
 
-// take obtains the slot for an object of n bytes; its record is dead still. zero
+// obtain obtains the slot for an object of n bytes; its record is dead still. zero
 // tells that the memory reads as zero.
-func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) {
+func (c *Context) obtain(n uintptr) (e layout.Entry, zero bool, st status.Status) {
 	class := layout.ClassOf(n)
 	if class == 0 {
 		e, zero, st = process.heap.TakeLarge(n)
@@ -100,11 +107,8 @@ func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) 
 		}
 		return e, zero, st
 	}
-	e, ok := c.slot(class)
-	if !ok {
-		return e, false, status.OutOfMemory
-	}
-	return e, false, status.OK
+	e, st = c.slot(class)
+	return e, false, st
 }
 
 // Alloc returns a floating object of n plain bytes; 0 bytes is NULL.
@@ -166,16 +170,23 @@ func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, stat
 func (c *Context) Purge() {
 	atomic.AddUint32(&process.g.Purge, 1)
 	c.HonourPurge()
+	eachParked(func(p *Context) {
+		p.returnMagazines()
+		p.giveBack(c)
+	})
+	c.trimStacks()
+	process.heap.Purge()
+}
+
+// eachParked borrows the parked contexts one after the other; visit gives each back.
+func eachParked(visit func(p *Context)) {
 	process.slices.each(func(p *Context) {
 		w := atomic.LoadUint64(&p.Word)
 		if w&layout.CtxState == layout.CtxParked &&
 			atomic.CompareAndSwapUint64(&p.Word, w, w&^layout.CtxState|layout.CtxBorrowed) {
-			p.returnMagazines()
-			p.giveBack(c)
+			visit(p)
 		}
 	})
-	c.trimStacks()
-	process.heap.Purge()
 }
 
 // HonourPurge returns the magazines when a purge was asked for since the last

@@ -82,7 +82,7 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 	if k.st != status.OK {
 		c.dropField(root.Object)
 		c.Pump()
-		if k.st == status.OutOfMemory {
+		if isShort(k.st) {
 			c.failAlloc(k.st, process.heap.Size(p))
 		}
 		return 0

@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/status"
 )
 
@@ -44,7 +45,8 @@ const (
 	textDepth
 	textScopeFull
 	textMarksFull
-	textAlloc
+	textAlloc  // made by package limit
+	textTables // of bookkeeping
 	textNoFunction
 	textNoPlanned
 	textSlotRange
@@ -112,7 +114,7 @@ var sentences = map[text]string{
 	textDepth:         "there is no depth %d to go back to: %d scopes are open",
 	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
 	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
-	textAlloc:         "%d bytes could not be had: the system or TL_HEAP_RESERVE refuses them",
+	textTables:        "the system refuses memory for tables",
 	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
 	textSlotRange:     "slot %d is not one of the %d of this function",
@@ -169,8 +171,14 @@ func (c *Context) null() uintptr {
 	return 0
 }
 
+// failAlloc records that an object of n bytes could not be had; 0: no object, tables.
 func (c *Context) failAlloc(st status.Status, n uint64) uintptr {
+	if n == 0 {
+		c.Fail(st, textTables, 0)
+		return 0
+	}
 	c.Fail(st, textAlloc, 0, n)
+	c.Short(limit.CPU, n)
 	return 0
 }
 
@@ -229,6 +237,9 @@ func (c *Context) render() string {
 		return ""
 	}
 	kind := text(c.ErrorKind)
+	if kind == textAlloc {
+		return c.prefix() + ": " + limit.Sentence(limit.CPU, c.ErrorDetail[0], refuser(st))
+	}
 	if kind == textStatus || sentences[kind] == "" {
 		kind = c.explain()
 	}
@@ -240,14 +251,28 @@ func (c *Context) render() string {
 	for i := 0; len(values) < verbs(format); i++ {
 		values = append(values, signed(c.ErrorDetail[i]))
 	}
-	text := st.String()
+	text := c.prefix()
 	if format != "" {
 		text += ": " + fmt.Sprintf(format, values...)
 	}
+	return text
+}
+
+// prefix names the function and the status.
+func (c *Context) prefix() string {
+	text := status.Status(c.Status).String()
 	if name := status.Function(c.ErrorFunction); name != "" {
 		return name + ": " + text
 	}
 	return text
+}
+
+// refuser tells who did not give the memory of an object.
+func refuser(st status.Status) string {
+	if st == status.Limit {
+		return "more than a limit allows"
+	}
+	return "the system or TL_HEAP_RESERVE refuses them"
 }
 
 // explain finds the text for an error of the fast door, which keeps only status

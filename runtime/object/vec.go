@@ -133,7 +133,8 @@ func (c *Context) VecPush(p, element uintptr) status.Status {
 		return st
 	}
 	if st := c.growVec(v, v.len+1); st != status.OK {
-		return c.Fail(st, textAlloc, 0, (v.len+1)*8)
+		c.failAlloc(st, (v.len+1)*8)
+		return st
 	}
 	if st := c.Acquire(element); st != status.OK {
 		return st
@@ -248,7 +249,8 @@ func (c *Context) VecReserve(p, n uintptr) status.Status {
 		return c.Fail(status.InvalidArgument, textVecSize, p, uint64(n))
 	}
 	if st := c.growVec(v, uint64(n)); st != status.OK {
-		return c.Fail(st, textAlloc, 0, uint64(n)*8)
+		c.failAlloc(st, uint64(n)*8)
+		return st
 	}
 	return status.OK
 }

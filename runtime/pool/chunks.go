@@ -2,9 +2,11 @@ package pool
 
 import (
 	"errors"
+	"math"
 	"sort"
 
 	"tlruntime/runtime/device"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/status"
 )
 
@@ -15,43 +17,52 @@ type chunk struct {
 	first          uint64 // record of its first block, which keeps it
 }
 
-// grow obtains a chunk for a request that no free block can hold. A device that has no
-// room, or the limit, is asked again when idle chunks were returned, and then for what
-// is needed alone.
+// grow obtains a chunk for a request that no free block can hold: a large one, else what
+// is needed alone. At the pool's own limit its idle chunks are returned; what others
+// can do is the business of relieved.
 func (p *Pool) grow(request uint64) error {
+	err := p.obtainFor(request)
+	if e := shortage(err); e != nil && e.own {
+		if trimmed, _ := p.trim(math.MaxUint64); trimmed > 0 {
+			err = p.obtainFor(request)
+		}
+	}
+	return err
+}
+
+func (p *Pool) obtainFor(request uint64) error {
 	most := uint64(maxBytes) &^ (p.granule - 1)
 	want := max(p.growth, request, min(2*request, most))
 	err := p.obtain(want)
-	if err == nil || !isPressure(err) {
-		return err
-	}
-	if trimmed, _ := p.trim(); trimmed > 0 {
-		if err = p.obtain(want); err == nil || !isPressure(err) {
-			return err
-		}
-	}
-	if request < want {
+	if shortage(err) != nil && request < want {
 		err = p.obtain(request)
 	}
 	return err
 }
 
-// isPressure tells a lack of memory from a device that is broken.
-func isPressure(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Status == status.OutOfMemory || e.Status == status.Limit)
-}
-
 // obtain asks the device for a chunk and makes it a free block.
 func (p *Pool) obtain(bytes uint64) error {
 	if left := p.limit - min(p.limit, p.state.Reserved); p.limit != 0 && bytes > left {
-		return refuse(status.Limit, "%d bytes more than the %d reserved would pass the limit of %d", bytes,
+		e := refuse(status.Limit, "%d bytes more than the %d reserved would pass the pool's limit of %d", bytes,
 			p.state.Reserved, p.limit)
+		e.own = true
+		return e
 	}
 	if !p.chunks.Push(chunk{}) { // room for it, before the device is asked
-		return refuse(status.OutOfMemory, "no memory for the table of chunks")
+		return refuseTables("no memory for the table of chunks")
 	}
 	p.chunks.Pop()
+	if st := limit.Charge(p.account, bytes); st != status.OK {
+		return refuse(st, "more than a limit allows")
+	}
+	err := p.obtainCharged(bytes)
+	if err != nil {
+		limit.Credit(p.account, bytes)
+	}
+	return err
+}
+
+func (p *Pool) obtainCharged(bytes uint64) error {
 	address, err := p.device.Allocate(uintptr(bytes))
 	if err != nil {
 		return deviceError(err, status.OutOfMemory)
@@ -147,22 +158,24 @@ func Trim(h Handle) error {
 		return unknownPool(h)
 	}
 	unlock(p.state)
-	_, failed := p.trim()
+	_, failed := p.trim(math.MaxUint64)
 	return failed
 }
 
-// trim returns idle chunks and tells how many. A chunk that the device does not take
-// back is gone all the same: nobody knows what it is now.
-func (p *Pool) trim() (trimmed int, failed error) {
-	for i := range p.chunks.Len() {
+// trim returns idle chunks until it has returned that many bytes, and tells how many. A
+// chunk that the device does not take back is gone all the same: nobody knows what it is
+// now.
+func (p *Pool) trim(enough uint64) (trimmed uint64, failed error) {
+	for i := uint64(0); i < p.chunks.Len() && trimmed < enough; i++ {
 		c := *p.chunks.At(i)
 		if !p.takeIdle(p.chunks.At(i)) {
 			continue
 		}
-		trimmed++
+		trimmed += c.bytes
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}
+		limit.Credit(p.account, c.bytes)
 	}
 	p.dropEmpty()
 	if p.chunks.Len() == 0 {
@@ -212,6 +225,7 @@ func (p *Pool) returnChunks() (failed error) {
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}
+		limit.Credit(p.account, c.bytes)
 	}
 	p.chunks.Free()
 	return failed

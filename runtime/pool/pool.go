@@ -12,6 +12,7 @@
 //	requests.go  allocate and deallocate
 //	chunks.go    growth by chunks; trim
 //	tables.go    growth of tables
+//	pressure.go  what is done when memory is short
 //	upkeep.go    reset, limit, statistics
 //
 // Lock order: slots.mu, then Pool.mu, then the lock in a pool's state. Under the last
@@ -27,6 +28,7 @@ import (
 
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
@@ -46,12 +48,16 @@ type Handle uintptr
 type Error struct {
 	Status status.Status
 	Text   string
+	Short  uint64 // bytes that were wanting; 0: the failure is of another kind
+	Device int32  // of which account
+	own    bool   // the pool's own limit refused
+	tables bool   // it was the system, which had none for tables
 }
 
 func (e *Error) Error() string { return e.Text }
 
 func refuse(st status.Status, format string, args ...any) *Error {
-	return &Error{st, fmt.Sprintf(format, args...)}
+	return &Error{Status: st, Text: fmt.Sprintf(format, args...)}
 }
 
 // Pool is what Go knows of a pool beside its state.
@@ -59,6 +65,7 @@ type Pool struct {
 	state   *layout.PoolState
 	handle  Handle
 	device  device.Allocator
+	account int32  // of package limit, which the chunks are charged to
 	granule uint64 // the device's alignment
 	growth  uint64 // what a new chunk has at least: the size of the first one
 
@@ -128,8 +135,8 @@ func (p *Pool) enter() bool {
 }
 
 // Create makes a pool over a device and obtains the first chunk, of at least that many
-// bytes.
-func Create(d device.Allocator, bytes uintptr) (Handle, error) {
+// bytes. account is the number of the device, or limit.Own.
+func Create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
 	granule := uint64(d.Alignment())
 	switch {
 	case granule == 0 || granule&(granule-1) != 0:
@@ -144,17 +151,20 @@ func Create(d device.Allocator, bytes uintptr) (Handle, error) {
 	if st := Open(); st != status.OK {
 		return 0, refuse(st, "no memory for the table of pools")
 	}
-	p := &Pool{device: d, granule: granule, growth: roundUp(uint64(bytes), granule), chunks: memory.NewArray[chunk](purpose)}
+	limit.Open(account, d.Name())
+	p := &Pool{device: d, account: account, granule: granule, growth: roundUp(uint64(bytes), granule),
+		chunks: memory.NewArray[chunk](purpose)}
 	slot, err := takeSlot()
 	if err != nil {
 		return 0, err
 	}
 	p.state = stateAt(slot)
-	if err := p.open(); err != nil {
+	if err := p.relieved(p.growth, p.open); err != nil {
 		giveSlot(slot)
 		return 0, err
 	}
 	p.publish(slot)
+	limit.Settle(account)
 	return p.handle, nil
 }
 
@@ -163,7 +173,7 @@ func roundUp(n, granule uint64) uint64 { return (n + granule - 1) &^ (granule - 
 // open makes the tables and the first chunk.
 func (p *Pool) open() error {
 	if !p.makeTables(uint32(bits.TrailingZeros64(p.granule))) {
-		return refuse(status.OutOfMemory, "no memory for the tables of a pool")
+		return refuseTables("no memory for the tables of a pool")
 	}
 	if err := p.obtain(p.growth); err != nil {
 		p.dropTables()

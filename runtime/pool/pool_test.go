@@ -11,6 +11,7 @@ import (
 
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
@@ -56,7 +57,7 @@ func (f *fake) Deallocate(block, n uintptr) error {
 
 func open(t testing.TB, d device.Allocator, bytes uintptr) Handle {
 	t.Helper()
-	h, err := Create(d, bytes)
+	h, err := Create(d, limit.Own, bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestAlignments(t *testing.T) {
 	for _, granule := range []uintptr{0, 3, 96, 1 << 33, 1<<63 + 1} {
 		d := newFake()
 		d.granule = granule
-		_, err := Create(d, 4096)
+		_, err := Create(d, limit.Own, 4096)
 		wantStatus(t, err, status.InvalidArgument)
 	}
 }

@@ -1,6 +1,9 @@
 package pool
 
-import "tlruntime/runtime/status"
+import (
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/status"
+)
 
 // outcome tells why takeBlock gave no block.
 type outcome int
@@ -14,9 +17,9 @@ const (
 // Allocate returns a block of at least n bytes; 0 bytes are address 0, which is no
 // error.
 func Allocate(h Handle, n uintptr) (uintptr, error) {
-	p, err := find(h)
-	if err != nil {
-		return 0, err
+	p, unknown := find(h)
+	if unknown != nil {
+		return 0, unknown
 	}
 	if n == 0 {
 		return 0, nil
@@ -28,14 +31,20 @@ func Allocate(h Handle, n uintptr) (uintptr, error) {
 	if address, why, err := p.try(request); err != nil || why == served {
 		return address, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.allocate(request)
+	var address uintptr
+	err := p.relieved(request, func() (why error) {
+		address, why = p.allocate(request)
+		return why
+	})
+	limit.Settle(p.account)
+	return address, err
 }
 
 // allocate grows what is too small until there is a block: others may take what it has
 // just obtained.
 func (p *Pool) allocate(request uint64) (uintptr, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for {
 		address, why, err := p.try(request)
 		if err != nil || why == served {

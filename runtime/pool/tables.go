@@ -80,7 +80,7 @@ func (p *Pool) growTables() error {
 	}
 	blocks, chains, ok := mapRecords(2 * old)
 	if !ok {
-		return refuse(status.OutOfMemory, "no memory for more than %d blocks", old)
+		return refuseTables("no memory for more than %d blocks", old)
 	}
 	lock(p.state)
 	was := p.state.Blocks

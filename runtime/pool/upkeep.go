@@ -1,6 +1,10 @@
 package pool
 
-import "tlruntime/runtime/memory"
+import (
+	"math"
+
+	"tlruntime/runtime/memory"
+)
 
 // Stats are the counters of a pool, exact at the moment of the call.
 type Stats struct {
@@ -106,7 +110,7 @@ func SetLimit(h Handle, bytes uint64) error {
 	unlock(p.state)
 	p.limit = bytes
 	if above {
-		_, failed := p.trim()
+		_, failed := p.trim(math.MaxUint64)
 		return failed
 	}
 	return nil

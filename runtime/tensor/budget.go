@@ -18,18 +18,18 @@ import (
 
 // grow gives a shard room for n more bytes.
 func (p *tensorPool) grow(me *object.Context, s *shard, n uint64) bool {
-	if n > p.limit {
-		return false
-	}
 	for {
-		granted := p.granted.Load()
-		if granted+n > p.limit {
+		granted, limit := p.granted.Load(), p.limit.Load()
+		if n > limit {
+			return false
+		}
+		if granted+n > limit {
 			if !p.reclaim(me, n) {
 				return false
 			}
 			continue
 		}
-		more := max(n, min(grantStep, p.limit-granted))
+		more := max(n, min(grantStep, limit-granted))
 		if p.granted.CompareAndSwap(granted, granted+more) {
 			s.lock()
 			s.Grant += more
@@ -49,14 +49,14 @@ func (p *tensorPool) reclaim(me *object.Context, n uint64) bool {
 		p.callIn(shardAt(i))
 	}
 	for range handReach {
-		if p.granted.Load()+n <= p.limit {
+		if p.granted.Load()+n <= p.limit.Load() {
 			return true
 		}
 		s := shardAt(p.hand.Add(1) % layout.PoolShards)
 		s.giveUp(me, false)
 		p.callIn(s)
 	}
-	return p.granted.Load()+n <= p.limit
+	return p.granted.Load()+n <= p.limit.Load()
 }
 
 // callIn takes back the part of a grant that is not used.

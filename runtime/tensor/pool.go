@@ -5,55 +5,40 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/memory"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
 
 // pool is the process's tensor pool. Its shards stand beside the globals, where C
 // finds them; what only Go needs stands here.
-var pool = tensorPool{limit: byteLimit}
+var pool = newPool()
+
+func newPool() *tensorPool {
+	p := &tensorPool{perKey: defaultLimit}
+	p.limit.Store(byteLimit)
+	return p
+}
 
 type tensorPool struct {
-	limit   uint64 // bytes of all kept tensors
+	mu     sync.Mutex // guards the next four: limits change under it
+	perKey uint32     // tensors of a key
+	keys   uint32     // of a shard
+	room   uint32     // of a stack; 0 = there are no tables
+	stacks uintptr    // one for each key of each shard
+
+	limit   atomic.Uint64 // bytes of all kept tensors
 	once    sync.Once
 	granted atomic.Uint64 // sum of the shards' grants
 	hand    atomic.Uint64 // the shard where the search for something to give up goes on
 }
 
 const (
-	defaultLimit = 32  // tensors of a key
-	maxLimit     = 256 // of it
+	defaultLimit = 32 // tensors of a key
 	byteLimit    = 256 << 20
 	grantStep    = 1 << 20 // a shard gets room for this many bytes at once
+	poolPurpose  = "tensor pool"
 )
-
-// open maps the tables, once. Without memory for them the pool stays empty.
-func (p *tensorPool) open() {
-	cells := uint32(512)
-	if memory.Instrumented {
-		cells = 64
-	}
-	limit := min(object.Globals().PoolLimit, maxLimit)
-	if limit == 0 {
-		limit = defaultLimit
-	}
-	keys := cells / 4 * 3
-	table := uintptr(cells) * layout.PoolKeyBytes
-	bytes := table + uintptr(keys*limit)*layout.EntryBytes
-	at, err := memory.Map(layout.PoolShards*bytes, "tensor pool")
-	if err != nil {
-		return
-	}
-	for i := range uint64(layout.PoolShards) {
-		s := shardAt(i)
-		s.lock()
-		s.Mask, s.KeyLimit, s.Limit, s.FreshStack = cells-1, keys, limit, at+table
-		atomic.StoreUintptr(&s.Cells, at)
-		s.unlock()
-		at += bytes
-	}
-}
 
 // take returns a dead tensor that has the key, to be made live; Object 0 is a
 // miss.
@@ -88,7 +73,7 @@ func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
 		case full:
 			return false
 		}
-		if !pool.grow(me, s, bytes) {
+		if limit.Near(deviceOf(k.kind)) || !pool.grow(me, s, bytes) {
 			return false
 		}
 	}

@@ -42,7 +42,7 @@ func checkPool(t *testing.T) {
 		s.unlock()
 	}
 	require.Equal(t, granted, pool.granted.Load())
-	require.LessOrEqual(t, granted, pool.limit)
+	require.LessOrEqual(t, granted, pool.limit.Load())
 }
 
 func checkKept(t *testing.T, e layout.Entry, at *layout.PoolKey, seen map[uint32]bool) {
@@ -187,8 +187,8 @@ func TestKeysWithoutTensorsMakeRoom(t *testing.T) {
 // limitBytes gives the pool another limit for a test.
 func limitBytes(t *testing.T, c *object.Context, n uint64) {
 	Purge(c)
-	pool.limit = n
-	t.Cleanup(func() { Purge(c); pool.limit = byteLimit })
+	pool.limit.Store(n)
+	t.Cleanup(func() { Purge(c); pool.limit.Store(byteLimit) })
 }
 
 func TestOldShapesGiveWay(t *testing.T) {

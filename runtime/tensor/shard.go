@@ -84,7 +84,7 @@ func (s *shard) insert(k key, bytes uint64) *layout.PoolKey {
 		s.FreeStack = entry(stack, 0).Object
 	} else {
 		stack = s.FreshStack
-		s.FreshStack += uintptr(s.Limit) * layout.EntryBytes
+		s.FreshStack += uintptr(s.Room) * layout.EntryBytes
 	}
 	s.Keys++
 	at := s.find(k)

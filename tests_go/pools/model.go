@@ -109,13 +109,18 @@ func (m *Model) grow(n uintptr) status.Status {
 	if 2*n > 1<<47-1 {
 		want = max(m.growth, n, m.round(1<<47-1)-m.device.Granule)
 	}
-	st := m.obtain(want)
+	st := m.obtainFor(want, n)
 	if st != status.OK {
 		before := len(m.blocks)
 		if m.Trim(); len(m.blocks) < before {
-			st = m.obtain(want)
+			st = m.obtainFor(want, n)
 		}
 	}
+	return st
+}
+
+func (m *Model) obtainFor(want, n uintptr) status.Status {
+	st := m.obtain(want)
 	if st != status.OK && n < want {
 		st = m.obtain(n)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 	"tlruntime/tests_go/pools/cdoor"
@@ -50,7 +51,7 @@ func newMachine(t *rapid.T) *machine {
 	for _, d := range m.doors {
 		d.device = NewDevice(granule)
 		var err error
-		if d.handle, err = pool.Create(d.device, bytes); err != nil {
+		if d.handle, err = pool.Create(d.device, limit.Own, bytes); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { // of a run that failed; there is no end of others

@@ -91,6 +91,31 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+func TestDoorsRepeatWhatMayRunOutOfMemory(t *testing.T) {
+	const library = "capi/library.go"
+	short := [3]string{library, "TL_E_NOT_LIVE = 1\n", "TL_E_OUT_OF_MEMORY = 1\n"}
+	released := [3]string{library, "TL_E_NOT_LIVE (released)", "TL_E_OUT_OF_MEMORY"}
+	lent := [3]string{library, "// Errors: none.\n", "// Errors: TL_E_OUT_OF_MEMORY.\n"}
+	answersItself := [3]string{library, "// Fails: object.\n", ""}
+	files, faults := render(repository(t, short, released, lent, answersItself))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	doors := files["cshim/generated_doors.c"]
+	for _, part := range []string{
+		"\tint32_t result;\n\tdo {\n\t\tresult = tlgo_lend(", "\t} while (result != TL_OK && tlc_gate_again(context));\n",
+		"\t\tresult = tlgo_take(", "\t} while (result == 0 && tlc_gate_again(context));\n", "\tuint8_t result = tlgo_known(",
+	} {
+		if !strings.Contains(doors, part) {
+			t.Errorf("no %q in\n%s", part, doors)
+		}
+	}
+	files, _ = render(repository(t, short, released))
+	if strings.Contains(files["cshim/generated_doors.c"], "tlc_gate_again") {
+		t.Error("a call that returns its argument does not tell whether it failed")
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	const library = "capi/library.go"
 	for name, c := range map[string]struct {

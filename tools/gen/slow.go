@@ -83,8 +83,28 @@ func (s *source) writeDoor(b *strings.Builder, e *entry, name string) {
 	fmt.Fprintf(b, "%s {\n", signature(e, name))
 	fmt.Fprintf(b, "\ttl_status why = TL_OK;\n\ttl_context* context = tlc_gate_enter(TL_FN_%s, &why);\n", e.name)
 	fmt.Fprintf(b, "\tif (context == NULL) {\n\t\treturn %s;\n\t}\n", e.refusal())
-	fmt.Fprintf(b, "\t%s result = tlgo_%s(%s);\n", twin.slow, e.stem(), strings.Join(args, ", "))
+	call := fmt.Sprintf("tlgo_%s(%s)", e.stem(), strings.Join(args, ", "))
+	if failed := e.shortOfMemory(); failed != "" {
+		fmt.Fprintf(b, "\t%s result;\n\tdo {\n\t\tresult = %s;\n\t} while (%s && tlc_gate_again(context));\n", twin.slow, call, failed)
+	} else {
+		fmt.Fprintf(b, "\t%s result = %s;\n", twin.slow, call)
+	}
 	fmt.Fprintf(b, "\ttlc_gate_leave(context);\n\treturn %s;\n}\n\n", fromGo(e.proto.result))
+}
+
+// shortOfMemory is the condition under which a call may be repeated when the program has
+// released memory for it; "" when it never is.
+func (e *entry) shortOfMemory() string {
+	r := e.proto.result
+	switch {
+	case !strings.Contains(e.labels["Errors"], "TL_E_OUT_OF_MEMORY") || e.labels["Fails"] != "":
+		return ""
+	case r.stars > 0:
+		return "result == 0"
+	case r.base == "tl_status":
+		return "result != TL_OK"
+	}
+	return ""
 }
 
 // refusal is what a function returns when the gate lets nobody through.

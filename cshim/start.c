@@ -1,0 +1,81 @@
+/* When Go starts. Its own start aborts the process when address space runs out in the
+ * middle of it, so under RLIMIT_AS it begins only where there is enough: at load, or at
+ * the first call that needs Go, or never.
+ *
+ * The linker is told (packaging/build_library.sh, --wrap) to put this function between
+ * the start-up code of Go and the one of runtime/cgo that creates its first thread.
+ * Without that option Go starts at load, whatever is left. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "start.h"
+
+typedef void* (*thread_body)(void*);
+
+extern void __real_x_cgo_sys_thread_create(thread_body body, void* argument) __attribute__((weak));
+void __wrap_x_cgo_sys_thread_create(thread_body body, void* argument);
+
+/* Measured on linux/amd64 (Go 1.26, glibc 2.36) as growth of the address space from load
+ * to the end of Go's start: 1573 MiB and 6 stacks of threads, whatever their size. Go
+ * takes 1.1 GiB of it in reservations, glibc 64 MiB for each thread that calls malloc.
+ * The first call then took less than 2 MiB, and more fails without harm. */
+static const size_t start_bytes = (size_t)1792 << 20, start_stacks = 8, call_bytes = (size_t)32 << 20;
+
+/* A start that waits for address space. Written at load, and then under the gate's lock. */
+static struct {
+	thread_body body; /* NULL: Go has been started */
+	void* argument;
+} postponed;
+
+/* Bytes of address space that this process has mapped. */
+static size_t mapped(void)
+{
+	char text[64] = "";
+	int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	if (file < 0) return 0;
+	ssize_t n = read(file, text, sizeof text - 1);
+	close(file);
+	return n > 0 ? strtoul(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static size_t address_space_left(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return (size_t)-1;
+	size_t used = mapped();
+	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+static bool enough_to_start(void)
+{
+	struct rlimit stack;
+	size_t left = address_space_left(), each = 0;
+	if (left == (size_t)-1) return true;
+	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY) each = stack.rlim_cur;
+	return left >= start_bytes && (left - start_bytes) / start_stacks >= each;
+}
+
+void __wrap_x_cgo_sys_thread_create(thread_body body, void* argument)
+{
+	if (enough_to_start()) {
+		__real_x_cgo_sys_thread_create(body, argument);
+		return;
+	}
+	postponed.body = body;
+	postponed.argument = argument;
+}
+
+bool tlc_start_go(void)
+{
+	thread_body body = postponed.body;
+	if (body == NULL) return address_space_left() >= call_bytes;
+	if (!enough_to_start()) return false;
+	postponed.body = NULL;
+	__real_x_cgo_sys_thread_create(body, postponed.argument);
+	return true;
+}

@@ -1,0 +1,156 @@
+"""How much memory the runtime may hold, what it holds, and what happens when that is not enough.
+
+    tl.set_memory_limit("cpu", hard=4 << 30)
+    tl.memory_usage("cpu").reserved
+
+    def let_go(device, nbytes, attempt):
+        cache.clear()
+        return attempt == 1             # try again, once
+
+    tl.set_out_of_memory_callback(let_go)
+
+Where a device is asked for, a name ("cuda:0"), a number, "total" (the sum of all) or "own"
+(memory pools over allocators of the program's own) will do.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import _abi, _deferred
+from ._devices import device_number
+from ._library import check, lib
+
+OutOfMemoryCallback = Callable[[int, int, int], object]
+
+_ACCOUNTS = {"total": int(_abi.MemAccount.MEM_TOTAL), "own": int(_abi.MemAccount.MEM_OWN_ALLOCATORS)}
+
+
+@dataclass(frozen=True)
+class MemoryUsage:
+    """What is held of a device, in bytes: reserved == in_use + cached."""
+
+    in_use: int  # live objects and blocks
+    cached: int  # kept tensors, free slots and blocks
+    reserved: int  # what the limits are about
+    peak: int  # the most that reserved ever was
+    soft_limit: int  # 0: none
+    hard_limit: int  # 0: none
+    relieved: int  # how often caches were asked to give memory up
+    failed: int  # of them, how often that was not enough
+    largest_free_block: int
+
+
+@dataclass(frozen=True)
+class TensorPoolKey:
+    """What the tensor pool keeps of one kind of tensors."""
+
+    elements: int
+    dtype: int
+    device: int
+    tensors: int
+    nbytes: int  # of all of them
+
+
+def _account(which: str | int) -> int:
+    found = _ACCOUNTS.get(which) if isinstance(which, str) else None
+    return device_number(which) if found is None else found
+
+
+def set_memory_limit(which: str | int = "total", *, soft: int = 0, hard: int = 0) -> None:
+    """Bounds the memory of a device, or of all; 0 is no limit.
+
+    Above the soft limit caches are emptied; what would pass the hard one raises LimitError
+    when emptying caches and the out-of-memory callback were not enough.
+    """
+    if min(soft, hard) < 0 or max(soft, hard) >= 1 << 64:
+        raise ValueError("a limit is between 0 and 2 to the power of 64")
+    check(lib.tl_mem_set_limit(_account(which), soft, hard))
+
+
+def memory_limit(which: str | int = "total") -> tuple[int, int]:
+    """Returns the soft and the hard limit; 0 is none."""
+    soft, hard = ctypes.c_uint64(), ctypes.c_uint64()
+    check(lib.tl_mem_get_limit(_account(which), ctypes.byref(soft), ctypes.byref(hard)))
+    return soft.value, hard.value
+
+
+def memory_usage(which: str | int = "total") -> MemoryUsage:
+    """Returns what is held of a device, or of all; exact while no other thread changes it."""
+    info = _abi.tl_mem_usage_info()
+    info.struct_size = ctypes.sizeof(info)
+    check(lib.tl_mem_usage(_account(which), ctypes.byref(info)))
+    return MemoryUsage(**{name: getattr(info, name) for name, *_ in info._fields_ if name != "struct_size"})
+
+
+def set_tensor_pool_limits(per_key: int = 32, nbytes: int = 256 << 20) -> None:
+    """Bounds how many tensors the tensor pool keeps of one kind, and how many bytes of all; 0 keeps none."""
+    if min(per_key, nbytes) < 0:
+        raise ValueError("a limit is not negative")
+    check(lib.tl_pool_set_limits(per_key, nbytes))
+
+
+def tensor_pool_keys() -> list[TensorPoolKey]:
+    """Returns what the tensor pool keeps, the kind with the most bytes first."""
+    keys: list[TensorPoolKey] = []
+    while True:
+        key = _abi.tl_pool_key_stats()
+        key.struct_size = ctypes.sizeof(key)
+        check(lib.tl_pool_key_stats_get(len(keys), ctypes.byref(key)))
+        if key.tensors == 0:
+            return keys
+        keys.append(TensorPoolKey(key.elements, key.dtype, key.device, key.tensors, key.bytes))
+
+
+_callback: OutOfMemoryCallback | None = None
+
+
+def set_out_of_memory_callback(callback: OutOfMemoryCallback | None) -> None:
+    """Makes a function the last resort before a request for memory fails; None for none.
+
+    It is called with the number of the device, the bytes and the number of the attempt, from 1
+    on, by the thread that needs the memory. It can release what the program can do without,
+    and returns whether to try again. An exception in it means no, and is shown where Python
+    shows those that have no caller (sys.unraisablehook).
+    """
+    global _callback
+    _callback = callback
+    check(lib.tl_mem_set_out_of_memory_callback(_NONE if callback is None else _ask, None))
+
+
+# The one function that C ever gets: a thread may be about to call it when it is replaced.
+@_abi.tl_out_of_memory_callback
+def _ask(device: int, requested: int, attempt: int, _: Any) -> bool:
+    callback = _callback
+    if callback is None:
+        return False
+    try:
+        again = bool(callback(device, requested, attempt))
+        _deferred.drain()
+        return again
+    except BaseException:  # nothing of Python may pass through the frames of C
+        _unraisable(callback)
+        return False
+
+
+_NONE = _abi.tl_out_of_memory_callback()
+
+
+def _unraisable(function: Any) -> None:
+    kind, value, trace = sys.exc_info()
+    arguments = type("UnraisableHookArgs", (), {})()
+    arguments.exc_type, arguments.exc_value, arguments.exc_traceback = kind, value, trace
+    arguments.err_msg, arguments.object = "Exception ignored in an out-of-memory callback", function
+    sys.unraisablehook(arguments)
+
+
+@atexit.register
+def _forget() -> None:
+    """No thread may call Python when the interpreter has ended."""
+    if _callback is not None:
+        lib.tl_mem_set_out_of_memory_callback(_NONE, None)

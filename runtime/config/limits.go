@@ -1,0 +1,65 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// MaxPerKey is the most tensors of one key in TL_TENSOR_POOL.
+const MaxPerKey = 1024
+
+// Limits returns sizes by the name of a device; "" is the sum of all.
+func (o *Options) Limits(name string) map[string]uint64 {
+	v, _ := parseLimits(o.get(name))
+	return v
+}
+
+// parseLimits reads "8GiB,cpu=4GiB,cuda:0=20GiB". Nothing at all is no limit.
+func parseLimits(value string) (map[string]uint64, error) {
+	all := map[string]uint64{}
+	if value == "" {
+		return all, nil
+	}
+	for _, part := range strings.Split(value, ",") {
+		name, size, named := strings.Cut(strings.TrimSpace(part), "=")
+		if !named {
+			name, size = "", name
+		}
+		if named && !deviceName.MatchString(name) {
+			return nil, fmt.Errorf("%q is not a name such as cpu, cuda:0 or own", name)
+		}
+		if name != "cpu" && name != "own" && named && !strings.Contains(name, ":") {
+			name += ":0"
+		}
+		n, err := humanize.ParseBytes(size)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a size such as 8GiB", size)
+		}
+		if _, twice := all[name]; twice {
+			return nil, fmt.Errorf("two limits for %q", name)
+		}
+		all[name] = n
+	}
+	return all, nil
+}
+
+// Room returns how many tensors of a key the tensor pool keeps, and how many bytes of all.
+func (o *Options) Room(name string) (perKey, bytes uint64) {
+	perKey, bytes, _ = parseRoom(o.get(name))
+	return perKey, bytes
+}
+
+// parseRoom reads "32,256MiB".
+func parseRoom(value string) (perKey, bytes uint64, err error) {
+	count, size, both := strings.Cut(value, ",")
+	if perKey, err = strconv.ParseUint(strings.TrimSpace(count), 10, 64); err != nil || perKey > MaxPerKey || !both {
+		return 0, 0, fmt.Errorf("not a number up to %d, a comma and a size, such as 32,256MiB", MaxPerKey)
+	}
+	if bytes, err = humanize.ParseBytes(strings.TrimSpace(size)); err != nil {
+		return 0, 0, fmt.Errorf("%q is not a size such as 256MiB", size)
+	}
+	return perKey, bytes, nil
+}

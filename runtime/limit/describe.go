@@ -1,0 +1,133 @@
+package limit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"tlruntime/runtime/memory"
+)
+
+// Figures are those of one account, or of all:
+//
+//	Reserved == InUse + Cached
+type Figures struct {
+	InUse       uint64 // bytes of live objects and blocks
+	Cached      uint64 // of what is reserved, the rest
+	Reserved    uint64 // charged
+	Peak        uint64 // the most that was ever charged
+	LargestFree uint64 // block that is held and free
+	Soft, Hard  uint64
+	Relieved    uint64
+	Failed      uint64
+	Keys        []Key // of the tensor pool, largest first
+}
+
+// Key is what the tensor pool keeps under one key.
+type Key struct {
+	Elements       uint64
+	Dtype          string
+	Tensors, Bytes uint64 // Bytes of all
+}
+
+// Part is what one package knows of an account. Idle is of what others count as in use.
+type Part struct {
+	InUse, Idle, LargestFree uint64
+	Keys                     []Key
+}
+
+var describers []func(Need) Part
+
+// Describe adds a package's knowledge to the figures of the accounts that a Need
+// covers. For init functions.
+func Describe(f func(of Need) Part) { describers = append(describers, f) }
+
+// Read returns the figures of an account; exact while nothing else happens.
+func Read(device int32) Figures {
+	a := at(device)
+	f := Figures{Reserved: a.used.Load(), Peak: a.peak.Load(), Soft: a.soft.Load(), Hard: a.hard.Load(),
+		Relieved: a.relieved.Load(), Failed: a.failed.Load()}
+	var live, idle uint64
+	for _, describe := range describers {
+		part := describe(Need{Device: device})
+		live += part.InUse
+		idle += part.Idle
+		f.LargestFree = max(f.LargestFree, part.LargestFree)
+		f.Keys = append(f.Keys, part.Keys...)
+	}
+	f.InUse = min(live-min(live, idle), f.Reserved)
+	f.Cached = f.Reserved - f.InUse
+	return f
+}
+
+// Probe measures the memory of a device other than the CPU; both 0: it does not say.
+var Probe = func(device int32) (free, total uint64) { return 0, 0 }
+
+func probe(device int32) (free, total uint64) {
+	switch device {
+	case CPU:
+		return memory.Available(), memory.Physical()
+	case Own, Total:
+		return 0, 0
+	}
+	return Probe(device)
+}
+
+const (
+	maxCause = 120 // of the room for a message
+	maxName  = 24
+	maxKeys  = 3
+)
+
+// Sentence explains why n bytes of a device could not be had; cause is what the one who
+// refused has to say, if anything. It fits into a message with room for the function.
+func Sentence(device int32, n uint64, cause string) string {
+	f := Read(device)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s requested of %s", humanize.IBytes(n), cut(Name(device), maxName))
+	if cause != "" {
+		fmt.Fprintf(&b, " (%s)", cut(cause, maxCause))
+	}
+	fmt.Fprintf(&b, "; in use %s, cached %s, reserved %s, largest free block %s", humanize.IBytes(f.InUse),
+		humanize.IBytes(f.Cached), humanize.IBytes(f.Reserved), humanize.IBytes(f.LargestFree))
+	fmt.Fprintf(&b, "; limit %s", limitText(f.Hard))
+	if _, hard := Get(Total); hard != 0 && device != Total {
+		fmt.Fprintf(&b, ", in all %s of %s", humanize.IBytes(Used(Total)), humanize.IBytes(hard))
+	}
+	b.WriteString("; device free " + deviceText(device) + "; largest keys " + keysText(f.Keys))
+	return b.String()
+}
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
+}
+
+func limitText(hard uint64) string {
+	if hard == 0 {
+		return "none"
+	}
+	return humanize.IBytes(hard)
+}
+
+func deviceText(device int32) string {
+	free, total := probe(device)
+	if total == 0 {
+		return "unknown"
+	}
+	return humanize.IBytes(free) + " of " + humanize.IBytes(total)
+}
+
+func keysText(keys []Key) string {
+	if len(keys) == 0 {
+		return "none"
+	}
+	var all []string
+	for _, k := range keys[:min(len(keys), maxKeys)] {
+		all = append(all, fmt.Sprintf("(%d, %s) x %d = %s", k.Elements, k.Dtype, k.Tensors, humanize.IBytes(k.Bytes)))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,213 @@
+package tensor
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/device/devicetest"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/object"
+	blocks "tlruntime/runtime/pool"
+	"tlruntime/runtime/status"
+)
+
+// unlimited ends what a test has set.
+func unlimited(t *testing.T, c *object.Context) {
+	Purge(c)
+	t.Cleanup(func() {
+		limit.Set(limit.CPU, 0, 0)
+		limit.Set(limit.Total, 0, 0)
+		pool.setLimits(defaultLimit, byteLimit)
+		Purge(c)
+	})
+}
+
+// keepTensors puts tensors of a key into the pool.
+func keepTensors(t *testing.T, c *object.Context, count int, elements int64) {
+	t.Helper()
+	held := make([]uintptr, count)
+	for i := range held {
+		held[i] = floating(t, c, F32, elements)
+	}
+	for _, p := range held {
+		require.Equal(t, status.OK, Release(c, p))
+	}
+	c.Pump()
+}
+
+// large is a tensor of eight spans.
+const large = 120 << 10
+
+// requireSum holds the account to what heap and pools hold.
+func requireSum(t *testing.T, chunks uint64) {
+	t.Helper()
+	require.Equal(t, object.Heap().Usage().Slabs+chunks, limit.Used(limit.CPU))
+}
+
+func TestPressureTakesColdTensorsFirstAndNoMoreThanNeeded(t *testing.T) {
+	c := newContext(t)
+	unlimited(t, c)
+	keepTensors(t, c, 4, large)
+	keepTensors(t, c, 4, large+100)
+	require.Equal(t, status.OK, Release(c, floating(t, c, F32, large))) // a hit
+	c.Pump()
+	before := limit.Used(limit.CPU)
+	limit.Set(limit.CPU, 0, before)
+	p := floating(t, c, F32, large+999)
+	require.EqualValues(t, 7, PoolCount(c), "one of the eight had to go")
+	require.EqualValues(t, 4, ReadPoolKey(0).Tensors)
+	q := floating(t, c, F32, large+100)
+	require.EqualValues(t, 6, PoolCount(c), "a hit costs nothing")
+	checkPool(t)
+	requireSum(t, 0)
+	require.Equal(t, before, limit.Used(limit.CPU))
+	require.Equal(t, status.OK, Free(c, p))
+	require.Equal(t, status.OK, Free(c, q))
+}
+
+func TestNearALimitNothingNewIsKept(t *testing.T) {
+	c := newContext(t)
+	unlimited(t, c)
+	p, q := floating(t, c, F32, large), floating(t, c, F32, 100)
+	limit.Set(limit.CPU, limit.Used(limit.CPU)-1, 0)
+	require.Equal(t, status.OK, Release(c, p))
+	require.Equal(t, status.OK, Release(c, q))
+	c.Pump()
+	require.Zero(t, PoolCount(c))
+	checkPool(t)
+	limit.Set(limit.CPU, 0, 0)
+	keepTensors(t, c, 1, large)
+	require.EqualValues(t, 1, PoolCount(c))
+	limit.Set(limit.CPU, 0, limit.Used(limit.CPU))
+	require.Equal(t, status.OK, Release(c, floating(t, c, F32, large)))
+	c.Pump()
+	require.LessOrEqual(t, PoolCount(c), int64(1), "above 7/8 of the hard limit, too")
+	checkPool(t)
+}
+
+func TestAFailureNamesTheLargestKeys(t *testing.T) {
+	c := newContext(t)
+	unlimited(t, c)
+	keepTensors(t, c, 3, 1000)
+	limit.Set(limit.CPU, 0, limit.Used(limit.CPU)+1)
+	require.Zero(t, Empty(c, int32(F32), CPU, 1, array(t, 1<<40)))
+	require.EqualValues(t, status.OutOfMemory, c.Status)
+	require.EqualValues(t, 3, PoolCount(c), "what no cache can help empties none")
+	require.Contains(t, c.Message(), "(1000, f32) x 3 = ")
+	require.Contains(t, c.Message(), "4.0 TiB requested of cpu")
+	require.EqualValues(t, 1, c.ShortOf)
+}
+
+func TestPoolLimitsMoveWhatIsKept(t *testing.T) {
+	c := newContext(t)
+	unlimited(t, c)
+	keepTensors(t, c, 40, 64)
+	require.EqualValues(t, defaultLimit, PoolCount(c))
+	require.Equal(t, status.OK, SetPoolLimits(c, 100, byteLimit))
+	keepTensors(t, c, 120, 64)
+	keepTensors(t, c, 50, 65)
+	require.EqualValues(t, 150, PoolCount(c))
+	require.Equal(t, PoolKeyStats{Elements: 64, Tensors: 100, Bytes: ReadPoolKey(0).Bytes}, ReadPoolKey(0))
+	require.EqualValues(t, 50, ReadPoolKey(1).Tensors)
+	require.Zero(t, ReadPoolKey(2).Tensors)
+	checkPool(t)
+	require.Equal(t, status.OK, SetPoolLimits(c, 10, byteLimit))
+	require.EqualValues(t, 20, PoolCount(c))
+	checkPool(t)
+	require.Equal(t, status.OK, SetPoolLimits(c, 10, ReadPool().Bytes/2))
+	require.LessOrEqual(t, PoolCount(c), int64(10))
+	require.Positive(t, PoolCount(c))
+	checkPool(t)
+	require.Equal(t, status.OK, SetPoolLimits(c, 0, byteLimit))
+	require.Zero(t, PoolCount(c))
+	keepTensors(t, c, 5, 64)
+	require.Zero(t, PoolCount(c))
+	require.Equal(t, status.InvalidArgument, SetPoolLimits(c, MaxPerKey+1, byteLimit))
+}
+
+// Limits of both kinds change while threads make and drop tensors.
+func TestLimitsChangeUnderLoad(t *testing.T) {
+	c := newContext(t)
+	unlimited(t, c)
+	passed := make(chan uintptr, 64)
+	var work sync.WaitGroup
+	for w := range uint64(3) {
+		work.Go(func() {
+			me, st := object.NewContext()
+			require.Equal(t, status.OK, st)
+			random := rand.New(rand.NewPCG(w, 9))
+			for range 2000 {
+				churn(t, me, random, passed)
+			}
+			me.Pump()
+			me.Finish()
+		})
+	}
+	for n := range uint64(200) {
+		pool.setLimits(uint32(n*37%150), n%5*(64<<10))
+		limit.Set(limit.CPU, limit.Used(limit.CPU)*(n%3), 0)
+	}
+	work.Wait()
+	pool.setLimits(defaultLimit, byteLimit)
+	checkPool(t)
+	requireSum(t, 0)
+	close(passed)
+	for p := range passed {
+		require.Equal(t, status.OK, Release(c, p))
+	}
+	c.Pump()
+}
+
+// The charges are the spans in use and the chunks held, whatever happens.
+func TestChargesAreWhatIsHeld(t *testing.T) {
+	c := newContext(t)
+	unlimited(t, c)
+	fake := devicetest.NewFake("fake:0", 1<<30)
+	h, err := blocks.Create(fake, limit.CPU, 64<<10)
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(3, 4))
+	var objects, taken []uintptr
+	for step := range 3000 {
+		switch random.IntN(6) {
+		case 0, 1:
+			if p := c.Alloc(uintptr(random.IntN(400 << 10))); p != 0 {
+				objects = append(objects, p)
+			}
+		case 2:
+			if p, err := blocks.Allocate(h, uintptr(1+random.IntN(100<<10))); err == nil {
+				taken = append(taken, p)
+			}
+		case 3:
+			for _, p := range taken[len(taken)/2:] {
+				require.NoError(t, blocks.Deallocate(h, p))
+			}
+			taken = taken[:len(taken)/2]
+		case 4:
+			for _, p := range objects[len(objects)/2:] {
+				require.Equal(t, status.OK, c.Release(p))
+			}
+			objects = objects[:len(objects)/2]
+		case 5:
+			hard := uint64(0)
+			if step%2 == 0 {
+				hard = limit.Used(limit.CPU) + uint64(random.IntN(1<<20))
+			}
+			limit.Set(limit.CPU, hard/2, hard)
+		}
+		s, err := blocks.ReadStats(h)
+		require.NoError(t, err)
+		requireSum(t, s.Reserved)
+		f := limit.Read(limit.CPU)
+		require.Equal(t, f.Reserved, f.InUse+f.Cached)
+	}
+	for _, p := range objects {
+		require.Equal(t, status.OK, c.Release(p))
+	}
+	require.NoError(t, blocks.Reset(h))
+	require.NoError(t, blocks.Destroy(h))
+	requireSum(t, 0)
+	require.Zero(t, limit.Read(limit.CPU).InUse)
+}

@@ -1,0 +1,122 @@
+package tensor
+
+import (
+	"cmp"
+	"slices"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/object"
+)
+
+// What the pool does when memory is short: near a limit it keeps nothing new, and a
+// request that finds no memory gets that of kept tensors, coldest first.
+
+func init() {
+	limit.Register(limit.TensorPool, giveTensors)
+	limit.OnBrink(callInAll)
+	limit.Describe(describePool)
+}
+
+// callInAll takes back what shards may still keep without asking, so that every one
+// asks, and finds that a limit is near.
+func callInAll() {
+	if !object.Opened() {
+		return
+	}
+	for i := range uint64(layout.PoolShards) {
+		pool.callIn(shardAt(i))
+	}
+}
+
+// giveTensors frees kept tensors of the devices that a need covers until it has freed
+// enough: in a first round those of keys without a hit since the hand came by, in a
+// second all.
+func giveTensors(need limit.Need) (freed uint64) {
+	if !object.Opened() {
+		return 0
+	}
+	for turn := uint64(0); turn < 2*layout.PoolShards && freed < need.Bytes; turn++ {
+		s := shardAt(pool.hand.Add(1) % layout.PoolShards)
+		freed += s.give(need, need.Bytes-freed, turn < layout.PoolShards)
+		pool.callIn(s)
+	}
+	return freed
+}
+
+// give frees tensors of a shard until it has freed enough bytes.
+func (s *shard) give(need limit.Need, enough uint64, cold bool) (freed uint64) {
+	var out [64]layout.Entry
+	for freed < enough {
+		s.lock()
+		n, bytes := s.popFor(need, enough-freed, cold, &out)
+		s.unlock()
+		if n == 0 {
+			break
+		}
+		freed += bytes
+		for _, e := range out[:n] {
+			object.Discard(e)
+		}
+	}
+	return freed
+}
+
+// popFor takes tensors out until they have enough bytes, as many as fit into out.
+func (s *shard) popFor(need limit.Need, enough uint64, cold bool, out *[64]layout.Entry) (n int, bytes uint64) {
+	s.each(func(at *layout.PoolKey) {
+		if !need.Covers(deviceOf(at.Kind)) || cold && at.Hot != 0 {
+			return
+		}
+		for at.Count > 0 && n < len(out) && bytes < enough {
+			out[n] = s.pop(at)
+			s.GivenUp++
+			bytes += at.Bytes
+			n++
+		}
+	})
+	return n, bytes
+}
+
+// deviceOf and dtypeOf take layout.PoolKind apart.
+func deviceOf(kind uint32) int32      { return int32(kind >> 8 & 0xFF) }
+func dtypeOf(kind uint32) ElementType { return ElementType(kind & 0xFF) }
+
+var dtypeNames = [...]string{
+	F32: "f32", F64: "f64", I32: "i32", I64: "i64", U8: "u8", F16: "f16", BF16: "bf16", Bool: "bool", I8: "i8",
+	I16: "i16", U16: "u16", U32: "u32", U64: "u64", C64: "c64", C128: "c128",
+}
+
+// describePool takes the kept tensors off what the heap counts as live.
+func describePool(of limit.Need) (part limit.Part) {
+	if !object.Opened() {
+		return part
+	}
+	for _, k := range keptKeys(of) {
+		bytes := uint64(k.Count) * k.Bytes
+		part.Idle += bytes
+		part.Keys = append(part.Keys, limit.Key{Elements: k.Elements, Dtype: dtypeNames[dtypeOf(k.Kind)],
+			Tensors: uint64(k.Count), Bytes: bytes})
+	}
+	return part
+}
+
+// keptKeys returns the keys that have tensors, that with most bytes first.
+func keptKeys(of limit.Need) (keys []layout.PoolKey) {
+	for i := range uint64(layout.PoolShards) {
+		s := shardAt(i)
+		keys = slices.Grow(keys, int(s.keyCount())) // not under the lock
+		s.lock()
+		s.each(func(at *layout.PoolKey) {
+			if at.Count > 0 && of.Covers(deviceOf(at.Kind)) {
+				keys = append(keys, *at)
+			}
+		})
+		s.unlock()
+	}
+	slices.SortFunc(keys, func(a, b layout.PoolKey) int {
+		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes), cmp.Compare(a.Elements, b.Elements),
+			cmp.Compare(a.Kind, b.Kind))
+	})
+	return keys
+}
