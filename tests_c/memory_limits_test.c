@@ -195,6 +195,25 @@ static void caches_give_in_order(void)
 	no_limits();
 }
 
+static void what_no_cache_can_help_empties_none(void)
+{
+	device d = {0};
+	tl_memory_pool* pool = device_pool(&d, MIB);
+	uint64_t before;
+	no_limits();
+	keep_tensors(3, MIB);
+	before = reserved(TL_MEM_TOTAL);
+	CHECK_REFUSED(tl_mem_alloc(SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_mem_alloc((size_t)1 << 47), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_mem_set_limit(TL_MEM_TOTAL, 0, 1024 * (uint64_t)MIB));
+	CHECK_REFUSED(tl_mem_alloc((size_t)1025 * MIB), 0, TL_E_LIMIT);
+	CHECK_REFUSED(tl_memory_pool_allocate(pool, (size_t)1025 * MIB), 0, TL_E_LIMIT);
+	CHECK_INT(tl_get_pool_count(), 3);
+	CHECK_INT(reserved(TL_MEM_TOTAL), before);
+	device_end(&d, pool);
+	no_limits();
+}
+
 /* A device that has no more gets its own pools' chunks back, not other memory. */
 static void a_refusing_device_is_helped_by_its_own_pools(void)
 {
@@ -386,6 +405,7 @@ int main(void)
 	RUN(the_message_has_every_figure);
 	RUN(the_message_of_a_pool_has_them_too);
 	RUN(caches_give_in_order);
+	RUN(what_no_cache_can_help_empties_none);
 	RUN(a_refusing_device_is_helped_by_its_own_pools);
 	RUN(a_soft_limit_empties_caches_and_fails_nothing);
 	RUN(a_limit_below_the_use_trims_and_waits);

@@ -29,7 +29,11 @@ func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) 
 
 func isShort(st status.Status) bool { return st == status.OutOfMemory || st == status.Limit }
 
+// takeRelieved empties no cache for what the heap could not hold if it were empty.
 func (c *Context) takeRelieved(n uintptr, st status.Status) (e layout.Entry, zero bool, _ status.Status) {
+	if uint64(n) > process.g.HeapBytes {
+		return e, false, st
+	}
 	r := limit.NewRelief(limit.CPU, heapBytes(n))
 	more := c.returnMagazines() > 0
 	for more || r.Step() {
