@@ -21,6 +21,7 @@ const (
 const (
 	PoolBytes    = 1<<PoolSizeBits - 1
 	PoolTagShift = PoolSizeBits
+	PoolWaits    = 1 << PoolTagShift // the tag of a block that was given back and waits for streams
 	PoolFree     = 1 << 63
 )
 

@@ -154,6 +154,7 @@ func Trim(h Handle) error {
 // trim returns idle chunks and tells how many. A chunk that the device does not take
 // back is gone all the same: nobody knows what it is now.
 func (p *Pool) trim() (trimmed int, failed error) {
+	p.collect()
 	for i := range p.chunks.Len() {
 		c := *p.chunks.At(i)
 		if !p.takeIdle(p.chunks.At(i)) {

@@ -14,17 +14,10 @@ const (
 // Allocate returns a block of at least n bytes; 0 bytes are address 0, which is no
 // error.
 func Allocate(h Handle, n uintptr) (uintptr, error) {
-	p, err := find(h)
-	if err != nil {
+	p, request, err := ask(h, n)
+	if err != nil || request == 0 {
 		return 0, err
 	}
-	if n == 0 {
-		return 0, nil
-	}
-	if n > maxBytes {
-		return 0, refuse(status.Overflow, "%d bytes are more than any block can have", n)
-	}
-	request := roundUp(uint64(n), p.granule)
 	if address, why, err := p.try(request); err != nil || why == served {
 		return address, err
 	}
@@ -33,18 +26,34 @@ func Allocate(h Handle, n uintptr) (uintptr, error) {
 	return p.allocate(request)
 }
 
+// ask returns the pool of a handle and what a block for n bytes has to have.
+func ask(h Handle, n uintptr) (p *Pool, request uint64, err error) {
+	p, unknown := find(h)
+	switch {
+	case unknown != nil:
+		return nil, 0, unknown
+	case n > maxBytes:
+		return nil, 0, refuse(status.Overflow, "%d bytes are more than any block can have", n)
+	}
+	return p, roundUp(uint64(n), p.granule), nil
+}
+
 // allocate grows what is too small until there is a block: others may take what it has
-// just obtained.
+// just obtained. Before the device is asked blocks whose wait is over are collected;
+// when it has nothing the oldest wait is sat out.
 func (p *Pool) allocate(request uint64) (uintptr, error) {
 	for {
 		address, why, err := p.try(request)
-		if err != nil || why == served {
+		switch {
+		case err != nil || why == served:
 			return address, err
-		}
-		if why == noRecord {
+		case why == noRecord:
 			err = p.growTables()
-		} else {
-			err = p.grow(request)
+		case p.collect():
+		default:
+			if err = p.grow(request); err != nil && isPressure(err) && p.awaitOldest() {
+				err = nil
+			}
 		}
 		if err != nil {
 			return 0, err
@@ -142,6 +151,11 @@ func (t tables) returnBlock(address uint64) bool {
 func (p *Pool) unknownBlock(address uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.tellBlock(address)
+}
+
+// tellBlock is unknownBlock under p.mu.
+func (p *Pool) tellBlock(address uint64) error {
 	if i := p.chunkBelow(address); i >= 0 && address-p.chunks.At(uint64(i)).address < p.chunks.At(uint64(i)).bytes {
 		return refuse(status.UnknownPointer,
 			"%#x is memory of this pool, but no live block starts there: it was released already, or lies inside a block", address)

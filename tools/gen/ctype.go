@@ -38,7 +38,7 @@ var (
 	protoText   = regexp.MustCompile(`^([^()]*[* ])(tl_\w+)\((.*)\);$`)
 	aliasText   = regexp.MustCompile(`^typedef (\w+) (tl_\w+);$`)
 	enumText    = regexp.MustCompile(`(?s)^enum (tl_\w+) \{(.*)\};$`)
-	enumMember  = regexp.MustCompile(`^(TL_\w+) = (\d+)$`)
+	enumMember  = regexp.MustCompile(`^(TL_\w+) = (-?\d+)$`)
 	structText  = regexp.MustCompile(`(?s)^typedef struct (tl_\w+) \{(.*)\} (tl_\w+);$`)
 	foreignText = regexp.MustCompile(`^struct (DL\w+);$`)
 	opaqueText  = regexp.MustCompile(`^typedef struct (tl_\w+) (tl_\w+);$`)
