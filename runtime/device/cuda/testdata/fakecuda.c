@@ -18,7 +18,22 @@ void fakecuda_fail(const char* name, int call, int result)
 	plan.call = call;
 	plan.result = result;
 	planned_calls = 0;
+	failed = NULL;
 	pthread_mutex_unlock(&lock);
+}
+
+/* The function that failed since fakecuda_fail, NULL for none. */
+const char* fakecuda_failed(void) { return failed; }
+
+/* A block that nobody returned, and its size; 0: there is none. */
+uintptr_t fakecuda_left(size_t* bytes)
+{
+	for (int i = 0; i < MAX_BLOCKS; i++) {
+		if (blocks[i].kind != PLAIN) continue;
+		*bytes = blocks[i].bytes;
+		return (uintptr_t)blocks[i].memory + OFFSET;
+	}
+	return 0;
 }
 
 void fakecuda_hook(void (*f)(void)) { hook = f; }

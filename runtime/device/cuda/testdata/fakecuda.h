@@ -72,6 +72,7 @@ static struct plan {
 	int call, result;
 } plan;
 static int planned_calls;
+static const char* failed; /* the function that failed as planned */
 
 /* ---- what the functions share --------------------------------------------------------- */
 
@@ -88,7 +89,10 @@ static CUresult enter(const char* name, bool wants_context)
 {
 	pthread_mutex_lock(&lock);
 	if (count == 0 && !started) read_environment();
-	if ((strcmp(name, plan.name) == 0 || strcmp(plan.name, "*") == 0) && ++planned_calls == plan.call) return plan.result;
+	if ((strcmp(name, plan.name) == 0 || strcmp(plan.name, "*") == 0) && ++planned_calls == plan.call) {
+		failed = name;
+		return plan.result;
+	}
 	if (!started && strcmp(name, "cuInit") != 0) return NOT_INITIALIZED;
 	return wants_context && depth == 0 ? INVALID_CONTEXT : SUCCESS;
 }
