@@ -11,26 +11,30 @@ import (
 
 // Blocks that were given back in the order of streams. Work that was put into a stream
 // before may still use such a block, so it waits: its record is neither live (in no
-// chain) nor free (in no treap), and a list apart knows which events have to pass. What
-// is allocated for the same stream may take it at once, since that is used by later
-// work only. The fast door sees a record that it never finds and never joins.
+// chain) nor free (in no treap), and a list apart knows which events have to pass. The
+// fast door sees a record that it never finds and never joins.
+//
+// What is allocated for the same stream may have such a block at once, since it will be
+// used by later work only. It is lent: however it comes back, it waits for what it has
+// waited for, unless that has passed meanwhile or the same stream is marked again.
 //
 // Blocks are looked through in the order in which they came, and there are few of them:
 // each time the pool is about to grow, those whose wait is over leave.
 
 // ordered is what a pool knows of them. Guarded by Pool.mu.
 type ordered struct {
-	streams device.Streams // nil: the device has none
-	blocks  []waiting      // oldest first
-	bytes   uint64         // of them
-	spare   []device.Event // recorded by nobody
+	streams device.Streams     // nil: the device has none
+	blocks  []waiting          // oldest first
+	bytes   uint64             // of them
+	lent    map[uint64]waiting // by address
+	spare   []device.Event     // that nobody waits for
 }
 
 // waiting is a block that waits.
 type waiting struct {
 	record         uint32
 	address, bytes uint64
-	after          *marks
+	after          marks
 }
 
 // AllocateAsync is Allocate for work that will be put into a stream: a block that waits
@@ -99,7 +103,7 @@ func (p *Pool) orUnknown(err error, address uint64) error {
 	if err != nil {
 		return err
 	}
-	return p.tellBlock(address)
+	return p.unknownBlock(address)
 }
 
 // isLive reports whether a live block starts at an address. What the front cache was
@@ -111,25 +115,33 @@ func (p *Pool) isLive(address uint64) (bool, error) {
 	defer unlock(p.state)
 	t := view(p.state)
 	t.flush()
-	return *t.findLive(address) != 0, nil
+	_, isLent := p.ordered.lent[address]
+	return isLent || *t.findLive(address) != 0, nil
 }
 
-// setAside makes a live block one that waits; false: it is not live any more.
-func (p *Pool) setAside(address uint64, after *marks) (bool, error) {
+// setAside makes a live block one that waits; false: it is not live. Without marks of its
+// own it has to be one that was lent.
+func (p *Pool) setAside(address uint64, after marks) (bool, error) {
 	if !p.enter() {
 		return false, unknownPool(p.handle)
 	}
 	defer unlock(p.state)
 	t := view(p.state)
 	t.flush()
+	w, isLent := p.ordered.lent[address]
 	link := t.findLive(address)
-	record := *link
-	if record == 0 {
+	switch {
+	case isLent:
+		delete(p.ordered.lent, address)
+		after = p.add(after, w.after)
+	case *link == 0 || after == nil:
 		return false, nil
+	default:
+		w.record = *link
+		*link = t.blocks[w.record].Left
 	}
-	b := &t.blocks[record]
-	*link = b.Left
-	b.Word |= layout.PoolWaits
+	record, b := w.record, &t.blocks[w.record]
+	b.Word = bytesOf(b) | layout.PoolWaits
 	t.forget()
 	t.TotalFreed += bytesOf(b)
 	t.Deallocations++
@@ -165,7 +177,7 @@ func (p *Pool) takeWaiting(request uint64, s device.Stream) (uintptr, error) {
 	}
 }
 
-// reuse makes the waiting block i live, cut to what is needed: the rest goes on waiting.
+// reuse lends the waiting block i, cut to what is needed: the rest goes on waiting.
 // Address 0: there is no record for the rest.
 func (p *Pool) reuse(i int, request uint64) (uintptr, error) {
 	if !p.enter() {
@@ -179,17 +191,21 @@ func (p *Pool) reuse(i int, request uint64) (uintptr, error) {
 	t.flush()
 	t.forget()
 	w := p.ordered.blocks[i]
+	p.ordered.bytes -= w.bytes
 	if rest := w.bytes - request; rest > layout.PoolSplit {
 		r := t.cut(w.record, request)
 		t.blocks[r].Word = rest | layout.PoolWaits
-		p.ordered.blocks[i] = waiting{r, w.address + request, rest, w.after}
+		p.ordered.blocks[i] = waiting{r, w.address + request, rest, w.after.share()}
+		p.ordered.bytes += rest
 		w.bytes = request
 	} else {
 		p.ordered.blocks = slices.Delete(p.ordered.blocks, i, i+1)
-		p.unmark(w.after)
 	}
-	t.enliven(w.record, w.bytes)
-	p.ordered.bytes -= w.bytes
+	t.blocks[w.record].Word = w.bytes | layout.PoolLent
+	if p.ordered.lent == nil {
+		p.ordered.lent = map[uint64]waiting{}
+	}
+	p.ordered.lent[w.address] = w
 	t.countAllocation(w.bytes)
 	p.verify()
 	return uintptr(w.address), nil
@@ -207,7 +223,25 @@ func (p *Pool) collect() (any bool) {
 		any = true
 		return true
 	})
+	for _, w := range p.ordered.lent {
+		if p.passed(w.after, &busy) {
+			p.settle(w)
+		}
+	}
 	return any
+}
+
+// settle makes a lent block one like any other: what it waited for has passed.
+func (p *Pool) settle(w waiting) {
+	lock(p.state)
+	t := view(p.state)
+	t.flush()
+	t.forget()
+	t.enliven(w.record, w.bytes)
+	p.verify()
+	unlock(p.state)
+	delete(p.ordered.lent, w.address)
+	p.unmark(w.after)
 }
 
 // endWait frees a block whose events have passed; the caller takes it off the list.
@@ -238,17 +272,31 @@ func (p *Pool) awaitOldest() bool {
 	return true
 }
 
-// awaitAll waits for all blocks, and frees them.
+// awaitAll waits for all that blocks wait for, and forgets the blocks, of which the
+// tables are about to do the same. On failure nothing is forgotten.
 func (p *Pool) awaitAll() error {
-	for len(p.ordered.blocks) > 0 {
-		w := p.ordered.blocks[0]
+	for _, w := range p.ordered.blocks {
 		if err := p.await(w.after); err != nil {
-			return deviceError(err, status.Device)
+			return err
 		}
-		p.ordered.blocks = slices.Delete(p.ordered.blocks, 0, 1)
-		p.endWait(w)
 	}
+	for _, w := range p.ordered.lent {
+		if err := p.await(w.after); err != nil {
+			return err
+		}
+	}
+	p.forgetOrder()
 	return nil
+}
+
+func (p *Pool) forgetOrder() {
+	for _, w := range p.ordered.blocks {
+		p.unmark(w.after)
+	}
+	for _, w := range p.ordered.lent {
+		p.unmark(w.after)
+	}
+	p.ordered.blocks, p.ordered.lent, p.ordered.bytes = nil, nil, 0
 }
 
 // endOrder waits for all blocks and closes all events: the memory goes back to the
@@ -256,33 +304,33 @@ func (p *Pool) awaitAll() error {
 func (p *Pool) endOrder() (failed error) {
 	for _, w := range p.ordered.blocks {
 		if err := p.await(w.after); err != nil {
-			failed = deviceError(err, status.Device)
+			failed = err
 		}
-		p.unmark(w.after)
 	}
-	p.ordered.blocks, p.ordered.bytes = nil, 0
+	p.forgetOrder()
 	p.closeSpare(0)
 	return failed
 }
 
-// checkOrder verifies that the list and the tables know the same blocks. Under both locks.
+// checkOrder verifies that lists and tables know the same blocks. Under both locks.
 func (p *Pool) checkOrder() error {
-	t, bytes := view(p.state), uint64(0)
+	t, bytes, tags := view(p.state), uint64(0), map[uint32]uint64{}
 	for _, w := range p.ordered.blocks {
-		b := &t.blocks[w.record]
-		if !waits(b) || b.Address != w.address || bytesOf(b) != w.bytes {
-			return fmt.Errorf("record %d does not wait as it should: %#x at %#x", w.record, b.Word, b.Address)
-		}
+		tags[w.record] = w.bytes | layout.PoolWaits
 		bytes += w.bytes
 	}
-	marked := 0
-	for i := range t.blocks[:t.Fresh] {
-		if waits(&t.blocks[i]) {
-			marked++
-		}
+	for _, w := range p.ordered.lent {
+		tags[w.record] = w.bytes | layout.PoolLent
 	}
-	if marked != len(p.ordered.blocks) || bytes != p.ordered.bytes {
-		return fmt.Errorf("%d blocks of %d bytes wait, %d of %d are known", marked, p.ordered.bytes, len(p.ordered.blocks), bytes)
+	for i := range t.Fresh {
+		b := &t.blocks[i]
+		if want, known := tags[i]; known && b.Word != want || !known && b.Word != 0 && isTagged(b) {
+			return fmt.Errorf("record %d is %#x, the list has %#x", i, b.Word, want)
+		}
+		delete(tags, i)
+	}
+	if len(tags) != 0 || bytes != p.ordered.bytes {
+		return fmt.Errorf("%d records are none; %d bytes wait, counted %d", len(tags), bytes, p.ordered.bytes)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func Deallocate(h Handle, address uintptr) error {
 	if known, err := p.giveBack(uint64(address)); err != nil || known {
 		return err
 	}
-	return p.unknownBlock(uint64(address))
+	return p.takeLent(uint64(address))
 }
 
 func (p *Pool) giveBack(address uint64) (known bool, err error) {
@@ -147,15 +147,19 @@ func (t tables) returnBlock(address uint64) bool {
 	return true
 }
 
-// unknownBlock tells what an address is that no live block starts at.
-func (p *Pool) unknownBlock(address uint64) error {
+// takeLent takes back a block that the chains do not know: one that was lent to a stream
+// waits on for what it has waited for.
+func (p *Pool) takeLent(address uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tellBlock(address)
+	if known, err := p.setAside(address, nil); err != nil || known {
+		return err
+	}
+	return p.unknownBlock(address)
 }
 
-// tellBlock is unknownBlock under p.mu.
-func (p *Pool) tellBlock(address uint64) error {
+// unknownBlock tells what an address is that no live block starts at. p.mu is held.
+func (p *Pool) unknownBlock(address uint64) error {
 	if i := p.chunkBelow(address); i >= 0 && address-p.chunks.At(uint64(i)).address < p.chunks.At(uint64(i)).bytes {
 		return refuse(status.UnknownPointer,
 			"%#x is memory of this pool, but no live block starts there: it was released already, or lies inside a block", address)
