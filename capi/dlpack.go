@@ -86,7 +86,7 @@ func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: TL_OK, or why there are no numbers.
+// Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
 // TL_E_INVALID_ARGUMENT (NULL).

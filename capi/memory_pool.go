@@ -197,14 +197,16 @@ func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 // tl_memory_pool_reset takes all blocks back at once: every chunk is one free
 // block again, of the size that it was obtained with. What was live counts as
 // given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
-// their address is given out again.
+// their address is given out again. Blocks that were given back in the order of a
+// stream are waited for first.
 //
 //	C: tl_status tl_memory_pool_reset(tl_memory_pool* pool);
 //
 // Ownership: takes all blocks.
 // Threads: any thread; the blocks of all of them end.
 // Returns: TL_OK, or why nothing was done.
-// Errors: TL_E_INVALID_ARGUMENT (no such pool).
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does not tell
+// when the streams are done).
 // Cost: linear in the most blocks that the pool ever had.
 //
 //export tlgo_memory_pool_reset

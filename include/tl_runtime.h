@@ -2523,12 +2523,14 @@ TL_API tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* blo
  * tl_memory_pool_reset takes all blocks back at once: every chunk is one free
  * block again, of the size that it was obtained with. What was live counts as
  * given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
- * their address is given out again.
+ * their address is given out again. Blocks that were given back in the order of a
+ * stream are waited for first.
  *
  * Ownership: takes all blocks.
  * Threads: any thread; the blocks of all of them end.
  * Returns: TL_OK, or why nothing was done.
- * Errors: TL_E_INVALID_ARGUMENT (no such pool).
+ * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does
+ *     not tell when the streams are done).
  * Cost: linear in the most blocks that the pool ever had.
  */
 TL_API tl_status tl_memory_pool_reset(tl_memory_pool* pool);
@@ -2655,7 +2657,7 @@ TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, boo
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: TL_OK, or why there are no numbers.
+ * Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
  *     TL_E_INVALID_ARGUMENT (NULL).

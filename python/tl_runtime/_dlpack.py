@@ -12,11 +12,13 @@ from typing import Any
 
 from . import _abi, _deferred
 from ._devices import device_number
+from ._errors import Error
 from ._library import check, last_error, lib
 
 CPU = (1, 0)  # kDLCPU, and the only one of them
 _CUDA = 2
 _FAMILIES = {1: "cpu", _CUDA: "cuda", 3: "cpu", 4: "opencl", 8: "metal"}  # pinned memory is the CPU's
+_CPUS = (1, 3)  # whose ordinals say nothing
 _LEGACY_STREAM = 1  # what None means to a consumer on CUDA
 _VERSION = (1, 3)
 _FLAGS, _COPIED = 24, 2  # of a versioned struct
@@ -61,12 +63,15 @@ def device_of(address: int) -> tuple[int, int]:
 
 def number_of(device: Any) -> int:
     """Returns the number of a device by number, name or the numbers that DLPack has for it."""
-    if not isinstance(device, tuple):
+    if isinstance(device, tuple):
+        kind, ordinal = device
+        if kind not in _FAMILIES:
+            raise BufferError(f"DLPack device {device} is none that is known here")
+        device = "cpu" if kind in _CPUS else f"{_FAMILIES[kind]}:{ordinal}"
+    try:
         return device_number(device)
-    kind, ordinal = device
-    if kind not in _FAMILIES:
-        raise BufferError(f"there is no device {device!r} here")
-    return device_number(f"{_FAMILIES[kind]}:{ordinal}")
+    except Error as error:
+        raise BufferError(str(error)) from error
 
 
 def synchronize(address: int, where: tuple[int, int], stream: Any) -> None:
@@ -97,8 +102,8 @@ def export_to_cpu(tensor: Any, where: tuple[int, int], dl_device: Any, max_versi
         raise BufferError(f"a tensor on DLPack device {where} comes to the CPU by a copy, and copy is False")
     if where[0] == _CUDA:
         check(lib.tl_tensor_sync_stream(tensor.address, None))  # where the copy is made
-    major = _major(max_version)
-    capsule = _capsule(tensor.cpu().address, major, False)
+    major, here = _major(max_version), tensor.cpu()
+    capsule = _capsule(here.address, major, False)
     if major:
         flags = ctypes.c_uint64.from_address(_get_pointer(capsule, b"dltensor_versioned") + _FLAGS)
         flags.value |= _COPIED
@@ -124,9 +129,7 @@ def take(source: Any, copy: bool | None) -> int:
 
 def _ask(source: Any, copy: bool | None) -> Any:
     """Gets a capsule from an object with the DLPack protocol, for the default stream, where the runtime copies."""
-    where = source.__dlpack_device__()
-    if where[0] not in _FAMILIES:
-        raise BufferError(f"the array is on DLPack device {tuple(where)}, of which nothing is known here")
+    number_of(tuple(source.__dlpack_device__()))  # raises where there is no such device
     asked: dict[str, Any] = {"copy": False} if copy is False else {}  # a copy is ours to make
     try:
         return source.__dlpack__(max_version=_VERSION, **asked)

@@ -28,7 +28,11 @@ type ordered struct {
 	bytes   uint64             // of them
 	lent    map[uint64]waiting // by address
 	spare   []device.Event     // that nobody waits for
+	many    int                // at so many blocks those whose wait is over are collected anyway
 }
+
+// manyWait is how many blocks wait before the first such collection.
+const manyWait = 64
 
 // waiting is a block that waits.
 type waiting struct {
@@ -95,6 +99,10 @@ func DeallocateAsync(h Handle, address uintptr, streams ...device.Stream) error 
 	if known, err := p.setAside(uint64(address), after); err != nil || !known {
 		p.unmark(after)
 		return p.orUnknown(err, uint64(address))
+	}
+	if n := len(p.ordered.blocks); n >= max(p.ordered.many, manyWait) {
+		p.collect()
+		p.ordered.many = 2 * len(p.ordered.blocks)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ enum {
 	NOT_READY = 600,
 };
 
-enum { MAX_DEVICES = 8, MAX_BLOCKS = 4096, MAX_HANDLES = 512, MAX_STACK = 16, ALIGNMENT = 512 };
+enum { MAX_DEVICES = 8, MAX_BLOCKS = 4096, MAX_STREAMS = 64, MAX_EVENTS = 8192, MAX_STACK = 16, ALIGNMENT = 512 };
 static const size_t TOTAL = (size_t)1 << 30;
 static const size_t SPOILT = (size_t)1 << 20; /* of a block that was returned: overwritten */
 static const uintptr_t OFFSET = (uintptr_t)1 << 62;
@@ -56,10 +56,10 @@ static bool started;
 static int count;
 static struct device devices[MAX_DEVICES];
 static struct block blocks[MAX_BLOCKS];
-static struct handle streams[MAX_HANDLES], events[MAX_HANDLES];
+static struct handle streams[MAX_STREAMS], events[MAX_EVENTS];
 static bool holding;
 static int synchronized; /* events that were waited for */
-static int waited[MAX_HANDLES + 3][MAX_HANDLES + 3]; /* [stream][that of the event] */
+static int waited[MAX_STREAMS + 3][MAX_STREAMS + 3]; /* [stream][that of the event] */
 static int pushed;  /* contexts that threads have current */
 static int pending; /* copies in the default stream that nobody has waited for */
 static __thread struct device* stack[MAX_STACK];
@@ -162,14 +162,15 @@ static CUresult drop(struct block* b)
 
 static struct handle* at(struct handle* all, uintptr_t base, uintptr_t h)
 {
-	return h >= base && h - base < MAX_HANDLES && all[h - base].live ? &all[h - base] : NULL;
+	uintptr_t most = all == streams ? MAX_STREAMS : MAX_EVENTS;
+	return h >= base && h - base < most && all[h - base].live ? &all[h - base] : NULL;
 }
 
 static bool is_stream(uintptr_t s) { return s <= 2 || at(streams, STREAMS, s) != NULL; }
 
 static CUresult open_handle(struct handle* all, uintptr_t base, uintptr_t* out)
 {
-	for (int i = 0; i < MAX_HANDLES; i++) {
+	for (int i = 0; i < (all == streams ? MAX_STREAMS : MAX_EVENTS); i++) {
 		if (all[i].live) continue;
 		all[i] = (struct handle){.live = true};
 		*out = base + (uintptr_t)i;
@@ -181,7 +182,7 @@ static CUresult open_handle(struct handle* all, uintptr_t base, uintptr_t* out)
 /* The work in a stream is done: its events pass, and what was returned in its order is free. */
 static void finish(uintptr_t stream)
 {
-	for (int i = 0; i < MAX_HANDLES; i++)
+	for (int i = 0; i < MAX_EVENTS; i++)
 		if (events[i].stream == stream) events[i].held = false;
 	for (int i = 0; i < MAX_BLOCKS; i++)
 		if (blocks[i].kind == RETURNED && blocks[i].stream == stream) drop(&blocks[i]);
