@@ -81,7 +81,7 @@ uintptr_t fakecuda_stream(void)
 int fakecuda_events(void)
 {
 	int n = 0;
-	for (int i = 0; i < MAX_EVENTS; i++) n += events[i].live;
+	for (int i = 0; i < used_events; i++) n += events[i].live;
 	return n;
 }
 

@@ -57,6 +57,7 @@ static int count;
 static struct device devices[MAX_DEVICES];
 static struct block blocks[MAX_BLOCKS];
 static struct handle streams[MAX_STREAMS], events[MAX_EVENTS];
+static int used_events; /* handles above were never used */
 static bool holding;
 static int synchronized; /* events that were waited for */
 static int waited[MAX_STREAMS + 3][MAX_STREAMS + 3]; /* [stream][that of the event] */
@@ -173,6 +174,7 @@ static CUresult open_handle(struct handle* all, uintptr_t base, uintptr_t* out)
 	for (int i = 0; i < (all == streams ? MAX_STREAMS : MAX_EVENTS); i++) {
 		if (all[i].live) continue;
 		all[i] = (struct handle){.live = true};
+		if (all == events && i >= used_events) used_events = i + 1;
 		*out = base + (uintptr_t)i;
 		return SUCCESS;
 	}
@@ -182,7 +184,7 @@ static CUresult open_handle(struct handle* all, uintptr_t base, uintptr_t* out)
 /* The work in a stream is done: its events pass, and what was returned in its order is free. */
 static void finish(uintptr_t stream)
 {
-	for (int i = 0; i < MAX_EVENTS; i++)
+	for (int i = 0; i < used_events; i++)
 		if (events[i].stream == stream) events[i].held = false;
 	for (int i = 0; i < MAX_BLOCKS; i++)
 		if (blocks[i].kind == RETURNED && blocks[i].stream == stream) drop(&blocks[i]);
