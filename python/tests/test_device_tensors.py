@@ -269,3 +269,22 @@ def test_the_default_device(python: Run, fake_cuda: str) -> None:  # noqa: F811
         tl.zeros(3).numpy()[0] = 1
         """
     run_with_cuda(python, fake_cuda, program, TL_DEVICE="cuda:1")
+
+
+def test_devices_of_this_machine() -> None:
+    """PoCL is one where there is no GPU."""
+    found = [device for device in tl.devices() if device.kind in (tl.DeviceKind.CUDA, tl.DeviceKind.OPENCL, tl.DeviceKind.METAL)]
+    if not found:
+        pytest.skip("skip: no driver of a device is installed; PoCL would do")
+    source = numpy.random.default_rng(7).standard_normal((33, 65))
+    for device in found:
+        tensor = tl.from_numpy(source).to(device)
+        assert (tensor.cpu().numpy() == source).all()
+        assert (tensor.T.clone().cpu().numpy() == source.T).all()
+        assert (tensor[3:30:4].cpu().numpy() == source[3:30:4]).all()
+        assert not tl.zeros((33, 65), "float64", device).cpu().numpy().any()
+        if device.kind == tl.DeviceKind.CUDA:
+            assert tl.from_dlpack(tensor).data == tensor.data
+        del tensor
+    tl.purge()
+    assert tl.lib.tl_get_gpu_total_allocated_bytes() == 0
