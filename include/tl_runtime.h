@@ -1422,8 +1422,9 @@ TL_API tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, c
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
- *     TL_E_DEVICE (its driver failed), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
+ *     lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     (the scope stack is full).
  * Cost: tl_tensor_empty and a copy.
  */
 TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);

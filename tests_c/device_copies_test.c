@@ -126,7 +126,7 @@ static void copies_are_refused(void)
 
 /* covers: tl_tensor_to TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED, TL_E_DEVICE
  * covers: tl_tensor_to TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
- * covers: tl_tensor_clone TL_E_DEVICE */
+ * covers: tl_tensor_clone TL_E_DEVICE, TL_E_INVALID_ARGUMENT */
 static void destinations_are_checked(void)
 {
 	const int64_t huge[1] = {(int64_t)1 << 31};
@@ -149,6 +149,7 @@ static void destinations_are_checked(void)
 	CHECK_REFUSED(tl_tensor_clone(there), 0, TL_E_DEVICE);
 	tl_tensor* lent = tl_tensor_from_buffer(TL_DTYPE_I32, CUDA, 2, shape, (void*)0x7000000000, NULL, NULL, NULL);
 	CHECK_REFUSED(tl_tensor_to(lent, CPU), 0, TL_E_INVALID_ARGUMENT); /* says the driver */
+	CHECK_REFUSED(tl_tensor_clone(lent), 0, TL_E_INVALID_ARGUMENT);
 	tl_mem_enter_scope();
 	while (tl_tensor_register(there) == TL_OK) {
 	}

@@ -61,7 +61,7 @@ static void empty_tensors_have_no_block(void)
  * covers: tl_tensor_zeros TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
 static void requests_are_checked(void)
 {
-	const int64_t huge[1] = {(int64_t)1 << 40}, negative[1] = {-1};
+	const int64_t huge[1] = {(int64_t)1 << 40}, most[1] = {(int64_t)1 << 60}, negative[1] = {-1};
 	for (int i = 0; i < 4; i++) {
 		static const int32_t wrong[] = {-2, DEVICES, 256, INT32_MIN};
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, wrong[i], 2, square), 0, TL_E_DEVICE);
@@ -70,6 +70,7 @@ static void requests_are_checked(void)
 	for (int32_t d = CUDA; d < DEVICES; d++) {
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_U8, d, 1, huge), 0, TL_E_OUT_OF_MEMORY);
 		CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_U8, d, 1, huge), 0, TL_E_OUT_OF_MEMORY);
+		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_U8, d, 1, most), 0, TL_E_OUT_OF_MEMORY);
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, d, 1, negative), 0, TL_E_INVALID_ARGUMENT);
 		CHECK_REFUSED(tl_tensor_empty(77, d, 2, square), 0, TL_E_INVALID_ARGUMENT);
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, d, 2, NULL), 0, TL_E_INVALID_ARGUMENT);

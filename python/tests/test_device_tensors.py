@@ -89,7 +89,7 @@ def test_the_cpu_cannot_use_it() -> None:
     device = far.register()
     tensor = tl.zeros(5, device=device)
     assert not hasattr(tensor, "__array_interface__")
-    with pytest.raises(TypeError, match=rf"the tensor is on {device.name}, whose memory the CPU cannot use; copy it with cpu\(\)"):
+    with pytest.raises(TypeError, match=rf"is on {device.name}, whose memory the CPU cannot use; copy it with cpu\(\)"):
         tensor.numpy()
     with pytest.raises(TypeError, match="copy it with cpu"):
         numpy.asarray(tensor)
@@ -185,7 +185,8 @@ driver.fakecuda_stream.restype = ctypes.c_size_t
 def run_with_cuda(python: Run, library: str, program: str, **environment: str) -> str:
     lines = "\n".join(line[8:] if line.startswith(" " * 8) else line for line in program.splitlines())
     text = CUDA.replace("LIBRARY", repr(library)) + lines
-    return python(text, TL_CUDA_LIBRARY=library, TL_OPENCL_LIBRARY="/nowhere.so", FAKECUDA_DEVICES="2", **environment).stdout
+    environment.update(TL_CUDA_LIBRARY=library, TL_OPENCL_LIBRARY="/nowhere.so", FAKECUDA_DEVICES="2")
+    return python(text, **environment).stdout
 
 
 def test_cuda_and_dlpack(python: Run, fake_cuda: str) -> None:  # noqa: F811
@@ -196,8 +197,8 @@ def test_cuda_and_dlpack(python: Run, fake_cuda: str) -> None:  # noqa: F811
         again = tl.from_dlpack(tensor)
         assert again.device == tensor.device and again.data == tensor.data
         assert (again.cpu().numpy() == source).all()
-        here = tl.from_dlpack(tensor, device="cpu")
-        assert here.device == 0 and (here.numpy() == source).all()
+        near = tl.from_dlpack(tensor, device="cpu")
+        assert near.device == 0 and (near.numpy() == source).all()
         assert tl.from_dlpack(source, device=(2, 0)).__dlpack_device__() == (2, 0)
         for kwargs in ({"dl_device": (2, 0)}, {"dl_device": (1, 0), "copy": False}, {"stream": 0}):
             try:
@@ -207,14 +208,15 @@ def test_cuda_and_dlpack(python: Run, fake_cuda: str) -> None:  # noqa: F811
             else:
                 raise AssertionError(kwargs)
         flags = []
-        for kwargs in ({}, {"copy": True}, {"dl_device": (1, 0)}, {"dl_device": (1, 0), "copy": True}, {"dl_device": (2, 1)}):
+        here, there = {"dl_device": (1, 0)}, {"dl_device": (2, 1)}
+        for kwargs in ({}, {"copy": True}, here, {**here, "copy": True}, there):
             capsule = tensor.__dlpack__(max_version=(1, 0), **kwargs)
             get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
                 ("PyCapsule_GetPointer", ctypes.pythonapi))
             flags.append(ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value)
             taken = tl.from_dlpack(capsule)
             assert (taken.cpu().numpy() == source).all()
-            assert (taken.data == tensor.data) == (kwargs in ({}, {"dl_device": (2, 1)}))
+            assert (taken.data == tensor.data) == (kwargs in ({}, there))
         assert flags == [0, 2, 2, 2, 0], flags
         try:
             tl.from_dlpack(tensor, device=0, copy=False)
@@ -224,7 +226,7 @@ def test_cuda_and_dlpack(python: Run, fake_cuda: str) -> None:  # noqa: F811
             tensor.numpy()
         except TypeError as error:
             print(error)
-        del tensor, again, here, taken, capsule
+        del tensor, again, near, taken, capsule
         tl.purge()
         assert driver.fakecuda_outstanding() == 0
         """
@@ -273,7 +275,8 @@ def test_the_default_device(python: Run, fake_cuda: str) -> None:  # noqa: F811
 
 def test_devices_of_this_machine() -> None:
     """PoCL is one where there is no GPU."""
-    found = [device for device in tl.devices() if device.kind in (tl.DeviceKind.CUDA, tl.DeviceKind.OPENCL, tl.DeviceKind.METAL)]
+    kinds = (tl.DeviceKind.CUDA, tl.DeviceKind.OPENCL, tl.DeviceKind.METAL)
+    found = [device for device in tl.devices() if device.kind in kinds]
     if not found:
         pytest.skip("skip: no driver of a device is installed; PoCL would do")
     source = numpy.random.default_rng(7).standard_normal((33, 65))

@@ -1714,7 +1714,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p,),
         ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_clone returns a contiguous copy of a tensor on the same device.
 
         Ownership: the current scope holds the copy; the caller borrows.
@@ -1722,8 +1722,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
-            TL_E_DEVICE (its driver failed), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
+            lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
         Cost: tl_tensor_empty and a copy.
         """,
     ),

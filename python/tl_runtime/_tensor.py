@@ -180,7 +180,8 @@ class Tensor(Viewable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray[Any, Any]:
         """What NumPy asks for where there is no array interface."""
         if not hasattr(self, "__array_interface__"):
-            raise TypeError(f"the tensor is on {name_of(self.device)}, whose memory the CPU cannot use; copy it with cpu() first")
+            where = name_of(self.device)
+            raise TypeError(f"the tensor is on {where}, whose memory the CPU cannot use; copy it with cpu() first")
         array = self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
         return array.copy() if copy else array
 
@@ -333,5 +334,6 @@ def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None)
     if number is None or number == tensor.device:
         return tensor.clone() if copy else tensor
     if copy is False:
-        raise BufferError(f"the array is on {name_of(tensor.device)}, and not copied to {name_of(number)} with copy=False")
+        where, wanted = name_of(tensor.device), name_of(number)
+        raise BufferError(f"the array is on {where}, and not copied to {wanted} with copy=False")
     return tensor.to(number)

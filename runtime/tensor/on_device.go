@@ -38,7 +38,7 @@ func newOn(c *object.Context, s *spec) layout.Entry {
 		var err error
 		b.address, err = Allocate(c, s.device, func(h mempool.Handle) (uintptr, error) { return mempool.Allocate(h, b.bytes) })
 		if err != nil {
-			failed(c, err)
+			noBlock(c, err)
 			return layout.Entry{}
 		}
 	}
@@ -49,6 +49,16 @@ func newOn(c *object.Context, s *spec) layout.Entry {
 	}
 	blocks.enter(c, e.Object, b)
 	return e
+}
+
+// noBlock records why there is no block for a tensor. More bytes than any block has, and
+// more pools than there can be, are a lack of memory to whoever wants a tensor.
+func noBlock(c *object.Context, err error) {
+	switch statusOf(err) {
+	case status.Overflow, status.Limit:
+		err = device.Errorf(status.OutOfMemory, "%v", err)
+	}
+	failed(c, err)
 }
 
 // zerosOn returns a registered tensor of zeros on a device.
