@@ -4,7 +4,7 @@
 #   bench/run.sh BUILD_DIR
 #
 # TL_BENCH_REPETITIONS (7) and TL_BENCH_MIN_TIME (0.05 seconds each) trade time for steadiness.
-# TL_BENCH_TRACE names a file with an allocation trace (src/trace.hpp) for memory_pool to replay as well.
+# TL_BENCH_TRACE names a file with an allocation trace (src/trace.hpp) for memory_pool to replay instead of data/digits.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -65,8 +65,12 @@ mkdir -p "$figures"
 echo "$repetitions" >"$figures/repetitions"
 cut -d' ' -f1 /proc/loadavg >"$figures/load"
 startup
+gzip -dc "$here/data/digits.trace.gz" >"$programs/digits.trace"
+TL_BENCH_TRACE=${TL_BENCH_TRACE:-$programs/digits.trace}
+export TL_BENCH_TRACE
 for program in counting scopes frames allocation tensors memory_pool; do timed "$program"; done
 "$programs/footprint" >"$figures/footprint.jsonl"
+"$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
 from_python
 resident
 echo "bench: instructions"

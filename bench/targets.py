@@ -179,7 +179,8 @@ POOL_PEERS = ("glibc", "mimalloc", "jemalloc", "tcmalloc")
 MEMORY_POOL = Table(
     "Memory pool",
     "Ours is exact best fit over memory that it never touches. A trace is replayed as a whole, time is that of one event; "
-    "random replaces one of 10,000 live blocks of 256 bytes to 4 MiB at each step (`src/trace.hpp` has the others). "
+    "random replaces one of 10,000 live blocks of 256 bytes to 4 MiB at each step (`src/trace.hpp` has the others); "
+    "digits is one training of `examples/digits`, recorded (`data/README.md`). "
     "Beside n live blocks: blocks of 256 bytes to 64 KiB are replaced, 1000 of them or any of them. What a million costs "
     "more is cache misses, for the peer as for ours; the instructions stand in the last table.",
     [
@@ -189,11 +190,15 @@ MEMORY_POOL = Table(
         Row("ours, trace random", "pool-trace/random/tl", Plain(60)),
         Row("ours, trace mixed", "pool-trace/mixed/tl"),
         Row("ours, trace phases", "pool-trace/phases/tl"),
+        Row("ours, trace digits", "pool-trace/digits/tl"),
         Row("1000 blocks replaced, beside 1e6 live", "pool-resting/1000000/tl", Ratio(3, "pool-resting/1000/tl")),
         Row("any block replaced, of 1e4 live", "pool-random/10000/tl", Ratio(3, "pool-random/1000/tl")),
         Row("any block replaced, of 1e6 live", "pool-random/1000000/tl", Ratio(3, "pool-random/1000/tl")),
         Row("4096 bytes, touched", "pool-touched/4096/tl", Ratio(0.2, "pool-touched/4096/mmap")),
         Row("1 MiB, touched", "pool-touched/1MiB/tl", Ratio(0.2, "pool-touched/1MiB/mmap")),
+        Row("1000 pairs of 4096 bytes beside the CPU's own", "pool-device/cpu/tl", Ratio(2, "pool-device/cpu/direct")),
+        Row("1000 pairs of 4096 bytes beside CUDA's own", "pool-device/cuda:0/tl", Ratio(2, "pool-device/cuda:0/direct")),
+        Row("1000 pairs of 4096 bytes beside OpenCL's own", "pool-device/opencl:0/tl", Ratio(2, "pool-device/opencl:0/direct")),
     ],
     [
         (f"{who}, {what}", f"{name}/{who}")
@@ -202,6 +207,7 @@ MEMORY_POOL = Table(
             ("trace random", "pool-trace/random"),
             ("trace mixed", "pool-trace/mixed"),
             ("trace phases", "pool-trace/phases"),
+            ("trace digits", "pool-trace/digits"),
         )
         for who in POOL_PEERS
     ]

@@ -96,6 +96,45 @@ type tl_device_allocator struct {
 	Deallocate uintptr
 }
 
+// tl_device_move copies bytes between the CPU and a device, or inside one. It returns
+// TL_OK when they have arrived.
+//
+//	C: typedef int32_t (*tl_device_move)(void* ctx, void* to, const void* from, size_t bytes);
+const _ = "tl_device_move"
+
+// tl_device_set sets every byte to a value.
+//
+//	C: typedef int32_t (*tl_device_set)(void* ctx, void* to, int32_t value, size_t bytes);
+const _ = "tl_device_set"
+
+// tl_device_copier is how the memory of a program's own device is copied, and what else
+// is to be known of it. Its functions are called as those of its allocator are: on any
+// thread, several at a time; they must return, and cannot call this library. Where the
+// CPU may use the memory at its addresses none is needed.
+//
+//	C: typedef struct tl_device_copier {
+//	    size_t struct_size;        /* sizeof(tl_device_copier) */
+//	    void* ctx;                 /* handed to all functions */
+//	    uint64_t total_bytes;      /* of memory; 0: it does not say */
+//	    uint32_t host_access;      /* 1: the CPU may use the memory at its addresses */
+//	    uint32_t reserved;         /* 0 */
+//	    tl_device_move from_host;  /* needed without host_access, as are the next two */
+//	    tl_device_move to_host;
+//	    tl_device_move within;     /* the ranges do not overlap */
+//	    tl_device_set fill;        /* NULL: from_host does it */
+//	} tl_device_copier;
+type tl_device_copier struct {
+	StructSize uintptr
+	Ctx        uintptr
+	TotalBytes uint64
+	HostAccess uint32
+	Reserved   uint32
+	FromHost   uintptr
+	ToHost     uintptr
+	Within     uintptr
+	Fill       uintptr
+}
+
 // tl_device_count returns how many devices there are, the CPU included. The
 // first call looks for them.
 //
@@ -265,4 +304,25 @@ func tlgo_device_copy(c uintptr, target int32, to uintptr, source int32, from, b
 //export tlgo_device_fill
 func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return fillDevice(o, id, to, value, bytes) })
+}
+
+// tl_device_register makes a device of the program's own, with a number that tensors,
+// pools and copies take like any other. The allocator's name names it: a family of its
+// own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
+// copier there can be tensors on it, and nobody copies them.
+//
+//	C: tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device);
+//
+// Ownership: both structs are copied; what they refer to has to stay usable until the
+// process ends.
+// Threads: any thread.
+// Returns: TL_OK and the number in *out_device, or why there is no device.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a function that
+// is missing, an alignment that is no power of two, a name that cannot be one),
+// TL_E_ALREADY_REGISTERED (there is a device of that name), TL_E_LIMIT (256 devices).
+// Cost: constant.
+//
+//export tlgo_device_register
+func tlgo_device_register(c, allocator, copier, outDevice uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return registerDevice(o, allocator, copier, outDevice) })
 }

@@ -9,17 +9,21 @@
 // What is exported holds a reference to the tensor until the consumer calls its
 // deleter, on any thread, attached or not, scopes or not, and as late as it
 // likes. Exported structs say version 1.3, with strides always there, byte_offset
-// 0, and data NULL when there are no elements. Imported tensors hold the
+// 0 for addresses, and data NULL when there are no elements. Imported tensors hold the
 // producer's struct, and call its deleter when the last reference goes; views of
 // them count.
 //
-// Only memory of the CPU passes, with the element types of tl_dtype.
+// Memory passes of the CPU, of CUDA devices and of pinned CPU memory as addresses, and
+// of OpenCL and Metal devices as a buffer with byte_offset, where this library has made
+// it. The ordinal of a device is the number in its name. Memory of other devices passes
+// as the CPU's if the CPU may use it. Element types are those of tl_dtype.
 package main
 
 import "C"
 
 import (
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )
 
@@ -44,7 +48,8 @@ const _ = "DLManagedTensor"
 // Threads: any thread; so is the deleter.
 // Returns: the struct, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot that is not copied),
+// TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on a device
+// that DLPack has no number for), TL_E_DEVICE (the driver failed to copy),
 // TL_E_OUT_OF_MEMORY.
 // Cost: about 20 ns without a copy.
 // Door: fast.
@@ -63,14 +68,33 @@ func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
 // Threads: any thread; so is the deleter.
 // Returns: the struct, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one that is read-only or in a slot and not
-// copied), TL_E_OUT_OF_MEMORY.
+// TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not copied, or
+// one on a device that DLPack has no number for), TL_E_DEVICE (the driver failed to
+// copy), TL_E_OUT_OF_MEMORY.
 // Cost: about 20 ns without a copy.
 // Door: fast.
 //
 //export tlgo_tensor_to_dlpack_legacy
 func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.ToDLPackLegacy(o, t, copied) })
+}
+
+// tl_tensor_dlpack_device returns the device of a tensor as DLPack numbers it: a
+// DLDeviceType and an ordinal.
+//
+//	C: tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
+// TL_E_INVALID_ARGUMENT (NULL).
+// Cost: one crossing.
+//
+//export tlgo_tensor_dlpack_device
+func tlgo_tensor_dlpack_device(c, t, outType, outOrdinal uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return dlpackDevice(o, t, outType, outOrdinal) })
 }
 
 // tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
@@ -85,9 +109,9 @@ func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
 // Threads: any thread; the deleter runs on the one that drops the last reference.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-// elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not the
-// CPU), TL_E_UNSUPPORTED (another major version, or an element type that is not
-// one of tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
+// elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
+// such device), TL_E_UNSUPPORTED (another major version, an element type that is not
+// one of tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: one crossing.
 // Door: fast.
@@ -106,8 +130,9 @@ func tlgo_tensor_from_dlpack(c, managed uintptr) uintptr {
 // Threads: any thread; the deleter runs on the one that drops the last reference.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-// elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not the
-// CPU), TL_E_UNSUPPORTED (an element type that is not one of tl_dtype),
+// elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
+// such device), TL_E_UNSUPPORTED (an element type that is not one of tl_dtype, or a
+// buffer of another library's),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one crossing.
 //

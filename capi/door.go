@@ -69,6 +69,8 @@ func tldoor_open(out uintptr) int32 {
 			st = pool.Open()
 		}
 		if st == status.OK {
+			tensorsOnDevices()
+			tellDefaultDevice()
 			object.Globals().Pools = pool.Table()
 			openLimits()
 			setOnError(options.Word("TL_ON_ERROR"))

@@ -24,6 +24,7 @@ package main
 import "C"
 
 import (
+	"tlruntime/runtime/device"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
@@ -57,6 +58,8 @@ const _ = "tl_memory_pool"
 //	    uint64_t reserved;               /* bytes of the chunks that the pool has */
 //	    uint64_t largest_free_block;     /* bytes */
 //	    uint64_t num_free_blocks;
+//	    uint64_t waiting_bytes;          /* given back in the order of a stream, and not free yet */
+//	    uint64_t num_waiting_blocks;
 //	} tl_memory_pool_stats;
 type tl_memory_pool_stats struct {
 	StructSize           uintptr
@@ -71,6 +74,8 @@ type tl_memory_pool_stats struct {
 	Reserved             uint64
 	LargestFreeBlock     uint64
 	NumFreeBlocks        uint64
+	WaitingBytes         uint64
+	NumWaitingBlocks     uint64
 }
 
 // tl_memory_pool_create makes a pool over an allocator and obtains its first
@@ -141,17 +146,69 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 	})
 }
 
+// tl_memory_pool_allocate_async returns a block for work that will be put into a
+// stream of the pool's device. A block that was given back to the same stream is
+// taken at once, the best fit of them; another is taken as by
+// tl_memory_pool_allocate.
+//
+//	C: void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream);
+//
+// Ownership: the caller gives the block back with tl_memory_pool_deallocate_async,
+// or with tl_memory_pool_deallocate when no work uses it any more.
+// Threads: any thread.
+// Returns: the block, NULL on failure or for zero bytes.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNSUPPORTED (the device has no
+// streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than a block can
+// have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
+// tl_memory_pool_allocate.
+// Cost: one crossing; linear in the number of blocks that wait.
+//
+//export tlgo_memory_pool_allocate_async
+func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		block, err := pool.AllocateAsync(pool.Handle(p), bytes, device.Stream(stream))
+		setOutcome(o, err)
+		return block
+	})
+}
+
+// tl_memory_pool_deallocate_async gives a block back that work in a stream may still
+// use. Allocations for the same stream may have it at once; all others after the work
+// that is in the stream now. It counts as freed from here on, and as a free block when
+// its wait is over. Before the pool asks its device for memory it looks which blocks
+// are ready; when the device has none left it waits for the oldest.
+//
+//	C: tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream);
+//
+// Ownership: takes the block. NULL is fine.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was given back.
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live block
+// of this pool starts there), TL_E_UNSUPPORTED (the device has no streams, and
+// stream is not NULL), TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE (the
+// driver did not record one).
+// Cost: one crossing, and two calls of the driver.
+//
+//export tlgo_memory_pool_deallocate_async
+func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return poolStatus(o, pool.DeallocateAsync(pool.Handle(p), block, device.Stream(stream)))
+	})
+}
+
 // tl_memory_pool_reset takes all blocks back at once: every chunk is one free
 // block again, of the size that it was obtained with. What was live counts as
 // given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
-// their address is given out again.
+// their address is given out again. Blocks that were given back in the order of a
+// stream are waited for first.
 //
 //	C: tl_status tl_memory_pool_reset(tl_memory_pool* pool);
 //
 // Ownership: takes all blocks.
 // Threads: any thread; the blocks of all of them end.
 // Returns: TL_OK, or why nothing was done.
-// Errors: TL_E_INVALID_ARGUMENT (no such pool).
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does not tell
+// when the streams are done).
 // Cost: linear in the most blocks that the pool ever had.
 //
 //export tlgo_memory_pool_reset

@@ -44,6 +44,8 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	switch name {
 	case "TL_ON_ERROR":
 		setOnError(wanted)
+	case "TL_DEVICE":
+		tellDefaultDevice()
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}

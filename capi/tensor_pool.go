@@ -133,7 +133,8 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 }
 
 // tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-// devices but the CPU.
+// devices but the CPU: those of the blocks that their default memory pools have
+// given out, to tensors that are live or kept and to PyTorch.
 //
 //	C: int64_t tl_get_gpu_total_allocated_bytes(void);
 //
@@ -229,7 +230,7 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 }
 
 // tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
-// pool has served, over all devices.
+// pool has served, over all devices but the CPU.
 //
 //	C: double tl_get_gpu_pool_hit_rate(void);
 //
@@ -241,11 +242,11 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 //
 //export tlgo_get_gpu_pool_hit_rate
 func tlgo_get_gpu_pool_hit_rate(c uintptr) float64 {
-	return guarded(c, 0, tensor.PoolHitRate)
+	return guarded(c, 0, tensor.DeviceHitRate)
 }
 
 // tl_dump_gpu_pool_stats writes one line to standard error for each key of the
-// pool, and one for the sum.
+// pool, one for the default memory pool of each device in use, and one for the sum.
 //
 //	C: tl_status tl_dump_gpu_pool_stats(void);
 //

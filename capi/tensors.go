@@ -51,9 +51,10 @@ const _ = "tl_tensor"
 //	};
 const _ = "tl_dtype"
 
-// tl_device lists the devices that every build has.
+// tl_device lists the numbers of devices that every build knows.
 //
 //	C: enum tl_device {
+//	    TL_DEVICE_DEFAULT = -1, /* the one that the option TL_DEVICE names */
 //	    TL_DEVICE_CPU = 0
 //	};
 const _ = "tl_device"
@@ -71,7 +72,8 @@ const _ = "tl_deleter"
 //	    TL_TENSOR_FLAG_IN_SLOT = 2,    /* of a frame, which ends it */
 //	    TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
 //	    TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
-//	    TL_TENSOR_FLAG_READ_ONLY = 16  /* whoever lent the memory does not want it written */
+//	    TL_TENSOR_FLAG_READ_ONLY = 16, /* whoever lent the memory does not want it written */
+//	    TL_TENSOR_FLAG_ON_DEVICE = 32  /* the memory is a block of the device's default pool */
 //	};
 const _ = "tl_tensor_flag"
 
@@ -139,7 +141,8 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 }
 
 // tl_tensor_empty returns a contiguous tensor with undefined contents, from the
-// pool where it has one of that size. Rank 0 is a scalar.
+// pool where it has one of that size. Rank 0 is a scalar. On a device other than the
+// CPU the data is a block of its default memory pool.
 //
 //	C: tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 //
@@ -147,9 +150,9 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Threads: any thread.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-// negative or overflowing extents), TL_E_DEVICE (no such device),
-// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 20 ns from the pool.
+// negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
+// failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: about 20 ns from the pool; on other devices one crossing.
 // Door: fast.
 //
 //export tlgo_tensor_empty
@@ -165,7 +168,8 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 // Threads: any thread.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-// negative or overflowing extents), TL_E_DEVICE (no such device),
+// negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
+// failed), TL_E_UNSUPPORTED (a device of the program's own that does not copy),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a memset.
 // Door: fast.
@@ -250,8 +254,9 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // Threads: any thread, while no other writes the tensor.
 // Returns: the copy, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
-// scope stack is full).
+// TL_E_UNSUPPORTED (no tensor, or a device that does not copy), TL_E_DEVICE (its
+// driver failed), TL_E_INVALID_ARGUMENT (memory that was lent is none of its
+// device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a copy.
 //
 //export tlgo_tensor_clone

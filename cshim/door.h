@@ -16,6 +16,7 @@ void tldoor_recycle(uintptr_t context, uintptr_t object, uint32_t record, uint32
 void tldoor_trim(uintptr_t context);
 int32_t tldoor_check_option(uintptr_t key, uintptr_t value);
 uintptr_t tldoor_device_allocate(uintptr_t context, uintptr_t which, uintptr_t bytes);
+void tldoor_torch_free(uintptr_t context, uintptr_t block, int32_t cuda, uintptr_t stream);
 void tldoor_device_deallocate(uintptr_t context, uintptr_t which, uintptr_t block, uintptr_t bytes);
 
 void tlc_pool_lock_all(void);

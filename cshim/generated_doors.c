@@ -1320,6 +1320,59 @@ tl_status tl_dump_gpu_pool_stats(void) {
 	return result;
 }
 
+tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_to((uintptr_t)context, (uintptr_t)tensor, device);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (tl_tensor*)result;
+}
+
+tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_copy, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_tensor_copy((uintptr_t)context, (uintptr_t)to, (uintptr_t)from);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_record_stream, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_tensor_record_stream((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)stream);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_sync_stream, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_tensor_sync_stream((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)stream);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
 int32_t tl_device_count(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_device_count, &why);
@@ -1431,6 +1484,17 @@ tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) 
 	return result;
 }
 
+tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_device_register, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_device_register((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)copier, (uintptr_t)out_device);
+	tlc_gate_leave(context);
+	return result;
+}
+
 tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_create, &why);
@@ -1466,6 +1530,34 @@ tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block) {
 		return why;
 	}
 	int32_t result = tlgo_memory_pool_deallocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)block);
+	tlc_gate_leave(context);
+	return result;
+}
+
+void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_allocate_async, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_memory_pool_allocate_async((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes, (uintptr_t)stream);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_deallocate_async, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_memory_pool_deallocate_async((uintptr_t)context, (uintptr_t)pool, (uintptr_t)block, (uintptr_t)stream);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return result;
 }
@@ -1611,6 +1703,17 @@ struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool cop
 	return (struct DLManagedTensor*)result;
 }
 
+tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_dlpack_device, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_tensor_dlpack_device((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)out_type, (uintptr_t)out_ordinal);
+	tlc_gate_leave(context);
+	return result;
+}
+
 tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_from_dlpack, &why);
@@ -1637,6 +1740,20 @@ tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
 	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (tl_tensor*)result;
+}
+
+void* tl_torch_malloc(int64_t size, int32_t device, void* stream) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_torch_malloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_torch_malloc((uintptr_t)context, size, device, (uintptr_t)stream);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (void*)result;
 }
 
 void* slow_numpy_malloc(void* ctx, size_t bytes) {
@@ -1810,6 +1927,10 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_get_metal_pool_count",
 	"tl_get_gpu_pool_hit_rate",
 	"tl_dump_gpu_pool_stats",
+	"tl_tensor_to",
+	"tl_tensor_copy",
+	"tl_tensor_record_stream",
+	"tl_tensor_sync_stream",
 	"tl_device_count",
 	"tl_device_info",
 	"tl_device_by_name",
@@ -1819,9 +1940,12 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_device_pinned_allocator_for",
 	"tl_device_copy",
 	"tl_device_fill",
+	"tl_device_register",
 	"tl_memory_pool_create",
 	"tl_memory_pool_allocate",
 	"tl_memory_pool_deallocate",
+	"tl_memory_pool_allocate_async",
+	"tl_memory_pool_deallocate_async",
 	"tl_memory_pool_reset",
 	"tl_memory_pool_trim",
 	"tl_memory_pool_destroy",
@@ -1835,8 +1959,11 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_pool_key_stats_get",
 	"tl_tensor_to_dlpack",
 	"tl_tensor_to_dlpack_legacy",
+	"tl_tensor_dlpack_device",
 	"tl_tensor_from_dlpack",
 	"tl_tensor_from_dlpack_legacy",
+	"tl_torch_malloc",
+	"tl_torch_free",
 	"tl_numpy_malloc",
 	"tl_numpy_calloc",
 	"tl_numpy_realloc",
@@ -1881,6 +2008,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_device_info", (void*)(uintptr_t)tl_device_info},
 	{"tl_device_memory_info", (void*)(uintptr_t)tl_device_memory_info},
 	{"tl_device_pinned_allocator_for", (void*)(uintptr_t)tl_device_pinned_allocator_for},
+	{"tl_device_register", (void*)(uintptr_t)tl_device_register},
 	{"tl_dump_gpu_pool_stats", (void*)(uintptr_t)tl_dump_gpu_pool_stats},
 	{"tl_free_tmp", (void*)(uintptr_t)tl_free_tmp},
 	{"tl_get_gpu_free_bytes", (void*)(uintptr_t)tl_get_gpu_free_bytes},
@@ -1931,8 +2059,10 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_mem_unregister", (void*)(uintptr_t)tl_mem_unregister},
 	{"tl_mem_usage", (void*)(uintptr_t)tl_mem_usage},
 	{"tl_memory_pool_allocate", (void*)(uintptr_t)tl_memory_pool_allocate},
+	{"tl_memory_pool_allocate_async", (void*)(uintptr_t)tl_memory_pool_allocate_async},
 	{"tl_memory_pool_create", (void*)(uintptr_t)tl_memory_pool_create},
 	{"tl_memory_pool_deallocate", (void*)(uintptr_t)tl_memory_pool_deallocate},
+	{"tl_memory_pool_deallocate_async", (void*)(uintptr_t)tl_memory_pool_deallocate_async},
 	{"tl_memory_pool_destroy", (void*)(uintptr_t)tl_memory_pool_destroy},
 	{"tl_memory_pool_reset", (void*)(uintptr_t)tl_memory_pool_reset},
 	{"tl_memory_pool_set_limit", (void*)(uintptr_t)tl_memory_pool_set_limit},
@@ -1970,9 +2100,11 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_tensor_base", (void*)(uintptr_t)tl_tensor_base},
 	{"tl_tensor_broadcast_to", (void*)(uintptr_t)tl_tensor_broadcast_to},
 	{"tl_tensor_clone", (void*)(uintptr_t)tl_tensor_clone},
+	{"tl_tensor_copy", (void*)(uintptr_t)tl_tensor_copy},
 	{"tl_tensor_data", (void*)(uintptr_t)tl_tensor_data},
 	{"tl_tensor_device", (void*)(uintptr_t)tl_tensor_device},
 	{"tl_tensor_dim", (void*)(uintptr_t)tl_tensor_dim},
+	{"tl_tensor_dlpack_device", (void*)(uintptr_t)tl_tensor_dlpack_device},
 	{"tl_tensor_dtype", (void*)(uintptr_t)tl_tensor_dtype},
 	{"tl_tensor_empty", (void*)(uintptr_t)tl_tensor_empty},
 	{"tl_tensor_expand_dims", (void*)(uintptr_t)tl_tensor_expand_dims},
@@ -1993,6 +2125,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_tensor_prepare_return", (void*)(uintptr_t)tl_tensor_prepare_return},
 	{"tl_tensor_promote", (void*)(uintptr_t)tl_tensor_promote},
 	{"tl_tensor_rank", (void*)(uintptr_t)tl_tensor_rank},
+	{"tl_tensor_record_stream", (void*)(uintptr_t)tl_tensor_record_stream},
 	{"tl_tensor_register", (void*)(uintptr_t)tl_tensor_register},
 	{"tl_tensor_release", (void*)(uintptr_t)tl_tensor_release},
 	{"tl_tensor_release_safe", (void*)(uintptr_t)tl_tensor_release_safe},
@@ -2001,12 +2134,16 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_tensor_slice", (void*)(uintptr_t)tl_tensor_slice},
 	{"tl_tensor_squeeze", (void*)(uintptr_t)tl_tensor_squeeze},
 	{"tl_tensor_strides", (void*)(uintptr_t)tl_tensor_strides},
+	{"tl_tensor_sync_stream", (void*)(uintptr_t)tl_tensor_sync_stream},
+	{"tl_tensor_to", (void*)(uintptr_t)tl_tensor_to},
 	{"tl_tensor_to_dlpack", (void*)(uintptr_t)tl_tensor_to_dlpack},
 	{"tl_tensor_to_dlpack_legacy", (void*)(uintptr_t)tl_tensor_to_dlpack_legacy},
 	{"tl_tensor_transpose", (void*)(uintptr_t)tl_tensor_transpose},
 	{"tl_tensor_wrap", (void*)(uintptr_t)tl_tensor_wrap},
 	{"tl_tensor_zeros", (void*)(uintptr_t)tl_tensor_zeros},
 	{"tl_thread_detach", (void*)(uintptr_t)tl_thread_detach},
+	{"tl_torch_free", (void*)(uintptr_t)tl_torch_free},
+	{"tl_torch_malloc", (void*)(uintptr_t)tl_torch_malloc},
 	{"tl_trace_mem", (void*)(uintptr_t)tl_trace_mem},
 	{"tl_type_define", (void*)(uintptr_t)tl_type_define},
 	{"tl_vec_clear", (void*)(uintptr_t)tl_vec_clear},

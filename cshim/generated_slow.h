@@ -126,6 +126,10 @@ enum {
 	TL_FN_tl_get_metal_pool_count,
 	TL_FN_tl_get_gpu_pool_hit_rate,
 	TL_FN_tl_dump_gpu_pool_stats,
+	TL_FN_tl_tensor_to,
+	TL_FN_tl_tensor_copy,
+	TL_FN_tl_tensor_record_stream,
+	TL_FN_tl_tensor_sync_stream,
 	TL_FN_tl_device_count,
 	TL_FN_tl_device_info,
 	TL_FN_tl_device_by_name,
@@ -135,9 +139,12 @@ enum {
 	TL_FN_tl_device_pinned_allocator_for,
 	TL_FN_tl_device_copy,
 	TL_FN_tl_device_fill,
+	TL_FN_tl_device_register,
 	TL_FN_tl_memory_pool_create,
 	TL_FN_tl_memory_pool_allocate,
 	TL_FN_tl_memory_pool_deallocate,
+	TL_FN_tl_memory_pool_allocate_async,
+	TL_FN_tl_memory_pool_deallocate_async,
 	TL_FN_tl_memory_pool_reset,
 	TL_FN_tl_memory_pool_trim,
 	TL_FN_tl_memory_pool_destroy,
@@ -151,8 +158,11 @@ enum {
 	TL_FN_tl_pool_key_stats_get,
 	TL_FN_tl_tensor_to_dlpack,
 	TL_FN_tl_tensor_to_dlpack_legacy,
+	TL_FN_tl_tensor_dlpack_device,
 	TL_FN_tl_tensor_from_dlpack,
 	TL_FN_tl_tensor_from_dlpack_legacy,
+	TL_FN_tl_torch_malloc,
+	TL_FN_tl_torch_free,
 	TL_FN_tl_numpy_malloc,
 	TL_FN_tl_numpy_calloc,
 	TL_FN_tl_numpy_realloc,
@@ -285,6 +295,10 @@ extern int64_t tlgo_get_metal_pool_mb(uintptr_t context);
 extern int64_t tlgo_get_metal_pool_count(uintptr_t context);
 extern double tlgo_get_gpu_pool_hit_rate(uintptr_t context);
 extern int32_t tlgo_dump_gpu_pool_stats(uintptr_t context);
+extern uintptr_t tlgo_tensor_to(uintptr_t context, uintptr_t tensor, int32_t device);
+extern int32_t tlgo_tensor_copy(uintptr_t context, uintptr_t to, uintptr_t from);
+extern int32_t tlgo_tensor_record_stream(uintptr_t context, uintptr_t tensor, uintptr_t stream);
+extern int32_t tlgo_tensor_sync_stream(uintptr_t context, uintptr_t tensor, uintptr_t stream);
 extern int32_t tlgo_device_count(uintptr_t context);
 extern int32_t tlgo_device_info(uintptr_t context, int32_t device, uintptr_t out_properties);
 extern int32_t tlgo_device_by_name(uintptr_t context, uintptr_t name, uintptr_t out_device);
@@ -294,9 +308,12 @@ extern uintptr_t tlgo_device_allocator_for(uintptr_t context, int32_t device);
 extern uintptr_t tlgo_device_pinned_allocator_for(uintptr_t context, int32_t device);
 extern int32_t tlgo_device_copy(uintptr_t context, int32_t to_device, uintptr_t to, int32_t from_device, uintptr_t from, uintptr_t bytes);
 extern int32_t tlgo_device_fill(uintptr_t context, int32_t device, uintptr_t to, uint8_t value, uintptr_t bytes);
+extern int32_t tlgo_device_register(uintptr_t context, uintptr_t allocator, uintptr_t copier, uintptr_t out_device);
 extern int32_t tlgo_memory_pool_create(uintptr_t context, uintptr_t allocator, uintptr_t initial_bytes, uintptr_t out_pool);
 extern uintptr_t tlgo_memory_pool_allocate(uintptr_t context, uintptr_t pool, uintptr_t bytes);
 extern int32_t tlgo_memory_pool_deallocate(uintptr_t context, uintptr_t pool, uintptr_t block);
+extern uintptr_t tlgo_memory_pool_allocate_async(uintptr_t context, uintptr_t pool, uintptr_t bytes, uintptr_t stream);
+extern int32_t tlgo_memory_pool_deallocate_async(uintptr_t context, uintptr_t pool, uintptr_t block, uintptr_t stream);
 extern int32_t tlgo_memory_pool_reset(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_trim(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_destroy(uintptr_t context, uintptr_t pool);
@@ -309,8 +326,10 @@ extern int32_t tlgo_pool_set_limits(uintptr_t context, uintptr_t per_key, uintpt
 extern int32_t tlgo_pool_key_stats_get(uintptr_t context, uintptr_t rank, uintptr_t out_stats);
 extern uintptr_t tlgo_tensor_to_dlpack(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_to_dlpack_legacy(uintptr_t context, uintptr_t tensor, uint8_t copy);
+extern int32_t tlgo_tensor_dlpack_device(uintptr_t context, uintptr_t tensor, uintptr_t out_type, uintptr_t out_ordinal);
 extern uintptr_t tlgo_tensor_from_dlpack(uintptr_t context, uintptr_t managed);
 extern uintptr_t tlgo_tensor_from_dlpack_legacy(uintptr_t context, uintptr_t managed);
+extern uintptr_t tlgo_torch_malloc(uintptr_t context, int64_t size, int32_t device, uintptr_t stream);
 extern uintptr_t tlgo_numpy_malloc(uintptr_t context, uintptr_t ctx, uintptr_t bytes);
 extern uintptr_t tlgo_numpy_calloc(uintptr_t context, uintptr_t ctx, uintptr_t count, uintptr_t bytes_each);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);

@@ -22,10 +22,10 @@
  *   bytes of every block, of every chunk == n * granule, n > 0
  *   bit of a bin is set           <=>  its treap is not empty;  bit of a level above  <=>  word below != 0
  *   b is in the treap of bin(b)   <=>  b is free
- *   b is in the chain of hash(b)  <=>  b is live
+ *   b is in the chain of hash(b)  <=>  b is live and not lent
  *   sum of bytes of live blocks - pending bytes  ==  total_allocated - total_freed
  *   live blocks - pending blocks                 ==  allocations - deallocations
- *   free blocks + live blocks + unused records + 1 == fresh <= limit;  unused  <=>  word == 0
+ *   free + live + waiting blocks + unused records + 1 == fresh <= limit;  unused  <=>  word == 0
  *
  * The front cache is a log of the allocations that happened since the last change of
  * any other kind, [low, live) still held and [live, high) given back last first:
@@ -65,10 +65,14 @@ enum {
  * beyond every address that a program can have, and each is used once. */
 #define TL_POOL_GENERATION (1ull << (47 - TL_POOL_SLOT_BITS))
 
-/* block.word = FREE 1 | tag 15 | bytes 48. The tag names what must have happened before
- * the block may be given out again; 0 is nothing, the only one so far. */
+/* block.word = FREE 1 | tag 15 | bytes 48. Blocks with a tag are in no chain and no treap,
+ * and so nobody's but Go's, which knows what they wait for (runtime/pool/ordered.go):
+ * WAITS was given back, but work of a stream may still use it; LENT was given out to that
+ * stream meanwhile, and counts as live. */
 #define TL_POOL_BYTES 0xFFFFFFFFFFFFull
 #define TL_POOL_TAG_SHIFT 48
+#define TL_POOL_WAITS (1ull << TL_POOL_TAG_SHIFT)
+#define TL_POOL_LENT (2ull << TL_POOL_TAG_SHIFT)
 #define TL_POOL_FREE (1ull << 63)
 
 typedef struct tl_pool_block {

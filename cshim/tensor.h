@@ -33,12 +33,13 @@
 
 enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
 
-/* header.flags. A tensor with any other than CONTIGUOUS is never pooled. */
+/* header.flags. A tensor with any other than CONTIGUOUS is not the fast door's to pool. */
 #define TL_TENSOR_CONTIGUOUS 1u
 #define TL_TENSOR_IN_SLOT 2u
 #define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */
 #define TL_TENSOR_VIEW 8u     /* the data is that of base, which it holds a reference to */
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
+#define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device's default pool, which only Go gives back */
 
 /* header.mark of a tensor at p is p ^ TL_TENSOR_MARK: what tells a tensor in a slot,
  * which has no record, from other bytes of the frame. */

@@ -48,6 +48,7 @@ enum {
 	tlc_tensor_tl_tensor_external = TL_TENSOR_EXTERNAL,
 	tlc_tensor_tl_tensor_view = TL_TENSOR_VIEW,
 	tlc_tensor_tl_tensor_read_only = TL_TENSOR_READ_ONLY,
+	tlc_tensor_tl_tensor_on_device = TL_TENSOR_ON_DEVICE,
 	tlc_tensor_tl_pool_offset = TL_POOL_OFFSET,
 	tlc_tensor_tl_pool_shards = TL_POOL_SHARDS,
 };
@@ -109,5 +110,6 @@ var _ [C.tlc_tensor_tl_tensor_in_slot]struct{} = [layout.TensorInSlot]struct{}{}
 var _ [C.tlc_tensor_tl_tensor_external]struct{} = [layout.TensorExternal]struct{}{}
 var _ [C.tlc_tensor_tl_tensor_view]struct{} = [layout.TensorView]struct{}{}
 var _ [C.tlc_tensor_tl_tensor_read_only]struct{} = [layout.TensorReadOnly]struct{}{}
+var _ [C.tlc_tensor_tl_tensor_on_device]struct{} = [layout.TensorOnDevice]struct{}{}
 var _ [C.tlc_tensor_tl_pool_offset]struct{} = [layout.PoolOffset]struct{}{}
 var _ [C.tlc_tensor_tl_pool_shards]struct{} = [layout.PoolShards]struct{}{}

@@ -40,12 +40,22 @@ static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t k
 	return e;
 }
 
+/* Whether TL_DEVICE_DEFAULT is the CPU; until Go has said so it is asked. */
+static _Atomic bool default_is_cpu;
+
+void tlc_tensor_default_is_cpu(bool yes) { atomic_store_explicit(&default_is_cpu, yes, memory_order_relaxed); }
+
+static __attribute__((noinline)) bool is_elsewhere(int32_t device)
+{
+	return device != TL_DEVICE_DEFAULT || !atomic_load_explicit(&default_is_cpu, memory_order_relaxed);
+}
+
 /* A tensor of the CPU's, registered; NULL: ask Go.
  * Budget of a hit, rank 2: one lock, one probe, about 80 instructions. */
 static inline tl_tensor* make(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_has_room(c) || device != 0)) return NULL;
+	if (TLC_UNLIKELY(!tlc_has_room(c) || (device != 0 && is_elsewhere(device)))) return NULL;
 	size z = measure(dtype, rank, shape);
 	if (TLC_UNLIKELY(z.bytes == 0)) return NULL;
 	uint32_t kind = TL_POOL_KIND(dtype, 0);

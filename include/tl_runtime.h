@@ -1262,8 +1262,9 @@ enum tl_dtype {
     TL_DTYPE_C128 = 23 /* two f64 */
 };
 
-/* tl_device lists the devices that every build has. */
+/* tl_device lists the numbers of devices that every build knows. */
 enum tl_device {
+    TL_DEVICE_DEFAULT = -1, /* the one that the option TL_DEVICE names */
     TL_DEVICE_CPU = 0
 };
 
@@ -1279,7 +1280,8 @@ enum tl_tensor_flag {
     TL_TENSOR_FLAG_IN_SLOT = 2,    /* of a frame, which ends it */
     TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
     TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
-    TL_TENSOR_FLAG_READ_ONLY = 16  /* whoever lent the memory does not want it written */
+    TL_TENSOR_FLAG_READ_ONLY = 16, /* whoever lent the memory does not want it written */
+    TL_TENSOR_FLAG_ON_DEVICE = 32  /* the memory is a block of the device's default pool */
 };
 
 /*
@@ -1329,15 +1331,17 @@ TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int
 
 /*
  * tl_tensor_empty returns a contiguous tensor with undefined contents, from the
- * pool where it has one of that size. Rank 0 is a scalar.
+ * pool where it has one of that size. Rank 0 is a scalar. On a device other than the
+ * CPU the data is a block of its default memory pool.
  *
  * Ownership: the current scope holds the reference; the caller borrows.
  * Threads: any thread.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
- *     negative or overflowing extents), TL_E_DEVICE (no such device),
- *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: about 20 ns from the pool.
+ *     negative or overflowing extents), TL_E_DEVICE (no such device, or its
+ *     driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
+ * Cost: about 20 ns from the pool; on other devices one crossing.
  */
 TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
@@ -1348,8 +1352,10 @@ TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, c
  * Threads: any thread.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
- *     negative or overflowing extents), TL_E_DEVICE (no such device),
- *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ *     negative or overflowing extents), TL_E_DEVICE (no such device, or its
+ *     driver failed), TL_E_UNSUPPORTED (a device of the program's own that
+ *     does not copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
  * Cost: tl_tensor_empty and a memset.
  */
 TL_API tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
@@ -1416,7 +1422,9 @@ TL_API tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, c
  * Threads: any thread, while no other writes the tensor.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+ *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
+ *     lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
  * Cost: tl_tensor_empty and a copy.
  */
@@ -1941,7 +1949,8 @@ TL_API int64_t tl_get_refcount_count(void);
 
 /*
  * tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
- * devices but the CPU.
+ * devices but the CPU: those of the blocks that their default memory pools have
+ * given out, to tensors that are live or kept and to PyTorch.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2013,7 +2022,7 @@ TL_API int64_t tl_get_metal_pool_count(void);
 
 /*
  * tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
- * pool has served, over all devices.
+ * pool has served, over all devices but the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2025,7 +2034,7 @@ TL_API double tl_get_gpu_pool_hit_rate(void);
 
 /*
  * tl_dump_gpu_pool_stats writes one line to standard error for each key of the
- * pool, and one for the sum.
+ * pool, one for the default memory pool of each device in use, and one for the sum.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2034,6 +2043,93 @@ TL_API double tl_get_gpu_pool_hit_rate(void);
  * Cost: linear in the number of keys.
  */
 TL_API tl_status tl_dump_gpu_pool_stats(void);
+
+/*
+ * Tensors on devices
+ * ------------------
+ *
+ * A tensor of a device other than the CPU is a header in the runtime's heap and a
+ * block of that device's default memory pool, which is made when the first one is
+ * wanted. It is counted, registered, viewed and pooled like any other; the block
+ * goes back with the last reference. tl_tensor_data is an address of the device.
+ *
+ *     int64_t shape[2] = {64, 64};
+ *     tl_tensor* weights = tl_tensor_zeros(TL_DTYPE_F32, gpu, 2, shape);
+ *     tl_tensor* here = tl_tensor_to(weights, TL_DEVICE_CPU);
+ *
+ * A stream is a queue of a device's work. What the runtime copies has arrived when
+ * the call returns. Work of the program's own goes on after the call that queued it:
+ * tl_tensor_record_stream says where a tensor is used, so that its memory is not
+ * given to others before that work is done.
+ */
+
+/*
+ * tl_tensor_to returns a contiguous copy of a tensor on a device, which may be the
+ * one it is on.
+ *
+ * Ownership: the current scope holds the copy; the caller borrows.
+ * Threads: any thread, while no other writes the tensor.
+ * Returns: the copy, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+ *     TL_E_DEVICE (no such device, or its driver failed),
+ *     TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: tl_tensor_empty and a copy; elements with gaps between them, on a
+ *     device whose memory the CPU cannot reach, go by way of the CPU.
+ */
+TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
+
+/*
+ * tl_tensor_copy copies the elements of one tensor into another of the same shape
+ * and element type, on whatever devices the two are. Either may have gaps and
+ * permuted axes where the CPU reaches its memory; what is read may everywhere. The
+ * two may share memory.
+ *
+ * Ownership: unchanged.
+ * Threads: any thread, while no other uses to or writes from.
+ * Returns: TL_OK, or why the copy was not completed.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
+ *     TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
+ *     several indices, or has gaps on a device out of the CPU's reach; a
+ *     device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing and the copy.
+ */
+TL_API tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
+
+/*
+ * tl_tensor_record_stream says that work in a stream uses a tensor: when its last
+ * reference goes, its memory is given to others only after the work that is in the
+ * stream at that moment. The stream has to live until then.
+ *
+ * Ownership: unchanged.
+ * Threads: any thread.
+ * Returns: TL_OK, also for NULL, and for a device without streams and the
+ *     stream NULL; or why nothing was noted.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
+ *     memory that was lent), TL_E_DEVICE (the tensor's device cannot be
+ *     asked).
+ * Cost: one crossing. The release costs an event for each stream.
+ */
+TL_API tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
+
+/*
+ * tl_tensor_sync_stream lets what is put into a stream from now on wait for the work
+ * that is now in the streams where the tensor is used: those recorded, or else the
+ * default one. The CPU waits for nothing. It is what a consumer of the tensor's
+ * memory asks for before it uses it in a stream of its own.
+ *
+ * Ownership: unchanged.
+ * Threads: any thread.
+ * Returns: TL_OK, or why the stream does not wait.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
+ *     TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
+ * Cost: four calls of the driver for each stream.
+ */
+TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
 
 /*
  * Devices
@@ -2107,6 +2203,33 @@ typedef struct tl_device_allocator {
     tl_device_allocate allocate;     /* needed */
     tl_device_deallocate deallocate; /* needed */
 } tl_device_allocator;
+
+/*
+ * tl_device_move copies bytes between the CPU and a device, or inside one. It returns
+ * TL_OK when they have arrived.
+ */
+typedef int32_t (*tl_device_move)(void* ctx, void* to, const void* from, size_t bytes);
+
+/* tl_device_set sets every byte to a value. */
+typedef int32_t (*tl_device_set)(void* ctx, void* to, int32_t value, size_t bytes);
+
+/*
+ * tl_device_copier is how the memory of a program's own device is copied, and what else
+ * is to be known of it. Its functions are called as those of its allocator are: on any
+ * thread, several at a time; they must return, and cannot call this library. Where the
+ * CPU may use the memory at its addresses none is needed.
+ */
+typedef struct tl_device_copier {
+    size_t struct_size;        /* sizeof(tl_device_copier) */
+    void* ctx;                 /* handed to all functions */
+    uint64_t total_bytes;      /* of memory; 0: it does not say */
+    uint32_t host_access;      /* 1: the CPU may use the memory at its addresses */
+    uint32_t reserved;         /* 0 */
+    tl_device_move from_host;  /* needed without host_access, as are the next two */
+    tl_device_move to_host;
+    tl_device_move within;     /* the ranges do not overlap */
+    tl_device_set fill;        /* NULL: from_host does it */
+} tl_device_copier;
 
 /*
  * tl_device_count returns how many devices there are, the CPU included. The
@@ -2241,6 +2364,24 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 TL_API tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes);
 
 /*
+ * tl_device_register makes a device of the program's own, with a number that tensors,
+ * pools and copies take like any other. The allocator's name names it: a family of its
+ * own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
+ * copier there can be tensors on it, and nobody copies them.
+ *
+ * Ownership: both structs are copied; what they refer to has to stay usable
+ *     until the process ends.
+ * Threads: any thread.
+ * Returns: TL_OK and the number in *out_device, or why there is no device.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
+ *     function that is missing, an alignment that is no power of two, a name
+ *     that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of that
+ *     name), TL_E_LIMIT (256 devices).
+ * Cost: constant.
+ */
+TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device);
+
+/*
  * Memory pools
  * ------------
  *
@@ -2292,6 +2433,8 @@ typedef struct tl_memory_pool_stats {
     uint64_t reserved;               /* bytes of the chunks that the pool has */
     uint64_t largest_free_block;     /* bytes */
     uint64_t num_free_blocks;
+    uint64_t waiting_bytes;          /* given back in the order of a stream, and not free yet */
+    uint64_t num_waiting_blocks;
 } tl_memory_pool_stats;
 
 /*
@@ -2344,15 +2487,54 @@ TL_API void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 TL_API tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 
 /*
+ * tl_memory_pool_allocate_async returns a block for work that will be put into a
+ * stream of the pool's device. A block that was given back to the same stream is
+ * taken at once, the best fit of them; another is taken as by
+ * tl_memory_pool_allocate.
+ *
+ * Ownership: the caller gives the block back with
+ *     tl_memory_pool_deallocate_async, or with tl_memory_pool_deallocate when
+ *     no work uses it any more.
+ * Threads: any thread.
+ * Returns: the block, NULL on failure or for zero bytes.
+ * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNSUPPORTED (the device
+ *     has no streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than
+ *     a block can have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
+ *     tl_memory_pool_allocate.
+ * Cost: one crossing; linear in the number of blocks that wait.
+ */
+TL_API void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream);
+
+/*
+ * tl_memory_pool_deallocate_async gives a block back that work in a stream may still
+ * use. Allocations for the same stream may have it at once; all others after the work
+ * that is in the stream now. It counts as freed from here on, and as a free block when
+ * its wait is over. Before the pool asks its device for memory it looks which blocks
+ * are ready; when the device has none left it waits for the oldest.
+ *
+ * Ownership: takes the block. NULL is fine.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was given back.
+ * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
+ *     block of this pool starts there), TL_E_UNSUPPORTED (the device has no
+ *     streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
+ *     event), TL_E_DEVICE (the driver did not record one).
+ * Cost: one crossing, and two calls of the driver.
+ */
+TL_API tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream);
+
+/*
  * tl_memory_pool_reset takes all blocks back at once: every chunk is one free
  * block again, of the size that it was obtained with. What was live counts as
  * given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
- * their address is given out again.
+ * their address is given out again. Blocks that were given back in the order of a
+ * stream are waited for first.
  *
  * Ownership: takes all blocks.
  * Threads: any thread; the blocks of all of them end.
  * Returns: TL_OK, or why nothing was done.
- * Errors: TL_E_INVALID_ARGUMENT (no such pool).
+ * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does
+ *     not tell when the streams are done).
  * Cost: linear in the most blocks that the pool ever had.
  */
 TL_API tl_status tl_memory_pool_reset(tl_memory_pool* pool);
@@ -2578,11 +2760,14 @@ TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats
  * What is exported holds a reference to the tensor until the consumer calls its
  * deleter, on any thread, attached or not, scopes or not, and as late as it
  * likes. Exported structs say version 1.3, with strides always there, byte_offset
- * 0, and data NULL when there are no elements. Imported tensors hold the
+ * 0 for addresses, and data NULL when there are no elements. Imported tensors hold the
  * producer's struct, and call its deleter when the last reference goes; views of
  * them count.
  *
- * Only memory of the CPU passes, with the element types of tl_dtype.
+ * Memory passes of the CPU, of CUDA devices and of pinned CPU memory as addresses, and
+ * of OpenCL and Metal devices as a buffer with byte_offset, where this library has made
+ * it. The ordinal of a device is the number in its name. Memory of other devices passes
+ * as the CPU's if the CPU may use it. Element types are those of tl_dtype.
  */
 
 /* DLManagedTensorVersioned is DLPack's struct from version 1.0 on. */
@@ -2601,8 +2786,9 @@ struct DLManagedTensor;
  * Threads: any thread; so is the deleter.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot that is not copied),
- *     TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on
+ *     a device that DLPack has no number for), TL_E_DEVICE (the driver failed
+ *     to copy), TL_E_OUT_OF_MEMORY.
  * Cost: about 20 ns without a copy.
  */
 TL_API struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool copy);
@@ -2615,11 +2801,26 @@ TL_API struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, b
  * Threads: any thread; so is the deleter.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one that is read-only or in a slot and
- *     not copied), TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not
+ *     copied, or one on a device that DLPack has no number for), TL_E_DEVICE
+ *     (the driver failed to copy), TL_E_OUT_OF_MEMORY.
  * Cost: about 20 ns without a copy.
  */
 TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
+
+/*
+ * tl_tensor_dlpack_device returns the device of a tensor as DLPack numbers it: a
+ * DLDeviceType and an ordinal.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
+ *     TL_E_INVALID_ARGUMENT (NULL).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal);
 
 /*
  * tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
@@ -2633,10 +2834,10 @@ TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, boo
  *     reference.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
- *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
- *     the CPU), TL_E_UNSUPPORTED (another major version, or an element type
- *     that is not one of tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
- *     (the scope stack is full).
+ *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
+ *     such device), TL_E_UNSUPPORTED (another major version, an element type
+ *     that is not one of tl_dtype, or a buffer of another library's),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one crossing.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
@@ -2651,13 +2852,57 @@ TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed
  *     reference.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
- *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
- *     the CPU), TL_E_UNSUPPORTED (an element type that is not one of
- *     tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
+ *     such device), TL_E_UNSUPPORTED (an element type that is not one of
+ *     tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one crossing.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
+
+/*
+ * PyTorch
+ * -------
+ *
+ * PyTorch can take the memory of CUDA devices from any library that has two
+ * functions of these signatures:
+ *
+ *     allocator = torch.cuda.memory.CUDAPluggableAllocator(
+ *         tl_runtime.path, "tl_torch_malloc", "tl_torch_free")
+ *     torch.cuda.memory.change_current_allocator(allocator)
+ *
+ * The memory is that of the device's default pool, and goes back in the order of
+ * the stream that it was used in.
+ */
+
+/*
+ * tl_torch_malloc returns memory of a CUDA device for work in a stream.
+ *
+ * Ownership: the caller gives the block back with tl_torch_free.
+ * Threads: any thread.
+ * Returns: the block; NULL on failure or for 0 bytes. device is the number
+ *     that CUDA has for it.
+ * Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such
+ *     device, or its driver failed), TL_E_OVERFLOW (more bytes than a block
+ *     can have), TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing, and about 200 ns from the pool.
+ */
+TL_API void* tl_torch_malloc(int64_t size, int32_t device, void* stream);
+
+/*
+ * tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
+ * once, to others after the work that is in the stream now. tl_last_status tells what
+ * went wrong.
+ *
+ * Ownership: takes the block. NULL is fine.
+ * Threads: any thread.
+ * Returns: nothing.
+ * Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
+ *     TL_E_DEVICE (no such device, or its driver failed; the block stays the
+ *     caller's).
+ * Cost: one crossing and an event.
+ */
+TL_API void tl_torch_free(void* block, int64_t size, int32_t device, void* stream);
 
 /*
  * Python

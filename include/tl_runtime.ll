@@ -154,6 +154,12 @@ declare i64 @tl_get_metal_pool_count()
 declare double @tl_get_gpu_pool_hit_rate()
 declare i32 @tl_dump_gpu_pool_stats()
 
+; Tensors on devices
+declare ptr @tl_tensor_to(ptr, i32)
+declare i32 @tl_tensor_copy(ptr, ptr)
+declare i32 @tl_tensor_record_stream(ptr, ptr)
+declare i32 @tl_tensor_sync_stream(ptr, ptr)
+
 ; Devices
 declare i32 @tl_device_count()
 declare i32 @tl_device_info(i32, ptr)
@@ -164,11 +170,14 @@ declare ptr @tl_device_allocator_for(i32)
 declare ptr @tl_device_pinned_allocator_for(i32)
 declare i32 @tl_device_copy(i32, ptr, i32, ptr, i64)
 declare i32 @tl_device_fill(i32, ptr, i8 zeroext, i64)
+declare i32 @tl_device_register(ptr, ptr, ptr)
 
 ; Memory pools
 declare i32 @tl_memory_pool_create(ptr, i64, ptr)
 declare ptr @tl_memory_pool_allocate(ptr, i64)
 declare i32 @tl_memory_pool_deallocate(ptr, ptr)
+declare ptr @tl_memory_pool_allocate_async(ptr, i64, ptr)
+declare i32 @tl_memory_pool_deallocate_async(ptr, ptr, ptr)
 declare i32 @tl_memory_pool_reset(ptr)
 declare i32 @tl_memory_pool_trim(ptr)
 declare i32 @tl_memory_pool_destroy(ptr)
@@ -186,8 +195,13 @@ declare i32 @tl_pool_key_stats_get(i64, ptr)
 ; DLPack
 declare ptr @tl_tensor_to_dlpack(ptr, i1 zeroext)
 declare ptr @tl_tensor_to_dlpack_legacy(ptr, i1 zeroext)
+declare i32 @tl_tensor_dlpack_device(ptr, ptr, ptr)
 declare ptr @tl_tensor_from_dlpack(ptr)
 declare ptr @tl_tensor_from_dlpack_legacy(ptr)
+
+; PyTorch
+declare ptr @tl_torch_malloc(i64, i32, ptr)
+declare void @tl_torch_free(ptr, i64, i32, ptr)
 
 ; Python
 declare ptr @tl_numpy_malloc(ptr, i64)

@@ -42,5 +42,6 @@ typedef struct DLManagedTensorVersioned {
 } DLManagedTensorVersioned;
 
 enum { DL_READ_ONLY = 1, DL_COPIED = 2 };
+enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLOpenCL = 4 };
 
 #endif

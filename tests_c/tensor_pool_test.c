@@ -131,7 +131,7 @@ static void a_steady_state_asks_the_system_for_nothing(void)
 	}
 	CHECK_OK(tl_stats_get(&after));
 	CHECK_INT(after.system_calls, before.system_calls);
-	CHECK(tl_get_gpu_pool_hit_rate() > 0.5);
+	CHECK(tl_get_gpu_pool_hit_rate() == 0); /* of other devices */
 	CHECK_OK(tl_mem_purge());
 }
 

@@ -135,7 +135,7 @@ static void shapes_are_checked(void)
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, INT64_MAX, &one), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 1, &large), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
-	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, -1, 1, &one), 0, TL_E_DEVICE);
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, -2, 1, &one), 0, TL_E_DEVICE);
 	/* covers: tl_tensor_zeros TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_DEVICE */
 	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, huge), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &large), 0, TL_E_OUT_OF_MEMORY);

@@ -123,7 +123,7 @@ void report(const Trace& trace) {
 Trace open_trace(const char* path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error(std::string(path) + ": cannot be read");
-  return bench::read_trace(file, path);
+  return bench::read_trace(file, bench::trace_stem(path));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The memory pool beside general-purpose allocators: pairs, traces, cost by the number of live blocks, and the system.
-// TL_BENCH_TRACE names a trace file to replay as well (trace.hpp has the format).
+// TL_BENCH_TRACE names a trace file to replay as well (trace.hpp has the format): a row named as the file.
 #include <tl_runtime.h>
 
 #include <cstdlib>
@@ -138,12 +138,40 @@ void add_touched(const std::string& name) {
   add(name + "/mmap", [](benchmark::State& state) { touched(state, SystemWay<kBytes>{}, kBytes); });
 }
 
+// A thousand pairs of 4096 bytes on a device: by a pool, and by what the pool has its chunks from.
+template <class Way>
+void thousand(benchmark::State& state, Way way) {
+  for (auto _ : state)
+    for (int i = 0; i < 1000; ++i) way.release(way.allocate(4096));
+  state.SetItemsProcessed(state.iterations() * 1000);
+}
+
+struct DirectWay {
+  const tl_device_allocator* device;
+  void* allocate(std::size_t bytes) const { return device->allocate(device->ctx, bytes); }
+  void release(void* block) const { device->deallocate(device->ctx, block, 4096); }
+};
+
+void add_devices() {
+  for (std::int32_t d = 0; d < tl_device_count(); ++d) {
+    const tl_device_allocator* device = tl_device_allocator_for(d);
+    const std::string name = std::string("pool-device/") + device->name;
+    add(name + "/tl", [=](benchmark::State& state) {
+      tl_memory_pool* pool = nullptr;
+      if (tl_memory_pool_create(device, std::size_t{16} << 20, &pool) != TL_OK) return state.SkipWithError(tl_last_error());
+      thousand(state, PoolWay{pool});
+      tl_memory_pool_destroy(pool);
+    });
+    add(name + "/direct", [=](benchmark::State& state) { thousand(state, DirectWay{device}); });
+  }
+}
+
 Traces all_traces() {
   Traces traces;
   for (const std::string& kind : trace_kinds()) traces.push_back(std::make_shared<Trace>(make_trace(kind, 1)));
   if (const char* path = std::getenv("TL_BENCH_TRACE")) {
     std::ifstream file(path);
-    if (file) traces.push_back(std::make_shared<Trace>(read_trace(file, "file")));
+    if (file) traces.push_back(std::make_shared<Trace>(read_trace(file, trace_stem(path))));
     else skip(path, "it cannot be read");
   }
   return traces;
@@ -155,6 +183,7 @@ void register_all() {
   const Traces traces = all_traces();
   add_ours(traces);
   for (const Allocator& peer : allocators()) add_peer(peer, traces);
+  add_devices();
   add_touched<4096>("pool-touched/4096");
   add_touched<1 << 20>("pool-touched/1MiB");
 }

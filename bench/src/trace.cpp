@@ -155,4 +155,9 @@ void write_trace(std::ostream& out, const Trace& trace) {
   }
 }
 
+std::string trace_stem(const std::string& path) {
+  const std::string file = path.substr(path.find_last_of('/') + 1);  // npos + 1 is 0
+  return file.substr(0, file.find('.'));
+}
+
 }  // namespace bench

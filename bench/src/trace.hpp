@@ -35,6 +35,8 @@ Trace make_trace(const std::string& kind, std::uint64_t seed);
 // Throws std::runtime_error with the line that is wrong.
 Trace read_trace(std::istream& in, const std::string& name);
 void write_trace(std::ostream& out, const Trace& trace);
+// The name of a trace that stands in a file: "digits" for "data/digits.trace".
+std::string trace_stem(const std::string& path);
 
 // xorshift64*, so that a seed means the same everywhere.
 class Random {

@@ -31,7 +31,9 @@ typedef struct record_type {
 	uint32_t id;
 } record_type;
 
-#ifdef DIGITS_WITH_MALLOC
+#if defined(DIGITS_WITH_TRACE)
+#include "memory_trace.h" /* with malloc, and a record of every call */
+#elif defined(DIGITS_WITH_MALLOC)
 #include "memory_malloc.h"
 #else
 #include "memory_tl.h"

@@ -91,6 +91,8 @@ FITTING = {  # what is refused before the pointer is looked at when it is 0
     "shape": (ctypes.c_int64 * 1)(1),
     "axes": (ctypes.c_int64 * 1)(0),
     "out_info": ctypes.byref(INFO),
+    "out_type": ctypes.byref(ctypes.c_int32()),
+    "out_ordinal": ctypes.byref(ctypes.c_int32()),
 }
 STATUS_OR_NOT = ("tl_tensor_dtype", "tl_tensor_device", "tl_ptr_dec_ref")  # int32_t, but no status
 RETURN_ARGUMENT = ("tl_ptr_acquire", "tl_tensor_acquire", "tl_tensor_prepare_return")

@@ -104,8 +104,9 @@ class Dtype(enum.IntEnum):
 
 
 class Device(enum.IntEnum):
-    """tl_device lists the devices that every build has."""
+    """tl_device lists the numbers of devices that every build knows."""
 
+    DEFAULT = -1
     CPU = 0
 
 
@@ -120,6 +121,7 @@ class TensorFlag(enum.IntEnum):
     LENT = 4
     VIEW = 8
     READ_ONLY = 16
+    ON_DEVICE = 32
 
 
 class tl_tensor_info(ctypes.Structure):
@@ -196,6 +198,32 @@ class tl_device_allocator(ctypes.Structure):
     ]
 
 
+tl_device_move = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+tl_device_set = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_size_t)
+
+
+class tl_device_copier(ctypes.Structure):
+    """tl_device_copier is how the memory of a program's own device is copied, and what else
+    is to be known of it. Its functions are called as those of its allocator are: on any
+    thread, several at a time; they must return, and cannot call this library. Where the
+    CPU may use the memory at its addresses none is needed.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("ctx", ctypes.c_void_p),
+        ("total_bytes", ctypes.c_uint64),
+        ("host_access", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("from_host", tl_device_move),
+        ("to_host", tl_device_move),
+        ("within", tl_device_move),
+        ("fill", tl_device_set),
+    ]
+
+
 MEMORY_POOL_DEFAULT_BYTES = 268435456
 
 
@@ -218,6 +246,8 @@ class tl_memory_pool_stats(ctypes.Structure):
         ("reserved", ctypes.c_uint64),
         ("largest_free_block", ctypes.c_uint64),
         ("num_free_blocks", ctypes.c_uint64),
+        ("waiting_bytes", ctypes.c_uint64),
+        ("num_waiting_blocks", ctypes.c_uint64),
     ]
 
 
@@ -1622,15 +1652,17 @@ FUNCTIONS: tuple[Function, ...] = (
         ("dtype", "device", "rank", "shape"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_empty returns a contiguous tensor with undefined contents, from the
-        pool where it has one of that size. Rank 0 is a scalar.
+        pool where it has one of that size. Rank 0 is a scalar. On a device other than the
+        CPU the data is a block of its default memory pool.
 
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            negative or overflowing extents), TL_E_DEVICE (no such device),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: about 20 ns from the pool.
+            negative or overflowing extents), TL_E_DEVICE (no such device, or its
+            driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
+        Cost: about 20 ns from the pool; on other devices one crossing.
         """,
     ),
     Function(
@@ -1639,15 +1671,17 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("dtype", "device", "rank", "shape"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_zeros is tl_tensor_empty with every element 0.
 
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            negative or overflowing extents), TL_E_DEVICE (no such device),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            negative or overflowing extents), TL_E_DEVICE (no such device, or its
+            driver failed), TL_E_UNSUPPORTED (a device of the program's own that
+            does not copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
         Cost: tl_tensor_empty and a memset.
         """,
     ),
@@ -1727,14 +1761,16 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p,),
         ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_clone returns a contiguous copy of a tensor on the same device.
 
         Ownership: the current scope holds the copy; the caller borrows.
         Threads: any thread, while no other writes the tensor.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+            TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
+            lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
         Cost: tl_tensor_empty and a copy.
         """,
@@ -2388,7 +2424,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-        devices but the CPU.
+        devices but the CPU: those of the blocks that their default memory pools have
+        given out, to tensors that are live or kept and to PyTorch.
 
         Ownership: none.
         Threads: any thread.
@@ -2490,7 +2527,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
-        pool has served, over all devices.
+        pool has served, over all devices but the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -2507,13 +2544,101 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_dump_gpu_pool_stats writes one line to standard error for each key of the
-        pool, and one for the sum.
+        pool, one for the default memory pool of each device in use, and one for the sum.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
         Cost: linear in the number of keys.
+        """,
+    ),
+    Function(
+        "tl_tensor_to",
+        "Tensors on devices",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int32),
+        ("tensor", "device"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_to returns a contiguous copy of a tensor on a device, which may be the
+        one it is on.
+
+        Ownership: the current scope holds the copy; the caller borrows.
+        Threads: any thread, while no other writes the tensor.
+        Returns: the copy, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+            TL_E_DEVICE (no such device, or its driver failed),
+            TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: tl_tensor_empty and a copy; elements with gaps between them, on a
+            device whose memory the CPU cannot reach, go by way of the CPU.
+        """,
+    ),
+    Function(
+        "tl_tensor_copy",
+        "Tensors on devices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ("to", "from"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
+        """tl_tensor_copy copies the elements of one tensor into another of the same shape
+        and element type, on whatever devices the two are. Either may have gaps and
+        permuted axes where the CPU reaches its memory; what is read may everywhere. The
+        two may share memory.
+
+        Ownership: unchanged.
+        Threads: any thread, while no other uses to or writes from.
+        Returns: TL_OK, or why the copy was not completed.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
+            TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
+            several indices, or has gaps on a device out of the CPU's reach; a
+            device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
+        Cost: one crossing and the copy.
+        """,
+    ),
+    Function(
+        "tl_tensor_record_stream",
+        "Tensors on devices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ("tensor", "stream"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE"),
+        """tl_tensor_record_stream says that work in a stream uses a tensor: when its last
+        reference goes, its memory is given to others only after the work that is in the
+        stream at that moment. The stream has to live until then.
+
+        Ownership: unchanged.
+        Threads: any thread.
+        Returns: TL_OK, also for NULL, and for a device without streams and the
+            stream NULL; or why nothing was noted.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
+            memory that was lent), TL_E_DEVICE (the tensor's device cannot be
+            asked).
+        Cost: one crossing. The release costs an event for each stream.
+        """,
+    ),
+    Function(
+        "tl_tensor_sync_stream",
+        "Tensors on devices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p),
+        ("tensor", "stream"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
+        """tl_tensor_sync_stream lets what is put into a stream from now on wait for the work
+        that is now in the streams where the tensor is used: those recorded, or else the
+        default one. The CPU waits for nothing. It is what a consumer of the tensor's
+        memory asks for before it uses it in a stream of its own.
+
+        Ownership: unchanged.
+        Threads: any thread.
+        Returns: TL_OK, or why the stream does not wait.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
+            TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
+        Cost: four calls of the driver for each stream.
         """,
     ),
     Function(
@@ -2694,6 +2819,29 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_device_register",
+        "Devices",
+        ctypes.c_int32,
+        (ctypes.POINTER(tl_device_allocator), ctypes.POINTER(tl_device_copier), ctypes.POINTER(ctypes.c_int32)),
+        ("allocator", "copier", "out_device"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_LIMIT"),
+        """tl_device_register makes a device of the program's own, with a number that tensors,
+        pools and copies take like any other. The allocator's name names it: a family of its
+        own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
+        copier there can be tensors on it, and nobody copies them.
+
+        Ownership: both structs are copied; what they refer to has to stay usable
+            until the process ends.
+        Threads: any thread.
+        Returns: TL_OK and the number in *out_device, or why there is no device.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
+            function that is missing, an alignment that is no power of two, a name
+            that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of that
+            name), TL_E_LIMIT (256 devices).
+        Cost: constant.
+        """,
+    ),
+    Function(
         "tl_memory_pool_create",
         "Memory pools",
         ctypes.c_int32,
@@ -2758,21 +2906,70 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_memory_pool_allocate_async",
+        "Memory pools",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
+        ("pool", "bytes", "stream"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
+        """tl_memory_pool_allocate_async returns a block for work that will be put into a
+        stream of the pool's device. A block that was given back to the same stream is
+        taken at once, the best fit of them; another is taken as by
+        tl_memory_pool_allocate.
+
+        Ownership: the caller gives the block back with
+            tl_memory_pool_deallocate_async, or with tl_memory_pool_deallocate when
+            no work uses it any more.
+        Threads: any thread.
+        Returns: the block, NULL on failure or for zero bytes.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNSUPPORTED (the device
+            has no streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than
+            a block can have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
+            tl_memory_pool_allocate.
+        Cost: one crossing; linear in the number of blocks that wait.
+        """,
+    ),
+    Function(
+        "tl_memory_pool_deallocate_async",
+        "Memory pools",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+        ("pool", "block", "stream"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
+        """tl_memory_pool_deallocate_async gives a block back that work in a stream may still
+        use. Allocations for the same stream may have it at once; all others after the work
+        that is in the stream now. It counts as freed from here on, and as a free block when
+        its wait is over. Before the pool asks its device for memory it looks which blocks
+        are ready; when the device has none left it waits for the oldest.
+
+        Ownership: takes the block. NULL is fine.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was given back.
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
+            block of this pool starts there), TL_E_UNSUPPORTED (the device has no
+            streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
+            event), TL_E_DEVICE (the driver did not record one).
+        Cost: one crossing, and two calls of the driver.
+        """,
+    ),
+    Function(
         "tl_memory_pool_reset",
         "Memory pools",
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("pool",),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_memory_pool_reset takes all blocks back at once: every chunk is one free
         block again, of the size that it was obtained with. What was live counts as
         given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
-        their address is given out again.
+        their address is given out again. Blocks that were given back in the order of a
+        stream are waited for first.
 
         Ownership: takes all blocks.
         Threads: any thread; the blocks of all of them end.
         Returns: TL_OK, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool).
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does
+            not tell when the streams are done).
         Cost: linear in the most blocks that the pool ever had.
         """,
     ),
@@ -2970,7 +3167,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_bool),
         ("tensor", "copy"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
         """tl_tensor_to_dlpack exports a tensor, or with copy a contiguous copy of it,
         flagged as such, which is all the consumer's. A read-only tensor is flagged
         read-only.
@@ -2980,8 +3177,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; so is the deleter.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot that is not copied),
-            TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on
+            a device that DLPack has no number for), TL_E_DEVICE (the driver failed
+            to copy), TL_E_OUT_OF_MEMORY.
         Cost: about 20 ns without a copy.
         """,
     ),
@@ -2991,7 +3189,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_bool),
         ("tensor", "copy"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
         """tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers of before 1.0.
 
         Ownership: the caller holds the struct, and with it a reference to the
@@ -2999,9 +3197,29 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; so is the deleter.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one that is read-only or in a slot and
-            not copied), TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not
+            copied, or one on a device that DLPack has no number for), TL_E_DEVICE
+            (the driver failed to copy), TL_E_OUT_OF_MEMORY.
         Cost: about 20 ns without a copy.
+        """,
+    ),
+    Function(
+        "tl_tensor_dlpack_device",
+        "DLPack",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32)),
+        ("tensor", "out_type", "out_ordinal"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
+        """tl_tensor_dlpack_device returns the device of a tensor as DLPack numbers it: a
+        DLDeviceType and an ordinal.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
+            TL_E_INVALID_ARGUMENT (NULL).
+        Cost: one crossing.
         """,
     ),
     Function(
@@ -3022,10 +3240,10 @@ FUNCTIONS: tuple[Function, ...] = (
             reference.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
-            the CPU), TL_E_UNSUPPORTED (another major version, or an element type
-            that is not one of tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
+            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
+            such device), TL_E_UNSUPPORTED (another major version, an element type
+            that is not one of tl_dtype, or a buffer of another library's),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one crossing.
         """,
     ),
@@ -3045,11 +3263,50 @@ FUNCTIONS: tuple[Function, ...] = (
             reference.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (not
-            the CPU), TL_E_UNSUPPORTED (an element type that is not one of
-            tl_dtype), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
+            such device), TL_E_UNSUPPORTED (an element type that is not one of
+            tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_torch_malloc",
+        "PyTorch",
+        ctypes.c_void_p,
+        (ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
+        ("size", "device", "stream"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
+        """tl_torch_malloc returns memory of a CUDA device for work in a stream.
+
+        Ownership: the caller gives the block back with tl_torch_free.
+        Threads: any thread.
+        Returns: the block; NULL on failure or for 0 bytes. device is the number
+            that CUDA has for it.
+        Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such
+            device, or its driver failed), TL_E_OVERFLOW (more bytes than a block
+            can have), TL_E_OUT_OF_MEMORY.
+        Cost: one crossing, and about 200 ns from the pool.
+        """,
+    ),
+    Function(
+        "tl_torch_free",
+        "PyTorch",
+        None,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
+        ("block", "size", "device", "stream"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_DEVICE"),
+        """tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
+        once, to others after the work that is in the stream now. tl_last_status tells what
+        went wrong.
+
+        Ownership: takes the block. NULL is fine.
+        Threads: any thread.
+        Returns: nothing.
+        Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
+            TL_E_DEVICE (no such device, or its driver failed; the block stays the
+            caller's).
+        Cost: one crossing and an event.
         """,
     ),
     Function(

@@ -26,7 +26,9 @@ _FORMATS: dict[str, Any] = {
 
 def view(tensor: Tensor) -> memoryview:
     """Returns the memory of a tensor, which the buffer keeps."""
-    interface = tensor.__array_interface__
+    interface = tensor._interface
+    if not hasattr(tensor, "__array_interface__"):
+        raise BufferError("the CPU cannot use the memory of the tensor's device; copy it with cpu() first")
     letter, shape = _FORMATS.get(interface["typestr"]), interface["shape"]
     if letter is None or interface["strides"] is not None or 0 in shape:
         return memoryview(_array(tensor))

@@ -14,10 +14,11 @@ tl_device_allocator. It must live as long as anything that uses it.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Union
 
 from . import _abi
 from ._library import check, check_pointer, last_error, lib
@@ -40,7 +41,10 @@ class Device:
     stream_ordered: bool  # memory can be taken and returned in the order of a stream
 
 
-def device(which: str | int) -> Device:
+DeviceLike = Union[str, int, Device]
+
+
+def device(which: DeviceLike) -> Device:
     """Describes the device with a name ("cuda:0") or a number."""
     properties = _abi.tl_device_properties()
     properties.struct_size = ctypes.sizeof(properties)
@@ -58,15 +62,23 @@ def device(which: str | int) -> Device:
     )
 
 
+@functools.cache
+def name_of(number: int) -> str:
+    """Returns the name of a device."""
+    return device(number).name
+
+
 def devices() -> list[Device]:
     """Returns all devices by number; the first call loads the drivers that are there."""
     return [device(number) for number in range(lib.tl_device_count())]
 
 
-def device_number(which: str | int) -> int:
+def device_number(which: DeviceLike) -> int:
     """Returns the number of a device by its name; a number is taken as it is."""
     if isinstance(which, int):
         return which
+    if isinstance(which, Device):
+        return which.number
     number = ctypes.c_int32()
     check(lib.tl_device_by_name(which.encode(), ctypes.byref(number)))
     return number.value
@@ -79,21 +91,24 @@ def default_device() -> Device:
     return device(number.value)
 
 
-def device_memory(which: str | int) -> tuple[int, int]:
+def device_memory(which: DeviceLike) -> tuple[int, int]:
     """Returns how many bytes of a device are free now, and how many it has; 0 where it does not say."""
     free, total = ctypes.c_uint64(), ctypes.c_uint64()
     check(lib.tl_device_memory_info(device_number(which), ctypes.byref(free), ctypes.byref(total)))
     return free.value, total.value
 
 
-def device_copy(to_device: str | int, to: int, from_device: str | int, source: int, nbytes: int) -> None:
+def device_copy(to_device: DeviceLike, to: int, from_device: DeviceLike, source: int, nbytes: int) -> None:
     """Copies bytes between addresses of any two devices; it has happened when the call returns."""
     check(lib.tl_device_copy(device_number(to_device), to, device_number(from_device), source, nbytes))
 
 
-def device_fill(which: str | int, to: int, value: int, nbytes: int) -> None:
+def device_fill(which: DeviceLike, to: int, value: int, nbytes: int) -> None:
     """Sets bytes of a device to a value from 0 to 255."""
     check(lib.tl_device_fill(device_number(which), to, value, nbytes))
+
+
+Copy = Callable[[int, int, int], None]
 
 
 class DeviceAllocator:
@@ -141,6 +156,37 @@ class DeviceAllocator:
             _abi.tl_device_deallocate(call_deallocate),
         )
 
+    def register(
+        self,
+        *,
+        from_host: Copy | None = None,
+        to_host: Copy | None = None,
+        within: Copy | None = None,
+        fill: Callable[[int, int, int], None] | None = None,
+        host_access: bool = False,
+        total_bytes: int = 0,
+    ) -> Device:
+        """Makes a device of the allocator, which tensors can be on; its name names it ("npu:0").
+
+        from_host, to_host and within are called with two addresses and a number of bytes,
+        to come first, and fill with an address, a value and a number of bytes; host_access says
+        that the CPU may use the memory at its addresses, and does what is missing. An exception
+        fails the copy. The device stays until the process ends, and the allocator with it.
+        """
+        copier = _abi.tl_device_copier(
+            struct_size=ctypes.sizeof(_abi.tl_device_copier), host_access=host_access, total_bytes=total_bytes
+        )
+        for field, function in (("from_host", from_host), ("to_host", to_host), ("within", within)):
+            if function is not None:
+                setattr(copier, field, _abi.tl_device_move(_answering(function)))
+        if fill is not None:
+            copier.fill = _abi.tl_device_set(_answering(fill))
+        given = ctypes.byref(copier) if host_access or from_host or to_host or within else None
+        number = ctypes.c_int32()
+        check(lib.tl_device_register(self.pointer, given, ctypes.byref(number)))
+        _registered.append((self, copier))
+        return device(number.value)
+
     @classmethod
     def _of(cls, address: int) -> DeviceAllocator:
         """The allocator that stands at an address in the library, which keeps it."""
@@ -182,6 +228,23 @@ class DeviceAllocator:
             raise last_error()
 
 
+_registered: list[Any] = []  # what devices refer to for ever
+
+
+def _answering(function: Callable[[int, int, int], None]) -> Callable[..., int]:
+    """A function of Python's as C calls it: it answers a status."""
+
+    def call(_: Any, to: int | None, second: int | None, nbytes: int) -> int:
+        try:
+            function(to or 0, second or 0, nbytes)
+        except BaseException:  # nothing of Python may pass through the frames of C
+            _unraisable(function)
+            return int(_abi.StatusCode.DEVICE)
+        return 0
+
+    return call
+
+
 def _unraisable(function: Any) -> None:
     """Shows the exception that is being handled where Python shows those that have no caller."""
     kind, value, trace = sys.exc_info()
@@ -191,7 +254,7 @@ def _unraisable(function: Any) -> None:
     sys.unraisablehook(arguments)
 
 
-def device_allocator(which: str | int, *, pinned: bool = False) -> DeviceAllocator:
+def device_allocator(which: DeviceLike, *, pinned: bool = False) -> DeviceAllocator:
     """Returns the allocator of a device, or that of CPU memory which it copies fastest."""
     get = lib.tl_device_pinned_allocator_for if pinned else lib.tl_device_allocator_for
     found = get(device_number(which))

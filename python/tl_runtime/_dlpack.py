@@ -1,4 +1,4 @@
-"""DLPack: tensors from and to other array libraries, without a copy.
+"""DLPack: tensors from and to other array libraries, without a copy where they are on one device.
 
 The deleters are C functions of the library, also those of capsules that nobody
 has opened: consumers call them from any thread, and as late as when the
@@ -11,10 +11,17 @@ import ctypes
 from typing import Any
 
 from . import _abi, _deferred
+from ._devices import device_number
+from ._errors import Error
 from ._library import check, last_error, lib
 
 CPU = (1, 0)  # kDLCPU, and the only one of them
+_CUDA = 2
+_FAMILIES = {1: "cpu", _CUDA: "cuda", 3: "cpu", 4: "opencl", 8: "metal"}  # pinned memory is the CPU's
+_CPUS = (1, 3)  # whose ordinals say nothing
+_LEGACY_STREAM = 1  # what None means to a consumer on CUDA
 _VERSION = (1, 3)
+_FLAGS, _COPIED = 24, 2  # of a versioned struct
 
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -45,20 +52,66 @@ _USED = _deferred.forever(b"used_dltensor")
 _USED_VERSIONED = _deferred.forever(b"used_dltensor_versioned")
 
 
-def export(address: int, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
+def device_of(address: int) -> tuple[int, int]:
+    """Returns the device of a tensor as DLPack numbers it."""
+    kind, ordinal = ctypes.c_int32(), ctypes.c_int32()
+    if lib.tl_tensor_dlpack_device(address, ctypes.byref(kind), ctypes.byref(ordinal)):
+        error = last_error()
+        raise BufferError(str(error)) from error
+    return kind.value, ordinal.value
+
+
+def number_of(device: Any) -> int:
+    """Returns the number of a device by number, name or the numbers that DLPack has for it."""
+    if isinstance(device, tuple):
+        kind, ordinal = device
+        if kind not in _FAMILIES:
+            raise BufferError(f"DLPack device {device} is none that is known here")
+        device = "cpu" if kind in _CPUS else f"{_FAMILIES[kind]}:{ordinal}"
+    try:
+        return device_number(device)
+    except Error as error:
+        raise BufferError(str(error)) from error
+
+
+def synchronize(address: int, where: tuple[int, int], stream: Any) -> None:
+    """Lets the consumer's stream wait for those of the tensor, as the array API has it."""
+    if where[0] != _CUDA:
+        if stream is not None:
+            raise BufferError(f"a tensor on DLPack device {where} belongs to no stream; pass stream=None")
+    elif stream == 0:
+        raise BufferError("stream 0 may mean two things; 1 is the legacy default stream, 2 that of the thread")
+    elif stream != -1:
+        check(lib.tl_tensor_sync_stream(address, _LEGACY_STREAM if stream is None else int(stream)))
+
+
+def _major(max_version: Any) -> int:
+    return 0 if max_version is None or max_version[0] < 1 else 1
+
+
+def export(address: int, max_version: Any, copy: Any) -> Any:
     """Returns the capsule that __dlpack__ is to return."""
-    if stream is not None:
-        raise BufferError("a tensor on the CPU belongs to no stream; pass stream=None")
-    if dl_device is not None and tuple(dl_device) != CPU:
-        raise BufferError(f"a tensor on the CPU, {CPU}, cannot be exported to device {tuple(dl_device)}")
-    major = 0 if max_version is None or max_version[0] < 1 else 1
-    return _capsule(address, major, bool(copy))
+    return _capsule(address, _major(max_version), bool(copy))
 
 
-def take(source: Any, device: Any, copy: bool | None) -> int:
+def export_to_cpu(tensor: Any, where: tuple[int, int], dl_device: Any, max_version: Any, copy: Any) -> Any:
+    """Returns a capsule with a copy of a tensor on the CPU."""
+    if tuple(dl_device) != CPU:
+        raise BufferError(f"a tensor on DLPack device {where} cannot be exported to device {tuple(dl_device)}")
+    if copy is False:
+        raise BufferError(f"a tensor on DLPack device {where} comes to the CPU by a copy, and copy is False")
+    if where[0] == _CUDA:
+        check(lib.tl_tensor_sync_stream(tensor.address, None))  # where the copy is made
+    major, here = _major(max_version), tensor.cpu()
+    capsule = _capsule(here.address, major, False)
+    if major:
+        flags = ctypes.c_uint64.from_address(_get_pointer(capsule, b"dltensor_versioned") + _FLAGS)
+        flags.value |= _COPIED
+    return capsule
+
+
+def take(source: Any, copy: bool | None) -> int:
     """Returns the address of a tensor over the memory of source, which the current scope holds."""
-    if device not in (None, 0, "cpu", CPU):
-        raise BufferError(f"there is no device {device!r}; tensors live on the CPU")
     capsule = source if type(source).__name__ == "PyCapsule" else _ask(source, copy)
     for name, used, take_out in (
         (b"dltensor_versioned", _USED_VERSIONED, _take_versioned),
@@ -75,10 +128,8 @@ def take(source: Any, device: Any, copy: bool | None) -> int:
 
 
 def _ask(source: Any, copy: bool | None) -> Any:
-    """Gets a capsule from an object with the DLPack protocol."""
-    where = source.__dlpack_device__()
-    if tuple(where) != CPU:
-        raise BufferError(f"the array is on DLPack device {tuple(where)}, and tensors live on the CPU, {CPU}")
+    """Gets a capsule from an object with the DLPack protocol, for the default stream, where the runtime copies."""
+    number_of(tuple(source.__dlpack_device__()))  # raises where there is no such device
     asked: dict[str, Any] = {"copy": False} if copy is False else {}  # a copy is ours to make
     try:
         return source.__dlpack__(max_version=_VERSION, **asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 from . import _abi, _deferred
@@ -44,6 +45,16 @@ def interface_of(info: _abi.tl_tensor_info, address: int) -> dict[str, Any]:
         "data": (info.data or address, bool(info.flags & READ_ONLY)),  # NumPy 1.21 refuses NULL, even for no elements
         "strides": strides,
     }
+
+
+@functools.cache
+def in_reach(device: int) -> bool:
+    """Whether the CPU uses the memory of a device at its addresses."""
+    properties = _abi.tl_device_properties()
+    properties.struct_size = ctypes.sizeof(properties)
+    return device == 0 or (
+        lib.tl_device_info(device, ctypes.byref(properties)) == 0 and bool(properties.host_access)
+    )
 
 
 def hold(address: int | None) -> int:

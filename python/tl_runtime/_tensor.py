@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _abi, _buffers, _deferred, _dlpack
+from ._devices import DeviceLike, device_number, name_of
 from ._dtype import TYPESTR, DType, DTypeLike, from_typestr, to_dtype
-from ._info import READ_ONLY, hold, info_of, interface_of
+from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
 from ._library import check, last_error, lib
 from ._views import Viewable, shape_array
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _acquire = lib.tl_tensor_acquire
 _release = lib.tl_tensor_release
 _data = lib.tl_tensor_data
+_device = lib.tl_tensor_device
+_DEFAULT = int(_abi.Device.DEFAULT)
 _asarray: Any = None
 
 
@@ -45,9 +48,10 @@ class Tensor(Viewable):
     that is. Make one with empty, zeros, from_numpy or from_address.
     """
 
-    __slots__ = ("__array_interface__", "__weakref__", "_address")
+    __slots__ = ("__array_interface__", "__weakref__", "_address", "_interface")
 
-    __array_interface__: dict[str, Any]
+    __array_interface__: dict[str, Any]  # not set where the CPU cannot use the memory
+    _interface: dict[str, Any]
     _address: int
 
     def __new__(cls) -> Tensor:
@@ -62,7 +66,14 @@ class Tensor(Viewable):
         info = info_of(address)
         if not address:
             raise ValueError("NULL is no tensor")
-        return _wrap(_acquire(address), interface_of(info, address))
+        return _wrap(_acquire(address), interface_of(info, address), info.device)
+
+    def _describe(self, address: int, interface: dict[str, Any], device: int) -> None:
+        """Sets what is known of the tensor: once, so that numpy() is one look-up."""
+        self._address = address
+        self._interface = interface
+        if device == 0 or in_reach(device):
+            self.__array_interface__ = interface
 
     def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
@@ -78,7 +89,8 @@ class Tensor(Viewable):
         raise TypeError("a Tensor is memory of this process and cannot be pickled or copied; use numpy() or clone()")
 
     def __repr__(self) -> str:
-        return f"tl.Tensor({self._address:#x}, shape={self.shape}, dtype={self.dtype})"
+        where = f", device={name_of(self.device)!r}" if self.device else ""
+        return f"tl.Tensor({self._address:#x}, shape={self.shape}, dtype={self.dtype}{where})"
 
     @property
     def address(self) -> int:
@@ -88,7 +100,7 @@ class Tensor(Viewable):
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
-        shape: tuple[int, ...] = self.__array_interface__["shape"]
+        shape: tuple[int, ...] = self._interface["shape"]
         return shape
 
     @property
@@ -105,7 +117,7 @@ class Tensor(Viewable):
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return from_typestr(self.__array_interface__["typestr"])
+        return from_typestr(self._interface["typestr"])
 
     @property
     def itemsize(self) -> int:
@@ -140,7 +152,7 @@ class Tensor(Viewable):
     @property
     def is_read_only(self) -> bool:
         """Whether the memory was lent by somebody who does not want it written."""
-        return bool(self.__array_interface__["data"][1])
+        return bool(self._interface["data"][1])
 
     @property
     def base(self) -> Tensor | None:
@@ -159,26 +171,63 @@ class Tensor(Viewable):
         return self.shape[0]
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """Returns an array over the same memory, which it keeps alive; writable unless the tensor is not."""
+        """Returns an array over the same memory, which it keeps alive; writable unless the tensor is not.
+
+        Memory of a device that the CPU cannot use has no arrays: cpu() copies it.
+        """
         return (_asarray or _find_asarray())(self)  # type: ignore[no-any-return]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray[Any, Any]:
+        """What NumPy asks for where there is no array interface."""
+        if not hasattr(self, "__array_interface__"):
+            where = name_of(self.device)
+            raise TypeError(f"the tensor is on {where}, whose memory the CPU cannot use; copy it with cpu() first")
+        array = self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
+        return array.copy() if copy else array
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        """A capsule for another array library, over the same memory unless copy is true."""
-        return _dlpack.export(self._address, stream, max_version, dl_device, copy)
+        """A capsule for another array library, over the same memory unless copy is true.
+
+        dl_device may be the CPU, (1, 0), wherever the tensor is: then it is copied. For CUDA,
+        stream is that of the consumer, which waits for the tensor's; -1 is no wait.
+        """
+        where = self.__dlpack_device__()
+        if dl_device is not None and tuple(dl_device) != where:
+            return _dlpack.export_to_cpu(self, where, dl_device, max_version, copy)
+        _dlpack.synchronize(self._address, where, stream)
+        return _dlpack.export(self._address, max_version, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The device as DLPack numbers it."""
-        return _dlpack.CPU
+        return _dlpack.device_of(self._address)
 
     def __buffer__(self, flags: int) -> memoryview:
         """The memory as a buffer, for Python 3.12 and newer."""
         return _buffers.view(self)
 
     def clone(self) -> Tensor:
-        """Returns a contiguous copy."""
+        """Returns a contiguous copy on the same device."""
         return _own(lib.tl_tensor_clone(self._address))
+
+    def to(self, device: DeviceLike) -> Tensor:
+        """Returns a contiguous copy on a device ("cuda:0"); the tensor itself when it is there already."""
+        number = device_number(device)
+        return self if number == self.device else _own(lib.tl_tensor_to(self._address, number))
+
+    def cpu(self) -> Tensor:
+        """Returns a copy on the CPU; the tensor itself when it is there already."""
+        return self.to(0)
+
+    def copy_from(self, source: Tensor) -> Tensor:
+        """Copies the elements of a tensor of the same shape and type into this one, between any devices."""
+        check(lib.tl_tensor_copy(self._address, source._address))
+        return self
+
+    def record_stream(self, stream: int) -> None:
+        """Says that work in a stream of the device uses the tensor: its memory is not reused before that is done."""
+        check(lib.tl_tensor_record_stream(self._address, stream))
 
     def register(self) -> Tensor:
         """Gives the current scope a reference of its own, as generated code would."""
@@ -186,38 +235,47 @@ class Tensor(Viewable):
         return self
 
 
-def _wrap(address: int, interface: dict[str, Any]) -> Tensor:
-    """Wraps a reference that the caller holds. The interface is made once, so that numpy() is one look-up."""
+def _wrap(address: int, interface: dict[str, Any], device: int) -> Tensor:
+    """Wraps a reference that the caller holds."""
     tensor: Tensor = object.__new__(Tensor)
-    tensor._address = address
-    tensor.__array_interface__ = interface
+    tensor._describe(address, interface, device)
     return tensor
 
 
 def _own(address: int | None) -> Tensor:
     held = hold(address)
-    return _wrap(held, interface_of(info_of(held), held))
+    info = info_of(held)
+    return _wrap(held, interface_of(info, held), info.device)
 
 
-def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType) -> Tensor:
+def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType, device: int) -> Tensor:
     """Wraps a new contiguous tensor, of which everything is known but where its data is."""
     held = hold(address)
     data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
-    return _wrap(held, {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None})
+    interface = {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None}
+    return _wrap(held, interface, device if device >= 0 else _device(held))
 
 
-def empty(shape: int | Sequence[int], dtype: DTypeLike = DType.FLOAT32, device: int = 0) -> Tensor:
-    """Returns a tensor with undefined contents."""
-    kind = to_dtype(dtype)
+def _number(device: DeviceLike | None) -> int:
+    return _DEFAULT if device is None else device_number(device)
+
+
+def empty(
+    shape: int | Sequence[int], dtype: DTypeLike = DType.FLOAT32, device: DeviceLike | None = None
+) -> Tensor:
+    """Returns a tensor with undefined contents, on the device that the option TL_DEVICE names unless one is given."""
+    kind, number = to_dtype(dtype), _number(device)
     extents, array = shape_array(shape)
-    return _fresh(lib.tl_tensor_empty(kind, device, len(extents), array), extents, kind)
+    return _fresh(lib.tl_tensor_empty(kind, number, len(extents), array), extents, kind, number)
 
 
-def zeros(shape: int | Sequence[int], dtype: DTypeLike = DType.FLOAT32, device: int = 0) -> Tensor:
-    """Returns a tensor whose elements are 0."""
-    kind = to_dtype(dtype)
+def zeros(
+    shape: int | Sequence[int], dtype: DTypeLike = DType.FLOAT32, device: DeviceLike | None = None
+) -> Tensor:
+    """Returns a tensor whose elements are 0, on the device that the option TL_DEVICE names unless one is given."""
+    kind, number = to_dtype(dtype), _number(device)
     extents, array = shape_array(shape)
-    return _fresh(lib.tl_tensor_zeros(kind, device, len(extents), array), extents, kind)
+    return _fresh(lib.tl_tensor_zeros(kind, number, len(extents), array), extents, kind, number)
 
 
 def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
@@ -232,7 +290,7 @@ def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
         numpy = _numpy()
         source = numpy.asarray(array)
         plain = numpy.ascontiguousarray(source, dtype=source.dtype.newbyteorder("="))
-        tensor = empty(source.shape, source.dtype)
+        tensor = empty(source.shape, source.dtype, 0)
         if plain.nbytes:
             ctypes.memmove(tensor.data, plain.ctypes.data, plain.nbytes)
         return tensor
@@ -269,6 +327,13 @@ def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None)
 
     For anything with the DLPack protocol, and for DLPack capsules. copy=True
     always copies; copy=False raises BufferError where the producer would have to.
+    device is where the tensor is to be: what is elsewhere is copied there.
     """
-    tensor = _own(_dlpack.take(source, device, copy))
-    return tensor.clone() if copy else tensor
+    number = None if device is None else _dlpack.number_of(device)
+    tensor = _own(_dlpack.take(source, copy))
+    if number is None or number == tensor.device:
+        return tensor.clone() if copy else tensor
+    if copy is False:
+        where, wanted = name_of(tensor.device), name_of(number)
+        raise BufferError(f"the array is on {where}, and not copied to {wanted} with copy=False")
+    return tensor.to(number)

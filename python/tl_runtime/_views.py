@@ -35,14 +35,17 @@ class Viewable:
 
     __slots__ = ()
 
-    __array_interface__: dict[str, Any]
+    _interface: dict[str, Any]
     _address: int
+
+    def _describe(self, address: int, interface: dict[str, Any], device: int) -> None:
+        raise NotImplementedError
 
     def _view(self: View, address: int | None) -> View:
         held = hold(address)
         view: View = object.__new__(type(self))
-        view._address = held
-        view.__array_interface__ = interface_of(info_of(held), held)
+        info = info_of(held)
+        view._describe(held, interface_of(info, held), info.device)
         return view
 
     def reshape(self: View, *shape: Any) -> View:
@@ -52,7 +55,7 @@ class Viewable:
 
     def transpose(self: View, *axes: Any) -> View:
         """The axes in another order; without arguments in the opposite one."""
-        rank = len(self.__array_interface__["shape"])
+        rank = len(self._interface["shape"])
         order = _one_or_many(axes) if axes and axes != (None,) else range(rank - 1, -1, -1)
         given, array = shape_array(order)
         return self._view(lib.tl_tensor_permute(self._address, len(given), array))
@@ -75,7 +78,7 @@ class Viewable:
         """Without an axis of one element, or without all of them."""
         if axis is not None:
             return self._view(lib.tl_tensor_squeeze(self._address, axis))
-        shape = [extent for extent in self.__array_interface__["shape"] if extent != 1]
+        shape = [extent for extent in self._interface["shape"] if extent != 1]
         return self.reshape(shape)
 
     def expand_dims(self: View, axis: int) -> View:
@@ -92,18 +95,18 @@ class Viewable:
                 view, axis = view._sliced(axis, item), axis + 1
             else:
                 view = view._picked(axis, operator.index(item))
-        return view if view is not self else self.transpose(range(len(self.__array_interface__["shape"])))
+        return view if view is not self else self.transpose(range(len(self._interface["shape"])))
 
     def __iter__(self: View) -> Iterator[View]:
         """The rows."""
-        shape = self.__array_interface__["shape"]
+        shape = self._interface["shape"]
         if not shape:
             raise TypeError("a tensor of rank 0 has no rows")
         return (self[row] for row in range(shape[0]))
 
     def _complete(self, index: tuple[Any, ...]) -> list[Any]:
         """Replaces the ellipsis, which is at the end unless it is written, by slices of whole axes."""
-        rank = len(self.__array_interface__["shape"])
+        rank = len(self._interface["shape"])
         named = sum(item is not None and item is not Ellipsis for item in index)
         if named > rank:
             raise IndexError(f"{named} indices for a tensor of {rank} dimensions")
@@ -126,7 +129,7 @@ class Viewable:
         return self._view(lib.tl_tensor_slice(self._address, axis, start, stop, step))
 
     def _picked(self: View, axis: int, at: int) -> View:
-        extent = self.__array_interface__["shape"][axis]
+        extent = self._interface["shape"][axis]
         if not -extent <= at < extent:
             raise IndexError(f"index {at} is out of range for axis {axis} with {extent} elements")
         at %= extent

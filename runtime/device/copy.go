@@ -1,6 +1,8 @@
 package device
 
 import (
+	"runtime"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 )
@@ -78,5 +80,6 @@ func stage(target Device, to uintptr, source Device, from, n uintptr) error {
 		}
 		done += piece
 	}
+	runtime.KeepAlive(buffer)
 	return nil
 }

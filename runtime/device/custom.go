@@ -1,27 +1,137 @@
 package device
 
-import "tlruntime/runtime/status"
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
 
 // NewCustom makes a device of an allocator. When the CPU may use its memory at its
 // addresses, host is true and copies work; otherwise copies are refused, and a
-// program that wants them implements Device itself.
+// program that wants them has NewOwn, or implements Device itself.
 func NewCustom(a Allocator, host bool) Device {
-	info := Info{Name: a.Name(), Kind: Custom, Description: a.Name(), Driver: "of the program's own", Alignment: a.Alignment(), HostAccess: host}
-	if host {
-		return &custom{Allocator: a, Copier: HostMemory{}, info: info}
+	return NewOwn(Own{Allocator: a, HostAccess: host})
+}
+
+// Own is a device of a program's own.
+type Own struct {
+	Allocator  Allocator
+	Copier     Copier // nil: the CPU copies, if it has access; else nobody does
+	HostAccess bool   // the CPU may use the memory at its addresses
+	TotalBytes uint64 // 0: it does not say
+}
+
+// NewOwn makes a device of it. What its functions are asked for is looked up first: they
+// may believe every address.
+func NewOwn(o Own) Device {
+	a := o.Allocator
+	c := &custom{Ledger: NewLedger(a.Name()), allocator: a, Copier: o.Copier, info: Info{
+		Name: a.Name(), Kind: Custom, Description: a.Name(), Driver: "of the program's own", Alignment: a.Alignment(),
+		HostAccess: o.HostAccess, TotalBytes: o.TotalBytes,
+	}}
+	switch {
+	case o.Copier != nil:
+		c.Copier = known{c.Ledger, o.Copier}
+	case o.HostAccess:
+		c.Copier = HostMemory{}
+	default:
+		c.Copier = unreachable{a.Name()}
 	}
-	return &custom{Allocator: a, Copier: unreachable{a.Name()}, info: info}
+	return c
 }
 
 type custom struct {
-	Allocator
+	*Ledger
 	Copier
-	info Info
+	allocator Allocator
+	info      Info
 }
 
-func (c *custom) Info() Info { return c.info }
+func (c *custom) Name() string       { return c.info.Name }
+func (c *custom) Alignment() uintptr { return c.info.Alignment }
+func (c *custom) Info() Info         { return c.info }
 
-func (c *custom) Memory() (free, total uint64, err error) { return 0, 0, nil }
+// Memory is what the program has said, less what was taken.
+func (c *custom) Memory() (free, total uint64, err error) {
+	_, taken := c.Outstanding()
+	return c.info.TotalBytes - min(uint64(taken), c.info.TotalBytes), c.info.TotalBytes, nil
+}
+
+func (c *custom) Allocate(n uintptr) (uintptr, error) {
+	if err := CheckSize(c.info.Name, n); err != nil {
+		return 0, err
+	}
+	block, err := c.allocator.Allocate(n)
+	if err == nil && block != 0 {
+		c.Add(Block{Start: block, Bytes: n})
+	}
+	return block, err
+}
+
+func (c *custom) Deallocate(block, n uintptr) error {
+	b, err := c.Take(block, n)
+	if err != nil {
+		return err
+	}
+	if err := c.allocator.Deallocate(block, n); err != nil {
+		c.Add(b)
+		return err
+	}
+	return nil
+}
+
+// known is a Copier that is asked for memory of its own device alone.
+type known struct {
+	ledger *Ledger
+	Copier
+}
+
+func (k known) FromHost(to, from, n uintptr) error {
+	if _, err := k.ledger.Find(to, n); err != nil {
+		return err
+	}
+	return k.Copier.FromHost(to, from, n)
+}
+
+func (k known) ToHost(to, from, n uintptr) error {
+	if _, err := k.ledger.Find(from, n); err != nil {
+		return err
+	}
+	return k.Copier.ToHost(to, from, n)
+}
+
+func (k known) Within(to, from, n uintptr) error {
+	if _, err := k.ledger.Find(to, n); err != nil {
+		return err
+	}
+	if _, err := k.ledger.Find(from, n); err != nil {
+		return err
+	}
+	return k.Copier.Within(to, from, n)
+}
+
+func (k known) Fill(to uintptr, value byte, n uintptr) error {
+	if _, err := k.ledger.Find(to, n); err != nil {
+		return err
+	}
+	return k.Copier.Fill(to, value, n)
+}
+
+// FillByCopies is Fill for devices that have no way of their own: it copies a piece of
+// the CPU's memory again and again.
+func FillByCopies(fromHost func(to, from, n uintptr) error, to uintptr, value byte, n uintptr) error {
+	piece := make([]byte, min(n, stagingBytes))
+	for i := range piece {
+		piece[i] = value
+	}
+	for done := uintptr(0); done < n; {
+		now := min(n-done, uintptr(len(piece)))
+		if err := fromHost(to+done, layout.Address(&piece[0]), now); err != nil {
+			return err
+		}
+		done += now
+	}
+	return nil
+}
 
 // unreachable is the Copier of memory that nobody said how to copy.
 type unreachable struct{ name string }

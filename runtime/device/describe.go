@@ -77,6 +77,15 @@ type Pinner interface {
 	Pinned() Allocator
 }
 
+// Buffers is a device whose memory has handles: its kernels, and other libraries, are given
+// a buffer and a place inside.
+type Buffers interface {
+	// Buffer returns the handle of the buffer that the byte at p is in, and where in there.
+	Buffer(p uintptr) (handle, offset uintptr, err error)
+	// Place returns where a buffer of the device begins.
+	Place(handle uintptr) (p uintptr, err error)
+}
+
 // Stream is a queue of a device's work, Event a mark in one. 0 is the default
 // stream. Handles may come from elsewhere, a framework say, and are trusted: a
 // driver follows them as pointers.
@@ -106,6 +115,8 @@ type Streams interface {
 	Record(e Event, s Stream) error
 	// Query reports whether the work before e is done.
 	Query(e Event) (bool, error)
+	// Await waits until it is.
+	Await(e Event) error
 	// Wait lets later work in s wait for e.
 	Wait(s Stream, e Event) error
 }

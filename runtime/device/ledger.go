@@ -91,6 +91,18 @@ func (l *Ledger) Find(p, n uintptr) (Block, error) {
 	return b, nil
 }
 
+// Place returns where the block with a handle begins.
+func (l *Ledger) Place(handle uintptr) (uintptr, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.blocks {
+		if b.Handle == handle && handle != 0 {
+			return b.Start, nil
+		}
+	}
+	return 0, Errorf(status.Unsupported, "%#x is no buffer that %s gave out here", handle, l.owner)
+}
+
 // After returns the lowest block that starts at or above p.
 func (l *Ledger) After(p uintptr) (Block, bool) {
 	l.mu.Lock()

@@ -21,6 +21,8 @@ const (
 const (
 	PoolBytes    = 1<<PoolSizeBits - 1
 	PoolTagShift = PoolSizeBits
+	PoolWaits    = 1 << PoolTagShift // a block that was given back and waits for streams
+	PoolLent     = 2 << PoolTagShift // one that was given out again before it was over
 	PoolFree     = 1 << 63
 )
 

@@ -8,13 +8,14 @@ const (
 )
 
 // TensorHeader.Flags. A tensor with any other than TensorContiguous is never
-// pooled.
+// pooled, but with that and TensorOnDevice it is kept on its device's shelf.
 const (
 	TensorContiguous = 1
 	TensorInSlot     = 2
 	TensorExternal   = 4  // the data is somebody else's; Deleter may end it
 	TensorView       = 8  // the data is that of Base, which it holds a reference to
 	TensorReadOnly   = 16 // whoever lent the data does not want it written
+	TensorOnDevice   = 32 // the data is a block of the device's default pool
 )
 
 // TensorMark tells a tensor in a slot, which has no record, from other bytes of

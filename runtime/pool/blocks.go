@@ -48,20 +48,31 @@ func (t tables) addChunk(address, bytes uint64) uint32 {
 // There must be a record at hand. The block keeps its record, so that a chunk's first
 // block always has the same one.
 func (t tables) occupy(record uint32, bytes uint64) {
-	b := &t.blocks[record]
-	rest := bytesOf(b) - bytes
+	rest := bytesOf(&t.blocks[record]) - bytes
 	if rest > layout.PoolSplit {
-		r := t.takeRecord()
-		x := &t.blocks[r]
-		x.Address, x.Prev, x.Next = b.Address+bytes, record, b.Next
-		if b.Next != 0 {
-			t.blocks[b.Next].Prev = r
-		}
-		b.Next = r
-		t.insert(r, rest)
+		t.insert(t.cut(record, bytes), rest)
 		rest = 0
 	}
-	b.Word = bytes + rest
+	t.enliven(record, bytes+rest)
+}
+
+// cut makes what lies behind the low bytes of a block one of its own, which is nothing
+// yet, and returns its record.
+func (t tables) cut(record uint32, bytes uint64) uint32 {
+	r := t.takeRecord()
+	b, x := &t.blocks[record], &t.blocks[r]
+	x.Address, x.Prev, x.Next = b.Address+bytes, record, b.Next
+	if b.Next != 0 {
+		t.blocks[b.Next].Prev = r
+	}
+	b.Next = r
+	return r
+}
+
+// enliven makes a block live.
+func (t tables) enliven(record uint32, bytes uint64) {
+	b := &t.blocks[record]
+	b.Word = bytes
 	chain := t.chain(b.Address)
 	b.Left = *chain
 	*chain = record
@@ -80,9 +91,14 @@ func (t tables) join(record, behind uint32) {
 // vacate makes a live block, by the link that leads to it, free.
 func (t tables) vacate(link *uint32) {
 	record := *link
+	*link = t.blocks[record].Left
+	t.release(record)
+}
+
+// release makes a block that is in no chain free, and joins it with its neighbours.
+func (t tables) release(record uint32) {
 	b := &t.blocks[record]
 	bytes, prev, next := bytesOf(b), b.Prev, b.Next
-	*link = b.Left
 	if next != 0 && isFree(&t.blocks[next]) {
 		t.remove(next)
 		bytes += bytesOf(&t.blocks[next])

@@ -21,7 +21,7 @@ func Check(h Handle) error {
 		return unknownPool(h)
 	}
 	defer unlock(p.state)
-	return p.check()
+	return errors.Join(p.check(), p.checkOrder())
 }
 
 // checker holds what the walk along the chunks has found.
@@ -30,6 +30,7 @@ type checker struct {
 	granule   uint64
 	free      map[uint32]bool // records, not yet seen in a treap
 	live      map[uint32]bool // records, not yet seen in a chain
+	tagged    map[uint32]bool // records that streams use
 	liveCount uint64
 	liveBytes uint64
 	reserved  uint64
@@ -44,7 +45,8 @@ func (c *checker) want(ok bool, format string, args ...any) {
 
 // check runs under the lock of the state.
 func (p *Pool) check() error {
-	c := checker{tables: view(p.state), granule: 1 << p.state.Shift, free: map[uint32]bool{}, live: map[uint32]bool{}}
+	c := checker{tables: view(p.state), granule: 1 << p.state.Shift, free: map[uint32]bool{}, live: map[uint32]bool{},
+		tagged: map[uint32]bool{}}
 	for i := range p.chunks.Len() {
 		if p.chunks.At(i).bytes == 0 {
 			continue
@@ -68,18 +70,26 @@ func (c *checker) chunk(of chunk) {
 	at, before, wasFree := of.address, uint32(0), false
 	for i := uint32(of.first); i != 0; i = c.blocks[i].Next {
 		b := &c.blocks[i]
-		if c.free[i] || c.live[i] {
+		if c.free[i] || c.live[i] || c.tagged[i] {
 			c.want(false, "record %d is in two places", i)
 			return
 		}
 		c.want(b.Address == at, "record %d is at %#x, the one before ends at %#x", i, b.Address, at)
 		c.want(b.Prev == before, "record %d: prev is %d, not %d", i, b.Prev, before)
 		c.want(bytesOf(b) > 0 && bytesOf(b)%c.granule == 0, "record %d has %d bytes", i, bytesOf(b))
-		c.want(b.Word>>layout.PoolTagShift&0x7FFF == 0, "record %d has a tag", i)
+		tag := b.Word &^ layout.PoolFree >> layout.PoolTagShift
+		c.want(tag <= 2 && !(tag != 0 && isFree(b)), "record %d has the tag %d", i, tag)
 		c.want(!(wasFree && isFree(b)), "records %d and %d are both free", before, i)
-		if isFree(b) {
+		switch {
+		case isFree(b):
 			c.free[i] = true
-		} else {
+		case isTagged(b):
+			c.tagged[i] = true
+			if b.Word&layout.PoolLent != 0 {
+				c.liveCount++
+				c.liveBytes += bytesOf(b)
+			}
+		default:
 			c.live[i] = true
 			c.liveCount++
 			c.liveBytes += bytesOf(b)
@@ -95,11 +105,11 @@ func (c *checker) records() {
 	unused := uint32(0)
 	for i := c.Unused; i != 0 && unused <= c.Limit; i = c.blocks[i].Left {
 		c.want(c.blocks[i].Word == 0, "unused record %d is in use", i)
-		c.want(!c.free[i] && !c.live[i], "unused record %d is a block", i)
+		c.want(!c.free[i] && !c.live[i] && !c.tagged[i], "unused record %d is a block", i)
 		unused++
 	}
-	c.want(uint32(len(c.free)+len(c.live))+unused+1 == c.Fresh && c.Fresh <= c.Limit,
-		"%d free, %d live and %d unused of %d records", len(c.free), len(c.live), unused, c.Fresh-1)
+	c.want(uint32(len(c.free)+len(c.live)+len(c.tagged))+unused+1 == c.Fresh && c.Fresh <= c.Limit,
+		"%d free, %d live, %d tagged and %d unused of %d records", len(c.free), len(c.live), len(c.tagged), unused, c.Fresh-1)
 }
 
 // index: the treaps hold the free blocks, each in its bin, in order.

@@ -166,6 +166,7 @@ func Trim(h Handle) error {
 // chunk that the device does not take back is gone all the same: nobody knows what it is
 // now.
 func (p *Pool) trim(enough uint64) (trimmed uint64, failed error) {
+	p.collect()
 	for i := uint64(0); i < p.chunks.Len() && trimmed < enough; i++ {
 		c := *p.chunks.At(i)
 		if !p.takeIdle(p.chunks.At(i)) {

@@ -25,6 +25,7 @@ func view(s *layout.PoolState) tables {
 
 func bytesOf(b *layout.PoolBlock) uint64 { return b.Word & layout.PoolBytes }
 func isFree(b *layout.PoolBlock) bool    { return b.Word&layout.PoolFree != 0 }
+func isTagged(b *layout.PoolBlock) bool  { return b.Word&(layout.PoolWaits|layout.PoolLent) != 0 }
 
 const noBin = ^uint32(0)
 

@@ -10,6 +10,8 @@
 //	index.go     free blocks by (bytes, address)
 //	blocks.go    records, neighbours, the front cache
 //	requests.go  allocate and deallocate
+//	ordered.go   blocks that wait for streams
+//	marks.go     what they wait for
 //	chunks.go    growth by chunks; trim
 //	tables.go    growth of tables
 //	pressure.go  what is done when memory is short
@@ -69,9 +71,10 @@ type Pool struct {
 	granule uint64 // the device's alignment
 	growth  uint64 // what a new chunk has at least: the size of the first one
 
-	mu     sync.Mutex // guards what follows, and keeps chunks and tables as they are
-	limit  uint64     // of state.Reserved; 0 = none
-	chunks memory.Array[chunk]
+	mu      sync.Mutex // guards what follows, and keeps chunks and tables as they are
+	limit   uint64     // of state.Reserved; 0 = none
+	chunks  memory.Array[chunk]
+	ordered ordered
 }
 
 // slots is the table of pools; it is mapped once and for ever.
@@ -154,6 +157,7 @@ func Create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
 	limit.Open(account, d.Name())
 	p := &Pool{device: d, account: account, granule: granule, growth: roundUp(uint64(bytes), granule),
 		chunks: memory.NewArray[chunk](purpose)}
+	p.ordered.streams, _ = d.(device.Streams)
 	slot, err := takeSlot()
 	if err != nil {
 		return 0, err
@@ -233,7 +237,10 @@ func Destroy(h Handle) error {
 	if err := p.withdraw(); err != nil {
 		return err
 	}
-	failed := p.returnChunks()
+	failed := p.endOrder()
+	if err := p.returnChunks(); err != nil {
+		failed = err
+	}
 	p.dropTables()
 	giveSlot(uint32(h % layout.PoolSlots))
 	return failed

@@ -17,22 +17,22 @@ const (
 // Allocate returns a block of at least n bytes; 0 bytes are address 0, which is no
 // error.
 func Allocate(h Handle, n uintptr) (uintptr, error) {
-	p, unknown := find(h)
-	if unknown != nil {
-		return 0, unknown
+	p, request, err := ask(h, n)
+	if err != nil || request == 0 {
+		return 0, err
 	}
-	if n == 0 {
-		return 0, nil
-	}
-	if n > maxBytes {
-		return 0, refuse(status.Overflow, "%d bytes are more than any block can have", n)
-	}
-	request := roundUp(uint64(n), p.granule)
 	if address, why, err := p.try(request); err != nil || why == served {
 		return address, err
 	}
-	var address uintptr
-	err := p.relieved(request, func() (why error) {
+	return p.serve(request)
+}
+
+// serve returns a block for a request, with the help of every cache if need be. No lock
+// is held.
+func (p *Pool) serve(request uint64) (address uintptr, err error) {
+	err = p.relieved(request, func() (why error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		address, why = p.allocate(request)
 		return why
 	})
@@ -40,20 +40,34 @@ func Allocate(h Handle, n uintptr) (uintptr, error) {
 	return address, err
 }
 
+// ask returns the pool of a handle and what a block for n bytes has to have.
+func ask(h Handle, n uintptr) (p *Pool, request uint64, err error) {
+	p, unknown := find(h)
+	switch {
+	case unknown != nil:
+		return nil, 0, unknown
+	case n > maxBytes:
+		return nil, 0, refuse(status.Overflow, "%d bytes are more than any block can have", n)
+	}
+	return p, roundUp(uint64(n), p.granule), nil
+}
+
 // allocate grows what is too small until there is a block: others may take what it has
-// just obtained.
+// just obtained. Before the device is asked blocks whose wait is over are collected;
+// when it has nothing the oldest wait is sat out.
 func (p *Pool) allocate(request uint64) (uintptr, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for {
 		address, why, err := p.try(request)
-		if err != nil || why == served {
+		switch {
+		case err != nil || why == served:
 			return address, err
-		}
-		if why == noRecord {
+		case why == noRecord:
 			err = p.growTables()
-		} else {
-			err = p.grow(request)
+		case p.collect():
+		default:
+			if err = p.grow(request); err != nil && shortage(err) != nil && p.awaitOldest() {
+				err = nil
+			}
 		}
 		if err != nil {
 			return 0, err
@@ -112,7 +126,7 @@ func Deallocate(h Handle, address uintptr) error {
 	if known, err := p.giveBack(uint64(address)); err != nil || known {
 		return err
 	}
-	return p.unknownBlock(uint64(address))
+	return p.takeLent(uint64(address))
 }
 
 func (p *Pool) giveBack(address uint64) (known bool, err error) {
@@ -147,10 +161,19 @@ func (t tables) returnBlock(address uint64) bool {
 	return true
 }
 
-// unknownBlock tells what an address is that no live block starts at.
-func (p *Pool) unknownBlock(address uint64) error {
+// takeLent takes back a block that the chains do not know: one that was lent to a stream
+// waits on for what it has waited for.
+func (p *Pool) takeLent(address uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if known, err := p.setAside(address, nil); err != nil || known {
+		return err
+	}
+	return p.unknownBlock(address)
+}
+
+// unknownBlock tells what an address is that no live block starts at. p.mu is held.
+func (p *Pool) unknownBlock(address uint64) error {
 	if i := p.chunkBelow(address); i >= 0 && address-p.chunks.At(uint64(i)).address < p.chunks.At(uint64(i)).bytes {
 		return refuse(status.UnknownPointer,
 			"%#x is memory of this pool, but no live block starts there: it was released already, or lies inside a block", address)

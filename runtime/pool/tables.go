@@ -95,7 +95,7 @@ func (p *Pool) growTables() error {
 // chainAll puts every live block into the chains, which are empty.
 func (t tables) chainAll() {
 	for i := uint32(1); i < t.Fresh; i++ {
-		if b := &t.blocks[i]; b.Word != 0 && !isFree(b) {
+		if b := &t.blocks[i]; b.Word != 0 && !isFree(b) && !isTagged(b) {
 			chain := t.chain(b.Address)
 			b.Left = *chain
 			*chain = i

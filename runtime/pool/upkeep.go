@@ -15,6 +15,8 @@ type Stats struct {
 	Reserved                   uint64 // bytes of chunks
 	LargestFreeBlock           uint64
 	FreeBlocks                 uint64
+	WaitingBytes               uint64 // of blocks that were given back and wait for streams
+	WaitingBlocks              uint64
 }
 
 // ReadStats reads the counters; what the front cache holds is free, and joined.
@@ -22,6 +24,11 @@ func ReadStats(h Handle) (Stats, error) {
 	p, err := find(h)
 	if err != nil {
 		return Stats{}, err
+	}
+	if p.ordered.streams != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.collect()
 	}
 	if !p.enter() {
 		return Stats{}, unknownPool(h)
@@ -41,10 +48,13 @@ func ReadStats(h Handle) (Stats, error) {
 		Reserved:          t.Reserved,
 		LargestFreeBlock:  t.largest(),
 		FreeBlocks:        uint64(t.FreeBlocks),
+		WaitingBytes:      p.ordered.bytes,
+		WaitingBlocks:     uint64(len(p.ordered.blocks)),
 	}, nil
 }
 
-// Reset makes every chunk one free block. What was live counts as freed.
+// Reset makes every chunk one free block, when the last wait for a stream is over. What
+// was live counts as freed.
 func Reset(h Handle) error {
 	p, err := find(h)
 	if err != nil {
@@ -56,6 +66,9 @@ func Reset(h Handle) error {
 		return unknownPool(h)
 	}
 	unlock(p.state) // p.mu keeps the pool alive
+	if err := p.awaitAll(); err != nil {
+		return err
+	}
 	p.rebuild()
 	return nil
 }

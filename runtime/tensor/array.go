@@ -35,7 +35,7 @@ func allocArray(c *object.Context, n uint64) (p uintptr, zero bool) {
 	}
 	s := spec{dtype: U8, rank: 1, numel: n, nbytes: n}
 	s.shape[0], s.strides[0] = int64(n), 1
-	e, zero := obtain(c, &s, false)
+	e, zero := obtain(c, &s, false) // on the CPU
 	if e.Object == 0 {
 		return 0, false
 	}

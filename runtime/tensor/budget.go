@@ -104,9 +104,12 @@ func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint
 	return from, n
 }
 
-// Purge empties the pool; the memory goes to the calling context, which is about
-// to give back what it has.
+// Purge empties the pool, of all devices; the memory of the heap goes to the calling
+// context, which is about to give back what it has.
 func Purge(c *object.Context) {
+	for i := range shelves {
+		PurgeDevice(c, int32(i))
+	}
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.giveUp(c, true)

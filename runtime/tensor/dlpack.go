@@ -45,7 +45,6 @@ type DLManaged struct {
 const (
 	DLMajor    = 1
 	DLMinor    = 3
-	DLCPU      = 1
 	DLReadOnly = 1
 	DLCopied   = 2
 )
@@ -71,8 +70,9 @@ func export(c *object.Context, p uintptr, copied bool, n uintptr) (block, held u
 	case e.Object == 0 && !copied:
 		fail(c, status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; export a copy", p)
 		return 0, 0
-	case header(p).Device != CPU:
-		c.Fail(status.Device, object.TextDevice, 0, uint64(header(p).Device))
+	}
+	if _, err := dlPlace(header(p)); err != nil {
+		failed(c, err)
 		return 0, 0
 	}
 	if block, _ = c.AllocHeld(n); block == 0 {
@@ -80,7 +80,7 @@ func export(c *object.Context, p uintptr, copied bool, n uintptr) (block, held u
 	}
 	held = p
 	if copied {
-		e, _ = copyOf(c, p, false)
+		e, _ = copyOf(c, p, header(p).Device, false)
 		held = e.Object
 	} else if c.Acquire(p) != status.OK {
 		held = 0
@@ -92,14 +92,13 @@ func export(c *object.Context, p uintptr, copied bool, n uintptr) (block, held u
 	return block, held
 }
 
+// dlTensor describes a tensor whose place dlPlace knows.
 func dlTensor(p uintptr) DLTensor {
 	h := header(p)
+	at, _ := dlPlace(h)
 	t := DLTensor{
-		Data: h.Data, DeviceType: DLCPU, Ndim: int32(h.Rank), Dtype: DLPack.Types[h.Dtype],
-		Shape: p + unsafe.Offsetof(h.Shape), Strides: p + unsafe.Offsetof(h.Strides),
-	}
-	if h.Numel == 0 {
-		t.Data = 0
+		Data: at.data, DeviceType: at.device, DeviceID: at.ordinal, Ndim: int32(h.Rank), Dtype: DLPack.Types[h.Dtype],
+		Shape: p + unsafe.Offsetof(h.Shape), Strides: p + unsafe.Offsetof(h.Strides), ByteOffset: at.offset,
 	}
 	return t
 }
@@ -164,8 +163,9 @@ func FromDLPackLegacy(c *object.Context, managed uintptr) uintptr {
 
 func fromDL(c *object.Context, at uintptr, readOnly bool, end, managed uintptr) uintptr {
 	t := *layout.At[DLTensor](at)
-	if t.DeviceType != DLCPU {
-		fail(c, status.Device, "the tensor is on DLPack's device %d:%d, and only the CPU, 1:0, is there", t.DeviceType, t.DeviceID)
+	data, device, err := fromDLPlace(&t)
+	if err != nil {
+		failed(c, err)
 		return 0
 	}
 	dtype, ok := dtypeOfDL(t.Dtype)
@@ -174,7 +174,6 @@ func fromDL(c *object.Context, at uintptr, readOnly bool, end, managed uintptr) 
 			t.Dtype.Code, t.Dtype.Bits, t.Dtype.Lanes)
 		return 0
 	}
-	data := t.Data
 	if data != 0 {
 		sum, carry := bits.Add64(uint64(data), t.ByteOffset, 0)
 		if carry != 0 {
@@ -183,7 +182,7 @@ func fromDL(c *object.Context, at uintptr, readOnly bool, end, managed uintptr) 
 		}
 		data = uintptr(sum)
 	}
-	return Borrow(c, Loan{Dtype: int32(dtype), Device: CPU, Rank: int64(t.Ndim), Shape: t.Shape, Strides: t.Strides,
+	return Borrow(c, Loan{Dtype: int32(dtype), Device: device, Rank: int64(t.Ndim), Shape: t.Shape, Strides: t.Strides,
 		Data: data, ReadOnly: readOnly, Deleter: end, Context: managed})
 }
 

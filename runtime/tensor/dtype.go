@@ -22,8 +22,12 @@ const (
 	C128 ElementType = 23
 )
 
-// CPU is the only device.
-const CPU = 0
+// CPU is the device whose tensors are one heap object. DefaultDevice is no device: it
+// stands for the one that the option TL_DEVICE names.
+const (
+	CPU           = 0
+	DefaultDevice = -1
+)
 
 var sizes = [...]uint8{
 	F32: 4, F64: 8, I32: 4, I64: 8, U8: 1, F16: 2, BF16: 2, Bool: 1, I8: 1, I16: 2, U16: 2, U32: 4, U64: 8, C64: 8,

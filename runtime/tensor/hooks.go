@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	object.TensorHooks.Keep = keep
+	object.TensorHooks.Keep = keepAnywhere
 	object.TensorHooks.Deleter = deleterOf
 	object.TensorHooks.Dismantle = dismantle
 }
@@ -27,4 +27,15 @@ func dismantle(c *object.Context, p uintptr) {
 	if h := header(p); h.Flags&layout.TensorView != 0 {
 		c.DropReference(h.Base)
 	}
+	if b, found := blocks.remove(p); found {
+		failed(c, b.giveBack())
+	}
+}
+
+// keepAnywhere is object.TensorHooks.Keep.
+func keepAnywhere(me *object.Context, r *layout.Record, e layout.Entry) bool {
+	if b, found := blocks.find(e.Object); found {
+		return keepOn(me, r, e, b)
+	}
+	return keep(me, r, e)
 }

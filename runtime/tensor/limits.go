@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
@@ -22,7 +23,19 @@ func SetPoolLimits(c *object.Context, perKey, bytes uint64) status.Status {
 	if !pool.setLimits(uint32(perKey), bytes) {
 		return fail(c, status.OutOfMemory, "no memory for tables of %d tensors of each key", perKey)
 	}
-	return status.OK
+	st := status.OK
+	eachShelf(limit.Need{Device: limit.Total}, func(_ int, s *shelf) {
+		_, err := s.giveUp(func(s *shelf) []keptTensor { return s.excess(uint32(perKey), bytes) })
+		st = cmp.Or(st, failed(c, err))
+	})
+	return st
+}
+
+// keyLimit returns how many tensors of a key are kept.
+func (p *tensorPool) keyLimit() uint32 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.perKey
 }
 
 // ConfigurePool is SetPoolLimits before the first context.

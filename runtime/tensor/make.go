@@ -9,6 +9,9 @@ import (
 // obtain returns a live contiguous tensor of the spec: from the pool, else from
 // the heap. Entry.Object 0: no memory, the error is recorded.
 func obtain(c *object.Context, s *spec, floating bool) (e layout.Entry, zero bool) {
+	if s.device != CPU {
+		return obtainOn(c, s, floating), false
+	}
 	e = pool.take(s.numel, layout.PoolKind(uint8(s.dtype), CPU))
 	if e.Object == 0 {
 		if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {
@@ -73,6 +76,9 @@ func Zeros(c *object.Context, dtype, device int32, rank int64, shape uintptr) ui
 	s, st := request(c, dtype, device, rank, shape)
 	if st != status.OK {
 		return 0
+	}
+	if s.device != CPU {
+		return zerosOn(c, &s)
 	}
 	p, zero := register(c, &s)
 	if p != 0 && !zero {

@@ -56,8 +56,8 @@ func (p *tensorPool) take(elements uint64, kind uint32) (e layout.Entry) {
 	return e
 }
 
-// keep is object.TensorHooks.Keep: puts a tensor without references to rest,
-// under the next generation. False: it was not taken and is to be taken apart.
+// keep puts a tensor of the CPU without references to rest, under the next generation.
+// False: it was not taken and is to be taken apart.
 func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
 	k, bytes, ok := keyOf(e)
 	if !ok {
@@ -142,20 +142,20 @@ func (s *shard) keep(r *layout.Record, e layout.Entry, k key, bytes uint64) answ
 // PoolAcquire takes a tensor of a key out of the pool, floating and with one
 // dimension; 0 on a miss.
 func PoolAcquire(c *object.Context, elements uintptr, dtype, device uint8) uintptr {
-	s := spec{dtype: ElementType(dtype), rank: 1, shape: [layout.MaxRank]int64{int64(elements)}}
+	s := spec{dtype: ElementType(dtype), rank: 1, shape: [layout.MaxRank]int64{int64(elements)},
+		strides: [layout.MaxRank]int64{1}, numel: uint64(elements)}
+	s.nbytes = s.numel * s.dtype.Size()
 	if s.dtype.Size() == 0 {
 		c.Fail(status.InvalidArgument, object.TextDtype, 0, uint64(dtype))
 		return 0
 	}
 	if device != CPU {
-		c.Fail(status.Device, object.TextDevice, 0, uint64(device))
-		return 0
+		return acquireOn(c, &s, int32(device))
 	}
 	e := pool.take(uint64(elements), layout.PoolKind(dtype, device))
 	if e.Object == 0 {
 		return c.Null()
 	}
-	s.strides[0], s.numel, s.nbytes = 1, uint64(elements), uint64(elements)*s.dtype.Size()
 	s.describe(e.Object, layout.TensorContiguous)
 	c.Revive(e, true)
 	return e.Object

@@ -41,6 +41,21 @@ func giveTensors(need limit.Need) (freed uint64) {
 		freed += s.give(need, need.Bytes-freed, turn < layout.PoolShards)
 		pool.callIn(s)
 	}
+	eachShelf(need, func(_ int, s *shelf) {
+		if freed < need.Bytes {
+			freed += s.relieve(need.Bytes - freed)
+		}
+	})
+	return freed
+}
+
+// relieve gives up the coldest tensors of a device until their blocks are enough. What
+// cannot be given back stays out of use, and is found by whoever looks for it.
+func (s *shelf) relieve(enough uint64) uint64 {
+	freed, _ := s.giveUp(func(s *shelf) []keptTensor {
+		least := s.bytes - min(s.bytes, enough)
+		return s.cold(func() bool { return s.bytes <= least })
+	})
 	return freed
 }
 
@@ -114,6 +129,7 @@ func keptKeys(of limit.Need) (keys []layout.PoolKey) {
 		})
 		s.unlock()
 	}
+	eachShelf(of, func(number int, s *shelf) { keys = s.keys(number, keys) })
 	slices.SortFunc(keys, func(a, b layout.PoolKey) int {
 		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes), cmp.Compare(a.Elements, b.Elements),
 			cmp.Compare(a.Kind, b.Kind))

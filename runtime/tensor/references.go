@@ -57,7 +57,7 @@ func PrepareReturn(c *object.Context, p uintptr) uintptr {
 	switch {
 	case st != status.OK:
 	case e.Object == 0:
-		copied, _ := copyOf(c, p, true)
+		copied, _ := copyOf(c, p, CPU, true)
 		return copied.Object
 	case c.Holds(p):
 		c.Unregister(p)

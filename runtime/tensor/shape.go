@@ -15,6 +15,7 @@ import (
 //	product of the extents, with empty ones counted as 1, * size <= MaxInt64
 type spec struct {
 	dtype          ElementType
+	device         uint8
 	rank           int
 	shape, strides [layout.MaxRank]int64
 	numel, nbytes  uint64
@@ -33,8 +34,8 @@ func request(c *object.Context, dtype, device int32, rank int64, shape uintptr) 
 	if s.dtype.Size() == 0 {
 		return s, c.Fail(status.InvalidArgument, object.TextDtype, 0, uint64(int64(dtype)))
 	}
-	if device != CPU {
-		return s, c.Fail(status.Device, object.TextDevice, 0, uint64(int64(device)))
+	if s.device, st = place(c, device); st != status.OK {
+		return s, st
 	}
 	if rank < 0 || rank > layout.MaxRank {
 		return s, c.Fail(status.InvalidArgument, object.TextRank, 0, uint64(rank), layout.MaxRank)
@@ -121,7 +122,7 @@ func (s *spec) describe(p uintptr, flags uint32) *layout.TensorHeader {
 		Numel:   s.numel,
 		Nbytes:  s.nbytes,
 		Dtype:   uint8(s.dtype),
-		Device:  CPU,
+		Device:  s.device,
 		Rank:    uint16(s.rank),
 		Flags:   flags,
 		Mark:    uint64(p) ^ layout.TensorMark,
@@ -131,9 +132,9 @@ func (s *spec) describe(p uintptr, flags uint32) *layout.TensorHeader {
 	return h
 }
 
-// specOf reads a header, for a contiguous copy of the tensor.
-func specOf(h *layout.TensorHeader) spec {
-	s := spec{dtype: ElementType(h.Dtype), rank: int(h.Rank), shape: h.Shape, numel: 1}
+// specOf reads a header, for a contiguous copy of the tensor on a device.
+func specOf(h *layout.TensorHeader, device uint8) spec {
+	s := spec{dtype: ElementType(h.Dtype), device: device, rank: int(h.Rank), shape: h.Shape, numel: 1}
 	stride := int64(1)
 	for i := s.rank - 1; i >= 0; i-- {
 		s.strides[i] = stride

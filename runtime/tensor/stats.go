@@ -22,8 +22,10 @@ type PoolStats struct {
 	Hits, Misses uint64
 }
 
-// ReadPool sums up the shards; exact at quiescence.
+// ReadPool sums up the shards and the shelves; exact at quiescence.
 func ReadPool() (sum PoolStats) {
+	d := ReadDevices()
+	sum = PoolStats{Tensors: d.Kept, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses}
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.lock()
@@ -50,15 +52,6 @@ func LiveCount(*object.Context) int64 {
 	return int64(all.LiveObjects-min(all.LiveObjects, pooled)) + int64(all.ForeignLive)
 }
 
-// PoolHitRate returns which share of the requests the pool has served.
-func PoolHitRate(*object.Context) float64 {
-	s := ReadPool()
-	if s.Hits+s.Misses == 0 {
-		return 0
-	}
-	return float64(s.Hits) / float64(s.Hits+s.Misses)
-}
-
 // DumpPool writes one line to standard error for each key, and one for the sum.
 func DumpPool(*object.Context) status.Status {
 	var keys []layout.PoolKey
@@ -77,6 +70,7 @@ func DumpPool(*object.Context) status.Status {
 		fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d elements, dtype %d, device %d: %d tensors, %d bytes\n",
 			k.Elements, k.Kind&0xFF, k.Kind>>8&0xFF, k.Count, uint64(k.Count)*k.Bytes)
 	}
+	dumpShelves()
 	s := ReadPool()
 	fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d tensors, %d bytes; %d hits, %d misses\n",
 		s.Tensors, s.Bytes, s.Hits, s.Misses)
@@ -89,16 +83,3 @@ func (s *shard) keyCount() uint32 {
 	defer s.unlock()
 	return s.Keys
 }
-
-// DeviceAllocatedBytes returns how many bytes are allocated on devices other than
-// the CPU. There are none, here and below.
-func DeviceAllocatedBytes(*object.Context) int64 { return 0 }
-
-// DeviceFreeCount returns how many tensors of other devices the pool keeps.
-func DeviceFreeCount(*object.Context) int64 { return 0 }
-
-// DeviceFreeBytes returns how many bytes of other devices the pool keeps.
-func DeviceFreeBytes(*object.Context) int64 { return 0 }
-
-// DeviceFreeMegabytes is DeviceFreeBytes in mebibytes.
-func DeviceFreeMegabytes(*object.Context) int64 { return 0 }

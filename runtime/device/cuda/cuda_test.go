@@ -199,7 +199,7 @@ func useStreams(d *Device) error {
 		}
 	}
 	_, asked := d.Query(e)
-	for _, err := range []error{asked, d.Record(e, s), d.Wait(s, e), d.Synchronize(s)} {
+	for _, err := range []error{asked, d.Record(e, s), d.Wait(s, e), d.Await(e), d.Synchronize(s)} {
 		if first == nil {
 			first = err
 		}

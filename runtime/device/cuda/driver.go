@@ -47,6 +47,7 @@ const (
 	cuEventDestroy
 	cuEventRecord
 	cuEventQuery
+	cuEventSynchronize
 	cuMemAllocAsync
 	cuMemFreeAsync
 	symbols
@@ -85,6 +86,7 @@ var names = [symbols]string{
 	cuEventDestroy:           "cuEventDestroy_v2",
 	cuEventRecord:            "cuEventRecord",
 	cuEventQuery:             "cuEventQuery",
+	cuEventSynchronize:       "cuEventSynchronize",
 	cuMemAllocAsync:          "?cuMemAllocAsync",
 	cuMemFreeAsync:           "?cuMemFreeAsync",
 }

@@ -71,6 +71,9 @@ func (d *Device) Record(e device.Event, s device.Stream) error {
 	return d.tell(cuEventRecord, uintptr(e), uintptr(s))
 }
 
+// Await implements device.Streams.
+func (d *Device) Await(e device.Event) error { return d.tell(cuEventSynchronize, uintptr(e)) }
+
 // Wait implements device.Streams.
 func (d *Device) Wait(s device.Stream, e device.Event) error {
 	return d.tell(cuStreamWaitEvent, uintptr(s), uintptr(e), 0)

@@ -4,70 +4,10 @@
  * real one: every address, stream and event is looked up.
  *
  *     FAKECUDA_DEVICES=2                      how many there are, 1 by default
- *     FAKECUDA_FAIL=cuMemAlloc_v2:3:2         the third call answers 2, out of memory
+ *     FAKECUDA_FAIL=cuMemAlloc_v2:3:2         the third call answers 2, out of memory; *: of all functions
  */
 #define _GNU_SOURCE
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-typedef int CUresult;
-enum {
-	SUCCESS = 0,
-	INVALID_VALUE = 1,
-	OUT_OF_MEMORY = 2,
-	NOT_INITIALIZED = 3,
-	NO_DEVICE = 100,
-	INVALID_DEVICE = 101,
-	INVALID_CONTEXT = 201,
-	INVALID_HANDLE = 400,
-	NOT_READY = 600,
-};
-
-enum { MAX_DEVICES = 8, MAX_BLOCKS = 4096, MAX_HANDLES = 64, MAX_STACK = 16, ALIGNMENT = 512 };
-static const size_t TOTAL = (size_t)1 << 30;
-static const uintptr_t OFFSET = (uintptr_t)1 << 62;
-
-enum kind { FREE, PLAIN, ORDERED, RETURNED /* in the order of a stream */, HOST };
-
-struct device {
-	size_t used;
-	bool retained;
-};
-
-struct block {
-	enum kind kind;
-	char* memory;
-	size_t bytes;
-	struct device* device;
-	uintptr_t stream; /* of RETURNED */
-};
-
-struct handle {
-	bool live, recorded, polled;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything here */
-static bool started;
-static int count;
-static struct device devices[MAX_DEVICES];
-static struct block blocks[MAX_BLOCKS];
-static struct handle streams[MAX_HANDLES], events[MAX_HANDLES];
-static int pushed;  /* contexts that threads have current */
-static int pending; /* copies in the default stream that nobody has waited for */
-static __thread struct device* stack[MAX_STACK];
-static __thread int depth;
-
-static void (*hook)(void); /* called by cuMemAlloc, as if the driver used the runtime */
-
-static struct plan {
-	char name[64];
-	int call, result;
-} plan;
-static int planned_calls;
+#include "fakecuda.h"
 
 /* ---- for the tests ----------------------------------------------------------------- */
 
@@ -78,7 +18,22 @@ void fakecuda_fail(const char* name, int call, int result)
 	plan.call = call;
 	plan.result = result;
 	planned_calls = 0;
+	failed = NULL;
 	pthread_mutex_unlock(&lock);
+}
+
+/* The function that failed since fakecuda_fail, NULL for none. */
+const char* fakecuda_failed(void) { return failed; }
+
+/* A block that nobody returned, and its size; 0: there is none. */
+uintptr_t fakecuda_left(size_t* bytes)
+{
+	for (int i = 0; i < MAX_BLOCKS; i++) {
+		if (blocks[i].kind != PLAIN) continue;
+		*bytes = blocks[i].bytes;
+		return (uintptr_t)blocks[i].memory + OFFSET;
+	}
+	return 0;
 }
 
 void fakecuda_hook(void (*f)(void)) { hook = f; }
@@ -97,114 +52,43 @@ int fakecuda_pending(void) { return pending; }
 
 int fakecuda_retained(int device) { return devices[device].retained; }
 
-/* ---- what the functions share --------------------------------------------------------- */
+/* ---- for the tests of streams ------------------------------------------------------ */
 
-static void read_environment(void)
-{
-	const char* devices_text = getenv("FAKECUDA_DEVICES");
-	const char* fail = getenv("FAKECUDA_FAIL");
-	count = devices_text != NULL ? atoi(devices_text) : 1;
-	if (fail != NULL) sscanf(fail, "%63[^:]:%d:%d", plan.name, &plan.call, &plan.result);
-}
-
-/* Takes the lock; what a call has to answer before it does anything. */
-static CUresult enter(const char* name, bool wants_context)
+/* While on, events wait for fakecuda_finish, or for somebody who waits for them or their stream. */
+void fakecuda_hold(int on)
 {
 	pthread_mutex_lock(&lock);
-	if (count == 0 && !started) read_environment();
-	if (strcmp(name, plan.name) == 0 && ++planned_calls == plan.call) return plan.result;
-	if (!started && strcmp(name, "cuInit") != 0) return NOT_INITIALIZED;
-	return wants_context && depth == 0 ? INVALID_CONTEXT : SUCCESS;
-}
-
-static CUresult leave(CUresult result)
-{
+	holding = on != 0;
 	pthread_mutex_unlock(&lock);
-	return result;
 }
 
-#define ENTER(wants_context) \
-	do { \
-		CUresult early = enter(__func__, wants_context); \
-		if (early != SUCCESS) return leave(early); \
-	} while (0)
-
-static struct device* current(void) { return stack[depth - 1]; }
-
-static struct block* find(uintptr_t address, enum kind kind)
+void fakecuda_finish(uintptr_t stream)
 {
-	for (int i = 0; i < MAX_BLOCKS; i++)
-		if (blocks[i].kind == kind && (uintptr_t)blocks[i].memory + (kind == HOST ? 0 : OFFSET) == address)
-			return &blocks[i];
-	return NULL;
+	pthread_mutex_lock(&lock);
+	finish(stream);
+	pthread_mutex_unlock(&lock);
 }
 
-/* The CPU's address of n bytes on a device, NULL when they are in no block. */
-static char* reach(uintptr_t address, size_t n)
+uintptr_t fakecuda_stream(void)
 {
-	uintptr_t p = address - OFFSET;
-	for (int i = 0; i < MAX_BLOCKS; i++) {
-		struct block* b = &blocks[i];
-		uintptr_t start = (uintptr_t)b->memory;
-		if ((b->kind == PLAIN || b->kind == ORDERED) && p >= start && p - start <= b->bytes && n <= b->bytes - (p - start))
-			return (char*)p;
-	}
-	return NULL;
+	uintptr_t stream = 0;
+	pthread_mutex_lock(&lock);
+	open_handle(streams, STREAMS, &stream);
+	pthread_mutex_unlock(&lock);
+	return stream;
 }
 
-static CUresult obtain(uintptr_t* out, size_t bytes, enum kind kind)
+int fakecuda_events(void)
 {
-	struct device* d = current();
-	if (bytes == 0) return INVALID_VALUE;
-	if (kind != HOST && bytes > TOTAL - d->used) return OUT_OF_MEMORY;
-	for (int i = 0; i < MAX_BLOCKS; i++) {
-		struct block* b = &blocks[i];
-		if (b->kind != FREE) continue;
-		char* memory = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-		if (memory == NULL) return OUT_OF_MEMORY;
-		*b = (struct block){kind, memory, bytes, d, 0};
-		if (kind != HOST) d->used += bytes;
-		*out = (uintptr_t)memory + (kind == HOST ? 0 : OFFSET);
-		return SUCCESS;
-	}
-	return OUT_OF_MEMORY;
+	int n = 0;
+	for (int i = 0; i < used_events; i++) n += events[i].live;
+	return n;
 }
 
-static CUresult drop(struct block* b)
-{
-	if (b == NULL) return INVALID_VALUE;
-	if (b->kind != HOST) b->device->used -= b->bytes;
-	memset(b->memory, 0xDD, b->bytes);
-	free(b->memory);
-	*b = (struct block){FREE, NULL, 0, NULL, 0};
-	return SUCCESS;
-}
+int fakecuda_synchronized(void) { return synchronized; }
 
-/* Handles are 1000 and up for streams, 2000 and up for events. */
-static struct handle* at(struct handle* all, uintptr_t base, uintptr_t h)
-{
-	return h >= base && h - base < MAX_HANDLES && all[h - base].live ? &all[h - base] : NULL;
-}
-
-static bool is_stream(uintptr_t s) { return s == 0 || at(streams, 1000, s) != NULL; }
-
-static CUresult open_handle(struct handle* all, uintptr_t base, uintptr_t* out)
-{
-	for (int i = 0; i < MAX_HANDLES; i++) {
-		if (all[i].live) continue;
-		all[i] = (struct handle){.live = true};
-		*out = base + (uintptr_t)i;
-		return SUCCESS;
-	}
-	return OUT_OF_MEMORY;
-}
-
-/* The work in a stream is done: what was returned in its order is free. */
-static void finish(uintptr_t stream)
-{
-	for (int i = 0; i < MAX_BLOCKS; i++)
-		if (blocks[i].kind == RETURNED && blocks[i].stream == stream) drop(&blocks[i]);
-}
+/* How often later work in a stream was told to wait for an event of another. */
+int fakecuda_waited(uintptr_t stream, uintptr_t other) { return waited[place(stream)][place(other)]; }
 
 /* ---- the driver -------------------------------------------------------------------- */
 
@@ -381,13 +265,13 @@ CUresult cuMemsetD8_v2(uintptr_t to, unsigned char value, size_t n)
 CUresult cuStreamCreate(uintptr_t* out, unsigned flags)
 {
 	ENTER(true);
-	return leave(flags > 1 ? INVALID_VALUE : open_handle(streams, 1000, out));
+	return leave(flags > 1 ? INVALID_VALUE : open_handle(streams, STREAMS, out));
 }
 
 CUresult cuStreamDestroy_v2(uintptr_t stream)
 {
 	ENTER(true);
-	struct handle* h = at(streams, 1000, stream);
+	struct handle* h = at(streams, STREAMS, stream);
 	if (h == NULL) return leave(INVALID_HANDLE);
 	finish(stream);
 	h->live = false;
@@ -406,19 +290,22 @@ CUresult cuStreamSynchronize(uintptr_t stream)
 CUresult cuStreamWaitEvent(uintptr_t stream, uintptr_t event, unsigned flags)
 {
 	ENTER(true);
-	return leave(flags == 0 && is_stream(stream) && at(events, 2000, event) != NULL ? SUCCESS : INVALID_HANDLE);
+	struct handle* h = at(events, EVENTS, event);
+	if (flags != 0 || !is_stream(stream) || h == NULL) return leave(INVALID_HANDLE);
+	waited[place(stream)][place(h->stream)]++;
+	return leave(SUCCESS);
 }
 
 CUresult cuEventCreate(uintptr_t* out, unsigned flags)
 {
 	ENTER(true);
-	return leave(flags != 2 ? INVALID_VALUE : open_handle(events, 2000, out));
+	return leave(flags != 2 ? INVALID_VALUE : open_handle(events, EVENTS, out));
 }
 
 CUresult cuEventDestroy_v2(uintptr_t event)
 {
 	ENTER(true);
-	struct handle* h = at(events, 2000, event);
+	struct handle* h = at(events, EVENTS, event);
 	if (h == NULL) return leave(INVALID_HANDLE);
 	h->live = false;
 	return leave(SUCCESS);
@@ -427,10 +314,23 @@ CUresult cuEventDestroy_v2(uintptr_t event)
 CUresult cuEventRecord(uintptr_t event, uintptr_t stream)
 {
 	ENTER(true);
-	struct handle* h = at(events, 2000, event);
+	struct handle* h = at(events, EVENTS, event);
 	if (h == NULL || !is_stream(stream)) return leave(INVALID_HANDLE);
 	h->recorded = true;
 	h->polled = false;
+	h->held = holding;
+	h->stream = stream;
+	return leave(SUCCESS);
+}
+
+CUresult cuEventSynchronize(uintptr_t event)
+{
+	ENTER(true);
+	struct handle* h = at(events, EVENTS, event);
+	if (h == NULL) return leave(INVALID_HANDLE);
+	h->held = false;
+	h->polled = true;
+	synchronized++;
 	return leave(SUCCESS);
 }
 
@@ -438,9 +338,9 @@ CUresult cuEventRecord(uintptr_t event, uintptr_t stream)
 CUresult cuEventQuery(uintptr_t event)
 {
 	ENTER(true);
-	struct handle* h = at(events, 2000, event);
+	struct handle* h = at(events, EVENTS, event);
 	if (h == NULL) return leave(INVALID_HANDLE);
-	bool waits = h->recorded && !h->polled;
+	bool waits = h->held || (h->recorded && !h->polled);
 	h->polled = true;
 	return leave(waits ? NOT_READY : SUCCESS);
 }

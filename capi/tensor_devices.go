@@ -1,0 +1,112 @@
+// # Tensors on devices
+//
+// A tensor of a device other than the CPU is a header in the runtime's heap and a
+// block of that device's default memory pool, which is made when the first one is
+// wanted. It is counted, registered, viewed and pooled like any other; the block
+// goes back with the last reference. tl_tensor_data is an address of the device.
+//
+//	int64_t shape[2] = {64, 64};
+//	tl_tensor* weights = tl_tensor_zeros(TL_DTYPE_F32, gpu, 2, shape);
+//	tl_tensor* here = tl_tensor_to(weights, TL_DEVICE_CPU);
+//
+// A stream is a queue of a device's work. What the runtime copies has arrived when
+// the call returns. Work of the program's own goes on after the call that queued it:
+// tl_tensor_record_stream says where a tensor is used, so that its memory is not
+// given to others before that work is done.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
+)
+
+// tl_tensor_to returns a contiguous copy of a tensor on a device, which may be the
+// one it is on.
+//
+//	C: tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
+//
+// Ownership: the current scope holds the copy; the caller borrows.
+// Threads: any thread, while no other writes the tensor.
+// Returns: the copy, NULL on failure or for NULL.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor, or a device that does not copy), TL_E_DEVICE (no
+// such device, or its driver failed), TL_E_INVALID_ARGUMENT (memory that was lent
+// is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+// stack is full).
+// Cost: tl_tensor_empty and a copy; elements with gaps between them, on a device
+// whose memory the CPU cannot reach, go by way of the CPU.
+//
+//export tlgo_tensor_to
+func tlgo_tensor_to(c, t uintptr, id int32) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.To(o, t, id) })
+}
+
+// tl_tensor_copy copies the elements of one tensor into another of the same shape
+// and element type, on whatever devices the two are. Either may have gaps and
+// permuted axes where the CPU reaches its memory; what is read may everywhere. The
+// two may share memory.
+//
+//	C: tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
+//
+// Ownership: unchanged.
+// Threads: any thread, while no other uses to or writes from.
+// Returns: TL_OK, or why the copy was not completed.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type), TL_E_UNSUPPORTED
+// (no tensor; to is read-only, has one element under several indices, or has gaps
+// on a device out of the CPU's reach; a device that does not copy), TL_E_DEVICE,
+// TL_E_OUT_OF_MEMORY.
+// Cost: one crossing and the copy.
+//
+//export tlgo_tensor_copy
+func tlgo_tensor_copy(c, to, from uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Copy(o, to, from) })
+}
+
+// tl_tensor_record_stream says that work in a stream uses a tensor: when its last
+// reference goes, its memory is given to others only after the work that is in the
+// stream at that moment. The stream has to live until then.
+//
+//	C: tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
+//
+// Ownership: unchanged.
+// Threads: any thread.
+// Returns: TL_OK, also for NULL, and for a device without streams and the stream
+// NULL; or why nothing was noted.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or memory that
+// was lent), TL_E_DEVICE (the tensor's device cannot be asked).
+// Cost: one crossing. The release costs an event for each stream.
+//
+//export tlgo_tensor_record_stream
+func tlgo_tensor_record_stream(c, t, stream uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return tensor.RecordStream(o, t, device.Stream(stream))
+	})
+}
+
+// tl_tensor_sync_stream lets what is put into a stream from now on wait for the work
+// that is now in the streams where the tensor is used: those recorded, or else the
+// default one. The CPU waits for nothing. It is what a consumer of the tensor's
+// memory asks for before it uses it in a stream of its own.
+//
+//	C: tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
+//
+// Ownership: unchanged.
+// Threads: any thread.
+// Returns: TL_OK, or why the stream does not wait.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
+// TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
+// Cost: four calls of the driver for each stream.
+//
+//export tlgo_tensor_sync_stream
+func tlgo_tensor_sync_stream(c, t, stream uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return tensor.AwaitStreams(o, t, device.Stream(stream))
+	})
+}

@@ -1,0 +1,52 @@
+// # PyTorch
+//
+// PyTorch can take the memory of CUDA devices from any library that has two
+// functions of these signatures:
+//
+//	allocator = torch.cuda.memory.CUDAPluggableAllocator(
+//	    tl_runtime.path, "tl_torch_malloc", "tl_torch_free")
+//	torch.cuda.memory.change_current_allocator(allocator)
+//
+// The memory is that of the device's default pool, and goes back in the order of
+// the stream that it was used in.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/object"
+)
+
+// tl_torch_malloc returns memory of a CUDA device for work in a stream.
+//
+//	C: void* tl_torch_malloc(int64_t size, int32_t device, void* stream);
+//
+// Ownership: the caller gives the block back with tl_torch_free.
+// Threads: any thread.
+// Returns: the block; NULL on failure or for 0 bytes. device is the number that
+// CUDA has for it.
+// Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such device, or
+// its driver failed), TL_E_OVERFLOW (more bytes than a block can have),
+// TL_E_OUT_OF_MEMORY.
+// Cost: one crossing, and about 200 ns from the pool.
+//
+//export tlgo_torch_malloc
+func tlgo_torch_malloc(c uintptr, size int64, cuda int32, stream uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return torchMalloc(o, size, cuda, device.Stream(stream)) })
+}
+
+// tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
+// once, to others after the work that is in the stream now. tl_last_status tells what
+// went wrong.
+//
+//	C: void tl_torch_free(void* block, int64_t size, int32_t device, void* stream);
+//
+// Ownership: takes the block. NULL is fine.
+// Threads: any thread.
+// Returns: nothing.
+// Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool), TL_E_DEVICE
+// (no such device, or its driver failed; the block stays the caller's).
+// Cost: one crossing and an event.
+// Door: shim.
+const _ = "tl_torch_free"

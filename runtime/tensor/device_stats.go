@@ -1,0 +1,96 @@
+package tensor
+
+import (
+	"fmt"
+	"os"
+
+	"tlruntime/runtime/object"
+	mempool "tlruntime/runtime/pool"
+)
+
+// DeviceStats are figures of all devices but the CPU.
+type DeviceStats struct {
+	Allocated    uint64 // bytes of the blocks that the default pools have given out
+	Kept         uint64 // tensors on shelves
+	KeptBytes    uint64 // of their blocks
+	HeaderBytes  uint64 // of their headers, in the heap
+	Hits, Misses uint64
+}
+
+// ReadDevices sums up the devices; exact at quiescence.
+func ReadDevices() (sum DeviceStats) {
+	for i := range shelves {
+		s := &shelves[i]
+		h := s.handle()
+		if h == 0 {
+			continue
+		}
+		if p, err := mempool.ReadStats(h); err == nil {
+			sum.Allocated += p.CurrentUsage
+		}
+		s.mu.Lock()
+		kept := s.puts - s.hits - s.givenUp
+		sum.Kept += kept
+		sum.HeaderBytes += kept * s.header
+		sum.KeptBytes += s.bytes
+		sum.Hits += s.hits
+		sum.Misses += s.misses
+		s.mu.Unlock()
+	}
+	return sum
+}
+
+// DeviceAllocatedBytes returns how many bytes of all devices but the CPU are in tensors,
+// live and kept, and in blocks of their default pools.
+func DeviceAllocatedBytes(*object.Context) int64 { return int64(ReadDevices().Allocated) }
+
+// DeviceFreeCount returns how many tensors of those devices are kept.
+func DeviceFreeCount(*object.Context) int64 { return int64(ReadDevices().Kept) }
+
+// DeviceFreeBytes returns how many bytes their blocks have.
+func DeviceFreeBytes(*object.Context) int64 { return int64(ReadDevices().KeptBytes) }
+
+// DeviceHitRate returns which share of the requests for tensors of those devices was
+// served by kept ones.
+func DeviceHitRate(*object.Context) float64 {
+	s := ReadDevices()
+	if s.Hits+s.Misses == 0 {
+		return 0
+	}
+	return float64(s.Hits) / float64(s.Hits+s.Misses)
+}
+
+// dumpShelves writes one line to standard error for each key that a device keeps tensors
+// of, and one for each device in use.
+func dumpShelves() {
+	for i := range shelves {
+		s := &shelves[i]
+		h := s.handle()
+		if h == 0 {
+			continue
+		}
+		p, _ := mempool.ReadStats(h)
+		for _, line := range s.lines(i) {
+			fmt.Fprintln(os.Stderr, line)
+		}
+		fmt.Fprintf(os.Stderr, "tl_runtime: device %d: %d bytes allocated of %d reserved, %d wait for streams\n", i,
+			p.CurrentUsage, p.Reserved, p.WaitingBytes)
+	}
+}
+
+// lines describes the keys of the shelf of a device.
+func (s *shelf) lines(number int) (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.ring {
+		bytes := uint64(0)
+		for _, e := range of.entries {
+			bytes += e.bytes
+		}
+		if bytes > 0 {
+			out = append(out, fmt.Sprintf("tl_runtime: pool: %d elements, dtype %d, device %d: %d tensors, %d bytes",
+				of.key.elements, of.key.kind, number, len(of.entries), bytes))
+		}
+	}
+	return out
+}

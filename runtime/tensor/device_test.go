@@ -1,0 +1,139 @@
+package tensor
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/device/cpu"
+	"tlruntime/runtime/device/devicetest"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// far is a device of 64 MiB that the CPU cannot reach; its number is 1.
+var far = devicetest.NewFake("far:0", 64<<20)
+
+var devicesOfTests = sync.OnceValue(func() *device.Set {
+	set := device.NewSet(cpu.New(func() bool { return false }))
+	if _, err := set.Register(far); err != nil {
+		panic(err)
+	}
+	return set
+})
+
+// withFar is newContext with the device; the test ends with all its memory returned.
+func withFar(t *testing.T) *object.Context {
+	Devices.Set = devicesOfTests
+	Devices.Default = func() (int32, error) { return 1, nil }
+	c := newContext(t)
+	t.Cleanup(func() {
+		Purge(c)
+		Devices.Set, Devices.Default = nil, nil
+		require.Empty(t, far.Faults())
+		_, bytes := far.Outstanding()
+		require.Zero(t, bytes)
+		require.Zero(t, DeviceAllocatedBytes(c))
+	})
+	return c
+}
+
+// work makes tensors on the device, copies them about, and holds the contents to what
+// they must be; false when a call failed.
+func work(t *testing.T, c *object.Context) bool {
+	here := New(c, array[float32](t, 1, 2, 3, 4, 5, 6), 2, array[int64](t, 2, 3))
+	there := To(c, here, 1)
+	if there == 0 {
+		return false
+	}
+	turned := Clone(c, Transpose(c, there, 0, 1))
+	zeros := Zeros(c, int32(F32), DefaultDevice, 2, array[int64](t, 3, 2))
+	if turned == 0 || zeros == 0 || Copy(c, zeros, turned) != status.OK {
+		return false
+	}
+	back := To(c, zeros, CPU)
+	if back == 0 {
+		return false
+	}
+	require.Equal(t, []float32{1, 4, 2, 5, 3, 6}, elements[float32](c, back))
+	return true
+}
+
+// Every call of the device fails once, at each place: nothing is left, and the next
+// attempt succeeds.
+func TestDeviceFailsAtEveryCall(t *testing.T) {
+	c := withFar(t)
+	for _, call := range []devicetest.Call{devicetest.Allocate, devicetest.FromHost, devicetest.ToHost, devicetest.Within, devicetest.Fill} {
+		for k := 1; ; k++ {
+			Purge(c)
+			far.FailAt(call, k)
+			good := false
+			inScope(t, c, func() { good = work(t, c) })
+			far.FailAt(call, 0)
+			inScope(t, c, func() { require.True(t, work(t, c), c.Message()) })
+			c.Pump()
+			require.Equal(t, DeviceFreeCount(c), int64(ReadPool().Tensors)-cpuTensors(), "what is not kept was given back")
+			if good {
+				break
+			}
+		}
+	}
+}
+
+// cpuTensors counts the kept tensors of the CPU.
+func cpuTensors() (n int64) {
+	for i := range uint64(layout.PoolShards) {
+		s := shardAt(i)
+		s.lock()
+		n += int64(s.count())
+		s.unlock()
+	}
+	return n
+}
+
+func TestDeviceTensorsAreKept(t *testing.T) {
+	c := withFar(t)
+	p := Empty(c, int32(F32), 1, 1, array[int64](t, 500))
+	require.NotZero(t, p)
+	require.Equal(t, status.OK, Promote(c, p))
+	data := Data(c, p)
+	require.Equal(t, status.OK, Release(c, p))
+	require.EqualValues(t, 1, DeviceFreeCount(c))
+	require.Equal(t, status.NotLive, PoolRelease(c, p, 500, uint8(F32), 1))
+	require.Equal(t, p, PoolAcquire(c, 500, uint8(F32), 1))
+	require.Equal(t, data, Data(c, p))
+	require.Positive(t, DeviceHitRate(c))
+	require.Equal(t, status.OK, PoolRelease(c, p, 500, uint8(F32), 1))
+	PurgeDevice(c, 1)
+	require.Zero(t, DeviceFreeCount(c))
+	_, bytes := far.Outstanding()
+	require.Zero(t, bytes)
+}
+
+// For the race detector: threads make, keep, copy and give up tensors of one device.
+func TestDeviceTensorsOfThreads(t *testing.T) {
+	withFar(t)
+	var threads sync.WaitGroup
+	for range 4 {
+		threads.Go(func() {
+			c, st := object.NewContext()
+			if st != status.OK {
+				t.Error(st)
+				return
+			}
+			for i := range 100 {
+				if c.EnterScope() != status.OK || !work(t, c) || c.ExitScope() != status.OK {
+					t.Error(c.Message())
+				}
+				if i%20 == 0 {
+					PurgeDevice(c, 1)
+				}
+			}
+			c.Finish()
+		})
+	}
+	threads.Wait()
+}

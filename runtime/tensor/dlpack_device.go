@@ -1,0 +1,103 @@
+package tensor
+
+import (
+	"fmt"
+
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// DLPack's kinds of devices, as far as their addresses mean something here.
+const (
+	DLCPU      = 1
+	dlCUDA     = 2
+	dlCUDAHost = 3 // pinned: the CPU's
+	dlOpenCL   = 4
+	dlMetal    = 8
+)
+
+// dlKinds are those whose data is an address (CUDA) or a handle with an offset.
+var dlKinds = map[device.Kind]int32{device.CUDA: dlCUDA, device.OpenCL: dlOpenCL, device.Metal: dlMetal}
+
+// dlAt is where DLPack says that data is.
+type dlAt struct {
+	device, ordinal int32
+	data            uintptr // an address, or the handle of a buffer
+	offset          uint64
+}
+
+// dlPlace returns where a tensor's data is. What the CPU may use at its addresses is the
+// CPU's, but for Metal, which knows buffers.
+func dlPlace(h *layout.TensorHeader) (dlAt, error) {
+	at := dlAt{device: DLCPU, data: h.Data}
+	if h.Numel == 0 {
+		at.data = 0
+	}
+	if h.Device == CPU {
+		return at, nil
+	}
+	d, err := deviceAt(h.Device)
+	if err != nil {
+		return at, err
+	}
+	info := d.Info()
+	kind, known := dlKinds[info.Kind]
+	switch {
+	case info.HostAccess && info.Kind != device.Metal:
+		return at, nil
+	case !known:
+		return at, device.Errorf(status.Unsupported, "DLPack has no number for %s; copy the tensor to the CPU", info.Name)
+	}
+	_, ordinal, err := device.ParseName(info.Name)
+	if err != nil {
+		return at, err
+	}
+	at.device, at.ordinal = kind, int32(ordinal)
+	if buffers, ok := d.(device.Buffers); ok && at.data != 0 {
+		handle, offset, err := buffers.Buffer(at.data)
+		if err != nil {
+			return at, err
+		}
+		at.data, at.offset = handle, uint64(offset)
+	}
+	return at, nil
+}
+
+// DLDevice returns the device of a tensor as DLPack numbers it.
+func DLDevice(c *object.Context, p uintptr) (kind, ordinal int32, st status.Status) {
+	if p == 0 {
+		return DLCPU, 0, status.OK
+	}
+	if _, st := c.FindTensor(p); st != status.OK {
+		return 0, 0, st
+	}
+	at, err := dlPlace(header(p))
+	return at.device, at.ordinal, failed(c, err)
+}
+
+// fromDLPlace returns the address and the device of the data that DLPack describes.
+// Handles of buffers have an address here where they are of this library's own.
+func fromDLPlace(t *DLTensor) (data uintptr, number int32, err error) {
+	if t.DeviceType == DLCPU || t.DeviceType == dlCUDAHost {
+		return t.Data, CPU, nil
+	}
+	for kind, dl := range dlKinds {
+		if dl != t.DeviceType || Devices.Set == nil {
+			continue
+		}
+		all := Devices.Set()
+		if number, err = all.ByName(fmt.Sprintf("%s:%d", kind, t.DeviceID)); err != nil {
+			return 0, 0, err
+		}
+		d, err := all.At(number)
+		if buffers, ok := d.(device.Buffers); ok && err == nil && t.Data != 0 {
+			data, err = buffers.Place(t.Data)
+			return data, number, err
+		}
+		return t.Data, number, err
+	}
+	return 0, 0, device.Errorf(status.Device, "the tensor is on DLPack's device %d:%d, of which nothing is known here",
+		t.DeviceType, t.DeviceID)
+}

@@ -1,0 +1,167 @@
+package tensor
+
+import (
+	"errors"
+
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	mempool "tlruntime/runtime/pool"
+	"tlruntime/runtime/status"
+)
+
+const onDevice = layout.TensorContiguous | layout.TensorOnDevice
+
+func (s *spec) shelfKey() key { return key{s.numel, uint32(s.dtype)} }
+
+// obtainOn is obtain for devices. Object 0: no memory, the error is recorded.
+func obtainOn(c *object.Context, s *spec, floating bool) layout.Entry {
+	e := shelfOf(s.device).take(s.shelfKey()).Entry
+	if e.Object == 0 {
+		if e = newOn(c, s); e.Object == 0 {
+			return e
+		}
+	}
+	return s.reviveOn(c, e, floating)
+}
+
+// reviveOn makes a tensor with a block live.
+func (s *spec) reviveOn(c *object.Context, e layout.Entry, floating bool) layout.Entry {
+	b, _ := blocks.find(e.Object)
+	s.describe(e.Object, onDevice).Data = b.address
+	c.Revive(e, floating)
+	return e
+}
+
+// newOn obtains a block and a header for a tensor.
+func newOn(c *object.Context, s *spec) layout.Entry {
+	b := block{device: s.device, bytes: uintptr(s.nbytes)}
+	if s.nbytes > 0 {
+		var err error
+		b.address, err = Allocate(s.device, func(h mempool.Handle) (uintptr, error) { return mempool.Allocate(h, b.bytes) })
+		if err != nil {
+			noBlock(c, err)
+			return layout.Entry{}
+		}
+	}
+	e, _ := c.TakeTensor(layout.TensorHeaderBytes)
+	if e.Object == 0 {
+		failed(c, b.giveBack())
+		return e
+	}
+	blocks.enter(c, e.Object, b)
+	return e
+}
+
+// noBlock records why there is no block for a tensor. More bytes than any block has, and
+// more pools than there can be, are a lack of memory to whoever wants a tensor.
+func noBlock(c *object.Context, err error) {
+	var e *mempool.Error
+	if errors.As(err, &e) && e.Short > 0 {
+		failed(c, err)
+		c.Short(e.Device, e.Short)
+		return
+	}
+	switch statusOf(err) {
+	case status.Overflow, status.Limit:
+		err = device.Errorf(status.OutOfMemory, "%v", err)
+	}
+	failed(c, err)
+}
+
+// zerosOn returns a registered tensor of zeros on a device.
+func zerosOn(c *object.Context, s *spec) uintptr {
+	if !c.HasRoom() {
+		return 0
+	}
+	e := obtainOn(c, s, false)
+	if e.Object == 0 {
+		return 0
+	}
+	d, err := deviceAt(s.device)
+	if err == nil && s.nbytes > 0 {
+		err = device.Fill(d, header(e.Object).Data, 0, uintptr(s.nbytes))
+	}
+	if err != nil {
+		c.DropReference(e.Object)
+		failed(c, err)
+		return 0
+	}
+	c.Push(e)
+	return e.Object
+}
+
+// acquireOn is PoolAcquire for devices.
+func acquireOn(c *object.Context, s *spec, number int32) uintptr {
+	var st status.Status
+	if s.device, st = place(c, number); st != status.OK {
+		return 0
+	}
+	e := shelfOf(s.device).take(s.shelfKey()).Entry
+	if e.Object == 0 {
+		return c.Null()
+	}
+	return s.reviveOn(c, e, true).Object
+}
+
+// To returns a contiguous copy of a tensor on a device, registered in the current scope.
+func To(c *object.Context, p uintptr, number int32) uintptr {
+	if p == 0 {
+		return c.Null()
+	}
+	if _, st := c.FindTensor(p); st != status.OK {
+		return 0
+	}
+	on, st := place(c, number)
+	if st != status.OK || !c.HasRoom() {
+		return 0
+	}
+	e, ok := copyOf(c, p, on, false)
+	if ok {
+		c.Push(e)
+	}
+	return e.Object
+}
+
+// Copy copies the elements of one tensor into another of the same shape and type, on
+// whatever devices they are.
+func Copy(c *object.Context, to, from uintptr) status.Status {
+	for _, p := range []uintptr{to, from} {
+		if p == 0 {
+			return fail(c, status.InvalidArgument, "both tensors are needed, not NULL")
+		}
+		if _, st := c.FindTensor(p); st != status.OK {
+			return st
+		}
+	}
+	t, f := header(to), header(from)
+	switch {
+	case t.Dtype != f.Dtype || t.Rank != f.Rank || t.Shape != f.Shape && !sameShape(t, f):
+		return fail(c, status.InvalidArgument, "the tensors differ in shape or element type")
+	case t.Flags&layout.TensorReadOnly != 0:
+		return fail(c, status.Unsupported, "%#x is read-only: whoever lent its memory does not want it written", to)
+	case repeats(t):
+		return fail(c, status.Unsupported, "%#x is broadcast: one element stands under several indices; copy into the tensor itself", to)
+	}
+	return transfer(c, t, f)
+}
+
+func sameShape(a, b *layout.TensorHeader) bool {
+	rank := min(int(a.Rank), layout.MaxRank)
+	for i := range rank {
+		if a.Shape[i] != b.Shape[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// repeats reports whether an axis has one element under several indices.
+func repeats(h *layout.TensorHeader) bool {
+	for i := range min(int(h.Rank), layout.MaxRank) {
+		if h.Shape[i] > 1 && h.Strides[i] == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,295 @@
+package tensor
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/object"
+	mempool "tlruntime/runtime/pool"
+	"tlruntime/runtime/status"
+)
+
+// shelves keep the dead tensors of devices for the next request of the same elements and
+// type, each with its block. They are Go's alone: a tensor of a device is never the fast
+// door's. Limits are those of the pool: so many of a key, so many bytes of a device.
+//
+//	count == puts - hits - givenUp == sum of len(stack.entries)
+//	bytes == sum of the kept tensors' blocks <= byteLimit
+var shelves [device.MaxDevices]shelf
+
+// firstChunk is what a device's default memory pool asks for at first, and leastChunk
+// what it is content with.
+const (
+	firstChunk = 256 << 20
+	leastChunk = 1 << 20
+)
+
+type shelf struct {
+	opening sync.Mutex // held while the pool is made
+	pool    atomic.Uintptr
+
+	mu            sync.Mutex // guards the rest
+	stacks        map[key]*stack
+	ring          []*stack // all stacks, in the order in which they came
+	hand          int      // where in the ring the search for something to give up goes on
+	bytes         uint64
+	header        uint64 // bytes of the heap that one of its tensors occupies
+	puts, givenUp uint64
+	hits, misses  uint64
+}
+
+// stack are the kept tensors of a key, the newest last.
+type stack struct {
+	key     key
+	hot     bool // it had a hit since the search came by
+	entries []keptTensor
+}
+
+type keptTensor struct {
+	layout.Entry
+	bytes uint64 // of the block
+}
+
+func shelfOf(number uint8) *shelf { return &shelves[number] }
+
+// handle returns the device's memory pool, 0 before the first use.
+func (s *shelf) handle() mempool.Handle { return mempool.Handle(s.pool.Load()) }
+
+// open returns the device's memory pool and makes it the first time.
+func (s *shelf) open(d device.Device, number int32) (mempool.Handle, error) {
+	if h := s.handle(); h != 0 {
+		return h, nil
+	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if h := s.handle(); h != 0 {
+		return h, nil
+	}
+	bytes := uint64(firstChunk)
+	if free, total, err := d.Memory(); err == nil && total != 0 {
+		bytes = max(min(bytes, free), leastChunk)
+	}
+	for {
+		h, err := mempool.Create(d, number, uintptr(bytes))
+		if err == nil {
+			s.pool.Store(uintptr(h))
+			return h, nil
+		}
+		if !isPressure(err) || bytes/2 < leastChunk {
+			return 0, err
+		}
+		bytes /= 2
+	}
+}
+
+func isPressure(err error) bool {
+	st := statusOf(err)
+	return st == status.OutOfMemory || st == status.Limit
+}
+
+func statusOf(err error) status.Status {
+	if e, ok := err.(*mempool.Error); ok {
+		return e.Status
+	}
+	return device.StatusOf(err)
+}
+
+// DefaultPool returns the memory pool that tensors of a device are in.
+func DefaultPool(number int32) (mempool.Handle, error) {
+	d, err := Devices.Set().At(number)
+	if err != nil {
+		return 0, err
+	}
+	return shelfOf(uint8(number)).open(d, number)
+}
+
+// Allocate returns a block of a device's default pool.
+func Allocate(number uint8, take func(mempool.Handle) (uintptr, error)) (uintptr, error) {
+	h, err := DefaultPool(int32(number))
+	if err != nil {
+		return 0, err
+	}
+	return take(h)
+}
+
+// take returns the newest kept tensor of a key; Object 0 is a miss.
+func (s *shelf) take(k key) (e keptTensor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.stacks[k]
+	if of == nil || len(of.entries) == 0 {
+		s.misses++
+		return e
+	}
+	s.hits++
+	of.hot = true
+	return s.pop(of)
+}
+
+func (s *shelf) pop(of *stack) keptTensor {
+	last := len(of.entries) - 1
+	e := of.entries[last]
+	of.entries = of.entries[:last]
+	s.bytes -= e.bytes
+	return e
+}
+
+// stack returns that of a key, new if need be.
+func (s *shelf) stack(k key) *stack {
+	of := s.stacks[k]
+	if of == nil {
+		of = &stack{key: k}
+		if s.stacks == nil {
+			s.stacks = map[key]*stack{}
+		}
+		s.stacks[k] = of
+		s.ring = append(s.ring, of)
+	}
+	return of
+}
+
+// keepOn puts a tensor of a device to rest with its block. What its header says is looked
+// at again: it lies in a program's reach.
+func keepOn(me *object.Context, r *layout.Record, e layout.Entry, b block) bool {
+	h := header(e.Object)
+	size := ElementType(h.Dtype).Size()
+	if h.Flags != layout.TensorContiguous|layout.TensorOnDevice || h.Device != b.device || size == 0 ||
+		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || e.Gen >= lastGen {
+		return false
+	}
+	s, bytes := shelfOf(b.device), uint64(b.bytes)
+	if bytes > pool.limit.Load() || limit.Near(int32(b.device)) {
+		return false
+	}
+	s.makeRoom(bytes)
+	return s.keep(me, r, e, key{h.Numel, uint32(h.Dtype)}, bytes)
+}
+
+func (s *shelf) keep(me *object.Context, r *layout.Record, e layout.Entry, k key, bytes uint64) bool {
+	perKey := pool.keyLimit()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.stack(k)
+	if uint32(len(of.entries)) >= perKey || s.bytes+bytes > pool.limit.Load() {
+		return false
+	}
+	if !atomic.CompareAndSwapUint32(&r.Sh, layout.Alive|layout.Merged, 0) {
+		return true // somebody who had no reference was faster; it dies once
+	}
+	e.Gen += layout.GenOne
+	atomic.StoreUint32(&r.Loc, 0)
+	atomic.StoreUint32(&r.Gen, e.Gen)
+	of.entries = append(of.entries, keptTensor{e, bytes})
+	s.bytes += bytes
+	s.header = object.Heap().Size(e.Object)
+	s.puts++
+	me.TensorsGone++
+	return true
+}
+
+// makeRoom gives up tensors of keys without a hit until there is room for n bytes more,
+// or the hand has gone round twice.
+func (s *shelf) makeRoom(n uint64) {
+	bytes := pool.limit.Load()
+	s.giveUp(func(s *shelf) []keptTensor { return s.cold(func() bool { return s.bytes+n <= bytes }) })
+}
+
+// cold takes off tensors of keys without a hit until it is enough; those of the others
+// are when the hand comes by again.
+func (s *shelf) cold(enough func() bool) (out []keptTensor) {
+	for turn := 0; turn < 2*len(s.ring) && !enough(); turn++ {
+		of := s.ring[s.hand%len(s.ring)]
+		s.hand++
+		if of.hot {
+			of.hot = false
+			continue
+		}
+		out = append(out, s.empty(of)...)
+	}
+	return out
+}
+
+// excess takes off what is above the limits of the pool.
+func (s *shelf) excess(perKey uint32, bytes uint64) (out []keptTensor) {
+	for _, of := range s.ring {
+		for uint32(len(of.entries)) > perKey {
+			out = append(out, s.pop(of))
+		}
+	}
+	return append(out, s.cold(func() bool { return s.bytes <= bytes })...)
+}
+
+// everything takes all tensors off a shelf, and the keys.
+func everything(s *shelf) (out []keptTensor) {
+	for _, of := range s.ring {
+		out = append(out, s.empty(of)...)
+	}
+	s.stacks, s.ring, s.hand = nil, nil, 0
+	return out
+}
+
+func (s *shelf) empty(of *stack) []keptTensor {
+	out := of.entries
+	for _, e := range out {
+		s.bytes -= e.bytes
+	}
+	of.entries = nil
+	return out
+}
+
+// giveUp frees the tensors that choose takes off the shelf, blocks and headers, and tells
+// how many bytes their blocks were, and which one could not be given back.
+func (s *shelf) giveUp(choose func(*shelf) []keptTensor) (freed uint64, failed error) {
+	s.mu.Lock()
+	out := choose(s)
+	s.givenUp += uint64(len(out))
+	s.mu.Unlock()
+	for _, e := range out {
+		freed += e.bytes
+		if b, found := blocks.remove(e.Object); found {
+			if err := b.giveBack(); err != nil {
+				failed = err
+			}
+		}
+		object.Discard(e.Entry)
+	}
+	return freed, failed
+}
+
+// PurgeDevice gives up the tensors that are kept on a device, and has its memory pool
+// return idle chunks.
+func PurgeDevice(c *object.Context, number int32) {
+	s := &shelves[number]
+	h := s.handle()
+	if h == 0 {
+		return
+	}
+	_, err := s.giveUp(everything)
+	failed(c, err)
+	failed(c, mempool.Trim(h))
+}
+
+// eachShelf visits those of devices that have a pool and that a need covers.
+func eachShelf(need limit.Need, visit func(number int, s *shelf)) {
+	for i := range shelves {
+		if s := &shelves[i]; s.handle() != 0 && need.Covers(int32(i)) {
+			visit(i, s)
+		}
+	}
+}
+
+// keys appends what the shelf keeps, by key.
+func (s *shelf) keys(number int, to []layout.PoolKey) []layout.PoolKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.ring {
+		if n := len(of.entries); n > 0 {
+			to = append(to, layout.PoolKey{Elements: of.key.elements, Bytes: of.entries[0].bytes,
+				Kind: layout.PoolKind(uint8(of.key.kind), uint8(number)), Count: uint16(n)})
+		}
+	}
+	return to
+}
