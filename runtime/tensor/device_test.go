@@ -10,6 +10,7 @@ import (
 	"tlruntime/runtime/device/cpu"
 	"tlruntime/runtime/device/devicetest"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -136,4 +137,40 @@ func TestDeviceTensorsOfThreads(t *testing.T) {
 		})
 	}
 	threads.Wait()
+}
+
+// What is kept on a device is a part of the tensor pool when memory is short there, when
+// its limits move, and when keys are listed.
+func TestKeptTensorsOfADeviceGiveWay(t *testing.T) {
+	c := withFar(t)
+	t.Cleanup(func() {
+		limit.Set(1, 0, 0)
+		pool.setLimits(defaultLimit, byteLimit)
+	})
+	const mega = 1 << 20 / 4
+	keep := func(count int, elements int64) {
+		inScope(t, c, func() {
+			for range count {
+				require.NotZero(t, Empty(c, int32(F32), 1, 1, array(t, elements)))
+			}
+		})
+	}
+	keptNow := func() uint64 { return ReadDevices().Kept }
+	keep(10, 4*mega)
+	require.EqualValues(t, 10, keptNow())
+	require.Equal(t, PoolKeyStats{Elements: 4 * mega, Tensors: 10, Bytes: 40 << 20, Dtype: uint32(F32), Device: 1}, ReadPoolKey(0))
+	inScope(t, c, func() { // 64 MiB are all there is, and 40 are kept
+		require.NotZero(t, Empty(c, int32(F32), 1, 1, array[int64](t, 48*mega)))
+	})
+	require.Less(t, keptNow(), uint64(10))
+	Purge(c)
+	keep(10, mega)
+	require.Equal(t, status.OK, SetPoolLimits(c, 4, byteLimit))
+	require.EqualValues(t, 4, keptNow())
+	require.Equal(t, status.OK, SetPoolLimits(c, 4, 2<<20))
+	require.EqualValues(t, 2, keptNow())
+	limit.Set(1, 1, 0)
+	require.Zero(t, keptNow(), "the limit is far below what is held")
+	keep(3, mega)
+	require.Zero(t, keptNow(), "near a limit nothing new is kept")
 }

@@ -207,7 +207,9 @@ func (s *shelf) cold(enough func() bool) (out []keptTensor) {
 			of.hot = false
 			continue
 		}
-		out = append(out, s.empty(of)...)
+		for len(of.entries) > 0 && !enough() {
+			out = append(out, s.pop(of))
+		}
 	}
 	return out
 }
