@@ -126,6 +126,18 @@ enum {
 	TL_FN_tl_get_metal_pool_count,
 	TL_FN_tl_get_gpu_pool_hit_rate,
 	TL_FN_tl_dump_gpu_pool_stats,
+	TL_FN_tl_sparse_create,
+	TL_FN_tl_sparse_from_csr,
+	TL_FN_tl_sparse_from_csc,
+	TL_FN_tl_sparse_wrap,
+	TL_FN_tl_sparse_row,
+	TL_FN_tl_sparse_slice,
+	TL_FN_tl_sparse_transpose,
+	TL_FN_tl_sparse_to_contiguous,
+	TL_FN_tl_sparse_block,
+	TL_FN_tl_sparse_block_tensors,
+	TL_FN_tl_sparse_validate,
+	TL_FN_tl_sparse_info_get,
 	TL_FN_tl_device_count,
 	TL_FN_tl_device_info,
 	TL_FN_tl_device_by_name,
@@ -279,6 +291,18 @@ extern int64_t tlgo_get_metal_pool_mb(uintptr_t context);
 extern int64_t tlgo_get_metal_pool_count(uintptr_t context);
 extern double tlgo_get_gpu_pool_hit_rate(uintptr_t context);
 extern int32_t tlgo_dump_gpu_pool_stats(uintptr_t context);
+extern uintptr_t tlgo_sparse_create(uintptr_t context, int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, uintptr_t lengths, uintptr_t options);
+extern uintptr_t tlgo_sparse_from_csr(uintptr_t context, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uintptr_t options);
+extern uintptr_t tlgo_sparse_from_csc(uintptr_t context, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uintptr_t options);
+extern uintptr_t tlgo_sparse_wrap(uintptr_t context, int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uint32_t flags, uintptr_t deleter, uintptr_t ctx);
+extern int32_t tlgo_sparse_row(uintptr_t context, uintptr_t matrix, int64_t i, uintptr_t out_values, uintptr_t out_indices, uintptr_t out_length);
+extern uintptr_t tlgo_sparse_slice(uintptr_t context, uintptr_t matrix, int64_t start, int64_t stop);
+extern uintptr_t tlgo_sparse_transpose(uintptr_t context, uintptr_t matrix);
+extern int32_t tlgo_sparse_to_contiguous(uintptr_t context, uintptr_t matrix, uintptr_t out_values, uintptr_t out_indices, uintptr_t out_offsets);
+extern int32_t tlgo_sparse_block(uintptr_t context, uintptr_t matrix, int64_t i, uintptr_t out_info);
+extern int32_t tlgo_sparse_block_tensors(uintptr_t context, uintptr_t matrix, int64_t i, uintptr_t out_values, uintptr_t out_indices, uintptr_t out_offsets);
+extern int32_t tlgo_sparse_validate(uintptr_t context, uintptr_t matrix);
+extern int32_t tlgo_sparse_info_get(uintptr_t context, uintptr_t matrix, uintptr_t out_info);
 extern int32_t tlgo_device_count(uintptr_t context);
 extern int32_t tlgo_device_info(uintptr_t context, int32_t device, uintptr_t out_properties);
 extern int32_t tlgo_device_by_name(uintptr_t context, uintptr_t name, uintptr_t out_device);
@@ -383,6 +407,8 @@ __attribute__((cold)) tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtyp
 __attribute__((cold)) tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);
 __attribute__((cold)) tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements);
+__attribute__((cold)) tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length);
+__attribute__((cold)) tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 __attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);

@@ -39,6 +39,7 @@ enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
 #define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */
 #define TL_TENSOR_VIEW 8u     /* the data is that of base, which it holds a reference to */
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
+#define TL_TENSOR_BLOCK 32u     /* memory of a sparse matrix' block */
 
 /* header.mark of a tensor at p is p ^ TL_TENSOR_MARK: what tells a tensor in a slot,
  * which has no record, from other bytes of the frame. */

@@ -15,6 +15,7 @@ const (
 	TensorExternal   = 4  // the data is somebody else's; Deleter may end it
 	TensorView       = 8  // the data is that of Base, which it holds a reference to
 	TensorReadOnly   = 16 // whoever lent the data does not want it written
+	TensorBlock      = 32 // memory of a sparse matrix' block
 )
 
 // TensorMark tells a tensor in a slot, which has no record, from other bytes of
