@@ -53,6 +53,7 @@ from ._errors import (
 from ._library import lib, make_symbols_global, path, symbols
 from ._object import Object, collect_cycles
 from ._scope import arena, frame, function_frame, scope, scope_depth
+from ._sparse import SparseMatrix
 from ._stats import configure, live_count, purge, shutdown, stats
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
 
@@ -82,6 +83,7 @@ __all__ = [
     "OutOfMemoryError",
     "ScopeUnderflowError",
     "SlotOutOfRangeError",
+    "SparseMatrix",
     "Status",
     "Tensor",
     "UnknownPointerError",
