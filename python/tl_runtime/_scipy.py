@@ -39,12 +39,20 @@ def give(matrix: SparseMatrix, copy: bool | None) -> Any:
     """Makes a SciPy array of a matrix."""
     if copy is False and matrix.block_count != 1:
         raise ValueError(f"a matrix of {matrix.block_count} blocks has to be copied; blocks() shows them without")
-    kind = getattr(_sparse(), matrix.format + "_array")
-    made = kind(matrix.shape, dtype=str(matrix.dtype))
     if matrix.block_count == 1 and not copy:
-        _, made.data, made.indices, made.indptr = matrix.block(0)
+        _, *arrays = matrix.block(0)
     else:
-        made.data, made.indices, made.indptr = (tensor.numpy() for tensor in matrix.to_contiguous())
-    # Given to the constructor, 64-bit indices would be copied into 32 bits where they fit.
+        arrays = [tensor.numpy() for tensor in matrix.to_contiguous()]
+    made = _put_together(getattr(_sparse(), matrix.format + "_array"), arrays, matrix.shape)
     made.has_canonical_format = True
+    return made
+
+
+def _put_together(kind: Any, arrays: list[Any], shape: tuple[int, int]) -> Any:
+    """Makes a SciPy array of values, indices and offsets."""
+    if arrays[1].itemsize == 4:
+        return kind(tuple(arrays), shape=shape)
+    # The constructor would copy 64-bit indices into 32 bits where they fit.
+    made = kind(shape, dtype=arrays[0].dtype)
+    made.data, made.indices, made.indptr = arrays
     return made

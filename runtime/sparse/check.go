@@ -14,12 +14,33 @@ type index interface{ int32 | int64 }
 // chunk bounds how long a scan keeps the collector waiting, in elements.
 const chunk = 1 << 17
 
-// scan returns the position of the first of n indices that is not above the one
-// before it, n when there is none. prev is the one before the first.
+// ascends reports whether n indices ascend from above prev, which is -1 or one of
+// them. Without a branch for each: every distance to the next has to be negative,
+// and so has every complement, because 64-bit distances may overflow.
 //
 //go:nosplit
 //go:noinline
-func scan[I index](at uintptr, n uint64, prev int64) uint64 {
+func ascends[I index](at uintptr, n uint64, prev int64) bool {
+	signs := int64(-1)
+	all := unsafe.Slice(layout.At[I](at), n)
+	for ; len(all) >= 4; all = all[4:] {
+		a, b, c, d := int64(all[0]), int64(all[1]), int64(all[2]), int64(all[3])
+		signs &= (prev - a) & (a - b) & (b - c) & (c - d) & ^(a | b | c | d)
+		prev = d
+	}
+	for _, x := range all {
+		signs &= (prev - int64(x)) & ^int64(x)
+		prev = int64(x)
+	}
+	return signs < 0
+}
+
+// descent returns the position of the first of n indices that is not above the one
+// before it; there is one, unless somebody writes.
+//
+//go:nosplit
+//go:noinline
+func descent[I index](at uintptr, n uint64, prev int64) uint64 {
 	for i, x := range unsafe.Slice(layout.At[I](at), n) {
 		if int64(x) <= prev {
 			return uint64(i)
@@ -36,10 +57,14 @@ func firstFault[I index](at uintptr, n, minor uint64) uint64 {
 	for done := uint64(0); done < n; done += chunk {
 		part := min(n-done, chunk)
 		from := at + uintptr(done)*unsafe.Sizeof(I(0))
-		if k := scan[I](from, part, prev); k < part {
-			return min(done+k, below[I](at, done+k, minor))
+		if !ascends[I](from, part, prev) {
+			k := done + descent[I](from, part, prev)
+			return min(k, below[I](at, k, minor))
 		}
 		prev = int64(load[I](from + uintptr(part-1)*unsafe.Sizeof(I(0))))
+	}
+	if uint64(prev+1) <= minor {
+		return n
 	}
 	return below[I](at, n, minor)
 }
