@@ -3,7 +3,8 @@
 
 #include "tensor.h"
 
-enum { LOWEST_ADDRESS = 64 << 10, CSC = TL_SPARSE_CSC };
+/* Values and indices are of the element types 0 to 3: a header that was overwritten leads no further. */
+enum { LOWEST_ADDRESS = 64 << 10, CSC = TL_SPARSE_CSC, ELEMENT_TYPES = 3 };
 
 /* The header of a matrix; NULL: ask Go. Budget: 8 loads, 7 branches. */
 static inline const tl_sparse_header* header(const tl_sparse* matrix)
@@ -47,7 +48,7 @@ static inline bool is_optional(const void* out) { return out == NULL || (uintptr
 
 static inline void* element(uintptr_t array, int64_t i, uint8_t dtype)
 {
-	return array != 0 ? (void*)(array + (uint64_t)i * tlc_dtype_bytes[dtype]) : NULL;
+	return array != 0 ? (void*)(array + (uint64_t)i * tlc_dtype_bytes[dtype & ELEMENT_TYPES]) : NULL;
 }
 
 /* Budget: that of header, 4 loads and a step for each halving of the blocks. */
@@ -74,7 +75,8 @@ tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info)
 	const tl_sparse_header* h = header(matrix);
 	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
 		return slow_sparse_info_get(matrix, out_info);
-	uint64_t index = tlc_dtype_bytes[h->index_dtype], element_bytes = tlc_dtype_bytes[h->value_dtype] + index;
+	uint64_t index = tlc_dtype_bytes[h->index_dtype & ELEMENT_TYPES];
+	uint64_t element_bytes = tlc_dtype_bytes[h->value_dtype & ELEMENT_TYPES] + index;
 	*out_info = (tl_sparse_info){
 		.struct_size = sizeof *out_info,
 		.rows = (int64_t)(h->format == CSC ? h->minor : h->lines),
