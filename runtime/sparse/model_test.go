@@ -42,9 +42,10 @@ func newContext(t require.TestingT, cleanup func(func())) *object.Context {
 	return c
 }
 
-// numbers puts values where an address of them stays good until the keeper goes.
+// keeper holds arrays whose addresses a test hands out.
 type keeper struct{ kept []any }
 
+// address puts values where an address of them stays good until the keeper goes.
 func address[T any](k *keeper, values []T) uintptr {
 	kept := append(make([]T, 0, len(values)+1), values...)
 	k.kept = append(k.kept, kept)
