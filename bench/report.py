@@ -67,6 +67,8 @@ def bound(target, times: dict[str, float]) -> tuple[str, float | None, str]:
     """The target in words, the largest time that meets it here, and the peer that it is measured against."""
     if isinstance(target, targets.Plain):
         return f"<= {target.limit:g} ns", target.limit, ""
+    if isinstance(target, targets.Beside):
+        return "", None, target.peer
     factor = target.factor if isinstance(target, targets.Ratio) else target.limit / target.there
     words = f"<= {factor:.2f} x"
     if isinstance(target, targets.Scaled):
@@ -82,6 +84,8 @@ def row_cells(row: targets.Row, times: dict[str, float], score: Score) -> list[s
     if row.target is None:
         return [row.what, number(ours), "", "", "", "", ""]
     words, limit, peer = bound(row.target, times)
+    if isinstance(row.target, targets.Beside) and peer in times:
+        return [row.what, number(ours), peer, number(times[peer]), f"{ours / times[peer]:.2f}", "", ""]
     if limit is None:
         return [row.what, number(ours), peer, "skipped", "", words, ""]
     met = score.judge(row.what, ours <= limit, f"{number(ours)} ns, target {number(limit)}")
@@ -166,6 +170,20 @@ def footprint_section(lines_read: list[dict], score: Score) -> list[str]:
     return lines + table(["trace", "ours", "exact best fit", "blocks placed elsewhere", "met"], rows)
 
 
+def sparse_memory_section(lines_read: list[dict], score: Score) -> list[str]:
+    if not lines_read:
+        return []
+    lines = ["### Memory over payload", "", "Payload is what values, indices and offsets need in three arrays.", ""]
+    rows = []
+    for entry in lines_read:
+        for what, held in (("counted by the heap", entry["counted"]), ("resident", entry["resident"])):
+            ratio = held / entry["payload"]
+            name = f"{entry['matrix']}, {entry['blocks']} blocks, {what}"
+            met = score.judge(f"sparse memory, {what}", ratio <= targets.SPARSE_OVERHEAD, f"{ratio:.3f}")
+            rows.append([name, f"{ratio:.3f}", f"<= {targets.SPARSE_OVERHEAD}", met])
+    return lines + table(["matrix", "bytes / payload", "target", "met"], rows)
+
+
 def instructions_section(path: pathlib.Path, score: Score) -> list[str]:
     lines = ["## Instructions per operation", ""]
     if not path.exists():
@@ -231,6 +249,8 @@ def main() -> None:
             body += classes_section(times, score)
         if name == "memory_pool":
             body += footprint_section(load_lines(figures / "footprint.jsonl"), score)
+        if name == "sparse":
+            body += sparse_memory_section(load_lines(figures / "sparse_memory.jsonl"), score)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)
     body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
     body += instructions_section(figures / "instructions.json", score)

@@ -47,6 +47,9 @@ from_python() {
 	echo "bench: from Python"
 	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
 		python3 "$here/python_handover.py" "$figures/python.json"
+	echo "bench: sparse matrices"
+	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
+		python3 "$here/sparse.py" "$figures/sparse.json" "$figures/sparse_memory.jsonl"
 }
 
 startup() {

@@ -34,10 +34,17 @@ class Plain:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """shown beside a peer, without a bound"""
+
+    peer: str
+
+
+@dataclass(frozen=True)
 class Row:
     what: str
     ours: str
-    target: Ratio | Scaled | Plain | None = None
+    target: Ratio | Scaled | Plain | Beside | None = None
 
 
 @dataclass(frozen=True)
@@ -241,6 +248,33 @@ PYTHON = Table(
     needs="NumPy",
 )
 
+def _sparse_rows() -> list[Row]:
+    rows = []
+    for size, extent in (("1e5", "1000 rows of 100"), ("1e7", "100,000 rows of 100")):
+        for name, what, target in (
+            ("slice-half", "the middle half of the rows", 1),
+            ("slice-10", "ten rows", 1),
+            ("row", "one row", 1),
+            ("transpose", "the transpose", None),
+            ("from-csr-checked", "from three arrays, copied; SciPy is made to check them too", 2),
+            ("from-csr", "the same; SciPy copies and does not look", None),
+            ("to-csr", "to three arrays of one's own", 1.5),
+            ("wrap", "over three arrays; SciPy is made to check them too", 2),
+            ("one-block", "a matrix of one block to SciPy", None),
+        ):
+            ours, peer = (f"sparse/{name}/{size}/{who}" for who in ("tl", "scipy"))
+            rows.append(Row(f"{what}, {extent}", ours, Ratio(target, peer) if target else Beside(peer)))
+    return rows
+
+
+SPARSE = Table(
+    "Sparse matrices, from Python, beside SciPy",
+    "CSR, f32 values, 32-bit indices. A slice of ours shares blocks, SciPy's copies. Ours looks at every index when it is "
+    "made of arrays. A transpose counts every block; SciPy's shares three arrays.",
+    _sparse_rows(),
+    needs="SciPy",
+)
+
 TABLES = {
     "counting": COUNTING,
     "scopes": SCOPES,
@@ -249,10 +283,14 @@ TABLES = {
     "tensors": TENSORS,
     "memory_pool": MEMORY_POOL,
     "python": PYTHON,
+    "sparse": SPARSE,
 }
 
 # Operations whose instructions may grow by at most so much, and from which on.
 GROWTH = (3, "pool_replace_1e6", "pool_replace_1e3")
+
+# Bytes of a sparse matrix over those of three contiguous arrays.
+SPARSE_OVERHEAD = 1.1
 
 # Resident bytes over payload, ten million objects of 64 bytes.
 RESIDENT = {"floating": 1.35, "vec": 1.45, "scope": 1.6}

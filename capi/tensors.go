@@ -73,7 +73,8 @@ const _ = "tl_deleter"
 //	    TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
 //	    TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
 //	    TL_TENSOR_FLAG_READ_ONLY = 16, /* whoever lent the memory does not want it written */
-//	    TL_TENSOR_FLAG_ON_DEVICE = 32  /* the memory is a block of the device's default pool */
+//	    TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device's default pool */
+//	    TL_TENSOR_FLAG_BLOCK = 64      /* the memory of a block of a sparse matrix */
 //	};
 const _ = "tl_tensor_flag"
 

@@ -1373,6 +1373,162 @@ tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
 	return result;
 }
 
+tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_create, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_sparse_create((uintptr_t)context, format, rows, columns, value_dtype, index_dtype, (uintptr_t)lengths, (uintptr_t)options);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (tl_sparse*)result;
+}
+
+tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_from_csr, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_sparse_from_csr((uintptr_t)context, rows, columns, nonzeros, value_dtype, index_dtype, (uintptr_t)values, (uintptr_t)indices, (uintptr_t)offsets, (uintptr_t)options);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (tl_sparse*)result;
+}
+
+tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_from_csc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_sparse_from_csc((uintptr_t)context, rows, columns, nonzeros, value_dtype, index_dtype, (uintptr_t)values, (uintptr_t)indices, (uintptr_t)offsets, (uintptr_t)options);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (tl_sparse*)result;
+}
+
+tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_wrap, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_sparse_wrap((uintptr_t)context, format, rows, columns, nonzeros, value_dtype, index_dtype, (uintptr_t)values, (uintptr_t)indices, (uintptr_t)offsets, flags, (uintptr_t)deleter, (uintptr_t)ctx);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (tl_sparse*)result;
+}
+
+tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_row, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_sparse_row((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_length);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_slice, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_sparse_slice((uintptr_t)context, (uintptr_t)matrix, start, stop);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (tl_sparse*)result;
+}
+
+tl_sparse* tl_sparse_transpose(const tl_sparse* matrix) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_transpose, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_sparse_transpose((uintptr_t)context, (uintptr_t)matrix);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (tl_sparse*)result;
+}
+
+tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_to_contiguous, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_sparse_to_contiguous((uintptr_t)context, (uintptr_t)matrix, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_offsets);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_info* out_info) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_block, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_sparse_block((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_info);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_block_tensors, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_sparse_block_tensors((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_offsets);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_sparse_validate(const tl_sparse* matrix) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_validate, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_sparse_validate((uintptr_t)context, (uintptr_t)matrix);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_info_get, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_sparse_info_get((uintptr_t)context, (uintptr_t)matrix, (uintptr_t)out_info);
+	tlc_gate_leave(context);
+	return result;
+}
+
 int32_t tl_device_count(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_device_count, &why);
@@ -1931,6 +2087,18 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_tensor_copy",
 	"tl_tensor_record_stream",
 	"tl_tensor_sync_stream",
+	"tl_sparse_create",
+	"tl_sparse_from_csr",
+	"tl_sparse_from_csc",
+	"tl_sparse_wrap",
+	"tl_sparse_row",
+	"tl_sparse_slice",
+	"tl_sparse_transpose",
+	"tl_sparse_to_contiguous",
+	"tl_sparse_block",
+	"tl_sparse_block_tensors",
+	"tl_sparse_validate",
+	"tl_sparse_info_get",
 	"tl_device_count",
 	"tl_device_info",
 	"tl_device_by_name",
@@ -2093,6 +2261,18 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_python_capsule", (void*)(uintptr_t)tl_python_capsule},
 	{"tl_set_error_callback", (void*)(uintptr_t)tl_set_error_callback},
 	{"tl_shutdown", (void*)(uintptr_t)tl_shutdown},
+	{"tl_sparse_block", (void*)(uintptr_t)tl_sparse_block},
+	{"tl_sparse_block_tensors", (void*)(uintptr_t)tl_sparse_block_tensors},
+	{"tl_sparse_create", (void*)(uintptr_t)tl_sparse_create},
+	{"tl_sparse_from_csc", (void*)(uintptr_t)tl_sparse_from_csc},
+	{"tl_sparse_from_csr", (void*)(uintptr_t)tl_sparse_from_csr},
+	{"tl_sparse_info_get", (void*)(uintptr_t)tl_sparse_info_get},
+	{"tl_sparse_row", (void*)(uintptr_t)tl_sparse_row},
+	{"tl_sparse_slice", (void*)(uintptr_t)tl_sparse_slice},
+	{"tl_sparse_to_contiguous", (void*)(uintptr_t)tl_sparse_to_contiguous},
+	{"tl_sparse_transpose", (void*)(uintptr_t)tl_sparse_transpose},
+	{"tl_sparse_validate", (void*)(uintptr_t)tl_sparse_validate},
+	{"tl_sparse_wrap", (void*)(uintptr_t)tl_sparse_wrap},
 	{"tl_stats_get", (void*)(uintptr_t)tl_stats_get},
 	{"tl_status_string", (void*)(uintptr_t)tl_status_string},
 	{"tl_symbols", (void*)(uintptr_t)tl_symbols},

@@ -130,6 +130,18 @@ enum {
 	TL_FN_tl_tensor_copy,
 	TL_FN_tl_tensor_record_stream,
 	TL_FN_tl_tensor_sync_stream,
+	TL_FN_tl_sparse_create,
+	TL_FN_tl_sparse_from_csr,
+	TL_FN_tl_sparse_from_csc,
+	TL_FN_tl_sparse_wrap,
+	TL_FN_tl_sparse_row,
+	TL_FN_tl_sparse_slice,
+	TL_FN_tl_sparse_transpose,
+	TL_FN_tl_sparse_to_contiguous,
+	TL_FN_tl_sparse_block,
+	TL_FN_tl_sparse_block_tensors,
+	TL_FN_tl_sparse_validate,
+	TL_FN_tl_sparse_info_get,
 	TL_FN_tl_device_count,
 	TL_FN_tl_device_info,
 	TL_FN_tl_device_by_name,
@@ -299,6 +311,18 @@ extern uintptr_t tlgo_tensor_to(uintptr_t context, uintptr_t tensor, int32_t dev
 extern int32_t tlgo_tensor_copy(uintptr_t context, uintptr_t to, uintptr_t from);
 extern int32_t tlgo_tensor_record_stream(uintptr_t context, uintptr_t tensor, uintptr_t stream);
 extern int32_t tlgo_tensor_sync_stream(uintptr_t context, uintptr_t tensor, uintptr_t stream);
+extern uintptr_t tlgo_sparse_create(uintptr_t context, int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, uintptr_t lengths, uintptr_t options);
+extern uintptr_t tlgo_sparse_from_csr(uintptr_t context, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uintptr_t options);
+extern uintptr_t tlgo_sparse_from_csc(uintptr_t context, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uintptr_t options);
+extern uintptr_t tlgo_sparse_wrap(uintptr_t context, int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uint32_t flags, uintptr_t deleter, uintptr_t ctx);
+extern int32_t tlgo_sparse_row(uintptr_t context, uintptr_t matrix, int64_t i, uintptr_t out_values, uintptr_t out_indices, uintptr_t out_length);
+extern uintptr_t tlgo_sparse_slice(uintptr_t context, uintptr_t matrix, int64_t start, int64_t stop);
+extern uintptr_t tlgo_sparse_transpose(uintptr_t context, uintptr_t matrix);
+extern int32_t tlgo_sparse_to_contiguous(uintptr_t context, uintptr_t matrix, uintptr_t out_values, uintptr_t out_indices, uintptr_t out_offsets);
+extern int32_t tlgo_sparse_block(uintptr_t context, uintptr_t matrix, int64_t i, uintptr_t out_info);
+extern int32_t tlgo_sparse_block_tensors(uintptr_t context, uintptr_t matrix, int64_t i, uintptr_t out_values, uintptr_t out_indices, uintptr_t out_offsets);
+extern int32_t tlgo_sparse_validate(uintptr_t context, uintptr_t matrix);
+extern int32_t tlgo_sparse_info_get(uintptr_t context, uintptr_t matrix, uintptr_t out_info);
 extern int32_t tlgo_device_count(uintptr_t context);
 extern int32_t tlgo_device_info(uintptr_t context, int32_t device, uintptr_t out_properties);
 extern int32_t tlgo_device_by_name(uintptr_t context, uintptr_t name, uintptr_t out_device);
@@ -413,6 +437,8 @@ __attribute__((cold)) tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtyp
 __attribute__((cold)) tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);
 __attribute__((cold)) tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements);
+__attribute__((cold)) tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length);
+__attribute__((cold)) tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 __attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);

@@ -62,6 +62,7 @@ enum {
 #define TL_TYPE_VEC 1u      /* header of a Vec */
 #define TL_TYPE_VEC_DATA 2u /* element table of a Vec, owned by the header */
 #define TL_TYPE_TENSOR 3u
+#define TL_TYPE_SPARSE 4u
 #define TL_TYPE_FIRST_USER 16u
 #define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
 #define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */

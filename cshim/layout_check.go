@@ -6,6 +6,7 @@ package cshim
 #include "layout.h"
 #include "registry.h"
 #include "pool.h"
+#include "sparse.h"
 #include "../include/tl_runtime.h"
 
 enum {
@@ -324,6 +325,48 @@ enum {
 	tlc_size_pool_state_device_allocations = sizeof(((tl_pool_state*)0)->device_allocations),
 	tlc_offset_pool_state_replay = offsetof(tl_pool_state, replay),
 	tlc_size_pool_state_replay = sizeof(((tl_pool_state*)0)->replay),
+	tlc_size_sparse_header = sizeof(tl_sparse_header),
+	tlc_offset_sparse_header_mark = offsetof(tl_sparse_header, mark),
+	tlc_size_sparse_header_mark = sizeof(((tl_sparse_header*)0)->mark),
+	tlc_offset_sparse_header_lines = offsetof(tl_sparse_header, lines),
+	tlc_size_sparse_header_lines = sizeof(((tl_sparse_header*)0)->lines),
+	tlc_offset_sparse_header_minor = offsetof(tl_sparse_header, minor),
+	tlc_size_sparse_header_minor = sizeof(((tl_sparse_header*)0)->minor),
+	tlc_offset_sparse_header_nonzeros = offsetof(tl_sparse_header, nonzeros),
+	tlc_size_sparse_header_nonzeros = sizeof(((tl_sparse_header*)0)->nonzeros),
+	tlc_offset_sparse_header_blocks = offsetof(tl_sparse_header, blocks),
+	tlc_size_sparse_header_blocks = sizeof(((tl_sparse_header*)0)->blocks),
+	tlc_offset_sparse_header_bytes = offsetof(tl_sparse_header, bytes),
+	tlc_size_sparse_header_bytes = sizeof(((tl_sparse_header*)0)->bytes),
+	tlc_offset_sparse_header_format = offsetof(tl_sparse_header, format),
+	tlc_size_sparse_header_format = sizeof(((tl_sparse_header*)0)->format),
+	tlc_offset_sparse_header_value_dtype = offsetof(tl_sparse_header, value_dtype),
+	tlc_size_sparse_header_value_dtype = sizeof(((tl_sparse_header*)0)->value_dtype),
+	tlc_offset_sparse_header_index_dtype = offsetof(tl_sparse_header, index_dtype),
+	tlc_size_sparse_header_index_dtype = sizeof(((tl_sparse_header*)0)->index_dtype),
+	tlc_offset_sparse_header_spare = offsetof(tl_sparse_header, spare),
+	tlc_size_sparse_header_spare = sizeof(((tl_sparse_header*)0)->spare),
+	tlc_offset_sparse_header_flags = offsetof(tl_sparse_header, flags),
+	tlc_size_sparse_header_flags = sizeof(((tl_sparse_header*)0)->flags),
+	tlc_offset_sparse_header_padding = offsetof(tl_sparse_header, padding),
+	tlc_size_sparse_header_padding = sizeof(((tl_sparse_header*)0)->padding),
+	tlc_size_sparse_part = sizeof(tl_sparse_part),
+	tlc_offset_sparse_part_first_line = offsetof(tl_sparse_part, first_line),
+	tlc_size_sparse_part_first_line = sizeof(((tl_sparse_part*)0)->first_line),
+	tlc_offset_sparse_part_first_element = offsetof(tl_sparse_part, first_element),
+	tlc_size_sparse_part_first_element = sizeof(((tl_sparse_part*)0)->first_element),
+	tlc_offset_sparse_part_skip = offsetof(tl_sparse_part, skip),
+	tlc_size_sparse_part_skip = sizeof(((tl_sparse_part*)0)->skip),
+	tlc_offset_sparse_part_bytes = offsetof(tl_sparse_part, bytes),
+	tlc_size_sparse_part_bytes = sizeof(((tl_sparse_part*)0)->bytes),
+	tlc_offset_sparse_part_holder = offsetof(tl_sparse_part, holder),
+	tlc_size_sparse_part_holder = sizeof(((tl_sparse_part*)0)->holder),
+	tlc_offset_sparse_part_values = offsetof(tl_sparse_part, values),
+	tlc_size_sparse_part_values = sizeof(((tl_sparse_part*)0)->values),
+	tlc_offset_sparse_part_indices = offsetof(tl_sparse_part, indices),
+	tlc_size_sparse_part_indices = sizeof(((tl_sparse_part*)0)->indices),
+	tlc_offset_sparse_part_offsets = offsetof(tl_sparse_part, offsets),
+	tlc_size_sparse_part_offsets = sizeof(((tl_sparse_part*)0)->offsets),
 };
 */
 import "C"
@@ -665,6 +708,50 @@ var _ [C.tlc_offset_pool_state_device_allocations]struct{} = [unsafe.Offsetof(la
 var _ [C.tlc_size_pool_state_device_allocations]struct{} = [unsafe.Sizeof(layout.PoolState{}.DeviceAllocations)]struct{}{}
 var _ [C.tlc_offset_pool_state_replay]struct{} = [unsafe.Offsetof(layout.PoolState{}.Replay)]struct{}{}
 var _ [C.tlc_size_pool_state_replay]struct{} = [unsafe.Sizeof(layout.PoolState{}.Replay)]struct{}{}
+
+var _ [C.tlc_size_sparse_header]struct{} = [unsafe.Sizeof(layout.SparseHeader{})]struct{}{}
+var _ [C.tlc_offset_sparse_header_mark]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Mark)]struct{}{}
+var _ [C.tlc_size_sparse_header_mark]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Mark)]struct{}{}
+var _ [C.tlc_offset_sparse_header_lines]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Lines)]struct{}{}
+var _ [C.tlc_size_sparse_header_lines]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Lines)]struct{}{}
+var _ [C.tlc_offset_sparse_header_minor]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Minor)]struct{}{}
+var _ [C.tlc_size_sparse_header_minor]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Minor)]struct{}{}
+var _ [C.tlc_offset_sparse_header_nonzeros]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Nonzeros)]struct{}{}
+var _ [C.tlc_size_sparse_header_nonzeros]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Nonzeros)]struct{}{}
+var _ [C.tlc_offset_sparse_header_blocks]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Blocks)]struct{}{}
+var _ [C.tlc_size_sparse_header_blocks]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Blocks)]struct{}{}
+var _ [C.tlc_offset_sparse_header_bytes]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Bytes)]struct{}{}
+var _ [C.tlc_size_sparse_header_bytes]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Bytes)]struct{}{}
+var _ [C.tlc_offset_sparse_header_format]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Format)]struct{}{}
+var _ [C.tlc_size_sparse_header_format]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Format)]struct{}{}
+var _ [C.tlc_offset_sparse_header_value_dtype]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.ValueDtype)]struct{}{}
+var _ [C.tlc_size_sparse_header_value_dtype]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.ValueDtype)]struct{}{}
+var _ [C.tlc_offset_sparse_header_index_dtype]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.IndexDtype)]struct{}{}
+var _ [C.tlc_size_sparse_header_index_dtype]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.IndexDtype)]struct{}{}
+var _ [C.tlc_offset_sparse_header_spare]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Spare)]struct{}{}
+var _ [C.tlc_size_sparse_header_spare]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Spare)]struct{}{}
+var _ [C.tlc_offset_sparse_header_flags]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Flags)]struct{}{}
+var _ [C.tlc_size_sparse_header_flags]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Flags)]struct{}{}
+var _ [C.tlc_offset_sparse_header_padding]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Padding)]struct{}{}
+var _ [C.tlc_size_sparse_header_padding]struct{} = [unsafe.Sizeof(layout.SparseHeader{}.Padding)]struct{}{}
+
+var _ [C.tlc_size_sparse_part]struct{} = [unsafe.Sizeof(layout.SparsePart{})]struct{}{}
+var _ [C.tlc_offset_sparse_part_first_line]struct{} = [unsafe.Offsetof(layout.SparsePart{}.FirstLine)]struct{}{}
+var _ [C.tlc_size_sparse_part_first_line]struct{} = [unsafe.Sizeof(layout.SparsePart{}.FirstLine)]struct{}{}
+var _ [C.tlc_offset_sparse_part_first_element]struct{} = [unsafe.Offsetof(layout.SparsePart{}.FirstElement)]struct{}{}
+var _ [C.tlc_size_sparse_part_first_element]struct{} = [unsafe.Sizeof(layout.SparsePart{}.FirstElement)]struct{}{}
+var _ [C.tlc_offset_sparse_part_skip]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Skip)]struct{}{}
+var _ [C.tlc_size_sparse_part_skip]struct{} = [unsafe.Sizeof(layout.SparsePart{}.Skip)]struct{}{}
+var _ [C.tlc_offset_sparse_part_bytes]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Bytes)]struct{}{}
+var _ [C.tlc_size_sparse_part_bytes]struct{} = [unsafe.Sizeof(layout.SparsePart{}.Bytes)]struct{}{}
+var _ [C.tlc_offset_sparse_part_holder]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Holder)]struct{}{}
+var _ [C.tlc_size_sparse_part_holder]struct{} = [unsafe.Sizeof(layout.SparsePart{}.Holder)]struct{}{}
+var _ [C.tlc_offset_sparse_part_values]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Values)]struct{}{}
+var _ [C.tlc_size_sparse_part_values]struct{} = [unsafe.Sizeof(layout.SparsePart{}.Values)]struct{}{}
+var _ [C.tlc_offset_sparse_part_indices]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Indices)]struct{}{}
+var _ [C.tlc_size_sparse_part_indices]struct{} = [unsafe.Sizeof(layout.SparsePart{}.Indices)]struct{}{}
+var _ [C.tlc_offset_sparse_part_offsets]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Offsets)]struct{}{}
+var _ [C.tlc_size_sparse_part_offsets]struct{} = [unsafe.Sizeof(layout.SparsePart{}.Offsets)]struct{}{}
 
 var _ [C.TL_OK]struct{} = [status.OK]struct{}{}
 var _ [C.TL_E_INVALID_ARGUMENT]struct{} = [status.InvalidArgument]struct{}{}

@@ -40,6 +40,7 @@ enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
 #define TL_TENSOR_VIEW 8u     /* the data is that of base, which it holds a reference to */
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
 #define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device's default pool, which only Go gives back */
+#define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
 
 /* header.mark of a tensor at p is p ^ TL_TENSOR_MARK: what tells a tensor in a slot,
  * which has no record, from other bytes of the frame. */

@@ -160,6 +160,20 @@ declare i32 @tl_tensor_copy(ptr, ptr)
 declare i32 @tl_tensor_record_stream(ptr, ptr)
 declare i32 @tl_tensor_sync_stream(ptr, ptr)
 
+; Sparse matrices
+declare ptr @tl_sparse_create(i32, i64, i64, i32, i32, ptr, ptr)
+declare ptr @tl_sparse_from_csr(i64, i64, i64, i32, i32, ptr, ptr, ptr, ptr)
+declare ptr @tl_sparse_from_csc(i64, i64, i64, i32, i32, ptr, ptr, ptr, ptr)
+declare ptr @tl_sparse_wrap(i32, i64, i64, i64, i32, i32, ptr, ptr, ptr, i32, ptr, ptr)
+declare i32 @tl_sparse_row(ptr, i64, ptr, ptr, ptr)
+declare ptr @tl_sparse_slice(ptr, i64, i64)
+declare ptr @tl_sparse_transpose(ptr)
+declare i32 @tl_sparse_to_contiguous(ptr, ptr, ptr, ptr)
+declare i32 @tl_sparse_block(ptr, i64, ptr)
+declare i32 @tl_sparse_block_tensors(ptr, i64, ptr, ptr, ptr)
+declare i32 @tl_sparse_validate(ptr)
+declare i32 @tl_sparse_info_get(ptr, ptr)
+
 ; Devices
 declare i32 @tl_device_count()
 declare i32 @tl_device_info(i32, ptr)

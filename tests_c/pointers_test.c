@@ -89,6 +89,17 @@ REFUSES_WITH(tl_tensor_to_dlpack, tl_tensor_to_dlpack(p, false), NULL)
 REFUSES_WITH(tl_tensor_to_dlpack_legacy, tl_tensor_to_dlpack_legacy(p, true), NULL)
 REFUSES_WITH(tl_pool_release, tl_pool_release(p, 16, 0, 0) == TL_OK, false)
 REFUSES_WITH(tl_pool_release_compat, tl_pool_release_compat(p, 16) == TL_OK, false)
+static tl_sparse_info matrix_info = {.struct_size = sizeof matrix_info};
+static tl_sparse_block_info block_info = {.struct_size = sizeof block_info};
+static tl_tensor* part;
+REFUSES_STATUS(tl_sparse_validate)
+REFUSES_WITH(tl_sparse_row, tl_sparse_row(p, 0, NULL, NULL, NULL) == TL_OK, false)
+REFUSES_WITH(tl_sparse_slice, tl_sparse_slice(p, 0, 1), NULL)
+REFUSES_WITH(tl_sparse_transpose, tl_sparse_transpose(p), NULL)
+REFUSES_WITH(tl_sparse_info_get, tl_sparse_info_get(p, &matrix_info) == TL_OK, false)
+REFUSES_WITH(tl_sparse_block, tl_sparse_block(p, 0, &block_info) == TL_OK, false)
+REFUSES_WITH(tl_sparse_to_contiguous, tl_sparse_to_contiguous(p, &part, &part, &part) == TL_OK, false)
+REFUSES_WITH(tl_sparse_block_tensors, tl_sparse_block_tensors(p, 0, &part, &part, &part) == TL_OK, false)
 
 static bool refuses_as_element(void* p)
 {
@@ -124,6 +135,9 @@ static const struct {
         NAMED(tl_tensor_slice),        NAMED(tl_tensor_transpose),    NAMED(tl_tensor_permute),
         NAMED(tl_tensor_broadcast_to), NAMED(tl_tensor_squeeze),      NAMED(tl_tensor_expand_dims),
         NAMED(tl_tensor_to_dlpack),    NAMED(tl_tensor_to_dlpack_legacy),
+        NAMED(tl_sparse_validate),     NAMED(tl_sparse_row),          NAMED(tl_sparse_slice),
+        NAMED(tl_sparse_transpose),    NAMED(tl_sparse_info_get),     NAMED(tl_sparse_block),
+        NAMED(tl_sparse_to_contiguous), NAMED(tl_sparse_block_tensors),
         NAMED(tl_pool_release_compat), NAMED(as_element),             NAMED(tl_arena_contains),
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };

@@ -63,6 +63,7 @@ from ._limits import (
 )
 from ._object import Object, collect_cycles
 from ._scope import arena, frame, function_frame, scope, scope_depth
+from ._sparse import SparseMatrix
 from ._stats import configure, live_count, purge, shutdown, stats
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
 
@@ -93,6 +94,7 @@ __all__ = [
     "OutOfMemoryError",
     "ScopeUnderflowError",
     "SlotOutOfRangeError",
+    "SparseMatrix",
     "Status",
     "Tensor",
     "TensorPoolKey",

@@ -122,6 +122,7 @@ class TensorFlag(enum.IntEnum):
     VIEW = 8
     READ_ONLY = 16
     ON_DEVICE = 32
+    BLOCK = 64
 
 
 class tl_tensor_info(ctypes.Structure):
@@ -142,6 +143,64 @@ class tl_tensor_info(ctypes.Structure):
         ("rank", ctypes.c_int32),
         ("flags", ctypes.c_uint32),
         ("base", ctypes.c_void_p),
+    ]
+
+
+class SparseFormat(enum.IntEnum):
+    """tl_sparse_format lists the formats."""
+
+    SPARSE_CSR = 0
+    SPARSE_CSC = 1
+
+
+class tl_sparse_options(ctypes.Structure):
+    """tl_sparse_options says how lines are put into blocks; 0 is the default. A block
+    takes lines until it has target_rows of them and min_elements nonzeros, and goes
+    on until the heap's slot for it is nearly full. It never takes a line that would
+    make it exceed max_elements: a longer line has a block of its own.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("target_rows", ctypes.c_int64),
+        ("min_elements", ctypes.c_int64),
+        ("max_elements", ctypes.c_int64),
+    ]
+
+
+class tl_sparse_info(ctypes.Structure):
+    """tl_sparse_info is all that there is to know about a matrix. It grows at the end."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("rows", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+        ("nonzeros", ctypes.c_int64),
+        ("blocks", ctypes.c_int64),
+        ("bytes", ctypes.c_size_t),
+        ("payload_bytes", ctypes.c_size_t),
+        ("format", ctypes.c_int32),
+        ("value_dtype", ctypes.c_int32),
+        ("index_dtype", ctypes.c_int32),
+        ("flags", ctypes.c_uint32),
+    ]
+
+
+class tl_sparse_block_info(ctypes.Structure):
+    """tl_sparse_block_info is what a matrix shows of one of its blocks: nonzero number
+    offsets[k] - offsets[0] is the first of line first_line + k. In a slice that
+    begins within a block offsets[0] is not 0.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("first_line", ctypes.c_int64),
+        ("lines", ctypes.c_int64),
+        ("nonzeros", ctypes.c_int64),
+        ("values", ctypes.c_void_p),
+        ("indices", ctypes.c_void_p),
+        ("offsets", ctypes.c_void_p),
+        ("memory", ctypes.c_void_p),
     ]
 
 
@@ -2639,6 +2698,272 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
             TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
         Cost: four calls of the driver for each stream.
+        """,
+    ),
+    Function(
+        "tl_sparse_create",
+        "Sparse matrices",
+        ctypes.c_void_p,
+        (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(tl_sparse_options)),
+        ("format", "rows", "columns", "value_dtype", "index_dtype", "lengths", "options"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_create returns a matrix with room for as many nonzeros in each line as
+        lengths says, one number for each line. Values and indices are undefined: fill
+        them in through tl_sparse_row or tl_sparse_block, and have them looked at by
+        tl_sparse_validate.
+
+        Ownership: the current scope holds the matrix; the caller borrows. lengths
+            and options, which may be NULL, are read during the call.
+        Threads: any thread.
+        Returns: the matrix, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
+            lengths, a line longer than it has places, NULL lengths, options that
+            contradict each other), TL_E_LIMIT (more than 2^31 - 1 columns, rows or
+            nonzeros with 32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, three looks at every length, and an allocation for each
+            block.
+        """,
+    ),
+    Function(
+        "tl_sparse_from_csr",
+        "Sparse matrices",
+        ctypes.c_void_p,
+        (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(tl_sparse_options)),
+        ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_from_csr returns a CSR matrix with a copy of three contiguous arrays:
+        row i has the values and indices offsets[i] to offsets[i + 1]. offsets has
+        rows + 1 numbers of the indices' type, from 0 to nonzeros. Indices have to
+        ascend within each row; the sentence of the error names the row and what was
+        found in it.
+
+        Ownership: the current scope holds the matrix; the caller borrows. The
+            arrays and options, which may be NULL, are read during the call.
+        Threads: any thread.
+        Returns: the matrix, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such types, negative extents, NULL arrays,
+            offsets that decrease or do not go from 0 to nonzeros, indices that do
+            not ascend, occur twice or are out of range, options that contradict
+            each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
+            32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, a copy, and a look at every index.
+        """,
+    ),
+    Function(
+        "tl_sparse_from_csc",
+        "Sparse matrices",
+        ctypes.c_void_p,
+        (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(tl_sparse_options)),
+        ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_from_csc is tl_sparse_from_csr for a CSC matrix: offsets has
+        columns + 1 numbers, and the indices are rows.
+
+        Ownership: the current scope holds the matrix; the caller borrows. The
+            arrays and options, which may be NULL, are read during the call.
+        Threads: any thread.
+        Returns: the matrix, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such types, negative extents, NULL arrays,
+            offsets that decrease or do not go from 0 to nonzeros, indices that do
+            not ascend, occur twice or are out of range, options that contradict
+            each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
+            indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
+        Cost: one crossing, a copy, and a look at every index.
+        """,
+    ),
+    Function(
+        "tl_sparse_wrap",
+        "Sparse matrices",
+        ctypes.c_void_p,
+        (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, tl_deleter, ctypes.c_void_p),
+        ("format", "rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "flags", "deleter", "ctx"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_wrap returns a matrix of one block over three arrays of the caller's,
+        which stay his: offsets as in tl_sparse_from_csr, one more than there are lines.
+        They are checked once. flags is 0 or TL_TENSOR_FLAG_READ_ONLY. When the last
+        matrix and array over them has gone, deleter(values, ctx) is called once; NULL:
+        nothing is.
+
+        Ownership: the current scope holds the matrix; the caller borrows. The
+            arrays have to last until deleter is called; on failure it is not.
+        Threads: any thread. deleter runs on whichever thread drops the last
+            reference.
+        Returns: the matrix, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, or unknown flags),
+            TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, and a look at every index.
+        """,
+    ),
+    Function(
+        "tl_sparse_row",
+        "Sparse matrices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+        ("matrix", "i", "out_values", "out_indices", "out_length"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
+        """tl_sparse_row tells where the values and the indices of line i stand, and how
+        many there are: of row i of a CSR matrix, of column i of a CSC matrix. An output
+        that is NULL is not wanted.
+
+        Ownership: the caller borrows both arrays; valid while it holds the matrix,
+            or another over the same block.
+        Threads: any thread.
+        Returns: TL_OK; for a NULL matrix too, with zeros.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            line, or offsets that were changed).
+        Cost: a binary search over the blocks; no crossing.
+        """,
+    ),
+    Function(
+        "tl_sparse_slice",
+        "Sparse matrices",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
+        ("matrix", "start", "stop"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_slice returns a matrix of the lines start to stop over the same
+        blocks, by the rules of Python's slices: negative numbers count from the end,
+        and what lies beyond either end is cut off, so that INT64_MIN and INT64_MAX are
+        the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
+
+        Ownership: the current scope holds the slice; the slice holds the blocks
+            that it shows, not the matrix. The caller borrows.
+        Threads: any thread.
+        Returns: the slice, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, and one count for each block that it shows.
+        """,
+    ),
+    Function(
+        "tl_sparse_transpose",
+        "Sparse matrices",
+        ctypes.c_void_p,
+        (ctypes.c_void_p,),
+        ("matrix",),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_transpose returns the transpose over the same blocks: of a CSR matrix
+        a CSC matrix whose column i is row i of the matrix, and the other way. Lines
+        stay what they were; tl_sparse_row of it is a column then.
+
+        Ownership: the current scope holds the transpose; the transpose holds the
+            blocks, not the matrix. The caller borrows.
+        Threads: any thread.
+        Returns: the transpose, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing, and one count for each block.
+        """,
+    ),
+    Function(
+        "tl_sparse_to_contiguous",
+        "Sparse matrices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+        ("matrix", "out_values", "out_indices", "out_offsets"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_to_contiguous copies a matrix into three tensors of one dimension:
+        values, indices, and the offsets of lines, which begin with 0 and have the type
+        of the indices. They share nothing with the matrix.
+
+        Ownership: the current scope holds the tensors; the caller borrows.
+        Threads: any thread.
+        Returns: TL_OK; for a NULL matrix too, with NULLs.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+            output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one crossing and a copy.
+        """,
+    ),
+    Function(
+        "tl_sparse_block",
+        "Sparse matrices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_sparse_block_info)),
+        ("matrix", "i", "out_info"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
+        """tl_sparse_block tells what a matrix shows of block i: where its lines stand,
+        without a copy.
+
+        Ownership: the caller borrows all of it; valid while it holds the matrix or
+            memory.
+        Threads: any thread.
+        Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
+            was filled in.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            block, a NULL out_info or a wrong struct_size).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_sparse_block_tensors",
+        "Sparse matrices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+        ("matrix", "i", "out_values", "out_indices", "out_offsets"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_sparse_block_tensors returns what a matrix shows of block i as three tensors
+        of one dimension, views without a copy: its values, its indices, and one offset
+        more than it has lines.
+
+        Ownership: the current scope holds the tensors, and they hold the block, not
+            the matrix. The caller borrows.
+        Threads: any thread.
+        Returns: TL_OK; for a NULL matrix too, with NULLs.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+            scope stack is full).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_sparse_validate",
+        "Sparse matrices",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("matrix",),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
+        """tl_sparse_validate looks at every index of a matrix: within a line they have to
+        ascend and stay in range. The sentence of the error names the line and what was
+        found there.
+
+        Ownership: nothing changes.
+        Threads: any thread.
+        Returns: TL_OK; for NULL too.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that
+            do not ascend, occur twice or are out of range, or offsets that were
+            changed).
+        Cost: one crossing, and a look at every index.
+        """,
+    ),
+    Function(
+        "tl_sparse_info_get",
+        "Sparse matrices",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_sparse_info)),
+        ("matrix", "out_info"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
+        """tl_sparse_info_get tells what a matrix is.
+
+        Ownership: nothing changes.
+        Threads: any thread.
+        Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
+            was filled in.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+            out_info or a wrong struct_size).
+        Cost: about as tl_tensor_info_get; no crossing.
         """,
     ),
     Function(

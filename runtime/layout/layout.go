@@ -50,6 +50,7 @@ const (
 	TypeVec         = 1
 	TypeVecData     = 2
 	TypeTensor      = 3
+	TypeSparse      = 4
 	TypeFirstUser   = 16
 	RecordDestroyed = 0x01000000
 	RecordBusy      = 0x02000000

@@ -16,6 +16,7 @@ const (
 	TensorView       = 8  // the data is that of Base, which it holds a reference to
 	TensorReadOnly   = 16 // whoever lent the data does not want it written
 	TensorOnDevice   = 32 // the data is a block of the device's default pool
+	TensorBlock      = 64 // memory of a sparse matrix' block
 )
 
 // TensorMark tells a tensor in a slot, which has no record, from other bytes of

@@ -8,7 +8,7 @@ import (
 
 // cloner copies a graph of objects breadth first: sharing and cycles inside what
 // it copies are kept, because each object is copied once and found again by its
-// record. Tensors and foreign memory are shared by count.
+// record. Tensors, sparse matrices and foreign memory are shared by count.
 type cloner struct {
 	c    *Context
 	todo memory.Array[pair]
@@ -34,13 +34,13 @@ func (c *Context) DeepClone(p uintptr) uintptr {
 		c.Fail(status.Unsupported, textCopyOut, p)
 		return 0
 	}
-	if at.where != inHeap || !ok || o.TypeFlags&layout.TypeMask == layout.TypeTensor {
+	if at.where != inHeap || !ok || isShared(o.typ()) {
 		return c.shareInScope(p, at)
 	}
 	return c.cloneGraph(p, o)
 }
 
-// shareInScope is what a clone of a tensor or of foreign memory is: one more
+// shareInScope is what a clone of what is shared is: one more
 // reference, held by the scope; floating ones stay with whoever has them.
 func (c *Context) shareInScope(p uintptr, at place) uintptr {
 	if c.Top == c.End {
@@ -162,7 +162,7 @@ func (k *cloner) reference(p uintptr) uintptr {
 		k.st = k.c.failPlace(p, at)
 		return 0
 	}
-	if o.TypeFlags&layout.TypeMask == layout.TypeTensor {
+	if isShared(o.typ()) {
 		k.c.retain(o.Record)
 		return p
 	}

@@ -64,7 +64,7 @@ func (k *collector) find() {
 		for i := range slots {
 			r := process.heap.Record(first + i)
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
-			if typ == layout.TypePlain || typ == layout.TypeVecData || typ == layout.TypeTensor {
+			if typ == layout.TypePlain || typ == layout.TypeVecData || isShared(typ) {
 				continue
 			}
 			loc := atomic.LoadUint32(&r.Loc)

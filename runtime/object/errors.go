@@ -83,6 +83,7 @@ const (
 	TextPoolShared
 	TextNotTensor
 	TextContiguous
+	TextNotSparse // of package sparse
 )
 
 var sentences = map[text]string{
@@ -150,6 +151,7 @@ var sentences = map[text]string{
 	TextPoolShared:    "%#x still has %d references; only the last holder gives a tensor to the pool",
 	TextNotTensor:     "%#x is not a tensor of the runtime",
 	TextContiguous:    "%#x is not contiguous",
+	TextNotSparse:     "%#x is not a sparse matrix; make one with tl_sparse_create or tl_sparse_from_csr",
 }
 
 // Fail records an error of the calling thread and returns its status. p is the

@@ -221,8 +221,8 @@ func (c *Context) dropAll(p uintptr, o object, n int64) status.Status {
 // freeZero disposes of an object that DecRef brought to zero. Its fields are the
 // caller's; a Vec's element table is ours.
 func (c *Context) freeZero(p uintptr, o object) status.Status {
-	if o.TypeFlags&layout.TypeMask == layout.TypeTensor {
-		c.kill(o.Record, o.Entry) // its deleter is nobody else's to call
+	if isShared(o.typ()) {
+		c.kill(o.Record, o.Entry) // its deleter or its blocks are nobody else's to call or to release
 		return status.OK
 	}
 	if !atomic.CompareAndSwapUint32(&o.Sh, layout.Alive|layout.Merged, 0) {

@@ -110,6 +110,8 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 		c.dismantleVec(object)
 	case layout.TypeTensor:
 		TensorHooks.Dismantle(c, object)
+	case layout.TypeSparse:
+		c.dismantleSparse(object)
 	default:
 		if t := process.types.get(typ); t != nil {
 			for _, offset := range t.Offsets {

@@ -283,7 +283,7 @@ func elementsOf(p uintptr) []uintptr {
 // fieldsOf calls visit with the address of every reference that an object holds.
 func fieldsOf(r *layout.Record, p uintptr, visit func(slot *uintptr)) {
 	switch typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask; typ {
-	case layout.TypePlain, layout.TypeTensor, layout.TypeVecData:
+	case layout.TypePlain, layout.TypeTensor, layout.TypeSparse, layout.TypeVecData:
 	case layout.TypeVec:
 		elements := elementsOf(p)
 		for i := range elements {

@@ -59,10 +59,17 @@ func share(c *object.Context, p uintptr, v *view) uintptr {
 		return 0
 	}
 	h := header(p)
-	base, readOnly := p, h.Flags&layout.TensorReadOnly
+	base := p
 	if h.Flags&layout.TensorView != 0 {
 		base = h.Base
 	}
+	return over(c, base, h.Data+uintptr(v.offset)*uintptr(v.dtype.Size()), v, h)
+}
+
+// over makes the view v of elements at data, which the tensor at base keeps alive.
+// Device and whether it may be written are those of the tensor with header like.
+func over(c *object.Context, base, data uintptr, v *view, like *layout.TensorHeader) uintptr {
+	device, readOnly := like.Device, like.Flags&layout.TensorReadOnly
 	e, _ := c.TakeTensor(layout.TensorHeaderBytes)
 	if e.Object == 0 {
 		return 0
@@ -76,8 +83,7 @@ func share(c *object.Context, p uintptr, v *view) uintptr {
 		flags |= layout.TensorContiguous
 	}
 	to := v.describe(e.Object, flags)
-	to.Data = h.Data + uintptr(v.offset)*uintptr(v.dtype.Size())
-	to.Device, to.Base = h.Device, base
+	to.Data, to.Device, to.Base = data, device, base
 	c.Revive(e, false)
 	c.Push(e)
 	return e.Object

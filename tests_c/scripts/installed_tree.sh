@@ -4,7 +4,7 @@
 set -eu
 prefix=$1 cc=$2
 libdir=$(dirname "$(find "$prefix" -name libtl_runtime.so)")
-for file in include/tl_runtime.h include/tl_runtime.hpp include/tl_tensor.hpp share/tl_runtime/tl_runtime.ll; do
+for file in include/tl_runtime.h include/tl_runtime.hpp include/tl_tensor.hpp include/tl_sparse.hpp share/tl_runtime/tl_runtime.ll; do
 	[ -f "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 for file in pkgconfig/tl_runtime.pc cmake/tl_runtime/tl_runtimeConfig.cmake \

@@ -18,6 +18,7 @@ var sharedHeaders = []struct{ header, goPackage string }{
 	{"layout.h", "layout"},
 	{"registry.h", "registry"},
 	{"pool.h", "pool"},
+	{"sparse.h", "sparse"},
 }
 
 // cstruct is a struct of a shared header.

@@ -15,8 +15,8 @@ import (
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "vec", "frames", "arena",
-	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "devices", "memory_pool", "limits",
-	"dlpack", "torch", "python",
+	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "sparse", "devices", "memory_pool",
+	"limits", "dlpack", "torch", "python",
 	"deferred", "diagnostics",
 }
 

@@ -1,0 +1,377 @@
+"""Sparse matrices: rows or columns in blocks that matrices and arrays share by count."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _abi, _deferred, _scipy
+from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
+from ._library import check, error_for, last_error, lib
+from ._tensor import Tensor, _find_asarray
+
+if TYPE_CHECKING:
+    import numpy
+
+    Array = numpy.ndarray[Any, Any]
+
+_acquire = lib.tl_ptr_acquire
+_release = lib.tl_ptr_release
+# By address: a byref object for each call would cost as much as the call.
+_row = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)(("tl_sparse_row", lib))
+
+_FORMATS = {"csr": int(_abi.SparseFormat.SPARSE_CSR), "csc": int(_abi.SparseFormat.SPARSE_CSC)}
+_NAMES = {number: name for name, number in _FORMATS.items()}
+_READ_ONLY = int(_abi.TensorFlag.READ_ONLY)
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+class Line(NamedTuple):
+    """A row of a CSR matrix, a column of a CSC matrix: its indices, which ascend, and their values."""
+
+    indices: Array
+    values: Array
+
+
+class Block(NamedTuple):
+    """Lines that stand together: line first + i has values[offsets[i]:offsets[i + 1]], and indices likewise."""
+
+    first: int
+    values: Array
+    indices: Array
+    offsets: Array
+
+
+class _Memory:
+    """What an array of a line looks at: the matrix keeps it alive."""
+
+    __slots__ = ("__array_interface__", "matrix")
+
+    def __init__(self, matrix: SparseMatrix, address: int, length: int, dtype: DType) -> None:
+        self.matrix = matrix
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (length,),
+            "typestr": TYPESTR[dtype],
+            "data": (address or matrix.address, matrix.is_read_only),
+        }
+
+
+class _Lengths(ctypes.Structure):
+    """The outputs of tl_sparse_row."""
+
+    _fields_ = [("values", ctypes.c_void_p), ("indices", ctypes.c_void_p), ("length", ctypes.c_int64)]
+
+
+def in_scope(make: Callable[[], Any]) -> Any:
+    """Calls make in a scope of its own, which ends what make has not taken a reference to."""
+    if _deferred.head.value:
+        _deferred.drain()
+    check(lib.tl_mem_enter_scope())
+    try:
+        return make()
+    finally:
+        check(lib.tl_mem_exit_scope())
+
+
+class SparseMatrix:
+    """A sparse matrix of the runtime, in the format "csr" or "csc".
+
+    It holds one counted reference, as a Tensor does. Slices, transposes and the
+    arrays of blocks share blocks without a copy and keep them alive, whatever
+    becomes of the matrix that they were made of.
+    """
+
+    __slots__ = ("__weakref__", "_address", "_info")
+
+    _address: int
+    _info: _abi.tl_sparse_info
+
+    def __new__(cls) -> SparseMatrix:
+        raise TypeError("make a SparseMatrix with from_scipy, from_arrays, empty or from_address")
+
+    @classmethod
+    def _own(cls, make: Callable[[], int | None]) -> SparseMatrix:
+        def taken() -> SparseMatrix:
+            address = make()
+            if address is None:
+                raise last_error()
+            return cls.from_address(address)
+
+        matrix: SparseMatrix = in_scope(taken)
+        return matrix
+
+    @classmethod
+    def from_address(cls, address: int) -> SparseMatrix:
+        """Takes a reference to the matrix at an address that other code of the process has; it is checked."""
+        info = _abi.tl_sparse_info()
+        info.struct_size = ctypes.sizeof(info)
+        check(lib.tl_sparse_info_get(address, ctypes.byref(info)))
+        if not address:
+            raise ValueError("NULL is no matrix")
+        matrix = object.__new__(cls)
+        matrix._address, matrix._info = _acquire(address), info
+        return matrix
+
+    @classmethod
+    def empty(
+        cls,
+        shape: tuple[int, int],
+        lengths: Sequence[int],
+        dtype: DTypeLike = DType.FLOAT32,
+        index_dtype: DTypeLike = DType.INT32,
+        format: str = "csr",
+        **blocks: int,
+    ) -> SparseMatrix:
+        """Returns a matrix with room for so many nonzeros in each line; indices and values are undefined."""
+        lines = shape[_FORMATS[format]]
+        if len(lengths) != lines:
+            raise ValueError(f"{len(lengths)} lengths for {lines} lines")
+        numbers = (ctypes.c_int64 * lines)(*lengths)
+        kinds = (to_dtype(dtype), to_dtype(index_dtype))
+        return cls._own(lambda: lib.tl_sparse_create(_FORMATS[format], *shape, *kinds, numbers, _options(blocks)))
+
+    @classmethod
+    def from_arrays(
+        cls,
+        shape: tuple[int, int],
+        values: Any,
+        indices: Any,
+        offsets: Any,
+        format: str = "csr",
+        *,
+        copy: bool = True,
+        **blocks: int,
+    ) -> SparseMatrix:
+        """Returns a matrix of three contiguous arrays, indices and offsets of one type.
+
+        With copy=False it is one block over the arrays themselves, read-only if one
+        of them is. They live as long as anything looks at them.
+        """
+        arrays = [array.__array_interface__ for array in (values, indices, offsets)]
+        for interface in arrays:
+            if interface.get("strides") or len(interface["shape"]) != 1:
+                raise ValueError("values, indices and offsets have to be contiguous arrays of one dimension")
+        value, index, other = (from_typestr(interface["typestr"]) for interface in arrays)
+        nonzeros, lines = arrays[0]["shape"][0], shape[_FORMATS[format]]
+        if index != other or arrays[1]["shape"][0] != nonzeros or arrays[2]["shape"][0] != lines + 1:
+            raise ValueError("as many indices as values, one offset more than lines, and one type for both are needed")
+        addresses = [interface["data"][0] for interface in arrays]
+        if copy:
+            make = lib.tl_sparse_from_csr if format == "csr" else lib.tl_sparse_from_csc
+            return cls._own(lambda: make(*shape, nonzeros, value, index, *addresses, _options(blocks)))
+        flags = _READ_ONLY if any(interface["data"][1] for interface in arrays) else 0
+
+        def wrap() -> int | None:
+            kept = _deferred.keep((values, indices, offsets))
+            kinds = (nonzeros, value, index)
+            made: int | None = lib.tl_sparse_wrap(
+                _FORMATS[format], *shape, *kinds, *addresses, flags, _deferred.DELETER, kept
+            )
+            if made is None:
+                error = last_error()
+                _deferred.forget(kept)
+                raise error
+            return made
+
+        return cls._own(wrap)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, copy: bool | None = None, **blocks: int) -> SparseMatrix:
+        """Returns a matrix of a SciPy matrix or array.
+
+        Of CSR and CSC with ascending indices without duplicates it is one block over
+        SciPy's own memory, unless copy is true; others are copied once, or refused
+        when copy is false. copy=True makes blocks of several lines.
+        """
+        return _scipy.take(cls, matrix, copy, blocks)
+
+    def to_scipy(self, *, copy: bool | None = None) -> Any:
+        """Returns a scipy.sparse.csr_array or csc_array.
+
+        Of a matrix of one block it looks at the block's memory, unless copy is true:
+        a matrix that was made by from_scipy without a copy, a small one, a slice
+        within a block. Others are copied once, or refused when copy is false.
+        """
+        return _scipy.give(self, copy)
+
+    def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
+        # The defaults stay reachable while the interpreter takes modules apart.
+        _release(self._address)
+        if _deferred.value:
+            _drain()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a SparseMatrix is memory of this process and cannot be pickled or copied; use to_scipy()")
+
+    def __repr__(self) -> str:
+        kind = f"shape={self.shape}, nnz={self.nnz}, format={self.format!r}, dtype={self.dtype}"
+        return f"tl.SparseMatrix({self._address:#x}, {kind})"
+
+    @property
+    def address(self) -> int:
+        """The address to hand to generated code, which borrows it."""
+        return self._address
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._info.rows, self._info.columns
+
+    @property
+    def ndim(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def nnz(self) -> int:
+        """The number of nonzeros that are stored."""
+        return int(self._info.nonzeros)
+
+    @property
+    def format(self) -> str:
+        """ "csr": lines are rows; "csc": lines are columns."""
+        return _NAMES[self._info.format]
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return BY_NUMBER[self._info.value_dtype]
+
+    @property
+    def index_dtype(self) -> DType:
+        """The type of indices and offsets."""
+        return BY_NUMBER[self._info.index_dtype]
+
+    @property
+    def block_count(self) -> int:
+        """The number of blocks."""
+        return int(self._info.blocks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrix and of its blocks, each as a whole."""
+        return int(self._info.bytes)
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of the three arrays that SciPy would need for it."""
+        return int(self._info.payload_bytes)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the memory was lent by somebody who does not want it written."""
+        return bool(self._info.flags & _READ_ONLY)
+
+    @property
+    def refcount(self) -> int:
+        """The number of references: this one, and those of other code."""
+        return int(lib.tl_ptr_refcount(self._address))
+
+    def validate(self) -> None:
+        """Raises what is wrong when indices are out of order or range; the message names the line."""
+        check(lib.tl_sparse_validate(self._address))
+
+    def register(self) -> SparseMatrix:
+        """Gives the current scope a reference of its own, as generated code would."""
+        check(lib.tl_mem_register_ptr(self._address))
+        return self
+
+    @property
+    def T(self) -> SparseMatrix:
+        """The transpose, over the same blocks: of "csr" a "csc", whose columns are the rows."""
+        return self._own(lambda: lib.tl_sparse_transpose(self._address))
+
+    def transpose(self) -> SparseMatrix:
+        """The same as T."""
+        return self.T
+
+    def __getitem__(self, index: Any) -> SparseMatrix:
+        """m[a:b] of a CSR matrix, m[:, a:b] of a CSC matrix: those lines, over the same blocks."""
+        rows, columns = index if isinstance(index, tuple) and len(index) == 2 else (index, slice(None))
+        along, across = (rows, columns) if self.format == "csr" else (columns, rows)
+        if not isinstance(along, slice) or across not in (slice(None), ...) or along.step not in (None, 1):
+            shown = "m[a:b]" if self.format == "csr" else "m[:, a:b]"
+            raise TypeError(f"a {self.format} matrix is sliced as {shown}; other parts are no blocks of it")
+        start = 0 if along.start is None else max(min(along.start, _HIGHEST), _LOWEST)
+        stop = _HIGHEST if along.stop is None else max(min(along.stop, _HIGHEST), _LOWEST)
+        return self._own(lambda: lib.tl_sparse_slice(self._address, start, stop))
+
+    def line(self, i: int) -> Line:
+        """Row i of a CSR matrix, column i of a CSC matrix, as arrays over the same memory."""
+        at = _Lengths()
+        base = ctypes.addressof(at)
+        status = _row(self._address, i, base, base + 8, base + 16)
+        if status:
+            raise error_for(status)
+        asarray = _find_asarray()
+        return Line(
+            asarray(_Memory(self, at.indices, at.length, self.index_dtype)),
+            asarray(_Memory(self, at.values, at.length, self.dtype)),
+        )
+
+    def lines(self) -> Iterator[Line]:
+        """Every line, one after the other."""
+        return map(self.line, range(self.shape[self._info.format]))
+
+    def row(self, i: int) -> Line:
+        """Row i of a CSR matrix."""
+        return self._of("csr").line(i)
+
+    def rows(self) -> Iterator[Line]:
+        """The rows of a CSR matrix."""
+        return self._of("csr").lines()
+
+    def column(self, i: int) -> Line:
+        """Column i of a CSC matrix."""
+        return self._of("csc").line(i)
+
+    def columns(self) -> Iterator[Line]:
+        """The columns of a CSC matrix."""
+        return self._of("csc").lines()
+
+    def _of(self, format: str) -> SparseMatrix:
+        if self.format != format:
+            raise TypeError(f"a {self.format} matrix stores no {'rows' if format == 'csr' else 'columns'} together")
+        return self
+
+    def block(self, i: int) -> Block:
+        """Block i as arrays over its memory, which they keep alive; the offsets of a slice's part are a copy."""
+        info = _abi.tl_sparse_block_info()
+        info.struct_size = ctypes.sizeof(info)
+        check(lib.tl_sparse_block(self._address, i, ctypes.byref(info)))
+        values, indices, offsets = (tensor.numpy() for tensor in self._tensors(lib.tl_sparse_block_tensors, i))
+        return Block(int(info.first_line), values, indices, offsets - offsets[0] if offsets[0] else offsets)
+
+    def blocks(self) -> Iterator[Block]:
+        """Every block, one after the other."""
+        return map(self.block, range(self.block_count))
+
+    def to_contiguous(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns values, indices and offsets as tensors of their own."""
+        values, indices, offsets = self._tensors(lib.tl_sparse_to_contiguous)
+        return values, indices, offsets
+
+    def _tensors(self, fill: Any, *arguments: int) -> list[Tensor]:
+        def taken() -> list[Tensor]:
+            made = [ctypes.c_void_p() for _ in range(3)]
+            check(fill(self._address, *arguments, *(ctypes.byref(one) for one in made)))
+            return [Tensor.from_address(one.value or 0) for one in made]
+
+        tensors: list[Tensor] = in_scope(taken)
+        return tensors
+
+
+def _options(blocks: dict[str, int]) -> Any:
+    """The tl_sparse_options of target_rows, min_elements and max_elements; None for the defaults."""
+    if not blocks:
+        return None
+    options = _abi.tl_sparse_options(struct_size=ctypes.sizeof(_abi.tl_sparse_options))
+    for name, value in blocks.items():
+        if name not in ("target_rows", "min_elements", "max_elements"):
+            raise TypeError(f"{name} is no option of blocks; there are target_rows, min_elements and max_elements")
+        setattr(options, name, value)
+    return ctypes.byref(options)

@@ -1,0 +1,40 @@
+package layout
+
+// SparseMark makes SparseHeader.Mark of the matrix at p: p ^ SparseMark.
+const SparseMark = 0x51A25E0B10C4D3E7
+
+// SparseHeader.Format.
+const (
+	SparseCSR = 0
+	SparseCSC = 1
+)
+
+// SparseHeader starts a sparse matrix; Blocks of SparsePart follow it in the same
+// object. It is written before anybody else has the matrix. A line is a row of a
+// CSR matrix and a column of a CSC matrix; Minor is what its indices stay below.
+type SparseHeader struct {
+	Mark                           uint64
+	Lines, Minor, Nonzeros, Blocks uint64
+	Bytes                          uint64 // of the object and of the blocks as a whole
+	Format, ValueDtype, IndexDtype uint8
+	Spare                          uint8
+	Flags                          uint32
+	Padding                        uint64
+}
+
+// SparsePart is what a matrix uses of a block.
+//
+//	FirstLine and FirstElement ascend, from 0
+//	line i of the matrix is line Skip + i - FirstLine of the block
+//	line k of the block has the elements Offsets[k] to Offsets[k + 1]
+type SparsePart struct {
+	FirstLine, FirstElement, Skip, Bytes uint64
+	Holder                               uintptr // the tensor that has the memory, held by count
+	Values, Indices, Offsets             uintptr
+}
+
+// Sizes of the two.
+const (
+	SparseHeaderBytes = 64
+	SparsePartBytes   = 64
+)

@@ -1,0 +1,228 @@
+package sparse
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
+)
+
+// Slice returns a matrix of the lines start to stop, by the rules of Python's
+// slices, over the same blocks.
+func Slice(c *object.Context, p uintptr, start, stop int64) uintptr {
+	if p == 0 {
+		return c.Null()
+	}
+	h, blocks, st := at(c, p)
+	if st != status.OK {
+		return 0
+	}
+	first := bound(start, int64(h.Lines))
+	last := max(bound(stop, int64(h.Lines)), first)
+	return show(c, h, blocks, first, last, h.Format)
+}
+
+// bound returns the line that a bound of a slice means.
+func bound(at, lines int64) uint64 {
+	if at < 0 {
+		at += lines
+	}
+	return uint64(min(max(at, 0), lines))
+}
+
+// Transpose returns the transpose over the same blocks: of a CSR matrix a CSC
+// matrix whose columns are its rows, and the other way.
+func Transpose(c *object.Context, p uintptr) uintptr {
+	if p == 0 {
+		return c.Null()
+	}
+	h, blocks, st := at(c, p)
+	if st != status.OK {
+		return 0
+	}
+	return show(c, h, blocks, 0, h.Lines, layout.SparseCSR+layout.SparseCSC-h.Format)
+}
+
+// show makes a matrix of the lines first to last over the blocks that have them,
+// each of which it holds.
+func show(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, first, last uint64, format uint8) uintptr {
+	from, to := 0, len(blocks)
+	if first != 0 || last != h.Lines {
+		from, to = 0, 0
+		if last > first {
+			from, to = blockOf(blocks, first), blockOf(blocks, last-1)+1
+		}
+	}
+	e := room(c, uint64(to-from))
+	if e.Object == 0 {
+		return 0
+	}
+	shape := shapeOf(h)
+	shape.Rows, shape.Columns, shape.Format = int64(last-first), int64(h.Minor), int32(format)
+	if format == layout.SparseCSC {
+		shape.Rows, shape.Columns = shape.Columns, shape.Rows
+	}
+	made := describe(e.Object, &shape, 0, uint64(to-from), h.Flags)
+	table := object.SparseParts(e.Object, made)
+	for i := range table {
+		if !hold(c, blocks[from+i].Holder) {
+			abandon(c, e, table[:i])
+			return 0
+		}
+		table[i] = blocks[from+i]
+	}
+	made.Nonzeros = cut(h, table, first, last, elementCountTo(h, blocks, to))
+	return finish(c, e, made)
+}
+
+// elementCountTo returns where the elements of the blocks before to end.
+func elementCountTo(h *layout.SparseHeader, blocks []layout.SparsePart, to int) uint64 {
+	if to < len(blocks) {
+		return blocks[to].FirstElement
+	}
+	return h.Nonzeros
+}
+
+// cut makes a table that was copied start with the line first and end before last;
+// end is where its elements ended. It returns the nonzeros that are left.
+func cut(h *layout.SparseHeader, table []layout.SparsePart, first, last, end uint64) uint64 {
+	if len(table) == 0 {
+		return 0
+	}
+	tail := &table[len(table)-1]
+	bounds := func(b *layout.SparsePart, line uint64) int64 {
+		return offset(b.Offsets, h.IndexDtype, b.Skip+line-b.FirstLine)
+	}
+	if last != h.Lines {
+		end = tail.FirstElement + uint64(bounds(tail, last)-bounds(tail, tail.FirstLine))
+	}
+	begin := table[0].FirstElement + uint64(bounds(&table[0], first)-bounds(&table[0], table[0].FirstLine))
+	table[0].Skip += first - table[0].FirstLine
+	table[0].FirstLine, table[0].FirstElement = first, begin
+	for i := range table {
+		table[i].FirstLine -= first
+		table[i].FirstElement -= begin
+	}
+	return end - begin
+}
+
+// hold adds a reference to the tensor of a block.
+func hold(c *object.Context, holder uintptr) bool {
+	e, st := c.FindTensor(holder)
+	return st == status.OK && e.Object != 0 && c.Hold(e)
+}
+
+// Row is one line of a matrix, where it stands.
+type Row struct {
+	Values, Indices uintptr
+	Length          int64
+}
+
+// RowOf returns line i; zeros for NULL.
+func RowOf(c *object.Context, p uintptr, i int64) (r Row, st status.Status) {
+	if p == 0 {
+		return r, status.OK
+	}
+	h, blocks, st := at(c, p)
+	if st != status.OK {
+		return r, st
+	}
+	if uint64(i) >= h.Lines {
+		return r, tensor.Refuse(c, status.InvalidArgument, "there is no %s %d in a matrix of %d", lineName(h.Format), i, h.Lines)
+	}
+	b := &blocks[blockOf(blocks, uint64(i))]
+	k := b.Skip + uint64(i) - b.FirstLine
+	low, high := offset(b.Offsets, h.IndexDtype, k), offset(b.Offsets, h.IndexDtype, k+1)
+	if low < 0 || high < low {
+		return r, tensor.Refuse(c, status.InvalidArgument, "the offsets of %s %d, %d and %d, were changed", lineName(h.Format), i, low, high)
+	}
+	return Row{elementAt(b.Values, uint64(low), h.ValueDtype), elementAt(b.Indices, uint64(low), h.IndexDtype), high - low}, status.OK
+}
+
+func elementAt(array uintptr, i uint64, dtype uint8) uintptr {
+	if array == 0 {
+		return 0
+	}
+	return array + uintptr(i*sizeOf(dtype))
+}
+
+// Block is what a matrix shows of a block.
+type Block struct {
+	First, Lines, Nonzeros   int64
+	Values, Indices, Offsets uintptr
+	Holder                   uintptr
+	value, index             tensor.ElementType
+}
+
+// BlockOf returns block i; zeros for NULL.
+func BlockOf(c *object.Context, p uintptr, i int64) (b Block, st status.Status) {
+	if p == 0 {
+		return b, status.OK
+	}
+	h, blocks, st := at(c, p)
+	if st != status.OK {
+		return b, st
+	}
+	if uint64(i) >= uint64(len(blocks)) {
+		return b, tensor.Refuse(c, status.InvalidArgument, "there is no block %d in a matrix of %d blocks", i, len(blocks))
+	}
+	of := &blocks[i]
+	begin := uint64(offset(of.Offsets, h.IndexDtype, of.Skip))
+	return Block{
+		First: int64(of.FirstLine), Lines: int64(lineCount(h, blocks, int(i))), Nonzeros: int64(elementCount(h, blocks, int(i))),
+		Values: elementAt(of.Values, begin, h.ValueDtype), Indices: elementAt(of.Indices, begin, h.IndexDtype),
+		Offsets: elementAt(of.Offsets, of.Skip, h.IndexDtype), Holder: of.Holder,
+		value: tensor.ElementType(h.ValueDtype), index: tensor.ElementType(h.IndexDtype),
+	}, status.OK
+}
+
+// Tensors are a matrix or a block of one as vectors.
+type Tensors struct{ Values, Indices, Offsets uintptr }
+
+// BlockTensors returns views of the arrays of block i, registered in the current
+// scope. They hold the block, not the matrix.
+func BlockTensors(c *object.Context, p uintptr, i int64) (t Tensors, st status.Status) {
+	b, st := BlockOf(c, p, i)
+	if p == 0 || st != status.OK {
+		return t, st
+	}
+	view := func(to *uintptr, data uintptr, dtype tensor.ElementType, n int64) bool {
+		*to = tensor.ViewBlock(c, b.Holder, data, dtype, uint64(n))
+		return *to != 0
+	}
+	if view(&t.Values, b.Values, b.value, b.Nonzeros) && view(&t.Indices, b.Indices, b.index, b.Nonzeros) &&
+		view(&t.Offsets, b.Offsets, b.index, b.Lines+1) {
+		return t, status.OK
+	}
+	return Tensors{}, t.drop(c)
+}
+
+// drop ends tensors that were made before one could not be; the error stays.
+func (t *Tensors) drop(c *object.Context) status.Status {
+	st := status.Status(c.Status)
+	for _, made := range []uintptr{t.Values, t.Indices, t.Offsets} {
+		tensor.Free(c, made)
+	}
+	return st
+}
+
+// Info is what there is to know about a matrix.
+type Info struct {
+	Shape
+	Nonzeros, Blocks uint64
+	Bytes, Payload   uint64
+	Flags            uint32
+}
+
+// Describe returns what there is to know; zeros for NULL.
+func Describe(c *object.Context, p uintptr) (info Info, st status.Status) {
+	if p == 0 {
+		return info, status.OK
+	}
+	h, _, st := at(c, p)
+	if st != status.OK {
+		return info, st
+	}
+	payload := h.Nonzeros*(sizeOf(h.ValueDtype)+sizeOf(h.IndexDtype)) + (h.Lines+1)*sizeOf(h.IndexDtype)
+	return Info{shapeOf(h), h.Nonzeros, h.Blocks, h.Bytes, payload, h.Flags}, status.OK
+}

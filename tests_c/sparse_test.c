@@ -1,0 +1,375 @@
+/* Section Sparse matrices: what they show, how long blocks live, what is refused. */
+#include "sparse.h"
+
+#include "bad.h"
+#include "thread.h"
+
+static void a_matrix_shows_its_rows(void)
+{
+	tl_sparse* matrix;
+	tl_sparse_info info;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = sparse_sample();
+	info = sparse_info(matrix);
+	CHECK_INT(info.rows, SPARSE_ROWS);
+	CHECK_INT(info.columns, SPARSE_COLUMNS);
+	CHECK_INT(info.nonzeros, SPARSE_NONZEROS);
+	CHECK_INT(info.format, TL_SPARSE_CSR);
+	CHECK_INT(info.value_dtype, TL_DTYPE_F64);
+	CHECK_INT(info.index_dtype, TL_DTYPE_I32);
+	CHECK_INT(info.flags, 0);
+	CHECK_INT(info.payload_bytes, 11 * 12 + 6 * 4);
+	CHECK_INT(info.blocks, 3);
+	sparse_check_rows(matrix, 0, SPARSE_ROWS);
+	CHECK_OK(tl_sparse_validate(matrix));
+	CHECK_OK(tl_sparse_row(matrix, 0, NULL, NULL, NULL));
+	CHECK_COUNT(matrix, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(matrix);
+}
+
+static void rows_are_filled_in_by_the_caller(void)
+{
+	static const int64_t lengths[3] = {2, 0, 1};
+	tl_sparse* matrix;
+	float* values;
+	int64_t *indices, length;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = tl_sparse_create(TL_SPARSE_CSC, 9, 3, TL_DTYPE_F32, TL_DTYPE_I64, lengths, NULL);
+	for (int64_t i = 0; i < 3; i++) {
+		CHECK_OK(tl_sparse_row(matrix, i, (void**)&values, (void**)&indices, &length));
+		CHECK_INT(length, lengths[i]);
+		for (int64_t k = 0; k < length; k++) {
+			values[k] = (float)(10 * i + k);
+			indices[k] = 8 - k;
+		}
+	}
+	CHECK_FAILS(tl_sparse_validate(matrix), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "column 0 has the index 7 after 8 at position 1") != NULL);
+	CHECK_OK(tl_sparse_row(matrix, 0, NULL, (void**)&indices, NULL));
+	indices[1] = 9;
+	/* covers: tl_sparse_validate TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_sparse_validate(matrix), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "column 0 has the index 9 at position 1") != NULL);
+	indices[0] = 0;
+	indices[1] = 1;
+	CHECK_OK(tl_sparse_validate(matrix));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* Slices hold blocks, not the matrix: those that no slice shows go with it. */
+static void slices_outlive_the_matrix(void)
+{
+	tl_sparse *matrix, *middle, *column;
+	tl_sparse_block_info block = {.struct_size = sizeof block};
+	tl_tensor* first;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = sparse_sample();
+	CHECK_OK(tl_sparse_block(matrix, 0, &block));
+	first = block.memory;
+	middle = tl_sparse_slice(matrix, 1, -1);
+	CHECK_INT(sparse_info(middle).rows, 3);
+	CHECK_INT(sparse_info(middle).nonzeros, 4);
+	sparse_check_rows(middle, 1, 3);
+	column = tl_sparse_slice(tl_sparse_transpose(middle), 2, INT64_MAX);
+	CHECK_INT(sparse_info(column).format, TL_SPARSE_CSC);
+	CHECK_INT(sparse_info(column).columns, 1);
+	CHECK_INT(sparse_info(column).rows, SPARSE_COLUMNS);
+	CHECK_OK(tl_mem_unregister(column));
+	CHECK_COUNT(first, 3);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(matrix);
+	CHECK_DEAD(middle);
+	CHECK_DEAD(first);
+	sparse_check_rows(column, 3, 1);
+	CHECK_OK(tl_ptr_release(column));
+	CHECK_DEAD(column);
+}
+
+static void nothing_is_a_matrix_too(void)
+{
+	static const int32_t no_offsets[1] = {0};
+	static const int64_t empty[4] = {0, 0, 0, 0};
+	void *values = &values, *indices = &indices;
+	int64_t length = 7;
+	tl_tensor *v, *i, *o;
+	tl_sparse* matrix;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = tl_sparse_from_csr(0, 5, 0, TL_DTYPE_F32, TL_DTYPE_I32, NULL, NULL, no_offsets, NULL);
+	CHECK_INT(sparse_info(matrix).blocks, 0);
+	CHECK_OK(tl_sparse_to_contiguous(matrix, &v, &i, &o));
+	CHECK_INT(tl_tensor_len(v) + tl_tensor_len(i), 0);
+	CHECK_INT(tl_tensor_len(o), 1);
+	CHECK_INT(*(int32_t*)tl_tensor_data(o), 0);
+	matrix = tl_sparse_create(TL_SPARSE_CSR, 4, 0, TL_DTYPE_F32, TL_DTYPE_I32, empty, NULL);
+	CHECK_OK(tl_sparse_row(matrix, 3, &values, &indices, &length));
+	CHECK_INT(length, 0);
+	CHECK_INT(sparse_info(tl_sparse_slice(matrix, 3, 1)).rows, 0);
+	CHECK_OK(tl_sparse_validate(tl_sparse_transpose(matrix)));
+	matrix = tl_sparse_wrap(TL_SPARSE_CSC, 5, 0, 0, TL_DTYPE_F32, TL_DTYPE_I32, NULL, NULL, no_offsets, 0, NULL, NULL);
+	CHECK_OK(tl_sparse_block_tensors(matrix, 0, &v, &i, &o));
+	CHECK_INT(tl_tensor_len(v), 0);
+	CHECK_INT(tl_tensor_len(o), 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void null_is_no_matrix_and_no_error(void)
+{
+	void* values = &values;
+	int64_t length = 7;
+	tl_tensor *v = (void*)&v, *i = v, *o = v;
+	tl_sparse_block_info block = {.struct_size = sizeof block, .lines = 9};
+	CHECK_REFUSED(tl_sparse_slice(NULL, 0, 1), 0, TL_OK);
+	CHECK_REFUSED(tl_sparse_transpose(NULL), 0, TL_OK);
+	CHECK_OK(tl_sparse_row(NULL, 5, &values, NULL, &length));
+	CHECK(values == NULL && length == 0);
+	CHECK_OK(tl_sparse_to_contiguous(NULL, &v, &i, &o));
+	CHECK(v == NULL && i == NULL && o == NULL);
+	CHECK_OK(tl_sparse_block_tensors(NULL, 5, &v, &i, &o));
+	CHECK_OK(tl_sparse_block(NULL, 5, &block));
+	CHECK_INT(block.lines, 0);
+	CHECK_INT(sparse_info(NULL).rows, 0);
+	CHECK_OK(tl_sparse_validate(NULL));
+}
+
+static void contiguous_tensors_are_the_receivers(void)
+{
+	tl_tensor *values, *indices, *offsets;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_sparse_to_contiguous(tl_sparse_slice(sparse_sample(), 2, 5), &values, &indices, &offsets));
+	CHECK_OK(tl_tensor_promote(values));
+	CHECK_OK(tl_tensor_promote(indices));
+	CHECK_OK(tl_tensor_promote(offsets));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_tensor_dtype(values), TL_DTYPE_F64);
+	CHECK_INT(tl_tensor_dtype(offsets), TL_DTYPE_I32);
+	CHECK_INT(tl_tensor_len(offsets), 4);
+	CHECK(memcmp(tl_tensor_data(values), sparse_values + 2, 9 * sizeof *sparse_values) == 0);
+	CHECK(memcmp(tl_tensor_data(indices), sparse_indices + 2, 9 * sizeof *sparse_indices) == 0);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(((int32_t*)tl_tensor_data(offsets))[i], sparse_offsets[2 + i] - 2);
+	CHECK_OK(tl_ptr_release(values));
+	CHECK_OK(tl_tensor_release(indices));
+	CHECK_OK(tl_tensor_release(offsets));
+}
+
+static int ends;
+
+static void note_end(void* ptr, void* ctx)
+{
+	CHECK_PTR(ptr, sparse_values);
+	CHECK_PTR(ctx, &ends);
+	__atomic_add_fetch(&ends, 1, __ATOMIC_SEQ_CST);
+}
+
+static void* release_there(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+/* Lent arrays end once, with the last of matrix, slice and array, wherever it goes. */
+static void lent_arrays_end_with_the_last_view(void)
+{
+	tl_sparse *matrix, *slice;
+	tl_tensor *values, *indices, *offsets;
+	ends = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = tl_sparse_wrap(TL_SPARSE_CSR, SPARSE_ROWS, SPARSE_COLUMNS, SPARSE_NONZEROS, TL_DTYPE_F64, TL_DTYPE_I32,
+	                        sparse_values, sparse_indices, sparse_offsets, TL_TENSOR_FLAG_READ_ONLY, note_end, &ends);
+	CHECK_INT(sparse_info(matrix).flags, TL_TENSOR_FLAG_READ_ONLY | TL_TENSOR_FLAG_LENT);
+	slice = tl_sparse_slice(matrix, 2, 4);
+	sparse_check_rows(slice, 2, 2);
+	CHECK_OK(tl_sparse_block_tensors(slice, 0, &values, &indices, &offsets));
+	CHECK_PTR(tl_tensor_data(indices), sparse_indices + 2);
+	CHECK_INT(*(int32_t*)tl_tensor_data(offsets), 2);
+	tl_ptr_acquire(indices);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(ends, 0);
+	run_thread(release_there, indices);
+	CHECK_INT(ends, 1);
+}
+
+/* As many blocks as rows: neither stack nor order matters. */
+static void many_blocks_end_without_recursion(void)
+{
+	enum { ROWS = 100000 };
+	static int64_t lengths[ROWS];
+	const tl_sparse_options one = {sizeof one, 1, 1, 1};
+	tl_sparse* matrix;
+	for (int i = 0; i < ROWS; i++)
+		lengths[i] = 1;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = tl_sparse_create(TL_SPARSE_CSR, ROWS, 1, TL_DTYPE_F32, TL_DTYPE_I32, lengths, &one);
+	CHECK_INT(sparse_info(matrix).blocks, ROWS);
+	CHECK_OK(tl_mem_unregister(matrix));
+	CHECK_OK(tl_mem_exit_scope());
+	run_thread(release_there, matrix);
+	CHECK_DEAD(matrix);
+}
+
+static void counting_works_as_for_any_object(void)
+{
+	tl_sparse* matrix;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = sparse_sample();
+	CHECK_PTR(tl_ptr_acquire(matrix), matrix);
+	CHECK_OK(tl_mem_register_ptr(matrix));
+	CHECK_COUNT(matrix, 3);
+	CHECK_PTR(tl_mem_deep_clone(matrix), matrix);
+	CHECK_OK(tl_ptr_share(matrix));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(matrix, 1);
+	CHECK_INT(tl_ptr_dec_ref(matrix), 1);
+	CHECK_OK(tl_mem_free(matrix));
+	CHECK_DEAD(matrix);
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+}
+
+#define CSR(rows, columns, nonzeros, dtype, index, values, offsets) \
+	tl_sparse_from_csr(rows, columns, nonzeros, dtype, index, values, sparse_indices, offsets, NULL)
+#define WRAP(offsets, flags) \
+	tl_sparse_wrap(TL_SPARSE_CSR, 5, 6, 11, TL_DTYPE_F64, TL_DTYPE_I32, sparse_values, sparse_indices, offsets, flags, NULL, NULL)
+
+static void bad_arrays_are_refused(void)
+{
+	static const int32_t falling[6] = {0, 5, 2, 5, 6, 11}, late[6] = {1, 2, 2, 5, 6, 11};
+	static const int64_t lengths[2] = {3, 4};
+	const tl_sparse_options contradiction = {sizeof contradiction, 0, 9, 8}, small = {8, 0, 0, 0};
+	/* covers: tl_sparse_create TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_sparse_create(2, 2, 9, 0, 2, lengths, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_sparse_create(0, 2, 3, 0, 2, lengths, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "tl_sparse_create: TL_E_INVALID_ARGUMENT: row 1 has the length 4") != NULL);
+	CHECK_REFUSED(tl_sparse_create(0, 2, 9, 0, 2, lengths, &contradiction), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_sparse_create(0, 2, 9, 0, 2, lengths, &small), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_sparse_create(0, 2, 9, 0, 2, lengths, (void*)8), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_sparse_create(0, 2, 9, 0, 2, NULL, NULL), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_sparse_create TL_E_LIMIT */
+	CHECK_REFUSED(tl_sparse_create(0, 2, INT64_C(1) << 40, 0, 2, lengths, NULL), 0, TL_E_LIMIT);
+	/* covers: tl_sparse_from_csr TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, sparse_values, falling), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "the offsets of row 1 decrease by 3") != NULL);
+	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, sparse_values, late), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(CSR(5, 6, 10, 0, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(CSR(5, 5, 11, 0, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "row 2 has the index 5 at position 2; indices are from 0 to below 5") != NULL);
+	CHECK_REFUSED(CSR(-5, 6, 11, 0, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(CSR(5, 6, 11, 4, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(CSR(5, 6, 11, 0, 0, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, NULL, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, sparse_values, NULL), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_sparse_from_csr TL_E_LIMIT */
+	CHECK_REFUSED(CSR(5, INT64_C(1) << 31, 11, 0, 2, sparse_values, sparse_offsets), 0, TL_E_LIMIT);
+	/* covers: tl_sparse_from_csc TL_E_INVALID_ARGUMENT, TL_E_LIMIT */
+	CHECK_REFUSED(tl_sparse_from_csc(5, 5, 11, 0, 2, sparse_values, sparse_indices, sparse_offsets, NULL), 0,
+	              TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_sparse_from_csc(INT64_MAX, 5, 11, 0, 2, sparse_values, sparse_indices, sparse_offsets, NULL), 0, TL_E_LIMIT);
+	/* covers: tl_sparse_wrap TL_E_INVALID_ARGUMENT, TL_E_LIMIT */
+	CHECK_REFUSED(WRAP(falling, 0), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(WRAP(sparse_offsets, 1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_sparse_wrap(0, 5, INT64_MAX, 11, 0, 2, NULL, NULL, sparse_offsets, 0, note_end, NULL), 0, TL_E_LIMIT);
+}
+
+static void bad_arguments_are_refused(void)
+{
+	tl_tensor* t;
+	tl_sparse_info info = {.struct_size = 8};
+	tl_sparse_block_info block = {.struct_size = sizeof block};
+	tl_sparse* matrix;
+	CHECK_OK(tl_mem_enter_scope());
+	matrix = sparse_sample();
+	/* covers: tl_sparse_row TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_sparse_row(matrix, 5, NULL, NULL, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "there is no row 5 in a matrix of 5") != NULL);
+	CHECK_FAILS(tl_sparse_row(matrix, -1, NULL, NULL, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_sparse_row(matrix, 0, (void**)8, NULL, NULL), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_sparse_block TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_sparse_block(matrix, 3, &block), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_sparse_block(matrix, 0, NULL), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_sparse_block_tensors TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_sparse_block_tensors(matrix, -1, &t, &t, &t), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_sparse_block_tensors(matrix, 0, &t, NULL, &t), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_sparse_to_contiguous TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_sparse_to_contiguous(matrix, NULL, &t, &t), TL_E_INVALID_ARGUMENT);
+	/* covers: tl_sparse_info_get TL_E_INVALID_ARGUMENT */
+	CHECK_FAILS(tl_sparse_info_get(matrix, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_sparse_info_get(matrix, &info), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static tl_sparse_info bad_info = {.struct_size = sizeof bad_info};
+static tl_sparse_block_info bad_block = {.struct_size = sizeof bad_block};
+static tl_tensor* bad_tensor;
+
+static void what_is_no_matrix_is_refused(void)
+{
+	/* covers: tl_sparse_row TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_STATUS(tl_sparse_row(bad, 0, NULL, NULL, NULL));
+	/* covers: tl_sparse_slice TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_sparse_slice(bad, 0, 1));
+	/* covers: tl_sparse_transpose TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_sparse_transpose(bad));
+	/* covers: tl_sparse_to_contiguous TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_STATUS(tl_sparse_to_contiguous(bad, &bad_tensor, &bad_tensor, &bad_tensor));
+	/* covers: tl_sparse_block TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_STATUS(tl_sparse_block(bad, 0, &bad_block));
+	/* covers: tl_sparse_block_tensors TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_STATUS(tl_sparse_block_tensors(bad, 0, &bad_tensor, &bad_tensor, &bad_tensor));
+	/* covers: tl_sparse_validate TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_STATUS(tl_sparse_validate(bad));
+	/* covers: tl_sparse_info_get TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_STATUS(tl_sparse_info_get(bad, &bad_info));
+}
+
+static void refuse_kind(const tl_sparse* other)
+{
+	/* covers: tl_sparse_row TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_sparse_row(other, 0, NULL, NULL, NULL), TL_E_UNSUPPORTED);
+	/* covers: tl_sparse_slice TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_sparse_slice(other, 0, 1), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_sparse_transpose TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_sparse_transpose(other), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_sparse_to_contiguous TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_sparse_to_contiguous(other, &bad_tensor, &bad_tensor, &bad_tensor), TL_E_UNSUPPORTED);
+	/* covers: tl_sparse_block TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_sparse_block(other, 0, &bad_block), TL_E_UNSUPPORTED);
+	/* covers: tl_sparse_block_tensors TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_sparse_block_tensors(other, 0, &bad_tensor, &bad_tensor, &bad_tensor), TL_E_UNSUPPORTED);
+	/* covers: tl_sparse_validate TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_sparse_validate(other), TL_E_UNSUPPORTED);
+	/* covers: tl_sparse_info_get TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_sparse_info_get(other, &bad_info), TL_E_UNSUPPORTED);
+}
+
+static void other_objects_are_refused(void)
+{
+	const int64_t four = 4;
+	void* foreign = malloc(64);
+	CHECK_OK(tl_mem_function_enter(1));
+	CHECK_OK(tl_mem_register_struct(foreign));
+	refuse_kind(tl_mem_new(640));
+	refuse_kind((tl_sparse*)tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four));
+	refuse_kind(tl_vec_new(1));
+	refuse_kind(tl_mem_get_buffer(0, 640));
+	refuse_kind(foreign);
+	CHECK_FAILS(tl_tensor_register((tl_tensor*)sparse_sample()), TL_E_UNSUPPORTED);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+int main(void)
+{
+	RUN(a_matrix_shows_its_rows);
+	RUN(rows_are_filled_in_by_the_caller);
+	RUN(slices_outlive_the_matrix);
+	RUN(nothing_is_a_matrix_too);
+	RUN(null_is_no_matrix_and_no_error);
+	RUN(contiguous_tensors_are_the_receivers);
+	RUN(lent_arrays_end_with_the_last_view);
+	RUN(many_blocks_end_without_recursion);
+	RUN(counting_works_as_for_any_object);
+	RUN(bad_arrays_are_refused);
+	RUN(bad_arguments_are_refused);
+	RUN(what_is_no_matrix_is_refused);
+	RUN(other_objects_are_refused);
+	return check_finish();
+}
