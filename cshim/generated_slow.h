@@ -143,6 +143,26 @@ enum {
 	TL_FN_tl_memory_pool_destroy,
 	TL_FN_tl_memory_pool_set_limit,
 	TL_FN_tl_memory_pool_stats_get,
+	TL_FN_tl_registry_new_array,
+	TL_FN_tl_registry_register,
+	TL_FN_tl_registry_register_custom,
+	TL_FN_tl_registry_register_buffer,
+	TL_FN_tl_registry_add_alias,
+	TL_FN_tl_registry_unregister,
+	TL_FN_tl_registry_is_registered,
+	TL_FN_tl_registry_total_bytes,
+	TL_FN_tl_registry_num_pointers,
+	TL_FN_tl_registry_num_buffers,
+	TL_FN_tl_registry_info,
+	TL_FN_tl_registry_register_many,
+	TL_FN_tl_registry_unregister_many,
+	TL_FN_tl_registry_print_statistics,
+	TL_FN_tl_aligned_alloc,
+	TL_FN_tl_aligned_free,
+	TL_FN_tl_workspace_create,
+	TL_FN_tl_workspace_get,
+	TL_FN_tl_workspace_bytes,
+	TL_FN_tl_workspace_destroy,
 	TL_FN_tl_tensor_to_dlpack,
 	TL_FN_tl_tensor_to_dlpack_legacy,
 	TL_FN_tl_tensor_from_dlpack,
@@ -296,6 +316,23 @@ extern int32_t tlgo_memory_pool_trim(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_destroy(uintptr_t context, uintptr_t pool);
 extern int32_t tlgo_memory_pool_set_limit(uintptr_t context, uintptr_t pool, uintptr_t bytes);
 extern int32_t tlgo_memory_pool_stats_get(uintptr_t context, uintptr_t pool, uintptr_t out_stats);
+extern uintptr_t tlgo_registry_new_array(uintptr_t context, uintptr_t count, uintptr_t element_bytes);
+extern int32_t tlgo_registry_register(uintptr_t context, uintptr_t pointer, uintptr_t bytes, int32_t kind);
+extern int32_t tlgo_registry_register_custom(uintptr_t context, uintptr_t pointer, uintptr_t bytes, uintptr_t deleter, uintptr_t ctx);
+extern int32_t tlgo_registry_register_buffer(uintptr_t context, uintptr_t real, uintptr_t bytes, uintptr_t aliases, uintptr_t n, int32_t kind, uintptr_t buffer_id);
+extern int32_t tlgo_registry_add_alias(uintptr_t context, uint64_t buffer_id, uintptr_t alias);
+extern int32_t tlgo_registry_unregister(uintptr_t context, uintptr_t pointer);
+extern uintptr_t tlgo_registry_total_bytes(uintptr_t context);
+extern uintptr_t tlgo_registry_num_pointers(uintptr_t context);
+extern uintptr_t tlgo_registry_num_buffers(uintptr_t context);
+extern int32_t tlgo_registry_info(uintptr_t context, uintptr_t pointer, uintptr_t out_info);
+extern int32_t tlgo_registry_register_many(uintptr_t context, uintptr_t pointers, uintptr_t bytes, uintptr_t n, int32_t kind);
+extern uintptr_t tlgo_registry_unregister_many(uintptr_t context, uintptr_t pointers, uintptr_t n);
+extern int32_t tlgo_registry_print_statistics(uintptr_t context, uintptr_t path);
+extern uintptr_t tlgo_aligned_alloc(uintptr_t context, uintptr_t bytes, uintptr_t alignment);
+extern int32_t tlgo_aligned_free(uintptr_t context, uintptr_t pointer);
+extern int32_t tlgo_workspace_create(uintptr_t context, uintptr_t threads, uintptr_t bytes_each, uintptr_t alignment, uintptr_t out_workspace);
+extern int32_t tlgo_workspace_destroy(uintptr_t context, uintptr_t workspace);
 extern uintptr_t tlgo_tensor_to_dlpack(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_to_dlpack_legacy(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_from_dlpack(uintptr_t context, uintptr_t managed);
@@ -385,6 +422,8 @@ __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);
 __attribute__((cold)) tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
+__attribute__((cold)) tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
+__attribute__((cold)) tl_status slow_registry_unregister(void* pointer);
 __attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);
 __attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
 __attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);

@@ -159,7 +159,8 @@ type Context struct {
 	Unfinished, ErrorFunction       uint32
 	InGo, Pumping                   uint32
 	PumpFrame                       uintptr
-	Dying, DyingLast                uint32
+	Dying, Ending                   uint32
+	DyingLast, EndingLast           uint32
 	Callback                        uintptr
 	CallbackObject, CallbackContext uintptr
 	CallbackArguments, ErrorPending uint32

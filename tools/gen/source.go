@@ -15,7 +15,7 @@ import (
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "vec", "frames", "arena",
-	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "devices", "memory_pool", "dlpack", "python",
+	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "devices", "memory_pool", "registry", "workspace", "dlpack", "python",
 	"deferred", "diagnostics",
 }
 
