@@ -38,6 +38,7 @@ for cxx in g++ clang++; do
 	for version in c++17 c++20 c++2b; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_tensor.hpp
+		compile $cxx c++ $version "-Wold-style-cast" tl_registry.hpp
 	done
 done
 
