@@ -174,6 +174,7 @@ enum {
 	TL_FN_tl_numpy_handler,
 	TL_FN_tl_python_attach,
 	TL_FN_tl_python_capsule,
+	TL_FN_tl_python_registered,
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,
 	TL_FN_tl_stats_get,

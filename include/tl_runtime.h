@@ -2989,6 +2989,23 @@ TL_API tl_status tl_python_attach(const tl_python_api* api);
 TL_API void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy);
 
 /*
+ * tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
+ * caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+ *
+ * Ownership: the capsule, a PyObject that the caller holds, takes one
+ *     reference of the caller's to the pointer. On failure that stays the
+ *     caller's.
+ * Threads: one that holds the interpreter's lock.
+ * Returns: the capsule; NULL for NULL, and on failure with Python's error set:
+ *     a BufferError with the text of tl_last_error, or what PyCapsule_New has
+ *     set.
+ * Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not
+ *     registered).
+ * Cost: a capsule.
+ */
+TL_API void* tl_python_registered(void* pointer);
+
+/*
  * Deferred deleters
  * -----------------
  *

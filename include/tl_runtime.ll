@@ -213,6 +213,7 @@ declare void @tl_numpy_free(ptr, ptr, i64)
 declare nonnull ptr @tl_numpy_handler() nounwind
 declare i32 @tl_python_attach(ptr) nounwind
 declare ptr @tl_python_capsule(ptr, i32, i1 zeroext)
+declare ptr @tl_python_registered(ptr)
 
 ; Deferred deleters
 declare void @tl_deferred_push(ptr, ptr) nounwind

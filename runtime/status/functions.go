@@ -171,6 +171,7 @@ var functions = [...]string{
 	"tl_numpy_handler",
 	"tl_python_attach",
 	"tl_python_capsule",
+	"tl_python_registered",
 	"tl_deferred_push",
 	"tl_deferred_take",
 	"tl_stats_get",
