@@ -106,8 +106,8 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // inside a block that is, or a registered block begins in this one),
 // TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is loaded),
 // TL_E_OUT_OF_MEMORY.
-// Cost: about 15 ns with tl_registry_unregister, of a block up to 2 KiB; larger ones
-// some 100 ns.
+// Cost: about 40 ns together with tl_registry_unregister, where the table is in the
+// cache and the block inside 2 KiB of addresses; larger ones take several locks.
 // Door: fast.
 //
 //export tlgo_registry_register
@@ -151,7 +151,7 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 // block, no such kind, an address that no block can have), TL_E_ALREADY_REGISTERED
 // (as tl_registry_register, or an alias belongs to another block), TL_E_UNSUPPORTED
 // (memory of the runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and about 150 ns an alias.
+// Cost: one crossing, and linear in n.
 //
 //export tlgo_registry_register_buffer
 func tlgo_registry_register_buffer(c, real, bytes, aliases, n uintptr, kind int32, bufferId uintptr) int32 {
@@ -209,7 +209,7 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 // Threads: any thread, also in a forked child.
 // Returns: whether it is; false for NULL.
 // Errors: none.
-// Cost: about 5 ns, one miss of the cache in a large table.
+// Cost: about 10 ns; one miss of the cache in a large table.
 // Door: shim.
 // LLVM: nounwind.
 const _ = "tl_registry_is_registered"
@@ -290,7 +290,7 @@ func tlgo_registry_info(c, pointer, outInfo uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
 // TL_E_ALREADY_REGISTERED (also when a pointer comes twice), TL_E_UNSUPPORTED,
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and about 100 ns a block.
+// Cost: one crossing, and linear in n.
 //
 //export tlgo_registry_register_many
 func tlgo_registry_register_many(c, pointers, bytes, n uintptr, kind int32) int32 {
@@ -307,7 +307,7 @@ func tlgo_registry_register_many(c, pointers, bytes, n uintptr, kind int32) int3
 // Returns: how many were dropped; when that is not all, tl_last_status tells why the
 // last one that was refused was.
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE.
-// Cost: one crossing, and about 100 ns a block.
+// Cost: one crossing, and linear in n.
 //
 //export tlgo_registry_unregister_many
 func tlgo_registry_unregister_many(c, pointers, n uintptr) uintptr {

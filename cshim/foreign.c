@@ -68,16 +68,25 @@ tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 	return TLC_LIKELY(register_block((uintptr_t)pointer, bytes, kind)) ? TL_OK : slow_registry_register(pointer, bytes, kind);
 }
 
-tl_status tl_registry_unregister(void* pointer)
+/* One reference of several, or of a block that spans units. */
+static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
 {
-	tl_context* c = tlc_tls;
 	uint8_t kind;
-	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
 	switch (tlc_foreign_release((uintptr_t)pointer, &kind)) {
-	case TLC_GONE: tlc_free_foreign(c, (uintptr_t)pointer, kind); return TL_OK;
+	case TLC_GONE: tlc_free_foreign(tlc_tls, (uintptr_t)pointer, kind); return TL_OK;
 	case TLC_OK: return TL_OK;
 	}
 	return slow_registry_unregister(pointer);
+}
+
+tl_status tl_registry_unregister(void* pointer)
+{
+	tl_context* c = tlc_tls;
+	uint32_t kind;
+	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
+	if (TLC_UNLIKELY(!tlc_foreign_end_owned((uintptr_t)pointer, &kind))) return unregister_rest(pointer);
+	tlc_free_foreign(c, (uintptr_t)pointer, kind);
+	return TL_OK;
 }
 
 bool tl_registry_is_registered(const void* pointer) { return tlc_foreign_known((uintptr_t)pointer); }

@@ -313,6 +313,32 @@ static inline bool tlc_is_sole(const tl_foreign_entry* e, uint32_t gen)
 	       e->block >> TL_FOREIGN_KIND_SHIFT == (TL_FOREIGN_MALLOC | TL_FOREIGN_ADOPTED >> TL_FOREIGN_KIND_SHIFT);
 }
 
+/* Erases the entry of a block inside one unit. */
+static inline __attribute__((always_inline)) void tlc_end(tlc_spot x, uintptr_t p, uint64_t bytes)
+{
+	tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
+	x.shard->entries--;
+	x.shard->bytes -= bytes;
+	tlc_erase(x.shard, x.unit, x.bit);
+	if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+}
+
+/* Ends a block of one owner with its only reference; the caller frees it by kind. What
+ * floats was handed back, or is somebody's to take: not this. */
+static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (TLC_UNLIKELY(x.entry == NULL)) return false;
+	uint64_t bytes = tlc_bytes(x.entry);
+	bool sole = x.entry->count == 1 && tlc_floats(x.entry) == 0 && x.entry->link == 0 && bytes != 0 && !tlc_wide(p, bytes);
+	if (TLC_LIKELY(sole)) {
+		*kind = tlc_kind(x.entry);
+		tlc_end(x, p, bytes);
+	}
+	tlc_shard_unlock(x.shard);
+	return sole;
+}
+
 /* Ends a block with the reference of a scope's entry; the caller frees it. p was registered.
  * Budget: one compare-and-swap, about 110 instructions. */
 static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
@@ -321,13 +347,7 @@ static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
 	if (TLC_UNLIKELY(x.entry == NULL)) return false;
 	uint64_t bytes = tlc_bytes(x.entry);
 	bool sole = tlc_is_sole(x.entry, gen) && !tlc_wide(p, bytes);
-	if (TLC_LIKELY(sole)) {
-		tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
-		x.shard->entries--;
-		x.shard->bytes -= bytes;
-		tlc_erase(x.shard, x.unit, x.bit);
-		if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
-	}
+	if (TLC_LIKELY(sole)) tlc_end(x, p, bytes);
 	tlc_shard_unlock(x.shard);
 	return sole;
 }

@@ -2496,8 +2496,9 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  *     is, or lies inside a block that is, or a registered block begins in this
  *     one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
  *     loaded), TL_E_OUT_OF_MEMORY.
- * Cost: about 15 ns with tl_registry_unregister, of a block up to 2 KiB;
- *     larger ones some 100 ns.
+ * Cost: about 40 ns together with tl_registry_unregister, where the table is
+ *     in the cache and the block inside 2 KiB of addresses; larger ones take
+ *     several locks.
  */
 TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 
@@ -2533,7 +2534,7 @@ TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_del
  *     TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
  *     another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
  *     runtime is loaded), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and about 150 ns an alias.
+ * Cost: one crossing, and linear in n.
  */
 TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id);
 
@@ -2577,7 +2578,7 @@ TL_API tl_status tl_registry_unregister(void* pointer);
  * Threads: any thread, also in a forked child.
  * Returns: whether it is; false for NULL.
  * Errors: none.
- * Cost: about 5 ns, one miss of the cache in a large table.
+ * Cost: about 10 ns; one miss of the cache in a large table.
  */
 TL_API bool tl_registry_is_registered(const void* pointer);
 
@@ -2641,7 +2642,7 @@ TL_API tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info);
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
  *     TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
  *     TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and about 100 ns a block.
+ * Cost: one crossing, and linear in n.
  */
 TL_API tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind);
 
@@ -2655,7 +2656,7 @@ TL_API tl_status tl_registry_register_many(void* const* pointers, const size_t* 
  *     why the last one that was refused was.
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
  *     TL_E_NOT_LIVE.
- * Cost: one crossing, and about 100 ns a block.
+ * Cost: one crossing, and linear in n.
  */
 TL_API size_t tl_registry_unregister_many(void* const* pointers, size_t n);
 

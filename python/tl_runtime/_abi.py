@@ -2882,8 +2882,9 @@ FUNCTIONS: tuple[Function, ...] = (
             is, or lies inside a block that is, or a registered block begins in this
             one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
             loaded), TL_E_OUT_OF_MEMORY.
-        Cost: about 15 ns with tl_registry_unregister, of a block up to 2 KiB;
-            larger ones some 100 ns.
+        Cost: about 40 ns together with tl_registry_unregister, where the table is
+            in the cache and the block inside 2 KiB of addresses; larger ones take
+            several locks.
         """,
     ),
     Function(
@@ -2929,7 +2930,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
             another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
             runtime is loaded), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and about 150 ns an alias.
+        Cost: one crossing, and linear in n.
         """,
     ),
     Function(
@@ -2988,7 +2989,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: whether it is; false for NULL.
         Errors: none.
-        Cost: about 5 ns, one miss of the cache in a large table.
+        Cost: about 10 ns; one miss of the cache in a large table.
         """,
     ),
     Function(
@@ -3077,7 +3078,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
             TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
             TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and about 100 ns a block.
+        Cost: one crossing, and linear in n.
         """,
     ),
     Function(
@@ -3096,7 +3097,7 @@ FUNCTIONS: tuple[Function, ...] = (
             why the last one that was refused was.
         Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
             TL_E_NOT_LIVE.
-        Cost: one crossing, and about 100 ns a block.
+        Cost: one crossing, and linear in n.
         """,
     ),
     Function(
