@@ -125,6 +125,32 @@ def test_what_is_refused_changes_nothing() -> None:
     free(pointer)
 
 
+def strange_addresses() -> Iterator[int]:
+    """Numbers, and addresses in, around and after objects of the runtime."""
+    yield from range(1, 300)
+    yield from (1 << shift for shift in range(9, 64))
+    yield from ((1 << 64) - step for step in (1, 8, 16, 4096))
+    for size in (32, 100, 70_000):
+        held = tl.lib.tl_mem_alloc(size)
+        yield from (held + step for step in (-1, 0, 1, 8, 16, 31, 32, size))
+        tl.lib.tl_ptr_release(held)
+        yield held
+
+
+def test_strange_addresses_are_answers() -> None:
+    refusing = (tl.lib.tl_registry_unregister, tl.lib.tl_aligned_free)
+    workspace = ctypes.POINTER(tl._abi.tl_workspace)
+    for address in strange_addresses():
+        assert not tl.registry.is_registered(address)
+        for function in refusing:
+            assert function(address) == tl.Status.UNKNOWN_POINTER
+        with pytest.raises((tl.UnknownPointerError, tl.UnsupportedError)):
+            tl.registry.info(address)
+        handle = ctypes.cast(address, workspace)
+        assert tl.lib.tl_workspace_get(handle, 0) is None
+        assert tl.lib.tl_workspace_destroy(handle) == tl.Status.UNKNOWN_POINTER
+
+
 def test_kinds_and_info(tmp_path: Path) -> None:
     array = tl.registry.empty(5, "int16")
     details = tl.registry.info(array.ctypes.data)
