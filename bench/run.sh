@@ -25,12 +25,13 @@ compile() {
 	cmake --build "$programs" --parallel 2 >>"$programs/build.log" 2>&1 || { cat "$programs/build.log"; exit 1; }
 }
 
+# timed PROGRAM [FIGURES]
 timed() {
 	[ -x "$programs/$1" ] || return 0
-	echo "bench: $1"
+	echo "bench: ${2:-$1}"
 	"$programs/$1" --benchmark_repetitions="$repetitions" --benchmark_min_time="$min_time" \
 		--benchmark_enable_random_interleaving=true --benchmark_out_format=json \
-		--benchmark_out="$figures/$1.json" >"$figures/$1.log" 2>"$figures/$1.err" ||
+		--benchmark_out="$figures/${2:-$1}.json" >"$figures/$1.log" 2>"$figures/$1.err" ||
 		{ cat "$figures/$1.err"; exit 1; }
 	grep "^skipped:" "$figures/$1.err" || true
 }
@@ -74,6 +75,14 @@ export TL_BENCH_TRACE
 for program in counting scopes frames allocation tensors memory_pool; do timed "$program"; done
 "$programs/footprint" >"$figures/footprint.jsonl"
 "$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
+for live in 1000 100000 1000000; do
+	TL_BENCH_LIVE=$live
+	export TL_BENCH_LIVE
+	timed registry "registry-$live"
+done
+for keys in 64 4096; do
+	for who in tl unordered_map; do "$programs/registry_memory" "$who" "$keys"; done
+done >"$figures/registry_memory.jsonl"
 from_python
 resident
 echo "bench: instructions"

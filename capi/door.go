@@ -7,6 +7,13 @@ package main
 
 static uintptr_t tlc_getenv(const char* name) { return (uintptr_t)getenv(name); }
 static void tlc_free(uintptr_t p) { free((void*)p); }
+uintptr_t tlc_deleter_of(uint32_t kind);
+
+static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
+{
+	void* p = NULL;
+	return posix_memalign(&p, alignment, bytes) == 0 ? (uintptr_t)p : 0;
+}
 static uint64_t tlc_usable(uintptr_t p) { return malloc_usable_size((void*)p); }
 */
 import "C"
@@ -63,6 +70,8 @@ func tldoor_open(out uintptr) int32 {
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
 			SlowOnly:       !options.Flag("TL_FASTPATH"),
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
+			AlignedAlloc:   alignedAlloc,
+			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
 			UsableSize:     func(p uintptr) uintptr { return uintptr(C.tlc_usable(C.uintptr_t(p))) },
 		})
 		if st == status.OK {
@@ -78,6 +87,11 @@ func tldoor_open(out uintptr) int32 {
 		}
 		return int32(st)
 	})
+}
+
+// alignedAlloc asks for no less than a pointer's alignment, as posix_memalign wants it.
+func alignedAlloc(bytes, alignment uintptr) uintptr {
+	return uintptr(C.tlc_aligned_alloc(C.uintptr_t(bytes), C.uintptr_t(max(alignment, 16))))
 }
 
 // tldoor_attach returns a context for the calling thread, 0 when it has to use the

@@ -140,3 +140,18 @@ const _ = "tl_python_attach"
 // Cost: tl_tensor_to_dlpack and a capsule.
 // Door: shim.
 const _ = "tl_python_capsule"
+
+// tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
+// caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+//
+//	C: void* tl_python_registered(void* pointer);
+//
+// Ownership: the capsule, a PyObject that the caller holds, takes one reference of
+// the caller's to the pointer. On failure that stays the caller's.
+// Threads: one that holds the interpreter's lock.
+// Returns: the capsule; NULL for NULL, and on failure with Python's error set: a
+// BufferError with the text of tl_last_error, or what PyCapsule_New has set.
+// Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not registered).
+// Cost: a capsule.
+// Door: shim.
+const _ = "tl_python_registered"

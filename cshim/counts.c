@@ -112,7 +112,7 @@ static bool release_elsewhere(uintptr_t p)
 	uint8_t kind;
 	switch (tlc_foreign_release(p, &kind)) {
 	case TLC_OK: return true;
-	case TLC_GONE: tlc_free_foreign(c, p); return true;
+	case TLC_GONE: tlc_free_foreign(c, p, kind); return true;
 	}
 	return false;
 }
@@ -199,7 +199,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 		uint8_t kind;
 		int result = tlc_foreign_release_entry(e.object, e.gen, &kind);
 		if (result == TLC_OK) return;
-		if (result == TLC_GONE) return tlc_free_foreign(c, e.object);
+		if (result == TLC_GONE) return tlc_free_foreign(c, e.object, kind);
 	} else {
 		tl_record* r = tlc_g.records + e.record;
 		uint32_t loc = TLC_LOAD(r->loc);

@@ -206,11 +206,16 @@ void tlc_take_out(tl_context* c, uint64_t at);
 /* Releases what a scope held; may run destructors. */
 void tlc_release_entry(tl_context* c, tl_entry e);
 
-/* Frees memory of malloc that nobody refers to any more. */
-static inline void tlc_free_foreign(tl_context* c, uintptr_t p)
+/* Calls operator delete or delete[] (foreign.c). */
+void tlc_free_new(uintptr_t p, uint32_t kind);
+
+/* Frees a foreign block that nobody refers to any more, by its kind; those with a deleter
+ * of their own are Go's. Last in its caller: what is called may call back. */
+static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 {
 	c->foreign_freed++;
-	free((void*)p);
+	if (TLC_LIKELY(kind == TL_FOREIGN_MALLOC || kind == TL_FOREIGN_ALIGNED)) free((void*)p);
+	else tlc_free_new(p, kind);
 }
 
 /* The last reference of a typed object that c owns; false: it has a destructor, or is

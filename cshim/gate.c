@@ -92,7 +92,7 @@ static void watch_forks(void)
 static void park(tl_context* c)
 {
 	/* Looked at before the context is given away: afterwards it may be somebody else's. */
-	bool open = c->top != c->entries || c->mark_top != c->marks || c->dying != 0;
+	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_dying(c) != 0;
 	uint64_t word = atomic_load(&c->word);
 	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
 	}
@@ -274,7 +274,7 @@ void tlc_gate_leave(tl_context* c)
 		pump(c);
 		tldoor_close((uintptr_t)c, target);
 	}
-	if (TLC_UNLIKELY(c->dying != 0 && outermost)) pump(c);
+	if (TLC_UNLIKELY(tlc_dying(c) != 0 && outermost)) pump(c);
 	c->in_go = 0;
 	if (TLC_UNLIKELY(is_shared(c))) pthread_mutex_unlock(&shared_lock);
 }

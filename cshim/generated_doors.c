@@ -1831,6 +1831,217 @@ tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
 	return result;
 }
 
+void* tl_registry_new_array(size_t count, size_t element_bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_new_array, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_registry_new_array((uintptr_t)context, (uintptr_t)count, (uintptr_t)element_bytes);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_registry_register((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)bytes, kind);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register_custom, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_registry_register_custom((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)bytes, (uintptr_t)deleter, (uintptr_t)ctx);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register_buffer, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_registry_register_buffer((uintptr_t)context, (uintptr_t)real, (uintptr_t)bytes, (uintptr_t)aliases, (uintptr_t)n, kind, (uintptr_t)buffer_id);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_add_alias, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_registry_add_alias((uintptr_t)context, buffer_id, (uintptr_t)alias);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status slow_registry_unregister(void* pointer) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_unregister, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_registry_unregister((uintptr_t)context, (uintptr_t)pointer);
+	tlc_gate_leave(context);
+	return result;
+}
+
+size_t tl_registry_total_bytes(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_total_bytes, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_registry_total_bytes((uintptr_t)context);
+	tlc_gate_leave(context);
+	return result;
+}
+
+size_t tl_registry_num_pointers(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_num_pointers, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_registry_num_pointers((uintptr_t)context);
+	tlc_gate_leave(context);
+	return result;
+}
+
+size_t tl_registry_num_buffers(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_num_buffers, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_registry_num_buffers((uintptr_t)context);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_info, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_registry_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_info);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register_many, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_registry_register_many((uintptr_t)context, (uintptr_t)pointers, (uintptr_t)bytes, (uintptr_t)n, kind);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+size_t tl_registry_unregister_many(void* const* pointers, size_t n) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_unregister_many, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_registry_unregister_many((uintptr_t)context, (uintptr_t)pointers, (uintptr_t)n);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_registry_print_statistics(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_print_statistics, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_registry_print_statistics((uintptr_t)context, (uintptr_t)path);
+	tlc_gate_leave(context);
+	return result;
+}
+
+void* tl_aligned_alloc(size_t bytes, size_t alignment) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_aligned_alloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_aligned_alloc((uintptr_t)context, (uintptr_t)bytes, (uintptr_t)alignment);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+tl_status tl_aligned_free(void* pointer) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_aligned_free, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_aligned_free((uintptr_t)context, (uintptr_t)pointer);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_workspace_create, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_workspace_create((uintptr_t)context, (uintptr_t)threads, (uintptr_t)bytes_each, (uintptr_t)alignment, (uintptr_t)out_workspace);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_workspace_destroy(tl_workspace* workspace) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_workspace_destroy, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_workspace_destroy((uintptr_t)context, (uintptr_t)workspace);
+	tlc_gate_leave(context);
+	return result;
+}
+
 struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to_dlpack, &why);
@@ -2125,6 +2336,26 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_mem_set_out_of_memory_callback",
 	"tl_pool_set_limits",
 	"tl_pool_key_stats_get",
+	"tl_registry_new_array",
+	"tl_registry_register",
+	"tl_registry_register_custom",
+	"tl_registry_register_buffer",
+	"tl_registry_add_alias",
+	"tl_registry_unregister",
+	"tl_registry_is_registered",
+	"tl_registry_total_bytes",
+	"tl_registry_num_pointers",
+	"tl_registry_num_buffers",
+	"tl_registry_info",
+	"tl_registry_register_many",
+	"tl_registry_unregister_many",
+	"tl_registry_print_statistics",
+	"tl_aligned_alloc",
+	"tl_aligned_free",
+	"tl_workspace_create",
+	"tl_workspace_get",
+	"tl_workspace_bytes",
+	"tl_workspace_destroy",
 	"tl_tensor_to_dlpack",
 	"tl_tensor_to_dlpack_legacy",
 	"tl_tensor_dlpack_device",
@@ -2139,6 +2370,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_numpy_handler",
 	"tl_python_attach",
 	"tl_python_capsule",
+	"tl_python_registered",
 	"tl_deferred_push",
 	"tl_deferred_take",
 	"tl_stats_get",
@@ -2152,6 +2384,8 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 
 const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_abi_version", (void*)(uintptr_t)tl_abi_version},
+	{"tl_aligned_alloc", (void*)(uintptr_t)tl_aligned_alloc},
+	{"tl_aligned_free", (void*)(uintptr_t)tl_aligned_free},
 	{"tl_alloc_tmp", (void*)(uintptr_t)tl_alloc_tmp},
 	{"tl_arena_alloc", (void*)(uintptr_t)tl_arena_alloc},
 	{"tl_arena_contains", (void*)(uintptr_t)tl_arena_contains},
@@ -2259,6 +2493,21 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_ptr_share", (void*)(uintptr_t)tl_ptr_share},
 	{"tl_python_attach", (void*)(uintptr_t)tl_python_attach},
 	{"tl_python_capsule", (void*)(uintptr_t)tl_python_capsule},
+	{"tl_python_registered", (void*)(uintptr_t)tl_python_registered},
+	{"tl_registry_add_alias", (void*)(uintptr_t)tl_registry_add_alias},
+	{"tl_registry_info", (void*)(uintptr_t)tl_registry_info},
+	{"tl_registry_is_registered", (void*)(uintptr_t)tl_registry_is_registered},
+	{"tl_registry_new_array", (void*)(uintptr_t)tl_registry_new_array},
+	{"tl_registry_num_buffers", (void*)(uintptr_t)tl_registry_num_buffers},
+	{"tl_registry_num_pointers", (void*)(uintptr_t)tl_registry_num_pointers},
+	{"tl_registry_print_statistics", (void*)(uintptr_t)tl_registry_print_statistics},
+	{"tl_registry_register", (void*)(uintptr_t)tl_registry_register},
+	{"tl_registry_register_buffer", (void*)(uintptr_t)tl_registry_register_buffer},
+	{"tl_registry_register_custom", (void*)(uintptr_t)tl_registry_register_custom},
+	{"tl_registry_register_many", (void*)(uintptr_t)tl_registry_register_many},
+	{"tl_registry_total_bytes", (void*)(uintptr_t)tl_registry_total_bytes},
+	{"tl_registry_unregister", (void*)(uintptr_t)tl_registry_unregister},
+	{"tl_registry_unregister_many", (void*)(uintptr_t)tl_registry_unregister_many},
 	{"tl_set_error_callback", (void*)(uintptr_t)tl_set_error_callback},
 	{"tl_shutdown", (void*)(uintptr_t)tl_shutdown},
 	{"tl_sparse_block", (void*)(uintptr_t)tl_sparse_block},
@@ -2335,4 +2584,8 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_vec_reserve", (void*)(uintptr_t)tl_vec_reserve},
 	{"tl_vec_set", (void*)(uintptr_t)tl_vec_set},
 	{"tl_version", (void*)(uintptr_t)tl_version},
+	{"tl_workspace_bytes", (void*)(uintptr_t)tl_workspace_bytes},
+	{"tl_workspace_create", (void*)(uintptr_t)tl_workspace_create},
+	{"tl_workspace_destroy", (void*)(uintptr_t)tl_workspace_destroy},
+	{"tl_workspace_get", (void*)(uintptr_t)tl_workspace_get},
 };

@@ -168,6 +168,26 @@ enum {
 	TL_FN_tl_mem_set_out_of_memory_callback,
 	TL_FN_tl_pool_set_limits,
 	TL_FN_tl_pool_key_stats_get,
+	TL_FN_tl_registry_new_array,
+	TL_FN_tl_registry_register,
+	TL_FN_tl_registry_register_custom,
+	TL_FN_tl_registry_register_buffer,
+	TL_FN_tl_registry_add_alias,
+	TL_FN_tl_registry_unregister,
+	TL_FN_tl_registry_is_registered,
+	TL_FN_tl_registry_total_bytes,
+	TL_FN_tl_registry_num_pointers,
+	TL_FN_tl_registry_num_buffers,
+	TL_FN_tl_registry_info,
+	TL_FN_tl_registry_register_many,
+	TL_FN_tl_registry_unregister_many,
+	TL_FN_tl_registry_print_statistics,
+	TL_FN_tl_aligned_alloc,
+	TL_FN_tl_aligned_free,
+	TL_FN_tl_workspace_create,
+	TL_FN_tl_workspace_get,
+	TL_FN_tl_workspace_bytes,
+	TL_FN_tl_workspace_destroy,
 	TL_FN_tl_tensor_to_dlpack,
 	TL_FN_tl_tensor_to_dlpack_legacy,
 	TL_FN_tl_tensor_dlpack_device,
@@ -182,6 +202,7 @@ enum {
 	TL_FN_tl_numpy_handler,
 	TL_FN_tl_python_attach,
 	TL_FN_tl_python_capsule,
+	TL_FN_tl_python_registered,
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,
 	TL_FN_tl_stats_get,
@@ -348,6 +369,23 @@ extern int32_t tlgo_mem_get_limit(uintptr_t context, int32_t device, uintptr_t o
 extern int32_t tlgo_mem_usage(uintptr_t context, int32_t device, uintptr_t out_info);
 extern int32_t tlgo_pool_set_limits(uintptr_t context, uintptr_t per_key, uintptr_t bytes);
 extern int32_t tlgo_pool_key_stats_get(uintptr_t context, uintptr_t rank, uintptr_t out_stats);
+extern uintptr_t tlgo_registry_new_array(uintptr_t context, uintptr_t count, uintptr_t element_bytes);
+extern int32_t tlgo_registry_register(uintptr_t context, uintptr_t pointer, uintptr_t bytes, int32_t kind);
+extern int32_t tlgo_registry_register_custom(uintptr_t context, uintptr_t pointer, uintptr_t bytes, uintptr_t deleter, uintptr_t ctx);
+extern int32_t tlgo_registry_register_buffer(uintptr_t context, uintptr_t real, uintptr_t bytes, uintptr_t aliases, uintptr_t n, int32_t kind, uintptr_t buffer_id);
+extern int32_t tlgo_registry_add_alias(uintptr_t context, uint64_t buffer_id, uintptr_t alias);
+extern int32_t tlgo_registry_unregister(uintptr_t context, uintptr_t pointer);
+extern uintptr_t tlgo_registry_total_bytes(uintptr_t context);
+extern uintptr_t tlgo_registry_num_pointers(uintptr_t context);
+extern uintptr_t tlgo_registry_num_buffers(uintptr_t context);
+extern int32_t tlgo_registry_info(uintptr_t context, uintptr_t pointer, uintptr_t out_info);
+extern int32_t tlgo_registry_register_many(uintptr_t context, uintptr_t pointers, uintptr_t bytes, uintptr_t n, int32_t kind);
+extern uintptr_t tlgo_registry_unregister_many(uintptr_t context, uintptr_t pointers, uintptr_t n);
+extern int32_t tlgo_registry_print_statistics(uintptr_t context, uintptr_t path);
+extern uintptr_t tlgo_aligned_alloc(uintptr_t context, uintptr_t bytes, uintptr_t alignment);
+extern int32_t tlgo_aligned_free(uintptr_t context, uintptr_t pointer);
+extern int32_t tlgo_workspace_create(uintptr_t context, uintptr_t threads, uintptr_t bytes_each, uintptr_t alignment, uintptr_t out_workspace);
+extern int32_t tlgo_workspace_destroy(uintptr_t context, uintptr_t workspace);
 extern uintptr_t tlgo_tensor_to_dlpack(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_to_dlpack_legacy(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern int32_t tlgo_tensor_dlpack_device(uintptr_t context, uintptr_t tensor, uintptr_t out_type, uintptr_t out_ordinal);
@@ -441,6 +479,8 @@ __attribute__((cold)) tl_status slow_sparse_row(const tl_sparse* matrix, int64_t
 __attribute__((cold)) tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
+__attribute__((cold)) tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
+__attribute__((cold)) tl_status slow_registry_unregister(void* pointer);
 __attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);
 __attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
 __attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);

@@ -160,7 +160,10 @@ typedef struct tl_context {
 	uint32_t in_go;   /* a call of this thread is in the slow door */
 	uint32_t pumping; /* a call of this thread runs destructors */
 	uintptr_t pump_frame; /* where on the stack that call stands */
-	uint32_t dying, dying_last; /* dead objects, first in first out, linked through their records */
+	/* Dead objects, linked through their records, and foreign blocks that a C function frees
+	 * (runtime/object/endings.go); first in first out. The heads are read as one word. */
+	uint32_t dying, ending;
+	uint32_t dying_last, ending_last;
 	uintptr_t callback;         /* what the pump wants called next: f(object) or f(object, context) */
 	uintptr_t callback_object, callback_context;
 	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
@@ -177,7 +180,6 @@ typedef struct tl_context {
 	int32_t short_device;    /* whose memory, and how much of it */
 	uint32_t short_spare;
 	uint64_t short_bytes;
-	uint64_t align_magazines; /* each is to lie in one cache line */
 	/* last error */
 	int32_t status;
 	uint32_t function_id;

@@ -4,6 +4,7 @@
 
 #include "dlpack.h"
 #include "held.h"
+#include "python.h"
 #include "tensor.h"
 
 /* ---- NumPy's memory ---------------------------------------------------------------------
@@ -137,21 +138,7 @@ const void* tl_numpy_handler(void)
 
 /* ---- capsules ---------------------------------------------------------------------------- */
 
-typedef void (*capsule_destructor)(void* capsule);
-typedef void* (*capsule_new)(void* pointer, const char* name, capsule_destructor);
-typedef int (*capsule_is_valid)(void* capsule, const char* name);
-typedef void* (*capsule_get_pointer)(void* capsule, const char* name);
-
-typedef void (*err_set_string)(void* exception, const char* text);
-
-/* Python's functions, given by tl_python_attach; the library is not linked with Python. */
-static struct {
-	_Atomic(capsule_new) make;
-	_Atomic(capsule_is_valid) is_valid;
-	_Atomic(capsule_get_pointer) get_pointer;
-	_Atomic(err_set_string) set_error;
-	_Atomic(void*) buffer_error;
-} python;
+tlc_python_api tlc_python;
 
 tl_status tl_python_attach(const tl_python_api* api)
 {
@@ -159,11 +146,11 @@ tl_status tl_python_attach(const tl_python_api* api)
 	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
 	    api->buffer_error == NULL)
 		return tlc_fail(calling(), TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
-	python.is_valid = (capsule_is_valid)api->capsule_is_valid;
-	python.get_pointer = (capsule_get_pointer)api->capsule_get_pointer;
-	python.set_error = (err_set_string)api->err_set_string;
-	python.buffer_error = api->buffer_error;
-	python.make = (capsule_new)api->capsule_new;
+	tlc_python.is_valid = (tlc_capsule_is_valid)api->capsule_is_valid;
+	tlc_python.get_pointer = (tlc_capsule_get_pointer)api->capsule_get_pointer;
+	tlc_python.set_error = (tlc_err_set_string)api->err_set_string;
+	tlc_python.buffer_error = api->buffer_error;
+	tlc_python.make = (tlc_capsule_new)api->capsule_new;
 	return TL_OK;
 }
 
@@ -174,34 +161,34 @@ static const char legacy_name[] = "dltensor";
  * never taken. */
 static void end_versioned(void* capsule)
 {
-	if (python.is_valid(capsule, versioned_name)) tlc_dlpack_delete(python.get_pointer(capsule, versioned_name));
+	if (tlc_python.is_valid(capsule, versioned_name)) tlc_dlpack_delete(tlc_python.get_pointer(capsule, versioned_name));
 }
 
 static void end_legacy(void* capsule)
 {
-	if (python.is_valid(capsule, legacy_name)) tlc_dlpack_delete_legacy(python.get_pointer(capsule, legacy_name));
+	if (tlc_python.is_valid(capsule, legacy_name)) tlc_dlpack_delete_legacy(tlc_python.get_pointer(capsule, legacy_name));
 }
 
 /* Why there is no capsule, for Python. */
-static void* refuse(void)
+void* tlc_python_refuse(void)
 {
-	if (tl_last_status() != TL_OK) python.set_error(python.buffer_error, tl_last_error());
+	if (tl_last_status() != TL_OK) tlc_python.set_error(tlc_python.buffer_error, tl_last_error());
 	return NULL;
 }
 
-static void* versioned(capsule_new make, tl_tensor* tensor, bool copy)
+static void* versioned(tlc_capsule_new make, tl_tensor* tensor, bool copy)
 {
 	struct DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tensor, copy);
-	if (managed == NULL) return refuse();
+	if (managed == NULL) return tlc_python_refuse();
 	void* capsule = make(managed, versioned_name, end_versioned);
 	if (capsule == NULL) tlc_dlpack_delete(managed);
 	return capsule;
 }
 
-static void* legacy(capsule_new make, tl_tensor* tensor, bool copy)
+static void* legacy(tlc_capsule_new make, tl_tensor* tensor, bool copy)
 {
 	struct DLManagedTensor* managed = tl_tensor_to_dlpack_legacy(tensor, copy);
-	if (managed == NULL) return refuse();
+	if (managed == NULL) return tlc_python_refuse();
 	void* capsule = make(managed, legacy_name, end_legacy);
 	if (capsule == NULL) tlc_dlpack_delete_legacy(managed);
 	return capsule;
@@ -209,10 +196,10 @@ static void* legacy(capsule_new make, tl_tensor* tensor, bool copy)
 
 void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy)
 {
-	capsule_new make = python.make;
+	tlc_capsule_new make = tlc_python.make;
 	if (make == NULL || major > TL_DL_MAJOR) {
 		tlc_fail(calling(), make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
-		return make == NULL ? NULL : refuse();
+		return make == NULL ? NULL : tlc_python_refuse();
 	}
 	return major == TL_DL_MAJOR ? versioned(make, tensor, copy) : legacy(make, tensor, copy);
 }

@@ -155,11 +155,17 @@ static bool peek(tl_shard* s, uint64_t key, tlc_bits* starts, tlc_bits* covers)
 
 static bool bit_of(tlc_bits b, unsigned bit) { return (bit < 64 ? b.low >> bit : b.high >> (bit - 64)) & 1; }
 
+static uint32_t units_up(int up);
+
+/* A start that is owned: what was handed back or is held at zero owns nothing. Starts
+ * between granules do not tell that, and are taken to be held. */
 bool tlc_foreign_known(uintptr_t p)
 {
 	tlc_bits starts, covers;
-	return tlc_possible(p) && peek(&tlc_shards[tlc_shard_of(p)], tlc_start_key(p), &starts, &covers) &&
-	       bit_of(starts, tlc_start(p) & 127);
+	unsigned bit = tlc_start(p) & 127;
+	if (!tlc_possible(p) || !peek(&tlc_shards[tlc_shard_of(p)], tlc_start_key(p), &starts, &covers)) return false;
+	if (!bit_of(starts, bit)) return false;
+	return bit_of(covers, bit) || (p & 15) != 0 || (units_up(0) != 0 && tlc_covered_above(p));
 }
 
 /* ---- covers of all levels ------------------------------------------------------- */
@@ -338,13 +344,12 @@ static uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 		s->zeros--;
 		e->count = 1;
 		e->type_floats = 0;
-		e->link = 0;
 	} else {
 		s->handed_back--;
 		e->type_floats -= TL_FOREIGN_FLOAT;
 	}
-	s->bytes += bytes - tlc_bytes(e);
-	e->block = bytes | (uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED;
+	s->bytes += bytes;
+	e->block = bytes | TL_FOREIGN_AS_ADOPTED;
 	return e->gen;
 }
 
@@ -371,14 +376,16 @@ static tl_foreign_entry* spot_insert(tlc_spot x, uint64_t key)
 	return tlc_insert(x.shard, x.unit, x.bit);
 }
 
-static int adopt_locked(const span* b, uintptr_t p, uint64_t bytes, bool above, uint32_t* gen)
+static int enter_locked(const span* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
 {
 	if (!span_fits(b)) return TLC_SLOW;
 	tlc_spot x = spot_of(p);
+	if (x.entry != NULL && !(as & TL_FOREIGN_ADOPTED)) return TLC_SLOW; /* only Go gives an entry another owner */
 	if (x.entry != NULL && tlc_is_live(x.entry)) {
 		*gen = adopt_live(x.entry);
 		return TLC_OK;
 	}
+	if (x.entry != NULL && !tlc_is_revivable(x.entry)) return TLC_STALE;
 	/* All granules of the block may be at higher levels; its start must be free at level 0 too. */
 	bool inside = tlc_get(&x.unit->key) == tlc_start_key(p) && tlc_has(x.unit->covers, x.bit);
 	if (above || inside || !span_is_free(b)) return TLC_REFUSED;
@@ -387,20 +394,21 @@ static int adopt_locked(const span* b, uintptr_t p, uint64_t bytes, bool above, 
 	} else {
 		tl_foreign_entry* e = spot_insert(x, tlc_start_key(p));
 		if (e == NULL) return TLC_SLOW;
-		*gen = tlc_fill(x.shard, e, bytes);
+		*gen = tlc_fill(x.shard, e, bytes, as);
 	}
 	span_cover(b);
 	return TLC_OK;
 }
 
-/* tlc_foreign_adopt for a block that is not inside one unit. */
-int tlc_adopt_wide(uintptr_t p, uint64_t bytes, uint32_t* gen)
+/* tlc_foreign_adopt, and by the flags in `as` tlc_foreign_insert, for a block that is not
+ * inside one unit. */
+int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
 	bool above = units_up(0) != 0 && tlc_covered_above(p);
 	span b;
 	span_of(&b, p, bytes);
 	span_lock(&b);
-	int result = adopt_locked(&b, p, bytes, above, gen);
+	int result = enter_locked(&b, p, bytes, as, above, gen);
 	span_unlock(&b);
 	return result;
 }
@@ -438,6 +446,15 @@ int tlc_foreign_make_immortal(uintptr_t p)
 	if (result == TLC_OK) x.entry->count = TL_FOREIGN_STICKY;
 	tlc_shard_unlock(x.shard);
 	return result;
+}
+
+uint32_t tlc_foreign_type(uintptr_t p)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (x.entry == NULL) return 0;
+	uint32_t type = tlc_is_live(x.entry) ? x.entry->type_floats & (TL_FOREIGN_FLOAT - 1) : 0;
+	tlc_shard_unlock(x.shard);
+	return type;
 }
 
 int64_t tlc_foreign_count(uintptr_t p)

@@ -25,18 +25,19 @@ enum tlc_foreign_result {
 	TLC_OVERFLOW = 6,  /* 15 references float already */
 	TLC_RETURNED = 7,  /* known, but back with the host: measure it and adopt it again */
 	TLC_ZERO = 8,      /* count is 0; the entry stays until it is forgotten */
-	TLC_NO_MEMORY = 9, /* never from C */
+	TLC_NO_MEMORY = 9, /* never from C, nor are those that follow it in Go */
 };
 
 /* ---- cold edges, registry.c ----------------------------------------------------- */
 
 bool tlc_covered_above(uintptr_t p);
 uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes);
-int tlc_adopt_wide(uintptr_t p, uint64_t bytes, uint32_t* gen);
+int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* kind);
 int tlc_foreign_make_immortal(uintptr_t p);
 int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
-bool tlc_foreign_known(uintptr_t p);    /* takes no lock */
+bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; takes no lock */
+uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
 bool tlc_foreign_covered(uintptr_t p);  /* inside a registered block, its start included; takes no lock */
 void tlc_foreign_lock_all(void);        /* before fork */
 void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
@@ -49,7 +50,7 @@ void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the ch
 static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
-	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_adopt_wide(p, usable, gen);
+	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen);
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	bool above = atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0 && tlc_covered_above(p);
 	uint64_t key = tlc_start_key(p);
@@ -66,13 +67,17 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 		result = TLC_OK;
 		goto out;
 	}
+	if (TLC_UNLIKELY(e != NULL && !tlc_is_revivable(e))) {
+		result = TLC_STALE;
+		goto out;
+	}
 	if (TLC_UNLIKELY(above || (open && tlc_covers_any(u->covers, bit, last)))) {
 		result = TLC_REFUSED;
 		goto out;
 	}
 	if (!open) tlc_open(s, u, key);
 	if (TLC_UNLIKELY(e != NULL)) *gen = tlc_adopt_known(s, e, usable);
-	else if (TLC_LIKELY((e = tlc_insert(s, u, bit)) != NULL)) *gen = tlc_fill(s, e, usable);
+	else if (TLC_LIKELY((e = tlc_insert(s, u, bit)) != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 	else goto out;
 	tlc_cover(u->covers, bit, last);
 	result = TLC_OK;
@@ -81,12 +86,44 @@ out:
 	return result;
 }
 
+/* Registers a block of another owner than a scope: count 1, held by the owner. false:
+ * anything but a new block that touches no other; the slow door says what it is.
+ * Budget: one compare-and-swap, about 90 instructions. */
+static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind)
+{
+	uint64_t as = (uint64_t)kind << TL_FOREIGN_KIND_SHIFT;
+	uint32_t gen;
+	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
+	if (TLC_UNLIKELY(tlc_wide(p, bytes))) return tlc_enter_wide(p, bytes, as, &gen) == TLC_OK;
+	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
+	if (TLC_UNLIKELY(atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0) && tlc_covered_above(p)) return false;
+	uint64_t key = tlc_unit_key(TL_UNIT_0, p >> 4);
+	unsigned bit = p >> 4 & 127, last = tlc_last(p, bytes) & 127;
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tl_foreign_entry* e = NULL;
+	tlc_shard_lock(s);
+	if (TLC_LIKELY(s->used < s->limit)) {
+		tl_unit* u = tlc_find(s, key);
+		bool open = tlc_get(&u->key) == key;
+		if (TLC_LIKELY(!(open && (tlc_has(u->starts, bit) || tlc_covers_any(u->covers, bit, last))))) {
+			if (!open) tlc_open(s, u, key);
+			e = tlc_insert(s, u, bit);
+			if (TLC_LIKELY(e != NULL)) {
+				tlc_fill(s, e, bytes, as);
+				tlc_cover(u->covers, bit, last);
+			}
+		}
+	}
+	tlc_shard_unlock(s);
+	return e != NULL;
+}
+
 /* A reference to a known pointer for the caller's scope: sinks a float, else counts. */
 static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 {
 	tlc_spot x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
-	int result = TLC_RETURNED;
+	int result = tlc_is_revivable(x.entry) ? TLC_RETURNED : TLC_STALE;
 	if (TLC_LIKELY(tlc_is_live(x.entry))) {
 		if (tlc_floats(x.entry) != 0) x.entry->type_floats -= TL_FOREIGN_FLOAT;
 		else if (x.entry->count != TL_FOREIGN_STICKY) x.entry->count++;
@@ -153,18 +190,20 @@ static inline void tlc_apply(tlc_spot x, tlc_effect f, uint8_t* kind)
 		s->handed_back -= back;
 		s->zeros -= e->count == 0;
 		s->entries--;
-		s->bytes -= tlc_bytes(e);
+		if (tlc_is_live(e)) s->bytes -= tlc_bytes(e);
 		tlc_erase(s, x.unit, x.bit);
 		return;
 	}
 	if (f.result == TLC_ZERO) {
 		s->handed_back -= back;
+		if (!back) s->bytes -= tlc_bytes(e);
 		s->zeros++;
 		e->block &= ~TL_FOREIGN_HANDED_BACK;
 	} else if (f.result != TLC_OK) {
 		return;
 	} else if (f.hand_back) {
 		s->handed_back += !back;
+		if (!back) s->bytes -= tlc_bytes(e);
 		e->block |= TL_FOREIGN_HANDED_BACK;
 	}
 	e->count = f.count;
@@ -260,7 +299,7 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
 		e = tlc_insert(s, u, bit);
 	}
 	if (TLC_LIKELY(e != NULL)) {
-		*gen = tlc_fill(s, e, usable);
+		*gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 		tlc_cover(u->covers, bit, last);
 	}
 	tlc_shard_unlock(s);
@@ -274,6 +313,32 @@ static inline bool tlc_is_sole(const tl_foreign_entry* e, uint32_t gen)
 	       e->block >> TL_FOREIGN_KIND_SHIFT == (TL_FOREIGN_MALLOC | TL_FOREIGN_ADOPTED >> TL_FOREIGN_KIND_SHIFT);
 }
 
+/* Erases the entry of a block inside one unit. */
+static inline __attribute__((always_inline)) void tlc_end(tlc_spot x, uintptr_t p, uint64_t bytes)
+{
+	tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
+	x.shard->entries--;
+	x.shard->bytes -= bytes;
+	tlc_erase(x.shard, x.unit, x.bit);
+	if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+}
+
+/* Ends a block of one owner with its only reference; the caller frees it by kind. What
+ * floats was handed back, or is somebody's to take: not this. */
+static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (TLC_UNLIKELY(x.entry == NULL)) return false;
+	uint64_t bytes = tlc_bytes(x.entry);
+	bool sole = x.entry->count == 1 && tlc_floats(x.entry) == 0 && x.entry->link == 0 && bytes != 0 && !tlc_wide(p, bytes);
+	if (TLC_LIKELY(sole)) {
+		*kind = tlc_kind(x.entry);
+		tlc_end(x, p, bytes);
+	}
+	tlc_shard_unlock(x.shard);
+	return sole;
+}
+
 /* Ends a block with the reference of a scope's entry; the caller frees it. p was registered.
  * Budget: one compare-and-swap, about 110 instructions. */
 static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
@@ -282,13 +347,7 @@ static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
 	if (TLC_UNLIKELY(x.entry == NULL)) return false;
 	uint64_t bytes = tlc_bytes(x.entry);
 	bool sole = tlc_is_sole(x.entry, gen) && !tlc_wide(p, bytes);
-	if (TLC_LIKELY(sole)) {
-		tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
-		x.shard->entries--;
-		x.shard->bytes -= bytes;
-		tlc_erase(x.shard, x.unit, x.bit);
-		if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
-	}
+	if (TLC_LIKELY(sole)) tlc_end(x, p, bytes);
 	tlc_shard_unlock(x.shard);
 	return sole;
 }

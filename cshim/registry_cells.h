@@ -27,11 +27,20 @@
  * Invariants (registry.Table.Check runs them):
  *
  *   an entry is covered     <=>  count > 0 && !HANDED_BACK && bytes > 0
- *   bit g of covers is set  <=>  exactly one covered block owns g at that level
+ *   bit g of covers is set  <=>  exactly one covered block or buffer owns g at that level
+ *   shard.bytes             ==   sum of bytes over entries that are live
  *   a cell exists           <=>  starts | covers != 0
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
  *   used == cells of the shard <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
+ *
+ * A block with several names, or with a deleter, is a buffer (runtime/registry/buffers.go):
+ * the buffer owns the granules, and each of its names is an entry of 0 bytes that links
+ * to it. References are counted at the name, under one lock; only the last one at a name
+ * has to ask how many names are left, and that is Go's.
+ *
+ * Memory of tl_aligned_alloc is an entry held at zero until it is registered: known, so
+ * that tl_aligned_free can tell it from any other address, and nobody's.
  *
  * The host may free() a handed back block (unregistered: all references float)
  * without telling. It stops covering, so that what malloc makes of its memory can
@@ -64,7 +73,12 @@
 /* entry.block = flags 8 | kind 8 | bytes 48 */
 #define TL_FOREIGN_BYTES 0xFFFFFFFFFFFFull
 #define TL_FOREIGN_KIND_SHIFT 48
-#define TL_FOREIGN_MALLOC 1u
+#define TL_FOREIGN_MALLOC 1u     /* free() */
+#define TL_FOREIGN_NEW_ARRAY 2u  /* operator delete[] */
+#define TL_FOREIGN_NEW_SCALAR 3u /* operator delete */
+#define TL_FOREIGN_ALIGNED 4u    /* free(), from an aligned allocation */
+#define TL_FOREIGN_CUSTOM 5u     /* a function of the registrant's */
+#define TL_FOREIGN_WORKSPACE 1u  /* type of a workspace */
 #define TL_FOREIGN_ADOPTED (1ull << 56)     /* by tl_mem_register_*: may be handed back */
 #define TL_FOREIGN_HANDED_BACK (1ull << 57) /* all references float; the host may have freed it */
 
@@ -83,7 +97,7 @@ typedef struct tl_foreign_entry {
 	uint32_t gen; /* from shard.gen, never 0 */
 	uint64_t block;
 	uint32_t type_floats;
-	uint32_t link; /* side record (buffer, deleter) of another owner; not 0: the last release is Go's */
+	uint32_t link; /* the buffer of which this is a name; not 0: the last release is Go's */
 } tl_foreign_entry;
 
 /* A unit in use. Written under the lock of its shard; key and bits are also read without. */
@@ -103,7 +117,7 @@ typedef struct tl_shard {
 	uint32_t limit;
 	uint32_t gen; /* the generation given last */
 	uint32_t entries;
-	uint64_t bytes; /* of all entries */
+	uint64_t bytes; /* of the entries that are live */
 	uint32_t handed_back;
 	uint32_t zeros;           /* entries held at zero */
 	uint64_t chunk_bytes;     /* memory for lists, in all */
@@ -412,12 +426,22 @@ static inline bool tlc_is_live(const tl_foreign_entry* e)
 
 static inline bool tlc_is_covered(const tl_foreign_entry* e) { return tlc_is_live(e) && tlc_bytes(e) != 0; }
 
-/* Fills the new entry of an adopted block: count 1, not floating. */
-static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
+static inline uint32_t tlc_kind(const tl_foreign_entry* e) { return e->block >> TL_FOREIGN_KIND_SHIFT & 0xFF; }
+
+/* A dead entry under which free() takes the memory: it may stand for another block of malloc's. */
+static inline bool tlc_is_revivable(const tl_foreign_entry* e)
+{
+	return e->link == 0 && (tlc_kind(e) == TL_FOREIGN_MALLOC || tlc_kind(e) == TL_FOREIGN_ALIGNED);
+}
+
+/* Kind and flags of blocks that tl_mem_register_* adopts. */
+#define TL_FOREIGN_AS_ADOPTED ((uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED)
+
+/* Fills the new entry of a block: count 1, not floating. `as` is kind and flags. */
+static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes, uint64_t as)
 {
 	uint32_t gen = tlc_next_gen(s);
-	uint64_t block = bytes | (uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED;
-	*e = (tl_foreign_entry){.count = 1, .gen = gen, .block = block};
+	*e = (tl_foreign_entry){.count = 1, .gen = gen, .block = bytes | as};
 	s->entries++;
 	s->bytes += bytes;
 	return gen;

@@ -84,7 +84,7 @@ static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_ent
 		uintptr_t p = top[-1].object;
 		if (TLC_UNLIKELY(p == 0 || !tlc_foreign_end(p, top[-1].gen))) break;
 		c->top = --top;
-		tlc_free_foreign(c, p);
+		tlc_free_foreign(c, p, TL_FOREIGN_MALLOC);
 	}
 	return top;
 }
@@ -145,7 +145,7 @@ tl_status tlc_close(tl_context* c, uint64_t target)
 		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(c, target);
 		if (TLC_LIKELY(release_entries(c))) pop_mark(c, c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT);
 	}
-	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (c->dying != 0 && !c->pumping))) tlc_poll(c);
+	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (tlc_dying(c) != 0 && !c->pumping))) tlc_poll(c);
 	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
 	                 entries > (uint64_t)(c->top - c->entries)))
 		trim(c);
@@ -153,7 +153,7 @@ tl_status tlc_close(tl_context* c, uint64_t target)
 }
 
 /* No release waits for this thread and nothing is dying. */
-static inline bool is_quiet(const tl_context* c) { return ((TLC_LOAD(c->word) >> 2) | c->dying) == 0; }
+static inline bool is_quiet(const tl_context* c) { return ((TLC_LOAD(c->word) >> 2) | tlc_dying(c)) == 0; }
 
 /* Leaves the newest mark when it holds nothing; saves no register. */
 static inline bool leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind)

@@ -3032,6 +3032,369 @@ TL_API tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats);
 
 /*
+ * Registry: foreign memory with an owner
+ * --------------------------------------
+ *
+ * Memory that the runtime did not allocate (from malloc, new, a device, another
+ * library) can be given an owner: registered, it has a count, it is freed by its
+ * kind when the count reaches zero, and any pointer can be asked about. One table
+ * holds all of it, also what tl_mem_register_struct adopts.
+ *
+ * A registration returns with one reference, which the registrant holds until
+ * tl_registry_unregister. Scopes, containers and callers may take more
+ * (tl_mem_register_*, tl_ptr_acquire); the last one frees, at once, on whichever
+ * thread that is.
+ *
+ * A shared buffer is a block with several names: its own address, and aliases
+ * into it, such as the columns of a matrix. Each name has a count of its own, and
+ * the block goes with the last reference of the last name. An alias may equal the
+ * block's address, or another alias: references at one address add up.
+ *
+ *     void* columns[3] = {matrix, matrix + rows, matrix + 2 * rows};
+ *     tl_registry_register_buffer(matrix, bytes, columns, 3, TL_ALLOC_NEW_ARRAY, &id);
+ *     tl_registry_unregister(matrix);         3 references are left, one of them here
+ *     tl_registry_unregister(columns[0]);     2
+ *
+ * A view that somebody else keeps alive is not registered: nothing is freed for it.
+ *
+ * Deleters run with no lock held. They may call anything, and each runs once.
+ */
+
+/* tl_alloc_kind tells how a block is freed: one of tl_alloc_kind_code. */
+typedef int32_t tl_alloc_kind;
+
+/*
+ * tl_alloc_kind_code lists the kinds. Those of C++ need a C++ runtime in the
+ * process, of which the operators are looked up when they are first needed.
+ * Destructors are not run: for elements that have one, register a deleter, as
+ * tl::new_array does.
+ */
+enum tl_alloc_kind_code {
+    TL_ALLOC_MALLOC = 1,     /* free() */
+    TL_ALLOC_NEW_ARRAY = 2,  /* operator delete[], of elements without a destructor */
+    TL_ALLOC_NEW_SCALAR = 3, /* operator delete, likewise */
+    TL_ALLOC_ALIGNED = 4,    /* free(): aligned_alloc, posix_memalign, tl_aligned_alloc */
+    TL_ALLOC_CUSTOM = 5      /* a deleter: what tl_registry_info tells of tl_registry_register_custom */
+};
+
+/*
+ * tl_alloc_info tells what is known of a registered pointer. Set struct_size
+ * before the call; a library that knows fewer fields fills fewer.
+ */
+typedef struct tl_alloc_info {
+    size_t struct_size;   /* sizeof(tl_alloc_info) */
+    const void* block;    /* where its memory begins; the pointer itself, but for an alias */
+    size_t bytes;         /* of the block */
+    uint64_t count;       /* references at this address */
+    uint64_t block_count; /* references to the block, at all of its addresses */
+    uint64_t addresses;   /* at which the block is registered */
+    uint64_t buffer_id;   /* for tl_registry_add_alias; 0 when the block is no shared buffer */
+    int64_t kind;         /* tl_alloc_kind */
+} tl_alloc_info;
+
+/*
+ * tl_registry_new_array allocates count times element_bytes bytes, aligned to 64
+ * and undefined, and registers them.
+ *
+ * Ownership: the caller holds the reference, until tl_registry_unregister.
+ * Threads: any thread.
+ * Returns: the array, NULL on failure or for zero bytes.
+ * Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing, and that of malloc.
+ */
+TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
+
+/*
+ * tl_registry_register gives a block an owner: the caller, who holds the one
+ * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
+ * address is one of that kind.
+ *
+ * Ownership: takes the block; the caller holds the reference, until
+ *     tl_registry_unregister. On failure the block stays the caller's.
+ * Threads: any thread.
+ * Returns: TL_OK, also for NULL, or why nothing was registered.
+ * Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can
+ *     have, more bytes than there are), TL_E_ALREADY_REGISTERED (the address
+ *     is, or lies inside a block that is, or a registered block begins in this
+ *     one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
+ *     loaded), TL_E_OUT_OF_MEMORY.
+ * Cost: about 40 ns together with tl_registry_unregister, where the table is
+ *     in the cache and the block inside 2 KiB of addresses; larger ones take
+ *     several locks.
+ */
+TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
+
+/*
+ * tl_registry_register_custom gives an owner to a block that deleter(pointer, ctx)
+ * frees.
+ *
+ * Ownership: takes the block and, for the deleter, ctx; the caller holds the
+ *     reference, until tl_registry_unregister. On failure both stay the
+ *     caller's.
+ * Threads: any thread; the deleter runs on the one that drops the last
+ *     reference.
+ * Returns: TL_OK, also for NULL, or why nothing was registered.
+ * Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
+ *     have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
+ *     TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx);
+
+/*
+ * tl_registry_register_buffer registers a block under its own address and n
+ * aliases into it, with one reference each: 1 + n in all. An alias may equal the
+ * block's address or another alias. All or nothing.
+ *
+ * Ownership: takes the block; the caller holds the references, one
+ *     tl_registry_unregister each. The array of aliases is not kept.
+ * Threads: any thread.
+ * Returns: TL_OK and in *buffer_id, which may be NULL, the number for
+ *     tl_registry_add_alias; or why nothing was registered.
+ * Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
+ *     block, no such kind, an address that no block can have),
+ *     TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
+ *     another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
+ *     runtime is loaded), TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing, and linear in n.
+ */
+TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id);
+
+/*
+ * tl_registry_add_alias adds one reference to a live buffer, at an address inside
+ * it.
+ *
+ * Ownership: the caller holds the reference, until
+ *     tl_registry_unregister(alias).
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing changed.
+ * Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
+ *     outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
+ *     block), TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
+
+/*
+ * tl_registry_unregister drops one reference of a registered pointer. The last one
+ * frees the block, before the call returns; called from inside a deleter, when that
+ * has returned.
+ *
+ * Ownership: takes one reference of the caller's at that address.
+ * Threads: any thread.
+ * Returns: TL_OK, also for NULL, or why nothing was done.
+ * Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
+ *     (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
+ *     and was never registered).
+ * Cost: as tl_registry_register; one crossing for the last reference at a name
+ *     of a buffer or to a block with a deleter.
+ */
+TL_API tl_status tl_registry_unregister(void* pointer);
+
+/*
+ * tl_registry_is_registered tells whether somebody holds a reference at exactly
+ * this address. It takes no lock: no writer is held up, and while others write to
+ * that part of the table it looks again.
+ *
+ * Ownership: none.
+ * Threads: any thread, also in a forked child.
+ * Returns: whether it is; false for NULL.
+ * Errors: none.
+ * Cost: about 10 ns; one miss of the cache in a large table.
+ */
+TL_API bool tl_registry_is_registered(const void* pointer);
+
+/*
+ * tl_registry_total_bytes sums up the registered blocks, each once, however many
+ * aliases it has.
+ *
+ * Ownership: none.
+ * Threads: any thread; exact while no other registers or unregisters.
+ * Returns: the bytes.
+ * Errors: none.
+ * Cost: one crossing and a lock a shard.
+ */
+TL_API size_t tl_registry_total_bytes(void);
+
+/*
+ * tl_registry_num_pointers counts the addresses at which somebody holds a
+ * reference. Blocks that tl_mem_register_struct has adopted are among them.
+ *
+ * Ownership: none.
+ * Threads: any thread; exact while no other registers or unregisters.
+ * Returns: the number.
+ * Errors: none.
+ * Cost: one crossing and a lock a shard.
+ */
+TL_API size_t tl_registry_num_pointers(void);
+
+/*
+ * tl_registry_num_buffers counts the live buffers of tl_registry_register_buffer.
+ *
+ * Ownership: none.
+ * Threads: any thread; exact while no other registers or unregisters.
+ * Returns: the number.
+ * Errors: none.
+ * Cost: one crossing and a lock a shard.
+ */
+TL_API size_t tl_registry_num_buffers(void);
+
+/*
+ * tl_registry_info tells what is known of a registered pointer; nothing of NULL.
+ *
+ * Ownership: none.
+ * Threads: any thread; counts are exact while no other changes them.
+ * Returns: TL_OK, or why nothing was written.
+ * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+ *     TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
+ *     TL_E_UNSUPPORTED (memory of the runtime).
+ * Cost: one crossing; for a buffer with aliases linear in all registered
+ *     pointers, as block_count is summed up.
+ */
+TL_API tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info);
+
+/*
+ * tl_registry_register_many registers n blocks of one kind: all of them or, when
+ * one is refused, none.
+ *
+ * Ownership: as tl_registry_register, for each. The arrays are not kept.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was registered; tl_last_error names the
+ *     pointer.
+ * Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
+ *     TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
+ *     TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing, and linear in n.
+ */
+TL_API tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind);
+
+/*
+ * tl_registry_unregister_many drops one reference of each of n pointers. It goes on
+ * after one that is refused; NULL is passed over.
+ *
+ * Ownership: takes one reference of the caller's at each address.
+ * Threads: any thread.
+ * Returns: how many were dropped; when that is not all, tl_last_status tells
+ *     why the last one that was refused was.
+ * Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
+ *     TL_E_NOT_LIVE.
+ * Cost: one crossing, and linear in n.
+ */
+TL_API size_t tl_registry_unregister_many(void* const* pointers, size_t n);
+
+/*
+ * tl_registry_print_statistics writes what the registry holds, and how full its
+ * tables are, to a file; NULL is standard error.
+ *
+ * Ownership: the string is not kept.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was written.
+ * Errors: TL_E_INVALID_ARGUMENT (the file cannot be written).
+ * Cost: linear in the number of registered pointers.
+ */
+TL_API tl_status tl_registry_print_statistics(const char* path);
+
+/*
+ * tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
+ * of two; alignments below 16 are 16. It may be registered as TL_ALLOC_ALIGNED.
+ *
+ * Ownership: the caller frees it with tl_aligned_free, or registers it.
+ * Threads: any thread.
+ * Returns: the memory, NULL on failure or for zero bytes.
+ * Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
+ *     TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing, and that of malloc.
+ */
+TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
+
+/*
+ * tl_aligned_free frees memory of tl_aligned_alloc that is not registered.
+ *
+ * Ownership: takes the memory.
+ * Threads: any thread.
+ * Returns: TL_OK, also for NULL, or why nothing was done.
+ * Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
+ *     registered: then it goes by tl_registry_unregister).
+ * Cost: one crossing, and that of free.
+ */
+TL_API tl_status tl_aligned_free(void* pointer);
+
+/*
+ * Workspaces
+ * ----------
+ *
+ * A workspace is scratch memory for workers: one block each, all of one size, in
+ * one allocation, so that a worker takes its own by number, without a lock and
+ * without sharing a line of the cache with another. Blocks are at least 128 bytes
+ * apart, since processors fetch lines in pairs. The layout of the handle is
+ * public and stays as it is: base + rank * stride is all that getting a block is.
+ *
+ *     tl_workspace* scratch;
+ *     tl_workspace_create(threads, bytes, 64, &scratch);
+ *     float* mine = tl_workspace_get(scratch, my_number);
+ *     tl_workspace_destroy(scratch);
+ */
+
+/*
+ * tl_workspace is the handle of a workspace, and where its blocks are. Read only.
+ */
+typedef struct tl_workspace {
+    void* base;        /* block 0 */
+    size_t stride;     /* from one block to the next */
+    size_t count;      /* blocks */
+    size_t bytes_each; /* that may be used of a block */
+} tl_workspace;
+
+/*
+ * tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
+ * undefined, each at a multiple of alignment. It is a registered pointer:
+ * tl_ptr_acquire and tl_ptr_release count it, and its blocks stay with the last
+ * reference.
+ *
+ * Ownership: the caller holds the reference, until tl_workspace_destroy.
+ * Threads: any thread.
+ * Returns: TL_OK and the workspace in *out_workspace, or why there is none.
+ * Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
+ *     two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing, and that of malloc.
+ */
+TL_API tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace);
+
+/*
+ * tl_workspace_get returns the block of a worker. tl::workspace does the same inline.
+ *
+ * Ownership: the caller borrows; valid as long as the workspace.
+ * Threads: any thread, also in a forked child; a block is its worker's.
+ * Returns: the block; NULL for NULL and on failure.
+ * Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT
+ *     (rank is not below the number of blocks).
+ * Cost: about 15 ns, for the check that the workspace is one.
+ */
+TL_API void* tl_workspace_get(const tl_workspace* workspace, size_t rank);
+
+/*
+ * tl_workspace_bytes returns how many bytes of each block may be used.
+ *
+ * Ownership: none.
+ * Threads: any thread, also in a forked child.
+ * Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
+ * Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+ * Cost: about 15 ns.
+ */
+TL_API size_t tl_workspace_bytes(const tl_workspace* workspace);
+
+/*
+ * tl_workspace_destroy drops the reference to a workspace.
+ *
+ * Ownership: takes the caller's reference; the blocks go with the last one.
+ * Threads: any thread.
+ * Returns: TL_OK, also for NULL, or why nothing was done.
+ * Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+ * Cost: one crossing, and that of free.
+ */
+TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
+
+/*
  * DLPack
  * ------
  *
@@ -3310,6 +3673,23 @@ TL_API tl_status tl_python_attach(const tl_python_api* api);
  * Cost: tl_tensor_to_dlpack and a capsule.
  */
 TL_API void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy);
+
+/*
+ * tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
+ * caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+ *
+ * Ownership: the capsule, a PyObject that the caller holds, takes one
+ *     reference of the caller's to the pointer. On failure that stays the
+ *     caller's.
+ * Threads: one that holds the interpreter's lock.
+ * Returns: the capsule; NULL for NULL, and on failure with Python's error set:
+ *     a BufferError with the text of tl_last_error, or what PyCapsule_New has
+ *     set.
+ * Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not
+ *     registered).
+ * Cost: a capsule.
+ */
+TL_API void* tl_python_registered(void* pointer);
 
 /*
  * Deferred deleters

@@ -206,6 +206,30 @@ declare i32 @tl_mem_set_out_of_memory_callback(ptr, ptr)
 declare i32 @tl_pool_set_limits(i64, i64)
 declare i32 @tl_pool_key_stats_get(i64, ptr)
 
+; Registry: foreign memory with an owner
+declare ptr @tl_registry_new_array(i64, i64)
+declare i32 @tl_registry_register(ptr, i64, i32)
+declare i32 @tl_registry_register_custom(ptr, i64, ptr, ptr)
+declare i32 @tl_registry_register_buffer(ptr, i64, ptr, i64, i32, ptr)
+declare i32 @tl_registry_add_alias(i64, ptr)
+declare i32 @tl_registry_unregister(ptr)
+declare zeroext i1 @tl_registry_is_registered(ptr) nounwind
+declare i64 @tl_registry_total_bytes()
+declare i64 @tl_registry_num_pointers()
+declare i64 @tl_registry_num_buffers()
+declare i32 @tl_registry_info(ptr, ptr)
+declare i32 @tl_registry_register_many(ptr, ptr, i64, i32)
+declare i64 @tl_registry_unregister_many(ptr, i64)
+declare i32 @tl_registry_print_statistics(ptr)
+declare ptr @tl_aligned_alloc(i64, i64)
+declare i32 @tl_aligned_free(ptr)
+
+; Workspaces
+declare i32 @tl_workspace_create(i64, i64, i64, ptr)
+declare ptr @tl_workspace_get(ptr, i64)
+declare i64 @tl_workspace_bytes(ptr)
+declare i32 @tl_workspace_destroy(ptr)
+
 ; DLPack
 declare ptr @tl_tensor_to_dlpack(ptr, i1 zeroext)
 declare ptr @tl_tensor_to_dlpack_legacy(ptr, i1 zeroext)
@@ -225,6 +249,7 @@ declare void @tl_numpy_free(ptr, ptr, i64)
 declare nonnull ptr @tl_numpy_handler() nounwind
 declare i32 @tl_python_attach(ptr) nounwind
 declare ptr @tl_python_capsule(ptr, i32, i1 zeroext)
+declare ptr @tl_python_registered(ptr)
 
 ; Deferred deleters
 declare void @tl_deferred_push(ptr, ptr) nounwind

@@ -210,6 +210,8 @@ static void attach(void)
 	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
 	/* covers: tl_python_capsule TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_python_capsule(NULL, 1, false), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_python_registered TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_python_registered(&(int){0}), 0, TL_E_UNSUPPORTED);
 	void* (*make)(void*, const char*, void (*)(void*)) = new_capsule;
 	int (*valid)(void*, const char*) = is_valid;
 	void* (*get)(void*, const char*) = get_pointer;
@@ -250,6 +252,26 @@ static void a_capsule_ends_what_nobody_took(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* covers: tl_python_registered TL_E_UNKNOWN_POINTER */
+static void a_capsule_holds_registered_memory(void)
+{
+	void* array = tl_registry_new_array(10, 8);
+	capsule* first = tl_python_registered(array);
+	CHECK(strcmp(first->name, "tl_runtime.registered") == 0);
+	CHECK_OK(tl_ptr_inc_ref(array));
+	capsule* second = tl_python_registered(array);
+	CHECK_COUNT(array, 2);
+	end_capsule(first);
+	CHECK_COUNT(array, 1);
+	capsules_to_refuse = 1;
+	CHECK_PTR(tl_python_registered(array), NULL);
+	CHECK_COUNT(array, 1); /* still the caller's */
+	end_capsule(second);
+	CHECK(!tl_registry_is_registered(array));
+	CHECK_REFUSED(tl_python_registered(array), 0, TL_E_UNKNOWN_POINTER);
+	CHECK_PTR(tl_python_registered(NULL), NULL);
+}
+
 static void capsules_that_cannot_be(void)
 {
 	const int64_t four = 4;
@@ -284,6 +306,7 @@ int main(void)
 	RUN(the_handler_names_the_functions);
 	RUN(attach);
 	RUN(a_capsule_ends_what_nobody_took);
+	RUN(a_capsule_holds_registered_memory);
 	RUN(capsules_that_cannot_be);
 	return check_finish();
 }

@@ -92,6 +92,35 @@ OPERATION op_malloc_register_struct(long n) {
 	}
 }
 
+/* A malloc and a free are part of it. */
+static void register_beside(long n, size_t live) {
+	for (size_t i = 0; i < live; i++)
+		tl_registry_register_custom((char*)((uintptr_t)1 << 44) + i * 128, 64, (tl_deleter)(uintptr_t)abort, NULL);
+	for (long i = 0; i < n; i++) {
+		void* block = malloc(64);
+		tl_registry_register(block, 64, TL_ALLOC_MALLOC);
+		tl_registry_unregister(block);
+	}
+}
+
+OPERATION op_registry_pair(long n) { register_beside(n, 1000); }
+OPERATION op_registry_pair_1e6(long n) { register_beside(n, 1000000); }
+
+OPERATION op_registry_hit(long n) {
+	register_beside(1, 1000);
+	for (long i = 0; i < n; i++) tl_registry_is_registered((char*)((uintptr_t)1 << 44) + 128 * (i % 1000));
+}
+
+OPERATION op_registry_alias(long n) {
+	char* block = malloc(4096);
+	uint64_t id = 0;
+	tl_registry_register_buffer(block, 4096, NULL, 0, TL_ALLOC_MALLOC, &id);
+	for (long i = 0; i < n; i++) {
+		tl_registry_add_alias(id, block + 64);
+		tl_registry_unregister(block + 64);
+	}
+}
+
 OPERATION op_function(long n) {
 	for (long i = 0; i < n; i++) {
 		tl_mem_function_enter(0);
@@ -198,7 +227,8 @@ static const struct {
 #define NAMED(name) {#name, op_##name}
 	NAMED(loop), NAMED(acquire_release), NAMED(acquire_release_unbiased), NAMED(check), NAMED(scope),
 	NAMED(scope_of_8), NAMED(alloc_release), NAMED(alloc_free), NAMED(malloc_free), NAMED(malloc_of_8),
-	NAMED(unregister_register), NAMED(malloc_register_struct), NAMED(function), NAMED(function_4_slots),
+	NAMED(unregister_register), NAMED(malloc_register_struct), NAMED(registry_pair),
+	NAMED(registry_pair_1e6), NAMED(registry_hit), NAMED(registry_alias), NAMED(function), NAMED(function_4_slots),
 	NAMED(planned_frame), NAMED(arena_alloc_8), NAMED(tensor_acquire_release), NAMED(tensor_empty_free),
 	NAMED(tensor_in_slot), NAMED(pool_pair), NAMED(pool_replace_1e3), NAMED(pool_replace_1e4),
 	NAMED(pool_replace_1e6),

@@ -14,6 +14,7 @@ the tl_status as its .status. After os.fork() calls that need more than the fast
 path raise tl.ForkedError in the child; use the spawn or forkserver method.
 """
 
+from . import registry
 from ._allocator import numpy_allocator
 from ._devices import (
     Device,
@@ -123,6 +124,7 @@ __all__ = [
     "numpy_allocator",
     "path",
     "purge",
+    "registry",
     "scope",
     "scope_depth",
     "set_memory_limit",

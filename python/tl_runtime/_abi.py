@@ -356,6 +356,48 @@ class tl_pool_key_stats(ctypes.Structure):
     ]
 
 
+class AllocKindCode(enum.IntEnum):
+    """tl_alloc_kind_code lists the kinds. Those of C++ need a C++ runtime in the
+    process, of which the operators are looked up when they are first needed.
+    Destructors are not run: for elements that have one, register a deleter, as
+    tl::new_array does.
+    """
+
+    ALLOC_MALLOC = 1
+    ALLOC_NEW_ARRAY = 2
+    ALLOC_NEW_SCALAR = 3
+    ALLOC_ALIGNED = 4
+    ALLOC_CUSTOM = 5
+
+
+class tl_alloc_info(ctypes.Structure):
+    """tl_alloc_info tells what is known of a registered pointer. Set struct_size
+    before the call; a library that knows fewer fields fills fewer.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("block", ctypes.c_void_p),
+        ("bytes", ctypes.c_size_t),
+        ("count", ctypes.c_uint64),
+        ("block_count", ctypes.c_uint64),
+        ("addresses", ctypes.c_uint64),
+        ("buffer_id", ctypes.c_uint64),
+        ("kind", ctypes.c_int64),
+    ]
+
+
+class tl_workspace(ctypes.Structure):
+    """tl_workspace is the handle of a workspace, and where its blocks are. Read only."""
+
+    _fields_ = [
+        ("base", ctypes.c_void_p),
+        ("stride", ctypes.c_size_t),
+        ("count", ctypes.c_size_t),
+        ("bytes_each", ctypes.c_size_t),
+    ]
+
+
 class tl_python_api(ctypes.Structure):
     """tl_python_api is what this library has to know of the interpreter that it is
     loaded into: functions of Python's C interface by address, and an object that
@@ -3487,6 +3529,382 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_registry_new_array",
+        "Registry: foreign memory with an owner",
+        ctypes.c_void_p,
+        (ctypes.c_size_t, ctypes.c_size_t),
+        ("count", "element_bytes"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_registry_new_array allocates count times element_bytes bytes, aligned to 64
+        and undefined, and registers them.
+
+        Ownership: the caller holds the reference, until tl_registry_unregister.
+        Threads: any thread.
+        Returns: the array, NULL on failure or for zero bytes.
+        Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
+        Cost: one crossing, and that of malloc.
+        """,
+    ),
+    Function(
+        "tl_registry_register",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32),
+        ("pointer", "bytes", "kind"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        """tl_registry_register gives a block an owner: the caller, who holds the one
+        reference. A block of 0 bytes counts as one of 1. The caller is believed that the
+        address is one of that kind.
+
+        Ownership: takes the block; the caller holds the reference, until
+            tl_registry_unregister. On failure the block stays the caller's.
+        Threads: any thread.
+        Returns: TL_OK, also for NULL, or why nothing was registered.
+        Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can
+            have, more bytes than there are), TL_E_ALREADY_REGISTERED (the address
+            is, or lies inside a block that is, or a registered block begins in this
+            one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
+            loaded), TL_E_OUT_OF_MEMORY.
+        Cost: about 40 ns together with tl_registry_unregister, where the table is
+            in the cache and the block inside 2 KiB of addresses; larger ones take
+            several locks.
+        """,
+    ),
+    Function(
+        "tl_registry_register_custom",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p),
+        ("pointer", "bytes", "deleter", "ctx"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        """tl_registry_register_custom gives an owner to a block that deleter(pointer, ctx)
+        frees.
+
+        Ownership: takes the block and, for the deleter, ctx; the caller holds the
+            reference, until tl_registry_unregister. On failure both stay the
+            caller's.
+        Threads: any thread; the deleter runs on the one that drops the last
+            reference.
+        Returns: TL_OK, also for NULL, or why nothing was registered.
+        Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
+            have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
+            TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_registry_register_buffer",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64)),
+        ("real", "bytes", "aliases", "n", "kind", "buffer_id"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        """tl_registry_register_buffer registers a block under its own address and n
+        aliases into it, with one reference each: 1 + n in all. An alias may equal the
+        block's address or another alias. All or nothing.
+
+        Ownership: takes the block; the caller holds the references, one
+            tl_registry_unregister each. The array of aliases is not kept.
+        Threads: any thread.
+        Returns: TL_OK and in *buffer_id, which may be NULL, the number for
+            tl_registry_add_alias; or why nothing was registered.
+        Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
+            block, no such kind, an address that no block can have),
+            TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
+            another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
+            runtime is loaded), TL_E_OUT_OF_MEMORY.
+        Cost: one crossing, and linear in n.
+        """,
+    ),
+    Function(
+        "tl_registry_add_alias",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_uint64, ctypes.c_void_p),
+        ("buffer_id", "alias"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_OUT_OF_MEMORY"),
+        """tl_registry_add_alias adds one reference to a live buffer, at an address inside
+        it.
+
+        Ownership: the caller holds the reference, until
+            tl_registry_unregister(alias).
+        Threads: any thread.
+        Returns: TL_OK, or why nothing changed.
+        Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
+            outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
+            block), TL_E_OUT_OF_MEMORY.
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_registry_unregister",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("pointer",),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
+        """tl_registry_unregister drops one reference of a registered pointer. The last one
+        frees the block, before the call returns; called from inside a deleter, when that
+        has returned.
+
+        Ownership: takes one reference of the caller's at that address.
+        Threads: any thread.
+        Returns: TL_OK, also for NULL, or why nothing was done.
+        Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
+            (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
+            and was never registered).
+        Cost: as tl_registry_register; one crossing for the last reference at a name
+            of a buffer or to a block with a deleter.
+        """,
+    ),
+    Function(
+        "tl_registry_is_registered",
+        "Registry: foreign memory with an owner",
+        ctypes.c_bool,
+        (ctypes.c_void_p,),
+        ("pointer",),
+        (),
+        """tl_registry_is_registered tells whether somebody holds a reference at exactly
+        this address. It takes no lock: no writer is held up, and while others write to
+        that part of the table it looks again.
+
+        Ownership: none.
+        Threads: any thread, also in a forked child.
+        Returns: whether it is; false for NULL.
+        Errors: none.
+        Cost: about 10 ns; one miss of the cache in a large table.
+        """,
+    ),
+    Function(
+        "tl_registry_total_bytes",
+        "Registry: foreign memory with an owner",
+        ctypes.c_size_t,
+        (),
+        (),
+        (),
+        """tl_registry_total_bytes sums up the registered blocks, each once, however many
+        aliases it has.
+
+        Ownership: none.
+        Threads: any thread; exact while no other registers or unregisters.
+        Returns: the bytes.
+        Errors: none.
+        Cost: one crossing and a lock a shard.
+        """,
+    ),
+    Function(
+        "tl_registry_num_pointers",
+        "Registry: foreign memory with an owner",
+        ctypes.c_size_t,
+        (),
+        (),
+        (),
+        """tl_registry_num_pointers counts the addresses at which somebody holds a
+        reference. Blocks that tl_mem_register_struct has adopted are among them.
+
+        Ownership: none.
+        Threads: any thread; exact while no other registers or unregisters.
+        Returns: the number.
+        Errors: none.
+        Cost: one crossing and a lock a shard.
+        """,
+    ),
+    Function(
+        "tl_registry_num_buffers",
+        "Registry: foreign memory with an owner",
+        ctypes.c_size_t,
+        (),
+        (),
+        (),
+        """tl_registry_num_buffers counts the live buffers of tl_registry_register_buffer.
+
+        Ownership: none.
+        Threads: any thread; exact while no other registers or unregisters.
+        Returns: the number.
+        Errors: none.
+        Cost: one crossing and a lock a shard.
+        """,
+    ),
+    Function(
+        "tl_registry_info",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
+        ("pointer", "out_info"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
+        """tl_registry_info tells what is known of a registered pointer; nothing of NULL.
+
+        Ownership: none.
+        Threads: any thread; counts are exact while no other changes them.
+        Returns: TL_OK, or why nothing was written.
+        Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+            TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
+            TL_E_UNSUPPORTED (memory of the runtime).
+        Cost: one crossing; for a buffer with aliases linear in all registered
+            pointers, as block_count is summed up.
+        """,
+    ),
+    Function(
+        "tl_registry_register_many",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t, ctypes.c_int32),
+        ("pointers", "bytes", "n", "kind"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        """tl_registry_register_many registers n blocks of one kind: all of them or, when
+        one is refused, none.
+
+        Ownership: as tl_registry_register, for each. The arrays are not kept.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was registered; tl_last_error names the
+            pointer.
+        Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
+            TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
+            TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
+        Cost: one crossing, and linear in n.
+        """,
+    ),
+    Function(
+        "tl_registry_unregister_many",
+        "Registry: foreign memory with an owner",
+        ctypes.c_size_t,
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ("pointers", "n"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
+        """tl_registry_unregister_many drops one reference of each of n pointers. It goes on
+        after one that is refused; NULL is passed over.
+
+        Ownership: takes one reference of the caller's at each address.
+        Threads: any thread.
+        Returns: how many were dropped; when that is not all, tl_last_status tells
+            why the last one that was refused was.
+        Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
+            TL_E_NOT_LIVE.
+        Cost: one crossing, and linear in n.
+        """,
+    ),
+    Function(
+        "tl_registry_print_statistics",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_registry_print_statistics writes what the registry holds, and how full its
+        tables are, to a file; NULL is standard error.
+
+        Ownership: the string is not kept.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was written.
+        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written).
+        Cost: linear in the number of registered pointers.
+        """,
+    ),
+    Function(
+        "tl_aligned_alloc",
+        "Registry: foreign memory with an owner",
+        ctypes.c_void_p,
+        (ctypes.c_size_t, ctypes.c_size_t),
+        ("bytes", "alignment"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
+        of two; alignments below 16 are 16. It may be registered as TL_ALLOC_ALIGNED.
+
+        Ownership: the caller frees it with tl_aligned_free, or registers it.
+        Threads: any thread.
+        Returns: the memory, NULL on failure or for zero bytes.
+        Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
+            TL_E_OUT_OF_MEMORY.
+        Cost: one crossing, and that of malloc.
+        """,
+    ),
+    Function(
+        "tl_aligned_free",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("pointer",),
+        ("TL_E_UNKNOWN_POINTER",),
+        """tl_aligned_free frees memory of tl_aligned_alloc that is not registered.
+
+        Ownership: takes the memory.
+        Threads: any thread.
+        Returns: TL_OK, also for NULL, or why nothing was done.
+        Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
+            registered: then it goes by tl_registry_unregister).
+        Cost: one crossing, and that of free.
+        """,
+    ),
+    Function(
+        "tl_workspace_create",
+        "Workspaces",
+        ctypes.c_int32,
+        (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p),
+        ("threads", "bytes_each", "alignment", "out_workspace"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
+        undefined, each at a multiple of alignment. It is a registered pointer:
+        tl_ptr_acquire and tl_ptr_release count it, and its blocks stay with the last
+        reference.
+
+        Ownership: the caller holds the reference, until tl_workspace_destroy.
+        Threads: any thread.
+        Returns: TL_OK and the workspace in *out_workspace, or why there is none.
+        Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
+            two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
+        Cost: one crossing, and that of malloc.
+        """,
+    ),
+    Function(
+        "tl_workspace_get",
+        "Workspaces",
+        ctypes.c_void_p,
+        (ctypes.POINTER(tl_workspace), ctypes.c_size_t),
+        ("workspace", "rank"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INVALID_ARGUMENT"),
+        """tl_workspace_get returns the block of a worker. tl::workspace does the same inline.
+
+        Ownership: the caller borrows; valid as long as the workspace.
+        Threads: any thread, also in a forked child; a block is its worker's.
+        Returns: the block; NULL for NULL and on failure.
+        Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT
+            (rank is not below the number of blocks).
+        Cost: about 15 ns, for the check that the workspace is one.
+        """,
+    ),
+    Function(
+        "tl_workspace_bytes",
+        "Workspaces",
+        ctypes.c_size_t,
+        (ctypes.POINTER(tl_workspace),),
+        ("workspace",),
+        ("TL_E_UNKNOWN_POINTER",),
+        """tl_workspace_bytes returns how many bytes of each block may be used.
+
+        Ownership: none.
+        Threads: any thread, also in a forked child.
+        Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
+        Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+        Cost: about 15 ns.
+        """,
+    ),
+    Function(
+        "tl_workspace_destroy",
+        "Workspaces",
+        ctypes.c_int32,
+        (ctypes.POINTER(tl_workspace),),
+        ("workspace",),
+        ("TL_E_UNKNOWN_POINTER",),
+        """tl_workspace_destroy drops the reference to a workspace.
+
+        Ownership: takes the caller's reference; the blocks go with the last one.
+        Threads: any thread.
+        Returns: TL_OK, also for NULL, or why nothing was done.
+        Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+        Cost: one crossing, and that of free.
+        """,
+    ),
+    Function(
         "tl_tensor_to_dlpack",
         "DLPack",
         ctypes.c_void_p,
@@ -3761,6 +4179,28 @@ FUNCTIONS: tuple[Function, ...] = (
             tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major
             version), TL_E_OUT_OF_MEMORY.
         Cost: tl_tensor_to_dlpack and a capsule.
+        """,
+    ),
+    Function(
+        "tl_python_registered",
+        "Python",
+        ctypes.c_void_p,
+        (ctypes.c_void_p,),
+        ("pointer",),
+        ("TL_E_UNSUPPORTED", "TL_E_UNKNOWN_POINTER"),
+        """tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
+        caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+
+        Ownership: the capsule, a PyObject that the caller holds, takes one
+            reference of the caller's to the pointer. On failure that stays the
+            caller's.
+        Threads: one that holds the interpreter's lock.
+        Returns: the capsule; NULL for NULL, and on failure with Python's error set:
+            a BufferError with the text of tl_last_error, or what PyCapsule_New has
+            set.
+        Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not
+            registered).
+        Cost: a capsule.
         """,
     ),
     Function(

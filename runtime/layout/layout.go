@@ -160,7 +160,8 @@ type Context struct {
 	Unfinished, ErrorFunction       uint32
 	InGo, Pumping                   uint32
 	PumpFrame                       uintptr
-	Dying, DyingLast                uint32
+	Dying, Ending                   uint32
+	DyingLast, EndingLast           uint32
 	Callback                        uintptr
 	CallbackObject, CallbackContext uintptr
 	CallbackArguments, ErrorPending uint32
@@ -172,7 +173,6 @@ type Context struct {
 	ShortDevice                     int32
 	ShortSpare                      uint32
 	ShortBytes                      uint64
-	AlignMagazines                  uint64
 	Status                          int32
 	FunctionId                      uint32
 	ErrorPointer                    uintptr

@@ -58,7 +58,12 @@ const RegistryBytes = 64
 const (
 	ForeignBytes       = 1<<48 - 1
 	ForeignKindShift   = 48
-	ForeignMalloc      = 1
+	ForeignMalloc      = 1       // free()
+	ForeignNewArray    = 2       // operator delete[]
+	ForeignNewScalar   = 3       // operator delete
+	ForeignAligned     = 4       // free(), from an aligned allocation
+	ForeignCustom      = 5       // a function of the registrant's
+	ForeignWorkspace   = 1       // entry.TypeFloats: the type of a workspace
 	ForeignIsAdopted   = 1 << 56 // by tl_mem_register_*: may be handed back
 	ForeignHandedBack  = 1 << 57 // all references float; the host may have freed it
 	ForeignSticky      = 0xFFFFFFFF

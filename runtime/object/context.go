@@ -108,7 +108,7 @@ func (c *Context) Poll() {
 }
 
 func (c *Context) hasWork() bool {
-	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.Dying != 0 || c.MarkTop != c.Marks
+	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasDying() || c.MarkTop != c.Marks
 }
 
 // reset makes an adopted context look new: nothing open, no arena, no error.

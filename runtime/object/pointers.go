@@ -140,9 +140,9 @@ func (c *Context) dropAt(p uintptr, o object) status.Status {
 }
 
 func (c *Context) releaseForeign(p uintptr) status.Status {
-	_, res := process.registry.Release(p)
+	ended, res := process.registry.Release(p)
 	if res == registry.Gone {
-		c.freeForeign(p)
+		c.freeForeign(ended)
 		return status.OK
 	}
 	return c.foreign(p, res)
@@ -198,9 +198,9 @@ func (c *Context) Free(p uintptr) status.Status {
 			return c.Fail(status.Busy, textReferenced, p, uint64(n))
 		},
 		func() status.Status {
-			_, res := process.registry.Forget(p)
+			ended, res := process.registry.Forget(p)
 			if res == registry.Gone {
-				c.freeForeign(p)
+				c.freeForeign(ended)
 				return status.OK
 			}
 			if res == registry.Refused {

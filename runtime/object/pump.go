@@ -32,9 +32,15 @@ func (me *Context) enqueueDying(r *layout.Record, e layout.Entry) {
 	me.DyingLast = e.Record
 }
 
-// moveDying hands c's dying list to me.
+func (c *Context) hasDying() bool { return c.Dying|c.Ending != 0 }
+
+// moveDying hands c's dying objects and endings to me.
 func (c *Context) moveDying(me *Context) {
-	if c == me || c.Dying == 0 {
+	if c == me {
+		return
+	}
+	c.moveEndings(me)
+	if c.Dying == 0 {
 		return
 	}
 	if me.Dying == 0 {
@@ -46,11 +52,15 @@ func (c *Context) moveDying(me *Context) {
 	c.Dying, c.DyingLast = 0, 0
 }
 
-// PumpStep works on the dying list until it is empty or a C function has to be
-// called: then it returns true with Callback set, and goes on from there the next
-// time, whatever the function did.
+// PumpStep works on the dying list and the endings until both are empty or a C
+// function has to be called: then it returns true with Callback set, and goes on
+// from there the next time, whatever the function did.
 func (c *Context) PumpStep() bool {
-	for c.CallbackArguments == 0 && c.Dying != 0 {
+	for c.CallbackArguments == 0 && c.hasDying() {
+		if c.Dying == 0 {
+			c.nextEnding()
+			continue
+		}
 		r := process.heap.Record(c.Dying)
 		class := r.Gen & 0xFF
 		object := process.heap.Locate(c.Dying, r.Loc&0xFFFF, class)
@@ -140,7 +150,7 @@ func (c *Context) Pump() {
 var CallC func(c *Context)
 
 func (c *Context) releaseForeignField(p uintptr) {
-	if _, res := process.registry.Release(p); res == registry.Gone {
-		c.freeForeign(p)
+	if ended, res := process.registry.Release(p); res == registry.Gone {
+		c.freeForeign(ended)
 	}
 }

@@ -33,6 +33,11 @@ type Config struct {
 	Free func(p uintptr)
 	// UsableSize tells the bytes of a malloc'ed block.
 	UsableSize func(p uintptr) uintptr
+	// AlignedAlloc returns memory that Free takes, 0 when there is none.
+	AlignedAlloc func(bytes, alignment uintptr) uintptr
+	// Deleter returns the C function that frees memory of a kind that Free does not
+	// take (layout.ForeignNewArray, ForeignNewScalar); 0 when the process has none.
+	Deleter func(kind uint8) uintptr
 }
 
 // process is the one runtime of this process. Everything in it but the locks is
@@ -50,6 +55,7 @@ var process struct {
 	nodes    nodes
 	types    types
 	side     side
+	endings  endings
 }
 
 // Open starts the runtime; the first call decides the configuration. It is safe

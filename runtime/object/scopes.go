@@ -103,7 +103,7 @@ func (c *Context) CloseTo(target uint64) (again bool) {
 				c.popped(e)
 			}
 			c.releaseEntry(c, e)
-			if c.Dying != 0 && c.Pumping == 0 {
+			if c.hasDying() && c.Pumping == 0 {
 				return true
 			}
 		}
@@ -218,18 +218,10 @@ func (c *Context) releaseEntry(me *Context, e layout.Entry) {
 }
 
 func (c *Context) releaseForeignEntry(e layout.Entry) {
-	switch _, res := process.registry.ReleaseEntry(e.Object, e.Gen); res {
+	switch ended, res := process.registry.ReleaseEntry(e.Object, e.Gen); res {
 	case registry.Gone:
-		c.freeForeign(e.Object)
+		c.freeForeign(ended)
 	case registry.Stale, registry.Miss:
 		c.Skipped++
-	}
-}
-
-// freeForeign gives adopted memory back to malloc.
-func (c *Context) freeForeign(p uintptr) {
-	c.ForeignFreed++
-	if process.cfg.Free != nil {
-		process.cfg.Free(p)
 	}
 }

@@ -89,6 +89,15 @@ type spot struct {
 
 func (x *spot) unit() *layout.Unit { return cell(x.shard, x.cell) }
 
+func (x *spot) pointer() uintptr { return addressOf(x.key, x.bit) }
+
+// vacate gives the cell back when nothing is in it any more.
+func (x *spot) vacate() {
+	if vacant(x.unit()) {
+		remove(x.shard, x.cell)
+	}
+}
+
 // covered tells whether a block owns the granule. Those of the block that starts
 // here may all be at higher levels, so looking at its pieces is not enough.
 func (x *spot) covered() bool {

@@ -12,10 +12,11 @@ import (
 // walks the memory and recomputes what the operations maintain. Nothing may run
 // beside it. For tests and debug builds.
 func (t *Table) Check() error {
-	c := checker{t: t, seen: map[uint64]bool{}, lists: map[uintptr]bool{}}
+	c := checker{t: t, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, names: map[uint32]uint32{}}
 	for i := range t.shards {
 		c.shard(uint32(i))
 	}
+	c.buffers()
 	c.coverage()
 	for up := 1; up < layout.UnitLevels; up++ {
 		c.want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up, t.header.Units[up])
@@ -29,10 +30,11 @@ type extent struct{ from, to uint64 }
 
 type checker struct {
 	t      *Table
-	seen   map[uint64]bool  // unit keys
-	lists  map[uintptr]bool // addresses of lists, free ones included
-	blocks []extent         // of covered entries, in bytes
-	bits   []extent         // of set bits of covers
+	seen   map[uint64]bool   // unit keys
+	lists  map[uintptr]bool  // addresses of lists, free ones included
+	names  map[uint32]uint32 // entries by link
+	blocks []extent          // of covered entries and buffers, in bytes
+	bits   []extent          // of set bits of covers
 	units  [8]uint32
 	errs   []error
 }
@@ -60,7 +62,9 @@ func (c *checker) shard(index uint32) {
 		for _, info := range appendUnit(nil, u) {
 			c.entry(index, info)
 			pointers++
-			bytes += uint64(info.Bytes)
+			if info.Count > 0 && !info.HandedBack {
+				bytes += uint64(info.Bytes)
+			}
 			back += count(info.HandedBack)
 			zeros += count(info.Count == 0)
 		}
@@ -116,12 +120,45 @@ func (c *checker) entry(index uint32, info Info) {
 	c.want(info.Gen != 0, "%#x has generation 0", p)
 	c.want(info.Floats <= min(info.Count, layout.MaxFloats), "%#x: %d floats of %d", p, info.Floats, info.Count)
 	c.want(!info.HandedBack || info.Adopted && info.Floats > 0, "%#x is handed back, %d floats", p, info.Floats)
-	if info.Count > 0 && !info.HandedBack {
-		from, to := uint64(p+15)&^15, uint64(p+info.Bytes+15)&^15
-		if info.Bytes > 0 && from < to {
-			c.blocks = append(c.blocks, extent{from, to})
-		}
+	if info.Link != 0 {
+		c.names[info.Link]++
+		c.want(info.Bytes == 0, "%#x is a name of buffer %d and has %d bytes", p, info.Link, info.Bytes)
 	}
+	if info.Count > 0 && !info.HandedBack {
+		c.block(p, info.Bytes)
+	}
+}
+
+func (c *checker) block(p, bytes uintptr) {
+	from, to := uint64(p+15)&^15, uint64(p+bytes+15)&^15
+	if bytes > 0 && from < to {
+		c.blocks = append(c.blocks, extent{from, to})
+	}
+}
+
+// buffers checks that each has the names that it counts, and nobody else any.
+func (c *checker) buffers() {
+	var bytes, shared, free uint64
+	s := &c.t.buffers
+	for link := range s.all {
+		b := &s.all[link]
+		c.want(b.names == c.names[uint32(link)], "buffer %d: %d names, counted %d", link, c.names[uint32(link)], b.names)
+		delete(c.names, uint32(link))
+		if b.names == 0 {
+			free++
+			continue
+		}
+		c.block(b.real, b.bytes)
+		bytes += uint64(b.bytes)
+		shared += uint64(count(b.shared))
+	}
+	c.want(len(c.names) == 0, "%d names of buffers that there never were", len(c.names))
+	c.want(bytes == s.bytes && shared == s.shared, "buffers: %d bytes, %d shared, counted %d and %d", bytes, shared,
+		s.bytes, s.shared)
+	for link := s.free; link != 0 && free > 0; link = s.all[link].next {
+		free--
+	}
+	c.want(free <= 1, "%d records of buffers are lost", free) // record 0 is none
 }
 
 // coverage: every owned granule is inside a block, and together they are as

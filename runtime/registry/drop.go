@@ -105,14 +105,15 @@ func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 			b.unlock(t)
 			continue
 		}
-		ended := apply(x, f)
-		if vacant(x.unit()) {
-			remove(x.shard, x.cell)
-		}
+		ended, link := apply(x, f)
+		x.vacate()
 		if ends {
 			b.uncover(t)
 		}
 		b.unlock(t)
+		if link != 0 {
+			ended = t.unlink(link)
+		}
 		return ended, f.result
 	}
 }
@@ -125,36 +126,49 @@ func unknown(w way) Result {
 	return Miss
 }
 
-// apply carries an effect out on everything but covers. An entry that is gone is erased.
-func apply(x spot, f effect) (ended Ended) {
+// apply carries an effect out on everything but covers. An entry that is gone is
+// erased; of a buffer's name only the link is left to end.
+func apply(x spot, f effect) (ended Ended, link uint32) {
 	s, e := x.shard, x.entry
 	back := e.Block&layout.ForeignHandedBack != 0
 	switch {
 	case f.result == Gone:
-		ended = Ended{bytesOf(e), uint8(e.Block >> layout.ForeignKindShift), e.Link}
-		if back {
-			s.HandedBack--
+		if link = e.Link; link == 0 {
+			ended = Ended{Pointer: x.pointer(), Bytes: bytesOf(e), Kind: uint8(e.Block >> layout.ForeignKindShift)}
 		}
-		if e.Count == 0 {
-			s.Zeros--
-		}
-		s.Entries--
-		s.Bytes -= uint64(bytesOf(e))
-		erase(s, x.unit(), x.bit)
-		return ended
+		x.drop()
+		return ended, link
 	case f.result == Zero:
 		if back {
 			s.HandedBack--
+		} else {
+			s.Bytes -= uint64(bytesOf(e))
 		}
 		s.Zeros++
 		e.Block &^= layout.ForeignHandedBack
 	case f.result != OK:
-		return ended
+		return ended, 0
 	case f.handBack && !back:
 		s.HandedBack++
+		s.Bytes -= uint64(bytesOf(e))
 		e.Block |= layout.ForeignHandedBack
 	}
 	e.Count = f.count
 	e.TypeFloats = e.TypeFloats&layout.TypeMask | f.floats*layout.ForeignFloat
-	return ended
+	return ended, 0
+}
+
+// drop erases an entry and what is counted of it, covers excepted.
+func (x *spot) drop() {
+	s, e := x.shard, x.entry
+	switch {
+	case e.Count == 0:
+		s.Zeros--
+	case live(e):
+		s.Bytes -= uint64(bytesOf(e))
+	default:
+		s.HandedBack--
+	}
+	s.Entries--
+	erase(s, x.unit(), x.bit)
 }

@@ -13,15 +13,17 @@ import (
 
 // model is the registry as a map, with coverage by looking at every block.
 type model struct {
-	table  *Table
-	blocks map[uintptr]*modelBlock
+	table   *Table
+	blocks  map[uintptr]*modelBlock
+	buffers []*modelBuffer // also those that ended
 }
 
 type modelBlock struct {
-	bytes                 uintptr
-	count, floats         uint32
-	gen                   uint32
-	adopted, back, linked bool
+	bytes         uintptr
+	count, floats uint32
+	gen           uint32
+	adopted, back bool
+	buffer        *modelBuffer // of which it is a name
 }
 
 func (b *modelBlock) live() bool { return b.count > 0 && !b.back }
@@ -33,11 +35,14 @@ func (m *model) inside(p uintptr) bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(m.buffers, func(b *modelBuffer) bool { return b.names > 0 && p-b.real < b.bytes })
 }
 
 // overlaps tells whether a covered block starts in [p, p+bytes).
 func (m *model) overlaps(p, bytes uintptr) bool {
+	if slices.ContainsFunc(m.buffers, func(b *modelBuffer) bool { return b.names > 0 && b.real-p < bytes }) {
+		return true
+	}
 	for start, b := range m.blocks {
 		if b.live() && b.bytes > 0 && start >= p && start-p < bytes {
 			return true
@@ -81,6 +86,9 @@ func (m *model) adopt(t *rapid.T) {
 		require.Equal(t, b.gen, gen)
 		b.take()
 		return
+	case b != nil && !b.adopted: // held at zero, and not known to be malloc's
+		require.Equal(t, Stale, r)
+		return
 	case m.inside(p):
 		require.Equal(t, Refused, r, "%#x is inside a block", p)
 		return
@@ -98,7 +106,7 @@ func (m *model) adopt(t *rapid.T) {
 		}
 		b.floats--
 	}
-	b.bytes, b.gen, b.adopted, b.back, b.linked = bytes, gen, true, false, false
+	b.bytes, b.gen, b.adopted, b.back = bytes, gen, true, false
 }
 
 func (b *modelBlock) take() {
@@ -109,24 +117,29 @@ func (b *modelBlock) take() {
 	}
 }
 
-// insert adds an alias or a block of another owner, at any address.
+// insert adds a block of another owner, one without bytes at any address.
 func (m *model) insert(t *rapid.T) {
-	p := genPointer(t) + uintptr(rapid.IntRange(0, 20).Draw(t, "odd"))
-	link := uint32(rapid.IntRange(0, 1).Draw(t, "link"))
-	gen, r := m.table.Insert(p, 0, 3, link)
+	p, bytes := genPointer(t), uintptr(0)
+	if rapid.Bool().Draw(t, "covers") {
+		bytes = genBytes(t)
+	} else {
+		p += uintptr(rapid.IntRange(0, 20).Draw(t, "odd"))
+	}
+	gen, r := m.table.Insert(p, bytes, layout.ForeignNewScalar, 7)
 	b := m.blocks[p]
-	if b != nil && b.live() {
+	switch {
+	case b != nil && (b.live() || b.buffer != nil):
 		require.Equal(t, Present, r)
+		return
+	case bytes > 0 && m.inside(p):
+		require.Equal(t, Refused, r)
+		return
+	case bytes > 0 && r == Refused:
+		require.True(t, m.overlaps(p, bytes), "%#x + %d overlaps nothing", p, bytes)
 		return
 	}
 	require.Equal(t, OK, r)
-	if b == nil || b.count == 0 {
-		b = &modelBlock{count: 1}
-		m.blocks[p] = b
-	} else {
-		b.floats--
-	}
-	b.bytes, b.gen, b.adopted, b.back, b.linked = 0, gen, false, false, link != 0
+	m.blocks[p] = &modelBlock{bytes: bytes, count: 1, gen: gen}
 }
 
 func (m *model) register(t *rapid.T) {
@@ -135,6 +148,8 @@ func (m *model) register(t *rapid.T) {
 	switch b := m.blocks[p]; {
 	case b == nil:
 		require.Equal(t, Miss, r)
+	case !b.live() && !b.adopted:
+		require.Equal(t, Stale, r)
 	case !b.live():
 		require.Equal(t, Returned, r)
 	default:
@@ -164,7 +179,7 @@ func (m *model) lose(p uintptr) Result {
 	b.count--
 	b.floats = min(b.floats, b.count)
 	if b.count == 0 {
-		delete(m.blocks, p)
+		m.erase(p)
 		return Gone
 	}
 	b.settle()
@@ -188,8 +203,7 @@ func (m *model) release(t *rapid.T) {
 	default:
 		require.Equal(t, m.lose(p), r)
 		if r == Gone {
-			require.Equal(t, b.bytes, ended.Bytes)
-			require.Equal(t, b.linked, ended.Link != 0)
+			require.Equal(t, b.ended(p), ended)
 		}
 	}
 }
@@ -250,7 +264,7 @@ func (m *model) decRef(t *rapid.T) {
 
 func (m *model) forget(t *rapid.T) {
 	p := m.known(t)
-	_, r := m.table.Forget(p)
+	ended, r := m.table.Forget(p)
 	switch b := m.blocks[p]; {
 	case b == nil:
 		require.Equal(t, Miss, r)
@@ -258,14 +272,20 @@ func (m *model) forget(t *rapid.T) {
 		require.Equal(t, Refused, r)
 	default:
 		require.Equal(t, Gone, r)
-		delete(m.blocks, p)
+		m.erase(p)
+		require.Equal(t, b.ended(p), ended)
 	}
 }
 
 // covered asks about addresses near the edges of blocks.
 func (m *model) covered(t *rapid.T) {
 	q := m.known(t)
-	if b := m.blocks[q]; b != nil && rapid.Bool().Draw(t, "end") {
+	if b := m.blocks[q]; b != nil && b.buffer != nil {
+		q = b.buffer.real
+		if rapid.Bool().Draw(t, "end") {
+			q += b.buffer.bytes
+		}
+	} else if b != nil && rapid.Bool().Draw(t, "end") {
 		q += b.bytes
 	}
 	q = (q + uintptr(rapid.IntRange(-2, 2).Draw(t, "granules"))*16) &^ 15
@@ -279,14 +299,18 @@ func (m *model) check(t *rapid.T) {
 	var want Totals
 	for p, b := range m.blocks {
 		want.Pointers++
-		want.Bytes += uint64(b.bytes)
+		if b.live() {
+			want.Bytes += uint64(b.bytes)
+		}
 		want.HandedBack += uint64(count(b.back))
 		want.Zeros += uint64(count(b.count == 0))
 		info, known := m.table.Info(p)
 		require.True(t, known)
 		require.Equal(t, *b, modelBlock{info.Bytes, info.Count, info.Floats, info.Gen, info.Adopted, info.HandedBack,
-			info.Link != 0})
+			b.buffer})
+		require.Equal(t, b.buffer != nil, info.Link != 0)
 	}
+	m.checkBuffers(t, &want)
 	want.Units, want.Memory = sum.Units, sum.Memory
 	require.Equal(t, want, sum)
 }
@@ -298,6 +322,7 @@ func TestAgainstAModel(t *testing.T) {
 		m := &model{table: table, blocks: map[uintptr]*modelBlock{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"adopt": m.adopt, "adopt too": m.adopt, "adopt more": m.adopt, "insert": m.insert, "register": m.register,
+			"insert buffer": m.insertBuffer, "insert custom": m.insertCustom, "add alias": m.addAlias, "retract": m.retract,
 			"acquire": m.acquire, "release": m.release, "release entry": m.releaseEntry, "float": m.float,
 			"dec ref": m.decRef, "forget": m.forget, "covered": m.covered, "": m.check,
 		})

@@ -2,11 +2,12 @@ package registry
 
 import "tlruntime/runtime/layout"
 
-// Ended is what the caller needs to free a block that is Gone.
+// Ended is memory that nobody refers to any more: the caller frees it. Zeros when
+// there is nothing to free: what is gone was one name of several.
 type Ended struct {
-	Bytes uintptr
-	Kind  uint8
-	Link  uint32
+	Pointer, Bytes uintptr
+	Kind           uint8
+	Deleter, Ctx   uintptr // of layout.ForeignCustom: what to call, and with what
 }
 
 func floats(e *layout.ForeignEntry) uint32 { return e.TypeFloats >> 24 }
@@ -17,6 +18,13 @@ func bytesOf(e *layout.ForeignEntry) uintptr { return uintptr(e.Block & layout.F
 func live(e *layout.ForeignEntry) bool { return e.Count != 0 && e.Block&layout.ForeignHandedBack == 0 }
 
 func isCovered(e *layout.ForeignEntry) bool { return live(e) && bytesOf(e) != 0 }
+
+// revivable: a dead entry under which free() takes the memory, so that it may stand
+// for another block of malloc's by now.
+func revivable(e *layout.ForeignEntry) bool {
+	kind := uint8(e.Block >> layout.ForeignKindShift)
+	return e.Link == 0 && (kind == layout.ForeignMalloc || kind == layout.ForeignAligned)
+}
 
 func nextGen(s *layout.Shard) uint32 {
 	if s.Gen++; s.Gen == 0 {
@@ -40,14 +48,13 @@ func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
 }
 
 // Insert registers a block on behalf of an owner other than a scope: count 1,
-// held by the owner. A block of 0 bytes owns no granules: an alias into another
-// one. A link that is not 0 makes the last release Go's. Present when p is live.
-// Of an address that is no multiple of 16 it is not checked what it is inside of.
-func (t *Table) Insert(p, bytes uintptr, kind uint8, link uint32) (gen uint32, r Result) {
-	return t.enter(p, bytes, uint64(kind)<<layout.ForeignKindShift, link)
+// held by the owner; 24 bits of type. Present when p is live. Of an address that
+// is no multiple of 16 it is not checked what it is inside of.
+func (t *Table) Insert(p, bytes uintptr, kind uint8, typ uint32) (gen uint32, r Result) {
+	return t.enter(p, bytes, uint64(kind)<<layout.ForeignKindShift, typ)
 }
 
-func (t *Table) enter(p, bytes uintptr, block uint64, link uint32) (gen uint32, r Result) {
+func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r Result) {
 	if !possible(p) || bytes > layout.ForeignBytes {
 		return 0, Refused
 	}
@@ -56,7 +63,7 @@ func (t *Table) enter(p, bytes uintptr, block uint64, link uint32) (gen uint32, 
 	for {
 		above := bytes != 0 && t.coveredAbove(p)
 		b.lock(t)
-		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), link)
+		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), typ)
 		b.unlock(t)
 		if r != slow {
 			return gen, r
@@ -67,39 +74,57 @@ func (t *Table) enter(p, bytes uintptr, block uint64, link uint32) (gen uint32, 
 	}
 }
 
-func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, link uint32) (uint32, Result) {
+func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, typ uint32) (uint32, Result) {
 	x := t.spotOf(p)
 	e := x.entry
+	adopting := block&layout.ForeignIsAdopted != 0
 	switch {
-	case e != nil && live(e):
+	case e != nil && (live(e) || e.Link != 0):
 		return e.Gen, Present
+	case e != nil && adopting && !revivable(e):
+		return 0, Stale
 	case above || b.n > 0 && x.covered() || !b.free(t):
-		return 0, Refused // but an alias, which has no pieces, is meant to be inside a block
+		return 0, Refused
 	case !b.fits(t):
 		return 0, slow
-	case e != nil:
-		revive(x.shard, e, block, link)
-	default:
-		u := x.unit()
-		if u.Key != x.key {
-			open(x.shard, u, x.key)
-		}
-		if e = insert(x.shard, u, x.bit); e == nil {
+	case e == nil:
+		if e = x.create(block, 0); e == nil {
 			return 0, slow
 		}
-		*e = layout.ForeignEntry{Count: 1, Gen: nextGen(x.shard), Block: block, Link: link}
-		x.shard.Entries++
-		x.shard.Bytes += block & layout.ForeignBytes
+	case adopting:
+		revive(x.shard, e, block)
+	default:
+		replace(x.shard, e, block, 0)
+	}
+	if !adopting {
+		e.TypeFloats = typ
 	}
 	gen := e.Gen
 	b.cover(t) // opens cells, but moves none
 	return gen, OK
 }
 
-// revive brings an entry back that was handed back (its float sinks) or held at
-// zero (count 1); the caller covers it. Without a counted reference it may be
-// another block at the same address, so it gets a new generation.
-func revive(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32) {
+// create makes the entry of a spot that has none: count 1. nil, and nothing
+// changed, when the shard has no memory for it; the caller has seen to cells.
+func (x *spot) create(block uint64, link uint32) *layout.ForeignEntry {
+	u := x.unit()
+	if u.Key != x.key {
+		open(x.shard, u, x.key)
+	}
+	e := insert(x.shard, u, x.bit)
+	if e == nil { // not in a cell that was opened here: that has room for one
+		return nil
+	}
+	*e = layout.ForeignEntry{Count: 1, Gen: nextGen(x.shard), Block: block, Link: link}
+	x.shard.Entries++
+	x.shard.Bytes += block & layout.ForeignBytes
+	return e
+}
+
+// revive adopts anew what was handed back (its float sinks) or held at zero (count
+// 1); the caller covers it. Without a counted reference it may be another block at
+// the same address, so it gets a new generation.
+func revive(s *layout.Shard, e *layout.ForeignEntry, block uint64) {
 	if floats(e) == e.Count {
 		e.Gen = nextGen(s)
 	}
@@ -111,8 +136,20 @@ func revive(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32) 
 		s.HandedBack--
 		e.TypeFloats -= layout.ForeignFloat
 	}
-	s.Bytes += block&layout.ForeignBytes - uint64(bytesOf(e))
-	e.Block, e.Link = block, link
+	s.Bytes += block & layout.ForeignBytes
+	e.Block = block
+}
+
+// replace makes a dead entry that of another owner's block: count 1, whoever let
+// a reference to the earlier one float has handed that back.
+func replace(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32) {
+	if e.Count == 0 {
+		s.Zeros--
+	} else {
+		s.HandedBack--
+	}
+	*e = layout.ForeignEntry{Count: 1, Gen: nextGen(s), Block: block, Link: link}
+	s.Bytes += block & layout.ForeignBytes
 }
 
 // Register takes a reference to a known pointer for a scope: it sinks a float,
@@ -124,6 +161,8 @@ func (t *Table) Register(p uintptr) (gen uint32, r Result) {
 	}
 	defer unlock(x.shard)
 	switch e := x.entry; {
+	case !live(e) && !revivable(e):
+		return 0, Stale
 	case !live(e):
 		return 0, Returned
 	case floats(e) != 0:

@@ -7,7 +7,8 @@
 // sharded open addressing table and says at which granules registered blocks
 // start and which granules they own.
 //
-// Lock order: shard locks by ascending index; mu is taken under none of them.
+// Lock order: shard locks by ascending index; Table.mu and buffers.mu are taken
+// under none of them, and they under neither.
 // No memory is obtained and nothing is called under a shard lock.
 package registry
 
@@ -36,10 +37,12 @@ const (
 	Zero            // count is 0; the entry stays until it is forgotten
 	NoMemory
 	Present // Insert: a live entry is there
+	Outside // not inside the buffer that it should be a name of
+	NoBuffer
 )
 
 var results = [...]string{"OK", "Miss", "slow", "Gone", "Stale", "Refused", "Overflow", "Returned", "Zero", "NoMemory",
-	"Present"}
+	"Present", "Outside", "NoBuffer"}
 
 // String returns the name of the result.
 func (r Result) String() string { return results[r] }
@@ -59,6 +62,8 @@ type Table struct {
 	header *layout.Registry
 	shards []layout.Shard
 	mask   uint64
+
+	buffers buffers
 
 	mu     sync.Mutex // guards mapped
 	mapped []region   // all memory ever obtained

@@ -73,7 +73,7 @@ func TestLifeOfABlock(t *testing.T) {
 	assert.Equal(t, Stale, r)
 	ended, r := table.ReleaseEntry(base, gen)
 	assert.Equal(t, Gone, r)
-	assert.Equal(t, Ended{Bytes: 72, Kind: layout.ForeignMalloc}, ended)
+	assert.Equal(t, Ended{Pointer: base, Bytes: 72, Kind: layout.ForeignMalloc}, ended)
 	assert.EqualValues(t, -1, table.Count(base))
 	_, r = table.ReleaseEntry(base, gen)
 	assert.Equal(t, Stale, r)
@@ -223,30 +223,6 @@ func TestCountsStick(t *testing.T) {
 	_, r = table.Release(base + 64)
 	assert.Equal(t, OK, r)
 	assert.EqualValues(t, math.MaxUint32, table.Count(base+64), "a count that reached its end stays there")
-}
-
-func TestAliasesInsideABlock(t *testing.T) {
-	table := open64(t)
-	_, r := table.Insert(base, 1<<20, 7, 5)
-	require.Equal(t, OK, r)
-	for i := range uintptr(300) { // the columns of a matrix of single precision
-		_, r = table.Insert(base+4+4*i, 0, 9, 5)
-		require.Equal(t, OK, r)
-	}
-	_, r = table.Insert(base+4, 0, 9, 5)
-	assert.Equal(t, Present, r)
-	require.NoError(t, table.Check())
-	assert.EqualValues(t, 301, table.Totals().Pointers)
-	for i := range uintptr(300) {
-		ended, r := table.Release(base + 4 + 4*i)
-		require.Equal(t, Gone, r)
-		require.Equal(t, Ended{Kind: 9, Link: 5}, ended)
-	}
-	ended, r := table.Release(base)
-	assert.Equal(t, Gone, r)
-	assert.Equal(t, Ended{Bytes: 1 << 20, Kind: 7, Link: 5}, ended)
-	require.NoError(t, table.Check())
-	assert.Zero(t, table.Totals().Units)
 }
 
 func TestEachSeesEveryPointerOnce(t *testing.T) {

@@ -14,7 +14,7 @@ type Info struct {
 	Floats     uint32
 	Gen        uint32
 	Type       uint32
-	Link       uint32
+	Link       uint32 // the buffer of which it is a name, 0 = none
 	Kind       uint8
 	Adopted    bool // by tl_mem_register_*
 	HandedBack bool
@@ -39,9 +39,56 @@ func (t *Table) Info(p uintptr) (Info, bool) {
 	return infoOf(p, x.entry), true
 }
 
+// Described is what a program may know of a pointer.
+type Described struct {
+	Real, Bytes uintptr
+	Kind        uint8
+	Count       uint64 // references at this address
+	References  uint64 // at all names of the block
+	Names       uint64
+	Id          uint64 // of a buffer that has aliases or may get them, else 0
+}
+
+// Describe tells what is known of a live pointer. For a buffer of several names it
+// looks through all entries.
+func (t *Table) Describe(p uintptr) (Described, bool) {
+	info, known := t.Info(p)
+	if !known || info.Count == 0 || info.HandedBack {
+		return Described{}, false
+	}
+	d := Described{Real: p, Bytes: info.Bytes, Kind: info.Kind, Count: uint64(info.Count),
+		References: uint64(info.Count), Names: 1}
+	if info.Link == 0 {
+		return d, true
+	}
+	t.buffers.mu.Lock()
+	b := t.buffers.all[info.Link]
+	t.buffers.mu.Unlock()
+	d.Real, d.Bytes, d.Kind, d.Names = b.real, b.bytes, b.kind, uint64(b.names)
+	if b.shared {
+		d.Id = b.idOf(info.Link)
+	}
+	if b.names > 1 {
+		d.References = t.references(info.Link)
+	}
+	return d, true
+}
+
+func (t *Table) references(link uint32) (sum uint64) {
+	t.Each(func(info Info) bool {
+		if info.Link == link {
+			sum += uint64(info.Count)
+		}
+		return true
+	})
+	return sum
+}
+
 // Totals sums the registry up.
 type Totals struct {
-	Pointers, Bytes   uint64
+	Pointers          uint64
+	Bytes             uint64 // of blocks that are held, and of buffers
+	Buffers           uint64 // with names that were asked for: not those of a single owner
 	HandedBack, Zeros uint64
 	Units             uint64
 	Memory            uint64 // of tables and lists, in use or not
@@ -60,6 +107,10 @@ func (t *Table) Totals() (sum Totals) {
 		sum.Memory += uint64(s.Capacity)*layout.UnitBytes + s.ChunkBytes
 		unlock(s)
 	}
+	t.buffers.mu.Lock()
+	defer t.buffers.mu.Unlock()
+	sum.Bytes += t.buffers.bytes
+	sum.Buffers = t.buffers.shared
 	return sum
 }
 

@@ -39,6 +39,7 @@ for cxx in g++ clang++; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_tensor.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_sparse.hpp
+		compile $cxx c++ $version "-Wold-style-cast" tl_registry.hpp
 	done
 done
 

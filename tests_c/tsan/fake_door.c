@@ -145,7 +145,7 @@ static void release(tl_context* c, tl_context* me, tl_entry e)
 {
 	uint8_t kind;
 	if (e.record == TL_FOREIGN) {
-		if (tlc_foreign_release_entry(e.object, e.gen, &kind) == TLC_GONE) tlc_free_foreign(me, e.object);
+		if (tlc_foreign_release_entry(e.object, e.gen, &kind) == TLC_GONE) tlc_free_foreign(me, e.object, kind);
 	} else if (TLC_LOAD(record_of(e)->gen) == e.gen) {
 		release_object(c, me, record_of(e), e);
 	}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// addresses reads an array of n pointers of the caller's.
+func addresses(o *object.Context, array, n uintptr) ([]uintptr, status.Status) {
+	const pointer = 8
+	if n == 0 {
+		return nil, status.OK
+	}
+	if !usable(array) || n > layout.ForeignBytes/pointer {
+		return nil, fail(o, status.InvalidArgument, "an array of %d values is needed; %#x is none", n, array)
+	}
+	values := make([]uintptr, n)
+	for i := range n {
+		values[i] = load[uintptr](array + i*pointer)
+	}
+	return values, status.OK
+}
+
+func registerBuffer(o *object.Context, b object.ForeignBlock, aliases, n uintptr, kind int32, out uintptr) status.Status {
+	names, st := addresses(o, aliases, n)
+	if st != status.OK {
+		return st
+	}
+	id, st := o.RegisterBuffer(b, names, kind)
+	if st == status.OK && usable(out) {
+		store(out, id)
+	}
+	return st
+}
+
+func registerMany(o *object.Context, pointers, bytes, n uintptr, kind int32) status.Status {
+	blocks, st := addresses(o, pointers, n)
+	if st != status.OK {
+		return st
+	}
+	sizes, st := addresses(o, bytes, n)
+	if st != status.OK {
+		return st
+	}
+	return o.RegisterMany(uint64(n), func(i uint64) (p, bytes uintptr) { return blocks[i], sizes[i] }, kind)
+}
+
+func unregisterMany(o *object.Context, pointers, n uintptr) (dropped uintptr) {
+	blocks, st := addresses(o, pointers, n)
+	if st != status.OK {
+		return 0
+	}
+	for _, p := range blocks {
+		if o.ReleaseForeign(p) == status.OK {
+			dropped++
+		}
+	}
+	return dropped
+}
+
+func registryInfo(o *object.Context, pointer, out uintptr) status.Status {
+	d, st := o.Describe(pointer)
+	if st != status.OK {
+		return st
+	}
+	return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info {
+		return tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References,
+			Addresses: d.Names, BufferId: d.Id, Kind: int64(d.Kind)}
+	})
+}
+
+func numPointers() uintptr {
+	sum := object.Registry().Totals()
+	return uintptr(sum.Pointers - min(sum.Pointers, sum.HandedBack+sum.Zeros))
+}
+
+func createWorkspace(o *object.Context, threads, bytes, alignment, out uintptr) status.Status {
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "there is no out_workspace to fill in")
+	}
+	w := o.NewWorkspace(threads, bytes, alignment)
+	store(out, w)
+	if w == 0 {
+		return status.Status(o.Status)
+	}
+	return status.OK
+}
+
+func printRegistry(o *object.Context, path uintptr) status.Status {
+	report := object.Registry().Report()
+	if path == 0 {
+		_, _ = os.Stderr.WriteString(report)
+		return status.OK
+	}
+	name, named := text(path)
+	if !named {
+		return fail(o, status.InvalidArgument, "%#x is not the name of a file", path)
+	}
+	if err := os.WriteFile(name, []byte(report), 0o644); err != nil {
+		return fail(o, status.InvalidArgument, "%v", fmt.Errorf("the statistics could not be written: %w", err))
+	}
+	return status.OK
+}

@@ -1,0 +1,119 @@
+/* The registry's functions that need no slow door, and operator delete. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "fast.h"
+
+/* ---- operator delete ------------------------------------------------------------------
+ *
+ * This library is linked with no C++ runtime. Who registers memory of new has one in the
+ * process; its functions are looked up then, and kept, since what was registered with
+ * them must go by them. */
+
+typedef void (*delete_function)(void*);
+
+/* A C++ runtime of a plug-in that was loaded privately, as Python loads its extensions. */
+static delete_function find_private(const char* name)
+{
+	static const char* const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+		void* library = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD); /* never closed: the address stays good */
+		void* found = library != NULL ? dlsym(library, name) : NULL;
+		if (found != NULL) return (delete_function)found;
+	}
+	return NULL;
+}
+
+/* The operator delete of a kind; NULL: no C++ runtime is loaded, or no such kind. */
+uintptr_t tlc_deleter_of(uint32_t kind)
+{
+	static _Atomic(delete_function) found[2];
+	static const char* const names[] = {"_ZdaPv", "_ZdlPv"};
+	uint32_t i = kind - TL_FOREIGN_NEW_ARRAY;
+	if (i >= 2) return 0;
+	delete_function f = atomic_load_explicit(&found[i], memory_order_relaxed);
+	if (TLC_UNLIKELY(f == NULL)) {
+		f = (delete_function)dlsym(RTLD_DEFAULT, names[i]);
+		if (f == NULL) f = find_private(names[i]);
+		atomic_store_explicit(&found[i], f, memory_order_relaxed);
+	}
+	return (uintptr_t)f;
+}
+
+/* Its function was found when the block was registered. */
+void tlc_free_new(uintptr_t p, uint32_t kind)
+{
+	delete_function f = (delete_function)tlc_deleter_of(kind);
+	if (f != NULL) f((void*)p);
+}
+
+/* ---- one owner --------------------------------------------------------------------------- */
+
+static inline bool is_freeable(tl_alloc_kind kind)
+{
+	return kind == TL_ALLOC_MALLOC || kind == TL_ALLOC_ALIGNED || tlc_deleter_of((uint32_t)kind) != 0;
+}
+
+static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < 65536 || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY(!is_freeable(kind) || !tlc_foreign_insert(p, bytes, (uint32_t)kind))) return false;
+	c->foreign_adopted++;
+	return true;
+}
+
+tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
+{
+	return TLC_LIKELY(register_block((uintptr_t)pointer, bytes, kind)) ? TL_OK : slow_registry_register(pointer, bytes, kind);
+}
+
+/* One reference of several, or of a block that spans units. */
+static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
+{
+	uint8_t kind;
+	switch (tlc_foreign_release((uintptr_t)pointer, &kind)) {
+	case TLC_GONE: tlc_free_foreign(tlc_tls, (uintptr_t)pointer, kind); return TL_OK;
+	case TLC_OK: return TL_OK;
+	}
+	return slow_registry_unregister(pointer);
+}
+
+tl_status tl_registry_unregister(void* pointer)
+{
+	tl_context* c = tlc_tls;
+	uint32_t kind;
+	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
+	if (TLC_UNLIKELY(!tlc_foreign_end_owned((uintptr_t)pointer, &kind))) return unregister_rest(pointer);
+	tlc_free_foreign(c, (uintptr_t)pointer, kind);
+	return TL_OK;
+}
+
+bool tl_registry_is_registered(const void* pointer) { return tlc_foreign_known((uintptr_t)pointer); }
+
+/* ---- workspaces ---------------------------------------------------------------------------- */
+
+static const tl_workspace* live_workspace(const tl_workspace* w, uint32_t function)
+{
+	if (w == NULL || tlc_foreign_type((uintptr_t)w) == TL_FOREIGN_WORKSPACE) return w;
+	tlc_fail(tlc_tls->self != NULL ? tlc_tls->self : tlc_tls, TL_E_UNKNOWN_POINTER, function, w);
+	return NULL;
+}
+
+void* tl_workspace_get(const tl_workspace* workspace, size_t rank)
+{
+	const tl_workspace* w = live_workspace(workspace, TL_FN_tl_workspace_get);
+	if (w == NULL) {
+		if (workspace == NULL) tl_clear_error();
+		return NULL;
+	}
+	if (TLC_LIKELY(rank < w->count)) return (char*)w->base + rank * w->stride;
+	tlc_fail(tlc_tls->self != NULL ? tlc_tls->self : tlc_tls, TL_E_INVALID_ARGUMENT, TL_FN_tl_workspace_get, NULL);
+	return NULL;
+}
+
+size_t tl_workspace_bytes(const tl_workspace* workspace)
+{
+	const tl_workspace* w = live_workspace(workspace, TL_FN_tl_workspace_bytes);
+	return w != NULL ? w->bytes_each : 0;
+}

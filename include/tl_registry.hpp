@@ -1,0 +1,318 @@
+/* TL Runtime for C++17: memory with an owner, memory resources, workspaces.
+ *
+ * Header only, over tl_runtime.hpp. Why these shapes:
+ *
+ * - A registered block is freed on whichever thread drops its last reference, so
+ *   what frees it is chosen when it is registered: operator delete where T has no
+ *   destructor to run, delete of a T where it has one.
+ * - tl::registry_guard is one reference at one address, as tl::ref is to an object:
+ *   move only, since a copy would be a call that looks like none.
+ * - Who registers and fails keeps the memory: own_ functions throw tl::error and
+ *   have touched nothing.
+ */
+#ifndef TL_REGISTRY_HPP
+#define TL_REGISTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <memory_resource>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tl_runtime.hpp"
+
+namespace tl {
+
+/* One reference to a registered block, dropped when the guard ends. */
+template <class T>
+class registry_guard {
+public:
+	registry_guard() noexcept = default;
+	registry_guard(registry_guard&& other) noexcept : pointer_(other.release()) {}
+	registry_guard& operator=(registry_guard&& other) noexcept
+	{
+		registry_guard(std::move(other)).swap(*this);
+		return *this;
+	}
+	~registry_guard() { tl_registry_unregister(const_cast<std::remove_cv_t<T>*>(pointer_)); }
+
+	/* Takes over a reference that the caller holds. */
+	static registry_guard adopt(T* registered) noexcept
+	{
+		registry_guard taken;
+		taken.pointer_ = registered;
+		return taken;
+	}
+
+	T* get() const noexcept { return pointer_; }
+	explicit operator bool() const noexcept { return pointer_ != nullptr; }
+	T* operator->() const noexcept { return pointer_; }
+	T& operator[](std::size_t i) const noexcept { return pointer_[i]; }
+
+	/* Gives the reference away: whoever takes the pointer unregisters it. */
+	[[nodiscard]] T* release() noexcept { return std::exchange(pointer_, nullptr); }
+
+	/* Drops the reference now. */
+	void reset() noexcept { registry_guard().swap(*this); }
+
+	/* Another reference at the same address. */
+	registry_guard share() const
+	{
+		check(tl_ptr_inc_ref(const_cast<std::remove_cv_t<T>*>(pointer_)));
+		return adopt(pointer_);
+	}
+
+	void swap(registry_guard& other) noexcept { std::swap(pointer_, other.pointer_); }
+
+private:
+	T* pointer_ = nullptr;
+};
+
+namespace detail {
+
+/* operator delete of the default alignment is all that the kinds of C++ call. */
+template <class T>
+inline constexpr bool plain_delete =
+	std::is_trivially_destructible_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+template <class T>
+void delete_array(void* first, void*)
+{
+	delete[] static_cast<T*>(first);
+}
+
+template <class T>
+void delete_scalar(void* object, void*)
+{
+	delete static_cast<T*>(object);
+}
+
+template <class T>
+tl_status register_array(T* first, std::size_t n)
+{
+	if constexpr (plain_delete<T>) {
+		return tl_registry_register(first, n * sizeof(T), TL_ALLOC_NEW_ARRAY);
+	} else {
+		return tl_registry_register_custom(first, n * sizeof(T), &delete_array<T>, nullptr);
+	}
+}
+
+} // namespace detail
+
+/* Gives an owner to the n values of `new T[n]`; their destructors run at the end. */
+template <class T>
+registry_guard<T> own_array(T* first, std::size_t n)
+{
+	check(detail::register_array(first, n));
+	return registry_guard<T>::adopt(first);
+}
+
+/* Gives an owner to the value of `new T`. Its T must be the one that was made. */
+template <class T>
+registry_guard<T> own_scalar(T* object)
+{
+	if constexpr (detail::plain_delete<T>) {
+		check(tl_registry_register(object, sizeof(T), TL_ALLOC_NEW_SCALAR));
+	} else {
+		check(tl_registry_register_custom(object, sizeof(T), &detail::delete_scalar<T>, nullptr));
+	}
+	return registry_guard<T>::adopt(object);
+}
+
+/* Gives an owner to memory of n values whose destructors nobody runs, by its kind. */
+template <class T>
+registry_guard<T> own(T* first, std::size_t n, tl_alloc_kind kind)
+{
+	static_assert(std::is_trivially_destructible_v<T>, "own_array and own_scalar run destructors");
+	check(tl_registry_register(first, n * sizeof(T), kind));
+	return registry_guard<T>::adopt(first);
+}
+
+/* Gives an owner to memory that deleter(first, ctx) ends. */
+template <class T>
+registry_guard<T> own(T* first, std::size_t n, tl_deleter deleter, void* ctx)
+{
+	check(tl_registry_register_custom(first, n * sizeof(T), deleter, ctx));
+	return registry_guard<T>::adopt(first);
+}
+
+/* n values, initialised as T() is, in registered memory; aligned to 64 where T has no
+ * destructor. */
+template <class T>
+registry_guard<T> new_array(std::size_t n)
+{
+	if (n > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T)) {
+		throw std::bad_array_new_length();
+	}
+	if constexpr (std::is_trivially_destructible_v<T> && alignof(T) <= 64) {
+		auto memory = registry_guard<T>::adopt(static_cast<T*>(check(tl_registry_new_array(n, sizeof(T)))));
+		std::uninitialized_value_construct_n(memory.get(), n);
+		return memory;
+	} else {
+		std::unique_ptr<T[]> made(new T[n]());
+		auto owned = own_array(made.get(), n);
+		static_cast<void>(made.release());
+		return owned;
+	}
+}
+
+/* A block with its aliases, one guard for each reference. */
+template <class T>
+struct registry_buffer {
+	registry_guard<T> block;
+	std::vector<registry_guard<T>> aliases;
+	std::uint64_t id = 0;
+
+	/* Adds a reference at an address inside the block. */
+	void add_alias(T* alias)
+	{
+		aliases.reserve(aliases.size() + 1);
+		check(tl_registry_add_alias(id, alias));
+		aliases.push_back(registry_guard<T>::adopt(alias));
+	}
+};
+
+/* Registers n values under their own address and under count aliases. */
+template <class T>
+registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_alloc_kind kind)
+{
+	static_assert(std::is_trivially_destructible_v<T>, "nobody runs the destructors of a buffer's values");
+	registry_buffer<T> made;
+	made.aliases.reserve(count);
+	const std::vector<void*> names(aliases, aliases + count);
+	check(tl_registry_register_buffer(first, n * sizeof(T), names.data(), count, kind, &made.id));
+	made.block = registry_guard<T>::adopt(first);
+	for (std::size_t i = 0; i < count; i++) {
+		made.aliases.push_back(registry_guard<T>::adopt(aliases[i]));
+	}
+	return made;
+}
+
+/* Registers all blocks of a container of void* with their sizes, or none of them. */
+template <class Pointers, class Sizes>
+void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
+{
+	if (std::size(pointers) != std::size(bytes)) {
+		throw error({TL_E_INVALID_ARGUMENT, "register_many: as many sizes as pointers are needed"});
+	}
+	check(tl_registry_register_many(std::data(pointers), std::data(bytes), std::size(pointers), kind));
+}
+
+/* Drops a reference of each; how many were dropped. */
+template <class Pointers>
+std::size_t unregister_many(const Pointers& pointers) noexcept
+{
+	return tl_registry_unregister_many(std::data(pointers), std::size(pointers));
+}
+
+/* A memory resource over the runtime's heap, or over a memory pool, which must
+ * outlive it and serve memory of the host. Memory may be freed by any thread. */
+class pmr_resource : public std::pmr::memory_resource {
+public:
+	pmr_resource() noexcept = default;
+	explicit pmr_resource(tl_memory_pool* pool) noexcept : pool_(pool) {}
+
+private:
+	static constexpr std::size_t heap_alignment = 64;
+
+	/* The heap aligns to 64 what is a multiple of it. */
+	static std::size_t rounded(std::size_t bytes, std::size_t alignment)
+	{
+		if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) {
+			throw std::bad_alloc();
+		}
+		return alignment <= 32 ? bytes : (bytes + heap_alignment - 1) / heap_alignment * heap_alignment;
+	}
+
+	void* do_allocate(std::size_t bytes, std::size_t alignment) override
+	{
+		bytes = bytes == 0 ? 1 : bytes;
+		void* block = pool_ != nullptr ? tl_memory_pool_allocate(pool_, bytes)
+		            : alignment > heap_alignment ? tl_aligned_alloc(bytes, alignment)
+		                                         : tl_numpy_malloc(nullptr, rounded(bytes, alignment));
+		if (block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment != 0) {
+			do_deallocate(block, bytes, alignment); /* more than the pool's allocator aligns to */
+			block = nullptr;
+		}
+		if (block == nullptr) {
+			throw std::bad_alloc();
+		}
+		return block;
+	}
+
+	void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override
+	{
+		if (pool_ != nullptr) {
+			tl_memory_pool_deallocate(pool_, block);
+		} else if (alignment > heap_alignment) {
+			tl_aligned_free(block);
+		} else {
+			tl_numpy_free(nullptr, block, bytes);
+		}
+	}
+
+	bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override
+	{
+		const auto* same = dynamic_cast<const pmr_resource*>(&other);
+		return same != nullptr && same->pool_ == pool_;
+	}
+
+	tl_memory_pool* pool_ = nullptr; /* NULL: the heap */
+};
+
+/* A workspace of the object's own. get is inline: a comparison, a product and a sum. */
+class workspace {
+public:
+	workspace(std::size_t threads, std::size_t bytes_each, std::size_t alignment = 64)
+	{
+		check(tl_workspace_create(threads, bytes_each, alignment, &handle_));
+		base_ = static_cast<std::byte*>(handle_->base);
+		stride_ = handle_->stride;
+		count_ = handle_->count;
+	}
+	workspace(workspace&& other) noexcept
+		: handle_(std::exchange(other.handle_, nullptr)), base_(other.base_), stride_(other.stride_),
+		  count_(std::exchange(other.count_, 0))
+	{
+	}
+	workspace& operator=(workspace&& other) noexcept
+	{
+		workspace(std::move(other)).swap(*this);
+		return *this;
+	}
+	~workspace() { tl_workspace_destroy(handle_); }
+
+	/* The block of a worker; NULL, with the status recorded, when there is no such. */
+	template <class T = void>
+	T* get(std::size_t rank) const noexcept
+	{
+		void* block = rank < count_ ? base_ + rank * stride_ : tl_workspace_get(handle_, rank);
+		return static_cast<T*>(block);
+	}
+
+	std::size_t size() const noexcept { return count_; }
+	std::size_t bytes() const noexcept { return handle_ != nullptr ? handle_->bytes_each : 0; }
+	tl_workspace* handle() const noexcept { return handle_; }
+
+	void swap(workspace& other) noexcept
+	{
+		std::swap(handle_, other.handle_);
+		std::swap(base_, other.base_);
+		std::swap(stride_, other.stride_);
+		std::swap(count_, other.count_);
+	}
+
+private:
+	tl_workspace* handle_ = nullptr;
+	std::byte* base_ = nullptr;
+	std::size_t stride_ = 0;
+	std::size_t count_ = 0;
+};
+
+} // namespace tl
+
+#endif

@@ -1,0 +1,231 @@
+"""tl.registry: memory that goes with the last view, on any thread and at the interpreter's end."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tl_runtime as tl
+
+from conftest import Run
+
+numpy = pytest.importorskip("numpy")
+
+malloc = ctypes.CDLL(None).malloc
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+free = ctypes.CDLL(None).free
+free.argtypes = [ctypes.c_void_p]
+
+
+@pytest.fixture(autouse=True)
+def zero_bytes() -> Iterator[None]:
+    """Every test ends with an empty registry."""
+    yield
+    assert (tl.registry.total_bytes(), tl.registry.num_pointers(), tl.registry.num_buffers()) == (0, 0, 0)
+
+
+def matrix(rows: int, count: int) -> list[numpy.ndarray]:
+    return tl.registry.columns(malloc(rows * count * 4), (rows, count), "float32")
+
+
+def test_array_owns_its_memory() -> None:
+    array = tl.registry.zeros((100, 3), "float32")
+    assert array.shape == (100, 3) and array.sum() == 0 and array.flags.writeable
+    assert array.ctypes.data % 64 == 0
+    assert tl.registry.total_bytes() == 1200
+    view = array[5:, 1]
+    del array
+    view[:] = 1
+    assert tl.registry.total_bytes() == 1200
+    del view
+    assert tl.registry.total_bytes() == 0
+
+
+def test_100_columns_in_any_order() -> None:
+    views = matrix(1000, 100)
+    assert tl.registry.num_pointers() == 100  # the main reference is consumed
+    assert tl.registry.num_buffers() == 1
+    for i in range(100):
+        views[i][:] = i
+    assert tl.registry.info(views[7].ctypes.data)["block_count"] == 100
+    random.Random(1).shuffle(views)
+    while views:
+        assert tl.registry.total_bytes() == 400_000
+        assert views[-1][0] == views[-1][-1]
+        views.pop()
+    assert tl.registry.total_bytes() == 0
+
+
+def test_100_columns_from_any_thread() -> None:
+    for seed in range(5):
+        views = matrix(100, 100)
+        random.Random(seed).shuffle(views)
+        parts = [views[i::4] for i in range(4)]
+        views.clear()
+        threads = [threading.Thread(target=part.clear) for part in parts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert tl.registry.total_bytes() == 0
+
+
+def test_adopt_takes_and_view_adds_a_reference() -> None:
+    pointer = malloc(80)
+    tl.registry.register(pointer, 80)
+    view = tl.registry.view(pointer, 10, "float64")
+    assert tl.registry.info(pointer)["count"] == 2
+    array = tl.registry.adopt(pointer, (5, 2), "float64", strides=(8, 40))
+    array[:] = numpy.arange(10).reshape(5, 2)
+    assert view[1] == 2 and view[5] == 1
+    del view
+    assert tl.registry.is_registered(pointer)
+    del array
+    assert not tl.registry.is_registered(pointer)
+    with pytest.raises(tl.UnknownPointerError):
+        tl.registry.unregister(pointer)
+
+
+def test_emitted_code_keeps_an_array() -> None:
+    array = tl.registry.zeros(10)
+    with tl.scope():
+        assert tl.lib.tl_mem_register_ptr(array.ctypes.data) == 0
+        del array
+        assert tl.registry.total_bytes() == 80
+    assert tl.registry.total_bytes() == 0
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    pointer = malloc(64)
+    with pytest.raises(tl.UnknownPointerError):
+        tl.registry.adopt(pointer, 8, "float64")
+    with pytest.raises(tl.UnknownPointerError):
+        tl.registry.view(pointer, 8, "float64")
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.share(pointer, 64, [])
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.share(pointer, 64, [(pointer, 4, "f8"), (pointer + 64, 4, "f8")])
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.share(pointer, 64, [(pointer, -4, "f8")])
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.share(pointer, 64, [(pointer, (4, 2), "f8", (8,))])
+    with pytest.raises(TypeError):
+        tl.registry.share(pointer, 64, [(pointer, 4, object)])
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.register(pointer, 64, 77)
+    with pytest.raises(tl.UnknownPointerError):
+        tl.registry.info(pointer)
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.view(0, 8, "float64")
+    assert tl.registry.num_pointers() == 0
+    free(pointer)
+
+
+def strange_addresses() -> Iterator[int]:
+    """Numbers, and addresses in, around and after objects of the runtime."""
+    yield from range(1, 300)
+    yield from (1 << shift for shift in range(9, 64))
+    yield from ((1 << 64) - step for step in (1, 8, 16, 4096))
+    for size in (32, 100, 70_000):
+        held = tl.lib.tl_mem_alloc(size)
+        yield from (held + step for step in (-1, 0, 1, 8, 16, 31, 32, size))
+        tl.lib.tl_ptr_release(held)
+        yield held
+
+
+def test_strange_addresses_are_answers() -> None:
+    refusing = (tl.lib.tl_registry_unregister, tl.lib.tl_aligned_free)
+    workspace = ctypes.POINTER(tl._abi.tl_workspace)
+    for address in strange_addresses():
+        assert not tl.registry.is_registered(address)
+        for function in refusing:
+            assert function(address) == tl.Status.UNKNOWN_POINTER
+        with pytest.raises((tl.UnknownPointerError, tl.UnsupportedError)):
+            tl.registry.info(address)
+        handle = ctypes.cast(address, workspace)
+        assert tl.lib.tl_workspace_get(handle, 0) is None
+        assert tl.lib.tl_workspace_destroy(handle) == tl.Status.UNKNOWN_POINTER
+
+
+def test_kinds_and_info(tmp_path: Path) -> None:
+    array = tl.registry.empty(5, "int16")
+    details = tl.registry.info(array.ctypes.data)
+    assert details["kind"] == tl.registry.Kind.ALIGNED
+    assert details["bytes"] == 10
+    assert details["buffer_id"] == 0
+    tl.registry.print_statistics(tmp_path / "statistics")
+    assert "aligned" in (tmp_path / "statistics").read_text()
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.print_statistics(tmp_path / "none" / "statistics")
+
+
+def test_workspace() -> None:
+    work = tl.registry.Workspace(4, 1000)
+    blocks = [work.array(rank, "float64") for rank in range(len(work))]
+    for rank, block in enumerate(blocks):
+        assert block.shape == (125,) and block.ctypes.data % 128 == 0
+        block[:] = rank
+    assert [block.sum() for block in blocks] == [0, 125, 250, 375]
+    for rank in (-1, 4):
+        with pytest.raises(tl.InvalidArgumentError):
+            work.array(rank)
+    for arguments in ((0, 10), (-1, 10), (4, 10, 3)):
+        with pytest.raises(tl.InvalidArgumentError):
+            tl.registry.Workspace(*arguments)
+    last = blocks.pop()
+    del work, blocks, block
+    assert last[0] == 3 and tl.registry.total_bytes() > 4000
+    del last
+
+
+ENDINGS = {
+    "global": "array = tl.registry.zeros(1000); view = array[2:]",
+    "columns": "views = columns()",
+    "half of the columns": "views = columns()[::2]",
+    "workspace": "block = tl.registry.Workspace(4, 100).array(1)",
+    "cycle": "class C: pass\nc = C(); c.self = c; c.views = columns()",
+    "thread at work": """
+import threading, time
+def work():
+    while True: columns()
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+""",
+    "cleared by atexit": "import atexit\nviews = columns()\natexit.register(views.clear)",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_exit(python: Run, ending: str) -> None:
+    start = """
+import ctypes
+malloc = ctypes.CDLL(None).malloc
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+def columns(): return tl.registry.columns(malloc(40000), (100, 100), "float32")
+"""
+    python(start + ENDINGS[ending], "-X", "faulthandler")
+
+
+def test_numpy_is_not_imported_unasked(python: Run) -> None:
+    python("import sys\ntl.registry.num_pointers()\nassert 'numpy' not in sys.modules")
+
+
+def test_fork(python: Run) -> None:
+    """A child drops what it inherited, or leaves it; the parent's memory is its own."""
+    python(
+        """
+        import os
+        array = tl.registry.zeros(100)
+        child = os.fork()
+        if child == 0:
+            array[:] = 1
+            del array
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert array.sum() == 0 and tl.registry.total_bytes() == 800
+        """
+    )

@@ -1,0 +1,191 @@
+package registry
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/layout"
+)
+
+// What registries of this kind are known to get wrong; RATIONALE.md has the reasons.
+
+func custom(p, bytes uintptr) Block {
+	return Block{Real: p, Bytes: bytes, Kind: layout.ForeignCustom, Deleter: 1, Ctx: 2}
+}
+
+func TestAnAliasEqualToTheBlockCountsOnItsOwn(t *testing.T) {
+	table := open64(t)
+	_, _, r := table.InsertBuffer(custom(base, 4096), []uintptr{base, base + 1024, base})
+	require.Equal(t, OK, r)
+	require.EqualValues(t, 3, table.Count(base))
+	for range 3 {
+		require.NotEqual(t, int64(-1), table.Count(base))
+		ended, _ := table.Release(base)
+		require.Equal(t, Ended{}, ended, "another name is left")
+	}
+	_, r = table.Release(base)
+	assert.Equal(t, Miss, r, "one too many")
+	require.NoError(t, table.Check())
+	ended, r := table.Release(base + 1024)
+	assert.Equal(t, Gone, r)
+	assert.Equal(t, Ended{Pointer: base, Bytes: 4096, Kind: layout.ForeignCustom, Deleter: 1, Ctx: 2}, ended)
+	require.NoError(t, table.Check())
+	assert.Zero(t, table.Totals().Units)
+}
+
+// probes returns how far the search for each pointer goes, the longest and the mean.
+func probes(table *Table, pointers []uintptr) (longest uint32, mean float64) {
+	sum := uint64(0)
+	for _, p := range pointers {
+		s := &table.shards[table.shardOf(p)]
+		key, _ := start(p)
+		at, found := find(s, key)
+		if !found {
+			return 1 << 30, 0
+		}
+		far := (at + s.Capacity - home(key, s.Capacity)) % s.Capacity
+		longest = max(longest, far)
+		sum += uint64(far)
+	}
+	return longest, float64(sum) / float64(len(pointers))
+}
+
+func TestAlignedPointersSpreadOverShardsAndCells(t *testing.T) {
+	for _, stride := range []uintptr{64, 4096, 8192, 1 << 16, 1 << 21} {
+		table := open64(t)
+		var pointers []uintptr
+		for i := range uintptr(50000) {
+			pointers = append(pointers, base+i*stride)
+			adopt(t, table, base+i*stride, 48)
+		}
+		least, most := table.load()
+		assert.Less(t, most, 2*least+64, "multiples of %d", stride)
+		longest, mean := probes(table, pointers)
+		assert.Less(t, mean, 1.5, "multiples of %d", stride)
+		assert.Less(t, longest, uint32(64), "multiples of %d", stride)
+	}
+}
+
+func TestAMillionThatCameAndWentLeaveLookupsAsTheyWere(t *testing.T) {
+	table := open64(t)
+	var pointers []uintptr
+	for i := range uintptr(1000) {
+		pointers = append(pointers, base+i*4096)
+		adopt(t, table, base+i*4096, 64)
+	}
+	longest, mean := probes(table, pointers)
+	before := table.Totals()
+	for i := range uintptr(1_000_000) {
+		p := base + (1<<32 + i*4112)
+		_, inserted := table.Insert(p, 64, layout.ForeignMalloc, 0)
+		if _, r := table.Release(p); inserted != OK || r != Gone {
+			t.Fatal(inserted, r)
+		}
+	}
+	after := table.Totals()
+	assert.Equal(t, before, after, "cells in use and memory")
+	longestNow, meanNow := probes(table, pointers)
+	assert.LessOrEqual(t, longestNow, longest+1, "nothing is left that a search passes over")
+	assert.InDelta(t, mean, meanNow, 0.1)
+	require.NoError(t, table.Check())
+}
+
+func TestCountsSplitOverThreadsComeToZeroOnce(t *testing.T) {
+	table := open64(t)
+	const workers, names = 4, 8
+	for range 200 {
+		aliases := make([]uintptr, 0, workers*names)
+		for i := range uintptr(workers * names) {
+			aliases = append(aliases, base+i%names*600)
+		}
+		id, _, r := table.InsertBuffer(custom(base, 8192), aliases)
+		require.Equal(t, OK, r)
+		var ends atomic.Int32
+		drop := func(p uintptr) {
+			ended, _ := table.Release(p)
+			if ended.Pointer != 0 {
+				ends.Add(1)
+			}
+		}
+		var all sync.WaitGroup
+		for w := range uintptr(workers) {
+			all.Go(func() {
+				for i := range uintptr(names) {
+					p := base + (i+3*w)%names*600
+					assert.Equal(t, OK, table.Acquire(p))
+					if _, r := table.AddAlias(id, p+1); assert.Equal(t, OK, r) {
+						drop(p + 1)
+					}
+					drop(p)
+					drop(p)
+				}
+			})
+		}
+		drop(base) // the block's own
+		all.Wait()
+		require.EqualValues(t, 1, ends.Load())
+		require.Equal(t, Totals{Memory: table.Totals().Memory}, table.Totals())
+		_, r = table.AddAlias(id, base)
+		require.Equal(t, NoBuffer, r)
+	}
+	require.NoError(t, table.Check())
+}
+
+// Somebody who drops a name that he was not given yet ends a buffer that is being made,
+// and nobody frees it twice.
+func TestABufferThatIsDroppedWhileItIsMade(t *testing.T) {
+	table := open64(t)
+	for range 300 {
+		var ends atomic.Int32
+		count := func(ended Ended) {
+			if ended.Pointer != 0 {
+				ends.Add(1)
+			}
+		}
+		var all sync.WaitGroup
+		all.Go(func() {
+			for range 20 {
+				ended, _ := table.Release(base)
+				count(ended)
+			}
+		})
+		_, ended, r := table.InsertBuffer(custom(base, 4096), []uintptr{base, base, base})
+		assert.Equal(t, OK, r)
+		count(ended)
+		all.Wait()
+		for table.Count(base) > 0 {
+			ended, _ := table.Release(base)
+			count(ended)
+		}
+		require.EqualValues(t, 1, ends.Load())
+	}
+	require.NoError(t, table.Check())
+}
+
+// A registration that fails half way frees nothing, whatever others have done to its names.
+func TestARegistrationThatFailsFreesNothing(t *testing.T) {
+	table := open64(t)
+	_, r := table.Insert(base+1001, 1, layout.ForeignNewScalar, 0) // not a granule: found when its turn comes
+	require.Equal(t, OK, r)
+	for range 300 {
+		var all sync.WaitGroup
+		all.Go(func() {
+			for range 20 {
+				ended, _ := table.Release(base + 64)
+				assert.Equal(t, Ended{}, ended)
+			}
+		})
+		_, ended, r := table.InsertBuffer(custom(base, 4096), []uintptr{base + 64, base + 128, base + 1001})
+		assert.Equal(t, Present, r)
+		assert.Equal(t, Ended{}, ended)
+		all.Wait()
+		require.EqualValues(t, 1, table.Totals().Pointers)
+	}
+	require.NoError(t, table.Check())
+	_, r = table.Release(base + 1001)
+	require.Equal(t, Gone, r)
+}

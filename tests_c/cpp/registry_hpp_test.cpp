@@ -1,0 +1,296 @@
+// tl_registry.hpp: destructors counted, the right operator delete, guards that let
+// go once, memory resources, workspaces.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory_resource>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "tl_registry.hpp"
+
+namespace {
+
+long arrays_deleted, scalars_deleted;
+
+[[noreturn]] void fail(const char* file, int line, const char* text)
+{
+	std::fprintf(stderr, "%s:%d: not true: %s; last error: %s\n", file, line, text, tl_last_error());
+	std::exit(1);
+}
+
+#define CHECK(condition) ((condition) ? void() : fail(__FILE__, __LINE__, #condition))
+
+template <class Block>
+tl_status status_of(Block block)
+{
+	try {
+		block();
+	} catch (const tl::error& e) {
+		return e.status();
+	}
+	return TL_OK;
+}
+
+} // namespace
+
+// The program's own operators, which must be found as the ones that memory of new goes by.
+// They call the runtime, as a deleter may.
+namespace {
+
+[[gnu::noinline]] void end_scalar(void* p) noexcept
+{
+	if (p != nullptr && tl_registry_is_registered(p)) {
+		std::abort();
+	}
+	scalars_deleted++;
+	std::free(p);
+}
+
+[[gnu::noinline]] void end_array(void* p) noexcept
+{
+	tl_mem_free(tl_mem_alloc(32));
+	arrays_deleted++;
+	std::free(p);
+}
+
+[[gnu::noinline]] void* begin(std::size_t n)
+{
+	void* p = std::malloc(n);
+	if (p == nullptr) {
+		throw std::bad_alloc();
+	}
+	return p;
+}
+
+} // namespace
+
+void operator delete(void* p) noexcept { end_scalar(p); }
+void operator delete(void* p, std::size_t) noexcept { end_scalar(p); }
+void operator delete[](void* p) noexcept { end_array(p); }
+void operator delete[](void* p, std::size_t) noexcept { end_array(p); }
+void* operator new(std::size_t n) { return begin(n); }
+void* operator new[](std::size_t n) { return begin(n); }
+
+namespace {
+
+int alive;
+
+struct counted {
+	counted() { alive++; }
+	~counted() { alive--; }
+	counted(const counted&) = delete;
+	counted& operator=(const counted&) = delete;
+	int value = 5;
+};
+
+struct alignas(256) wide {
+	char bytes[256];
+};
+
+struct throws_at_3 {
+	throws_at_3()
+	{
+		if (alive == 3) {
+			throw std::runtime_error("three");
+		}
+		alive++;
+	}
+	~throws_at_3() { alive--; }
+};
+
+using guard = tl::registry_guard<int>;
+static_assert(!std::is_copy_constructible_v<guard> && !std::is_copy_assignable_v<guard>);
+static_assert(std::is_nothrow_move_constructible_v<guard> && std::is_nothrow_move_assignable_v<guard>);
+
+// Kinds by operator: delete[] once for an array, delete once for a scalar, in both doors.
+void kinds()
+{
+	const long arrays = arrays_deleted, scalars = scalars_deleted;
+	{
+		auto a = tl::own_array(new int[100], 100);
+		tl_alloc_info info{};
+		info.struct_size = sizeof info;
+		tl::check(tl_registry_info(a.get(), &info));
+		CHECK(info.kind == TL_ALLOC_NEW_ARRAY && info.bytes == 400);
+		auto s = tl::own_scalar(new double(3));
+		tl::check(tl_registry_info(s.get(), &info));
+		CHECK(info.kind == TL_ALLOC_NEW_SCALAR && info.bytes == 8);
+		auto m = tl::own(static_cast<char*>(std::malloc(10)), 10, TL_ALLOC_MALLOC);
+		CHECK(arrays_deleted == arrays && scalars_deleted == scalars);
+		CHECK(tl_registry_num_pointers() == 3);
+	}
+	CHECK(arrays_deleted == arrays + 1 && scalars_deleted == scalars + 1);
+	CHECK(tl_registry_num_pointers() == 0);
+	// As the last reference of a scope.
+	{
+		tl::scope scope;
+		auto a = tl::own_array(new int[1000], 1000);
+		tl::check(tl_mem_register_struct(a.get()));
+		a.reset();
+		CHECK(arrays_deleted == arrays + 1);
+	}
+	CHECK(arrays_deleted == arrays + 2);
+	// Of a shared buffer, by another thread.
+	int* block = new int[64];
+	int* columns[] = {block, block + 16, block + 32};
+	auto buffer = tl::own_buffer(block, 64, columns, 3, TL_ALLOC_NEW_ARRAY);
+	buffer.add_alias(block + 16);
+	CHECK(buffer.aliases.size() == 4 && tl_ptr_refcount(block + 16) == 2);
+	CHECK(status_of([&] { buffer.add_alias(block + 64); }) == TL_E_INVALID_ARGUMENT);
+	buffer.block.reset();
+	std::thread([aliases = std::move(buffer.aliases)]() mutable { aliases.clear(); }).join();
+	CHECK(arrays_deleted == arrays + 3);
+}
+
+void destructors_run()
+{
+	{
+		auto array = tl::new_array<counted>(50);
+		CHECK(alive == 50 && array[49].value == 5);
+		auto again = array.share();
+		array.reset();
+		CHECK(alive == 50);
+		auto one = tl::own_scalar(new counted);
+		CHECK(alive == 51 && one->value == 5);
+		auto moved = std::move(one);
+		CHECK(!one && moved);
+		one = std::move(moved);
+	}
+	CHECK(alive == 0);
+	counted* kept = tl::new_array<counted>(3).release();
+	CHECK(alive == 3 && tl_registry_is_registered(kept));
+	tl::check(tl_registry_unregister(kept));
+	CHECK(alive == 0);
+	auto strings = tl::new_array<std::string>(10);
+	strings[9] = "a string that is too long for the place inside";
+}
+
+void new_arrays()
+{
+	auto numbers = tl::new_array<double>(1000);
+	CHECK(reinterpret_cast<std::uintptr_t>(numbers.get()) % 64 == 0);
+	for (int i = 0; i < 1000; i++) {
+		CHECK(numbers[i] == 0);
+	}
+	auto wides = tl::new_array<wide>(3);
+	CHECK(reinterpret_cast<std::uintptr_t>(wides.get()) % 256 == 0);
+	CHECK(!tl::new_array<int>(0));
+	bool refused = false;
+	try {
+		tl::new_array<double>(SIZE_MAX / 4);
+	} catch (const std::bad_alloc&) {
+		refused = true;
+	}
+	CHECK(refused);
+	try {
+		tl::new_array<throws_at_3>(10);
+		CHECK(false);
+	} catch (const std::runtime_error&) {
+	}
+	CHECK(alive == 0);
+}
+
+// Who fails to register keeps the memory.
+void failures_change_nothing()
+{
+	auto first = tl::own_array(new int[10], 10);
+	CHECK(status_of([&] { tl::own_array(first.get(), 10); }) == TL_E_ALREADY_REGISTERED);
+	CHECK(status_of([&] { tl::own(first.get(), 10, static_cast<tl_alloc_kind>(77)); }) == TL_E_INVALID_ARGUMENT);
+	CHECK(tl_ptr_refcount(first.get()) == 1);
+	std::vector<void*> pointers{std::malloc(8), std::malloc(8), first.get()};
+	std::vector<std::size_t> sizes{8, 8, 8};
+	CHECK(status_of([&] { tl::register_many(pointers, sizes, TL_ALLOC_MALLOC); }) == TL_E_ALREADY_REGISTERED);
+	pointers.pop_back();
+	CHECK(status_of([&] { tl::register_many(pointers, sizes, TL_ALLOC_MALLOC); }) == TL_E_INVALID_ARGUMENT);
+	sizes.pop_back();
+	tl::register_many(pointers, sizes, TL_ALLOC_MALLOC);
+	CHECK(tl::unregister_many(pointers) == 2);
+	CHECK(tl::unregister_many(pointers) == 0);
+}
+
+template <class Resource>
+void fill(Resource& resource)
+{
+	std::pmr::vector<std::pmr::string> words(&resource);
+	std::pmr::map<int, std::pmr::vector<double>> rows(&resource);
+	for (int i = 0; i < 500; i++) {
+		words.emplace_back("a word that needs memory of its own, number " + std::to_string(i));
+		rows[i].assign(static_cast<std::size_t>(i) * 40, i);
+	}
+	CHECK(words[499].size() > 40 && rows[499].back() == 499);
+	for (std::size_t alignment : {1, 8, 32, 64}) {
+		void* p = resource.allocate(200, alignment);
+		CHECK(reinterpret_cast<std::uintptr_t>(p) % alignment == 0);
+		std::thread([&] { resource.deallocate(p, 200, alignment); }).join();
+	}
+}
+
+void resources()
+{
+	tl::pmr_resource heap, same;
+	fill(heap);
+	CHECK(heap == same);
+	void* page = heap.allocate(100, 4096);
+	CHECK(reinterpret_cast<std::uintptr_t>(page) % 4096 == 0);
+	heap.deallocate(page, 100, 4096);
+	bool refused = false;
+	try {
+		static_cast<void>(heap.allocate(SIZE_MAX, 8));
+	} catch (const std::bad_alloc&) {
+		refused = true;
+	}
+	CHECK(refused);
+
+	tl_memory_pool* pool = nullptr;
+	tl::check(tl_memory_pool_create(tl_device_allocator_for(TL_DEVICE_CPU), 1 << 20, &pool));
+	{
+		tl::pmr_resource over(pool);
+		fill(over);
+		CHECK(!(over == heap) && over == tl::pmr_resource(pool));
+	}
+	tl_memory_pool_stats stats{};
+	stats.struct_size = sizeof stats;
+	tl::check(tl_memory_pool_stats_get(pool, &stats));
+	CHECK(stats.num_allocations > 500 && stats.current_usage == 0);
+	tl_memory_pool_destroy(pool);
+}
+
+void workspaces()
+{
+	tl::workspace scratch(4, 1000);
+	CHECK(scratch.size() == 4 && scratch.bytes() == 1000);
+	for (std::size_t rank = 0; rank < 4; rank++) {
+		CHECK(scratch.get(rank) == tl_workspace_get(scratch.handle(), rank));
+		std::memset(scratch.get<char>(rank), 1, 1000);
+	}
+	tl_clear_error();
+	CHECK(scratch.get<int>(4) == nullptr && tl_last_status() == TL_E_INVALID_ARGUMENT);
+	tl::workspace other = std::move(scratch);
+	CHECK(scratch.size() == 0 && scratch.get(0) == nullptr && other.get(3) != nullptr);
+	CHECK(status_of([] { tl::workspace none(0, 1000); }) == TL_E_INVALID_ARGUMENT);
+}
+
+} // namespace
+
+int main()
+{
+	kinds();
+	destructors_run();
+	new_arrays();
+	failures_change_nothing();
+	resources();
+	workspaces();
+	tl_mem_purge();
+	tl_stats stats{};
+	stats.struct_size = sizeof stats;
+	tl::check(tl_stats_get(&stats));
+	CHECK(tl_registry_num_pointers() == 0 && tl_registry_total_bytes() == 0 && tl_registry_num_buffers() == 0);
+	CHECK(stats.live_objects == 0 && stats.live_bytes == 0 && stats.foreign_live == 0);
+	std::puts("registry_hpp: ok");
+	return 0;
+}
