@@ -32,7 +32,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help lib demo demo-c demo-python test bench gen gen-check lint lint-lite install clean venv
-.PHONY: $(addprefix test-,$(STEPS))
+.PHONY: $(addprefix test-,$(STEPS)) test-interop
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
@@ -89,6 +89,10 @@ test-python: $(LIBRARY) $(VENV)/.ready
 	done; exit $$failed
 
 test-demo: demo
+
+# Large packages of others, in continuous integration alone.
+test-interop: $(LIBRARY)
+	.ci/interop $(BUILD) $(LIBRARY) $(PYTHON)
 
 test-model:
 	docs/model/run.sh
