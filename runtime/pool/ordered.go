@@ -223,6 +223,9 @@ func (p *Pool) reuse(i int, request uint64) (uintptr, error) {
 // collect frees the blocks whose wait is over, and tells whether there were any. What
 // cannot be found out now is left for later.
 func (p *Pool) collect() (any bool) {
+	if p.ordered.streams == nil { // nothing waits, and ReadStats looks without the lock
+		return false
+	}
 	var busy []device.Stream
 	p.ordered.blocks = slices.DeleteFunc(p.ordered.blocks, func(w waiting) bool {
 		if !p.passed(w.after, &busy) {
