@@ -133,10 +133,11 @@ def test_only_our_names_are_visible() -> None:
 
 
 def test_readme() -> None:
-    """The example of the README runs as it stands."""
+    """The examples of the README run as they stand, one after the other."""
     pytest.importorskip("numpy")
-    (code,) = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.S)
-    exec(code, {})
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.S):
+        exec(code, names)
 
 
 def test_wheel(tmp_path: Path) -> None:
