@@ -2,7 +2,7 @@
  *
  * Everything here lives outside the Go heap and is read and written by C (the
  * fast door) and by Go (the slow door, runtime/layout). Both declare it; the
- * generated assertions in cshim/layout_check.go fail the build when size or
+ * generated assertions beside it (layout_check.go and its like) fail the build when size or
  * offset of any field differ. 64-bit only.
  *
  * Who may write what:
