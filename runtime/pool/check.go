@@ -11,17 +11,11 @@ import (
 // chunks and recomputes what the operations maintain. For tests; -tags tlcheck runs it
 // after every operation.
 func Check(h Handle) error {
-	p, err := find(h)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.enter() {
-		return unknownPool(h)
-	}
-	defer unlock(p.state)
-	return errors.Join(p.check(), p.checkOrder())
+	return with(h, func(p *Pool) error {
+		lock(p.state)
+		defer unlock(p.state)
+		return errors.Join(p.check(), p.checkOrder())
+	})
 }
 
 // checker holds what the walk along the chunks has found.

@@ -148,18 +148,10 @@ func (p *Pool) tryInstall(c chunk) bool {
 
 // Trim returns the chunks without a live block to the device.
 func Trim(h Handle) error {
-	p, err := find(h)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.enter() {
-		return unknownPool(h)
-	}
-	unlock(p.state)
-	_, failed := p.trim(math.MaxUint64)
-	return failed
+	return with(h, func(p *Pool) error {
+		_, failed := p.trim(math.MaxUint64)
+		return failed
+	})
 }
 
 // trim returns idle chunks until it has returned that many bytes, and tells how many. A

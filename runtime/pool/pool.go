@@ -222,6 +222,21 @@ func (p *Pool) publish(slot uint32) {
 	unlock(p.state)
 }
 
+// with runs body with the pool's mutex, which keeps it alive. The state is not locked.
+func with(h Handle, body func(*Pool) error) error {
+	p, err := find(h)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.enter() {
+		return unknownPool(h)
+	}
+	unlock(p.state)
+	return body(p)
+}
+
 // Destroy ends a pool and returns its chunks. A pool with live blocks stays as it is:
 // status.Busy.
 func Destroy(h Handle) error {

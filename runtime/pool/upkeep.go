@@ -56,21 +56,13 @@ func ReadStats(h Handle) (Stats, error) {
 // Reset makes every chunk one free block, when the last wait for a stream is over. What
 // was live counts as freed.
 func Reset(h Handle) error {
-	p, err := find(h)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.enter() {
-		return unknownPool(h)
-	}
-	unlock(p.state) // p.mu keeps the pool alive
-	if err := p.awaitAll(); err != nil {
-		return err
-	}
-	p.rebuild()
-	return nil
+	return with(h, func(p *Pool) error {
+		if err := p.awaitAll(); err != nil {
+			return err
+		}
+		p.rebuild()
+		return nil
+	})
 }
 
 // rebuild makes every chunk one free block, in tables that have their first size again:
@@ -110,21 +102,11 @@ func (t tables) empty() {
 // SetLimit bounds the bytes that the pool reserves of its device, 0 for no bound. Idle
 // chunks above it are returned; what is in use stays.
 func SetLimit(h Handle, bytes uint64) error {
-	p, err := find(h)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.enter() {
-		return unknownPool(h)
-	}
-	above := bytes != 0 && p.state.Reserved > bytes
-	unlock(p.state)
-	p.limit = bytes
-	if above {
-		_, failed := p.trim(math.MaxUint64)
+	return with(h, func(p *Pool) (failed error) {
+		p.limit = bytes
+		if bytes != 0 && p.state.Reserved > bytes { // changed under the mutex alone
+			_, failed = p.trim(math.MaxUint64)
+		}
 		return failed
-	}
-	return nil
+	})
 }

@@ -1,11 +1,7 @@
 package tensor
 
 import (
-	"errors"
-
 	"tlruntime/runtime/device"
-	mempool "tlruntime/runtime/pool"
-
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -50,12 +46,7 @@ func failed(c *object.Context, err error) status.Status {
 	if err == nil {
 		return status.OK
 	}
-	st := device.StatusOf(err)
-	var e *mempool.Error
-	if errors.As(err, &e) {
-		st = e.Status
-	}
-	return fail(c, st, "%s", err.Error())
+	return fail(c, statusOf(err), "%s", err.Error())
 }
 
 // inReach reports whether the CPU reads and writes what is on a device.

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -91,7 +92,8 @@ func isPressure(err error) bool {
 }
 
 func statusOf(err error) status.Status {
-	if e, ok := err.(*mempool.Error); ok {
+	var e *mempool.Error
+	if errors.As(err, &e) {
 		return e.Status
 	}
 	return device.StatusOf(err)

@@ -41,6 +41,15 @@ func look(c *object.Context, p uintptr) (v view, ok bool) {
 	return v, true
 }
 
+// lookWith is look, and copies n numbers that say what the view is to be. (A function
+// that took what to do with them would cost every view garbage.)
+func lookWith(c *object.Context, p uintptr, n int64, list uintptr, what string, kept *[layout.MaxRank]int64) (v view, to []int64, ok bool) {
+	if v, ok = look(c, p); ok {
+		to, ok = numbers(c, n, list, what, kept)
+	}
+	return v, to, ok
+}
+
 // show makes the view of the tensor at p, registered in the current scope, unless
 // it was refused.
 func show(c *object.Context, p uintptr, v *view, no refusal) uintptr {
@@ -108,11 +117,7 @@ func numbers(c *object.Context, n int64, p uintptr, what string, to *[layout.Max
 // Reshape returns a view of another shape.
 func Reshape(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
 	var kept [layout.MaxRank]int64
-	v, ok := look(c, p)
-	if !ok {
-		return 0
-	}
-	to, ok := numbers(c, rank, shape, "shape", &kept)
+	v, to, ok := lookWith(c, p, rank, shape, "shape", &kept)
 	if !ok {
 		return 0
 	}
@@ -123,11 +128,7 @@ func Reshape(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
 // BroadcastTo returns a view in which axes of one element are repeated.
 func BroadcastTo(c *object.Context, p uintptr, rank int64, shape uintptr) uintptr {
 	var kept [layout.MaxRank]int64
-	v, ok := look(c, p)
-	if !ok {
-		return 0
-	}
-	to, ok := numbers(c, rank, shape, "shape", &kept)
+	v, to, ok := lookWith(c, p, rank, shape, "shape", &kept)
 	if !ok {
 		return 0
 	}
@@ -138,11 +139,7 @@ func BroadcastTo(c *object.Context, p uintptr, rank int64, shape uintptr) uintpt
 // Permute returns a view with the axes in another order.
 func Permute(c *object.Context, p uintptr, rank int64, axes uintptr) uintptr {
 	var kept [layout.MaxRank]int64
-	v, ok := look(c, p)
-	if !ok {
-		return 0
-	}
-	order, ok := numbers(c, rank, axes, "axes", &kept)
+	v, order, ok := lookWith(c, p, rank, axes, "axes", &kept)
 	if !ok {
 		return 0
 	}

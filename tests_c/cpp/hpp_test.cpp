@@ -8,37 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "check.hpp"
 #include "tl_runtime.hpp"
 
 namespace {
-
-[[noreturn]] void fail(const char* file, int line, const char* text)
-{
-	std::fprintf(stderr, "%s:%d: not true: %s; last error: %s\n", file, line, text, tl_last_error());
-	std::exit(1);
-}
-
-#define CHECK(condition) ((condition) ? void() : fail(__FILE__, __LINE__, #condition))
-
-tl_stats counters()
-{
-	tl_stats stats{};
-	stats.struct_size = sizeof stats;
-	tl::check(tl_stats_get(&stats));
-	return stats;
-}
-
-template <class Block>
-tl_status status_of(Block block)
-{
-	try {
-		block();
-	} catch (const tl::error& e) {
-		CHECK(std::strlen(e.what()) > 0);
-		return e.status();
-	}
-	return TL_OK;
-}
 
 int points_alive;
 

@@ -11,30 +11,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "check.hpp"
 #include "tl_registry.hpp"
 
 namespace {
 
 long arrays_deleted, scalars_deleted;
-
-[[noreturn]] void fail(const char* file, int line, const char* text)
-{
-	std::fprintf(stderr, "%s:%d: not true: %s; last error: %s\n", file, line, text, tl_last_error());
-	std::exit(1);
-}
-
-#define CHECK(condition) ((condition) ? void() : fail(__FILE__, __LINE__, #condition))
-
-template <class Block>
-tl_status status_of(Block block)
-{
-	try {
-		block();
-	} catch (const tl::error& e) {
-		return e.status();
-	}
-	return TL_OK;
-}
 
 } // namespace
 

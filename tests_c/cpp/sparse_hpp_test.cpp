@@ -1,5 +1,6 @@
 // tl_sparse.hpp: sparse matrices from C++, and that no reference is lost.
 
+#include "check.hpp"
 #include "tl_sparse.hpp"
 
 #include <cstdio>
@@ -7,33 +8,6 @@
 #include <numeric>
 
 namespace {
-
-[[noreturn]] void fail(const char* file, int line, const char* text)
-{
-	std::fprintf(stderr, "%s:%d: not true: %s; last error: %s\n", file, line, text, tl_last_error());
-	std::exit(1);
-}
-
-#define CHECK(condition) ((condition) ? void() : fail(__FILE__, __LINE__, #condition))
-
-std::uint64_t live()
-{
-	tl_stats stats{};
-	stats.struct_size = sizeof stats;
-	tl::check(tl_stats_get(&stats));
-	return stats.live_objects;
-}
-
-template <class Block>
-tl_status status_of(Block block)
-{
-	try {
-		block();
-	} catch (const tl::error& e) {
-		return e.status();
-	}
-	return TL_OK;
-}
 
 const double values[4] = {10, 11, 20, 40};
 const std::int32_t indices[4] = {0, 2, 1, 0}, offsets[5] = {0, 2, 3, 3, 4};

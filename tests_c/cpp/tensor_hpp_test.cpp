@@ -1,39 +1,13 @@
 // tl_tensor.hpp: views and DLPack from C++, and that no reference is lost.
 
 #include "dl.h"
+#include "check.hpp"
 #include "tl_tensor.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 
 namespace {
-
-[[noreturn]] void fail(const char* file, int line, const char* text)
-{
-	std::fprintf(stderr, "%s:%d: not true: %s; last error: %s\n", file, line, text, tl_last_error());
-	std::exit(1);
-}
-
-#define CHECK(condition) ((condition) ? void() : fail(__FILE__, __LINE__, #condition))
-
-std::uint64_t live()
-{
-	tl_stats stats{};
-	stats.struct_size = sizeof stats;
-	tl::check(tl_stats_get(&stats));
-	return stats.live_objects;
-}
-
-template <class Block>
-tl_status status_of(Block block)
-{
-	try {
-		block();
-	} catch (const tl::error& e) {
-		return e.status();
-	}
-	return TL_OK;
-}
 
 tl::tensor counting()
 {

@@ -1,0 +1,43 @@
+// Assertions of the C++ tests: a failed one names its place and the last error, and ends
+// the program.
+#ifndef TL_TESTS_CHECK_HPP
+#define TL_TESTS_CHECK_HPP
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tl_runtime.hpp"
+
+[[noreturn]] inline void fail(const char* file, int line, const char* text)
+{
+	std::fprintf(stderr, "%s:%d: not true: %s; last error: %s\n", file, line, text, tl_last_error());
+	std::exit(1);
+}
+
+#define CHECK(condition) ((condition) ? void() : fail(__FILE__, __LINE__, #condition))
+
+inline tl_stats counters()
+{
+	tl_stats stats{};
+	stats.struct_size = sizeof stats;
+	tl::check(tl_stats_get(&stats));
+	return stats;
+}
+
+inline std::uint64_t live() { return counters().live_objects; }
+
+// The status of the exception that a block ends with; each has a text.
+template <class Block>
+tl_status status_of(Block block)
+{
+	try {
+		block();
+	} catch (const tl::error& e) {
+		CHECK(std::strlen(e.what()) > 0);
+		return e.status();
+	}
+	return TL_OK;
+}
+
+#endif
