@@ -1,0 +1,59 @@
+package graph
+
+// Checked is a graph whose every value has a type, in an order that can be run.
+// It owns all it holds: later changes of the Graph it came from do not reach it.
+type Checked struct {
+	Name    string
+	Values  []TypedValue
+	Nodes   []TypedNode // each after the producers of its inputs
+	Inputs  []int       // values
+	Outputs []int       // values; one may stand here twice, or be an input or a constant
+	Symbols map[string]int64
+}
+
+// TypedValue is a tensor that flows through the graph.
+type TypedValue struct {
+	Name     string
+	DType    DType
+	Shape    []int64
+	Producer int     // index of the node, -1 for inputs and constants
+	Constant *Tensor // content of a constant, else nil
+}
+
+// TypedNode applies an operator to values, in the operator's normal form: what
+// Normal says of it, all parameters in Attrs with their defaults filled in.
+type TypedNode struct {
+	Name    string // never empty: nodes without a name are called by operator and number
+	Op      string
+	Inputs  []int // values; -1 for an input that was left out
+	Outputs []int // values; -1 for an output that nobody asked for
+	Attrs   Attrs
+}
+
+// Bytes returns the size of the value's content, row-major without gaps.
+func (v *TypedValue) Bytes() int64 { return Elements(v.Shape) * v.DType.Bytes() }
+
+// Elements returns how many elements a tensor of this shape has; 1 for a scalar.
+func Elements(shape []int64) int64 {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// Int, Float, Ints, Floats and String return an attribute, or the zero value when
+// it is absent. A Checked has every attribute of its operators.
+func (a Attrs) Int(name string) int64 { v, _ := a[name].(int64); return v }
+
+// Float is Int for float64.
+func (a Attrs) Float(name string) float64 { v, _ := a[name].(float64); return v }
+
+// Ints is Int for []int64.
+func (a Attrs) Ints(name string) []int64 { v, _ := a[name].([]int64); return v }
+
+// Floats is Int for []float64.
+func (a Attrs) Floats(name string) []float64 { v, _ := a[name].([]float64); return v }
+
+// String is Int for string.
+func (a Attrs) String(name string) string { v, _ := a[name].(string); return v }

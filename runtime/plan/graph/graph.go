@@ -1,0 +1,64 @@
+// Package graph holds computation graphs: operators over tensors, as a file or a
+// compiler gives them, and what is known about them once they were checked.
+//
+// There are two forms. A Graph is what somebody wrote: values are known by their
+// names, nodes stand in any order, axes may be symbols, and parameters of an
+// operator (the shape of a Reshape, the axes of a ReduceSum) may come as inputs.
+// Check turns it into a Checked: nodes in an order in which each follows the
+// producers of its inputs, each value with its element type and shape, parameters
+// as attributes, and everything that depends on constants alone computed.
+//
+// Names and meanings of operators and attributes are those of ONNX, in the newest
+// form of each operator.
+//
+// Nothing here is safe for concurrent use while one goroutine changes it.
+package graph
+
+// Graph is a computation graph as it was written.
+type Graph struct {
+	Name      string
+	Inputs    []Value
+	Outputs   []string
+	Constants []Constant
+	Nodes     []Node
+}
+
+// Value declares an input: its name, element type and shape.
+type Value struct {
+	Name  string
+	DType DType
+	Shape []Dim
+}
+
+// Dim is the extent of one axis: a number, or a symbol that Check is given a
+// number for.
+type Dim struct {
+	Size   int64
+	Symbol string // "" for a number
+}
+
+// Constant is a named tensor whose content is known.
+type Constant struct {
+	Name string
+	Tensor
+}
+
+// Tensor is content: row-major elements, little-endian, Bool as one byte.
+type Tensor struct {
+	DType DType
+	Shape []int64
+	Data  []byte
+}
+
+// Node applies an operator. An input named "" is one that was left out.
+type Node struct {
+	Name    string // for messages; may be empty
+	Op      string
+	Inputs  []string
+	Outputs []string
+	Attrs   Attrs
+}
+
+// Attrs are the parameters of an operator by name. A value is one of int64,
+// float64, string, []int64, []float64, []string, Tensor.
+type Attrs map[string]any
