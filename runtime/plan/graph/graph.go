@@ -17,6 +17,7 @@ package graph
 // Graph is a computation graph as it was written.
 type Graph struct {
 	Name      string
+	Opset     int64 // version of ONNX's operators that the nodes mean; 0 for the newest
 	Inputs    []Value
 	Outputs   []string
 	Constants []Constant
