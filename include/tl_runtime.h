@@ -2280,9 +2280,10 @@ TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonz
  * Threads: any thread. deleter runs on whichever thread drops the last
  *     reference.
  * Returns: the matrix, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, or unknown flags),
- *     TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, arrays that are not
+ *     aligned to their elements, or unknown flags), TL_E_LIMIT (as
+ *     tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
  * Cost: one crossing, and a look at every index.
  */
 TL_API tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx);
@@ -2310,7 +2311,8 @@ TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_va
  * the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
  *
  * Ownership: the current scope holds the slice; the slice holds the blocks
- *     that it shows, not the matrix. The caller borrows.
+ *     that it shows, not the matrix; a slice of all lines holds as a transpose
+ *     does. The caller borrows.
  * Threads: any thread.
  * Returns: the slice, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
@@ -2326,13 +2328,13 @@ TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_
  * stay what they were; tl_sparse_row of it is a column then.
  *
  * Ownership: the current scope holds the transpose; the transpose holds the
- *     blocks, not the matrix. The caller borrows.
+ *     matrix whose table of blocks it shows. The caller borrows.
  * Threads: any thread.
  * Returns: the transpose, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, and one count for each block.
+ * Cost: one crossing and one count, however many blocks there are.
  */
 TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 
