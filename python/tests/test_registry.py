@@ -239,6 +239,19 @@ def test_kinds_and_info(tmp_path: Path) -> None:
         tl.registry.print_statistics(tmp_path / "none" / "statistics")
 
 
+@pytest.mark.parametrize(("given", "shards"), [("1", 1), ("16", 16), ("4096", 4096), ("3", 64), ("8192", 64)])
+def test_shards_by_environment(python: Run, tmp_path: Path, given: str, shards: int) -> None:
+    program = f"""
+        held = [tl.registry.zeros(1 << 12, "u1") for _ in range(1000)]
+        tl.registry.print_statistics({str(tmp_path / "statistics")!r})
+        del held
+        assert tl.registry.num_pointers() == 0
+    """
+    python(program, TL_REGISTRY_SHARDS=given)
+    lines = (tmp_path / "statistics").read_text().splitlines()
+    assert [int(line.split()[-1]) for line in lines if line.split()[0] == "shards"] == [shards]
+
+
 def test_workspace() -> None:
     work = tl.registry.Workspace(4, 1000)
     blocks = [work.array(rank, "float64") for rank in range(len(work))]
