@@ -123,6 +123,9 @@ static void what_register_refuses(void)
 	CHECK_FAILS(tl_registry_register((void*)16, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(~(uintptr_t)0 - 15 + (char*)0, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(fake(0), SIZE_MAX, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	/* Blocks that begin where one can and end where none does. */
+	CHECK_FAILS(tl_registry_register((void*)((1ull << 57) - 16), 4096, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register((void*)((1ull << 57) - 1000000), 1000001, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(object, 64, TL_ALLOC_MALLOC), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_registry_unregister(object), TL_E_UNKNOWN_POINTER);
 	CHECK_FAILS(tl_registry_unregister(p + 16), TL_E_UNKNOWN_POINTER);
