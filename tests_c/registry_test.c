@@ -331,6 +331,7 @@ static void a_buffer_is_registered_whole_or_not_at_all(void)
 	CHECK_FAILS(tl_registry_register_buffer(object, 64, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_registry_register_buffer(other, 64, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
 	CHECK_FAILS(tl_registry_register_buffer(other + 16, 16, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
+	CHECK_FAILS(tl_registry_register_buffer(block, 4096, outside, 2, TL_ALLOC_MALLOC, (uint64_t*)8), TL_E_INVALID_ARGUMENT);
 	CHECK_INT(id, 77);
 	CHECK_GROWN(before, 64, 1, 0);
 	for (size_t i = 0; i < 4096; i++)
@@ -354,7 +355,10 @@ static void an_alias_of_somebody_else_undoes_the_rest(void)
 	uint64_t id = 0;
 	void* aliases[] = {block + 64, block + 2500, block + 3 /* registered below */};
 	CHECK_OK(tl_registry_register_custom(block + 3, 4, count_end, &mine));
+	char culprit[32];
+	snprintf(culprit, sizeof culprit, "%p is registered", aliases[2]);
 	CHECK_FAILS(tl_registry_register_buffer(block, 4096, aliases, 3, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
+	CHECK(strstr(tl_last_error(), culprit) != NULL);
 	CHECK_GROWN(before, 4, 1, 0);
 	CHECK_OK(tl_registry_register_buffer(block, 4096, aliases, 2, TL_ALLOC_MALLOC, &id));
 	CHECK_FAILS(tl_registry_add_alias(id, block + 3), TL_E_ALREADY_REGISTERED);

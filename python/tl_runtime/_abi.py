@@ -2875,8 +2875,7 @@ FUNCTIONS: tuple[Function, ...] = (
         the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
 
         Ownership: the current scope holds the slice; the slice holds the blocks
-            that it shows, not the matrix; a slice of all lines holds as a transpose
-            does. The caller borrows.
+            that it shows, not the matrix. The caller borrows.
         Threads: any thread.
         Returns: the slice, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
@@ -3611,10 +3610,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and in *buffer_id, which may be NULL, the number for
             tl_registry_add_alias; or why nothing was registered.
         Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
-            block, no such kind, an address that no block can have),
-            TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
-            another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
-            runtime is loaded), TL_E_OUT_OF_MEMORY.
+            block, no such kind, an address that no block can have, a buffer_id that
+            is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
+            alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+            runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
         Cost: one crossing, and linear in n.
         """,
     ),
@@ -3672,7 +3671,9 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: whether it is; false for NULL.
+        Returns: whether it is; false for NULL. An alias, and an address that is no
+            multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
+            tl_mem_free; tl_registry_info tells them apart.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,
