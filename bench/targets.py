@@ -270,6 +270,16 @@ REGISTRY = Table(
     ],
 )
 
+WORKSPACE = Table(
+    "Workspaces: a worker's block",
+    "The block of a rank that is known only at run time. A peer is a vector of vectors, with `at`.",
+    [
+        Row("inlined from C++", "workspace/get/tl", Plain(2)),
+        Row("tl_workspace_get, which checks the handle", "workspace/get/tl-checked", Beside("workspace/get/vector-at")),
+    ],
+    [("vector of vectors", "workspace/get/vector-at")],
+)
+
 # Resident bytes for each of a million pointers.
 REGISTRY_BYTES = 48
 
@@ -330,6 +340,7 @@ TABLES = {
     "tensors": TENSORS,
     "memory_pool": MEMORY_POOL,
     "registry": REGISTRY,
+    "workspace": WORKSPACE,
     "python": PYTHON,
     "sparse": SPARSE,
 }

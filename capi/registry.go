@@ -149,8 +149,9 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 // tl_registry_add_alias; or why nothing was registered.
 // Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
 // block, no such kind, an address that no block can have, a buffer_id that is no
-// address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to another block), TL_E_UNSUPPORTED
-// (memory of the runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
+// address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
+// another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
+// loaded), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing, and linear in n.
 //
 //export tlgo_registry_register_buffer
