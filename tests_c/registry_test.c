@@ -1,4 +1,7 @@
 /* The registry: owners, aliases, kinds, batches, totals, and what it refuses. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
 #include "check.h"
 #include "thread.h"
 
@@ -132,6 +135,36 @@ static void what_register_refuses(void)
 	CHECK(!tl_registry_is_registered(p + 16) && !tl_registry_is_registered(object));
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_OK(tl_registry_unregister(p));
+}
+
+/* A program of C has no operator delete until somebody loads it, however privately. */
+static void kinds_of_cxx_need_its_runtime(void)
+{
+	static const tl_alloc_kind kinds[] = {TL_ALLOC_NEW_ARRAY, TL_ALLOC_NEW_SCALAR};
+	static const char* const makers[] = {"_Znam", "_Znwm"};
+	bool is_there = dlsym(RTLD_DEFAULT, "_ZdaPv") != NULL; /* a sanitizer has them */
+	uint64_t id = 0;
+	for (int i = 0; i < 2 && !is_there; i++) {
+		CHECK_FAILS(tl_registry_register(fake(0), 64, kinds[i]), TL_E_UNSUPPORTED);
+		CHECK_FAILS(tl_registry_register_buffer(fake(0), 64, NULL, 0, kinds[i], &id), TL_E_UNSUPPORTED);
+		CHECK(strstr(tl_last_error(), "no C++ runtime is loaded") != NULL);
+		CHECK(!tl_registry_is_registered(fake(0)));
+	}
+	void* runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	if (runtime == NULL) {
+		puts("skip: there is no libstdc++.so.6 to load");
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		void* (*make)(size_t);
+		*(void**)&make = dlsym(is_there ? RTLD_DEFAULT : runtime, makers[i]);
+		void* made = make(64);
+		CHECK_OK(tl_registry_register(made, 64, kinds[i]));
+		CHECK_INT(info_of(made).kind, kinds[i]);
+		CHECK_OK(tl_registry_unregister(made));
+		CHECK(!tl_registry_is_registered(made));
+	}
+	dlclose(runtime);
 }
 
 /* What tl_ptr_dec_ref brings to zero stays dead until tl_mem_free.
@@ -382,6 +415,7 @@ int main(void)
 	RUN(scopes_acquire);
 	RUN(a_vec_and_a_caller_hold);
 	RUN(what_register_refuses);
+	RUN(kinds_of_cxx_need_its_runtime);
 	RUN(held_at_zero);
 	RUN(deleters);
 	RUN(deleters_of_a_scope);
