@@ -1,5 +1,4 @@
 /* The registry: owners, aliases, kinds, batches, totals, and what it refuses. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 
 #include "check.h"
