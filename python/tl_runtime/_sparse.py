@@ -184,8 +184,7 @@ class SparseMatrix:
         """
         *extents, number = _check_kind(shape, format)
         arrays = [
-            _interface(given, what)
-            for given, what in ((values, "values"), (indices, "indices"), (offsets, "offsets"))
+            _interface(given, what) for given, what in ((values, "values"), (indices, "indices"), (offsets, "offsets"))
         ]
         value, index, other = (from_typestr(interface["typestr"]) for interface in arrays)
         nonzeros, lines = arrays[0]["shape"][0], extents[number]
@@ -200,9 +199,7 @@ class SparseMatrix:
         def wrap() -> int | None:
             kept = _deferred.keep((values, indices, offsets))
             kinds = (nonzeros, value, index)
-            made: int | None = lib.tl_sparse_wrap(
-                number, *extents, *kinds, *addresses, flags, _deferred.DELETER, kept
-            )
+            made: int | None = lib.tl_sparse_wrap(number, *extents, *kinds, *addresses, flags, _deferred.DELETER, kept)
             if made is None:
                 error = last_error()
                 _deferred.forget(kept)
