@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <memory_resource>
@@ -279,9 +280,35 @@ private:
 		return alignment <= 32 ? bytes : (bytes + heap_alignment - 1) / heap_alignment * heap_alignment;
 	}
 
+	/* More than pools align to: a larger block, with its address before what is handed out. */
+	void* padded(std::size_t bytes, std::size_t alignment)
+	{
+		const std::size_t more = alignment + sizeof(void*);
+		if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - more) {
+			throw std::bad_alloc();
+		}
+		void* block = tl_memory_pool_allocate(pool_, bytes + more);
+		if (block == nullptr) {
+			throw std::bad_alloc();
+		}
+		const auto from = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
+		char* first = static_cast<char*>(block) + sizeof(void*) + (alignment - from % alignment) % alignment;
+		std::memcpy(first - sizeof(void*), &block, sizeof block);
+		return first;
+	}
+	static void* behind(void* first)
+	{
+		void* block;
+		std::memcpy(&block, static_cast<char*>(first) - sizeof(void*), sizeof block);
+		return block;
+	}
+
 	void* do_allocate(std::size_t bytes, std::size_t alignment) override
 	{
 		bytes = bytes == 0 ? 1 : bytes;
+		if (pool_ != nullptr && alignment > heap_alignment) {
+			return padded(bytes, alignment);
+		}
 		void* block = pool_ != nullptr ? tl_memory_pool_allocate(pool_, bytes)
 		            : alignment > heap_alignment ? tl_aligned_alloc(bytes, alignment)
 		                                         : tl_numpy_malloc(nullptr, rounded(bytes, alignment));
@@ -298,7 +325,7 @@ private:
 	void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override
 	{
 		if (pool_ != nullptr) {
-			tl_memory_pool_deallocate(pool_, block);
+			tl_memory_pool_deallocate(pool_, alignment > heap_alignment ? behind(block) : block);
 		} else if (alignment > heap_alignment) {
 			tl_aligned_free(block);
 		} else {

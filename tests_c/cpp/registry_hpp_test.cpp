@@ -302,6 +302,17 @@ void resources()
 	{
 		tl::pmr_resource over(pool);
 		fill(over);
+		for (std::size_t alignment = 128; alignment <= 65536; alignment *= 2) { // more than the pool aligns to
+			void* wide[3];
+			for (void*& p : wide) {
+				p = over.allocate(100, alignment);
+				CHECK(reinterpret_cast<std::uintptr_t>(p) % alignment == 0);
+				std::memset(p, 1, 100);
+			}
+			for (void* p : wide) {
+				over.deallocate(p, 100, alignment);
+			}
+		}
 		CHECK(!(over == heap) && over == tl::pmr_resource(pool));
 	}
 	tl_memory_pool_stats stats{};
