@@ -2143,8 +2143,8 @@ TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
  *
  * Lines live in blocks, several to each. A block is a counted tensor, and a matrix
  * is a table of blocks that it holds. So a slice of lines and the transpose copy
- * no element: they hold the blocks that they show, and outlive the matrix that
- * they were made of. A block's memory returns when the last matrix, view or array
+ * no element: a slice holds the blocks that it shows and outlives the matrix, a
+ * transpose holds the matrix itself. A block's memory returns when the last matrix, view or array
  * that holds it goes, on any thread.
  *
  * A matrix is an object of the runtime: the current scope holds it when it is
