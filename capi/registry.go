@@ -148,9 +148,10 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 // Returns: TL_OK and in *buffer_id, which may be NULL, the number for
 // tl_registry_add_alias; or why nothing was registered.
 // Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
-// block, no such kind, an address that no block can have), TL_E_ALREADY_REGISTERED
-// (as tl_registry_register, or an alias belongs to another block), TL_E_UNSUPPORTED
-// (memory of the runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
+// block, no such kind, an address that no block can have, a buffer_id that is no
+// address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
+// another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
+// loaded), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing, and linear in n.
 //
 //export tlgo_registry_register_buffer
@@ -207,7 +208,9 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 //
 // Ownership: none.
 // Threads: any thread, also in a forked child.
-// Returns: whether it is; false for NULL.
+// Returns: whether it is; false for NULL. An alias, and an address that is no
+// multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
+// tl_mem_free; tl_registry_info tells them apart.
 // Errors: none.
 // Cost: about 10 ns; one miss of the cache in a large table.
 // Door: shim.

@@ -404,6 +404,7 @@ static int enter_locked(const span* b, uintptr_t p, uint64_t bytes, uint64_t as,
  * inside one unit. */
 int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
+	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_SLOW; /* no block: Go says so */
 	bool above = units_up(0) != 0 && tlc_covered_above(p);
 	span b;
 	span_of(&b, p, bytes);

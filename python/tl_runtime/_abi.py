@@ -2834,9 +2834,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread. deleter runs on whichever thread drops the last
             reference.
         Returns: the matrix, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, or unknown flags),
-            TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, arrays that are not
+            aligned to their elements, or unknown flags), TL_E_LIMIT (as
+            tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
         Cost: one crossing, and a look at every index.
         """,
     ),
@@ -2895,13 +2896,13 @@ FUNCTIONS: tuple[Function, ...] = (
         stay what they were; tl_sparse_row of it is a column then.
 
         Ownership: the current scope holds the transpose; the transpose holds the
-            blocks, not the matrix. The caller borrows.
+            matrix whose table of blocks it shows. The caller borrows.
         Threads: any thread.
         Returns: the transpose, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, and one count for each block.
+        Cost: one crossing and one count, however many blocks there are.
         """,
     ),
     Function(
@@ -3609,10 +3610,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and in *buffer_id, which may be NULL, the number for
             tl_registry_add_alias; or why nothing was registered.
         Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
-            block, no such kind, an address that no block can have),
-            TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
-            another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
-            runtime is loaded), TL_E_OUT_OF_MEMORY.
+            block, no such kind, an address that no block can have, a buffer_id that
+            is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
+            alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+            runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
         Cost: one crossing, and linear in n.
         """,
     ),
@@ -3670,7 +3671,9 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: whether it is; false for NULL.
+        Returns: whether it is; false for NULL. An alias, and an address that is no
+            multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
+            tl_mem_free; tl_registry_info tells them apart.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,
