@@ -128,8 +128,11 @@ func (k *call) flag(name string, otherwise int64) (int64, error) {
 func (k *call) constant(i int) (*Tensor, error) {
 	v := k.arg(i)
 	if v.Constant == nil {
-		return nil, k.fault("make it a constant, or freeze the inputs that it depends on",
-			"its input %d (%s) is %q, which is not constant", i, k.argument(i).Name, v.Name)
+		roots, remedy := k.c.roots(v.Name), "make it a constant"
+		if roots != "" {
+			remedy = "make it a constant, or freeze " + roots
+		}
+		return nil, k.fault(remedy, "its input %d (%s) is %q, which is not constant", i, k.argument(i).Name, v.Name)
 	}
 	return v.Constant, nil
 }
