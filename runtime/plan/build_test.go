@@ -51,12 +51,15 @@ func (s *sketch) node(op, result string, shape []int64, attrs graph.Attrs, in ..
 // split adds a Split into equal parts.
 func (s *sketch) split(in string, axis int64, results ...string) {
 	whole := s.Values[s.names[in]].Shape
-	n := graph.TypedNode{Name: "n_" + results[0], Op: "Split", Attrs: graph.Attrs{"axis": axis}, Inputs: []int{s.names[in]}}
+	n := graph.TypedNode{Name: "n_" + results[0], Op: "Split", Inputs: []int{s.names[in]}}
+	var extents []int64
 	for _, name := range results {
 		shape := append([]int64{}, whole...)
 		shape[axis] /= int64(len(results))
+		extents = append(extents, shape[axis])
 		n.Outputs = append(n.Outputs, s.value(name, len(s.Nodes), shape...))
 	}
+	n.Attrs = graph.Attrs{"axis": axis, "split": extents}
 	s.Nodes = append(s.Nodes, n)
 }
 

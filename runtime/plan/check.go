@@ -92,25 +92,15 @@ func checkNode(c *graph.Checked, i int, ready []bool) error {
 // checkRearrangement looks at the operators whose meaning Build has to know.
 func checkRearrangement(c *graph.Checked, n *graph.TypedNode) error {
 	switch {
-	case viewOperators[n.Op]:
-		return checkView(c, n)
 	case n.Op == "Concat" || n.Op == "Split":
 		return checkParts(c, n)
-	}
-	return nil
-}
-
-func checkView(c *graph.Checked, n *graph.TypedNode) error {
-	if len(n.Inputs) == 0 || n.Inputs[0] < 0 || len(n.Outputs) == 0 {
-		return errorf("node %q (%s): it has no argument or no result", n.Name, n.Op)
-	}
-	if !isView(n) {
+	case !isView(c, n):
 		return nil
 	}
 	x, y := &c.Values[n.Inputs[0]], &c.Values[n.Outputs[0]]
 	shown, ok := show(c, n, view.Contiguous(x.Shape))
 	if !ok || x.DType != y.DType || !slices.Equal(shown.Shape, y.Shape) {
-		return errorf("node %q (%s): the result is %s %v; it cannot show the argument, %s %v, with attributes %v", n.Name, n.Op, y.DType, y.Shape, x.DType, x.Shape, n.Attrs)
+		return errorf("node %q (%s): the result is %s %v; with attributes %v it cannot show the argument, %s %v", n.Name, n.Op, y.DType, y.Shape, n.Attrs, x.DType, x.Shape)
 	}
 	return nil
 }
@@ -122,23 +112,26 @@ func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 	if n.Op == "Split" {
 		whole, parts = n.Inputs, n.Outputs
 	}
-	if len(whole) == 0 || whole[0] < 0 || len(parts) == 0 {
-		return errorf("node %q (%s): it has no argument or no result", n.Name, n.Op)
+	if len(whole) != 1 || len(parts) == 0 || whole[0] < 0 {
+		return errorf("node %q (%s): it has %d arguments and %d results; there must be one whole, and parts", n.Name, n.Op, len(n.Inputs), len(n.Outputs))
 	}
 	w, axis := &c.Values[whole[0]], n.Attrs.Int("axis")
 	if axis < 0 || axis >= int64(len(w.Shape)) {
 		return errorf("node %q (%s): axis %d of %v; it must be 0 to %d", n.Name, n.Op, axis, w.Shape, len(w.Shape)-1)
 	}
+	extents, err := extentsOf(c, n, parts, axis)
+	if err != nil {
+		return err
+	}
 	sum := int64(0)
-	for _, v := range parts {
+	for i, v := range parts {
+		sum += extents[i]
 		if v < 0 {
-			return errorf("node %q (%s): a part is left out", n.Name, n.Op)
+			continue
 		}
-		p := &c.Values[v]
-		if p.DType != w.DType || len(p.Shape) != len(w.Shape) || !equalBut(p.Shape, w.Shape, axis) {
+		if p := &c.Values[v]; p.DType != w.DType || !equalBut(p.Shape, w.Shape, axis) || p.Shape[axis] != extents[i] {
 			return errorf("node %q (%s): part %q is %s %v, the whole %s %v; they may differ on axis %d only", n.Name, n.Op, p.Name, p.DType, p.Shape, w.DType, w.Shape, axis)
 		}
-		sum += p.Shape[axis]
 	}
 	if sum != w.Shape[axis] {
 		return errorf("node %q (%s): the parts have %d elements on axis %d in all, the whole has %d", n.Name, n.Op, sum, axis, w.Shape[axis])
@@ -146,11 +139,30 @@ func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 	return nil
 }
 
+// extentsOf returns how much of the axis each part has.
+func extentsOf(c *graph.Checked, n *graph.TypedNode, parts []int, axis int64) ([]int64, error) {
+	if n.Op == "Split" {
+		extents := n.Attrs.Ints("split")
+		if len(extents) != len(parts) || slices.ContainsFunc(extents, func(d int64) bool { return d < 0 || d > maxBytes/int64(len(parts)) }) {
+			return nil, errorf("node %q (Split): attribute split is %v; it must have an extent for each of %d results", n.Name, extents, len(parts))
+		}
+		return extents, nil
+	}
+	extents := make([]int64, len(parts))
+	for i, v := range parts {
+		if v < 0 || int64(len(c.Values[v].Shape)) <= axis {
+			return nil, errorf("node %q (Concat): part %d is left out, or has no axis %d", n.Name, i, axis)
+		}
+		extents[i] = c.Values[v].Shape[axis]
+	}
+	return extents, nil
+}
+
 func equalBut(a, b []int64, axis int64) bool {
-	for i := range a {
+	for i := range min(len(a), len(b)) {
 		if int64(i) != axis && a[i] != b[i] {
 			return false
 		}
 	}
-	return true
+	return len(a) == len(b)
 }

@@ -20,30 +20,23 @@ var (
 // table is never computed in place.
 var overwritable = map[string][]int{
 	// One element in, one element out.
-	"Abs": first, "Acos": first, "Acosh": first, "Asin": first, "Asinh": first, "Atan": first, "Atanh": first,
-	"BitwiseNot": first, "Ceil": first, "Celu": first, "Cos": first, "Cosh": first, "Elu": first, "Erf": first,
-	"Exp": first, "Floor": first, "Gelu": first, "HardSigmoid": first, "HardSwish": first, "LeakyRelu": first,
-	"Log": first, "Mish": first, "Neg": first, "Not": first, "Reciprocal": first, "Relu": first, "Round": first,
-	"Selu": first, "Shrink": first, "Sigmoid": first, "Sign": first, "Sin": first, "Sinh": first, "Softplus": first,
-	"Softsign": first, "Sqrt": first, "Swish": first, "Tan": first, "Tanh": first, "ThresholdedRelu": first,
-	// The bounds are scalars.
-	"Clip": first,
-	// Element by element; what is broadcast has another shape, and is excluded by it.
-	"Add": firstSecond, "Sub": firstSecond, "Mul": firstSecond, "Div": firstSecond, "Mod": firstSecond,
-	"Pow": firstSecond, "PRelu": firstSecond, "BitShift": firstSecond, "BitwiseAnd": firstSecond,
-	"BitwiseOr": firstSecond, "BitwiseXor": firstSecond, "And": firstSecond, "Or": firstSecond, "Xor": firstSecond,
-	"Equal": firstSecond, "Greater": firstSecond, "GreaterOrEqual": firstSecond, "Less": firstSecond,
-	"LessOrEqual": firstSecond, "Where": {0, 1, 2},
-	"Max": everyArgument, "Min": everyArgument, "Mean": everyArgument, "Sum": everyArgument,
-	// Scale, bias, mean and variance are read as vectors of their own.
+	"Abs": first, "Ceil": first, "Clip": first, "Erf": first, "Exp": first, "Floor": first, "LeakyRelu": first,
+	"Log": first, "Neg": first, "Not": first, "Reciprocal": first, "Relu": first, "Sigmoid": first, "Sqrt": first,
+	"Tanh": first,
+	// Element by element. An argument that is broadcast has another shape, which
+	// excludes it.
+	"Add": firstSecond, "Sub": firstSecond, "Mul": firstSecond, "Div": firstSecond, "Pow": firstSecond,
+	"And": firstSecond, "Or": firstSecond, "Xor": firstSecond, "Equal": firstSecond, "Greater": firstSecond,
+	"GreaterOrEqual": firstSecond, "Less": firstSecond, "LessOrEqual": firstSecond, "Where": {0, 1, 2},
+	"Max": everyArgument, "Min": everyArgument, "Sum": everyArgument,
+	// Scale, bias, mean and variance are vectors of their own.
 	"BatchNormalization": first,
 	// The maximum of a line is known before its first element is written; after
 	// that the kernel reads what it wrote itself.
-	"Softmax": first, "LogSoftmax": first, "Hardmax": first,
-	// The statistics of a group are known before its first element is written.
-	"LayerNormalization": first, "RMSNormalization": first, "InstanceNormalization": first,
-	"GroupNormalization": first, "MeanVarianceNormalization": first, "LpNormalization": first,
-	// The kernel keeps the window of channels that it sums up.
+	"Softmax": first,
+	// Mean and variance of a line are known before its first element is written.
+	"LayerNormalization": first,
+	// The kernel keeps the arguments of the channels that it sums up.
 	"LRN": first,
 }
 

@@ -3,7 +3,6 @@ package plan
 import (
 	"slices"
 
-	"tlruntime/runtime/plan/graph"
 	"tlruntime/runtime/plan/view"
 )
 
@@ -169,13 +168,14 @@ func (l *layout) layView(k int) {
 // laySplit makes the results of step k slices of its argument.
 func (l *layout) laySplit(k int) {
 	s := &l.steps[k]
-	from, axis := l.at[s.in[0]], l.c.Nodes[s.node].Attrs.Int("axis")
+	from, attrs := l.at[s.in[0]], l.c.Nodes[s.node].Attrs
 	at := int64(0)
-	for _, v := range s.out {
-		size := l.c.Values[v].Shape[axis]
-		part, _ := slice(from.view, axis, at, at+size)
+	for i, size := range attrs.Ints("split") {
+		part, _ := slice(from.view, attrs.Int("axis"), at, at+size)
 		at += size
-		l.put(v, place{from.storage, part})
+		if s.out[i] >= 0 {
+			l.put(s.out[i], place{from.storage, part})
+		}
 	}
 }
 
@@ -187,28 +187,4 @@ func (l *layout) deliver(k int) {
 	l.storages = append(l.storages, storage{value: v, kind: Output, bytes: value.Bytes(), parent: -1, output: s.output})
 	to := place{len(l.storages) - 1, view.Contiguous(value.Shape)}
 	l.copies[k] = []transfer{{from: l.at[v], to: to, in: v, out: v}}
-}
-
-// show returns the view that n has of its argument.
-func show(c *graph.Checked, n *graph.TypedNode, v view.View) (view.View, bool) {
-	shape := c.Values[n.Outputs[0]].Shape
-	switch n.Op {
-	case "Transpose":
-		return v.Transpose(n.Attrs.Ints("perm"))
-	case "Expand":
-		return v.Expand(shape)
-	case "Slice":
-		return v.Slice(n.Attrs.Ints("starts"), n.Attrs.Ints("ends"), n.Attrs.Ints("steps"))
-	}
-	return v.Reshape(shape)
-}
-
-// slice returns the elements [from, to) of one axis.
-func slice(v view.View, axis, from, to int64) (view.View, bool) {
-	starts, ends, steps := make([]int64, len(v.Shape)), slices.Clone(v.Shape), make([]int64, len(v.Shape))
-	for i := range steps {
-		steps[i] = 1
-	}
-	starts[axis], ends[axis] = from, to
-	return v.Slice(starts, ends, steps)
 }

@@ -48,12 +48,6 @@ type program struct {
 	lastRead []int  // by value: the last step that reads it by this name
 }
 
-// viewOperators have a result that shows elements of their first argument.
-var viewOperators = map[string]bool{
-	"Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Identity": true, "Dropout": true,
-	"Transpose": true, "Slice": true, "Expand": true,
-}
-
 // newProgram puts the nodes in the variant's order and the deliveries of outputs
 // between them.
 func newProgram(c *graph.Checked, v variant) *program {
@@ -75,7 +69,7 @@ func (p *program) stepOf(node int) step {
 	n := &p.c.Nodes[node]
 	s := step{node: node, op: n.Op, in: n.Inputs, out: n.Outputs}
 	switch {
-	case isView(n):
+	case isView(p.c, n):
 		s.role = shows
 	case n.Op == "Concat" && !p.variant.noConcat && n.Outputs[0] >= 0:
 		s.role = joins
@@ -83,11 +77,6 @@ func (p *program) stepOf(node int) step {
 		s.role = splits
 	}
 	return s
-}
-
-// isView reports whether the only result of n shows elements of its argument.
-func isView(n *graph.TypedNode) bool {
-	return viewOperators[n.Op] && n.Outputs[0] >= 0 && !slices.ContainsFunc(n.Outputs[1:], func(v int) bool { return v >= 0 })
 }
 
 // shares reports whether the results of a node are views of its argument.
