@@ -74,6 +74,8 @@ func (s *sketch) build(t *testing.T, o Options) *ExecutionPlan {
 	t.Helper()
 	p, err := Build(&s.Checked, o)
 	require.NoError(t, err)
+	require.NoError(t, Validate(p))
+	require.NoError(t, Verify(p, &s.Checked))
 	return p
 }
 
