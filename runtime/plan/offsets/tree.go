@@ -1,353 +1,359 @@
 package offsets
 
-// proto
-type tree struct {
-	in    *instance
-	limit int64 // capacity: what is asked is a frame of so many bytes
-	nodes int64
-	max   int64
-	stop  bool
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
-	offset []int64
-	placed []bool
-	est    []int64
+// tree answers whether a set of items fits below a limit, by branch and bound.
+//
+// Its state is the set of unplaced items, each with the lowest offset (floor) that
+// is still possible for it; nothing else is remembered of what is placed. A
+// placement is canonical when no item can go lower with the others where they are,
+// and if there is a placement at all there is a canonical one. In it, item b lies
+// at its floor, or on top of another unplaced one. So there are two branches:
+//
+//   - b lies at its floor. Only an item is tried under which nothing else fits, so
+//     every other unplaced item that it conflicts with goes above it.
+//   - b does not: its floor is at least the smallest floor + size of the unplaced
+//     items that it conflicts with.
+//
+// After each branch every section that it touched is looked at again: the bytes
+// still to be placed must fit between its lowest floor and the limit, and an item
+// that cannot be the lowest of them rests on another (the not-first rule of
+// disjunctive scheduling: a section is a machine, offsets are its time). Where no
+// unplaced item crosses from one section to the next, the two sides are searched
+// apart. States that failed are remembered.
+//
+// Canonical placements, inference by section, dominance and decomposition are from
+// Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated
+// Machine Learning", ASPLOS 2023; not-first from Carlier and Pinson, "An algorithm
+// for solving the job-shop problem", 1989; restarts after Luby, Sinclair and
+// Zuckerman, "Optimal speedup of Las Vegas algorithms", 1993.
+type tree struct {
+	in     *instance
+	limit  int64
+	offset []int64   // of what is placed
+	floor  []int64   // of what is not
 	at     [][]int32 // unplaced items by section
-	adj    [][]int32
-	rest   []int64
-	low    []int64 // min est
-	e1, e2 []int64
-	i1     []int32
-	first  []int32
-	cross  []int32
-	dirty  []bool
-	queue  []int32
-	failed bool
-	score  []float64
-	cand   []bool
-	memo   map[[2]uint64]struct{}
-	depth  int
-	saved  [][]int64
-	savedI [][]int32
-	hits   int64
-	trail  []int32
+	near   [][]int32 // items in conflict, by item
+	next   []int32   // a later item equal to this one, which goes above it; -1 when there is none
+	pins   [][]block // by section, nil when nothing is pinned
+	states []state   // by section
+	cross  []int32   // unplaced items alive on both sides of the start of a section
+	hash   []digest  // by section: of the unplaced items whose life begins in it
+	score  []int64   // which of several candidates is tried first: the largest
+
+	placed  []int32 // trail of place
+	done    []bool  // by item: placed, or pinned
+	floors  []oldFloor
+	olds    []oldState
+	queue   []int32 // sections to look at again
+	queued  []bool
+	failed  bool
+	support []support // cache of choose
+
+	seen   map[digest]struct{} // states that failed below limit
+	left   int64               // nodes until the search is cut off
+	nodes  int64
+	clock  int64 // stamps support
+	expire func() bool
 }
 
-const far = int64(1) << 62
+// state is what one section's unplaced items allow.
+type state struct {
+	bytes  int64 // their sum
+	low    int64 // the lowest floor; none when all are placed
+	top    int64 // the lowest floor + size, that of item lowest,
+	second int64 // and the lowest without it
+	lowest int32
+	firsts int32 // how many can be the lowest
+}
 
-func newTree(in *instance, limit int64) *tree {
-	n, T := len(in.items), in.sections
-	s := &tree{in: in, limit: limit, offset: make([]int64, n), placed: make([]bool, n), est: make([]int64, n),
-		at: make([][]int32, T), adj: make([][]int32, n), rest: make([]int64, T), low: make([]int64, T), e1: make([]int64, T), e2: make([]int64, T),
-		i1: make([]int32, T), first: make([]int32, T), cross: make([]int32, T+1), dirty: make([]bool, T), score: make([]float64, n), cand: make([]bool, n),
-		memo: map[[2]uint64]struct{}{}}
+// none is above every offset.
+const none = int64(1) << 62
+
+// maxSeen bounds the memory for failed states.
+const maxSeen = 1 << 20
+
+type (
+	digest   [2]uint64
+	oldFloor struct {
+		item  int32
+		floor int64
+	}
+	oldState struct {
+		section int32
+		state   state
+	}
+	mark    struct{ placed, floors, olds int }
+	support struct {
+		clock int64
+		free  bool
+	}
+)
+
+func newTree(in *instance) *tree {
+	n, sections := len(in.items), in.sections
+	s := &tree{in: in, offset: make([]int64, n), floor: make([]int64, n), at: make([][]int32, sections),
+		near: make([][]int32, n), next: make([]int32, n), states: make([]state, sections), cross: make([]int32, sections+1),
+		done: make([]bool, n), hash: make([]digest, sections), score: make([]int64, n), queued: make([]bool, sections), support: make([]support, n)}
+	s.pins = in.pins()
 	for i := range in.items {
 		it := &in.items[i]
-		for _, p := range in.spans(it) {
-			for t := p.first; t < p.end; t++ {
-				s.at[t] = append(s.at[t], int32(i))
-				s.rest[t] += it.size
-			}
+		s.next[i] = -1
+		if it.pinned >= 0 {
+			s.offset[i], s.done[i] = it.pinned, true
+			continue
 		}
+		in.each(it, func(t int32) {
+			s.at[t] = append(s.at[t], int32(i))
+			s.states[t].bytes += it.size
+		})
 		for t := it.first + 1; t < it.end; t++ {
 			s.cross[t]++
 		}
-		s.est[i] = it.up(0)
-		for j := range in.items {
-			if i != j && in.conflict(it, &in.items[j]) {
-				s.adj[i] = append(s.adj[i], int32(j))
-			}
-		}
 	}
-	for t := 0; t < T; t++ {
-		s.touch(int32(t))
-	}
+	s.meet()
 	return s
 }
 
-func (s *tree) touch(t int32) {
-	if !s.dirty[t] {
-		s.dirty[t] = true
-		s.queue = append(s.queue, t)
-	}
-}
-
-func (s *tree) raise(b int32, to int64) {
-	it := &s.in.items[b]
-	to = it.up(to)
-	if to <= s.est[b] {
+// each calls visit with the sections in which it is alive.
+func (in *instance) each(it *item, visit func(t int32)) {
+	if it.holes == 0 {
+		for t := it.first; t < it.end; t++ {
+			visit(t)
+		}
 		return
 	}
-	s.est[b] = to
-	if to+it.size > s.limit {
-		s.failed = true
-		return
-	}
-	for _, p := range s.in.spans(it) {
-		for t := p.first; t < p.end; t++ {
-			s.touch(t)
+	for _, part := range in.alive[it.holes-1] {
+		for t := part.first; t < part.end; t++ {
+			visit(t)
 		}
 	}
 }
 
-func (s *tree) propagate() bool {
-	for len(s.queue) > 0 && !s.failed {
-		t := s.queue[len(s.queue)-1]
-		s.queue = s.queue[:len(s.queue)-1]
-		s.dirty[t] = false
-		s.section(t)
+// meet fills near and next, and puts every item on its lowest floor.
+func (s *tree) meet() {
+	last := make([]int32, len(s.in.items))
+	for i := range last {
+		last[i] = -1
 	}
-	if s.failed {
-		for _, t := range s.queue {
-			s.dirty[t] = false
-		}
-		s.queue = s.queue[:0]
-		s.failed = false
-		return false
-	}
-	return true
-}
-
-func (s *tree) section(t int32) {
-	low, e1, e2, i1 := far, far, far, int32(-1)
-	for _, b := range s.at[t] {
-		if s.placed[b] {
-			continue
-		}
-		est := s.est[b]
-		low = min(low, est)
-		e := est + s.in.items[b].size
-		if e < e1 {
-			e1, e2, i1 = e, e1, b
-		} else if e < e2 {
-			e2 = e
-		}
-	}
-	s.low[t], s.e1[t], s.e2[t], s.i1[t] = low, e1, e2, i1
-	if low == far {
-		s.first[t] = 0
-		return
-	}
-	if low+s.rest[t] > s.limit {
-		s.failed = true
-		return
-	}
-	first := int32(0)
-	for _, b := range s.at[t] {
-		if s.placed[b] {
-			continue
-		}
-		if s.est[b]+s.rest[t] > s.limit {
-			to := e1
-			if b == i1 {
-				to = e2
-			}
-			s.raise(b, to)
-		} else {
-			first++
-		}
-	}
-	s.first[t] = first
-}
-
-func (s *tree) save() {
-	if s.depth == len(s.saved) {
-		s.saved = append(s.saved, make([]int64, len(s.est)+3*len(s.low)))
-		s.savedI = append(s.savedI, make([]int32, 2*len(s.i1)))
-	}
-	x, y := s.saved[s.depth], s.savedI[s.depth]
-	n := copy(x, s.est)
-	n += copy(x[n:], s.low)
-	n += copy(x[n:], s.e1)
-	copy(x[n:], s.e2)
-	n = copy(y, s.i1)
-	copy(y[n:], s.first)
-	s.depth++
-}
-
-func (s *tree) restore() {
-	s.depth--
-	x, y := s.saved[s.depth], s.savedI[s.depth]
-	n := copy(s.est, x)
-	n += copy(s.low, x[n:])
-	n += copy(s.e1, x[n:])
-	copy(s.e2, x[n:])
-	n = copy(s.i1, y)
-	copy(s.first, y[n:])
-}
-
-func (s *tree) place(b int32, sign int64) {
-	it := &s.in.items[b]
-	s.placed[b] = sign > 0
-	for _, p := range s.in.spans(it) {
-		for t := p.first; t < p.end; t++ {
-			s.rest[t] -= sign * it.size
-		}
-	}
-	for t := it.first + 1; t < it.end; t++ {
-		s.cross[t] -= int32(sign)
-	}
-	if sign < 0 {
-		return
-	}
-	s.trail = append(s.trail, b)
-	s.offset[b] = s.est[b]
-	for _, p := range s.in.spans(it) {
-		for t := p.first; t < p.end; t++ {
-			s.touch(t)
-		}
-	}
-	for _, x := range s.adj[b] {
-		if !s.placed[x] {
-			s.raise(x, s.est[b]+it.size)
-			if s.failed {
-				return
-			}
-		}
-	}
-}
-
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-func (s *tree) key(lo, hi int32) [2]uint64 {
-	h, g := uint64(lo)<<32|uint64(hi), uint64(0)
-	for i := range s.est {
+	for i := range s.in.items {
 		it := &s.in.items[i]
-		if s.placed[i] || it.first < lo || it.first >= hi {
+		if it.pinned >= 0 {
 			continue
 		}
-		v := uint64(s.est[i])*0x9e3779b97f4a7c15 + uint64(i+1)*0xd6e8feb86659fd93
-		h += mix(v)
-		g += mix(v + 0x1234567)
+		s.in.each(it, func(t int32) {
+			for _, x := range s.at[t] {
+				if int(x) != i && last[x] != int32(i) {
+					last[x] = int32(i)
+					s.near[i] = append(s.near[i], x)
+				}
+			}
+		})
+		for _, x := range s.near[i] {
+			if x > int32(i) && (s.next[i] < 0 || x < s.next[i]) && it.twin(&s.in.items[x]) {
+				s.next[i] = x
+			}
+		}
 	}
-	return [2]uint64{h, g}
+	for i := range s.in.items {
+		if it := &s.in.items[i]; it.pinned < 0 {
+			s.floor[i] = s.skipPins(it, it.up(0))
+			s.stir(int32(i))
+		}
+	}
 }
 
-func (s *tree) others(b int32) int64 {
-	m := far
-	for _, p := range s.in.spans(&s.in.items[b]) {
-		for t := p.first; t < p.end; t++ {
-			if s.i1[t] == b {
-				m = min(m, s.e2[t])
-			} else {
-				m = min(m, s.e1[t])
-			}
-		}
-	}
-	return m
+// twin says whether two free items are the same but for their names.
+func (it *item) twin(other *item) bool {
+	return it.span == other.span && it.size == other.size && it.mask == other.mask && it.residue == other.residue && it.holes|other.holes == 0
 }
 
-func (s *tree) choose(lo, hi int32) int32 {
-	for t := lo; t < hi; t++ {
-		for _, b := range s.at[t] {
-			if s.in.items[b].first == t || t == lo {
-				s.cand[b] = !s.placed[b] && s.others(b) > s.est[b]
-			}
-		}
+// ask says whether everything fits below limit: found, with the offsets; or not,
+// and then whether that is proved, or the search was cut off after nodes.
+func (s *tree) ask(limit, nodes int64) (found, proved bool) {
+	if limit != s.limit || len(s.seen) > maxSeen {
+		s.seen = map[digest]struct{}{}
 	}
-	best, bt := int32(-1), int32(-1)
-	for t := lo; t < hi; t++ {
-		if s.low[t] == far {
-			continue
-		}
-		if bt >= 0 && (s.first[t] > s.first[bt] || s.first[t] == s.first[bt] && s.low[t]+s.rest[t] <= s.low[bt]+s.rest[bt]) {
-			continue
-		}
-		c := int32(-1)
-		for _, b := range s.at[t] {
-			if !s.placed[b] && s.cand[b] && s.est[b]+s.rest[t] <= s.limit && (c < 0 || s.score[b] > s.score[c]) {
-				c = b
-			}
-		}
-		if c >= 0 {
-			best, bt = c, t
-		}
+	s.limit, s.left = limit, nodes
+	s.undo(mark{})
+	for t := range s.states {
+		s.touch(int32(t))
 	}
-	return best
+	for i := range s.in.items {
+		if it := &s.in.items[i]; it.pinned >= 0 && it.pinned+it.size > limit {
+			return false, true
+		}
+		s.failed = s.failed || s.in.items[i].pinned < 0 && s.floor[i]+s.in.items[i].size > limit
+	}
+	if s.propagate() && s.search(0, int32(s.in.sections)) {
+		return true, false
+	}
+	return false, s.left >= 0
 }
 
-// search: [lo,hi) all placed => true
-func (s *tree) search(lo, hi int32) bool {
-	// split
-	for t := lo; t < hi; {
-		if s.low[t] == far {
-			t++
+// search places what is unplaced in the sections [from, to), part by part.
+func (s *tree) search(from, to int32) bool {
+	for from < to {
+		if s.states[from].low == none {
+			from++
 			continue
 		}
-		e := t + 1
-		for e < hi && s.cross[e] > 0 {
-			e++
+		end := from + 1
+		for end < to && s.cross[end] > 0 {
+			end++
 		}
-		if t > lo || e < hi {
-			if !s.branch(t, e) {
-				return false
-			}
-		} else {
-			return s.branch(t, e)
+		if !s.part(from, end) {
+			return false
 		}
-		t = e
+		from = end
 	}
 	return true
 }
 
-func (s *tree) branch(lo, hi int32) bool {
-	key := s.key(lo, hi)
-	if _, ok := s.memo[key]; ok {
-		s.hits++
+// part searches sections that hang together, unless it did so before in vain.
+func (s *tree) part(from, to int32) bool {
+	key := s.digest(from, to)
+	if _, known := s.seen[key]; known {
 		return false
 	}
-	s.save()
-	ok := s.try(lo, hi)
-	if !ok {
-		s.restore()
-		if !s.stop {
-			s.memo[key] = struct{}{}
-		}
-		return false
+	start := s.mark()
+	if s.branch(from, to) {
+		return true
 	}
-	s.depth--
-	return true
+	s.undo(start)
+	if s.left >= 0 {
+		s.seen[key] = struct{}{}
+	}
+	return false
 }
 
-func (s *tree) try(lo, hi int32) bool {
+// branch takes one item after the other: at its floor, and if that fails, not there.
+func (s *tree) branch(from, to int32) bool {
 	for {
 		s.nodes++
-		if s.nodes > s.max {
-			s.stop = true
+		s.left--
+		if s.left < 0 || s.nodes&255 == 0 && s.expire != nil && s.expire() {
+			s.left = -1
 			return false
 		}
-		b := s.choose(lo, hi)
-		if b < 0 {
-			panic("none")
-		}
-		mark := len(s.trail)
-		s.save()
-		s.place(b, 1)
-		if s.propagate() && s.search(lo, hi) {
-			s.depth--
+		b := s.choose(from, to)
+		start := s.mark()
+		s.place(b)
+		if s.propagate() && s.search(from, to) {
 			return true
 		}
-		s.restore()
-		s.unwind(mark)
-		if s.stop {
+		s.undo(start)
+		if s.left < 0 {
 			return false
 		}
-		s.raise(b, s.others(b))
+		s.raise(b, s.rest(b))
 		if !s.propagate() {
 			return false
 		}
 	}
 }
 
-// unwind takes b and everything placed after it off again.
-func (s *tree) unwind(mark int) {
-	for len(s.trail) > mark {
-		s.place(s.trail[len(s.trail)-1], -1)
-		s.trail = s.trail[:len(s.trail)-1]
+// choose takes, in the section with the fewest items that can be its lowest, the
+// one with the best score of those under which nothing else fits. The item with
+// the lowest top of all is one, so there is always a choice.
+func (s *tree) choose(from, to int32) int32 {
+	s.clock++
+	best, section := int32(-1), int32(-1)
+	for t := from; t < to; t++ {
+		now := &s.states[t]
+		if now.low == none || section >= 0 && !now.tighter(&s.states[section]) {
+			continue
+		}
+		if b := s.candidate(t); b >= 0 {
+			best, section = b, t
+		}
 	}
+	return best
+}
+
+// tighter orders sections: fewer choices first, then less room to waste.
+func (a *state) tighter(b *state) bool {
+	if a.firsts != b.firsts {
+		return a.firsts < b.firsts
+	}
+	return a.low+a.bytes > b.low+b.bytes
+}
+
+// candidate is the best item of a section to try at its floor, -1 for none.
+func (s *tree) candidate(t int32) int32 {
+	best := int32(-1)
+	room := s.limit - s.states[t].bytes
+	for _, b := range s.at[t] {
+		if s.floor[b] > room || best >= 0 && s.score[b] <= s.score[best] {
+			continue
+		}
+		cached := &s.support[b]
+		if cached.clock != s.clock {
+			*cached = support{s.clock, s.rest(b) > s.floor[b]}
+		}
+		if cached.free {
+			best = b
+		}
+	}
+	return best
+}
+
+// rest is the lowest offset at which b can lie on another unplaced item.
+func (s *tree) rest(b int32) int64 {
+	lowest := none
+	s.in.each(&s.in.items[b], func(t int32) {
+		if now := &s.states[t]; now.lowest == b {
+			lowest = min(lowest, now.second)
+		} else {
+			lowest = min(lowest, now.top)
+		}
+	})
+	return lowest
+}
+
+// digest identifies the unplaced items of a part and their floors.
+func (s *tree) digest(from, to int32) digest {
+	sum := digest{uint64(from)<<32 | uint64(to)}
+	for _, h := range s.hash[from:to] {
+		sum[0] += h[0]
+		sum[1] += h[1]
+	}
+	return sum
+}
+
+// stir adds or, called again, takes away item b at its floor.
+func (s *tree) stir(b int32) {
+	x := uint64(s.floor[b])*0x9e3779b97f4a7c15 + uint64(b)
+	h := &s.hash[s.in.items[b].first]
+	h[0] ^= scramble(x)
+	h[1] ^= scramble(x ^ 0x5851f42d4c957f2d)
+}
+
+// scramble is the finaliser of splitmix64 (Steele, Lea and Flood, 2014).
+func scramble(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// shuffle draws new scores: a random mixture of size and duration, with noise.
+func (s *tree) shuffle(r *rand.Rand) {
+	weight, noise := r.Int64N(512), r.Int64N(1<<16)
+	for i := range s.in.items {
+		it := &s.in.items[i]
+		normal := r.Int64N(2*noise+1) + r.Int64N(2*noise+1) + r.Int64N(2*noise+1) - 3*noise
+		s.score[i] = (512-weight)*log2(uint64(it.size))/256 + weight*log2(uint64(it.end-it.first))/256 + normal
+	}
+}
+
+// log2 of x in units of 2^-16, linear between powers of two.
+func log2(x uint64) int64 {
+	n := bits.Len64(x)
+	if n == 0 {
+		return 0
+	}
+	return int64(n-1)<<16 + int64(x<<(64-n)<<1>>48)
 }
