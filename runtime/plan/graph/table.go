@@ -31,8 +31,8 @@ var reduced = []Attribute{
 // table is every operator that Check knows.
 var table = slices.Concat(elementwise, linear, shapes, sources)
 
-// unary makes the entries of operators that take and give T, elements one by one.
-func unary(t DTypes, names ...string) []entry {
+// unaryOps makes the entries of operators that take and give T, elements one by one.
+func unaryOps(t DTypes, names ...string) []entry {
 	var list []entry
 	for _, name := range names {
 		list = append(list, entry{name: name, in: "X T", out: "Y T", t: t, result: sameShape})
@@ -40,8 +40,8 @@ func unary(t DTypes, names ...string) []entry {
 	return list
 }
 
-// binary makes the entries of operators that broadcast A and B to one result.
-func binary(t DTypes, result string, names ...string) []entry {
+// binaryOps makes the entries of operators that broadcast A and B to one result.
+func binaryOps(t DTypes, result string, names ...string) []entry {
 	var list []entry
 	for _, name := range names {
 		list = append(list, entry{
@@ -51,7 +51,7 @@ func binary(t DTypes, result string, names ...string) []entry {
 	return list
 }
 
-func variadic(t DTypes, names ...string) []entry {
+func variadicOps(t DTypes, names ...string) []entry {
 	var list []entry
 	for _, name := range names {
 		list = append(list, entry{name: name, in: "data T*", out: "result T", t: t, result: broadcastResult})
@@ -60,17 +60,17 @@ func variadic(t DTypes, names ...string) []entry {
 }
 
 var elementwise = slices.Concat(
-	unary(floatTypes, "Sqrt", "Exp", "Log", "Tanh", "Sigmoid", "Reciprocal", "Floor", "Ceil"),
-	unary(numericTypes, "Erf", "Abs"),
-	unary(signedTypes, "Relu", "Neg"),
-	unary(dtypeSet(Bool), "Not"),
-	unary(anyTypes, "Identity"),
-	binary(numericTypes, "T", "Add", "Sub", "Mul", "Div"),
-	binary(numericTypes, "bool", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"),
-	binary(anyTypes, "bool", "Equal"),
-	binary(dtypeSet(Bool), "T", "And", "Or", "Xor"),
-	variadic(floatTypes, "Sum"),
-	variadic(numericTypes, "Max", "Min"),
+	unaryOps(floatTypes, "Sqrt", "Exp", "Log", "Tanh", "Sigmoid", "Reciprocal", "Floor", "Ceil"),
+	unaryOps(numericTypes, "Erf", "Abs"),
+	unaryOps(signedTypes, "Relu", "Neg"),
+	unaryOps(dtypeSet(Bool), "Not"),
+	unaryOps(anyTypes, "Identity"),
+	binaryOps(numericTypes, "T", "Add", "Sub", "Mul", "Div"),
+	binaryOps(numericTypes, "bool", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"),
+	binaryOps(anyTypes, "bool", "Equal"),
+	binaryOps(dtypeSet(Bool), "T", "And", "Or", "Xor"),
+	variadicOps(floatTypes, "Sum"),
+	variadicOps(numericTypes, "Max", "Min"),
 	[]entry{
 		{name: "LeakyRelu", in: "X T", out: "Y T", t: floatTypes, accepts: "alpha float", result: sameShape,
 			attrs: []Attribute{aFloat("alpha", "slope below zero; 0.01 when left out")}},
@@ -145,7 +145,7 @@ var shapes = []entry{
 		attrs:  []Attribute{ints("perm", "each axis once; the axes turned round when left out")}},
 	{name: "Concat", in: "inputs T*", out: "concat_result T", t: anyTypes, accepts: "axis int",
 		result: "The arguments one behind the other; they differ in that axis only.",
-		attrs:  []Attribute{anInt("axis", "not negative; 1 when left out, as before operator set 4")}},
+		attrs:  []Attribute{anInt("axis", "not negative; before operator set 4 it was 1 when left out")}},
 	{name: "Split", in: "input T, split i64?!", out: "outputs T*", t: anyTypes, accepts: "axis int, split ints, num_outputs int",
 		result: "The parts in order. Outputs has an entry for each part.",
 		attrs:  []Attribute{anInt("axis", "not negative"), ints("split", "extent of each part on that axis")}},
