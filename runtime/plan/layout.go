@@ -16,7 +16,7 @@ type storage struct {
 	kind    Kind
 	bytes   int64
 	members []int       // values that lie in it, in the order in which they came
-	copied  []view.View // how copies write it where that differs from how the members lie
+	copied  []view.View // what copies read and write of it
 	output  int         // Kind Output: index into Checked.Outputs
 
 	parent int // the storage in which it is a slice, or -1
@@ -159,10 +159,9 @@ func (l *layout) layView(k int) {
 	if !ok {
 		from.view = l.at[x].view
 		to.view = view.Contiguous(l.c.Values[x].Shape)
-		l.storages[to.storage].copied = append(l.storages[to.storage].copied, to.view)
 	}
 	l.lastRead[x] = max(l.lastRead[x], k)
-	l.copies[k] = []transfer{{from: from, to: to, in: x, out: y}}
+	l.copies[k] = []transfer{l.transfer(x, from, y, to)}
 }
 
 // laySplit makes the results of step k slices of its argument.
@@ -186,5 +185,12 @@ func (l *layout) deliver(k int) {
 	value := &l.c.Values[v]
 	l.storages = append(l.storages, storage{value: v, kind: Output, bytes: value.Bytes(), parent: -1, output: s.output})
 	to := place{len(l.storages) - 1, view.Contiguous(value.Shape)}
-	l.copies[k] = []transfer{{from: l.at[v], to: to, in: v, out: v}}
+	l.copies[k] = []transfer{l.transfer(v, l.at[v], v, to)}
+}
+
+// transfer notes a copy, so that both ends stay expressible.
+func (l *layout) transfer(x int, from place, y int, to place) transfer {
+	l.storages[from.storage].copied = append(l.storages[from.storage].copied, from.view)
+	l.storages[to.storage].copied = append(l.storages[to.storage].copied, to.view)
+	return transfer{from: from, to: to, in: x, out: y}
 }

@@ -60,26 +60,36 @@ func (l *layout) gather() {
 
 func (l *layout) gatherParts(k int) {
 	s := &l.steps[k]
-	n := &l.c.Nodes[s.node]
-	parent := l.at[s.out[0]].storage
-	axis := n.Attrs.Int("axis")
-	var copies []transfer
+	parent, axis := l.at[s.out[0]].storage, l.c.Nodes[s.node].Attrs.Int("axis")
+	var apart []int
 	l.joined[k] = true
-	at := int64(0)
-	for i, v := range s.in {
-		size := l.c.Values[v].Shape[axis]
-		whole := l.c.Values[s.out[0]].Shape
-		slot := slotOf(whole, axis, at, size)
-		if l.apart.parts[[2]int{s.node, i}] || !l.nest(v, k, parent, slot) {
-			part, _ := slice(l.at[s.out[0]].view, axis, at, at+size)
-			copies = append(copies, transfer{from: l.at[v], to: place{parent, part}, in: v, out: v})
+	for i, at := range l.starts(k) {
+		size := l.c.Values[s.in[i]].Shape[axis]
+		slot := slotOf(l.c.Values[s.out[0]].Shape, axis, at, size)
+		if l.apart.parts[[2]int{s.node, i}] || !l.nest(s.in[i], parent, slot) {
+			apart = append(apart, i)
 		}
-		at += size
 	}
-	if len(copies) == len(s.in) {
-		copies, l.joined[k] = nil, false
+	if len(apart) == len(s.in) {
+		l.joined[k] = false
+		return
 	}
-	l.copies[k] = copies
+	for _, i := range apart {
+		v, at := s.in[i], l.starts(k)[i]
+		part, _ := slice(l.at[s.out[0]].view, axis, at, at+l.c.Values[v].Shape[axis])
+		l.copies[k] = append(l.copies[k], l.transfer(v, l.at[v], v, place{parent, part}))
+	}
+}
+
+// starts returns where on the axis of a Concat each part begins.
+func (l *layout) starts(k int) []int64 {
+	s := &l.steps[k]
+	axis := l.c.Nodes[s.node].Attrs.Int("axis")
+	list := make([]int64, len(s.in))
+	for i, v := range s.in[:len(s.in)-1] {
+		list[i+1] = list[i] + l.c.Values[v].Shape[axis]
+	}
+	return list
 }
 
 // slotOf returns the slot of the elements from at on along an axis of a tensor.
@@ -94,9 +104,9 @@ func slotOf(whole []int64, axis, at, size int64) slot {
 	return slot{rows: rows, row: size * inner, pitch: whole[axis] * inner, base: at * inner}
 }
 
-// nest makes the storage of v a slice of parent, the storage of the result of step
-// k. It returns false, and changes nothing, where that cannot be.
-func (l *layout) nest(v, k, parent int, to slot) bool {
+// nest makes the storage of v a slice of parent. It returns false, and changes
+// nothing, where that cannot be.
+func (l *layout) nest(v, parent int, to slot) bool {
 	child := l.at[v].storage
 	st := &l.storages[child]
 	if st.kind != Activation || st.parent >= 0 || child == parent || l.kept[v] || !l.fills(v) {
