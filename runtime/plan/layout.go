@@ -21,6 +21,7 @@ type storage struct {
 
 	parent int // the storage in which it is a slice, or -1
 	slot   slot
+	part   [2]int // the node and the argument that it is there
 
 	first, last int // steps; set by lifetimes for storages without a parent
 }
@@ -50,7 +51,7 @@ type layout struct {
 	lastRead []int        // the program's, and what copies read
 }
 
-// apartness lists what is kept apart although the variant would share it.
+// apartness says what is kept apart although the variant would share it.
 type apartness struct {
 	inPlace map[int]bool    // nodes that do not write in place
 	views   map[int]bool    // nodes whose view is copied

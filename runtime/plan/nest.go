@@ -66,7 +66,7 @@ func (l *layout) gatherParts(k int) {
 	for i, at := range l.starts(k) {
 		size := l.c.Values[s.in[i]].Shape[axis]
 		slot := slotOf(l.c.Values[s.out[0]].Shape, axis, at, size)
-		if l.apart.parts[[2]int{s.node, i}] || !l.nest(s.in[i], parent, slot) {
+		if l.apart.parts[[2]int{s.node, i}] || !l.nest(s.in[i], parent, slot, [2]int{s.node, i}) {
 			apart = append(apart, i)
 		}
 	}
@@ -106,13 +106,13 @@ func slotOf(whole []int64, axis, at, size int64) slot {
 
 // nest makes the storage of v a slice of parent. It returns false, and changes
 // nothing, where that cannot be.
-func (l *layout) nest(v, parent int, to slot) bool {
+func (l *layout) nest(v, parent int, to slot, part [2]int) bool {
 	child := l.at[v].storage
 	st := &l.storages[child]
 	if st.kind != Activation || st.parent >= 0 || child == parent || l.kept[v] || !l.fills(v) {
 		return false
 	}
-	st.parent, st.slot = parent, to
+	st.parent, st.slot, st.part = parent, to, part
 	if l.lies(child) && !l.clash(child, parent) {
 		return true
 	}
