@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,6 +29,8 @@ func instances(t testing.TB, folder string) map[string]offsets.Problem {
 	return found
 }
 
+var options = offsets.Options{Budget: 10*time.Second}
+
 func read(t testing.TB, file string) offsets.Problem {
 	f, err := os.Open(file)
 	require.NoError(t, err)
@@ -48,24 +51,30 @@ func read(t testing.TB, file string) offsets.Problem {
 
 func TestNetworks(t *testing.T) {
 	for name, p := range instances(t, "") {
-		s, err := offsets.Solve(p, offsets.Options{})
+		start := time.Now()
+		s, err := offsets.Solve(p, options)
+		took := time.Since(start)
 		require.NoError(t, err, name)
-		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap())
+		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap(), s.Steps, took)
 	}
 }
 
 func TestMinimalloc(t *testing.T) {
 	for name, p := range instances(t, "minimalloc") {
-		s, err := offsets.Solve(p, offsets.Options{})
+		start := time.Now()
+		s, err := offsets.Solve(p, options)
+		took := time.Since(start)
 		require.NoError(t, err, name)
-		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap())
+		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap(), s.Steps, took)
 	}
 }
 
 func TestLarge(t *testing.T) {
 	for name, p := range instances(t, "large") {
-		s, err := offsets.Solve(p, offsets.Options{})
+		start := time.Now()
+		s, err := offsets.Solve(p, options)
+		took := time.Since(start)
 		require.NoError(t, err, name)
-		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap())
+		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap(), s.Steps, took)
 	}
 }
