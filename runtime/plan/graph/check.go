@@ -208,7 +208,7 @@ func (c *checker) declareNodes() error {
 			if name == "" {
 				continue
 			}
-			if err := c.make(name, maker{c.called(i), i}); err != nil {
+			if err := c.make(name, maker{fmt.Sprintf("node %q", c.called(i)), i}); err != nil {
 				return err
 			}
 		}
