@@ -55,6 +55,7 @@ type layout struct {
 type apartness struct {
 	inPlace map[int]bool    // nodes that do not write in place
 	views   map[int]bool    // nodes whose view is copied
+	concats map[int]bool    // nodes whose parts are all copied
 	parts   map[[2]int]bool // {node, argument} of a Concat that is copied
 }
 
