@@ -40,6 +40,7 @@ func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
 		return nil, err
 	}
 	best.Frame.NaiveBytes = naive
+	ownConstants(best)
 	return best, nil
 }
 

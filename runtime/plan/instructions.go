@@ -16,7 +16,7 @@ type emission struct {
 	buffers []int // by storage: index into plan.Buffers, -1: none yet
 }
 
-// emit writes the plan of a layout down, without offsets.
+// emit writes the plan of a layout down, without offsets. It borrows the constants.
 func emit(l *layout, o *Options) (*ExecutionPlan, error) {
 	e := &emission{layout: l, options: o, buffers: make([]int, len(l.storages))}
 	e.plan = &ExecutionPlan{Name: l.c.Name, Symbols: maps.Clone(l.c.Symbols)}
@@ -109,8 +109,7 @@ func (e *emission) buffer(i int) int {
 	v := &e.c.Values[st.value]
 	b := Buffer{Name: v.Name, Kind: st.kind, DType: v.DType, Shape: slices.Clone(v.Shape), Bytes: st.bytes, Offset: -1}
 	if st.kind == Constant {
-		t := graph.Tensor{DType: v.DType, Shape: slices.Clone(v.Shape), Data: slices.Clone(v.Constant.Data)}
-		b.Constant = &t
+		b.Constant = v.Constant
 	}
 	e.plan.Buffers = append(e.plan.Buffers, b)
 	e.buffers[i] = len(e.plan.Buffers) - 1
@@ -194,6 +193,15 @@ func (e *emission) lifetimes() {
 	}
 	for _, o := range p.Outputs {
 		touch(o, len(p.Instructions))
+	}
+}
+
+// ownConstants makes p independent of the graph's constants.
+func ownConstants(p *ExecutionPlan) {
+	for i := range p.Buffers {
+		if t := p.Buffers[i].Constant; t != nil {
+			p.Buffers[i].Constant = &graph.Tensor{DType: t.DType, Shape: slices.Clone(t.Shape), Data: slices.Clone(t.Data)}
+		}
 	}
 }
 
