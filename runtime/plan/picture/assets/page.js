@@ -38,7 +38,7 @@ function rows(title, remark, pairs) {
   const heading = document.createElement('h2');
   const note = document.createElement('span');
   note.textContent = remark;
-  heading.append(title, note);
+  heading.append(title, ' ', note);
   const table = document.createElement('table');
   for (const [name, value] of pairs) {
     const row = table.insertRow();
