@@ -2,11 +2,14 @@ package registry
 
 import (
 	"math/bits"
+	"slices"
+	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 )
 
-// The entries of a unit: one in the cell, several in a list ordered by address.
+// The entries of a unit: one in the unit, several in a list ordered by address. The
+// units of a region are in a list likewise.
 // The functions of this file need the lock of the shard they are given.
 
 // listed tells whether the entries of a unit that has some are in a list.
@@ -48,7 +51,7 @@ func insert(s *layout.Shard, u *layout.Unit, bit uint) *layout.ForeignEntry {
 	}
 	list = list[:len(list)+1]
 	copy(list[rank+1:], list[rank:])
-	store(&u.Starts, set(u.Starts).union(single(bit)))
+	store(&u.Starts, set(u.Starts)|single(bit))
 	return &list[rank]
 }
 
@@ -60,20 +63,16 @@ func erase(s *layout.Shard, u *layout.Unit, bit uint) {
 	} else {
 		copy(list[rank:], list[rank+1:])
 	}
-	store(&u.Starts, set(u.Starts).less(single(bit)))
+	store(&u.Starts, set(u.Starts)&^single(bit))
 }
 
 // newList returns a list with room for so many entries, nil when there is no memory for it.
 func newList(s *layout.Shard, room uint32) []layout.ForeignEntry {
-	class, bytes := classOf(room), listBytes(room)
-	addr := s.Lists[class]
-	switch {
-	case addr != 0:
-		s.Lists[class] = uintptr(layout.At[layout.ForeignEntry](addr).Block)
-	case s.ChunkEnd-s.Chunk >= bytes:
-		addr = s.Chunk
-		s.Chunk += bytes
-	default:
+	free := &s.Lists[classOf(room)]
+	addr := *free
+	if addr != 0 {
+		*free = uintptr(layout.At[layout.ForeignEntry](addr).Block)
+	} else if addr = takeChunk(s, listBytes(room)); addr == 0 {
 		return nil
 	}
 	return layout.Slice[layout.ForeignEntry](addr, uint64(room))
@@ -86,9 +85,19 @@ func freeList(s *layout.Shard, list []layout.ForeignEntry) {
 	s.Lists[class] = addr
 }
 
+// takeChunk cuts a list from the shard's chunk, 0 when it is too small.
+func takeChunk(s *layout.Shard, bytes uintptr) (addr uintptr) {
+	if s.ChunkEnd-s.Chunk < bytes {
+		return 0
+	}
+	addr = s.Chunk
+	s.Chunk += bytes
+	return addr
+}
+
 // giveChunk adds memory for lists. What is left of the chunk before becomes free lists.
 func giveChunk(s *layout.Shard, addr, bytes uintptr) {
-	for class := layout.UnitLists - 1; class >= 0; class-- {
+	for class := layout.EntryLists - 1; class >= 0; class-- {
 		room := uint32(2) << class
 		for s.ChunkEnd-s.Chunk >= listBytes(room) {
 			freeList(s, layout.Slice[layout.ForeignEntry](s.Chunk, uint64(room)))
@@ -97,4 +106,52 @@ func giveChunk(s *layout.Shard, addr, bytes uintptr) {
 	}
 	s.Chunk, s.ChunkEnd = addr, addr+bytes
 	s.ChunkBytes += uint64(bytes)
+}
+
+func roomClass(r *layout.Region) int { return int(r.List >> layout.RegionRoomShift) }
+
+func unitBytes(class int) uintptr { return uintptr(layout.RegionRooms[class]) * layout.UnitBytes }
+
+// units returns the units of a cell that is in use, with capacity for all there is room for.
+func units(r *layout.Region) []layout.Unit {
+	room := uint64(layout.RegionRooms[roomClass(r)])
+	return layout.Slice[layout.Unit](uintptr(r.List&layout.RegionAddress), room)[:set(r.Present).len()]
+}
+
+// growUnits moves the units of a cell to a longer list, the next in size. nil, and
+// nothing changed, when there is no memory for it.
+func growUnits(s *layout.Shard, r *layout.Region, list []layout.Unit) []layout.Unit {
+	class := 0
+	if cap(list) > 0 {
+		class = roomClass(r) + 1
+	}
+	free := &s.UnitLists[class]
+	addr := *free
+	if addr != 0 {
+		*free = uintptr(layout.At[layout.Unit](addr).Only.Block)
+	} else if addr = takeChunk(s, unitBytes(class)); addr == 0 {
+		return nil
+	}
+	longer := layout.Slice[layout.Unit](addr, uint64(layout.RegionRooms[class]))
+	for i := range list {
+		moveUnit(&longer[i], &list[i])
+	}
+	if cap(list) > 0 {
+		freeUnits(s, list)
+	}
+	atomic.StoreUint64(&r.List, uint64(class)<<layout.RegionRoomShift|uint64(addr))
+	return longer[:len(list)]
+}
+
+func freeUnits(s *layout.Shard, list []layout.Unit) {
+	class := slices.Index(layout.RegionRooms[:], uint8(cap(list)))
+	first := &list[:1][0]
+	first.Only.Block = uint64(s.UnitLists[class])
+	s.UnitLists[class] = layout.Address(first)
+}
+
+func moveUnit(to, from *layout.Unit) {
+	store(&to.Starts, set(from.Starts))
+	store(&to.Covers, set(from.Covers))
+	to.Only = from.Only
 }

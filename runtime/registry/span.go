@@ -8,7 +8,7 @@ import (
 
 // piece is the part of a block in one unit.
 type piece struct {
-	key   uint64
+	at    place
 	bits  set
 	shard uint32
 	up    int
@@ -29,24 +29,24 @@ func (b *span) cut(t *Table, p, bytes uintptr) {
 	b.addShard(t.shardOf(p))
 	first, end := owned(p, bytes)
 	for up := 0; first < end; up++ {
-		if first>>7 == (end-1)>>7 {
+		if first>>6 == (end-1)>>6 {
 			b.add(t, up, first, end-1)
 			return
 		}
-		if first&127 != 0 {
-			b.add(t, up, first, first|127)
+		if first&63 != 0 {
+			b.add(t, up, first, first|63)
 		}
-		if end&127 != 0 {
-			b.add(t, up, end&^127, end-1)
+		if end&63 != 0 {
+			b.add(t, up, end&^63, end-1)
 		}
-		first, end = (first+127)>>7, end>>7
+		first, end = (first+63)>>6, end>>6
 	}
 }
 
 // add appends granules first .. last of one unit.
 func (b *span) add(t *Table, up int, first, last uint64) {
-	shard := t.shardOfUnit(up, first)
-	b.pieces[b.n] = piece{unitKey(layout.UnitLevel0+up, first), between(uint(first&127), uint(last&127)), shard, up}
+	shard := t.shardOfPlace(up, first)
+	b.pieces[b.n] = piece{placeOf(layout.UnitLevel0+up, first), between(uint(first&63), uint(last&63)), shard, up}
 	b.n++
 	b.addShard(shard)
 }
@@ -76,11 +76,19 @@ func (b *span) unlock(t *Table) {
 	}
 }
 
-// fits tells whether every shard has room, should all pieces and the start be new in it.
+// needs returns how many units are new at most, should all pieces and the start be,
+// and how much of a chunk that takes.
+func (b *span) needs() (units uint32, bytes uintptr) {
+	units = uint32(b.n + 1)
+	return units, uintptr(units)*layout.UnitReserve + layout.EntryReserve
+}
+
+// fits tells whether every shard has room and memory for what the block needs.
 func (b *span) fits(t *Table) bool {
+	units, bytes := b.needs()
 	for _, i := range b.shards[:b.locks] {
 		s := &t.shards[i]
-		if uint64(s.Used)+uint64(b.n)+1 > uint64(s.Limit) {
+		if uint64(s.Used)+uint64(units) > uint64(s.Limit) || s.ChunkEnd-s.Chunk < bytes {
 			return false
 		}
 	}
@@ -90,35 +98,33 @@ func (b *span) fits(t *Table) bool {
 // free tells whether nobody owns a granule of the pieces.
 func (b *span) free(t *Table) bool {
 	for _, x := range b.pieces[:b.n] {
-		s := &t.shards[x.shard]
-		if i, found := find(s, x.key); found && set(cell(s, i).Covers).meets(x.bits) {
+		if u := find(&t.shards[x.shard], x.at); u != nil && set(u.Covers)&x.bits != 0 {
 			return false
 		}
 	}
 	return true
 }
 
+// cover gives the granules to the block, which fits.
 func (b *span) cover(t *Table) {
 	for _, x := range b.pieces[:b.n] {
 		s := &t.shards[x.shard]
-		i, found := find(s, x.key)
-		u := cell(s, i)
-		if !found {
-			open(s, u, x.key)
+		u := find(s, x.at)
+		if u == nil {
+			u = open(s, x.at)
 			t.countUnit(x.up, 1)
 		}
-		store(&u.Covers, set(u.Covers).union(x.bits))
+		store(&u.Covers, set(u.Covers)|x.bits)
 	}
 }
 
 func (b *span) uncover(t *Table) {
 	for _, x := range b.pieces[:b.n] {
 		s := &t.shards[x.shard]
-		i, _ := find(s, x.key)
-		u := cell(s, i)
-		store(&u.Covers, set(u.Covers).less(x.bits))
+		u := find(s, x.at)
+		store(&u.Covers, set(u.Covers)&^x.bits)
 		if vacant(u) {
-			remove(s, i)
+			closeUnit(s, x.at)
 			t.countUnit(x.up, -1)
 		}
 	}
@@ -134,12 +140,13 @@ func (t *Table) countUnit(up int, change int32) {
 
 // coveredAt tells whether the granule of p, `up` levels above 0, is owned.
 func (t *Table) coveredAt(up int, p uintptr) bool {
-	granule := uint64(p>>4) >> (7 * up)
-	s := &t.shards[t.shardOfUnit(up, granule)]
+	granule := uint64(p>>4) >> (6 * up)
+	s := &t.shards[t.shardOfPlace(up, granule)]
+	at := placeOf(layout.UnitLevel0+up, granule)
 	lock(s)
 	defer unlock(s)
-	i, found := find(s, unitKey(layout.UnitLevel0+up, granule))
-	return found && set(cell(s, i).Covers).has(uint(granule&127))
+	u := find(s, at)
+	return u != nil && set(u.Covers).has(at.bit)
 }
 
 // coveredAbove tells whether p is inside a block so large that it owns whole
