@@ -131,7 +131,7 @@ static inline void unit_move(tl_unit* to, const tl_unit* from)
 	to->only = from->only;
 }
 
-/* Makes room for one more than the n units of a cell. false, nothing changed: no memory. */
+/* Moves the units to the next longer list. false, nothing changed: no memory. */
 static bool units_grow(tl_shard* s, tl_region* r, unsigned n)
 {
 	uint64_t list = tlc_get(&r->list);
@@ -139,23 +139,64 @@ static bool units_grow(tl_shard* s, tl_region* r, unsigned n)
 	tl_unit* more = units_new(s, class);
 	if (more == NULL) return false;
 	for (unsigned i = 0; i < n; i++) unit_move(&more[i], &tlc_units(list)[i]);
+	uint64_t vacant = n == 0 ? 0 : tlc_vacant_units(list) * TL_REGION_VACANT;
 	if (n != 0) units_free(s, list);
-	tlc_put(&r->list, (uint64_t)class << TL_REGION_ROOM_SHIFT | (uintptr_t)more);
+	tlc_put(&r->list, (uint64_t)class << TL_REGION_ROOM_SHIFT | vacant | (uintptr_t)more);
 	return true;
+}
+
+/* Drops the vacant units from a list. */
+static void units_compact(tl_region* r)
+{
+	uint64_t list = tlc_get(&r->list), present = tlc_get(&r->present);
+	tl_unit *from = tlc_units(list), *to = from;
+	for (uint64_t rest = present; rest != 0; rest &= rest - 1, from++) {
+		if (tlc_vacant(from)) present ^= rest & -rest;
+		else if (to++ != from) unit_move(to - 1, from);
+	}
+	tlc_put(&r->present, present);
+	tlc_put(&r->list, list & ~(255 * TL_REGION_VACANT));
+}
+
+/* Makes room in a list that is full of n units. Moving units about costs more than memory
+ * until most of it is vacant. */
+static bool units_room(tl_shard* s, tl_region* r, unsigned n)
+{
+	unsigned vacant = n == 0 ? 0 : tlc_vacant_units(tlc_get(&r->list));
+	if (vacant <= n / 2 && units_grow(s, r, n)) return true;
+	if (vacant == 0) return false;
+	units_compact(r);
+	return true;
+}
+
+/* One that is vacant. */
+static tl_unit* unit_again(tl_shard* s, tl_region* r, unsigned unit)
+{
+	uint64_t list = tlc_get(&r->list);
+	tlc_put(&r->list, list - TL_REGION_VACANT);
+	s->units++;
+	return tlc_units(list) + tlc_rank(tlc_get(&r->present), unit);
 }
 
 tl_unit* tlc_open_unit(tl_shard* s, tlc_place at)
 {
 	tl_region* r = tlc_cell(s, at.region);
-	uint64_t present = tlc_get(&r->key) != 0 ? tlc_get(&r->present) : 0;
-	unsigned n = tlc_ones(present), rank = tlc_rank(present, at.unit);
-	if ((n == 0 || n == tlc_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) && !units_grow(s, r, n)) return NULL;
+	bool fresh = tlc_get(&r->key) == 0;
+	uint64_t present = fresh ? 0 : tlc_get(&r->present);
+	if (TLC_LIKELY(present >> at.unit & 1)) return unit_again(s, r, at.unit);
+	unsigned n = tlc_ones(present);
+	if (fresh || n == tlc_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
+		if (!units_room(s, r, n)) return NULL;
+		present = fresh ? 0 : tlc_get(&r->present);
+		n = tlc_ones(present);
+	}
 	tl_unit* units = tlc_units(tlc_get(&r->list));
+	unsigned rank = tlc_rank(present, at.unit);
 	for (unsigned i = n; i > rank; i--) unit_move(&units[i], &units[i - 1]);
 	tlc_put(&units[rank].starts, 0);
 	tlc_put(&units[rank].covers, 0);
 	tlc_put(&r->present, present | tlc_bit(at.unit));
-	if (n == 0) {
+	if (fresh) {
 		tlc_put(&r->key, at.region);
 		s->used++;
 	}
@@ -190,17 +231,16 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 	s->used--;
 }
 
-/* Gives back a unit that nothing is in any more. */
+/* Gives back a unit that nothing is in any more; its cell goes with the last. */
 void tlc_close_unit(tl_shard* s, tlc_place at)
 {
 	tl_region* r = tlc_cell(s, at.region);
-	uint64_t list = tlc_get(&r->list), present = tlc_get(&r->present);
-	tl_unit* units = tlc_units(list);
-	unsigned n = tlc_ones(present);
-	for (unsigned i = tlc_rank(present, at.unit); i + 1 < n; i++) unit_move(&units[i], &units[i + 1]);
-	tlc_put(&r->present, present & ~tlc_bit(at.unit));
+	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT;
 	s->units--;
-	if (n > 1) return;
+	if (tlc_vacant_units(list) < tlc_ones(tlc_get(&r->present))) {
+		tlc_put(&r->list, list);
+		return;
+	}
 	units_free(s, list);
 	cell_remove(s, r);
 }

@@ -278,6 +278,7 @@ static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit*
 	atomic_thread_fence(memory_order_acquire);
 	if (TLC_UNLIKELY(atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return false;
 	*u = k != 0 && (present >> at.unit & 1) ? tlc_units(list) + tlc_rank(present, at.unit) : NULL;
+	if (*u != NULL && tlc_vacant(*u)) *u = NULL;
 	return true;
 }
 

@@ -11,8 +11,10 @@
  * below above it: units are 1 KiB, 64 KiB, 4 MiB, ... A region in
  * which something is registered is a cell of an open addressing table:
  *
- *   present  which of its units are in use
- *   list     those units in order of address, unit u = list[number of units below u]
+ *   present  which of its units are in the list
+ *   list     units in order of address, unit u = list[number of those present below u].
+ *            One that is in use by nothing stays as long as there is room: what was
+ *            freed comes again, and then nothing need be moved
  *
  *   starts   granules of a unit at which a registered block starts; each has an entry
  *   covers   granules that belong to a registered block
@@ -34,9 +36,8 @@
  *   an entry is covered     <=>  count > 0 && !HANDED_BACK && bytes > 0
  *   bit g of covers is set  <=>  exactly one covered block or buffer owns g at that level
  *   shard.bytes             ==   sum of bytes over entries that are live
- *   a unit is present       <=>  starts | covers != 0
- *   a cell exists           <=>  present != 0
- *   units present in a cell <=   room of its list
+ *   vacant units of a cell  ==   those present whose starts | covers == 0
+ *   a cell exists           <=>  vacant < units present <= room of its list
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
  *   used == cells of the shard <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
@@ -99,9 +100,11 @@
 #define TL_UNIT_LEVEL_SHIFT 57
 enum { TL_UNIT_FINE = 1, TL_UNIT_0 = 2, TL_UNIT_LEVELS = 8, TL_LISTS = 6, TL_UNIT_ROOMS = 12 };
 
-/* region.list = class of its room 8 | address 56. Steps of a third or a half: nearly all memory is in lists of units. */
+/* region.list = class of its room 8 | vacant units 8 | address 48. Rooms go up by a third or a half. */
 #define TL_REGION_ROOM_SHIFT 56
-#define TL_REGION_ADDRESS ((1ull << TL_REGION_ROOM_SHIFT) - 1)
+#define TL_REGION_VACANT_SHIFT 48
+#define TL_REGION_VACANT (1ull << TL_REGION_VACANT_SHIFT) /* one of them */
+#define TL_REGION_ADDRESS (TL_REGION_VACANT - 1)
 static const uint8_t tlc_rooms[TL_UNIT_ROOMS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 
 /* What opening a unit takes of a chunk at most, and what a longer list of entries does. */
@@ -126,7 +129,7 @@ typedef struct tl_unit {
 /* A cell: 64 units of which one is in use at least. Written under the lock of its shard, also read without. */
 typedef struct tl_region {
 	_Atomic uint64_t key;     /* 0 = empty cell */
-	_Atomic uint64_t present; /* units in use */
+	_Atomic uint64_t present; /* units in the list */
 	_Atomic uint64_t list;    /* of units */
 } tl_region;
 
@@ -209,7 +212,7 @@ static inline uint64_t tlc_mix(uint64_t key)
 /* Scaled, not masked: a table grows in steps smaller than doubling, and is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
-/* Out of line, registry.c. tlc_open_unit makes a unit that is not there, or NULL where no memory is at hand;
+/* Out of line, registry.c. tlc_open_unit makes a unit that is not in use, or NULL where no memory is at hand;
  * the shard must have room for a cell. Both move the units of the same region. */
 void tlc_shard_wait(tl_shard* s);
 tl_unit* tlc_open_unit(tl_shard* s, tlc_place at);
@@ -294,28 +297,30 @@ static inline unsigned tlc_rank(uint64_t bits, unsigned bit) { return tlc_ones(b
 static inline tl_region* tlc_cell(const tl_shard* s, uint64_t key)
 {
 	tl_region* table = tlc_table(s);
-	tl_region* end = table + tlc_capacity(s);
-	tl_region* r = table + tlc_home(key, tlc_capacity(s));
-	for (;;) {
+	uint64_t n = tlc_capacity(s);
+	for (tl_region* r = table + tlc_home(key, n);;) {
 		uint64_t k = tlc_get(&r->key);
 		if (TLC_LIKELY(k == key) || k == 0) return r;
-		if (++r == end) r = table;
+		if (++r == table + n) r = table;
 	}
 }
 
 static inline tl_unit* tlc_units(uint64_t list) { return (tl_unit*)(uintptr_t)(list & TL_REGION_ADDRESS); }
+
+static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGION_VACANT_SHIFT & 255; }
+
+/* Is u in use by nothing? */
+static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
 /* The unit of a place, NULL when it is not in use. The table must exist. */
 static inline tl_unit* tlc_find(const tl_shard* s, tlc_place at)
 {
 	const tl_region* r = tlc_cell(s, at.region);
 	uint64_t present = tlc_get(&r->present);
-	if (TLC_UNLIKELY(tlc_get(&r->key) != at.region || !(present >> at.unit & 1))) return NULL;
-	return tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
+	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
+	tl_unit* u = tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
+	return TLC_LIKELY(!tlc_vacant(u)) ? u : NULL;
 }
-
-/* Is u in use by nothing? */
-static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
 /* ---- entries, under the lock ------------------------------------------------------- */
 
@@ -399,7 +404,7 @@ typedef struct tlc_spot {
 	tlc_place at;
 } tlc_spot;
 
-static inline tlc_spot tlc_lock_entry(uintptr_t p)
+static inline __attribute__((always_inline)) tlc_spot tlc_lock_entry(uintptr_t p)
 {
 	tlc_spot x = {.at = tlc_start(p)};
 	if (TLC_UNLIKELY(!tlc_possible(p))) return x;

@@ -23,8 +23,8 @@ type Unit struct {
 // UnitBytes is the size of a Unit.
 const UnitBytes = 40
 
-// Region is a cell: 64 units, of which those in Present are in use. List is where
-// they are, and the class of its room. Written under the lock of its shard, also
+// Region is a cell: 64 units, of which those in Present are in a list. List is where
+// they are, how many of them are in use by nothing, and the class of its room. Written under the lock of its shard, also
 // read without.
 type Region struct {
 	Key, Present, List uint64
@@ -33,10 +33,11 @@ type Region struct {
 // RegionBytes is the size of a Region.
 const RegionBytes = 24
 
-// region.List = class of its room 8 | address 56.
+// region.List = class of its room 8 | vacant units 8 | address 48.
 const (
 	RegionRoomShift = 56
-	RegionAddress   = 1<<RegionRoomShift - 1
+	RegionVacant    = 1 << 48 // one of them
+	RegionAddress   = RegionVacant - 1
 )
 
 // RegionRooms are the sizes of lists of units.

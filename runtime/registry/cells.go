@@ -33,59 +33,46 @@ func find(s *layout.Shard, at place) *layout.Unit {
 	if !found || !set(cell(s, i).Present).has(at.unit) {
 		return nil
 	}
-	r := cell(s, i)
-	return &units(r)[set(r.Present).rank(at.unit)]
+	if u := unitOf(cell(s, i), at.unit); !vacant(u) {
+		return u
+	}
+	return nil
 }
 
-// open makes a unit that is not there. nil, and nothing changed, when there is no
+// open makes a unit that is not in use. nil, and nothing changed, when there is no
 // memory at hand; the caller has seen to a cell. Units of the same region move.
 func open(s *layout.Shard, at place) *layout.Unit {
 	i, found := probe(s, at.region)
 	r := cell(s, i)
-	var list []layout.Unit
-	if found {
-		list = units(r)
-	}
-	n := len(list)
-	if n == cap(list) {
-		if list = growUnits(s, r, list); list == nil {
-			return nil
-		}
-	}
-	list = list[:n+1]
-	rank := 0
-	if found {
-		rank = set(r.Present).rank(at.unit)
-	} else {
-		atomic.StoreUint64(&r.Present, 0)
+	switch {
+	case !found && !growUnits(s, r, nil):
+		return nil
+	case !found:
+		store(&r.Present, 0)
 		atomic.StoreUint64(&r.Key, at.region)
 		s.Used++
+	case set(r.Present).has(at.unit):
+		atomic.StoreUint64(&r.List, r.List-layout.RegionVacant)
+		s.Units++
+		return unitOf(r, at.unit)
+	case !roomFor(s, r):
+		return nil
 	}
-	for k := n; k > rank; k-- {
-		moveUnit(&list[k], &list[k-1])
-	}
-	u := &list[rank]
-	store(&u.Starts, 0)
-	store(&u.Covers, 0)
-	store(&r.Present, set(r.Present)|single(at.unit))
 	s.Units++
-	return u
+	return insertUnit(r, at.unit)
 }
 
-// closeUnit gives back a unit that nothing is in any more. Units of the same region move.
+// closeUnit gives back a unit that nothing is in any more; its cell goes with the last.
 func closeUnit(s *layout.Shard, at place) {
 	i, _ := probe(s, at.region)
 	r := cell(s, i)
-	list := units(r)
-	for k := set(r.Present).rank(at.unit); k+1 < len(list); k++ {
-		moveUnit(&list[k], &list[k+1])
-	}
-	store(&r.Present, set(r.Present)&^single(at.unit))
 	s.Units--
-	if r.Present == 0 {
-		freeUnits(s, list)
-		remove(s, i)
+	if vacantUnits(r)+1 < set(r.Present).len() {
+		atomic.StoreUint64(&r.List, r.List+layout.RegionVacant)
+		return
 	}
+	freeUnits(s, units(r))
+	remove(s, i)
 }
 
 // store changes a word that others read without the lock.

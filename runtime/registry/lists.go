@@ -2,14 +2,11 @@ package registry
 
 import (
 	"math/bits"
-	"slices"
-	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 )
 
-// The entries of a unit: one in the unit, several in a list ordered by address. The
-// units of a region are in a list likewise.
+// The entries of a unit: one in the unit, several in a list ordered by address.
 // The functions of this file need the lock of the shard they are given.
 
 // listed tells whether the entries of a unit that has some are in a list.
@@ -106,52 +103,4 @@ func giveChunk(s *layout.Shard, addr, bytes uintptr) {
 	}
 	s.Chunk, s.ChunkEnd = addr, addr+bytes
 	s.ChunkBytes += uint64(bytes)
-}
-
-func roomClass(r *layout.Region) int { return int(r.List >> layout.RegionRoomShift) }
-
-func unitBytes(class int) uintptr { return uintptr(layout.RegionRooms[class]) * layout.UnitBytes }
-
-// units returns the units of a cell that is in use, with capacity for all there is room for.
-func units(r *layout.Region) []layout.Unit {
-	room := uint64(layout.RegionRooms[roomClass(r)])
-	return layout.Slice[layout.Unit](uintptr(r.List&layout.RegionAddress), room)[:set(r.Present).len()]
-}
-
-// growUnits moves the units of a cell to a longer list, the next in size. nil, and
-// nothing changed, when there is no memory for it.
-func growUnits(s *layout.Shard, r *layout.Region, list []layout.Unit) []layout.Unit {
-	class := 0
-	if cap(list) > 0 {
-		class = roomClass(r) + 1
-	}
-	free := &s.UnitLists[class]
-	addr := *free
-	if addr != 0 {
-		*free = uintptr(layout.At[layout.Unit](addr).Only.Block)
-	} else if addr = takeChunk(s, unitBytes(class)); addr == 0 {
-		return nil
-	}
-	longer := layout.Slice[layout.Unit](addr, uint64(layout.RegionRooms[class]))
-	for i := range list {
-		moveUnit(&longer[i], &list[i])
-	}
-	if cap(list) > 0 {
-		freeUnits(s, list)
-	}
-	atomic.StoreUint64(&r.List, uint64(class)<<layout.RegionRoomShift|uint64(addr))
-	return longer[:len(list)]
-}
-
-func freeUnits(s *layout.Shard, list []layout.Unit) {
-	class := slices.Index(layout.RegionRooms[:], uint8(cap(list)))
-	first := &list[:1][0]
-	first.Only.Block = uint64(s.UnitLists[class])
-	s.UnitLists[class] = layout.Address(first)
-}
-
-func moveUnit(to, from *layout.Unit) {
-	store(&to.Starts, set(from.Starts))
-	store(&to.Covers, set(from.Covers))
-	to.Only = from.Only
 }
