@@ -7,10 +7,12 @@
 
 /* What tlc_shards points to before the library is attached: no table, limit 0, so
  * that lookups miss and adoption takes the slow door. */
+static tl_region tlc_no_region;
+
 static struct {
 	tl_registry registry;
 	tl_shard shard;
-} tlc_nothing __attribute__((aligned(64)));
+} tlc_nothing __attribute__((aligned(64))) = {.shard = {.capacity = 1, .table = (uintptr_t)&tlc_no_region}};
 
 tl_shard* tlc_shards = &tlc_nothing.shard;
 uint64_t tlc_shard_mask = 0;
@@ -73,35 +75,21 @@ static void list_free(tl_shard* s, tl_foreign_entry* list, unsigned class)
 
 static unsigned class_of(uint32_t room) { return (unsigned)__builtin_ctz(room) - 1; }
 
-/* tlc_insert into a unit that has entries, but not at the end of a list with room. */
-tl_foreign_entry* tlc_insert_more(tl_shard* s, tl_unit* u, unsigned bit)
+/* Moves the entries of a unit that has some to a list, or to one of twice the room. false, nothing changed: no memory. */
+bool tlc_lengthen(tl_shard* s, tl_unit* u)
 {
-	uint64_t starts = tlc_get(&u->starts);
-	unsigned n = tlc_ones(starts), rank = tlc_rank(starts, bit);
 	bool listed = tlc_listed(u);
 	tl_foreign_entry* list = listed ? tlc_list(u) : &u->only;
 	uint32_t room = listed ? u->only.count : 1;
-	if (n == room) {
-		tl_foreign_entry* more = list_new(s, class_of(2 * room));
-		if (more == NULL) return NULL;
-		memcpy(more, list, n * sizeof *list);
-		if (listed) list_free(s, list, class_of(room));
-		u->only = (tl_foreign_entry){.count = 2 * room, .block = (uintptr_t)more};
-		list = more;
-	}
-	memmove(list + rank + 1, list + rank, (n - rank) * sizeof *list);
-	return list + rank;
+	tl_foreign_entry* more = list_new(s, class_of(2 * room));
+	if (more == NULL) return false;
+	memcpy(more, list, room * sizeof *list);
+	if (listed) list_free(s, list, class_of(room));
+	u->only = (tl_foreign_entry){.count = 2 * room, .block = (uintptr_t)more};
+	return true;
 }
 
-/* tlc_erase from a list, not at its end, or the last entry of it. Its bit is still set. */
-void tlc_erase_more(tl_shard* s, tl_unit* u, unsigned bit)
-{
-	uint64_t starts = tlc_get(&u->starts);
-	unsigned n = tlc_ones(starts), rank = tlc_rank(starts, bit);
-	tl_foreign_entry* list = tlc_list(u);
-	if (n == 1) list_free(s, list, class_of(u->only.count));
-	else memmove(list + rank, list + rank + 1, (n - rank - 1) * sizeof *list);
-}
+void tlc_free_list(tl_shard* s, const tl_unit* u) { list_free(s, tlc_list(u), class_of(u->only.count)); }
 
 /* ---- lists of units, under the lock ------------------------------------------------ */
 
@@ -182,6 +170,7 @@ tl_unit* tlc_open_unit(tl_shard* s, tlc_place at)
 {
 	tl_region* r = tlc_cell(s, at.region);
 	bool fresh = tlc_get(&r->key) == 0;
+	if (fresh && s->used >= s->limit) return NULL;
 	uint64_t present = fresh ? 0 : tlc_get(&r->present);
 	if (TLC_LIKELY(present >> at.unit & 1)) return unit_again(s, r, at.unit);
 	unsigned n = tlc_ones(present);
@@ -261,7 +250,6 @@ static int peek_once(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* cove
 	uint64_t n = tlc_capacity(s), k = 0;
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
-	if (n == 0) return 0;
 	uint64_t i = tlc_home(at.region, n);
 	for (uint64_t probes = 0; probes < n; probes++) {
 		k = tlc_get(&table[i].key);
@@ -283,7 +271,7 @@ static int peek_once(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* cove
 static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
 {
 	tlc_shard_lock(s);
-	const tl_unit* u = tlc_capacity(s) != 0 ? tlc_find(s, at) : NULL;
+	const tl_unit* u = tlc_find(s, at);
 	if (u != NULL) {
 		*starts = tlc_get(&u->starts);
 		*covers = tlc_get(&u->covers);
@@ -311,7 +299,7 @@ bool tlc_foreign_known(uintptr_t p)
 {
 	uint64_t starts, covers;
 	tlc_place at = tlc_start(p);
-	if (!tlc_possible(p) || !peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
+	if (!peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
 	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
 	if (!(starts & tlc_bit(at.bit))) return false;
 	return (p & 15) != 0 || (units_up(0) != 0 && tlc_covered_above(p));

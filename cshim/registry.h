@@ -58,7 +58,6 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	int result = TLC_SLOW;
 	tlc_shard_lock(s);
-	if (TLC_UNLIKELY(s->used >= s->limit)) goto out;
 	tl_unit* u = tlc_find(s, at);
 	tl_foreign_entry* e = u != NULL && TLC_UNLIKELY(tlc_has(&u->starts, at.bit)) ? tlc_entry(u, at.bit) : NULL;
 	if (TLC_UNLIKELY(e != NULL && tlc_is_live(e))) {
@@ -109,14 +108,11 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	if (TLC_UNLIKELY(atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
-	tl_foreign_entry* e = NULL;
 	tlc_shard_lock(s);
-	if (TLC_LIKELY(s->used < s->limit)) {
-		tl_unit* u = tlc_find(s, at);
-		if (u == NULL) u = tlc_open_unit(s, at);
-		e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, bytes) & 63) : NULL;
-		if (TLC_LIKELY(e != NULL)) tlc_fill(s, e, bytes, as);
-	}
+	tl_unit* u = tlc_find(s, at);
+	if (TLC_UNLIKELY(u == NULL)) u = tlc_open_unit(s, at);
+	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert_new(s, u, at.bit, tlc_last(p, bytes) & 63) : NULL;
+	if (TLC_LIKELY(e != NULL)) tlc_fill(s, e, bytes, as);
 	tlc_shard_unlock(s);
 	return e != NULL;
 }
@@ -268,7 +264,7 @@ static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit*
 	const tl_region* table = tlc_table(s);
 	uint64_t n = tlc_capacity(s), k = 0;
 	atomic_thread_fence(memory_order_acquire);
-	if (TLC_UNLIKELY((v & 1) || n == 0 || atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return false;
+	if (TLC_UNLIKELY((v & 1) || atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return false;
 	uint64_t i = tlc_home(at.region, n);
 	for (int probe = 0; (k = tlc_get(&table[i].key)) != at.region && k != 0; probe++) {
 		if (probe == TLC_PROBES) return false;
@@ -297,11 +293,8 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
 	size_t usable = malloc_usable_size((void*)p);
 	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES || tlc_wide(p, usable))) return false;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
-	tl_foreign_entry* e = NULL;
-	if (TLC_LIKELY(s->used < s->limit)) {
-		if (u == NULL) u = tlc_open_unit(s, at);
-		e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
-	}
+	if (u == NULL) u = tlc_open_unit(s, at);
+	tl_foreign_entry* e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
 	if (TLC_LIKELY(e != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 	tlc_shard_unlock(s);
 	return e != NULL;

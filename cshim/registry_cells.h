@@ -161,7 +161,7 @@ typedef struct tl_registry {
 	uint64_t spare[4];
 } tl_registry;
 
-/* Where the shards are; written once by tlc_foreign_attach. Before that: one shard without a table. */
+/* Where the shards are; written once by tlc_foreign_attach. Before that: one shard of one cell, without room. */
 extern tl_shard* tlc_shards;
 extern uint64_t tlc_shard_mask;
 void tlc_foreign_attach(uintptr_t shards, uint64_t mask);
@@ -213,12 +213,12 @@ static inline uint64_t tlc_mix(uint64_t key)
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
 /* Out of line, registry.c. tlc_open_unit makes a unit that is not in use, or NULL where no memory is at hand;
- * the shard must have room for a cell. Both move the units of the same region. */
+ * or the shard has no room for a cell. It moves the units of the same region. */
 void tlc_shard_wait(tl_shard* s);
 tl_unit* tlc_open_unit(tl_shard* s, tlc_place at);
 void tlc_close_unit(tl_shard* s, tlc_place at);
-tl_foreign_entry* tlc_insert_more(tl_shard* s, tl_unit* u, unsigned bit);
-void tlc_erase_more(tl_shard* s, tl_unit* u, unsigned bit);
+bool tlc_lengthen(tl_shard* s, tl_unit* u);
+void tlc_free_list(tl_shard* s, const tl_unit* u);
 
 /* One turn of waiting for a lock. */
 static inline void tlc_spin(void)
@@ -293,7 +293,7 @@ static inline unsigned tlc_rank(uint64_t bits, unsigned bit) { return tlc_ones(b
 
 /* ---- cells and units, under the lock ------------------------------------------------- */
 
-/* The cell of key, or the empty cell where it belongs. The table must exist (used < capacity). */
+/* The cell of key, or the empty cell where it belongs (used < capacity). */
 static inline tl_region* tlc_cell(const tl_shard* s, uint64_t key)
 {
 	tl_region* table = tlc_table(s);
@@ -312,13 +312,14 @@ static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGIO
 /* Is u in use by nothing? */
 static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
-/* The unit of a place, NULL when it is not in use. The table must exist. */
+/* The unit of a place, NULL when it is not in use. */
 static inline tl_unit* tlc_find(const tl_shard* s, tlc_place at)
 {
 	const tl_region* r = tlc_cell(s, at.region);
 	uint64_t present = tlc_get(&r->present);
 	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
 	tl_unit* u = tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
+	if (u == NULL) __builtin_unreachable();
 	return TLC_LIKELY(!tlc_vacant(u)) ? u : NULL;
 }
 
@@ -342,10 +343,9 @@ static inline tl_foreign_entry* tlc_insert(tl_shard* s, tl_unit* u, unsigned bit
 	uint64_t starts = tlc_get(&u->starts);
 	tl_foreign_entry* e = &u->only;
 	if (starts != 0) {
-		unsigned n = tlc_ones(starts);
-		bool append = tlc_listed(u) && n < u->only.count && starts >> bit == 0;
-		e = append ? tlc_list(u) + n : tlc_insert_more(s, u, bit);
-		if (TLC_UNLIKELY(e == NULL)) return NULL;
+		if (TLC_UNLIKELY(!tlc_listed(u) || tlc_ones(starts) == u->only.count) && !tlc_lengthen(s, u)) return NULL;
+		e = tlc_list(u) + tlc_rank(starts, bit);
+		for (tl_foreign_entry* last = tlc_list(u) + tlc_ones(starts); last > e; last--) last[0] = last[-1];
 	}
 	tlc_put(&u->starts, starts | tlc_bit(bit));
 	return e;
@@ -353,8 +353,12 @@ static inline tl_foreign_entry* tlc_insert(tl_shard* s, tl_unit* u, unsigned bit
 
 static inline void tlc_erase(tl_shard* s, tl_unit* u, unsigned bit)
 {
-	uint64_t starts = tlc_get(&u->starts), rest = starts & ~tlc_bit(bit);
-	if (tlc_listed(u) && (rest == 0 || starts >> bit != 1)) tlc_erase_more(s, u, bit);
+	uint64_t rest = tlc_get(&u->starts) & ~tlc_bit(bit);
+	if (tlc_listed(u)) {
+		tl_foreign_entry* end = tlc_list(u) + tlc_ones(rest);
+		for (tl_foreign_entry* e = tlc_list(u) + tlc_rank(rest, bit); e < end; e++) e[0] = e[1];
+		if (TLC_UNLIKELY(rest == 0)) tlc_free_list(s, u);
+	}
 	tlc_put(&u->starts, rest);
 }
 
@@ -406,16 +410,12 @@ typedef struct tlc_spot {
 
 static inline __attribute__((always_inline)) tlc_spot tlc_lock_entry(uintptr_t p)
 {
-	tlc_spot x = {.at = tlc_start(p)};
-	if (TLC_UNLIKELY(!tlc_possible(p))) return x;
-	x.shard = &tlc_shards[tlc_shard_of(p)];
+	tlc_spot x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
 	tlc_shard_lock(x.shard);
-	if (TLC_LIKELY(tlc_capacity(x.shard) != 0)) {
-		x.unit = tlc_find(x.shard, x.at);
-		if (TLC_LIKELY(x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit))) {
-			x.entry = tlc_entry(x.unit, x.at.bit);
-			return x;
-		}
+	x.unit = tlc_find(x.shard, x.at);
+	if (TLC_LIKELY(x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit))) {
+		x.entry = tlc_entry(x.unit, x.at.bit);
+		return x;
 	}
 	tlc_shard_unlock(x.shard);
 	return x;
