@@ -96,6 +96,49 @@ tl_status tl_registry_unregister(void* pointer)
 	return TL_OK;
 }
 
+/* ---- memory of the registry's own making ------------------------------------------------- */
+
+/* A block that is registered for the caller; NULL: the slow door tells why. */
+static void* new_block(tl_context* c, size_t bytes, size_t alignment)
+{
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;
+	void* block = NULL;
+	if (TLC_UNLIKELY(posix_memalign(&block, alignment, bytes) != 0)) return NULL;
+	if (TLC_UNLIKELY(!tlc_foreign_insert((uintptr_t)block, bytes, TL_FOREIGN_ALIGNED))) {
+		free(block);
+		return NULL;
+	}
+	c->foreign_adopted++;
+	return block;
+}
+
+void* tl_registry_new_array(size_t count, size_t element_bytes)
+{
+	size_t bytes;
+	bool fits = !__builtin_mul_overflow(count, element_bytes, &bytes);
+	void* array = TLC_LIKELY(fits) ? new_block(tlc_tls, bytes, 64) : NULL;
+	return TLC_LIKELY(array != NULL) ? array : slow_registry_new_array(count, element_bytes);
+}
+
+/* Nobody knows the block yet, so that its reference is there to be dropped. */
+void* tl_aligned_alloc(size_t bytes, size_t alignment)
+{
+	bool power = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= TL_FOREIGN_BYTES;
+	void* block = TLC_LIKELY(power) ? new_block(tlc_tls, bytes, alignment < 16 ? 16 : alignment) : NULL;
+	if (TLC_UNLIKELY(block == NULL)) return slow_aligned_alloc(bytes, alignment);
+	tlc_foreign_decref((uintptr_t)block);
+	return block;
+}
+
+tl_status tl_aligned_free(void* pointer)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_foreign_end_zero((uintptr_t)pointer, TL_FOREIGN_ALIGNED)))
+		return slow_aligned_free(pointer);
+	tlc_free_foreign(c, (uintptr_t)pointer, TL_FOREIGN_ALIGNED);
+	return TL_OK;
+}
+
 bool tl_registry_is_registered(const void* pointer) { return tlc_foreign_known((uintptr_t)pointer); }
 
 /* ---- workspaces ---------------------------------------------------------------------------- */

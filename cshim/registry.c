@@ -342,11 +342,11 @@ bool tlc_foreign_covered(uintptr_t p)
 
 /* ---- blocks that own granules of several units -------------------------------------- */
 
-/* The part of a block in one unit. */
+/* The part of a block in one unit. At level 1 its granules are units of the region `below`. */
 typedef struct piece {
 	tlc_place at;
-	uint64_t bits;
-	uint32_t shard;
+	uint64_t bits, below;
+	uint32_t shard, shard_below;
 	int up;
 } piece;
 
@@ -354,7 +354,7 @@ typedef struct piece {
 typedef struct span {
 	int pieces, shards;
 	piece piece[2 * TL_UNIT_LEVELS];
-	uint32_t shard[2 * TL_UNIT_LEVELS + 1];
+	uint32_t shard[2 * TL_UNIT_LEVELS + 3];
 } span;
 
 static void span_add_shard(span* b, uint32_t shard)
@@ -369,9 +369,14 @@ static void span_add_shard(span* b, uint32_t shard)
 /* Granules first .. last of one unit. */
 static void span_add(span* b, int up, uint64_t first, uint64_t last)
 {
-	uint32_t shard = (uint32_t)shard_of_place(up, first);
-	b->piece[b->pieces++] = (piece){tlc_place_of(TL_UNIT_0 + up, first), tlc_range(first & 63, last & 63), shard, up};
-	span_add_shard(b, shard);
+	piece* x = &b->piece[b->pieces++];
+	*x = (piece){.at = tlc_place_of(TL_UNIT_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
+	x->shard = (uint32_t)shard_of_place(up, first);
+	span_add_shard(b, x->shard);
+	if (up != 1) return;
+	x->below = tlc_place_of(TL_UNIT_0, first << 6).region;
+	x->shard_below = (uint32_t)shard_of_place(0, first << 6);
+	span_add_shard(b, x->shard_below);
 }
 
 /* Cuts [p, p+bytes) into pieces: what does not fill a unit at either end, then the
@@ -415,12 +420,27 @@ static bool span_fits(const span* b)
 	return true;
 }
 
+/* Does no block own a granule of these units? */
+static bool units_are_free(const tl_shard* s, uint64_t region, uint64_t units)
+{
+	const tl_region* r = tlc_cell(s, region);
+	if (tlc_get(&r->key) == 0) return true;
+	uint64_t present = tlc_get(&r->present);
+	const tl_unit* list = tlc_units(tlc_get(&r->list));
+	for (units &= present; units != 0; units &= units - 1)
+		if (tlc_get(&list[tlc_rank(present, (unsigned)__builtin_ctzll(units))].covers) != 0) return false;
+	return true;
+}
+
+/* Does nobody own a granule of the pieces? Of those that fill a unit of level 1 it is not
+ * asked what is below: that would take as long as they are large. */
 static bool span_is_free(const span* b)
 {
 	for (int i = 0; i < b->pieces; i++) {
 		const piece* x = &b->piece[i];
 		const tl_unit* u = tlc_find(&tlc_shards[x->shard], x->at);
 		if (u != NULL && (tlc_get(&u->covers) & x->bits)) return false;
+		if (x->up == 1 && !units_are_free(&tlc_shards[x->shard_below], x->below, x->bits)) return false;
 	}
 	return true;
 }
@@ -542,7 +562,7 @@ static int enter_locked(const span* b, uintptr_t p, uint64_t bytes, uint64_t as,
  * inside one unit. */
 int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
-	bool above = units_up(0) != 0 && tlc_covered_above(p);
+	bool above = units_up(0) != 0 && (tlc_covered_above(p) || tlc_covered_above(tlc_last(p, bytes) << 4));
 	span b;
 	span_of(&b, p, bytes);
 	span_lock(&b);

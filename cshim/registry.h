@@ -333,6 +333,22 @@ static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
 	return sole;
 }
 
+/* Ends a block of that kind which is held at zero; the caller frees it. It owns no granules. */
+static inline bool tlc_foreign_end_zero(uintptr_t p, uint32_t kind)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (TLC_UNLIKELY(x.entry == NULL)) return false;
+	bool ends = x.entry->count == 0 && tlc_kind(x.entry) == kind && x.entry->link == 0;
+	if (TLC_LIKELY(ends)) {
+		x.shard->entries--;
+		x.shard->zeros--;
+		tlc_erase(x.shard, x.unit, x.at.bit);
+		if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.at);
+	}
+	tlc_shard_unlock(x.shard);
+	return ends;
+}
+
 /* Ends a block with the reference of a scope's entry; the caller frees it. p was registered.
  * Budget: one compare-and-swap, about 110 instructions. */
 static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)

@@ -61,7 +61,7 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 	var b span
 	b.cut(t, p, bytes)
 	for {
-		above := bytes != 0 && t.coveredAbove(p)
+		above := t.insideAbove(p, bytes)
 		b.lock(t)
 		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), typ)
 		b.unlock(t)

@@ -1,17 +1,20 @@
 package registry
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 )
 
-// piece is the part of a block in one unit.
+// piece is the part of a block in one unit. At level 1 its granules are units of the
+// region below.
 type piece struct {
-	at    place
-	bits  set
-	shard uint32
-	up    int
+	at                place
+	bits              set
+	below             uint64
+	shard, shardBelow uint32
+	up                int
 }
 
 // span is a block: its pieces, and the shards to lock, ascending. The shard of
@@ -19,7 +22,7 @@ type piece struct {
 type span struct {
 	n, locks int
 	pieces   [2 * layout.UnitLevels]piece
-	shards   [2*layout.UnitLevels + 1]uint32
+	shards   [2*layout.UnitLevels + 3]uint32
 }
 
 // cut makes b the span of [p, p+bytes): what does not fill a unit at either end,
@@ -45,10 +48,16 @@ func (b *span) cut(t *Table, p, bytes uintptr) {
 
 // add appends granules first .. last of one unit.
 func (b *span) add(t *Table, up int, first, last uint64) {
-	shard := t.shardOfPlace(up, first)
-	b.pieces[b.n] = piece{placeOf(layout.UnitLevel0+up, first), between(uint(first&63), uint(last&63)), shard, up}
+	x := &b.pieces[b.n]
 	b.n++
-	b.addShard(shard)
+	*x = piece{at: placeOf(layout.UnitLevel0+up, first), bits: between(uint(first&63), uint(last&63)), up: up}
+	x.shard = t.shardOfPlace(up, first)
+	b.addShard(x.shard)
+	if up == 1 {
+		x.below = placeOf(layout.UnitLevel0, first<<6).region
+		x.shardBelow = t.shardOfPlace(0, first<<6)
+		b.addShard(x.shardBelow)
+	}
 }
 
 func (b *span) addShard(shard uint32) {
@@ -95,10 +104,30 @@ func (b *span) fits(t *Table) bool {
 	return true
 }
 
-// free tells whether nobody owns a granule of the pieces.
+// free tells whether nobody owns a granule of the pieces. Of those that fill a unit
+// of level 1 it is not asked what is below: that would take as long as they are large.
 func (b *span) free(t *Table) bool {
-	for _, x := range b.pieces[:b.n] {
+	for i := range b.pieces[:b.n] {
+		x := &b.pieces[i]
 		if u := find(&t.shards[x.shard], x.at); u != nil && set(u.Covers)&x.bits != 0 {
+			return false
+		}
+		if x.up == 1 && !unitsAreFree(&t.shards[x.shardBelow], x.below, x.bits) {
+			return false
+		}
+	}
+	return true
+}
+
+// unitsAreFree tells whether no block owns a granule of these units of a region.
+func unitsAreFree(s *layout.Shard, region uint64, wanted set) bool {
+	i, found := probe(s, region)
+	if !found {
+		return true
+	}
+	r := cell(s, i)
+	for rest := wanted & set(r.Present); rest != 0; rest &= rest - 1 {
+		if unitOf(r, uint(bits.TrailingZeros64(uint64(rest)))).Covers != 0 {
 			return false
 		}
 	}
@@ -158,6 +187,15 @@ func (t *Table) coveredAbove(p uintptr) bool {
 		}
 	}
 	return false
+}
+
+// insideAbove tells whether a block begins or ends inside one that owns whole units there.
+func (t *Table) insideAbove(p, bytes uintptr) bool {
+	if bytes == 0 || atomic.LoadUint32(&t.header.Units[0]) == 0 {
+		return false
+	}
+	_, end := owned(p, bytes)
+	return t.coveredAbove(p) || t.coveredAbove(uintptr(end-1)<<4)
 }
 
 // Covered tells whether p is inside a registered block, its start included.
