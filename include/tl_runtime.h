@@ -3101,14 +3101,15 @@ typedef struct tl_alloc_info {
  * Threads: any thread.
  * Returns: the array, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and that of malloc.
+ * Cost: that of malloc and of tl_registry_register.
  */
 TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
 
 /*
  * tl_registry_register gives a block an owner: the caller, who holds the one
  * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
- * address is one of that kind.
+ * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
+ * not looked whether a smaller registered block begins in those.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3120,7 +3121,7 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  *     one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
  *     loaded), TL_E_OUT_OF_MEMORY.
  * Cost: about 40 ns together with tl_registry_unregister, where the table is
- *     in the cache and the block inside 2 KiB of addresses; larger ones take
+ *     in the cache and the block inside 1 KiB of addresses; larger ones take
  *     several locks.
  */
 TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
@@ -3306,7 +3307,7 @@ TL_API tl_status tl_registry_print_statistics(const char* path);
  * Returns: the memory, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and that of malloc.
+ * Cost: that of malloc and of two compare-and-swaps.
  */
 TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
 
@@ -3318,7 +3319,7 @@ TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
  *     registered: then it goes by tl_registry_unregister).
- * Cost: one crossing, and that of free.
+ * Cost: that of free and of one compare-and-swap.
  */
 TL_API tl_status tl_aligned_free(void* pointer);
 
