@@ -123,7 +123,7 @@ func (c *Compiler) Shared(emit func(w io.Writer, llvm int) error) (string, error
 	if err := emit(&text, c.LLVM); err != nil {
 		return "", err
 	}
-	folder, err := cacheFolder()
+	folder, err := Folder()
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +177,8 @@ func processor() string {
 // CacheVariable names the environment variable with the folder of compiled code.
 const CacheVariable = "TL_CACHE"
 
-func cacheFolder() (string, error) {
+// Folder returns the folder of compiled code, which it makes where there is none.
+func Folder() (string, error) {
 	folder := os.Getenv(CacheVariable)
 	if folder == "" {
 		user, err := os.UserCacheDir()
