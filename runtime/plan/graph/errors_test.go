@@ -197,6 +197,7 @@ func TestErrorsOfOperators(t *testing.T) {
 
 // graphErrors are faults of a whole graph, written as JSON.
 var graphErrors = []struct{ graph, want string }{
+	{`"outputs": ["x"], "opset": -1`, "the graph's operator set is -1; use a version of ONNX's, or 0 for the newest"},
 	{`"outputs": []`, "the graph has no outputs; name the values that it is to compute"},
 	{`"outputs": ["y"]`, `output 0 of the graph is "y", which nothing makes; name a value that a node, an input or a constant makes`},
 	{`"inputs": [{"name": "", "dtype": "f32", "shape": []}], "outputs": ["y"]`, "input 0 has no name; give it one"},

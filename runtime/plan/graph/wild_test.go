@@ -16,7 +16,9 @@ func wildInt() *rapid.Generator[int64] {
 	return rapid.OneOf(rapid.Int64Range(-4, 5), rapid.Int64Range(0, 3), rapid.SampledFrom(extremes))
 }
 
-func wildAttr(t *rapid.T, kind Kind) any {
+// wildAttr draws a value; lists have the lengths that lists for a tensor of this
+// rank may have.
+func wildAttr(t *rapid.T, kind Kind, rank int) any {
 	switch kind {
 	case KindInt:
 		return wildInt().Draw(t, "int")
@@ -25,7 +27,8 @@ func wildAttr(t *rapid.T, kind Kind) any {
 	case KindString:
 		return rapid.SampledFrom([]string{"SAME_UPPER", "SAME_LOWER", "VALID", "reflect", "edge", "constant", "f16", "?"}).Draw(t, "string")
 	case KindInts:
-		return rapid.SliceOfN(wildInt(), 0, 6).Draw(t, "ints")
+		n := rapid.SampledFrom([]int{rank, 2 * rank, max(rank-2, 0), max(2*rank-4, 0), 1}).Draw(t, "length")
+		return rapid.SliceOfN(wildInt(), n, n).Draw(t, "ints")
 	case KindTensor:
 		return drawContent(t)
 	case KindAny:
@@ -36,7 +39,7 @@ func wildAttr(t *rapid.T, kind Kind) any {
 
 // wildArgument makes an input or constant of a type that the argument takes, most
 // of the time.
-func wildArgument(t *rapid.T, g *Graph, a *Argument, shape []int64) string {
+func wildArgument(t *rapid.T, g *Graph, a *Argument, shape []int64, n int64) string {
 	name := fmt.Sprint("v", len(g.Inputs)+len(g.Constants))
 	d := rapid.SampledFrom([]DType{F32, I64, Bool, I32, F64}).Draw(t, "dtype")
 	for _, likely := range []DType{F32, I64, Bool} {
@@ -46,7 +49,9 @@ func wildArgument(t *rapid.T, g *Graph, a *Argument, shape []int64) string {
 		}
 	}
 	if a.Parameter || rapid.IntRange(0, 3).Draw(t, "constant") == 0 {
-		n := rapid.Int64Range(0, 6).Draw(t, "n")
+		if rapid.IntRange(0, 4).Draw(t, "other length") == 0 {
+			n = rapid.Int64Range(0, 6).Draw(t, "length")
+		}
 		k := newTensor(d, list(n))
 		for i := range n {
 			if foldedFloats.Has(d) {
@@ -77,6 +82,7 @@ func wildNode(t *rapid.T, g *Graph, i int) Node {
 	spec := operators[rapid.SampledFrom(Operators()).Draw(t, "op")]
 	n := Node{Op: spec.Name, Attrs: Attrs{}}
 	shape := rapid.SliceOfN(rapid.Int64Range(0, 4), 0, 5).Draw(t, "shape")
+	length := rapid.Int64Range(0, 4).Draw(t, "length")
 	for _, a := range spec.Inputs {
 		if a.Optional && rapid.Bool().Draw(t, "left out") {
 			n.Inputs = append(n.Inputs, "")
@@ -86,11 +92,11 @@ func wildNode(t *rapid.T, g *Graph, i int) Node {
 			n.Inputs = append(n.Inputs, fmt.Sprint("y", i-1, "_0"))
 			continue
 		}
-		n.Inputs = append(n.Inputs, wildArgument(t, g, &a, shape))
+		n.Inputs = append(n.Inputs, wildArgument(t, g, &a, shape, length))
 	}
 	for _, a := range spec.Accepts {
-		if rapid.IntRange(0, 2).Draw(t, a.Name) == 0 {
-			n.Attrs[a.Name] = wildAttr(t, a.Kind)
+		if rapid.IntRange(0, 4).Draw(t, a.Name) == 0 {
+			n.Attrs[a.Name] = wildAttr(t, a.Kind, len(shape))
 		}
 	}
 	for o := range rapid.IntRange(1, 2).Draw(t, "outputs") {
