@@ -162,6 +162,10 @@ func TestErrorsOfOperators(t *testing.T) {
 			"the pads of axis 0, which has the extent 3, are -2 and -2; do not cut off more than there is"},
 		{"Pad", "f32(3) i64[3,0]", A{"mode": "reflect"},
 			"the pads of axis 0, which has the extent 3, are 3 and 0; mode reflect can add 2 at most"},
+		{"Pad", "f32(3) i64[2,-1]", A{"mode": "reflect"},
+			"the pads of axis 0, which has the extent 3, are 2 and -1; mode reflect can add 1 at most"},
+		{"Pad", "f32(3) i64[1,-3]", A{"mode": "edge"},
+			"the pads of axis 0, which has the extent 3, are 1 and -3; mode edge can add 0 at most"},
 		{"Pad", "f32(3) i64[3,0]", A{"mode": "wrap"},
 			`its attribute "mode" is "wrap"; use constant, reflect or edge`},
 		{"Pad", "f32(3) i64[9223372036854775807,0]", nil,
@@ -197,6 +201,7 @@ func TestErrorsOfOperators(t *testing.T) {
 
 // graphErrors are faults of a whole graph, written as JSON.
 var graphErrors = []struct{ graph, want string }{
+	{`"outputs": ["x"], "opset": -1`, "the graph's operator set is -1; use a version of ONNX's, or 0 for the newest"},
 	{`"outputs": []`, "the graph has no outputs; name the values that it is to compute"},
 	{`"outputs": ["y"]`, `output 0 of the graph is "y", which nothing makes; name a value that a node, an input or a constant makes`},
 	{`"inputs": [{"name": "", "dtype": "f32", "shape": []}], "outputs": ["y"]`, "input 0 has no name; give it one"},

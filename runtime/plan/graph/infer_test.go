@@ -204,3 +204,26 @@ func TestDropoutMask(t *testing.T) {
 	g.Opset = 1
 	require.Equal(t, "f32(2,3); Concat[axis:1]", checkedText(t, g))
 }
+
+func TestAttributesOfOtherKinds(t *testing.T) {
+	runInfer(t, []inferCase{
+		{"Gemm", "f32(2,3) f32(3,4)", A{"alpha": int64(2)}, "f32(2,4); Gemm[alpha:2 beta:1 transA:0 transB:0]"},
+		{"Constant", "", A{"value_floats": []int64{}}, "f32(0) constant"},
+		{"Constant", "", A{"value_floats": []int64{1, 2}}, "f32(2) constant"},
+		{"Constant", "", A{"value_ints": []float64{}}, "i64(0) constant"},
+		{"Constant", "", A{"value_ints": []string{}}, "i64(0) constant"},
+		{"Constant", "", A{"value_strings": []int64{}}, "its value is of strings; use a tensor of numbers"},
+		{"Constant", "", A{"value_int": []int64{1}}, `its attribute "value_int" is ints; it has to be int; give it as such`},
+		{"Constant", "", A{"value_int": nil}, `its attribute "value_int" is the Go type <nil>; it has to be int; give it as such`},
+	})
+}
+
+// TestOptionalArgumentsKeepTheirPlace: an argument that was left out is -1.
+func TestOptionalArgumentsKeepTheirPlace(t *testing.T) {
+	c := check(t, single("Conv", "f32(1,1,4) f32(1,1,2)", nil, 1), CheckOptions{})
+	require.Equal(t, []int{0, 1, -1}, c.Nodes[0].Inputs)
+	c = check(t, single("Clip", "f32(4) - f32=2", nil, 1), CheckOptions{})
+	require.Equal(t, []int{0}, c.Nodes[0].Inputs)
+	c = check(t, single("Relu", "f32(4) - -", nil, 1), CheckOptions{})
+	require.Equal(t, []int{0}, c.Nodes[0].Inputs)
+}
