@@ -101,7 +101,7 @@ func (l *layout) dies(k, i int) bool {
 func (l *layout) fits(v, y int) bool {
 	a, b := &l.c.Values[v], &l.c.Values[y]
 	st := &l.storages[l.at[v].storage]
-	if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || st.kind != Activation || repeats(l.at[v].view) {
+	if !alike(a, b) || st.kind != Activation || repeats(l.at[v].view) {
 		return false
 	}
 	if l.fills(v) {

@@ -42,16 +42,17 @@ type program struct {
 	c        *graph.Checked
 	variant  variant
 	steps    []step
-	position []int  // by node: where it stands in the order
-	kept     []bool // by value: lies in the output buffer from when it is written on
-	lastUse  []int  // by value: the last step that needs it or a view of it, len(steps) for ever, -1 none
-	lastRead []int  // by value: the last step that reads it by this name
+	scratch  map[int]int64 // by node: bytes of temporary memory
+	position []int         // by node: where it stands in the order
+	kept     []bool        // by value: lies in the output buffer from when it is written on
+	lastUse  []int         // by value: the last step that needs it or a view of it, len(steps) for ever, -1 none
+	lastRead []int         // by value: the last step that reads it by this name
 }
 
 // newProgram puts the nodes in the variant's order and the deliveries of outputs
 // between them.
 func newProgram(c *graph.Checked, v variant) *program {
-	p := &program{c: c, variant: v, kept: make([]bool, len(c.Values)), position: make([]int, len(c.Nodes))}
+	p := &program{c: c, variant: v, kept: make([]bool, len(c.Values)), position: make([]int, len(c.Nodes)), scratch: map[int]int64{}}
 	for at, node := range v.order {
 		p.position[node] = at
 	}
