@@ -57,6 +57,10 @@ func variants(c *graph.Checked, o *Options) []variant {
 			continue
 		}
 		list = append(list, v)
+		if _, rewritten := chain(c); len(rewritten) > 0 && !v.noConcat {
+			v.chained = true
+			list = append(list, v)
+		}
 	}
 	return list
 }
@@ -74,7 +78,7 @@ func tryOrders(list []*candidate, c *graph.Checked, v variant, o *Options) ([]*c
 		return list, nil
 	}
 	layouts := []*layout{l}
-	if !v.noConcat {
+	if !v.noConcat && !v.chained {
 		v.noConcat = true
 		apart, _, err := tryVariant(c, v, o)
 		if err != nil {

@@ -34,12 +34,14 @@ type step struct {
 // variant is one way to plan; it says what is not done.
 type variant struct {
 	noViews, noInPlace, noConcat bool
+	chained                      bool  // Concats that contain others are rewritten; see chain
 	order                        []int // of the nodes
 }
 
 // program is a graph as a list of steps in strict order.
 type program struct {
 	c        *graph.Checked
+	chained  map[int]bool // nodes that chain rewrote
 	variant  variant
 	steps    []step
 	scratch  map[int]int64 // by node: bytes of temporary memory
@@ -53,6 +55,9 @@ type program struct {
 // between them.
 func newProgram(c *graph.Checked, v variant) *program {
 	p := &program{c: c, variant: v, kept: make([]bool, len(c.Values)), position: make([]int, len(c.Nodes)), scratch: map[int]int64{}}
+	if v.chained {
+		p.c, p.chained = chain(c)
+	}
 	for at, node := range v.order {
 		p.position[node] = at
 	}
