@@ -76,12 +76,12 @@ func (l *layout) overwrites(k int) int {
 func (l *layout) dies(k, i int) bool {
 	s := &l.steps[k]
 	v, y := s.in[i], s.out[0]
-	if v < 0 || !l.fits(v, y) || l.lastUse[v] > k {
+	if v < 0 || !l.fits(v, y) || l.lastTake[v] > k {
 		return false
 	}
 	at := l.at[v]
 	for _, u := range l.storages[at.storage].members {
-		if l.lastUse[u] > k && !disjoint(at.view, l.at[u].view) {
+		if l.lastTake[u] > k && !disjoint(at.view, l.at[u].view) {
 			return false
 		}
 	}

@@ -48,6 +48,7 @@ type program struct {
 	position []int         // by node: where it stands in the order
 	kept     []bool        // by value: lies in the output buffer from when it is written on
 	lastUse  []int         // by value: the last step that needs it or a view of it, len(steps) for ever, -1 none
+	lastTake []int         // by value: the last step that reads it, or makes a view of it, by this name
 	lastRead []int         // by value: the last step that reads it by this name
 }
 
@@ -156,7 +157,7 @@ func (p *program) findUses() {
 			p.lastUse[i] = len(p.steps)
 		}
 	}
-	p.lastRead = slices.Clone(p.lastUse)
+	p.lastTake, p.lastRead = slices.Clone(p.lastUse), slices.Clone(p.lastUse)
 	for k, s := range slices.Backward(p.steps) {
 		isView := s.role != delivers && p.shares(s.node)
 		need := k
@@ -170,6 +171,7 @@ func (p *program) findUses() {
 				continue
 			}
 			p.lastUse[v] = max(p.lastUse[v], need)
+			p.lastTake[v] = max(p.lastTake[v], k)
 			if !isView {
 				p.lastRead[v] = max(p.lastRead[v], k)
 			}

@@ -49,7 +49,7 @@ func (g *ordering) groupOf(v int) int {
 	if len(st.nested) > 0 || g.patched(i) {
 		return g.wholeOf(i)
 	}
-	if k := g.born[v]; k >= 0 && !g.written(v) {
+	if k := g.born[v]; k >= 0 && g.steps[k].role != joins && !g.written(v) {
 		return g.group[g.steps[k].in[0]]
 	}
 	return g.add(order.Buffer{Bytes: g.options.rounded(g.c.Values[v].Bytes()), Before: st.kind == Input, After: g.kept[v]})
