@@ -29,17 +29,20 @@ func (s *tree) propagate() bool {
 func (s *tree) look(t int32) {
 	old := s.states[t]
 	now := state{bytes: old.bytes, low: none, top: none, second: none, lowest: -1}
+	high := int64(0)
 	for _, b := range s.at[t] {
 		floor := s.floor[b]
-		now.low = min(now.low, floor)
-		if top := floor + s.in.items[b].size; top < now.top {
-			now.top, now.second, now.lowest = top, now.top, b
-		} else if top < now.second {
-			now.second = top
+		now.low, high = min(now.low, floor), max(high, floor)
+		if top := floor + s.size[b]; top < now.second {
+			if top < now.top {
+				now.top, now.second, now.lowest = top, now.top, b
+			} else {
+				now.second = top
+			}
 		}
 	}
 	if now.low != none {
-		s.judge(t, &now)
+		s.judge(t, &now, high)
 	}
 	if now != old {
 		s.olds = append(s.olds, oldState{t, old})
@@ -49,19 +52,45 @@ func (s *tree) look(t int32) {
 
 // judge fails when a section's items do not fit, and raises those that cannot be
 // its lowest. What it raises has the section looked at again.
-func (s *tree) judge(t int32, now *state) {
+func (s *tree) judge(t int32, now *state, high int64) {
+	room := s.limit - now.bytes
+	if s.pins != nil {
+		s.judgePinned(t, now)
+		return
+	}
+	if now.low > room {
+		s.failed = true
+		return
+	}
+	if high <= room {
+		now.firsts = int32(len(s.at[t]))
+		return
+	}
+	for _, b := range s.at[t] {
+		switch {
+		case s.floor[b] <= room:
+			now.firsts++
+		case b == now.lowest:
+			s.raise(b, now.second)
+		default:
+			s.raise(b, now.top)
+		}
+	}
+}
+
+// judgePinned is judge where pinned blocks take a part of the room.
+func (s *tree) judgePinned(t int32, now *state) {
 	if now.low+now.bytes+s.pinnedAbove(t, now.low) > s.limit {
 		s.failed = true
 		return
 	}
 	for _, b := range s.at[t] {
-		if s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit {
+		switch {
+		case s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit:
 			now.firsts++
-			continue
-		}
-		if b == now.lowest {
+		case b == now.lowest:
 			s.raise(b, now.second)
-		} else {
+		default:
 			s.raise(b, now.top)
 		}
 	}
@@ -69,12 +98,13 @@ func (s *tree) judge(t int32, now *state) {
 
 // raise lifts the floor of b, if it is lower.
 func (s *tree) raise(b int32, to int64) {
-	if to <= s.floor[b] {
+	old := s.floor[b]
+	if to <= old {
 		return
 	}
 	it := &s.in.items[b]
 	to = s.skipPins(it, it.up(to))
-	s.floors = append(s.floors, oldFloor{b, s.floor[b]})
+	s.floors = append(s.floors, oldFloor{b, old})
 	s.stir(b)
 	s.floor[b] = to
 	s.stir(b)
@@ -82,9 +112,25 @@ func (s *tree) raise(b int32, to int64) {
 		s.failed = true
 		return
 	}
-	s.in.each(it, s.touch)
+	if it.holes > 0 || s.pins != nil {
+		s.in.each(it, s.touch)
+	} else {
+		s.touchRaised(it, old)
+	}
 	if above := s.next[b]; above >= 0 {
 		s.raise(above, to+it.size)
+	}
+}
+
+// touchRaised asks for another look at those sections of an item whose state its
+// old floor was a part of.
+func (s *tree) touchRaised(it *item, old int64) {
+	for t := it.first; t < it.end; t++ {
+		now := &s.states[t]
+		if !s.queued[t] && (old <= s.limit-now.bytes || old == now.low || old+it.size <= now.second) {
+			s.queued[t] = true
+			s.queue = append(s.queue, t)
+		}
 	}
 }
 
