@@ -1,5 +1,10 @@
 package offsets
 
+import (
+	"cmp"
+	"slices"
+)
+
 // touch asks for another look at a section.
 func (s *tree) touch(t int32) {
 	if !s.queued[t] {
@@ -8,9 +13,16 @@ func (s *tree) touch(t int32) {
 	}
 }
 
+// looksPerSection bounds one propagation. Small items in a state that cannot be
+// completed may push each other up in steps of their size; the rest is left to
+// branching, which needs no floor to be as high as it can be.
+const looksPerSection = 32
+
 // propagate looks at sections until nothing changes; false when something cannot fit.
 func (s *tree) propagate() bool {
-	for len(s.queue) > 0 && !s.failed {
+	s.calm = false
+	for looks := 0; len(s.queue) > 0 && !s.failed; looks++ {
+		s.calm = s.calm || looks > looksPerSection*len(s.states)
 		t := s.queue[len(s.queue)-1]
 		s.queue = s.queue[:len(s.queue)-1]
 		s.queued[t] = false
@@ -70,6 +82,7 @@ func (s *tree) judge(t int32, now *state, high int64) {
 		switch {
 		case s.floor[b] <= room:
 			now.firsts++
+		case s.calm:
 		case b == now.lowest:
 			s.raise(b, now.second)
 		default:
@@ -88,6 +101,7 @@ func (s *tree) judgePinned(t int32, now *state) {
 		switch {
 		case s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit:
 			now.firsts++
+		case s.calm:
 		case b == now.lowest:
 			s.raise(b, now.second)
 		default:
@@ -103,7 +117,7 @@ func (s *tree) raise(b int32, to int64) {
 		return
 	}
 	it := &s.in.items[b]
-	to = s.skipPins(it, it.up(to))
+	to = s.skipPins(b, it.up(to))
 	s.floors = append(s.floors, oldFloor{b, old})
 	s.stir(b)
 	s.floor[b] = to
@@ -204,19 +218,18 @@ func (s *tree) takeOff(b int32) {
 }
 
 // skipPins is the lowest offset from at on where no pinned item is in the way.
-func (s *tree) skipPins(it *item, at int64) int64 {
+func (s *tree) skipPins(b int32, at int64) int64 {
 	if s.pins == nil {
 		return at
 	}
-	for again := true; again; {
-		again = false
-		s.in.each(it, func(t int32) {
-			for _, pin := range s.pins[t] {
-				if pin.at < at+it.size && at < pin.end {
-					at, again = it.up(pin.end), true
-				}
-			}
-		})
+	it := &s.in.items[b]
+	for _, wall := range s.walls[b] {
+		if wall.at >= at+it.size {
+			break
+		}
+		if wall.end > at {
+			at = it.up(wall.end)
+		}
 	}
 	return at
 }
@@ -224,26 +237,50 @@ func (s *tree) skipPins(it *item, at int64) int64 {
 // pinnedAbove is the number of pinned bytes of a section from an offset on.
 func (s *tree) pinnedAbove(t int32, from int64) int64 {
 	sum := int64(0)
-	if s.pins != nil {
-		for _, pin := range s.pins[t] {
-			sum += max(0, pin.end-max(pin.at, from))
+	for _, pin := range s.pins[t] {
+		if pin.end <= from {
+			break
 		}
+		sum += pin.end - max(pin.at, from)
 	}
 	return sum
 }
 
-// pins lists the pinned blocks of each section; nil when there are none.
-func (in *instance) pins() [][]block {
-	var pins [][]block
-	for i := range in.items {
-		it := &in.items[i]
+// pin fills pins, the highest block of a section first, and walls.
+func (s *tree) pin() {
+	for i := range s.in.items {
+		it := &s.in.items[i]
 		if it.pinned < 0 {
 			continue
 		}
-		if pins == nil {
-			pins = make([][]block, in.sections)
+		if s.pins == nil {
+			s.pins = make([][]block, s.in.sections)
+			s.walls = make([][]block, len(s.in.items))
 		}
-		in.each(it, func(t int32) { pins[t] = append(pins[t], block{it.pinned, it.pinned + it.size}) })
+		s.in.each(it, func(t int32) { s.pins[t] = append(s.pins[t], block{it.pinned, it.pinned + it.size}) })
 	}
-	return pins
+	for _, list := range s.pins {
+		slices.SortFunc(list, func(a, b block) int { return cmp.Compare(b.at, a.at) })
+	}
+	for i := range s.walls {
+		if s.in.items[i].pinned < 0 {
+			s.walls[i] = s.wall(&s.in.items[i])
+		}
+	}
+}
+
+// wall lists the stretches of offsets that are pinned in some section of it.
+func (s *tree) wall(it *item) []block {
+	var list []block
+	s.in.each(it, func(t int32) { list = append(list, s.pins[t]...) })
+	slices.SortFunc(list, func(a, b block) int { return cmp.Compare(a.at, b.at) })
+	out := list[:0]
+	for _, x := range list {
+		if n := len(out); n > 0 && x.at <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, x.end)
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
 }

@@ -30,8 +30,8 @@ func TestHuge(t *testing.T) {
 	if s := os.Getenv("HUGE"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}
-	for _, per := range []int{1, 10, 100} {
-		for seed := uint64(0); seed < 3; seed++ {
+	for _, per := range []int{1} {
+		for seed := uint64(0); seed < 8; seed++ {
 			sh := generate.Wide(n)
 			sh.PerStep = per
 			p := sh.Problem(seed)

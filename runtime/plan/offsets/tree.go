@@ -40,6 +40,7 @@ type tree struct {
 	near   [][]int32 // items in conflict, by item
 	next   []int32   // a later item equal to this one, which goes above it; -1 when there is none
 	pins   [][]block // by section, nil when nothing is pinned
+	walls  [][]block // by item, beside pins
 	states []state   // by section
 	cross  []int32   // unplaced items alive on both sides of the start of a section
 	hash   []digest  // by section: of the unplaced items whose life begins in it
@@ -52,6 +53,7 @@ type tree struct {
 	queue   []int32 // sections to look at again
 	queued  []bool
 	failed  bool
+	calm    bool      // look raises nothing
 	support []support // cache of choose
 
 	seen   map[digest]struct{} // states that failed below limit
@@ -99,7 +101,7 @@ func newTree(in *instance) *tree {
 	s := &tree{in: in, offset: make([]int64, n), floor: make([]int64, n), size: make([]int64, n), at: make([][]int32, sections),
 		near: make([][]int32, n), next: make([]int32, n), states: make([]state, sections), cross: make([]int32, sections+1),
 		done: make([]bool, n), hash: make([]digest, sections), score: make([]int64, n), queued: make([]bool, sections), support: make([]support, n)}
-	s.pins = in.pins()
+	s.pin()
 	for i := range in.items {
 		it := &in.items[i]
 		s.next[i], s.size[i] = -1, it.size
@@ -161,7 +163,7 @@ func (s *tree) meet() {
 	}
 	for i := range s.in.items {
 		if it := &s.in.items[i]; it.pinned < 0 {
-			s.floor[i] = s.skipPins(it, it.up(0))
+			s.floor[i] = s.skipPins(int32(i), it.up(0))
 			s.stir(int32(i))
 		}
 	}
