@@ -62,7 +62,7 @@ func (m *mender) putBack(i int32) bool {
 		if m.recreate(i, m.in.cut(free, fixed, m.ground.offset)) {
 			return true
 		}
-		if len(fixed) == 0 && it.first-reach <= 0 && int(it.end+reach) >= m.in.sections {
+		if it.first-reach <= 0 && int(it.end+reach) >= m.in.sections {
 			return false
 		}
 	}
