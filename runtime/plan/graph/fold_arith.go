@@ -84,6 +84,9 @@ func evalArithmetic(k *call, op arith) []Tensor {
 	if Elements(k.results[0].shape) > arithmeticElements || k.op == "Div" && hasZero(k.input(1)) {
 		return nil
 	}
+	if len(k.keep) == 1 && k.spec.Inputs[0].Variadic {
+		return evalShared(k)
+	}
 	sum := *k.input(0)
 	for i := min(1, len(k.keep)-1); i < len(k.keep); i++ {
 		next, ok := combine(&sum, k.input(i), k.results[0].dtype, op)

@@ -116,3 +116,27 @@ func (c *checker) live(order []int) []int {
 	}
 	return alive[at:]
 }
+
+// roots lists some inputs of the graph, not frozen, that a value depends on.
+func (c *checker) roots(name string) string {
+	seen := map[string]bool{name: true}
+	var found []string
+	for queue := []string{name}; len(queue) > 0 && len(found) < 3; queue = queue[1:] {
+		at, known := c.index[queue[0]]
+		if !known || c.out.Values[at].Constant != nil {
+			continue
+		}
+		node := c.makers[queue[0]].node
+		if node < 0 {
+			found = append(found, fmt.Sprintf("the input %q", queue[0]))
+			continue
+		}
+		for _, in := range c.graph.Nodes[node].Inputs {
+			if !seen[in] {
+				seen[in] = true
+				queue = append(queue, in)
+			}
+		}
+	}
+	return strings.Join(found, ", ")
+}
