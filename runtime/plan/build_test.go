@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -168,5 +169,40 @@ func TestAConcatIsWrittenByItsParts(t *testing.T) {
 		assert.Equal(t, []string{"Exp", "Relu", "ReduceSum"}, ops(p))
 		p = s.build(t, Options{NoConcat: true})
 		assert.Equal(t, []string{"Exp", "Relu", "Concat", "ReduceSum"}, ops(p))
+	}
+}
+
+// dense builds a block of layers each of which reads all before it, joined anew
+// from all of them or by one Concat more.
+func dense(flat bool, layers int, pixels int64) *sketch {
+	s := newSketch()
+	s.input("in", 1, 4, pixels)
+	s.node("MaxPool", "f0", shape(1, 4, pixels), nil, "in")
+	features, all := []string{"f0"}, "f0"
+	for i := range layers {
+		name, channels := fmt.Sprintf("f%d", i+1), int64(4*(i+2))
+		s.node("MaxPool", name, shape(1, 4, pixels), nil, all)
+		features = append(features, name)
+		parts := []string{all, name}
+		if flat {
+			parts = features
+		}
+		all = fmt.Sprintf("p%d", i+1)
+		s.node("Concat", all, shape(1, channels, pixels), graph.Attrs{"axis": int64(1)}, parts...)
+	}
+	s.node("ReduceSum", "out", shape(), nil, all)
+	s.output("out")
+	return s
+}
+
+func TestAChainOfConcatsSharesOneBuffer(t *testing.T) {
+	for _, flat := range []bool{false, true} {
+		s := dense(flat, 6, 16)
+		p := s.build(t, Options{})
+		assert.NotContains(t, ops(p), "Concat")
+		assert.NotContains(t, ops(p), "Copy")
+		assert.EqualValues(t, 7*4*16*4, p.Frame.Bytes, "the last of them, and nothing else")
+		p = s.build(t, Options{NoConcat: true})
+		assert.EqualValues(t, (7+6+1)*4*16*4, p.Frame.Bytes)
 	}
 }

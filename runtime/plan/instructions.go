@@ -48,13 +48,13 @@ func (e *emission) step(k int) error {
 	if s.role == computes || s.role == joins && !e.joined[k] {
 		i := Instruction{Node: e.nodeName(s), Op: s.op, Attrs: cloneAttrs(e.c.Nodes[s.node].Attrs)}
 		i.Inputs, i.Outputs = e.operands(s.in), e.operands(s.out)
-		return e.scratch(i)
+		return e.temporary(s.node, i)
 	}
 	return nil
 }
 
-// scratch appends the instruction with the temporary memory that it asks for.
-func (e *emission) scratch(i Instruction) error {
+// temporary appends the instruction with the temporary memory that it asks for.
+func (e *emission) temporary(node int, i Instruction) error {
 	bytes := int64(0)
 	if e.options.Scratch != nil {
 		bytes = e.options.Scratch(&i)
@@ -63,6 +63,7 @@ func (e *emission) scratch(i Instruction) error {
 		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes, int64(maxBytes))
 	}
 	if bytes > 0 {
+		e.scratch[node] = bytes
 		b := Buffer{Name: i.Node, DType: graph.U8, Shape: []int64{bytes}, Bytes: bytes, Offset: -1}
 		i.Scratch = &Operand{Name: i.Node, Buffer: len(e.plan.Buffers), View: view.Contiguous(b.Shape)}
 		e.plan.Buffers = append(e.plan.Buffers, b)

@@ -70,7 +70,7 @@ func (l *layout) gatherParts(k int) {
 			apart = append(apart, i)
 		}
 	}
-	if len(apart) == len(s.in) {
+	if len(apart) == len(s.in) && !l.chained[s.node] {
 		l.joined[k] = false
 		return
 	}
@@ -227,16 +227,27 @@ func (l *layout) written(v int) bool {
 // sources appends the values whose writing gives v its elements: itself, what it
 // is a view of, and for a Concat its parts as well.
 func (l *layout) sources(v int, to []int) []int {
-	k := l.born[v]
-	if k < 0 || l.written(v) && l.steps[k].role != joins {
-		return append(to, v)
+	seen := map[int]bool{}
+	open := []int{v}
+	for len(open) > 0 {
+		v := open[len(open)-1]
+		open = open[:len(open)-1]
+		if seen[v] {
+			continue
+		}
+		seen[v] = true
+		k := l.born[v]
+		if k < 0 || l.written(v) && l.steps[k].role != joins {
+			to = append(to, v)
+			continue
+		}
+		s := &l.steps[k]
+		if s.role == joins {
+			to = append(to, v)
+			open = append(open, s.in...)
+		} else {
+			open = append(open, s.in[0])
+		}
 	}
-	s := &l.steps[k]
-	if s.role == shows || s.role == splits {
-		return l.sources(s.in[0], to)
-	}
-	for _, part := range s.in {
-		to = l.sources(part, to)
-	}
-	return append(to, v)
+	return to
 }

@@ -125,11 +125,53 @@ func inspectArguments(i *Instruction) error {
 	if !ok {
 		return nil
 	}
+	if moves(i.Op) {
+		if err := inspectParts(i); err != nil {
+			return err
+		}
+	}
 	takes := slices.DeleteFunc(slices.Clone(op.Inputs), func(a graph.Argument) bool { return a.Parameter })
 	if err := inspectCount(i, "arguments", takes, i.Inputs); err != nil {
 		return err
 	}
 	return inspectCount(i, "results", op.Outputs, i.Outputs)
+}
+
+// inspectParts holds a Concat or Split to its axis, so that a simulation can carry
+// it out.
+func inspectParts(i *Instruction) error {
+	whole, parts := i.Outputs, i.Inputs
+	if i.Op == "Split" {
+		whole, parts = i.Inputs, i.Outputs
+	}
+	axis, sum := i.Attrs.Int("axis"), int64(0)
+	if len(whole) != 1 || axis < 0 || axis >= int64(len(whole[0].View.Shape)) {
+		return errorf("node %q (%s): there is no whole with axis %d", i.Node, i.Op, axis)
+	}
+	for k, o := range parts {
+		if i.Op == "Split" && (len(i.Attrs.Ints("split")) != len(parts) || o.Buffer >= 0 && !fitsPart(o, whole[0], axis, i.Attrs.Ints("split")[k])) {
+			return errorf("node %q (Split): part %d is not what attribute split says", i.Node, k)
+		}
+		if i.Op == "Concat" && (o.Buffer < 0 || len(o.View.Shape) <= int(axis) || !fitsPart(o, whole[0], axis, o.View.Shape[axis])) {
+			return errorf("node %q (Concat): part %d does not fit", i.Node, k)
+		}
+		if i.Op == "Concat" {
+			sum += o.View.Shape[axis]
+		} else {
+			sum += i.Attrs.Ints("split")[k]
+		}
+	}
+	if sum != whole[0].View.Shape[axis] {
+		return errorf("node %q (%s): the parts have %d elements on axis %d, the whole has %d", i.Node, i.Op, sum, axis, whole[0].View.Shape[axis])
+	}
+	return nil
+}
+
+// fitsPart reports whether a part has the shape of the whole but for its extent.
+func fitsPart(part, whole Operand, axis, extent int64) bool {
+	want := slices.Clone(whole.View.Shape)
+	want[axis] = extent
+	return slices.Equal(part.View.Shape, want)
 }
 
 func inspectCount(i *Instruction, what string, want []graph.Argument, have []Operand) error {
