@@ -63,6 +63,7 @@ func (s *scene) y(address int64) float64 {
 func (s *scene) compare(t *testing.T, shot image.Image) comparison {
 	colours, result := palette(t, s.dark), comparison{}
 	_, groups := s.chart.groups()
+	legend, kinds := s.chart.kinds(groups)
 	near := image.NewAlpha(shot.Bounds())
 	for i, r := range s.chart.Buffers {
 		left, right, top, bottom := s.x(r.First), s.x(r.End), s.y(r.Offset+r.Bytes), s.y(r.Offset)
@@ -79,7 +80,7 @@ func (s *scene) compare(t *testing.T, shot image.Image) comparison {
 		if right-left >= 5 {
 			px = int(math.Round(left)) + 1
 		}
-		want := colours[fmt.Sprintf("k%dt%d", usualSlots[r.Kind], groups[i]%tones)]
+		want := colours[fmt.Sprintf("k%dt%d", legend[kinds[i]].Slot, groups[i]%tones)]
 		if !alike(shot.At(px, int(math.Round(top))+1), want) {
 			result.wrongRects++
 		}
@@ -110,13 +111,13 @@ var windows = [][2]int{{1280, 800}, {800, 600}, {2560, 1440}}
 // colour, and labels that do not overlap.
 func TestPage(t *testing.T) {
 	b := newBrowser(t)
-	for _, c := range []*Chart{synthetic(669), synthetic(12), fromFile(t, "light_densenet121.csv")} {
+	for _, c := range []*Chart{synthetic(669), synthetic(12), crowded(), fromFile(t, "light_densenet121.csv")} {
 		if c == nil {
 			continue
 		}
 		page := file(t, "page.html", htmlOf(t, c))
 		for _, window := range windows {
-			t.Run(fmt.Sprintf("%s at %dx%d", c.Title, window[0], window[1]), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%.20s at %dx%d", c.Title, window[0], window[1]), func(t *testing.T) {
 				found := b.dump(t, page+"#check", window[0], window[1])
 				tidy(t, found, window)
 				assert.Equal(t, []int{len(c.Buffers)}, found.numbers(t, "rectangles"))
@@ -292,11 +293,11 @@ func TestPageAnswers(t *testing.T) {
 // page's check.
 func TestSVG(t *testing.T) {
 	b := newBrowser(t)
-	for _, c := range []*Chart{synthetic(669), synthetic(12), fromFile(t, "light_densenet121.csv")} {
+	for _, c := range []*Chart{synthetic(669), synthetic(12), crowded(), fromFile(t, "light_densenet121.csv")} {
 		if c == nil {
 			continue
 		}
-		t.Run(c.Title, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%.20s", c.Title), func(t *testing.T) {
 			picture := svgOf(t, c)
 			s := wholeScene(c, []int{panelLeft, panelTop, panelWidth, panelHeight})
 			s.agrees(t, b.shot(t, file(t, "picture.svg", picture), svgWidth, svgHeight))
