@@ -96,7 +96,7 @@ func fromCSV(t testing.TB, file string) *Chart {
 // buffer in parts, and buffers alive before the first and after the last step.
 func crowded() *Chart {
 	c := synthetic(60)
-	c.Title = "models/vision/encoder-decoder with a name that goes on for quite a while, v2.1 (quantised, batch 16)"
+	c.Title = "vision-encoder-decoder with a name that goes on for quite a while, v2.1 (quantised, batch 16)"
 	c.Notes = []string{"215 buffers outside the frame not shown (97 MiB)"}
 	kinds := []string{"constant", "input", "weights of the optimiser", "gradient", "pinned", "shared with the host"}
 	for i := range c.Buffers {

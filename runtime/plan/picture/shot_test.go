@@ -223,12 +223,13 @@ setTimeout(() => {
   const area = (r) => r.getAttribute('width') * r.getAttribute('height');
   const large = rects.reduce((a, b) => (area(b) > area(a) ? b : a)).getBoundingClientRect();
   front.setPointerCapture = () => {};
-  const point = (type) => front.dispatchEvent(new PointerEvent(type, {
-    clientX: large.left + 4, clientY: large.top + 4, bubbles: true, pointerId: 1 }));
+  const point = (type, dx = 4) => front.dispatchEvent(new PointerEvent(type, {
+    clientX: large.left + dx, clientY: large.top + 4, bubbles: true, pointerId: 1 }));
   const key = (name, more) => front.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true, ...more }));
   const say = (name) => { seen[name] = tip.hidden ? 'hidden' : tip.className + '|' + tip.innerText.replace(/\s+/g, ' '); };
   point('pointermove'); say('hover');
   point('pointerdown'); point('pointerup'); say('pinned');
+  point('pointermove', -40); say('held');
   front.dispatchEvent(new PointerEvent('pointerleave', {})); say('left');
   key('Escape'); say('escaped');
   key('ArrowRight'); say('first');
@@ -277,6 +278,7 @@ func TestPageAnswers(t *testing.T) {
 		assert.Contains(t, saw[moment], fmt.Sprintf("First step %d Last step %d", largest.First, largest.End-1))
 	}
 	assert.True(t, strings.HasPrefix(saw["pinned"], "pinned|"))
+	assert.Equal(t, saw["pinned"], saw["held"], "what is pinned stays")
 	assert.Equal(t, saw["pinned"], saw["left"], "what is pinned stays")
 	assert.Equal(t, "hidden", saw["escaped"])
 	assert.Contains(t, saw["first"], first.Name)
