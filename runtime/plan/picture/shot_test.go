@@ -105,23 +105,30 @@ func alike(a color.Color, b color.RGBA) bool {
 	return near(r, b.R) && near(g, b.G) && near(bl, b.B)
 }
 
-var windows = [][2]int{{1280, 800}, {800, 600}, {2560, 1440}}
-
 // TestPage looks at pages as a person does: every rectangle where it belongs, in its
 // colour, and labels that do not overlap.
 func TestPage(t *testing.T) {
 	b := newBrowser(t)
-	for _, c := range []*Chart{synthetic(669), synthetic(12), crowded(), fromFile(t, "light_densenet121.csv")} {
-		if c == nil {
+	small, usual, large := [2]int{800, 600}, [2]int{1280, 800}, [2]int{2560, 1440}
+	for _, look := range []struct {
+		chart   *Chart
+		windows [][2]int
+	}{
+		{synthetic(669), [][2]int{small, usual, large}},
+		{synthetic(12), [][2]int{small}},
+		{crowded(), [][2]int{small, usual}},
+		{fromFile(t, "light_densenet121.csv"), [][2]int{small, usual, large}},
+	} {
+		if look.chart == nil {
 			continue
 		}
-		page := file(t, "page.html", htmlOf(t, c))
-		for _, window := range windows {
-			t.Run(fmt.Sprintf("%.20s at %dx%d", c.Title, window[0], window[1]), func(t *testing.T) {
+		page := file(t, "page.html", htmlOf(t, look.chart))
+		for _, window := range look.windows {
+			t.Run(fmt.Sprintf("%.20s at %dx%d", look.chart.Title, window[0], window[1]), func(t *testing.T) {
 				found := b.dump(t, page+"#check", window[0], window[1])
 				tidy(t, found, window)
-				assert.Equal(t, []int{len(c.Buffers)}, found.numbers(t, "rectangles"))
-				s := wholeScene(c, found.numbers(t, "panel"))
+				assert.Equal(t, []int{len(look.chart.Buffers)}, found.numbers(t, "rectangles"))
+				s := wholeScene(look.chart, found.numbers(t, "panel"))
 				s.agrees(t, b.shot(t, page, window[0], window[1]))
 			})
 		}
@@ -169,7 +176,7 @@ func TestManyRectangles(t *testing.T) {
 	c := synthetic(20000)
 	page := file(t, "page.html", htmlOf(t, c))
 	found := b.dump(t, page+"#check", 1280, 800)
-	tidy(t, found, windows[0])
+	tidy(t, found, [2]int{1280, 800})
 	assert.Equal(t, []int{0}, found.numbers(t, "rectangles"), "none is an element")
 	coloured := colouredPart(t, b.shot(t, page, 1280, 800), found.numbers(t, "panel"))
 	covered := 0.0
@@ -180,7 +187,7 @@ func TestManyRectangles(t *testing.T) {
 	assert.InDelta(t, covered, coloured, 0.05, "the picture is as full as the frame")
 
 	found = b.dump(t, page+"#check&steps=500-600", 1280, 800)
-	tidy(t, found, windows[0])
+	tidy(t, found, [2]int{1280, 800})
 	assert.Greater(t, found.numbers(t, "names")[0], 3)
 	s := scene{chart: c, start: 500, end: 600, panel: found.numbers(t, "panel")}
 	s.agrees(t, b.shot(t, page+"#steps=500-600", 1280, 800))
