@@ -188,7 +188,7 @@ function outline() {
   const { steps, bytes } = data.live, points = [];
   for (let i = 0; i < steps.length; i++) {
     const next = i + 1 < steps.length ? steps[i + 1] : whole.x1;
-    if (next >= view.x0 && steps[i] <= view.x1) points.push([X(Math.max(steps[i], view.x0)), X(Math.min(next, view.x1)), bytes[i]]);
+    if (next > view.x0 && steps[i] < view.x1) points.push([X(Math.max(steps[i], view.x0)), X(Math.min(next, view.x1)), bytes[i]]);
   }
   if (points.length <= lower.w) return points;
   const columns = new Map();
