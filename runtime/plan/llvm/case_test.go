@@ -186,7 +186,7 @@ func (s *spec) compare(t *testing.T, name string, want *tensor, v view.View, got
 		if want.size != nil {
 			scale = max(scale, want.size[i])
 		}
-		same := x == y || math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= s.tolerance(want.dtype)*scale
+		same := x == y || math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= s.tolerance(want.dtype)*scale+s.step(want.dtype)
 		require.True(t, same, "%s %s: element %d is %v, not %v", name, s, i, x, y)
 		copy(element, clean)
 		i++
@@ -204,6 +204,14 @@ func (s *spec) tolerance(d graph.DType) float64 {
 		return s.tol + 8e-3
 	}
 	return s.tol
+}
+
+// step is how far apart the smallest numbers of a type are.
+func (s *spec) step(d graph.DType) float64 {
+	if d == graph.F16 && s.tol > 0 {
+		return math.Exp2(-24)
+	}
+	return 0
 }
 
 func (s *spec) String() string {

@@ -3,11 +3,15 @@ package llvm
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,23 +29,31 @@ type job struct {
 	check  func(t *testing.T, status int32, outputs [][]byte)
 }
 
-// clang finds a compiler that reads the modules, with the flags it needs.
-func clang(t testing.TB) []string {
+// clang finds a compiler that reads the modules.
+func clang(t testing.TB) string {
+	path, _ := findClang()
+	if path == "" {
+		fmt.Println("skip: no clang from 14 on is here to compile modules")
+		t.Skip("no clang")
+	}
+	return path
+}
+
+// findClang returns a compiler and its major version.
+var findClang = sync.OnceValues(func() (string, int) {
 	for _, name := range []string{"clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue
 		}
-		version, _ := exec.Command(path, "--version").Output()
-		if strings.Contains(string(version), "version 14.") {
-			return []string{path}
+		said, _ := exec.Command(path, "-dumpversion").Output()
+		major, _, _ := strings.Cut(string(said), ".")
+		if version, err := strconv.Atoi(major); err == nil && version >= oldest {
+			return path, version
 		}
-		return []string{path}
 	}
-	fmt.Println("skip: no clang compiles the modules here")
-	t.Skip("no clang")
-	return nil
-}
+	return "", 0
+})
 
 func command(t testing.TB, argv ...string) string {
 	var out bytes.Buffer
@@ -60,16 +72,51 @@ func buildDriver(t testing.TB, dir string, flags ...string) string {
 	return path
 }
 
-// compiled makes one shared library of the modules of all jobs.
+// compiled makes one shared library of the modules of all jobs, which it joins to
+// two: starting a compiler takes longer than compiling one of them.
 func compiled(t testing.TB, dir string, jobs []*job) string {
-	argv := append(clang(t), "-O2", "-march=native", "-shared", "-fPIC", "-Wno-override-module", "-o", filepath.Join(dir, "plans.so"))
-	for _, j := range jobs {
-		path := filepath.Join(dir, j.name+".ll")
-		require.NoError(t, os.WriteFile(path, []byte(j.text(t)), 0o600))
-		argv = append(argv, path)
+	compiler := clang(t)
+	var objects []string
+	var failed [2]error
+	var group sync.WaitGroup
+	for i := range failed {
+		var texts []string
+		for n := i; n < len(jobs); n += len(failed) {
+			texts = append(texts, jobs[n].text(t))
+		}
+		path := filepath.Join(dir, fmt.Sprintf("plans%d", i))
+		require.NoError(t, os.WriteFile(path+".ll", []byte(joinedModules(texts)), 0o600))
+		objects = append(objects, path+".o")
+		group.Go(func() {
+			said, err := exec.Command(compiler, "-O2", "-march=native", "-c", "-fPIC", "-Wno-override-module", "-o", path+".o", path+".ll").CombinedOutput()
+			if err != nil {
+				failed[i] = fmt.Errorf("%s.ll: %w\n%s", path, err, said)
+			}
+		})
 	}
-	command(t, append(argv, "-lm")...)
-	return filepath.Join(dir, "plans.so")
+	group.Wait()
+	require.NoError(t, errors.Join(failed[:]...))
+	library := filepath.Join(dir, "plans.so")
+	command(t, slices.Concat([]string{"cc", "-shared", "-o", library}, objects, []string{"-lm"})...)
+	return library
+}
+
+// joinedModules is one module with the functions of all: what modules share stands
+// in lines of its own.
+func joinedModules(texts []string) string {
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			shared := strings.HasPrefix(line, "%") || strings.HasPrefix(line, "declare") || strings.HasPrefix(line, "attributes")
+			if shared && seen[line] {
+				continue
+			}
+			seen[line] = shared
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func (j *job) text(t testing.TB) string {
@@ -78,7 +125,7 @@ func (j *job) text(t testing.TB) string {
 	}
 	j.opts.Name = j.name
 	if j.opts.Version == 0 {
-		j.opts.Version = 14
+		_, j.opts.Version = findClang()
 	}
 	text, err := Module(j.plan, j.opts)
 	require.NoError(t, err, j.name)

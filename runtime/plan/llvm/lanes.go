@@ -313,13 +313,16 @@ func (l lanes) storeStrided(v, ptr string, stride int64) {
 
 // joined folds the lanes of v to a scalar, halves with halves.
 func (l lanes) joined(v string, join func(l lanes, a, b string) string) string {
-	for l.n > 1 {
+	for l.n > 2 {
 		half := l.wide(l.n / 2)
 		low, high := make([]int, half.n), make([]int, half.n)
 		for i := range half.n {
 			low[i], high[i] = i, half.n+i
 		}
 		v, l = join(half, l.shuffle(v, "poison", low), l.shuffle(v, "poison", high)), half
+	}
+	if l.n == 2 {
+		return join(l.wide(1), l.lane(v, 0), l.lane(v, 1))
 	}
 	return v
 }
