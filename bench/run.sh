@@ -72,7 +72,7 @@ startup
 gzip -dc "$here/data/digits.trace.gz" >"$programs/digits.trace"
 TL_BENCH_TRACE=${TL_BENCH_TRACE:-$programs/digits.trace}
 export TL_BENCH_TRACE
-for program in counting scopes frames allocation tensors memory_pool; do timed "$program"; done
+for program in counting scopes frames allocation tensors memory_pool workspace; do timed "$program"; done
 "$programs/footprint" >"$figures/footprint.jsonl"
 "$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
 for live in 1000 100000 1000000; do
@@ -81,7 +81,7 @@ for live in 1000 100000 1000000; do
 	timed registry "registry-$live"
 done
 for keys in 64 4096; do
-	for who in tl unordered_map; do "$programs/registry_memory" "$who" "$keys"; done
+	for who in tl unordered_map absl-flat; do "$programs/registry_memory" "$who" "$keys" || [ $? -eq 3 ]; done
 done >"$figures/registry_memory.jsonl"
 from_python
 resident

@@ -270,6 +270,16 @@ REGISTRY = Table(
     ],
 )
 
+WORKSPACE = Table(
+    "Workspaces: a worker's block",
+    "The block of a rank that is known only at run time. A peer is a vector of vectors, with `at`.",
+    [
+        Row("inlined from C++", "workspace/get/tl", Plain(2)),
+        Row("tl_workspace_get, which checks the handle", "workspace/get/tl-checked", Beside("workspace/get/vector-at")),
+    ],
+    [("vector of vectors", "workspace/get/vector-at")],
+)
+
 # Resident bytes for each of a million pointers.
 REGISTRY_BYTES = 48
 
@@ -302,7 +312,7 @@ def _sparse_rows() -> list[Row]:
             ("slice-half", "the middle half of the rows", 1),
             ("slice-10", "ten rows", 1),
             ("row", "one row", 1),
-            ("transpose", "the transpose", None),
+            ("transpose", "the transpose", 1),
             ("from-csr-checked", "from three arrays, copied; SciPy is made to check them too", 2),
             ("from-csr", "the same; SciPy copies and does not look", None),
             ("to-csr", "to three arrays of one's own", 1.5),
@@ -317,7 +327,7 @@ def _sparse_rows() -> list[Row]:
 SPARSE = Table(
     "Sparse matrices, from Python, beside SciPy",
     "CSR, f32 values, 32-bit indices. A slice of ours shares blocks, SciPy's copies. Ours looks at every index when it is "
-    "made of arrays. A transpose counts every block; SciPy's shares three arrays.",
+    "made of arrays. A transpose of ours holds the matrix, SciPy's shares three arrays.",
     _sparse_rows(),
     needs="SciPy",
 )
@@ -330,6 +340,7 @@ TABLES = {
     "tensors": TENSORS,
     "memory_pool": MEMORY_POOL,
     "registry": REGISTRY,
+    "workspace": WORKSPACE,
     "python": PYTHON,
     "sparse": SPARSE,
 }

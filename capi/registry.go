@@ -84,7 +84,8 @@ type tl_alloc_info struct {
 // Threads: any thread.
 // Returns: the array, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and that of malloc.
+// Cost: that of malloc and of tl_registry_register.
+// Door: fast.
 //
 //export tlgo_registry_new_array
 func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
@@ -93,7 +94,8 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 
 // tl_registry_register gives a block an owner: the caller, who holds the one
 // reference. A block of 0 bytes counts as one of 1. The caller is believed that the
-// address is one of that kind.
+// address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
+// not looked whether a smaller registered block begins in those.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //
@@ -107,7 +109,7 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is loaded),
 // TL_E_OUT_OF_MEMORY.
 // Cost: about 40 ns together with tl_registry_unregister, where the table is in the
-// cache and the block inside 2 KiB of addresses; larger ones take several locks.
+// cache and the block inside 1 KiB of addresses; larger ones take several locks.
 // Door: fast.
 //
 //export tlgo_registry_register
@@ -148,9 +150,10 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 // Returns: TL_OK and in *buffer_id, which may be NULL, the number for
 // tl_registry_add_alias; or why nothing was registered.
 // Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
-// block, no such kind, an address that no block can have), TL_E_ALREADY_REGISTERED
-// (as tl_registry_register, or an alias belongs to another block), TL_E_UNSUPPORTED
-// (memory of the runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
+// block, no such kind, an address that no block can have, a buffer_id that is no
+// address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
+// another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
+// loaded), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing, and linear in n.
 //
 //export tlgo_registry_register_buffer
@@ -207,7 +210,9 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 //
 // Ownership: none.
 // Threads: any thread, also in a forked child.
-// Returns: whether it is; false for NULL.
+// Returns: whether it is; false for NULL. An alias, and an address that is no
+// multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
+// tl_mem_free; tl_registry_info tells them apart.
 // Errors: none.
 // Cost: about 10 ns; one miss of the cache in a large table.
 // Door: shim.
@@ -339,7 +344,8 @@ func tlgo_registry_print_statistics(c, path uintptr) int32 {
 // Threads: any thread.
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and that of malloc.
+// Cost: that of malloc and of two compare-and-swaps.
+// Door: fast.
 //
 //export tlgo_aligned_alloc
 func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
@@ -355,7 +361,8 @@ func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
 // registered: then it goes by tl_registry_unregister).
-// Cost: one crossing, and that of free.
+// Cost: that of free and of one compare-and-swap.
+// Door: fast.
 //
 //export tlgo_aligned_free
 func tlgo_aligned_free(c, pointer uintptr) int32 {

@@ -26,13 +26,16 @@ func addresses(o *object.Context, array, n uintptr) ([]uintptr, status.Status) {
 }
 
 func registerBuffer(o *object.Context, b object.ForeignBlock, aliases, n uintptr, kind int32, out uintptr) status.Status {
+	if !optional(out) {
+		return fail(o, status.InvalidArgument, "buffer_id is neither NULL nor an address")
+	}
 	names, st := addresses(o, aliases, n)
 	if st != status.OK {
 		return st
 	}
 	id, st := o.RegisterBuffer(b, names, kind)
-	if st == status.OK && usable(out) {
-		store(out, id)
+	if st == status.OK {
+		storeWanted(out, id)
 	}
 	return st
 }

@@ -7,8 +7,8 @@
 //
 // Lines live in blocks, several to each. A block is a counted tensor, and a matrix
 // is a table of blocks that it holds. So a slice of lines and the transpose copy
-// no element: they hold the blocks that they show, and outlive the matrix that
-// they were made of. A block's memory returns when the last matrix, view or array
+// no element: a slice holds the blocks that it shows and outlives the matrix, a
+// transpose holds the matrix itself. A block's memory returns when the last matrix, view or array
 // that holds it goes, on any thread.
 //
 // A matrix is an object of the runtime: the current scope holds it when it is
@@ -201,7 +201,8 @@ func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index
 // have to last until deleter is called; on failure it is not.
 // Threads: any thread. deleter runs on whichever thread drops the last reference.
 // Returns: the matrix, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, or unknown flags),
+// Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, arrays that are not aligned
+// to their elements, or unknown flags),
 // TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
 // Cost: one crossing, and a look at every index.
@@ -263,13 +264,13 @@ func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
 //	C: tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 //
 // Ownership: the current scope holds the transpose; the transpose holds the
-// blocks, not the matrix. The caller borrows.
+// matrix whose table of blocks it shows. The caller borrows.
 // Threads: any thread.
 // Returns: the transpose, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: one crossing, and one count for each block.
+// Cost: one crossing and one count, however many blocks there are.
 //
 //export tlgo_sparse_transpose
 func tlgo_sparse_transpose(c, m uintptr) uintptr {

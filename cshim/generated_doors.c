@@ -1831,7 +1831,7 @@ tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
 	return result;
 }
 
-void* tl_registry_new_array(size_t count, size_t element_bytes) {
+void* slow_registry_new_array(size_t count, size_t element_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_new_array, &why);
 	if (context == NULL) {
@@ -1992,7 +1992,7 @@ tl_status tl_registry_print_statistics(const char* path) {
 	return result;
 }
 
-void* tl_aligned_alloc(size_t bytes, size_t alignment) {
+void* slow_aligned_alloc(size_t bytes, size_t alignment) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_aligned_alloc, &why);
 	if (context == NULL) {
@@ -2006,7 +2006,7 @@ void* tl_aligned_alloc(size_t bytes, size_t alignment) {
 	return (void*)result;
 }
 
-tl_status tl_aligned_free(void* pointer) {
+tl_status slow_aligned_free(void* pointer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_aligned_free, &why);
 	if (context == NULL) {

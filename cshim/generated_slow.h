@@ -479,8 +479,11 @@ __attribute__((cold)) tl_status slow_sparse_row(const tl_sparse* matrix, int64_t
 __attribute__((cold)) tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
+__attribute__((cold)) void* slow_registry_new_array(size_t count, size_t element_bytes);
 __attribute__((cold)) tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 __attribute__((cold)) tl_status slow_registry_unregister(void* pointer);
+__attribute__((cold)) void* slow_aligned_alloc(size_t bytes, size_t alignment);
+__attribute__((cold)) tl_status slow_aligned_free(void* pointer);
 __attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);
 __attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
 __attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);

@@ -1,7 +1,7 @@
 /* Sparse matrices as both doors see them; runtime/layout/sparse.go is the Go side.
  *
  * A matrix is one heap object of type TL_TYPE_SPARSE: this header, then its table of
- * blocks. A line is a row of a CSR matrix and a column of a CSC matrix.
+ * blocks. One that shows all of another has that as parent, whose table it reads. A line is a row of a CSR matrix and a column of a CSC matrix.
  *
  *   block[i].first_line and .first_element ascend, from 0
  *   line n of the matrix is line skip + n - first_line of the block
@@ -24,7 +24,7 @@ typedef struct tl_sparse_header {
 	uint8_t format, value_dtype, index_dtype;
 	uint8_t spare;
 	uint32_t flags;
-	uint64_t padding;
+	uintptr_t parent; /* held by count, and without a parent itself; 0: the table is here */
 } tl_sparse_header;
 
 typedef struct tl_sparse_part {

@@ -18,7 +18,7 @@ enum {
 	tlc_at_sparse_header_index_dtype = offsetof(tl_sparse_header, index_dtype) * 100000 + sizeof(((tl_sparse_header*)0)->index_dtype),
 	tlc_at_sparse_header_spare = offsetof(tl_sparse_header, spare) * 100000 + sizeof(((tl_sparse_header*)0)->spare),
 	tlc_at_sparse_header_flags = offsetof(tl_sparse_header, flags) * 100000 + sizeof(((tl_sparse_header*)0)->flags),
-	tlc_at_sparse_header_padding = offsetof(tl_sparse_header, padding) * 100000 + sizeof(((tl_sparse_header*)0)->padding),
+	tlc_at_sparse_header_parent = offsetof(tl_sparse_header, parent) * 100000 + sizeof(((tl_sparse_header*)0)->parent),
 	tlc_size_sparse_part = sizeof(tl_sparse_part),
 	tlc_at_sparse_part_first_line = offsetof(tl_sparse_part, first_line) * 100000 + sizeof(((tl_sparse_part*)0)->first_line),
 	tlc_at_sparse_part_first_element = offsetof(tl_sparse_part, first_element) * 100000 + sizeof(((tl_sparse_part*)0)->first_element),
@@ -53,7 +53,7 @@ var _ [C.tlc_at_sparse_header_value_dtype]struct{} = [unsafe.Offsetof(layout.Spa
 var _ [C.tlc_at_sparse_header_index_dtype]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.IndexDtype)*100000 + unsafe.Sizeof(layout.SparseHeader{}.IndexDtype)]struct{}{}
 var _ [C.tlc_at_sparse_header_spare]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Spare)*100000 + unsafe.Sizeof(layout.SparseHeader{}.Spare)]struct{}{}
 var _ [C.tlc_at_sparse_header_flags]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Flags)*100000 + unsafe.Sizeof(layout.SparseHeader{}.Flags)]struct{}{}
-var _ [C.tlc_at_sparse_header_padding]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Padding)*100000 + unsafe.Sizeof(layout.SparseHeader{}.Padding)]struct{}{}
+var _ [C.tlc_at_sparse_header_parent]struct{} = [unsafe.Offsetof(layout.SparseHeader{}.Parent)*100000 + unsafe.Sizeof(layout.SparseHeader{}.Parent)]struct{}{}
 
 var _ [C.tlc_size_sparse_part]struct{} = [unsafe.Sizeof(layout.SparsePart{})]struct{}{}
 var _ [C.tlc_at_sparse_part_first_line]struct{} = [unsafe.Offsetof(layout.SparsePart{}.FirstLine)*100000 + unsafe.Sizeof(layout.SparsePart{}.FirstLine)]struct{}{}

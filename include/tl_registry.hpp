@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <memory_resource>
@@ -74,10 +75,37 @@ private:
 
 namespace detail {
 
-/* operator delete of the default alignment is all that the kinds of C++ call. */
+/* Would `delete` of a T in the place of this class call an operator of T's own? A class
+ * that has one, of whatever parameters, hides the name that is inherited from `global`. */
+struct global {
+	static void operator delete(void*) {}
+	static void operator delete[](void*) {}
+};
 template <class T>
-inline constexpr bool plain_delete =
-	std::is_trivially_destructible_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+struct beside_global : T, global {};
+template <class T, class = void>
+inline constexpr bool scalar_is_own = true;
+template <class T>
+inline constexpr bool scalar_is_own<T, std::void_t<decltype(&beside_global<T>::operator delete)>> = false;
+template <class T, class = void>
+inline constexpr bool array_is_own = true;
+template <class T>
+inline constexpr bool array_is_own<T, std::void_t<decltype(&beside_global<T>::operator delete[])>> = false;
+
+template <class T>
+constexpr bool has_own_delete()
+{
+	if constexpr (std::is_class_v<T> && !std::is_final_v<T>) {
+		return scalar_is_own<T> || array_is_own<T>;
+	} else {
+		return std::is_class_v<T> || std::is_union_v<T>; /* nobody can tell; delete by T is always right */
+	}
+}
+
+/* The global operator delete of the default alignment is all that the kinds of C++ call. */
+template <class T>
+inline constexpr bool plain_delete = std::is_trivially_destructible_v<T> && !has_own_delete<T>() &&
+                                     alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 template <class T>
 void delete_array(void* first, void*)
@@ -170,9 +198,13 @@ struct registry_buffer {
 	/* Adds a reference at an address inside the block. */
 	void add_alias(T* alias)
 	{
-		aliases.reserve(aliases.size() + 1);
-		check(tl_registry_add_alias(id, alias));
-		aliases.push_back(registry_guard<T>::adopt(alias));
+		aliases.emplace_back(); /* whatever throws, no reference is lost */
+		const tl_status status = tl_registry_add_alias(id, alias);
+		if (status != TL_OK) {
+			aliases.pop_back();
+			check(status);
+		}
+		aliases.back() = registry_guard<T>::adopt(alias);
 	}
 };
 
@@ -192,21 +224,41 @@ registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::s
 	return made;
 }
 
-/* Registers all blocks of a container of void* with their sizes, or none of them. */
+namespace detail {
+
+/* The pointers of a container, of which those of void* are taken where they stand. */
+template <class Pointers>
+auto untyped(const Pointers& pointers)
+{
+	if constexpr (std::is_convertible_v<decltype(std::data(pointers)), void* const*>) {
+		return std::data(pointers);
+	} else {
+		return std::vector<void*>(std::begin(pointers), std::end(pointers));
+	}
+}
+inline void* const* address(void* const* first) { return first; }
+inline void* const* address(const std::vector<void*>& all) { return all.data(); }
+
+} // namespace detail
+
+/* Registers all blocks of a span or container of pointers, with their sizes in another,
+ * or none of them. Nobody runs destructors. */
 template <class Pointers, class Sizes>
 void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
 {
 	if (std::size(pointers) != std::size(bytes)) {
 		throw error({TL_E_INVALID_ARGUMENT, "register_many: as many sizes as pointers are needed"});
 	}
-	check(tl_registry_register_many(std::data(pointers), std::data(bytes), std::size(pointers), kind));
+	const auto all = detail::untyped(pointers);
+	check(tl_registry_register_many(detail::address(all), std::data(bytes), std::size(pointers), kind));
 }
 
 /* Drops a reference of each; how many were dropped. */
 template <class Pointers>
-std::size_t unregister_many(const Pointers& pointers) noexcept
+std::size_t unregister_many(const Pointers& pointers)
 {
-	return tl_registry_unregister_many(std::data(pointers), std::size(pointers));
+	const auto all = detail::untyped(pointers);
+	return tl_registry_unregister_many(detail::address(all), std::size(pointers));
 }
 
 /* A memory resource over the runtime's heap, or over a memory pool, which must
@@ -228,9 +280,35 @@ private:
 		return alignment <= 32 ? bytes : (bytes + heap_alignment - 1) / heap_alignment * heap_alignment;
 	}
 
+	/* More than pools align to: a larger block, with its address before what is handed out. */
+	void* padded(std::size_t bytes, std::size_t alignment)
+	{
+		const std::size_t more = alignment + sizeof(void*);
+		if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - more) {
+			throw std::bad_alloc();
+		}
+		void* block = tl_memory_pool_allocate(pool_, bytes + more);
+		if (block == nullptr) {
+			throw std::bad_alloc();
+		}
+		const auto from = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
+		char* first = static_cast<char*>(block) + sizeof(void*) + (alignment - from % alignment) % alignment;
+		std::memcpy(first - sizeof(void*), &block, sizeof block);
+		return first;
+	}
+	static void* behind(void* first)
+	{
+		void* block;
+		std::memcpy(&block, static_cast<char*>(first) - sizeof(void*), sizeof block);
+		return block;
+	}
+
 	void* do_allocate(std::size_t bytes, std::size_t alignment) override
 	{
 		bytes = bytes == 0 ? 1 : bytes;
+		if (pool_ != nullptr && alignment > heap_alignment) {
+			return padded(bytes, alignment);
+		}
 		void* block = pool_ != nullptr ? tl_memory_pool_allocate(pool_, bytes)
 		            : alignment > heap_alignment ? tl_aligned_alloc(bytes, alignment)
 		                                         : tl_numpy_malloc(nullptr, rounded(bytes, alignment));
@@ -247,7 +325,7 @@ private:
 	void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override
 	{
 		if (pool_ != nullptr) {
-			tl_memory_pool_deallocate(pool_, block);
+			tl_memory_pool_deallocate(pool_, alignment > heap_alignment ? behind(block) : block);
 		} else if (alignment > heap_alignment) {
 			tl_aligned_free(block);
 		} else {

@@ -2143,8 +2143,8 @@ TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
  *
  * Lines live in blocks, several to each. A block is a counted tensor, and a matrix
  * is a table of blocks that it holds. So a slice of lines and the transpose copy
- * no element: they hold the blocks that they show, and outlive the matrix that
- * they were made of. A block's memory returns when the last matrix, view or array
+ * no element: a slice holds the blocks that it shows and outlives the matrix, a
+ * transpose holds the matrix itself. A block's memory returns when the last matrix, view or array
  * that holds it goes, on any thread.
  *
  * A matrix is an object of the runtime: the current scope holds it when it is
@@ -2280,9 +2280,10 @@ TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonz
  * Threads: any thread. deleter runs on whichever thread drops the last
  *     reference.
  * Returns: the matrix, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, or unknown flags),
- *     TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, arrays that are not
+ *     aligned to their elements, or unknown flags), TL_E_LIMIT (as
+ *     tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
  * Cost: one crossing, and a look at every index.
  */
 TL_API tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx);
@@ -2326,13 +2327,13 @@ TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_
  * stay what they were; tl_sparse_row of it is a column then.
  *
  * Ownership: the current scope holds the transpose; the transpose holds the
- *     blocks, not the matrix. The caller borrows.
+ *     matrix whose table of blocks it shows. The caller borrows.
  * Threads: any thread.
  * Returns: the transpose, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, and one count for each block.
+ * Cost: one crossing and one count, however many blocks there are.
  */
 TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 
@@ -3100,14 +3101,15 @@ typedef struct tl_alloc_info {
  * Threads: any thread.
  * Returns: the array, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and that of malloc.
+ * Cost: that of malloc and of tl_registry_register.
  */
 TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
 
 /*
  * tl_registry_register gives a block an owner: the caller, who holds the one
  * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
- * address is one of that kind.
+ * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
+ * not looked whether a smaller registered block begins in those.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3119,7 +3121,7 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  *     one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
  *     loaded), TL_E_OUT_OF_MEMORY.
  * Cost: about 40 ns together with tl_registry_unregister, where the table is
- *     in the cache and the block inside 2 KiB of addresses; larger ones take
+ *     in the cache and the block inside 1 KiB of addresses; larger ones take
  *     several locks.
  */
 TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
@@ -3152,10 +3154,10 @@ TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_del
  * Returns: TL_OK and in *buffer_id, which may be NULL, the number for
  *     tl_registry_add_alias; or why nothing was registered.
  * Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
- *     block, no such kind, an address that no block can have),
- *     TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
- *     another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
- *     runtime is loaded), TL_E_OUT_OF_MEMORY.
+ *     block, no such kind, an address that no block can have, a buffer_id that
+ *     is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
+ *     alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+ *     runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing, and linear in n.
  */
 TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id);
@@ -3198,7 +3200,9 @@ TL_API tl_status tl_registry_unregister(void* pointer);
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.
- * Returns: whether it is; false for NULL.
+ * Returns: whether it is; false for NULL. An alias, and an address that is no
+ *     multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
+ *     tl_mem_free; tl_registry_info tells them apart.
  * Errors: none.
  * Cost: about 10 ns; one miss of the cache in a large table.
  */
@@ -3303,7 +3307,7 @@ TL_API tl_status tl_registry_print_statistics(const char* path);
  * Returns: the memory, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and that of malloc.
+ * Cost: that of malloc and of two compare-and-swaps.
  */
 TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
 
@@ -3315,7 +3319,7 @@ TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
  *     registered: then it goes by tl_registry_unregister).
- * Cost: one crossing, and that of free.
+ * Cost: that of free and of one compare-and-swap.
  */
 TL_API tl_status tl_aligned_free(void* pointer);
 

@@ -1,4 +1,6 @@
 /* The registry: owners, aliases, kinds, batches, totals, and what it refuses. */
+#include <dlfcn.h>
+
 #include "check.h"
 #include "thread.h"
 
@@ -123,12 +125,45 @@ static void what_register_refuses(void)
 	CHECK_FAILS(tl_registry_register((void*)16, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(~(uintptr_t)0 - 15 + (char*)0, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(fake(0), SIZE_MAX, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	/* Blocks that begin where one can and end where none does. */
+	CHECK_FAILS(tl_registry_register((void*)((1ull << 57) - 16), 4096, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register((void*)((1ull << 57) - 1000000), 1000001, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(object, 64, TL_ALLOC_MALLOC), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_registry_unregister(object), TL_E_UNKNOWN_POINTER);
 	CHECK_FAILS(tl_registry_unregister(p + 16), TL_E_UNKNOWN_POINTER);
 	CHECK(!tl_registry_is_registered(p + 16) && !tl_registry_is_registered(object));
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_OK(tl_registry_unregister(p));
+}
+
+/* A program of C has no operator delete until somebody loads it, however privately. */
+static void kinds_of_cxx_need_its_runtime(void)
+{
+	static const tl_alloc_kind kinds[] = {TL_ALLOC_NEW_ARRAY, TL_ALLOC_NEW_SCALAR};
+	static const char* const makers[] = {"_Znam", "_Znwm"};
+	bool is_there = dlsym(RTLD_DEFAULT, "_ZdaPv") != NULL; /* a sanitizer has them */
+	uint64_t id = 0;
+	for (int i = 0; i < 2 && !is_there; i++) {
+		CHECK_FAILS(tl_registry_register(fake(0), 64, kinds[i]), TL_E_UNSUPPORTED);
+		CHECK_FAILS(tl_registry_register_buffer(fake(0), 64, NULL, 0, kinds[i], &id), TL_E_UNSUPPORTED);
+		CHECK(strstr(tl_last_error(), "no C++ runtime is loaded") != NULL);
+		CHECK(!tl_registry_is_registered(fake(0)));
+	}
+	void* runtime = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	if (runtime == NULL) {
+		puts("skip: there is no libstdc++.so.6 to load");
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		void* (*make)(size_t);
+		*(void**)&make = dlsym(is_there ? RTLD_DEFAULT : runtime, makers[i]);
+		void* made = make(64);
+		CHECK_OK(tl_registry_register(made, 64, kinds[i]));
+		CHECK_INT(info_of(made).kind, kinds[i]);
+		CHECK_OK(tl_registry_unregister(made));
+		CHECK(!tl_registry_is_registered(made));
+	}
+	dlclose(runtime);
 }
 
 /* What tl_ptr_dec_ref brings to zero stays dead until tl_mem_free.
@@ -328,6 +363,7 @@ static void a_buffer_is_registered_whole_or_not_at_all(void)
 	CHECK_FAILS(tl_registry_register_buffer(object, 64, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_registry_register_buffer(other, 64, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
 	CHECK_FAILS(tl_registry_register_buffer(other + 16, 16, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
+	CHECK_FAILS(tl_registry_register_buffer(block, 4096, outside, 2, TL_ALLOC_MALLOC, (uint64_t*)8), TL_E_INVALID_ARGUMENT);
 	CHECK_INT(id, 77);
 	CHECK_GROWN(before, 64, 1, 0);
 	for (size_t i = 0; i < 4096; i++)
@@ -351,7 +387,10 @@ static void an_alias_of_somebody_else_undoes_the_rest(void)
 	uint64_t id = 0;
 	void* aliases[] = {block + 64, block + 2500, block + 3 /* registered below */};
 	CHECK_OK(tl_registry_register_custom(block + 3, 4, count_end, &mine));
+	char culprit[32];
+	snprintf(culprit, sizeof culprit, "%p is registered", aliases[2]);
 	CHECK_FAILS(tl_registry_register_buffer(block, 4096, aliases, 3, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
+	CHECK(strstr(tl_last_error(), culprit) != NULL);
 	CHECK_GROWN(before, 4, 1, 0);
 	CHECK_OK(tl_registry_register_buffer(block, 4096, aliases, 2, TL_ALLOC_MALLOC, &id));
 	CHECK_FAILS(tl_registry_add_alias(id, block + 3), TL_E_ALREADY_REGISTERED);
@@ -375,6 +414,7 @@ int main(void)
 	RUN(scopes_acquire);
 	RUN(a_vec_and_a_caller_hold);
 	RUN(what_register_refuses);
+	RUN(kinds_of_cxx_need_its_runtime);
 	RUN(held_at_zero);
 	RUN(deleters);
 	RUN(deleters_of_a_scope);

@@ -125,6 +125,82 @@ def test_what_is_refused_changes_nothing() -> None:
     free(pointer)
 
 
+@pytest.mark.parametrize("shape", [(1,) * 100, (2**40, 2**40), (2**70,), (3.5,)])
+def test_a_description_that_makes_no_sense_takes_no_reference(shape: tuple[float, ...]) -> None:
+    pointer = malloc(64)
+    tl.registry.register(pointer, 64)
+    for function in (tl.registry.adopt, tl.registry.view):
+        with pytest.raises((ValueError, OverflowError, TypeError)):
+            function(pointer, shape, "float32")
+    with pytest.raises((ValueError, OverflowError, TypeError)):
+        tl.registry.empty(shape, "float32") if len(shape) < 3 else tl.registry.view(pointer, shape, "S0")
+    assert tl.registry.info(pointer)["count"] == 1
+    tl.registry.unregister(pointer)
+    pointer = malloc(64)
+    with pytest.raises((ValueError, OverflowError, TypeError)):
+        tl.registry.share(pointer, 64, [(pointer, 8, "f8"), (pointer, shape, "f4"), (pointer + 16, 1, "f8")])
+    assert tl.registry.num_pointers() == 0
+    free(pointer)
+
+
+def test_no_array_reaches_beyond_its_block() -> None:
+    pointer = malloc(64)
+    for one in (
+        (pointer, 9, "f8"),
+        (pointer + 8, 8, "f8"),
+        (pointer + 8, 3, "f8", (-8,)),
+        (pointer, (2, 2), "f8", (56, 8)),
+        (pointer, 2, "f8", (2**62,)),
+    ):
+        with pytest.raises(tl.InvalidArgumentError):
+            tl.registry.share(pointer, 64, [one])
+    assert tl.registry.num_pointers() == 0
+    whole, back, none = tl.registry.share(
+        pointer, 64, [(pointer, 8, "f8"), (pointer + 56, 8, "f8", (-8,)), (pointer, (0, 100), "f8")]
+    )
+    whole[:] = numpy.arange(8)
+    assert back.tolist() == [7, 6, 5, 4, 3, 2, 1, 0] and none.size == 0
+    del whole, back, none
+
+
+def test_no_number_is_cut_off() -> None:
+    """2**64 + 64 is not 64: ctypes would not say."""
+    pointer, more = malloc(64), 2**64
+    for call in (
+        lambda: tl.registry.register(pointer, more + 64),
+        lambda: tl.registry.register(pointer + more, 64),
+        lambda: tl.registry.register(pointer, 64, 2**32 + 1),
+        lambda: tl.registry.register(pointer, -1),
+        lambda: tl.registry.share(pointer, more + 64, [(pointer, 1, "f8")]),
+        lambda: tl.registry.columns(pointer, (2**62, 4), "f8"),
+        lambda: tl.registry.empty((2**62, 2**62)),
+        lambda: tl.registry.empty(more + 8, "u1"),
+        lambda: tl.registry.Workspace(more + 1, 64),
+        lambda: tl.registry.Workspace(1, more + 64),
+        lambda: tl.registry.Workspace(1, 64, more + 64),
+    ):
+        with pytest.raises(tl.InvalidArgumentError):
+            call()
+    tl.registry.register(pointer, 64)
+    for function in (tl.registry.unregister, tl.registry.is_registered, tl.registry.info):
+        with pytest.raises(tl.InvalidArgumentError):
+            function(pointer + more)
+    tl.registry.unregister(pointer)
+
+
+def test_elements_are_what_was_asked_for() -> None:
+    fields = numpy.dtype({"names": ["b", "a"], "formats": ["i4", ">f8"], "offsets": [12, 0], "itemsize": 24})
+    for kind in (fields, numpy.dtype(">f8"), numpy.dtype("M8[ns]"), numpy.dtype("S3"), numpy.dtype("?")):
+        array = tl.registry.zeros((numpy.int64(3),), kind)
+        assert array.dtype == kind and array.shape == (3,)
+    assert tl.registry.zeros(numpy.int32(4)).shape == (4,) and tl.registry.zeros(()).shape == ()
+    for kind in ("S", "V0", ("f4", (2,)), "O", "no type"):
+        with pytest.raises(TypeError):
+            tl.registry.zeros(3, kind)
+        with pytest.raises(TypeError):
+            tl.registry.Workspace(1, 64).array(0, kind)
+
+
 def strange_addresses() -> Iterator[int]:
     """Numbers, and addresses in, around and after objects of the runtime."""
     yield from range(1, 300)
@@ -161,6 +237,19 @@ def test_kinds_and_info(tmp_path: Path) -> None:
     assert "aligned" in (tmp_path / "statistics").read_text()
     with pytest.raises(tl.InvalidArgumentError):
         tl.registry.print_statistics(tmp_path / "none" / "statistics")
+
+
+@pytest.mark.parametrize(("given", "shards"), [("1", 1), ("16", 16), ("4096", 4096), ("3", 64), ("8192", 64)])
+def test_shards_by_environment(python: Run, tmp_path: Path, given: str, shards: int) -> None:
+    program = f"""
+        held = [tl.registry.zeros(1 << 12, "u1") for _ in range(1000)]
+        tl.registry.print_statistics({str(tmp_path / "statistics")!r})
+        del held
+        assert tl.registry.num_pointers() == 0
+    """
+    python(program, TL_REGISTRY_SHARDS=given)
+    lines = (tmp_path / "statistics").read_text().splitlines()
+    assert [int(line.split()[-1]) for line in lines if line.split()[0] == "shards"] == [shards]
 
 
 def test_workspace() -> None:

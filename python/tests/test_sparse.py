@@ -7,6 +7,7 @@ import random
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -242,6 +243,70 @@ def test_arrays_that_do_not_fit() -> None:
     for copy in (True, False):
         with pytest.raises(tl.InvalidArgumentError, match="row 2 has the index 2 at position 0"):
             tl.SparseMatrix.from_arrays((3, 2), values, indices, offsets, copy=copy)
+
+
+def test_no_number_is_cut_off() -> None:
+    """2**64 + 1 is not 1: ctypes would not say."""
+    m = sparse.random(4, 6, 0.5, format="csr", random_state=1)
+    matrix, more = tl.SparseMatrix.from_scipy(m), 2**64
+    for call in (
+        lambda: tl.SparseMatrix.from_arrays((4, more + 6), m.data, m.indices, m.indptr),
+        lambda: tl.SparseMatrix.empty((2, 5), [more + 1, 3]),
+        lambda: tl.SparseMatrix.empty((2, more + 5), [1, 3]),
+        lambda: tl.SparseMatrix.empty((2, 5), [1, 3], target_rows=more + 3),
+        lambda: matrix.line(more),
+        lambda: matrix.block(more),
+    ):
+        with pytest.raises(OverflowError):
+            call()
+    assert matrix[more : more + 2].shape == (0, 6)  # a slice is cut off at the end, as in Python
+
+
+def test_what_is_no_matrix_is_said_so() -> None:
+    m = sparse.random(4, 6, 0.5, format="csr", random_state=1)
+    for given in (numpy.eye(3), [[1.0]], None):
+        with pytest.raises(TypeError):
+            tl.SparseMatrix.from_scipy(given)
+    if hasattr(sparse, "coo_array"):
+        for values in ([1.0], [1.0, 0, 2]):
+            with pytest.raises(ValueError):
+                tl.SparseMatrix.from_scipy(sparse.coo_array(numpy.array(values)))
+    with pytest.raises(TypeError):
+        tl.SparseMatrix.from_arrays((1, 1), [1.0], [0], [0, 1])
+    for shape, form in (((4, 6, 1), "csr"), ((4,), "csr"), ((4, 6), "coo")):
+        with pytest.raises(ValueError):
+            tl.SparseMatrix.from_arrays(shape, m.data, m.indices, m.indptr, format=form)
+        with pytest.raises(ValueError):
+            tl.SparseMatrix.empty(shape, [1] * 4, format=form)
+    for index in (1.0, "1", None):
+        with pytest.raises(TypeError):
+            tl.SparseMatrix.from_scipy(m).line(index)
+        with pytest.raises(TypeError):
+            tl.SparseMatrix.from_scipy(m)[index or 1.0 :]
+
+
+def unaligned(array: numpy.ndarray) -> numpy.ndarray:
+    return numpy.frombuffer(b"\0" + array.tobytes(), array.dtype, array.size, 1)
+
+
+@pytest.mark.parametrize("change", [unaligned, lambda a: numpy.repeat(a, 2)[::2], lambda a: a[::-1].copy()[::-1]])
+def test_arrays_that_are_not_straight_are_copied(change: Callable[[numpy.ndarray], numpy.ndarray]) -> None:
+    m = sparse.random(20, 30, 0.3, format="csr", random_state=1)
+    for part in ("data", "indices", "indptr"):
+        odd = m.copy()
+        setattr(odd, part, change(getattr(m, part)))
+        for copy in (None, True):
+            assert abs(tl.SparseMatrix.from_scipy(odd, copy=copy).to_scipy() - m).sum() == 0
+        with pytest.raises((ValueError, tl.InvalidArgumentError)):
+            tl.SparseMatrix.from_scipy(odd, copy=False)
+
+
+def test_what_scipy_has_behind_the_nonzeros_is_left_out() -> None:
+    m = sparse.random(20, 30, 0.3, format="csr", random_state=1)
+    longer = m.copy()
+    longer.data, longer.indices = numpy.append(m.data, 1.0), numpy.append(m.indices, m.indices[:1])
+    matrix = tl.SparseMatrix.from_scipy(longer, copy=False)
+    assert matrix.nnz == m.nnz and abs(matrix.to_scipy() - m).sum() == 0
 
 
 def test_addresses_are_checked() -> None:

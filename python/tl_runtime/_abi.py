@@ -2834,9 +2834,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread. deleter runs on whichever thread drops the last
             reference.
         Returns: the matrix, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, or unknown flags),
-            TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, arrays that are not
+            aligned to their elements, or unknown flags), TL_E_LIMIT (as
+            tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
         Cost: one crossing, and a look at every index.
         """,
     ),
@@ -2895,13 +2896,13 @@ FUNCTIONS: tuple[Function, ...] = (
         stay what they were; tl_sparse_row of it is a column then.
 
         Ownership: the current scope holds the transpose; the transpose holds the
-            blocks, not the matrix. The caller borrows.
+            matrix whose table of blocks it shows. The caller borrows.
         Threads: any thread.
         Returns: the transpose, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, and one count for each block.
+        Cost: one crossing and one count, however many blocks there are.
         """,
     ),
     Function(
@@ -3542,7 +3543,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the array, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and that of malloc.
+        Cost: that of malloc and of tl_registry_register.
         """,
     ),
     Function(
@@ -3554,7 +3555,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_registry_register gives a block an owner: the caller, who holds the one
         reference. A block of 0 bytes counts as one of 1. The caller is believed that the
-        address is one of that kind.
+        address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
+        not looked whether a smaller registered block begins in those.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -3566,7 +3568,7 @@ FUNCTIONS: tuple[Function, ...] = (
             one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
             loaded), TL_E_OUT_OF_MEMORY.
         Cost: about 40 ns together with tl_registry_unregister, where the table is
-            in the cache and the block inside 2 KiB of addresses; larger ones take
+            in the cache and the block inside 1 KiB of addresses; larger ones take
             several locks.
         """,
     ),
@@ -3609,10 +3611,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and in *buffer_id, which may be NULL, the number for
             tl_registry_add_alias; or why nothing was registered.
         Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
-            block, no such kind, an address that no block can have),
-            TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
-            another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++
-            runtime is loaded), TL_E_OUT_OF_MEMORY.
+            block, no such kind, an address that no block can have, a buffer_id that
+            is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
+            alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+            runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
         Cost: one crossing, and linear in n.
         """,
     ),
@@ -3670,7 +3672,9 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: whether it is; false for NULL.
+        Returns: whether it is; false for NULL. An alias, and an address that is no
+            multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
+            tl_mem_free; tl_registry_info tells them apart.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,
@@ -3815,7 +3819,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the memory, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
             TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and that of malloc.
+        Cost: that of malloc and of two compare-and-swaps.
         """,
     ),
     Function(
@@ -3832,7 +3836,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
             registered: then it goes by tl_registry_unregister).
-        Cost: one crossing, and that of free.
+        Cost: that of free and of one compare-and-swap.
         """,
     ),
     Function(

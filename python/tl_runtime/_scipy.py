@@ -23,6 +23,10 @@ def _sparse() -> Any:
 
 def take(cls: type[SparseMatrix], matrix: Any, copy: bool | None, blocks: dict[str, int]) -> SparseMatrix:
     """Makes a matrix of SciPy's."""
+    if not _sparse().issparse(matrix):
+        raise TypeError(f"a sparse matrix of SciPy's is needed, not {type(matrix).__name__}")
+    if matrix.ndim != 2:
+        raise ValueError(f"a matrix has two dimensions, not {matrix.ndim}")
     if matrix.format not in ("csr", "csc"):
         if copy is False:
             raise ValueError(f"a matrix in the format {matrix.format!r} has to be copied")
@@ -31,8 +35,17 @@ def take(cls: type[SparseMatrix], matrix: Any, copy: bool | None, blocks: dict[s
         matrix = matrix.copy()
     if copy is not False and not matrix.has_canonical_format:
         matrix.sum_duplicates()
-    arrays = (matrix.data, matrix.indices, matrix.indptr)
-    return cls.from_arrays(matrix.shape, *arrays, format=matrix.format, copy=bool(copy or blocks), **blocks)
+    values, indices, offsets = matrix.data[: matrix.nnz], matrix.indices[: matrix.nnz], matrix.indptr
+    if copy is not False:
+        values, indices, offsets = _straight(values), _straight(indices), _straight(offsets)
+    how = {"format": matrix.format, "copy": bool(copy or blocks), **blocks}
+    return cls.from_arrays(matrix.shape, values, indices, offsets, **how)
+
+
+def _straight(array: Any) -> Any:
+    """Returns the array, or a copy where it is not contiguous or not aligned."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else array.copy()
 
 
 def give(matrix: SparseMatrix, copy: bool | None) -> Any:

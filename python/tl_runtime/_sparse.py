@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import operator
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +68,34 @@ class _Lengths(ctypes.Structure):
     _fields_ = [("values", ctypes.c_void_p), ("indices", ctypes.c_void_p), ("length", ctypes.c_int64)]
 
 
+def _int64(value: Any, what: str) -> int:
+    """Returns an integer that C takes as it is: ctypes would cut a larger one off without a word."""
+    number = operator.index(value)
+    if not _LOWEST <= number <= _HIGHEST:
+        raise OverflowError(f"{what} of {number} has more than 64 bits")
+    return number
+
+
+def _check_kind(shape: Sequence[int], format: str) -> tuple[int, int, int]:
+    """Returns rows, columns, and the number of the format."""
+    if format not in _FORMATS:
+        raise ValueError(f"the format {format!r} is neither 'csr' nor 'csc'")
+    if len(shape) != 2:
+        raise ValueError(f"a matrix has two extents, not a shape of {tuple(shape)}")
+    rows, columns = (_int64(extent, "an extent") for extent in shape)
+    return rows, columns, _FORMATS[format]
+
+
+def _interface(given: Any, what: str) -> dict[str, Any]:
+    """Returns the array interface of a contiguous array of one dimension."""
+    interface: dict[str, Any] | None = getattr(given, "__array_interface__", None)
+    if interface is None:
+        raise TypeError(f"{what} have to be an array, such as NumPy's, not {type(given).__name__}")
+    if interface.get("strides") or len(interface["shape"]) != 1:
+        raise ValueError(f"{what} have to be a contiguous array of one dimension")
+    return interface
+
+
 def in_scope(make: Callable[[], Any]) -> Any:
     """Calls make in a scope of its own, which ends what make has not taken a reference to."""
     if _deferred.head.value:
@@ -127,12 +157,13 @@ class SparseMatrix:
         **blocks: int,
     ) -> SparseMatrix:
         """Returns a matrix with room for so many nonzeros in each line; indices and values are undefined."""
-        lines = shape[_FORMATS[format]]
+        *extents, number = _check_kind(shape, format)
+        lines = extents[number]
         if len(lengths) != lines:
             raise ValueError(f"{len(lengths)} lengths for {lines} lines")
-        numbers = (ctypes.c_int64 * lines)(*lengths)
+        numbers = (ctypes.c_int64 * lines).from_buffer(array("q", lengths))
         kinds = (to_dtype(dtype), to_dtype(index_dtype))
-        return cls._own(lambda: lib.tl_sparse_create(_FORMATS[format], *shape, *kinds, numbers, _options(blocks)))
+        return cls._own(lambda: lib.tl_sparse_create(number, *extents, *kinds, numbers, _options(blocks)))
 
     @classmethod
     def from_arrays(
@@ -151,26 +182,24 @@ class SparseMatrix:
         With copy=False it is one block over the arrays themselves, read-only if one
         of them is. They live as long as anything looks at them.
         """
-        arrays = [array.__array_interface__ for array in (values, indices, offsets)]
-        for interface in arrays:
-            if interface.get("strides") or len(interface["shape"]) != 1:
-                raise ValueError("values, indices and offsets have to be contiguous arrays of one dimension")
+        *extents, number = _check_kind(shape, format)
+        arrays = [
+            _interface(given, what) for given, what in ((values, "values"), (indices, "indices"), (offsets, "offsets"))
+        ]
         value, index, other = (from_typestr(interface["typestr"]) for interface in arrays)
-        nonzeros, lines = arrays[0]["shape"][0], shape[_FORMATS[format]]
+        nonzeros, lines = arrays[0]["shape"][0], extents[number]
         if index != other or arrays[1]["shape"][0] != nonzeros or arrays[2]["shape"][0] != lines + 1:
             raise ValueError("as many indices as values, one offset more than lines, and one type for both are needed")
         addresses = [interface["data"][0] for interface in arrays]
         if copy:
             make = lib.tl_sparse_from_csr if format == "csr" else lib.tl_sparse_from_csc
-            return cls._own(lambda: make(*shape, nonzeros, value, index, *addresses, _options(blocks)))
+            return cls._own(lambda: make(*extents, nonzeros, value, index, *addresses, _options(blocks)))
         flags = _READ_ONLY if any(interface["data"][1] for interface in arrays) else 0
 
         def wrap() -> int | None:
             kept = _deferred.keep((values, indices, offsets))
             kinds = (nonzeros, value, index)
-            made: int | None = lib.tl_sparse_wrap(
-                _FORMATS[format], *shape, *kinds, *addresses, flags, _deferred.DELETER, kept
-            )
+            made: int | None = lib.tl_sparse_wrap(number, *extents, *kinds, *addresses, flags, _deferred.DELETER, kept)
             if made is None:
                 error = last_error()
                 _deferred.forget(kept)
@@ -296,15 +325,15 @@ class SparseMatrix:
         if not isinstance(along, slice) or across not in (slice(None), ...) or along.step not in (None, 1):
             shown = "m[a:b]" if self.format == "csr" else "m[:, a:b]"
             raise TypeError(f"a {self.format} matrix is sliced as {shown}; other parts are no blocks of it")
-        start = 0 if along.start is None else max(min(along.start, _HIGHEST), _LOWEST)
-        stop = _HIGHEST if along.stop is None else max(min(along.stop, _HIGHEST), _LOWEST)
+        start = 0 if along.start is None else max(min(operator.index(along.start), _HIGHEST), _LOWEST)
+        stop = _HIGHEST if along.stop is None else max(min(operator.index(along.stop), _HIGHEST), _LOWEST)
         return self._own(lambda: lib.tl_sparse_slice(self._address, start, stop))
 
     def line(self, i: int) -> Line:
         """Row i of a CSR matrix, column i of a CSC matrix, as arrays over the same memory."""
         at = _Lengths()
         base = ctypes.addressof(at)
-        status = _row(self._address, i, base, base + 8, base + 16)
+        status = _row(self._address, _int64(i, "a number"), base, base + 8, base + 16)
         if status:
             raise error_for(status)
         asarray = _find_asarray()
@@ -340,6 +369,7 @@ class SparseMatrix:
 
     def block(self, i: int) -> Block:
         """Block i as arrays over its memory, which they keep alive; the offsets of a slice's part are a copy."""
+        i = _int64(i, "a number")
         info = _abi.tl_sparse_block_info()
         info.struct_size = ctypes.sizeof(info)
         check(lib.tl_sparse_block(self._address, i, ctypes.byref(info)))
@@ -373,5 +403,5 @@ def _options(blocks: dict[str, int]) -> Any:
     for name, value in blocks.items():
         if name not in ("target_rows", "min_elements", "max_elements"):
             raise TypeError(f"{name} is no option of blocks; there are target_rows, min_elements and max_elements")
-        setattr(options, name, value)
+        setattr(options, name, _int64(value, name))
     return ctypes.byref(options)

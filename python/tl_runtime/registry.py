@@ -12,6 +12,8 @@ the interpreter ends. Who hands memory out as arrays has no reference left to dr
 from __future__ import annotations
 
 import ctypes
+import math
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
@@ -62,58 +64,92 @@ class Kind(IntEnum):
 
 
 class _Memory:
-    """What an array is made from: the description of its elements, and the reference."""
+    """What an array is made from: the description of its elements, and the reference once there is one."""
 
-    __slots__ = ("__array_interface__", "_held")
+    __slots__ = ("__array_interface__", "held")
 
-    def __init__(self, interface: dict[str, Any], held: Any) -> None:
+    def __init__(self, interface: dict[str, Any], held: Any = None) -> None:
         self.__array_interface__ = interface
-        self._held = held
+        self.held = held
 
 
-def _describe(pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequence[int] | None) -> dict[str, Any]:
-    """Returns the array interface; a description that makes no sense raises before anything is counted."""
-    import numpy
+def _number(value: Any, what: str) -> int:
+    """Returns an integer that C takes as it is: ctypes would cut a larger one off without a word."""
+    number = operator.index(value)
+    if not 0 <= number < 1 << 64:
+        raise InvalidArgumentError(f"{what} of {number} is not between 0 and 2**64 - 1")
+    return number
 
-    extents = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+
+def _address(pointer: int) -> int:
+    if _number(pointer, "an address") == 0:
+        raise InvalidArgumentError("NULL is no address of registered memory")
+    return operator.index(pointer)
+
+
+def _kind(kind: Kind | int) -> int:
+    if not 0 <= operator.index(kind) <= max(Kind):
+        raise InvalidArgumentError(f"{kind} is no kind of memory; there are {', '.join(map(str, Kind))}")
+    return operator.index(kind)
+
+
+def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:
+    extents = tuple(map(operator.index, shape)) if isinstance(shape, Iterable) else (operator.index(shape),)
     if any(n < 0 for n in extents):
         raise InvalidArgumentError(f"a shape of {extents} has a negative extent")
-    kind = numpy.dtype(dtype)
-    if kind.hasobject:
-        raise TypeError(f"elements of type {kind} are references of Python's and cannot lie in foreign memory")
-    steps = None if strides is None else tuple(int(n) for n in strides)
-    if steps is not None and len(steps) != len(extents):
-        raise InvalidArgumentError(f"strides {steps} are not one for each extent of {extents}")
-    return {"version": 3, "data": (pointer, False), "shape": extents, "typestr": kind.str, "strides": steps}
+    return extents
 
 
-def _make(interface: dict[str, Any]) -> Array:
-    """Returns the array; it takes over one reference of the caller's at its address, also on failure."""
+def _dtype(dtype: Any) -> numpy.dtype[Any]:
     import numpy
 
-    pointer = interface["data"][0]
+    kind: numpy.dtype[Any] = numpy.dtype(dtype)
+    if kind.hasobject:
+        raise TypeError(f"elements of type {kind} are references of Python's and cannot lie in foreign memory")
+    if kind.itemsize == 0 or kind.subdtype is not None:
+        raise TypeError(f"elements of type {kind} have no size, or a shape, which belongs to the array's")
+    return kind
+
+
+def _describe(
+    pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequence[int] | None = None
+) -> tuple[_Memory, Array]:
+    """Returns an array that holds no reference yet; a description that makes no sense raises here."""
+    import numpy
+
+    extents, kind = _extents(shape), _dtype(dtype)
+    steps = None if strides is None else tuple(map(operator.index, strides))
+    if steps is not None and len(steps) != len(extents):
+        raise InvalidArgumentError(f"strides {steps} are not one for each extent of {extents}")
+    data = (_address(pointer), False)
+    memory = _Memory({"version": 3, "data": data, "shape": extents, "typestr": kind.str, "strides": steps})
+    array = numpy.asarray(memory)
+    return memory, array if array.dtype == kind else array.view(kind)  # fields are not in the typestr
+
+
+def _hold(described: tuple[_Memory, Array]) -> Array:
+    """Gives the array one reference of the caller's at its address, which goes also on failure."""
+    memory, array = described
+    pointer = memory.__array_interface__["data"][0]
     try:
-        held = _capsule(pointer)
+        memory.held = _capsule(pointer)
     except BaseException:
         lib.tl_registry_unregister(pointer)
         raise
-    return numpy.asarray(_Memory(interface, held))
-
-
-def _bytes(interface: dict[str, Any]) -> int:
-    import numpy
-
-    count = 1
-    for extent in interface["shape"]:
-        count *= extent
-    return count * int(numpy.dtype(interface["typestr"]).itemsize)
+    return array
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float64") -> Array:
     """Returns an array of undefined elements in registered memory, aligned to 64 bytes."""
-    interface = _describe(0, shape, dtype, None)
-    pointer = check_pointer(lib.tl_registry_new_array(max(_bytes(interface), 1), 1))
-    return _make({**interface, "data": (pointer, False)})
+    extents, kind = _extents(shape), _dtype(dtype)
+    nbytes = _number(math.prod(extents) * kind.itemsize, "an array's size")
+    pointer = check_pointer(lib.tl_registry_new_array(max(nbytes, 1), 1))
+    try:
+        described = _describe(pointer, extents, kind)
+    except BaseException:
+        lib.tl_registry_unregister(pointer)
+        raise
+    return _hold(described)
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = "float64") -> Array:
@@ -136,17 +172,30 @@ def adopt(pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequenc
     An address that is not registered raises, and so does a description that makes no
     sense; the reference is the caller's then. Shape and strides are believed.
     """
-    interface = _describe(pointer, shape, dtype, strides)
+    described = _describe(pointer, shape, dtype, strides)
     _known(pointer)
-    return _make(interface)
+    return _hold(described)
 
 
 def view(pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> Array:
     """Returns an array over registered memory with a reference of its own."""
-    interface = _describe(pointer, shape, dtype, strides)
+    described = _describe(pointer, shape, dtype, strides)
     _known(pointer)
     check(lib.tl_ptr_inc_ref(pointer))
-    return _make(interface)
+    return _hold(described)
+
+
+def _check_inside(array: Array, pointer: int, nbytes: int) -> None:
+    """Refuses an array that reaches beyond its block."""
+    if array.size == 0:
+        return
+    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides)]
+    low = array.ctypes.data + sum(r for r in reach if r < 0)
+    high = array.ctypes.data + sum(r for r in reach if r > 0) + array.itemsize
+    if low < pointer or high > pointer + nbytes:
+        raise InvalidArgumentError(
+            f"an array from {low:#x} to {high:#x} does not lie in the block of {nbytes} bytes at {pointer:#x}"
+        )
 
 
 def share(
@@ -158,39 +207,49 @@ def share(
     """Registers a block and hands it out as arrays: (address, shape, dtype[, strides]) for each.
 
     The main reference is consumed: the memory goes with the last array. All or nothing:
-    when this raises, nothing is registered and the block is the caller's.
+    when this raises, nothing is registered and the block is the caller's. Only
+    MemoryError, when Python has no room for an array's reference, ends the block.
     """
-    interfaces = [_describe(v[0], v[1], v[2], v[3] if len(v) > 3 else None) for v in views]
-    if not interfaces:
+    block, size = _address(pointer), _number(nbytes, "a block's size")
+    described = [_describe(*one) for one in views]
+    if not described:
         raise InvalidArgumentError("a block that is handed out needs an array at least")
-    names = (ctypes.c_void_p * len(interfaces))(*(i["data"][0] for i in interfaces))
-    check(lib.tl_registry_register_buffer(pointer, nbytes, names, len(interfaces), int(kind), None))
-    lib.tl_registry_unregister(pointer)
-    return [_make(interface) for interface in interfaces]
+    for _, array in described:
+        _check_inside(array, block, size)
+    names = (ctypes.c_void_p * len(described))(*(m.__array_interface__["data"][0] for m, _ in described))
+    check(lib.tl_registry_register_buffer(block, size, names, len(described), _kind(kind), None))
+    lib.tl_registry_unregister(block)
+    arrays: list[Array] = []
+    try:
+        for one in described:
+            arrays.append(_hold(one))
+    except BaseException:
+        for memory, _ in described[len(arrays) + 1 :]:  # _hold has dropped the one that failed
+            lib.tl_registry_unregister(memory.__array_interface__["data"][0])
+        raise
+    return arrays
 
 
 def columns(pointer: int, shape: Sequence[int], dtype: Any, kind: Kind | int = Kind.MALLOC) -> list[Array]:
     """Hands out the columns of a matrix in column-major order, one array each; see share."""
-    import numpy
-
-    rows, count = shape
-    step = int(numpy.dtype(dtype).itemsize) * rows
+    rows, count = _extents(shape)
+    step = _dtype(dtype).itemsize * rows
     return share(pointer, step * count, [(pointer + i * step, rows, dtype) for i in range(count)], kind)
 
 
 def register(pointer: int, nbytes: int, kind: Kind | int = Kind.MALLOC) -> None:
     """Gives a block an owner: the caller, who holds one reference."""
-    check(lib.tl_registry_register(pointer, nbytes, int(kind)))
+    check(lib.tl_registry_register(_number(pointer, "an address"), _number(nbytes, "a block's size"), _kind(kind)))
 
 
 def unregister(pointer: int) -> None:
     """Drops one reference; the last one frees the block."""
-    check(lib.tl_registry_unregister(pointer))
+    check(lib.tl_registry_unregister(_number(pointer, "an address")))
 
 
 def is_registered(pointer: int) -> bool:
     """Tells whether somebody holds a reference at exactly this address."""
-    return bool(lib.tl_registry_is_registered(pointer))
+    return bool(lib.tl_registry_is_registered(_number(pointer, "an address")))
 
 
 def _new_info() -> Any:
@@ -202,7 +261,7 @@ def _new_info() -> Any:
 def info(pointer: int) -> dict[str, int]:
     """Returns what is known of a registered pointer."""
     details = _new_info()
-    check(lib.tl_registry_info(pointer, ctypes.byref(details)))
+    check(lib.tl_registry_info(_number(pointer, "an address"), ctypes.byref(details)))
     names = [name for name, *_ in details._fields_ if name != "struct_size"]
     return {name: int(getattr(details, name) or 0) for name in names}
 
@@ -224,7 +283,10 @@ def num_buffers() -> int:
 
 def print_statistics(path: str | os.PathLike[str] | None = None) -> None:
     """Writes what the registry holds to a file, or to standard error."""
-    check(lib.tl_registry_print_statistics(None if path is None else os.fsencode(path)))
+    name = None if path is None else os.fsencode(path)
+    if name is not None and b"\0" in name:
+        raise InvalidArgumentError(f"{path!r} is not the name of a file")
+    check(lib.tl_registry_print_statistics(name))
 
 
 class Workspace:
@@ -234,23 +296,21 @@ class Workspace:
     """
 
     def __init__(self, threads: int, nbytes: int, alignment: int = 64) -> None:
-        if min(threads, nbytes, alignment) < 0:
-            raise InvalidArgumentError("numbers of threads and bytes, and alignments, are not negative")
+        self._threads = _number(threads, "a number of threads")
+        self.nbytes = _number(nbytes, "a block's size")
+        alignment = _number(alignment, "an alignment")
         self._handle = ctypes.POINTER(_abi.tl_workspace)()
-        check(lib.tl_workspace_create(threads, nbytes, alignment, ctypes.byref(self._handle)))
+        check(lib.tl_workspace_create(self._threads, self.nbytes, alignment, ctypes.byref(self._handle)))
         self._held = _capsule(ctypes.addressof(self._handle.contents))
-        self._threads = threads
-        self.nbytes = nbytes
 
     def __len__(self) -> int:
         return self._threads
 
     def array(self, rank: int, dtype: Any = "uint8") -> Array:
         """Returns the block of a worker: as many elements as fit."""
-        import numpy
-
-        if not 0 <= rank < self._threads:
+        if not 0 <= operator.index(rank) < self._threads:
             raise InvalidArgumentError(f"rank {rank} is not below the {self._threads} blocks")
         pointer = check_pointer(lib.tl_workspace_get(self._handle, rank))
-        count = self.nbytes // int(numpy.dtype(dtype).itemsize)
-        return numpy.asarray(_Memory(_describe(pointer, count, dtype, None), self._held))
+        memory, array = _describe(pointer, self.nbytes // _dtype(dtype).itemsize, dtype)
+        memory.held = self._held
+        return array

@@ -10,7 +10,7 @@ const (
 )
 
 // SparseHeader starts a sparse matrix; Blocks of SparsePart follow it in the same
-// object. It is written before anybody else has the matrix. A line is a row of a
+// object, or in that of Parent. It is written before anybody else has the matrix. A line is a row of a
 // CSR matrix and a column of a CSC matrix; Minor is what its indices stay below.
 type SparseHeader struct {
 	Mark                           uint64
@@ -19,7 +19,7 @@ type SparseHeader struct {
 	Format, ValueDtype, IndexDtype uint8
 	Spare                          uint8
 	Flags                          uint32
-	Padding                        uint64
+	Parent                         uintptr // the matrix whose table this one shows, held by count; 0: it has its own
 }
 
 // SparsePart is what a matrix uses of a block.

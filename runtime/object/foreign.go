@@ -114,7 +114,20 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 	if res == registry.OK {
 		c.ForeignAdopted++
 	}
+	if res == registry.Present {
+		return 0, c.registered(taken(b.Real, aliases), b.Bytes, res)
+	}
 	return id, c.registered(b.Real, b.Bytes, res)
+}
+
+// taken returns the first of a buffer's names that somebody else has, for the message.
+func taken(real uintptr, aliases []uintptr) uintptr {
+	for _, alias := range aliases {
+		if process.registry.Count(real) < 0 && process.registry.Count(alias) >= 0 {
+			return alias
+		}
+	}
+	return real
 }
 
 // AddAlias adds a reference at an address inside a live buffer.

@@ -19,7 +19,7 @@ func (c *Context) FindSparse(p uintptr) (*layout.SparseHeader, status.Status) {
 			return nil, c.failPlace(p, at)
 		}
 		if o.typ() == layout.TypeSparse {
-			if h := soundSparse(p); h != nil {
+			if h := c.soundSparse(p); h != nil {
 				return h, status.OK
 			}
 		}
@@ -33,16 +33,35 @@ func (c *Context) FindSparse(p uintptr) (*layout.SparseHeader, status.Status) {
 
 // soundSparse returns the header of the matrix at p, nil when something has written
 // over it. A program can reach it, and the table is walked by its length.
-func soundSparse(p uintptr) *layout.SparseHeader {
+func (c *Context) soundSparse(p uintptr) *layout.SparseHeader {
 	h := layout.At[layout.SparseHeader](p)
 	room := process.heap.Size(p)
 	if room < layout.SparseHeaderBytes || h.Mark != uint64(p)^layout.SparseMark {
 		return nil
 	}
+	if h.Parent != 0 {
+		if parent := c.sparseParent(h.Parent); parent == nil || parent.Blocks != h.Blocks {
+			return nil
+		}
+		return h
+	}
 	if h.Blocks > (room-layout.SparseHeaderBytes)/layout.SparsePartBytes {
 		return nil
 	}
 	return h
+}
+
+// sparseParent returns the header of the matrix at p, which has a table of its own.
+func (c *Context) sparseParent(p uintptr) *layout.SparseHeader {
+	at := c.locate(p)
+	if at.where != inHeap {
+		return nil
+	}
+	o, ok := at.object(p)
+	if !ok || o.typ() != layout.TypeSparse || layout.At[layout.SparseHeader](p).Parent != 0 {
+		return nil
+	}
+	return c.soundSparse(p)
 }
 
 // TakeSparse obtains a slot of n bytes for a matrix; its record is dead still. No
@@ -71,14 +90,21 @@ func (c *Context) SlotBytes(p uintptr) uint64 { return process.heap.Size(p) }
 
 // SparseParts returns the table of the matrix at p.
 func SparseParts(p uintptr, h *layout.SparseHeader) []layout.SparsePart {
+	if h.Parent != 0 {
+		p = h.Parent
+	}
 	return layout.Slice[layout.SparsePart](p+layout.SparseHeaderBytes, h.Blocks)
 }
 
 // dismantleSparse releases the blocks of a dying matrix. Those that die with it go
 // onto the dying list, so that their number needs no stack.
 func (c *Context) dismantleSparse(p uintptr) {
-	h := soundSparse(p)
+	h := c.soundSparse(p)
 	if h == nil {
+		return
+	}
+	if h.Parent != 0 {
+		c.dropField(h.Parent)
 		return
 	}
 	for i := range SparseParts(p, h) {

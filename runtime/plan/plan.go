@@ -19,6 +19,14 @@ type ExecutionPlan struct {
 	Outputs      []Operand
 	Symbols      map[string]int64 // what each symbol of the graph's shapes was bound to
 	Frame        Frame
+	Derived      []Derived // values without an instruction of their own
+}
+
+// Derived is a value that no instruction computes as a whole: a view of one value,
+// or a concatenation whose parts were written where they belong.
+type Derived struct {
+	Value string
+	From  []string // where its elements come from
 }
 
 // Instruction is one operator at work. Operands keep the order of the operator's
@@ -29,6 +37,7 @@ type Instruction struct {
 	Attrs   graph.Attrs
 	Inputs  []Operand // Buffer -1: the argument was left out
 	Outputs []Operand // Buffer -1: nobody asked for this result
+	Scratch *Operand  // temporary memory, bytes without a meaning before and after; nil for none
 }
 
 // Operand is a tensor in a buffer: which, and how its elements lie in it.

@@ -117,6 +117,9 @@ func Wrap(c *object.Context, s Shape, from Arrays, loan Loan) uintptr {
 	if s.check(c) != status.OK || checkArrays(c, &s, &from) != status.OK {
 		return 0
 	}
+	if st := checkAligned(c, &s, &from); st != status.OK {
+		return 0
+	}
 	lines, _ := s.lines()
 	p := planner{from: source{at: from.Offsets, isOffset: true, dtype: uint8(s.Index)}, lines: uint64(lines)}
 	if _, st := p.sum(c, &s); st != status.OK {
@@ -143,6 +146,17 @@ func Wrap(c *object.Context, s Shape, from Arrays, loan Loan) uintptr {
 	}
 	object.SparseParts(e.Object, h)[0] = b
 	return finish(c, e, h)
+}
+
+// checkAligned refuses arrays that emitted code could not read in place.
+func checkAligned(c *object.Context, s *Shape, from *Arrays) status.Status {
+	value, index := uintptr(sizeOf(uint8(s.Value))), uintptr(sizeOf(uint8(s.Index)))
+	if from.Offsets%index == 0 && (from.Nonzeros == 0 || from.Values%value == 0 && from.Indices%index == 0) {
+		return status.OK
+	}
+	return tensor.Refuse(c, status.InvalidArgument,
+		"values at %#x, indices at %#x and offsets at %#x are not all aligned to their %d and %d bytes; tl_sparse_from_csr copies them",
+		from.Values, from.Indices, from.Offsets, value, index)
 }
 
 // Info.Flags, the same numbers as those of tensors.

@@ -235,7 +235,11 @@ func (m *model) step(t *rapid.T, c *object.Context, p uintptr) (uintptr, *model)
 	require.Equal(t, status.OK, c.Unregister(p))
 	require.Equal(t, status.OK, c.Release(p))
 	c.Pump()
-	require.EqualValues(t, -1, c.Refcount(p))
+	left := -1
+	if layout.At[layout.SparseHeader](q).Parent == p {
+		left = 1 // the transpose reads its table
+	}
+	require.EqualValues(t, left, c.Refcount(p))
 	return q, &next
 }
 

@@ -4,8 +4,8 @@
 // a tensor of bytes with the values, the indices and the offsets of some lines, or
 // stands for arrays of a caller's. A line is a row of a CSR matrix, a column of a
 // CSC matrix. Because blocks know nothing of the matrix, a slice is a part of the
-// table, and the transpose is the table under the other format: each holds the
-// blocks that it shows, never another matrix.
+// table and holds the blocks that it shows, not the matrix. The transpose is the
+// whole table under the other format: it holds the matrix that has the table.
 //
 // Arrays come from C as addresses. They are read by functions that the collector
 // does not interrupt, in chunks; see package tensor.

@@ -19,7 +19,7 @@ func Slice(c *object.Context, p uintptr, start, stop int64) uintptr {
 	}
 	first := bound(start, int64(h.Lines))
 	last := max(bound(stop, int64(h.Lines)), first)
-	return show(c, h, blocks, first, last, h.Format)
+	return show(c, h, blocks, first, last)
 }
 
 // bound returns the line that a bound of a slice means.
@@ -36,31 +36,46 @@ func Transpose(c *object.Context, p uintptr) uintptr {
 	if p == 0 {
 		return c.Null()
 	}
-	h, blocks, st := at(c, p)
+	h, _, st := at(c, p)
 	if st != status.OK {
 		return 0
 	}
-	return show(c, h, blocks, 0, h.Lines, layout.SparseCSR+layout.SparseCSC-h.Format)
+	if h.Parent != 0 {
+		p = h.Parent
+	}
+	e := room(c, 0)
+	if e.Object == 0 {
+		return 0
+	}
+	if c.Acquire(p) != status.OK { // one count for all blocks, of which it shows every line
+		c.Recycle(e)
+		return 0
+	}
+	made := layout.At[layout.SparseHeader](e.Object)
+	*made = *h
+	made.Mark, made.Parent = uint64(e.Object)^layout.SparseMark, p
+	made.Format = layout.SparseCSR + layout.SparseCSC - h.Format
+	made.Bytes = layout.At[layout.SparseHeader](p).Bytes + c.SlotBytes(e.Object)
+	c.PushSparse(e)
+	return e.Object
 }
 
-// show makes a matrix of the lines first to last over the blocks that have them,
+// show makes a matrix of some lines, first to last, over the blocks that have them,
 // each of which it holds.
-func show(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, first, last uint64, format uint8) uintptr {
-	from, to := 0, len(blocks)
-	if first != 0 || last != h.Lines {
-		from, to = 0, 0
-		if last > first {
-			from, to = blockOf(blocks, first), blockOf(blocks, last-1)+1
-		}
+func show(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, first, last uint64) uintptr {
+	from, to := 0, 0
+	if last > first {
+		from, to = blockOf(blocks, first), blockOf(blocks, last-1)+1
 	}
 	e := room(c, uint64(to-from))
 	if e.Object == 0 {
 		return 0
 	}
 	shape := shapeOf(h)
-	shape.Rows, shape.Columns, shape.Format = int64(last-first), int64(h.Minor), int32(format)
-	if format == layout.SparseCSC {
-		shape.Rows, shape.Columns = shape.Columns, shape.Rows
+	if h.Format == layout.SparseCSC {
+		shape.Columns = int64(last - first)
+	} else {
+		shape.Rows = int64(last - first)
 	}
 	made := describe(e.Object, &shape, 0, uint64(to-from), h.Flags)
 	table := object.SparseParts(e.Object, made)

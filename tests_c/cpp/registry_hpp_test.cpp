@@ -6,6 +6,9 @@
 #include <cstring>
 #include <map>
 #include <memory_resource>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -177,6 +180,72 @@ void new_arrays()
 	CHECK(alive == 0);
 }
 
+// Classes that bring operators of their own, in each way that there is.
+int of_their_own;
+
+struct own_array_of {
+	static void* operator new[](std::size_t n) { return static_cast<char*>(std::malloc(n + 64)) + 64; }
+	static void operator delete[](void* p) { of_their_own++, std::free(static_cast<char*>(p) - 64); }
+	int value;
+};
+struct own_scalar_of final {
+	static void* operator new(std::size_t n) { return static_cast<char*>(std::malloc(n + 64)) + 64; }
+	static void operator delete(void* p, std::size_t) { of_their_own++, std::free(static_cast<char*>(p) - 64); }
+	int value;
+};
+struct inherited : own_array_of {};
+struct plain {
+	int value;
+};
+union either {
+	int value;
+	float other;
+};
+static_assert(tl::detail::plain_delete<plain> && tl::detail::plain_delete<int> && tl::detail::plain_delete<int*>);
+static_assert(!tl::detail::plain_delete<own_array_of> && !tl::detail::plain_delete<own_scalar_of>);
+static_assert(!tl::detail::plain_delete<inherited> && !tl::detail::plain_delete<either>);
+
+void operators_of_a_class()
+{
+	const long arrays = arrays_deleted, scalars = scalars_deleted;
+	{
+		auto a = tl::own_array(new own_array_of[3], 3);
+		auto b = tl::own_array(new inherited[3], 3);
+		auto c = tl::own_scalar(new own_scalar_of{});
+	}
+	CHECK(of_their_own == 3 && arrays_deleted == arrays && scalars_deleted == scalars);
+}
+
+void many_of_any_type()
+{
+	double* blocks[] = {static_cast<double*>(std::malloc(8)), static_cast<double*>(std::malloc(16))};
+	const std::vector<std::size_t> sizes{8, 16};
+	tl::register_many(blocks, sizes, TL_ALLOC_MALLOC);
+	CHECK(tl_registry_total_bytes() == 24);
+#if __cplusplus >= 202002L
+	const std::span<double* const> view(blocks);
+	CHECK(tl::unregister_many(view.first(1)) == 1 && tl::unregister_many(view.last(1)) == 1);
+#else
+	CHECK(tl::unregister_many(blocks) == 2);
+#endif
+}
+
+// Aliases that are added one by one cost what a vector's growth costs, and no reference is lost.
+void many_aliases()
+{
+	constexpr std::size_t n = 20000;
+	char* block = static_cast<char*>(std::malloc(n));
+	auto buffer = tl::own_buffer<char>(block, n, nullptr, 0, TL_ALLOC_MALLOC);
+	std::size_t moves = 0, room = 0;
+	for (std::size_t i = 0; i < n; i++) {
+		buffer.add_alias(block + i);
+		moves += buffer.aliases.capacity() != room;
+		room = buffer.aliases.capacity();
+	}
+	CHECK(moves < 40);
+	CHECK(status_of([&] { buffer.add_alias(block + n); }) == TL_E_INVALID_ARGUMENT && buffer.aliases.size() == n);
+}
+
 // Who fails to register keeps the memory.
 void failures_change_nothing()
 {
@@ -233,6 +302,17 @@ void resources()
 	{
 		tl::pmr_resource over(pool);
 		fill(over);
+		for (std::size_t alignment = 128; alignment <= 65536; alignment *= 2) { // more than the pool aligns to
+			void* wide[3];
+			for (void*& p : wide) {
+				p = over.allocate(100, alignment);
+				CHECK(reinterpret_cast<std::uintptr_t>(p) % alignment == 0);
+				std::memset(p, 1, 100);
+			}
+			for (void* p : wide) {
+				over.deallocate(p, 100, alignment);
+			}
+		}
 		CHECK(!(over == heap) && over == tl::pmr_resource(pool));
 	}
 	tl_memory_pool_stats stats{};
@@ -264,6 +344,9 @@ int main()
 	kinds();
 	destructors_run();
 	new_arrays();
+	operators_of_a_class();
+	many_of_any_type();
+	many_aliases();
 	failures_change_nothing();
 	resources();
 	workspaces();

@@ -16,7 +16,12 @@ package graph
 
 // Graph is a computation graph as it was written.
 type Graph struct {
-	Name      string
+	Name string
+
+	// Opset is the version of ONNX's operator set that the nodes are meant in, 0 for
+	// the newest. Attributes of older forms are understood whatever it is; it decides
+	// where the same words meant something else.
+	Opset     int64
 	Inputs    []Value
 	Outputs   []string
 	Constants []Constant

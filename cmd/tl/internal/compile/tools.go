@@ -1,0 +1,97 @@
+package compile
+
+import (
+	_ "embed"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed object.py
+var llvmliteProgram string
+
+func (c *Compiler) compile(ir, object string) error {
+	switch c.Kind {
+	case "clang":
+		return c.clang(ir, object)
+	case "llc":
+		return c.llc(ir, object)
+	}
+	return c.llvmlite(ir, object)
+}
+
+func (c *Compiler) clang(ir, object string) error {
+	arguments := []string{"-O3", "-march=native", "-fPIC", "-shared", "-Wno-override-module", "-o", object}
+	if c.LLVM == Oldest {
+		arguments = append(arguments, "-Xclang", "-opaque-pointers")
+	}
+	return call(c.Path, append(arguments, "-x", "ir", ir)...)
+}
+
+func (c *Compiler) llc(ir, object string) error {
+	bitcode, machine := ir+".bc", ir+".o"
+	var pointers []string
+	if c.LLVM == Oldest {
+		pointers = []string{"-opaque-pointers"}
+	}
+	if err := call(c.opt, append(pointers, "-O3", "-mcpu=native", ir, "-o", bitcode)...); err != nil {
+		return err
+	}
+	err := call(c.Path, append(pointers, "-O3", "-mcpu=native", "-relocation-model=pic", "-filetype=obj", bitcode, "-o", machine)...)
+	if err != nil {
+		return err
+	}
+	return link(machine, object)
+}
+
+func (c *Compiler) llvmlite(ir, object string) error {
+	machine := ir + ".o"
+	if err := call(c.Path, "-I", "-c", llvmliteProgram, ir, machine); err != nil {
+		return err
+	}
+	return link(machine, object)
+}
+
+// link makes a shared object of an object file with the C compiler.
+func link(machine, object string) error {
+	path, err := CC()
+	if err != nil {
+		return err
+	}
+	return call(path, "-shared", "-o", object, machine, "-lm")
+}
+
+// CC returns the path of a C compiler.
+func CC() (string, error) {
+	for _, name := range []string{"cc", "gcc", "clang"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no C compiler is here: install cc, gcc or clang")
+}
+
+func call(path string, arguments ...string) error {
+	out, err := exec.Command(path, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s failed: %w: %s", filepath.Base(path), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// findLLVMLite returns nil when that Python has no llvmlite, or an old one.
+func findLLVMLite(python string) *Compiler {
+	if python == "" {
+		python = "python3"
+	}
+	path, err := exec.LookPath(python)
+	if err != nil {
+		return nil
+	}
+	out, err := exec.Command(path, "-I", "-c", llvmliteProgram).Output()
+	if err != nil {
+		return nil
+	}
+	return known("llvmlite", path, versionPattern.FindSubmatch(out))
+}

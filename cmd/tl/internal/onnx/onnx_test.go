@@ -1,0 +1,147 @@
+package onnx
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"tlruntime/cmd/tl/internal/onnx/onnxpb"
+	"tlruntime/runtime/plan/graph"
+)
+
+func tensorOf(t *rapid.T, label string) graph.Tensor {
+	d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F64, graph.I64, graph.Bool, graph.F16}).Draw(t, label+" dtype")
+	shape := rapid.SliceOfN(rapid.Int64Range(0, 4), 0, 3).Draw(t, label+" shape")
+	bytes := int(graph.Elements(shape) * d.Bytes())
+	return graph.Tensor{DType: d, Shape: shape, Data: rapid.SliceOfN(rapid.Byte(), bytes, bytes).Draw(t, label)}
+}
+
+// A graph comes back from a model as it went in.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		attrs := graph.Attrs{"i": int64(-3), "f": 0.5, "s": "text", "is": []int64{1, -2}, "fs": []float64{0.25, 2},
+			"ss": []string{"a", ""}, "t": tensorOf(t, "attribute")}
+		in := &graph.Graph{
+			Name: "g", Opset: rapid.Int64Range(1, Newest).Draw(t, "opset"),
+			Inputs:    []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}, {Size: 3}}}},
+			Outputs:   []string{"y"},
+			Constants: []graph.Constant{{Name: "c", Tensor: tensorOf(t, "constant")}},
+			Nodes:     []graph.Node{{Name: "n", Op: "Sub", Inputs: []string{"x", "", "c"}, Outputs: []string{"y"}, Attrs: attrs}},
+		}
+		model, err := Encode(in, []graph.Value{{Name: "y", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}}}})
+		require.NoError(t, err)
+		out, err := Decode(model, "")
+		require.NoError(t, err)
+		normalise(in)
+		normalise(out)
+		assert.Equal(t, in, out)
+	})
+}
+
+// normalise makes empty and absent slices the same.
+func normalise(g *graph.Graph) {
+	fix := func(t graph.Tensor) graph.Tensor {
+		return graph.Tensor{DType: t.DType, Shape: append([]int64{}, t.Shape...), Data: append([]byte{}, t.Data...)}
+	}
+	for i := range g.Constants {
+		g.Constants[i].Tensor = fix(g.Constants[i].Tensor)
+	}
+	g.Nodes[0].Attrs["t"] = fix(g.Nodes[0].Attrs["t"].(graph.Tensor))
+}
+
+// The repeated fields hold the same content as raw bytes do.
+func TestTypedContent(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		t    *onnxpb.TensorProto
+		want []byte
+	}{
+		{"f32", &onnxpb.TensorProto{DataType: 1, Dims: []int64{2}, FloatData: []float32{1, -2}}, []byte{0, 0, 128, 63, 0, 0, 0, 192}},
+		{"f64", &onnxpb.TensorProto{DataType: 11, DoubleData: []float64{1}}, []byte{0, 0, 0, 0, 0, 0, 240, 63}},
+		{"i64", &onnxpb.TensorProto{DataType: 7, Dims: []int64{1}, Int64Data: []int64{-2}}, []byte{254, 255, 255, 255, 255, 255, 255, 255}},
+		{"i32", &onnxpb.TensorProto{DataType: 6, Dims: []int64{1}, Int32Data: []int32{-2}}, []byte{254, 255, 255, 255}},
+		{"u8", &onnxpb.TensorProto{DataType: 2, Dims: []int64{2}, Int32Data: []int32{1, 255}}, []byte{1, 255}},
+		{"bool", &onnxpb.TensorProto{DataType: 9, Dims: []int64{2}, Int32Data: []int32{0, 1}}, []byte{0, 1}},
+		{"f16", &onnxpb.TensorProto{DataType: 10, Dims: []int64{1}, Int32Data: []int32{0x3c00}}, []byte{0, 0x3c}},
+		{"u32", &onnxpb.TensorProto{DataType: 12, Dims: []int64{1}, Uint64Data: []uint64{0xfffffffe}}, []byte{254, 255, 255, 255}},
+	} {
+		got, err := Tensor(c.t)
+		require.NoError(t, err, c.name)
+		assert.Equal(t, c.want, got.Data, c.name)
+	}
+}
+
+func TestExternalContent(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "weights"), []byte{9, 9, 1, 2, 3, 4}, 0o600))
+	external := func(location, offset string) (graph.Tensor, error) {
+		return (&reader{folder: folder}).tensor(&onnxpb.TensorProto{
+			DataType: 2, Dims: []int64{4}, DataLocation: onnxpb.TensorProto_EXTERNAL,
+			ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: location}, {Key: "offset", Value: offset}},
+		})
+	}
+	got, err := external("weights", "2")
+	require.NoError(t, err)
+	assert.Equal(t, []byte{1, 2, 3, 4}, got.Data)
+	for _, bad := range [][2]string{{"weights", "3"}, {"weights", "-1"}, {"weights", "x"}, {"../weights", "0"}, {"/etc/passwd", "0"}, {"absent", ""}} {
+		_, err := external(bad[0], bad[1])
+		assert.Error(t, err, bad)
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	node := func(n *onnxpb.NodeProto) *onnxpb.ModelProto {
+		return &onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{n}}}
+	}
+	for _, c := range []struct {
+		model *onnxpb.ModelProto
+		says  string
+	}{
+		{&onnxpb.ModelProto{}, "it holds no graph"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{}, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 99}}}, "version 99"},
+		{node(&onnxpb.NodeProto{Name: "n", OpType: "X", Domain: "com.example"}), `node "n" (X): the operator is of domain "com.example"`},
+		{node(&onnxpb.NodeProto{OpType: "If", Attribute: []*onnxpb.AttributeProto{{Name: "then_branch", Type: 5}}}), `node 0 (If): attribute "then_branch": its type is GRAPH`},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 8}}}}, `constant "c": elements of type STRING`},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1, Dims: []int64{3}}}}}, "0 bytes of content where f32 of shape [3] has 12"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1, Dims: []int64{1 << 40, 1 << 40}}}}}, "no shape of a tensor"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{SparseInitializer: []*onnxpb.SparseTensorProto{{}}}}, "sparse tensors"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x"}}}}, `input "x": it is no tensor`},
+	} {
+		content, err := proto.Marshal(c.model)
+		require.NoError(t, err)
+		_, err = Decode(content, "")
+		assert.ErrorContains(t, err, c.says)
+	}
+	_, err := Decode([]byte("no protobuf"), "")
+	assert.ErrorContains(t, err, "this is no ONNX model")
+}
+
+// Models of others can be read; their nodes and inputs are all there.
+func TestModels(t *testing.T) {
+	folder := os.Getenv("TL_TEST_DATA")
+	if folder == "" {
+		fmt.Println("skip: TL_TEST_DATA names no folder with models")
+		t.Skip("TL_TEST_DATA names no folder with models")
+	}
+	for name, nodes := range map[string]int{"light_densenet121": 1746, "light_squeezenet": 105, "mnist": 12, "ultraface_rfb320": 110} {
+		g, err := Read(filepath.Join(folder, "onnx", name+".onnx"))
+		require.NoError(t, err)
+		assert.Len(t, g.Nodes, nodes)
+		assert.Len(t, g.Inputs, 1)
+	}
+}
+
+// No input can do more than be refused.
+func FuzzDecode(f *testing.F) {
+	model, err := Encode(&graph.Graph{Name: "g", Outputs: []string{"x"},
+		Inputs: []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Size: 2}}}}}, nil)
+	require.NoError(f, err)
+	f.Add(model)
+	f.Fuzz(func(_ *testing.T, content []byte) { _, _ = Decode(content, "") })
+}

@@ -1,0 +1,148 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"tlruntime/cmd/tl/internal/onnx/onnxpb"
+	"tlruntime/runtime/plan/graph"
+)
+
+var dtypes = map[onnxpb.TensorProto_DataType]graph.DType{
+	onnxpb.TensorProto_FLOAT: graph.F32, onnxpb.TensorProto_DOUBLE: graph.F64, onnxpb.TensorProto_INT32: graph.I32,
+	onnxpb.TensorProto_INT64: graph.I64, onnxpb.TensorProto_UINT8: graph.U8, onnxpb.TensorProto_FLOAT16: graph.F16,
+	onnxpb.TensorProto_BFLOAT16: graph.BF16, onnxpb.TensorProto_BOOL: graph.Bool, onnxpb.TensorProto_INT8: graph.I8,
+	onnxpb.TensorProto_INT16: graph.I16, onnxpb.TensorProto_UINT16: graph.U16, onnxpb.TensorProto_UINT32: graph.U32,
+	onnxpb.TensorProto_UINT64: graph.U64,
+}
+
+func dtype(number int32) (graph.DType, error) {
+	kind := onnxpb.TensorProto_DataType(number)
+	if d, ok := dtypes[kind]; ok {
+		return d, nil
+	}
+	return 0, fmt.Errorf("elements of type %v are not supported", kind)
+}
+
+// Tensor returns the content of an encoded tensor, such as the files beside ONNX's
+// own tests hold.
+func Tensor(t *onnxpb.TensorProto) (graph.Tensor, error) { return (&reader{}).tensor(t) }
+
+func (r *reader) tensor(t *onnxpb.TensorProto) (graph.Tensor, error) {
+	d, err := dtype(t.GetDataType())
+	if err != nil {
+		return graph.Tensor{}, err
+	}
+	bytes, err := size(t.Dims, d)
+	if err != nil {
+		return graph.Tensor{}, err
+	}
+	data := t.RawData
+	switch {
+	case t.DataLocation == onnxpb.TensorProto_EXTERNAL:
+		data, err = r.external(t, bytes)
+	case len(data) == 0:
+		data, err = typed(t, d)
+	}
+	if err != nil {
+		return graph.Tensor{}, err
+	}
+	if int64(len(data)) != bytes {
+		return graph.Tensor{}, fmt.Errorf("%d bytes of content where %s of shape %v has %d", len(data), d, t.Dims, bytes)
+	}
+	return graph.Tensor{DType: d, Shape: append([]int64{}, t.Dims...), Data: data}, nil
+}
+
+func size(shape []int64, d graph.DType) (int64, error) {
+	bytes := d.Bytes()
+	for _, n := range shape {
+		if n < 0 || (n > 0 && bytes > math.MaxInt64/n) {
+			return 0, fmt.Errorf("shape %v is no shape of a tensor", shape)
+		}
+		bytes *= n
+	}
+	return bytes, nil
+}
+
+// typed returns the content of a tensor that stands in one of the repeated fields.
+// Types narrower than 32 bits are stored as int32, f16 and bf16 by their bits.
+func typed(t *onnxpb.TensorProto, d graph.DType) ([]byte, error) {
+	var data []byte
+	put32 := func(v uint32) { data = binary.LittleEndian.AppendUint32(data, v) }
+	put64 := func(v uint64) { data = binary.LittleEndian.AppendUint64(data, v) }
+	switch d {
+	case graph.F32:
+		for _, v := range t.FloatData {
+			put32(math.Float32bits(v))
+		}
+	case graph.F64:
+		for _, v := range t.DoubleData {
+			put64(math.Float64bits(v))
+		}
+	case graph.I64:
+		for _, v := range t.Int64Data {
+			put64(uint64(v))
+		}
+	case graph.U32, graph.U64:
+		for _, v := range t.Uint64Data {
+			data = appendLow(data, v, d.Bytes())
+		}
+	default:
+		for _, v := range t.Int32Data {
+			data = appendLow(data, uint64(v), d.Bytes())
+		}
+	}
+	return data, nil
+}
+
+// appendLow appends the low bytes of a number.
+func appendLow(data []byte, v uint64, bytes int64) []byte {
+	for ; bytes > 0; bytes-- {
+		data = append(data, byte(v))
+		v >>= 8
+	}
+	return data
+}
+
+// external reads content that the model keeps in another file.
+func (r *reader) external(t *onnxpb.TensorProto, bytes int64) ([]byte, error) {
+	where := map[string]string{}
+	for _, e := range t.ExternalData {
+		where[e.Key] = e.Value
+	}
+	name := where["location"]
+	if r.folder == "" || !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("its content is in the file %q, which is not beside the model", name)
+	}
+	var offset int64
+	if text := where["offset"]; text != "" {
+		var err error
+		if offset, err = strconv.ParseInt(text, 10, 64); err != nil || offset < 0 {
+			return nil, fmt.Errorf("its content is said to begin at byte %q of %q", text, name)
+		}
+	}
+	f, err := os.Open(filepath.Join(r.folder, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return section(f, offset, bytes)
+}
+
+func section(f *os.File, offset, bytes int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if offset > info.Size() || bytes > info.Size()-offset {
+		return nil, fmt.Errorf("its content is said to be %d bytes at byte %d of %q, which has %d", bytes, offset, f.Name(), info.Size())
+	}
+	data := make([]byte, bytes)
+	_, err = io.ReadFull(io.NewSectionReader(f, offset, bytes), data)
+	return data, err
+}

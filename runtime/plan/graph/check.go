@@ -1,0 +1,330 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// CheckOptions is what Check is told besides the graph.
+type CheckOptions struct {
+	// Bind has a number, at least 1, for each symbol of the inputs' shapes: the
+	// bound up to which the plan will hold.
+	Bind map[string]int64
+
+	// Freeze turns inputs of the graph, by name, into constants. Symbols that only
+	// frozen inputs have need no number.
+	Freeze map[string]Tensor
+
+	// FoldBytes bounds the memory that computed constants may take together; 0 is
+	// 1 GiB. Nodes that would need more stay nodes, where they can.
+	FoldBytes int64
+}
+
+const defaultFoldBytes = 1 << 30
+
+// maxBytes bounds a tensor, so that no sum or product of sizes overflows.
+const maxBytes = 1 << 56
+
+// checker is a Check at work.
+type checker struct {
+	graph  *Graph
+	opt    CheckOptions
+	makers map[string]maker // who gives each name its value
+	asked  map[string]bool  // names that a live node or the caller wants
+	index  map[string]int   // of the value with this name, as far as they are known
+	out    Checked
+	left   int64             // of FoldBytes
+	fills  map[string][]byte // runs of one element, by type and element; shared by all constants that are one
+}
+
+// maker is the origin of a name: a node when node >= 0, else what.
+type maker struct {
+	what string
+	node int
+}
+
+// Check puts the nodes in order, finds the type and shape of every value, brings
+// each operator into its normal form, computes what depends on constants alone,
+// and leaves out what no output depends on. Where the nodes' own order is possible
+// it is kept; else a node moves only as far as its inputs demand.
+//
+// An error is an *Error; where several things are wrong it tells the first. The
+// content of constants is shared with g and o, not copied.
+func Check(g *Graph, o CheckOptions) (*Checked, error) {
+	if g == nil {
+		return nil, problem("there is no graph", "pass one")
+	}
+	c := &checker{graph: g, opt: o, makers: map[string]maker{}, index: map[string]int{}, asked: map[string]bool{},
+		left: o.FoldBytes, fills: map[string][]byte{}}
+	if c.left == 0 {
+		c.left = defaultFoldBytes
+	}
+	c.out = Checked{Name: g.Name, Symbols: map[string]int64{}}
+	if err := c.declare(); err != nil {
+		return nil, err
+	}
+	order, err := c.order()
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range c.live(order) {
+		if err := c.apply(i); err != nil {
+			return nil, err
+		}
+	}
+	return c.finish(), nil
+}
+
+// declare gives every name its maker and every input and constant its value.
+func (c *checker) declare() error {
+	for _, err := range []error{c.declareInputs(), c.declareConstants(), c.declareNodes(), c.declareOutputs(), c.checkOptions()} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) make(name string, m maker) error {
+	if before, ok := c.makers[name]; ok {
+		return problem(fmt.Sprintf("the value %q is made twice: by %s and by %s", name, before.what, m.what), "give one of them another name")
+	}
+	c.makers[name] = m
+	return nil
+}
+
+func (c *checker) declareInputs() error {
+	for i, in := range c.graph.Inputs {
+		if in.Name == "" {
+			return problem(fmt.Sprintf("input %d has no name", i), "give it one")
+		}
+		if err := c.make(in.Name, maker{fmt.Sprintf("input %d", i), -1}); err != nil {
+			return err
+		}
+		v, err := c.bindInput(&in)
+		if err != nil {
+			return err
+		}
+		c.index[in.Name] = len(c.out.Values)
+		if v.Constant == nil {
+			c.out.Inputs = append(c.out.Inputs, len(c.out.Values))
+		}
+		c.out.Values = append(c.out.Values, v)
+	}
+	return nil
+}
+
+// bindInput replaces the symbols of an input by numbers, or the input by the
+// constant that it is frozen to.
+func (c *checker) bindInput(in *Value) (TypedValue, error) {
+	v := TypedValue{Name: in.Name, DType: in.DType, Producer: -1}
+	if in.DType.Bytes() == 0 {
+		return v, problem(fmt.Sprintf("input %q has the element type %d, which does not exist", in.Name, in.DType), "use one of package graph's")
+	}
+	if t, ok := c.opt.Freeze[in.Name]; ok {
+		return c.freeze(in, t)
+	}
+	for axis, d := range in.Shape {
+		size, err := c.extent(in, axis, d)
+		if err != nil {
+			return v, err
+		}
+		v.Shape = append(v.Shape, size)
+	}
+	if !fits(v.Shape, v.DType) {
+		return v, problem(fmt.Sprintf("input %q has the shape %s, which takes more than 2^56 bytes", in.Name, shapeText(v.Shape)), "declare or bind smaller extents")
+	}
+	return v, nil
+}
+
+func (c *checker) extent(in *Value, axis int, d Dim) (int64, error) {
+	if d.Symbol == "" {
+		if d.Size < 0 {
+			return 0, problem(fmt.Sprintf("axis %d of input %q has the extent %d", axis, in.Name, d.Size), "declare 0 or more, or a symbol")
+		}
+		return d.Size, nil
+	}
+	size, ok := c.opt.Bind[d.Symbol]
+	if !ok {
+		return 0, problem(fmt.Sprintf("axis %d of input %q is the symbol %q, which is not bound", axis, in.Name, d.Symbol),
+			"bind it to the highest extent that the plan is to hold for")
+	}
+	c.out.Symbols[d.Symbol] = size
+	return size, nil
+}
+
+func (c *checker) freeze(in *Value, t Tensor) (TypedValue, error) {
+	v := TypedValue{Name: in.Name, DType: t.DType, Shape: slices.Clone(t.Shape), Producer: -1}
+	if text := tensorFault(&t); text != "" {
+		return v, problem(fmt.Sprintf("input %q is frozen to a tensor that %s", in.Name, text), "correct the tensor")
+	}
+	match := t.DType == in.DType && len(t.Shape) == len(in.Shape)
+	for axis := 0; match && axis < len(t.Shape); axis++ {
+		d := in.Shape[axis]
+		bound, known := c.opt.Bind[d.Symbol]
+		if d.Symbol == "" {
+			bound, known = d.Size, true
+		}
+		match = !known || t.Shape[axis] == bound
+	}
+	if !match {
+		return v, problem(fmt.Sprintf("input %q is declared as %s %s and frozen to %s %s",
+			in.Name, in.DType, dimsText(in.Shape), t.DType, shapeText(t.Shape)), "freeze it to a tensor of the declared type and shape")
+	}
+	t.Shape = v.Shape
+	v.Constant = &t
+	return v, nil
+}
+
+func (c *checker) declareConstants() error {
+	for i := range c.graph.Constants {
+		k := &c.graph.Constants[i]
+		if k.Name == "" {
+			return problem(fmt.Sprintf("constant %d has no name", i), "give it one")
+		}
+		if err := c.make(k.Name, maker{fmt.Sprintf("constant %d", i), -1}); err != nil {
+			return err
+		}
+		if text := tensorFault(&k.Tensor); text != "" {
+			return problem(fmt.Sprintf("constant %q %s", k.Name, text), "correct it")
+		}
+		c.index[k.Name] = c.addConstant(k.Name, k.Tensor)
+	}
+	return nil
+}
+
+// addConstant makes a value of a tensor that is known to be sound.
+func (c *checker) addConstant(name string, t Tensor) int {
+	t.Shape = slices.Clone(t.Shape)
+	c.out.Values = append(c.out.Values, TypedValue{Name: name, DType: t.DType, Shape: t.Shape, Producer: -1, Constant: &t})
+	return len(c.out.Values) - 1
+}
+
+func (c *checker) declareNodes() error {
+	for i := range c.graph.Nodes {
+		for _, name := range c.graph.Nodes[i].Outputs {
+			if name == "" {
+				continue
+			}
+			if err := c.make(name, maker{fmt.Sprintf("node %q", c.called(i)), i}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) declareOutputs() error {
+	if len(c.graph.Outputs) == 0 {
+		return problem("the graph has no outputs", "name the values that it is to compute")
+	}
+	for i, name := range c.graph.Outputs {
+		if _, ok := c.makers[name]; !ok {
+			return problem(fmt.Sprintf("output %d of the graph is %q, which nothing makes", i, name), "name a value that a node, an input or a constant makes")
+		}
+		c.asked[name] = true
+	}
+	return nil
+}
+
+// checkOptions finds names in the options that the graph does not have.
+func (c *checker) checkOptions() error {
+	symbols := map[string]bool{}
+	inputs := map[string]bool{}
+	for _, in := range c.graph.Inputs {
+		inputs[in.Name] = true
+		for _, d := range in.Shape {
+			symbols[d.Symbol] = true
+		}
+	}
+	delete(symbols, "")
+	for _, name := range slices.Sorted(maps.Keys(c.opt.Bind)) {
+		if !symbols[name] {
+			return problem(fmt.Sprintf("the symbol %q is bound, which no input has", name), "the graph has "+listText(symbols))
+		}
+		if c.opt.Bind[name] < 1 {
+			return problem(fmt.Sprintf("the symbol %q is bound to %d", name, c.opt.Bind[name]), "bind it to 1 or more")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.opt.Freeze)) {
+		if !inputs[name] {
+			return problem(fmt.Sprintf("%q is frozen, which is not an input", name), "the graph has "+listText(inputs))
+		}
+	}
+	return nil
+}
+
+func listText(set map[string]bool) string {
+	if len(set) == 0 {
+		return "none"
+	}
+	return strings.Join(slices.Sorted(maps.Keys(set)), ", ")
+}
+
+// finish drops the nodes and values that no output depends on and numbers the rest
+// anew. Inputs of the graph stay.
+func (c *checker) finish() *Checked {
+	needed := make([]bool, len(c.out.Values))
+	for _, name := range c.graph.Outputs {
+		needed[c.index[name]] = true
+		c.out.Outputs = append(c.out.Outputs, c.index[name])
+	}
+	nodes := neededNodes(c.out.Nodes, needed)
+	for _, v := range c.out.Inputs {
+		needed[v] = true
+	}
+	values := make([]TypedValue, 0, len(c.out.Values))
+	renumber := make([]int, len(needed))
+	for i, keep := range needed {
+		renumber[i] = -1
+		if keep {
+			renumber[i] = len(values)
+			values = append(values, c.out.Values[i])
+		}
+	}
+	c.out.Nodes, c.out.Values = nodes, values
+	c.renumber(renumber)
+	return &c.out
+}
+
+// neededNodes returns the nodes that a needed value comes from, and marks what
+// they need.
+func neededNodes(all []TypedNode, needed []bool) []TypedNode {
+	var nodes []TypedNode
+	for _, n := range slices.Backward(all) {
+		if !slices.ContainsFunc(n.Outputs, func(v int) bool { return v >= 0 && needed[v] }) {
+			continue
+		}
+		nodes = append(nodes, n)
+		for _, v := range n.Inputs {
+			if v >= 0 {
+				needed[v] = true
+			}
+		}
+	}
+	slices.Reverse(nodes)
+	return nodes
+}
+
+func (c *checker) renumber(to []int) {
+	rename := func(list []int) {
+		for i, v := range list {
+			if v >= 0 {
+				list[i] = to[v]
+			}
+		}
+	}
+	rename(c.out.Inputs)
+	rename(c.out.Outputs)
+	for i, n := range c.out.Nodes {
+		rename(n.Inputs)
+		rename(n.Outputs)
+		for _, v := range n.Outputs {
+			if v >= 0 {
+				c.out.Values[v].Producer = i
+			}
+		}
+	}
+}

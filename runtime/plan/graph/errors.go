@@ -1,0 +1,77 @@
+package graph
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Error is what Check found wrong with a graph.
+type Error struct {
+	Node   string // name of the node; "" when it is not about one
+	Op     string // the node's operator
+	Found  string
+	Remedy string // what to do about it
+}
+
+// Error returns the whole sentence.
+func (e *Error) Error() string {
+	where := ""
+	if e.Op != "" || e.Node != "" {
+		where = fmt.Sprintf("node %q (%s): ", e.Node, e.Op)
+	}
+	return where + e.Found + "; " + e.Remedy
+}
+
+func problem(found, remedy string) *Error { return &Error{Found: found, Remedy: remedy} }
+
+// shapeText writes a shape as "(2, 3)".
+func shapeText(shape []int64) string {
+	parts := make([]string, len(shape))
+	for i, d := range shape {
+		parts[i] = fmt.Sprint(d)
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+func dimsText(shape []Dim) string {
+	parts := make([]string, len(shape))
+	for i, d := range shape {
+		parts[i] = fmt.Sprint(d.Size)
+		if d.Symbol != "" {
+			parts[i] = d.Symbol
+		}
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+// fits reports whether a tensor has no negative extent and, even without its
+// extents of 0, at most maxBytes.
+func fits(shape []int64, t DType) bool {
+	n := uint64(t.Bytes())
+	for _, d := range shape {
+		if d < 0 {
+			return false
+		}
+		high, low := bits.Mul64(n, uint64(max(d, 1)))
+		if high != 0 || low > maxBytes {
+			return false
+		}
+		n = low
+	}
+	return true
+}
+
+// tensorFault says what is wrong with a tensor, "" when nothing is.
+func tensorFault(t *Tensor) string {
+	if t.DType.Bytes() == 0 {
+		return fmt.Sprintf("has the element type %d, which does not exist", t.DType)
+	}
+	if !fits(t.Shape, t.DType) {
+		return fmt.Sprintf("has the shape %s, which is negative or takes more than 2^56 bytes", shapeText(t.Shape))
+	}
+	if want := Elements(t.Shape) * t.DType.Bytes(); int64(len(t.Data)) != want {
+		return fmt.Sprintf("is %s %s, which takes %d bytes, and has %d", t.DType, shapeText(t.Shape), want, len(t.Data))
+	}
+	return ""
+}

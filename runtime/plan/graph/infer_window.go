@@ -1,0 +1,170 @@
+package graph
+
+import "slices"
+
+// maxWindow bounds the attributes of windows, so that no product overflows.
+const maxWindow = 1 << 31
+
+// windowed reads kernel_shape, strides, pads and dilations of a convolution or a
+// pool into the normal form and returns the spatial extents of the result. kernel
+// is the window's shape where the arguments tell it, else nil.
+func (k *call) windowed(kernel []int64, ceil bool) ([]int64, error) {
+	x := k.shape(0)
+	if len(x) < 3 {
+		return nil, k.fault("give it the shape (n, c, spatial...)", "X has the shape %s", shapeText(x))
+	}
+	spatial := x[2:]
+	if err := k.windowAttrs(len(spatial), kernel); err != nil {
+		return nil, err
+	}
+	mode := k.stringOr("auto_pad", "NOTSET")
+	if !slices.Contains([]string{"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}, mode) {
+		return nil, k.fault("use NOTSET, VALID, SAME_UPPER or SAME_LOWER", "its attribute \"auto_pad\" is %q", mode)
+	}
+	shape := make([]int64, len(spatial))
+	for i := range spatial {
+		d, err := k.slide(i, mode, ceil)
+		if err != nil {
+			return nil, err
+		}
+		shape[i] = d
+	}
+	return shape, nil
+}
+
+// windowAttrs sets the four attributes as they are given, or their defaults.
+func (k *call) windowAttrs(rank int, kernel []int64) error {
+	ones := slices.Repeat([]int64{1}, rank)
+	for _, p := range []struct {
+		name      string
+		otherwise []int64
+		low       int64
+	}{{"kernel_shape", kernel, 1}, {"strides", ones, 1}, {"dilations", ones, 1}, {"pads", make([]int64, 2*rank), 0}} {
+		list := slices.Clone(p.otherwise)
+		if _, ok := k.given[p.name]; ok {
+			list = k.given.Ints(p.name)
+		}
+		want := rank
+		if p.name == "pads" {
+			want = 2 * rank
+		}
+		if len(list) != want {
+			return k.fault("one for each spatial axis, for pads two", "its attribute %q has %d numbers, X %s needs %d",
+				p.name, len(list), shapeText(k.shape(0)), want)
+		}
+		for _, v := range list {
+			if v < p.low || v > maxWindow {
+				return k.fault("use numbers from the range", "its attribute %q has the number %d, outside of %d to 2^31", p.name, v, p.low)
+			}
+		}
+		k.attrs[p.name] = list
+	}
+	if kernel != nil && !slices.Equal(kernel, k.attrs.Ints("kernel_shape")) {
+		return k.fault("leave out kernel_shape", "its attribute \"kernel_shape\" is %s, W has %s",
+			shapeText(k.attrs.Ints("kernel_shape")), shapeText(kernel))
+	}
+	return nil
+}
+
+// slide returns how often the window stops on spatial axis i, and resolves the
+// axis's pads.
+func (k *call) slide(i int, mode string, ceil bool) (int64, error) {
+	in := k.shape(0)[2+i]
+	stride := k.attrs.Ints("strides")[i]
+	reach := k.attrs.Ints("dilations")[i]*(k.attrs.Ints("kernel_shape")[i]-1) + 1
+	pads := k.attrs.Ints("pads")
+	begin, end := &pads[i], &pads[len(pads)/2+i]
+	switch mode {
+	case "VALID":
+		*begin, *end, ceil = 0, 0, false
+	case "SAME_UPPER", "SAME_LOWER":
+		out := (in + stride - 1) / stride
+		total := max((out-1)*stride+reach-in, 0)
+		*begin, *end = total/2, total-total/2
+		if mode == "SAME_LOWER" {
+			*begin, *end = *end, *begin
+		}
+	}
+	room := in + *begin + *end - reach
+	if in == 0 || room < 0 {
+		return 0, k.fault("use a smaller window or more pads", "a window that reaches over %d does not fit in spatial axis %d, which has %d and pads %d and %d",
+			reach, i, in, *begin, *end)
+	}
+	out := room/stride + 1
+	if ceil && room%stride != 0 && out*stride < in+*begin {
+		out++
+	}
+	return out, nil
+}
+
+func inferConv(k *call) error {
+	x, w := k.shape(0), k.shape(1)
+	if len(w) != len(x) || len(x) < 3 {
+		return k.fault("X needs (n, c, spatial...), W (m, c / group, kernel...)", "X has the shape %s, W %s", shapeText(x), shapeText(w))
+	}
+	group := k.intOr("group", 1)
+	if group < 1 || x[1]%group != 0 || w[0]%group != 0 {
+		return k.fault("group has to divide both", "its attribute \"group\" is %d, X has %d channels and W gives %d", group, x[1], w[0])
+	}
+	if w[1] != x[1]/group {
+		return k.fault("W needs the channels of X divided by group", "W has %d channels, X has %d and group is %d", w[1], x[1], group)
+	}
+	if k.has(2) && !slices.Equal(k.shape(2), w[:1]) {
+		return k.fault("B needs one element for each channel of the result", "B has the shape %s, W %s", shapeText(k.shape(2)), shapeText(w))
+	}
+	spatial, err := k.windowed(w[2:], false)
+	if err != nil {
+		return err
+	}
+	k.attrs["group"] = group
+	return k.give(append([]int64{x[0], w[0]}, spatial...))
+}
+
+func inferPool(k *call) error {
+	ceil, err := k.flag("ceil_mode", 0)
+	if err != nil {
+		return err
+	}
+	if err := k.require("kernel_shape"); err != nil {
+		return err
+	}
+	spatial, err := k.windowed(nil, ceil == 1)
+	if err != nil {
+		return err
+	}
+	if err := k.checkPoolPads(len(spatial)); err != nil {
+		return err
+	}
+	if k.op == "AveragePool" {
+		count, err := k.flag("count_include_pad", 0)
+		if err != nil {
+			return err
+		}
+		k.attrs["count_include_pad"] = count
+	}
+	return k.give(append(slices.Clone(k.shape(0)[:2]), spatial...))
+}
+
+// checkPoolPads refuses pads that hold a whole window: it would have no element.
+func (k *call) checkPoolPads(rank int) error {
+	kernel, dilations, pads := k.attrs.Ints("kernel_shape"), k.attrs.Ints("dilations"), k.attrs.Ints("pads")
+	for i := range rank {
+		reach := dilations[i]*(kernel[i]-1) + 1
+		if pads[i] >= reach || pads[rank+i] >= reach {
+			return k.fault("use pads smaller than the window", "the pads of spatial axis %d are %d and %d, its window reaches over %d",
+				i, pads[i], pads[rank+i], reach)
+		}
+	}
+	return nil
+}
+
+func inferGlobalPool(k *call) error {
+	x := k.shape(0)
+	if len(x) < 3 {
+		return k.fault("give it the shape (n, c, spatial...)", "X has the shape %s", shapeText(x))
+	}
+	if slices.Contains(x[2:], 0) {
+		return k.fault("give it elements to pool", "X has the shape %s", shapeText(x))
+	}
+	return k.give(append(slices.Clone(x[:2]), slices.Repeat([]int64{1}, len(x)-2)...))
+}

@@ -1,0 +1,248 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Operator describes an operator: the arguments and attributes that a TypedNode
+// with it has. Operators whose Becomes is not empty stand in a Graph only.
+type Operator struct {
+	Name    string
+	Inputs  []Argument  // a TypedNode has an entry for each, parameters excepted
+	Outputs []Argument  // a TypedNode has an entry for each
+	Attrs   []Attribute // of the normal form: a TypedNode has all of them and no other
+	Result  string      // the shape of the result, and what else there is to know
+	Becomes string      // what Check makes of it
+	Accepts []Attribute // in a Graph, older forms of the operator included
+}
+
+// Argument is an input or output of an operator.
+type Argument struct {
+	Name      string
+	Type      string // arguments with the same letter have the same element type
+	Types     DTypes
+	Optional  bool
+	Variadic  bool // the last one; it stands for one or more
+	Parameter bool // has to be constant, and becomes an attribute of the normal form
+}
+
+// Attribute is a parameter of an operator.
+type Attribute struct {
+	Name    string
+	Kind    Kind
+	Meaning string
+}
+
+// Kind is the type of an attribute's value.
+type Kind uint8
+
+// The kinds of attributes: int64, float64, string, their slices, and Tensor.
+const (
+	KindInt Kind = iota + 1
+	KindFloat
+	KindString
+	KindInts
+	KindFloats
+	KindStrings
+	KindTensor
+	KindAny // in a Graph: an int or a string
+)
+
+var kindNames = []string{"?", "int", "float", "string", "ints", "floats", "strings", "tensor", "any"}
+
+// String returns the name of the kind as operators.md has it.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return kindNames[0]
+}
+
+// DTypes is a set of element types.
+type DTypes uint32
+
+func dtypeSet(list ...DType) (s DTypes) {
+	for _, d := range list {
+		s |= 1 << d
+	}
+	return s
+}
+
+// Has reports whether d is in the set.
+func (s DTypes) Has(d DType) bool { return s>>d&1 != 0 }
+
+// String lists the set, such as "f32 f64".
+func (s DTypes) String() string {
+	var names []string
+	for d := range DType(32) {
+		if s.Has(d) {
+			names = append(names, d.String())
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// Sets that operators take.
+var (
+	floatTypes   = dtypeSet(F32, F64, F16, BF16)
+	signedTypes  = floatTypes | dtypeSet(I8, I16, I32, I64)
+	numericTypes = signedTypes | dtypeSet(U8, U16, U32, U64)
+	anyTypes     = numericTypes | dtypeSet(Bool)
+	matrixTypes  = floatTypes | dtypeSet(I32, I64, U32, U64)
+	indexTypes   = dtypeSet(I32, I64)
+)
+
+// named are the types that a signature may use besides the operator's own letters.
+var named = map[string]DTypes{
+	"bool": dtypeSet(Bool), "i64": dtypeSet(I64), "index": indexTypes, "any": anyTypes, "float": floatTypes,
+}
+
+// entry is an operator as table has it; operatorOf makes an Operator of it.
+//
+// A signature lists arguments as "name type" with marks behind the type: ? for an
+// optional one, * for a variadic one, ! for a parameter.
+type entry struct {
+	name    string
+	in, out string
+	t, u    DTypes // what the letters T and U stand for
+	accepts string // "name kind, name kind"
+	attrs   []Attribute
+	result  string
+	becomes string
+}
+
+func operatorOf(e entry) *Operator {
+	letters := map[string]DTypes{"T": e.t, "U": e.u}
+	return &Operator{
+		Name: e.name, Inputs: argumentsOf(e.in, letters), Outputs: argumentsOf(e.out, letters),
+		Attrs: e.attrs, Result: e.result, Becomes: e.becomes, Accepts: acceptsOf(e.accepts),
+	}
+}
+
+func argumentsOf(signature string, letters map[string]DTypes) []Argument {
+	var list []Argument
+	for item := range strings.SplitSeq(signature, ",") {
+		fields := strings.Fields(item)
+		if len(fields) != 2 {
+			continue
+		}
+		kind := strings.TrimRight(fields[1], "?*!")
+		marks := fields[1][len(kind):]
+		a := Argument{
+			Name: fields[0], Type: kind, Types: letters[kind] | named[kind],
+			Optional:  strings.Contains(marks, "?"),
+			Variadic:  strings.Contains(marks, "*"),
+			Parameter: strings.Contains(marks, "!"),
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// ignored are attributes of ONNX's first operator set that any operator may carry
+// and that mean nothing for a result.
+const ignored = "consumed_inputs ints"
+
+func acceptsOf(list string) []Attribute {
+	var attrs []Attribute
+	for item := range strings.SplitSeq(list+", "+ignored, ",") {
+		fields := strings.Fields(item)
+		if len(fields) == 2 {
+			attrs = append(attrs, Attribute{Name: fields[0], Kind: Kind(slices.Index(kindNames, fields[1]))})
+		}
+	}
+	return attrs
+}
+
+// operators are the table's entries by name; filled once, then read only.
+var operators = func() map[string]*Operator {
+	all := make(map[string]*Operator, len(table))
+	for _, e := range table {
+		all[e.name] = operatorOf(e)
+	}
+	return all
+}()
+
+// Operators returns the names of all operators that Check knows, in order.
+func Operators() []string {
+	names := make([]string, 0, len(table))
+	for _, e := range table {
+		names = append(names, e.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Normal returns what is known of an operator, and whether there is one with this
+// name. The caller may keep the answer and must not change its slices.
+func Normal(op string) (Operator, bool) {
+	if o, ok := operators[op]; ok {
+		return *o, true
+	}
+	return Operator{}, false
+}
+
+// String describes the operator as a section of operators.md.
+func (o Operator) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n\n", o.Name)
+	if o.Becomes != "" {
+		fmt.Fprintf(&b, "Becomes %s\n\n", o.Becomes)
+	}
+	fmt.Fprintf(&b, "`%s -> %s`\n\n", listArguments(o.Inputs), listArguments(o.Outputs))
+	if o.Result != "" {
+		fmt.Fprintf(&b, "%s\n\n", o.Result)
+	}
+	for _, a := range o.Attrs {
+		fmt.Fprintf(&b, "* `%s` %s: %s\n", a.Name, a.Kind, a.Meaning)
+	}
+	if len(o.Attrs) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString(o.describeTypes())
+	fmt.Fprintf(&b, "In a Graph it takes: %s.\n", listAttributes(o.Accepts))
+	return b.String()
+}
+
+func (o Operator) describeTypes() string {
+	var lines []string
+	for _, a := range append(slices.Clone(o.Inputs), o.Outputs...) {
+		if line := fmt.Sprintf("`%s`: %s.\n\n", a.Type, a.Types); len(a.Type) == 1 && a.Types != 0 && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+func listArguments(list []Argument) string {
+	parts := make([]string, len(list))
+	for i, a := range list {
+		mark := ""
+		if a.Optional {
+			mark += "?"
+		}
+		if a.Variadic {
+			mark += "*"
+		}
+		if a.Parameter {
+			mark += "!"
+		}
+		parts[i] = a.Name + " " + a.Type + mark
+	}
+	return strings.Join(parts, ", ")
+}
+
+func listAttributes(list []Attribute) string {
+	if len(list) == 1 {
+		return "no attributes"
+	}
+	parts := make([]string, 0, len(list))
+	for _, a := range list {
+		if a.Name+" "+a.Kind.String() != ignored {
+			parts = append(parts, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,109 @@
+package graph
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+var le = binary.LittleEndian
+
+// intAt returns element i of a tensor of integers or bools; the bits of a u64.
+func (t *Tensor) intAt(i int64) int64 {
+	switch b := t.at(i); t.DType {
+	case I64, U64:
+		return int64(le.Uint64(b))
+	case I32:
+		return int64(int32(le.Uint32(b)))
+	case U32:
+		return int64(le.Uint32(b))
+	case I16:
+		return int64(int16(le.Uint16(b)))
+	case U16:
+		return int64(le.Uint16(b))
+	case I8:
+		return int64(int8(b[0]))
+	case Bool:
+		if b[0] != 0 {
+			return 1
+		}
+		return 0
+	default:
+		return int64(b[0])
+	}
+}
+
+// floatAt returns element i of any tensor.
+func (t *Tensor) floatAt(i int64) float64 {
+	switch b := t.at(i); t.DType {
+	case F64:
+		return math.Float64frombits(le.Uint64(b))
+	case F32:
+		return float64(math.Float32frombits(le.Uint32(b)))
+	case BF16:
+		return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16))
+	case F16:
+		return halfValue(le.Uint16(b))
+	case U64:
+		return float64(le.Uint64(b))
+	default:
+		return float64(t.intAt(i))
+	}
+}
+
+func (t *Tensor) at(i int64) []byte {
+	n := t.DType.Bytes()
+	return t.Data[i*n : (i+1)*n]
+}
+
+// halfValue decodes IEEE 754 binary16.
+func halfValue(h uint16) float64 {
+	sign := 1 - 2*float64(h>>15)
+	exponent, fraction := int(h>>10&31), float64(h&1023)
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(fraction, -24)
+	case 31:
+		if fraction != 0 {
+			return math.NaN()
+		}
+		return math.Inf(int(sign))
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
+}
+
+// setInt stores the low bits of x as element i of a tensor of integers or bools.
+func (t *Tensor) setInt(i, x int64) {
+	switch b := t.at(i); t.DType.Bytes() {
+	case 8:
+		le.PutUint64(b, uint64(x))
+	case 4:
+		le.PutUint32(b, uint32(x))
+	case 2:
+		le.PutUint16(b, uint16(x))
+	default:
+		b[0] = byte(x)
+	}
+}
+
+// setFloat stores x as element i of a tensor of f32 or f64.
+func (t *Tensor) setFloat(i int64, x float64) {
+	if t.DType == F32 {
+		le.PutUint32(t.at(i), math.Float32bits(float32(x)))
+		return
+	}
+	le.PutUint64(t.at(i), math.Float64bits(x))
+}
+
+// newTensor makes a tensor of zeros.
+func newTensor(d DType, shape []int64) Tensor {
+	return Tensor{DType: d, Shape: shape, Data: make([]byte, Elements(shape)*d.Bytes())}
+}
+
+// intsTensor makes a tensor of i64 with one axis.
+func intsTensor(list []int64) Tensor {
+	t := newTensor(I64, []int64{int64(len(list))})
+	for i, x := range list {
+		t.setInt(int64(i), x)
+	}
+	return t
+}

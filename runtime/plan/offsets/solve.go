@@ -1,0 +1,130 @@
+package offsets
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Solve places the buffers of p. It fails with an InputError when p means nothing,
+// and with a LimitError when a buffer finds no place in its spaces.
+//
+// Safe for concurrent use; p is not changed and not kept.
+func Solve(p Problem, o Options) (*Solution, error) {
+	if err := validate(&p); err != nil {
+		return nil, err
+	}
+	in, err := newInstance(&p)
+	if err != nil {
+		return nil, err
+	}
+	s := newSolver(&p, o)
+	if err := s.pinsApart(in); err != nil {
+		return nil, err
+	}
+	if len(s.spaces) == 1 {
+		return s.one(in)
+	}
+	return s.several(in)
+}
+
+// solver is what the parts of one call share.
+type solver struct {
+	p        *Problem
+	spaces   []Space
+	target   int64
+	seed     uint64
+	random   *rand.Rand
+	search   bool  // steps or time were granted
+	left     int64 // steps that are left
+	steps    int64 // steps that were taken
+	deadline time.Time
+	late     bool
+}
+
+func newSolver(p *Problem, o Options) *solver {
+	s := &solver{p: p, spaces: p.Spaces, target: o.Target, random: rand.New(rand.NewPCG(o.Seed, 0)), left: none}
+	if len(s.spaces) == 0 {
+		s.spaces = make([]Space, 1)
+	}
+	s.search = o.MaxSteps > 0 || o.Budget > 0
+	if o.MaxSteps > 0 {
+		s.left = o.MaxSteps
+	}
+	if o.Budget > 0 {
+		s.deadline = time.Now().Add(o.Budget)
+	}
+	return s
+}
+
+// spend counts steps that were taken.
+func (s *solver) spend(steps int64) {
+	s.steps += steps
+	s.left -= steps
+}
+
+// over says that the granted steps or the time are used up.
+func (s *solver) over() bool { return s.left <= 0 || s.expired() }
+
+func (s *solver) expired() bool {
+	if !s.late && !s.deadline.IsZero() {
+		s.late = !time.Now().Before(s.deadline)
+	}
+	return s.late
+}
+
+// pinsApart reports two pinned buffers that share bytes at one time in one space.
+func (s *solver) pinsApart(in *instance) error {
+	shelves := map[int]*shelf{} // by space
+	offset := []int64(nil)
+	for i := range in.items {
+		it := &in.items[i]
+		if it.pinned < 0 {
+			continue
+		}
+		if offset == nil {
+			offset = make([]int64, len(in.items))
+		}
+		space := s.preferred(it, 0)
+		if shelves[space] == nil {
+			shelves[space] = newShelf(in, offset)
+		}
+		if !shelves[space].free(it, it.pinned) {
+			return s.pinFault(it)
+		}
+		offset[i] = it.pinned
+		shelves[space].put(int32(i))
+	}
+	return nil
+}
+
+// one solves a problem of a single space.
+func (s *solver) one(in *instance) (*Solution, error) {
+	capacity := s.spaces[0].Capacity
+	if err := s.tooLarge(in, capacity); err != nil {
+		return nil, err
+	}
+	d := s.pack(in)
+	if capacity > 0 && d.frame > capacity {
+		return nil, s.overflow(in, d, 0)
+	}
+	out := in.spread(s.p, d.offset)
+	out.Space = make([]int, len(s.p.Buffers))
+	out.Frames = []SpaceResult{{Bytes: d.frame, LowerBound: d.bound}}
+	out.Optimal = d.frame == d.bound
+	out.Steps, out.Method = s.steps, d.method
+	return out, nil
+}
+
+// preferred is the k-th space of an item's choice, -1 when there is none.
+func (s *solver) preferred(it *item, k int) int {
+	b := &s.p.Buffers[it.buffer]
+	switch {
+	case it.pinned >= 0 && k > 0:
+		return -1
+	case len(b.Spaces) > 0 && k < len(b.Spaces):
+		return b.Spaces[k]
+	case len(b.Spaces) == 0 && k < len(s.spaces):
+		return k
+	}
+	return -1
+}

@@ -1,0 +1,105 @@
+package offsets
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// maxBuffers keeps indices in 31 bits.
+const maxBuffers = math.MaxInt32 / 2
+
+// validate reports the first thing in p that means nothing.
+func validate(p *Problem) error {
+	if len(p.Buffers) > maxBuffers {
+		return &InputError{Buffer: -1, Reason: fmt.Sprintf("%d buffers; split the problem, at most %d are taken", len(p.Buffers), maxBuffers)}
+	}
+	for i, s := range p.Spaces {
+		if s.Capacity < 0 {
+			return &InputError{Buffer: -1, Name: s.Name, Reason: fmt.Sprintf("space %d%s: its capacity is %d; it is a number of bytes, 0 is unlimited", i, quoted(s.Name), s.Capacity)}
+		}
+	}
+	spaces := max(1, len(p.Spaces))
+	sum := int64(0)
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		if reason := b.fault(i, len(p.Buffers), spaces); reason != "" {
+			return &InputError{Buffer: i, Name: b.Name, Reason: reason}
+		}
+		// Each buffer takes at most its size, what aligns it, and what lies below its pin.
+		for _, more := range [...]int64{b.Bytes, b.Alignment, b.Offset, b.BaseOffset} {
+			if sum += more; sum < 0 {
+				return &InputError{Buffer: i, Name: b.Name, Reason: "the sizes, alignments and offsets up to this one add up to more than 2^63-1; look for a size that overflowed"}
+			}
+		}
+	}
+	return nil
+}
+
+// fault says what is wrong with b alone, "" when nothing is.
+func (b *Buffer) fault(index, buffers, spaces int) string {
+	switch {
+	case b.Bytes < 0:
+		return fmt.Sprintf("its size is %d; a size is 0 or more bytes", b.Bytes)
+	case b.Alignment < 0 || bits.OnesCount64(uint64(b.Alignment)) > 1:
+		return fmt.Sprintf("its alignment is %d; an alignment is a power of two, or 0 for none", b.Alignment)
+	case b.First >= b.End:
+		return fmt.Sprintf("its lifetime [%d, %d) is empty; End is the step after the last one that uses it", b.First, b.End)
+	case !b.Pinned && b.Offset != 0:
+		return fmt.Sprintf("it has the offset %d and is not pinned; set Pinned, or leave Offset 0", b.Offset)
+	case b.Offset < 0:
+		return fmt.Sprintf("it is pinned at offset %d; offsets start at 0", b.Offset)
+	}
+	if reason := b.gapFault(); reason != "" {
+		return reason
+	}
+	if reason := b.aliasFault(index, buffers); reason != "" {
+		return reason
+	}
+	for k, s := range b.Spaces {
+		if s < 0 || s >= spaces {
+			return fmt.Sprintf("it names space %d; there are %d, counted from 0", s, spaces)
+		}
+		for _, earlier := range b.Spaces[:k] {
+			if earlier == s {
+				return fmt.Sprintf("it names space %d twice; name each space once", s)
+			}
+		}
+	}
+	return ""
+}
+
+func (b *Buffer) gapFault() string {
+	for _, g := range b.Gaps {
+		if g.First >= g.End {
+			return fmt.Sprintf("its gap [%d, %d) is empty; End is the step after the last one of the gap", g.First, g.End)
+		}
+		if g.First < b.First || g.End > b.End {
+			return fmt.Sprintf("its gap [%d, %d) is not inside its lifetime [%d, %d); shorten one of them", g.First, g.End, b.First, b.End)
+		}
+	}
+	if len(b.Gaps) > 0 && len(b.alive(nil)) == 0 {
+		return "its gaps leave no step in which it is alive; leave the buffer out, or shorten a gap"
+	}
+	return ""
+}
+
+func (b *Buffer) aliasFault(index, buffers int) string {
+	switch {
+	case !b.Alias && b.BaseOffset != 0:
+		return fmt.Sprintf("it has the base offset %d and is no alias; set Alias and Base, or leave BaseOffset 0", b.BaseOffset)
+	case !b.Alias && b.Base != 0 && b.Base != -1:
+		return fmt.Sprintf("it names buffer %d as its base and is no alias; set Alias, or leave Base 0", b.Base)
+	case !b.Alias:
+		return ""
+	case b.Base < 0 || b.Base >= buffers:
+		return fmt.Sprintf("it is an alias of buffer %d; there are %d, counted from 0", b.Base, buffers)
+	case b.Base == index:
+		return "it is an alias of itself; name the buffer that holds it"
+	case b.BaseOffset < 0:
+		return fmt.Sprintf("it lies at %d in its base; the offset in a base is 0 or more", b.BaseOffset)
+	case len(b.Spaces) > 0:
+		return "it is an alias and names spaces; it lies where its base does, name them there"
+	}
+	return ""
+}
