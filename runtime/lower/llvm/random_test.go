@@ -37,6 +37,7 @@ type batch struct {
 	floats  []bool
 	want    []string
 	seeds   []int64
+	level   string // of optimisation
 }
 
 // stepLimit drops programs that take the interpreter too long.
@@ -147,17 +148,20 @@ func (b *batch) check(t *testing.T, what string, lines []string) {
 //	TL_SEED=<as printed> go test ./runtime/lower/llvm -run Random
 func TestRandomProgramsRunAsInterpreted(t *testing.T) {
 	tc := findToolchain(t)
-	count, seed := number(t, "TL_PROGRAMS", 200), number(t, "TL_SEED", time.Now().UnixMilli())
+	count, seed := number(t, "TL_PROGRAMS", 300), number(t, "TL_SEED", time.Now().UnixMilli())
 	t.Logf("replay with TL_SEED=%d TL_PROGRAMS=%d", seed, count)
-	for done := int64(0); done < count; done += 200 {
-		b := makeBatch(t, seed, int(min(200, count-done)))
-		seed = b.seeds[len(b.seeds)-1] + 1
+	for i, done := 0, int64(0); done < count && !t.Failed(); i++ {
+		// Optimising takes ten times as long as all the rest.
+		size, level := int64(100), "-O0"
+		if i%20 == 0 {
+			size, level = 20, "-O1"
+		}
+		b := makeBatch(t, seed, int(min(size, count-done)))
+		b.level = level
 		for name, options := range variants {
 			b.runWith(t, tc, name, options)
 		}
-		if t.Failed() {
-			return
-		}
+		seed, done = b.seeds[len(b.seeds)-1]+1, done+int64(len(b.roots))
 	}
 }
 
@@ -177,7 +181,7 @@ func (b *batch) runWith(t *testing.T, tc *toolchain, name string, options lower.
 	if err != nil {
 		t.Fatal(err)
 	}
-	executable := tc.build(t, text, b.observer(), "-O1")
+	executable := tc.build(t, text, b.observer(), b.level)
 	for _, door := range []string{"1", "0"} {
 		b.check(t, name+", TL_FASTPATH="+door, execute(t, executable, door))
 	}
