@@ -148,13 +148,13 @@ func (b *batch) check(t *testing.T, what string, lines []string) {
 //	TL_SEED=<as printed> go test ./runtime/lower/llvm -run Random
 func TestRandomProgramsRunAsInterpreted(t *testing.T) {
 	tc := findToolchain(t)
-	count, seed := number(t, "TL_PROGRAMS", 300), number(t, "TL_SEED", time.Now().UnixMilli())
+	count, seed := number(t, "TL_PROGRAMS", 200), number(t, "TL_SEED", time.Now().UnixMilli())
 	t.Logf("replay with TL_SEED=%d TL_PROGRAMS=%d", seed, count)
 	for i, done := 0, int64(0); done < count && !t.Failed(); i++ {
 		// Optimising takes ten times as long as all the rest.
 		size, level := int64(100), "-O0"
 		if i%20 == 0 {
-			size, level = 20, "-O1"
+			size, level = 10, "-O1"
 		}
 		b := makeBatch(t, seed, int(min(size, count-done)))
 		b.level = level
@@ -185,4 +185,31 @@ func (b *batch) runWith(t *testing.T, tc *toolchain, name string, options lower.
 	for _, door := range []string{"1", "0"} {
 		b.check(t, name+", TL_FASTPATH="+door, execute(t, executable, door))
 	}
+}
+
+// interpreted is what a program's function returns.
+func interpreted(t *testing.T, text, symbol string) any {
+	t.Helper()
+	p, err := ir.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := ir.Verify(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := interp.Run(info, symbol, 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func parsed(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

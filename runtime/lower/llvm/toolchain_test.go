@@ -48,7 +48,7 @@ func findToolchain(t *testing.T) *toolchain {
 func newToolchain(clang string, version int, library string) *toolchain {
 	tc := &toolchain{clang: clang, version: version, library: library, flags: []string{"-Wno-override-module"}}
 	if version == 14 {
-		tc.flags = append(tc.flags, "-Xclang", "-opaque-pointers")
+		tc.flags = append(tc.flags, "-mllvm", "-opaque-pointers")
 	}
 	return tc
 }
