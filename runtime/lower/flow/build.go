@@ -254,6 +254,8 @@ func (b *builder) arm(from *Block, list []ir.Stmt) *Block {
 	return b.jump()
 }
 
+// while builds a loop. The condition has a scope of its own around that of the body,
+// so that the runtime opens the one that is needed.
 func (b *builder) while(s *ir.While) {
 	b.jump(len(b.Blocks))
 	header := b.start()
@@ -262,7 +264,9 @@ func (b *builder) while(s *ir.While) {
 	test := b.branch(b.value(s.Cond))
 
 	test.Successors = []int{b.start()}
+	b.enter(BlockScope, NoVar)
 	b.list(s.Body)
+	b.leave()
 	if b.block != nil {
 		b.closeThrough(scope)
 		b.jump(header)

@@ -137,7 +137,7 @@ type ScopeKind uint8
 const (
 	FunctionScope ScopeKind = iota
 	BlockScope
-	LoopScope   // one turn: the condition and the body
+	LoopScope   // one turn of a loop: the condition, and the body's scope
 	BranchScope // never one of the runtime's
 	// StatementScope is around the statement that gives Target a value. It lets go
 	// of temporaries at once, so that Target alone refers to its value.
