@@ -33,7 +33,7 @@ func TestDeclarationsAreTheRuntimes(t *testing.T) {
 // TestCallbacksMayThrow looks for nounwind where a destructor may run: nothing but
 // kernels, which call nothing, and what ends the process may have it.
 func TestCallbacksMayThrow(t *testing.T) {
-	text := emitted(t, everything, Options{Version: 20})
+	text := emitted(t, everything, lower.Options{}, Options{Version: 20})
 	for _, line := range strings.Split(text, "\n") {
 		if strings.Contains(line, "nounwind") {
 			require.Regexp(t, `^(attributes #0 = |declare void @abort)`, line)
@@ -44,11 +44,11 @@ func TestCallbacksMayThrow(t *testing.T) {
 	}
 }
 
-func emitted(t *testing.T, text string, options Options) string {
+func emitted(t testing.TB, text string, how lower.Options, options Options) string {
 	t.Helper()
 	p, err := ir.Parse(text)
 	require.NoError(t, err)
-	m, err := lower.Lower(p, lower.Options{})
+	m, err := lower.Lower(p, how)
 	require.NoError(t, err)
 	module, err := Emit(m, options)
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestEveryCompilerTakesItsDialect(t *testing.T) {
 		}
 		tc := newToolchain(path, c.version, first.library)
 		for _, level := range []string{"-O0", "-O2"} {
-			executable := tc.build(t, emitted(t, everything, Options{Version: c.version}), b.observer(), level)
+			executable := tc.build(t, emitted(t, everything, lower.Options{}, Options{Version: c.version}), b.observer(), level)
 			for _, door := range []string{"1", "0"} {
 				b.check(t, c.name+" "+level, execute(t, executable, door))
 			}
@@ -177,7 +177,7 @@ llvm.parse_assembly(sys.stdin.read()).verify()
 func TestFailureEndsTheProcessWithAMessage(t *testing.T) {
 	tc := findToolchain(t)
 	module := emitted(t, "struct P { p: P }\nfunc down(p: P) -> int { let q = new P{p: p} return down(q) + 1 }\nfunc root() -> int { return down(none P) }",
-		Options{Version: tc.version})
+		lower.Options{}, Options{Version: tc.version})
 	program := tc.build(t, module, `
 #include <sys/resource.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ var compilers = []struct {
 }{{"clang-20", 20}, {"clang-19", 19}, {"clang-18", 18}, {"clang-17", 17}, {"clang-16", 16}, {"clang-15", 15}, {"clang-14", 14}}
 
 // findToolchain skips the test where there is no clang or no library.
-func findToolchain(t *testing.T) *toolchain {
+func findToolchain(t testing.TB) *toolchain {
 	t.Helper()
 	dir := os.Getenv("TL_BUILD_DIR")
 	if dir == "" {
@@ -54,7 +54,7 @@ func newToolchain(clang string, version int, library string) *toolchain {
 }
 
 // build compiles the text of a module with a C program and returns the executable.
-func (tc *toolchain) build(t *testing.T, module, program string, flags ...string) string {
+func (tc *toolchain) build(t testing.TB, module, program string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -71,7 +71,7 @@ func (tc *toolchain) build(t *testing.T, module, program string, flags ...string
 	return executable
 }
 
-func (tc *toolchain) run(t *testing.T, args ...string) {
+func (tc *toolchain) run(t testing.TB, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(tc.clang, args...).CombinedOutput(); err != nil {
 		if keep := os.Getenv("TL_KEEP"); keep != "" {
@@ -86,7 +86,7 @@ func (tc *toolchain) run(t *testing.T, args ...string) {
 }
 
 // execute runs an executable through one of the doors and returns its lines.
-func execute(t *testing.T, executable, door string, args ...string) []string {
+func execute(t testing.TB, executable, door string, args ...string) []string {
 	t.Helper()
 	command := exec.Command(executable, args...)
 	command.Env = append(os.Environ(), "TL_FASTPATH="+door)
