@@ -162,6 +162,7 @@ static tl_unit* unit_again(tl_shard* s, tl_region* r, unsigned unit)
 {
 	uint64_t list = tlc_get(&r->list);
 	tlc_put(&r->list, list - TL_REGION_VACANT);
+	if (s->idle == tlc_get(&r->key)) s->idle = 0;
 	s->units++;
 	return tlc_units(list) + tlc_rank(tlc_get(&r->present), unit);
 }
@@ -188,6 +189,8 @@ tl_unit* tlc_open_unit(tl_shard* s, tlc_place at)
 	if (fresh) {
 		tlc_put(&r->key, at.region);
 		s->used++;
+	} else if (s->idle == at.region) {
+		s->idle = 0;
 	}
 	s->units++;
 	return &units[rank];
@@ -220,18 +223,21 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 	s->used--;
 }
 
-/* Gives back a unit that nothing is in any more; its cell goes with the last. */
+/* Gives back a unit that nothing is in any more. A cell without others stays until the
+ * next one is without: a block that comes and goes alone finds its place again. */
 void tlc_close_unit(tl_shard* s, tlc_place at)
 {
 	tl_region* r = tlc_cell(s, at.region);
 	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT;
 	s->units--;
-	if (tlc_vacant_units(list) < tlc_ones(tlc_get(&r->present))) {
-		tlc_put(&r->list, list);
-		return;
+	tlc_put(&r->list, list);
+	if (TLC_LIKELY(tlc_vacant_units(list) < tlc_ones(tlc_get(&r->present)))) return;
+	if (s->idle != 0) {
+		tl_region* before = tlc_cell(s, s->idle);
+		units_free(s, tlc_get(&before->list));
+		cell_remove(s, before);
 	}
-	units_free(s, list);
-	cell_remove(s, r);
+	s->idle = at.region;
 }
 
 /* ---- reading without the lock -------------------------------------------------- */

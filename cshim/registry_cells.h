@@ -37,7 +37,7 @@
  *   bit g of covers is set  <=>  exactly one covered block or buffer owns g at that level
  *   shard.bytes             ==   sum of bytes over entries that are live
  *   vacant units of a cell  ==   those present whose starts | covers == 0
- *   a cell exists           <=>  vacant < units present <= room of its list
+ *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
  *   used == cells of the shard <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
@@ -150,7 +150,8 @@ typedef struct tl_shard {
 	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tlc_rooms[i] units, linked through only.block */
 	uint64_t chunk_bytes;                /* memory for lists, in all */
 	uint64_t units;                      /* in use */
-	uint64_t spare[4];
+	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
+	uint64_t spare[3];
 } tl_shard;
 
 /* Stands immediately before shard 0. */
