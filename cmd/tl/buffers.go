@@ -35,7 +35,7 @@ func (p *planning) buffers(out io.Writer, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if p.validate {
-		if err := check.Solution(problem, solution); err != nil {
+		if err := check.Solution(*problem, solution); err != nil {
 			return fmt.Errorf("%s: the solution is wrong, which is a defect: %w", path, err)
 		}
 	}
