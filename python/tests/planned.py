@@ -20,7 +20,7 @@ def run(model, inputs, folder, *options, freeze=()):
     arguments = [str(TOOL), "run", str(model), "--json", "-o", str(folder / "out"), *map(str, options)]
     for number, (name, array) in enumerate(inputs.items()):
         file = folder / f"{number}.npy"
-        np.save(file, np.ascontiguousarray(array))
+        np.save(file, np.asarray(array, order="C"))
         arguments += ["--freeze" if name in freeze else "--input", f"{name}={file}"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -37,13 +37,18 @@ def cases():
     return found
 
 
+def arrays(tensors):
+    """Arrays of a test's data, which are encoded in some of them."""
+    return [onnx.numpy_helper.to_array(t) if isinstance(t, onnx.TensorProto) else np.asarray(t) for t in tensors]
+
+
 def unfit(case):
     """Why a test cannot be one of a plan, or None."""
     graph = case.model.graph
     for value in [*graph.input, *graph.output, *graph.value_info]:
         if not value.type.HasField("tensor_type"):
             return "values that are no tensors"
-    types = {str(np.asarray(array).dtype) for inputs, outputs in case.data_sets for array in [*inputs, *outputs]}
+    types = {str(array.dtype) for inputs, outputs in case.data_sets for array in arrays([*inputs, *outputs])}
     types |= {
         str(onnx.helper.tensor_dtype_to_np_dtype(attribute.i))
         for node in graph.node
@@ -59,8 +64,16 @@ def unfit(case):
 
 
 def parameters(graph):
-    """Names of the graph's inputs that are parameters of a node."""
-    return {node.input[i] for node in graph.node for i in PARAMETERS.get(node.op_type, ()) if i < len(node.input)}
+    """Names of what parameters of a node are, or are computed from."""
+    wanted = [node.input[i] for node in graph.node for i in PARAMETERS.get(node.op_type, ()) if i < len(node.input)]
+    makers = {name: node for node in graph.node for name in node.output}
+    found = set()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.add(name)
+            wanted += makers[name].input if name in makers else []
+    return found
 
 
 @needs_tool
@@ -73,10 +86,10 @@ def test_node(case, tmp_path):
     model = tmp_path / "model.onnx"
     onnx.save(case.model, model)
     for inputs, wanted in case.data_sets:
-        given = {value.name: array for value, array in zip(graph.input, inputs, strict=True)}
+        given = {value.name: array for value, array in zip(graph.input, arrays(inputs), strict=True)}
         outputs, _ = run(model, given, tmp_path, freeze=parameters(graph))
-        for value, array in zip(graph.output, wanted, strict=True):
+        for value, array in zip(graph.output, arrays(wanted), strict=True):
             got = output(outputs, value.name)
-            assert got.dtype == np.asarray(array).dtype
-            assert got.shape == np.asarray(array).shape
+            assert got.dtype == array.dtype
+            assert got.shape == array.shape
             np.testing.assert_allclose(got, array, rtol=case.rtol, atol=case.atol)
