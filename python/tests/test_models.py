@@ -1,7 +1,7 @@
 """Whole models through `tl run`, beside onnxruntime on the same inputs.
 
-The models are those of the folder that TL_TEST_DATA names (its subfolder onnx), and the one
-that the package magika carries.
+The models are those of the folder that TL_TEST_DATA names (its subfolder onnx), those that the
+package onnx carries, and the one in the package magika.
 """
 
 import os
@@ -42,15 +42,19 @@ def compare(model, given, folder, *options, tolerance=1e-3):
     return report
 
 
-def needs_models(test):
-    return pytest.mark.skipif(not MODELS.is_dir(), reason="TL_TEST_DATA names no folder with models in onnx/")(test)
+def find(name):
+    """The file of a model, or a skip."""
+    carried = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    for folder in (MODELS, carried):
+        if (folder / name).exists():
+            return folder / name
+    pytest.skip(f"there is no {name}: TL_TEST_DATA names no folder with models in onnx/")
 
 
 @needs_tool
-@needs_models
 @pytest.mark.parametrize("name", ["mnist", "ultraface_rfb320"])
 def test_trained_model(name, tmp_path):
-    model = MODELS / f"{name}.onnx"
+    model = find(f"{name}.onnx")
     random = np.random.default_rng(5)
     report = compare(model, made_up(session(model), random), tmp_path)
     assert 0 < report["frame_bytes"] < report["naive_bytes"]
@@ -84,12 +88,11 @@ def with_weights(path, random):
 
 
 @needs_tool
-@needs_models
 @pytest.mark.parametrize("name", ["squeezenet", "inception_v1", "resnet50", "densenet121"])
 def test_network_with_random_weights(name, tmp_path):
     random = np.random.default_rng(6)
     model = tmp_path / f"{name}.onnx"
-    onnx.save(with_weights(MODELS / f"light_{name}.onnx", random), model)
+    onnx.save(with_weights(find(f"light_{name}.onnx"), random), model)
     report = compare(model, made_up(session(model), random), tmp_path)
     assert report["frame_bytes"] < report["naive_bytes"] / 5
 
