@@ -4,24 +4,15 @@ The models are those of the folder that TL_TEST_DATA names (its subfolder onnx),
 package onnx carries, and the one in the package magika.
 """
 
-import os
 import pathlib
 
+import models
 import numpy as np
 import pytest
 from planned import ROOT, needs_tool, output, run
 
 onnx = pytest.importorskip("onnx", reason="the package onnx is not installed")
-onnxruntime = pytest.importorskip("onnxruntime", reason="the package onnxruntime is not installed")
-
-MODELS = pathlib.Path(os.environ.get("TL_TEST_DATA", "")) / "onnx"
-
-
-def session(model):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+pytest.importorskip("onnxruntime", reason="the package onnxruntime is not installed")
 
 
 def made_up(peer, random):
@@ -30,7 +21,7 @@ def made_up(peer, random):
 
 
 def compare(model, given, folder, *options, tolerance=1e-3):
-    peer = session(model)
+    peer = models.session(model)
     wanted = peer.run(None, given)
     outputs, report = run(model, given, folder, *options)
     for value, array in zip(peer.get_outputs(), wanted, strict=True):
@@ -44,11 +35,7 @@ def compare(model, given, folder, *options, tolerance=1e-3):
 
 def find(name):
     """The file of a model, or a skip."""
-    carried = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-    for folder in (MODELS, carried):
-        if (folder / name).exists():
-            return folder / name
-    pytest.skip(f"there is no {name}: TL_TEST_DATA names no folder with models in onnx/")
+    return models.find(name) or pytest.skip(f"there is no {name}: TL_TEST_DATA names no folder with models in onnx/")
 
 
 @needs_tool
@@ -56,35 +43,8 @@ def find(name):
 def test_trained_model(name, tmp_path):
     model = find(f"{name}.onnx")
     random = np.random.default_rng(5)
-    report = compare(model, made_up(session(model), random), tmp_path)
+    report = compare(model, made_up(models.session(model), random), tmp_path)
     assert 0 < report["frame_bytes"] < report["naive_bytes"]
-
-
-def with_weights(path, random):
-    """The model with random weights where it has a node that makes a constant of each.
-
-    They are scaled so that activations keep their size from layer to layer (He et al., 2015).
-    """
-    model = onnx.load(path)
-    shapes = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    positive = {node.input[i] for node in model.graph.node if node.op_type == "BatchNormalization" for i in (1, 4)}
-    kept = []
-    for node in model.graph.node:
-        if node.op_type != "ConstantOfShape" or node.input[0] not in shapes:
-            kept.append(node)
-            continue
-        shape = tuple(shapes[node.input[0]])
-        if node.output[0] in positive:
-            array = random.uniform(0.5, 1.5, shape)
-        elif len(shape) > 1:
-            array = random.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))
-        else:
-            array = random.standard_normal(shape) * 0.1
-        model.graph.initializer.append(onnx.numpy_helper.from_array(array.astype(np.float32), node.output[0]))
-    assert len(kept) < len(model.graph.node)
-    del model.graph.node[:]
-    model.graph.node.extend(kept)
-    return model
 
 
 @needs_tool
@@ -92,8 +52,8 @@ def with_weights(path, random):
 def test_network_with_random_weights(name, tmp_path):
     random = np.random.default_rng(6)
     model = tmp_path / f"{name}.onnx"
-    onnx.save(with_weights(find(f"light_{name}.onnx"), random), model)
-    report = compare(model, made_up(session(model), random), tmp_path)
+    onnx.save(models.with_weights(find(f"light_{name}.onnx"), random), model)
+    report = compare(model, made_up(models.session(model), random), tmp_path)
     assert report["frame_bytes"] < report["naive_bytes"] / 5
 
 
