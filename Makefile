@@ -117,7 +117,7 @@ test-install: $(LIBRARY)
 	$(MAKE) --no-print-directory install PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
 
-bench: $(LIBRARY) $(VENV)/.ready ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
+bench: $(LIBRARY) $(VENV)/.ready $(TOOL) ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
 	PATH="$(IN_VENV):$$PATH" bench/run.sh $(BUILD)
 
 gen: ## write everything that is derived from capi/

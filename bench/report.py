@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 
+import report_planner
 import targets
 
 
@@ -266,6 +267,7 @@ def main() -> None:
             body += sparse_memory_section(load_lines(figures / "sparse_memory.jsonl"), score)
         if name == "registry":
             body += registry_section(load_lines(figures / "registry_memory.jsonl"), score)
+    body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)
     body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
     body += instructions_section(figures / "instructions.json", score)
