@@ -172,7 +172,7 @@ func TestWhatIsNoGraph(t *testing.T) {
 		`"n_a"`:      func(s *sketch) { s.Nodes[0].Inputs[0] = 2 },
 		`"n_b"`:      func(s *sketch) { s.Values[2].Shape = shape(15) },
 		`"n_c"`:      func(s *sketch) { s.Values[3].Shape = shape(9, 4) },
-		`"n_d"`:      func(s *sketch) { s.Nodes[3].Attrs["split"] = []int64{4} },
+		`"n_de"`:     func(s *sketch) { s.Nodes[3].Attrs["split"] = []int64{4} },
 		"axis 7":     func(s *sketch) { s.Nodes[2].Attrs["axis"] = int64(7) },
 		"output 0":   func(s *sketch) { s.Outputs[0] = 77 },
 		"input":      func(s *sketch) { s.Inputs = append(s.Inputs, 0) },
