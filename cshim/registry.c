@@ -157,22 +157,12 @@ static bool units_room(tl_shard* s, tl_region* r, unsigned n)
 	return true;
 }
 
-/* One that is vacant. */
-static tl_unit* unit_again(tl_shard* s, tl_region* r, unsigned unit)
+/* tlc_open_unit, where the unit is not in the list. */
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at)
 {
-	uint64_t list = tlc_get(&r->list);
-	tlc_put(&r->list, list - TL_REGION_VACANT);
-	s->units++;
-	return tlc_units(list) + tlc_rank(tlc_get(&r->present), unit);
-}
-
-tl_unit* tlc_open_unit(tl_shard* s, tlc_place at)
-{
-	tl_region* r = tlc_cell(s, at.region);
 	bool fresh = tlc_get(&r->key) == 0;
 	if (fresh && s->used >= s->limit) return NULL;
 	uint64_t present = fresh ? 0 : tlc_get(&r->present);
-	if (TLC_LIKELY(present >> at.unit & 1)) return unit_again(s, r, at.unit);
 	unsigned n = tlc_ones(present);
 	if (fresh || n == tlc_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
 		if (!units_room(s, r, n)) return NULL;
@@ -188,6 +178,8 @@ tl_unit* tlc_open_unit(tl_shard* s, tlc_place at)
 	if (fresh) {
 		tlc_put(&r->key, at.region);
 		s->used++;
+	} else if (s->idle == at.region) {
+		s->idle = 0;
 	}
 	s->units++;
 	return &units[rank];
@@ -220,17 +212,11 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 	s->used--;
 }
 
-/* Gives back a unit that nothing is in any more; its cell goes with the last. */
-void tlc_close_unit(tl_shard* s, tlc_place at)
+/* Removes the cell that is kept without units in use. */
+void tlc_drop_idle(tl_shard* s)
 {
-	tl_region* r = tlc_cell(s, at.region);
-	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT;
-	s->units--;
-	if (tlc_vacant_units(list) < tlc_ones(tlc_get(&r->present))) {
-		tlc_put(&r->list, list);
-		return;
-	}
-	units_free(s, list);
+	tl_region* r = tlc_cell(s, s->idle);
+	units_free(s, tlc_get(&r->list));
 	cell_remove(s, r);
 }
 
@@ -460,9 +446,10 @@ static void span_cover(const span* b)
 	for (int i = 0; i < b->pieces; i++) {
 		const piece* x = &b->piece[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		tl_unit* u = tlc_find(s, x->at);
+		tl_region* cell = tlc_cell(s, x->at.region);
+		tl_unit* u = tlc_find_in(cell, x->at);
 		if (u == NULL) {
-			u = tlc_open_unit(s, x->at);
+			u = tlc_open_unit(s, cell, x->at);
 			count_unit(x->up, 1);
 		}
 		tlc_set(&u->covers, x->bits);
@@ -474,10 +461,11 @@ static void span_uncover(const span* b)
 	for (int i = 0; i < b->pieces; i++) {
 		const piece* x = &b->piece[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		tl_unit* u = tlc_find(s, x->at);
+		tl_region* cell = tlc_cell(s, x->at.region);
+		tl_unit* u = tlc_find_in(cell, x->at);
 		tlc_clear(&u->covers, x->bits);
 		if (!tlc_vacant(u)) continue;
-		tlc_close_unit(s, x->at);
+		tlc_close_unit(s, cell);
 		count_unit(x->up, -1);
 	}
 }
@@ -522,7 +510,8 @@ uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 static tlc_spot spot_of(uintptr_t p)
 {
 	tlc_spot x = {.shard = &tlc_shards[tlc_shard_of(p)], .at = tlc_start(p)};
-	x.unit = tlc_find(x.shard, x.at);
+	x.cell = tlc_cell(x.shard, x.at.region);
+	x.unit = tlc_find_in(x.cell, x.at);
 	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
 	return x;
 }
@@ -530,7 +519,7 @@ static tlc_spot spot_of(uintptr_t p)
 /* A new entry for x.at; NULL, nothing changed: no memory at hand. */
 static tl_foreign_entry* spot_insert(tlc_spot x)
 {
-	tl_unit* u = x.unit != NULL ? x.unit : tlc_open_unit(x.shard, x.at);
+	tl_unit* u = x.unit != NULL ? x.unit : tlc_open_unit(x.shard, x.cell, x.at);
 	return u != NULL ? tlc_insert(x.shard, u, x.at.bit) : NULL;
 }
 
@@ -587,7 +576,7 @@ int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* 
 			tlc_effect f = tlc_effect_of(x.entry, drop, gen);
 			bool ends = tlc_ends_cover(x.entry, f);
 			tlc_apply(x, f, kind);
-			if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.at);
+			if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
 			if (ends) span_uncover(&b);
 			result = f.result;
 		}

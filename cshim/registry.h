@@ -58,7 +58,8 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	int result = TLC_SLOW;
 	tlc_shard_lock(s);
-	tl_unit* u = tlc_find(s, at);
+	tl_region* cell = tlc_cell(s, at.region);
+	tl_unit* u = tlc_find_in(cell, at);
 	tl_foreign_entry* e = u != NULL && TLC_UNLIKELY(tlc_has(&u->starts, at.bit)) ? tlc_entry(u, at.bit) : NULL;
 	if (TLC_UNLIKELY(e != NULL && tlc_is_live(e))) {
 		*gen = tlc_adopt_known(s, e, usable);
@@ -73,7 +74,7 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 		result = TLC_REFUSED;
 		goto out;
 	}
-	if (u == NULL && (u = tlc_open_unit(s, at)) == NULL) goto out;
+	if (u == NULL && (u = tlc_open_unit(s, cell, at)) == NULL) goto out;
 	if (TLC_UNLIKELY(e != NULL)) *gen = tlc_adopt_known(s, e, usable);
 	else if (TLC_LIKELY((e = tlc_insert(s, u, at.bit)) != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 	else goto out;
@@ -109,8 +110,9 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
 	tlc_shard_lock(s);
-	tl_unit* u = tlc_find(s, at);
-	if (TLC_UNLIKELY(u == NULL)) u = tlc_open_unit(s, at);
+	tl_region* cell = tlc_cell(s, at.region);
+	tl_unit* u = tlc_find_in(cell, at);
+	if (u == NULL) u = tlc_open_unit(s, cell, at);
 	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert_new(s, u, at.bit, tlc_last(p, bytes) & 63) : NULL;
 	if (TLC_LIKELY(e != NULL)) tlc_fill(s, e, bytes, as);
 	tlc_shard_unlock(s);
@@ -227,7 +229,7 @@ static inline int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
 		tlc_clear(&x.unit->covers, tlc_range(x.at.bit, tlc_last(p, bytes) & 63));
 	}
 	tlc_apply(x, f, kind);
-	if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.at);
+	if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
 	tlc_shard_unlock(x.shard);
 	return f.result;
 }
@@ -293,7 +295,7 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
 	size_t usable = malloc_usable_size((void*)p);
 	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES || tlc_wide(p, usable))) return false;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
-	if (u == NULL) u = tlc_open_unit(s, at);
+	if (u == NULL) u = tlc_open_unit(s, tlc_cell(s, at.region), at);
 	tl_foreign_entry* e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
 	if (TLC_LIKELY(e != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 	tlc_shard_unlock(s);
@@ -314,7 +316,7 @@ static inline __attribute__((always_inline)) void tlc_end(tlc_spot x, uintptr_t 
 	x.shard->entries--;
 	x.shard->bytes -= bytes;
 	tlc_erase(x.shard, x.unit, x.at.bit);
-	if (TLC_UNLIKELY(tlc_vacant(x.unit))) tlc_close_unit(x.shard, x.at);
+	if (TLC_UNLIKELY(tlc_vacant(x.unit))) tlc_close_unit(x.shard, x.cell);
 }
 
 /* Ends a block of one owner with its only reference; the caller frees it by kind. What
@@ -343,7 +345,7 @@ static inline bool tlc_foreign_end_zero(uintptr_t p, uint32_t kind)
 		x.shard->entries--;
 		x.shard->zeros--;
 		tlc_erase(x.shard, x.unit, x.at.bit);
-		if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.at);
+		if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
 	}
 	tlc_shard_unlock(x.shard);
 	return ends;

@@ -37,7 +37,7 @@
  *   bit g of covers is set  <=>  exactly one covered block or buffer owns g at that level
  *   shard.bytes             ==   sum of bytes over entries that are live
  *   vacant units of a cell  ==   those present whose starts | covers == 0
- *   a cell exists           <=>  vacant < units present <= room of its list
+ *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
  *   used == cells of the shard <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
@@ -150,7 +150,8 @@ typedef struct tl_shard {
 	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tlc_rooms[i] units, linked through only.block */
 	uint64_t chunk_bytes;                /* memory for lists, in all */
 	uint64_t units;                      /* in use */
-	uint64_t spare[4];
+	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
+	uint64_t spare[3];
 } tl_shard;
 
 /* Stands immediately before shard 0. */
@@ -212,11 +213,10 @@ static inline uint64_t tlc_mix(uint64_t key)
 /* Scaled, not masked: a table grows in steps smaller than doubling, and is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
-/* Out of line, registry.c. tlc_open_unit makes a unit that is not in use, or NULL where no memory is at hand;
- * or the shard has no room for a cell. It moves the units of the same region. */
+/* Out of line, registry.c. */
 void tlc_shard_wait(tl_shard* s);
-tl_unit* tlc_open_unit(tl_shard* s, tlc_place at);
-void tlc_close_unit(tl_shard* s, tlc_place at);
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at);
+void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);
 
@@ -312,15 +312,40 @@ static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGIO
 /* Is u in use by nothing? */
 static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
-/* The unit of a place, NULL when it is not in use. */
-static inline tl_unit* tlc_find(const tl_shard* s, tlc_place at)
+/* The unit of a place in its cell, NULL when it is not in use. */
+static inline tl_unit* tlc_find_in(const tl_region* r, tlc_place at)
 {
-	const tl_region* r = tlc_cell(s, at.region);
 	uint64_t present = tlc_get(&r->present);
 	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
 	tl_unit* u = tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
 	if (u == NULL) __builtin_unreachable();
 	return TLC_LIKELY(!tlc_vacant(u)) ? u : NULL;
+}
+
+static inline tl_unit* tlc_find(const tl_shard* s, tlc_place at) { return tlc_find_in(tlc_cell(s, at.region), at); }
+
+/* Makes a unit that is not in use; r is its cell, or the empty one for it. NULL where no memory is at hand,
+ * or no room for a cell. Units of the same region move. */
+static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_place at)
+{
+	if (tlc_get(&r->key) == 0 || !tlc_has(&r->present, at.unit)) return tlc_add_unit(s, r, at);
+	uint64_t list = tlc_get(&r->list) - TL_REGION_VACANT;
+	tlc_put(&r->list, list);
+	if (s->idle == at.region) s->idle = 0;
+	s->units++;
+	return tlc_units(list) + tlc_rank(tlc_get(&r->present), at.unit);
+}
+
+/* Gives back a unit of r that nothing is in any more. A cell without others stays until
+ * the next one is without: a block that comes and goes alone finds its place again. */
+static inline void tlc_close_unit(tl_shard* s, tl_region* r)
+{
+	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT, key = tlc_get(&r->key);
+	tlc_put(&r->list, list);
+	s->units--;
+	if (tlc_vacant_units(list) < tlc_ones(tlc_get(&r->present))) return;
+	if (TLC_UNLIKELY(s->idle != 0)) tlc_drop_idle(s);
+	s->idle = key;
 }
 
 /* ---- entries, under the lock ------------------------------------------------------- */
@@ -403,6 +428,7 @@ static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes
 /* A locked shard and an entry in it. */
 typedef struct tlc_spot {
 	tl_shard* shard;
+	tl_region* cell;
 	tl_unit* unit;
 	tl_foreign_entry* entry; /* NULL: p is unknown, and nothing is locked */
 	tlc_place at;
@@ -412,7 +438,8 @@ static inline __attribute__((always_inline)) tlc_spot tlc_lock_entry(uintptr_t p
 {
 	tlc_spot x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
 	tlc_shard_lock(x.shard);
-	x.unit = tlc_find(x.shard, x.at);
+	x.cell = tlc_cell(x.shard, x.at.region);
+	x.unit = tlc_find_in(x.cell, x.at);
 	if (TLC_LIKELY(x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit))) {
 		x.entry = tlc_entry(x.unit, x.at.bit);
 		return x;

@@ -37,6 +37,7 @@ enum {
 	tlc_at_shard_unit_lists = offsetof(tl_shard, unit_lists) * 100000 + sizeof(((tl_shard*)0)->unit_lists),
 	tlc_at_shard_chunk_bytes = offsetof(tl_shard, chunk_bytes) * 100000 + sizeof(((tl_shard*)0)->chunk_bytes),
 	tlc_at_shard_units = offsetof(tl_shard, units) * 100000 + sizeof(((tl_shard*)0)->units),
+	tlc_at_shard_idle = offsetof(tl_shard, idle) * 100000 + sizeof(((tl_shard*)0)->idle),
 	tlc_at_shard_spare = offsetof(tl_shard, spare) * 100000 + sizeof(((tl_shard*)0)->spare),
 	tlc_size_registry = sizeof(tl_registry),
 	tlc_at_registry_units = offsetof(tl_registry, units) * 100000 + sizeof(((tl_registry*)0)->units),
@@ -88,6 +89,7 @@ var _ [C.tlc_at_shard_lists]struct{} = [unsafe.Offsetof(layout.Shard{}.Lists)*10
 var _ [C.tlc_at_shard_unit_lists]struct{} = [unsafe.Offsetof(layout.Shard{}.UnitLists)*100000 + unsafe.Sizeof(layout.Shard{}.UnitLists)]struct{}{}
 var _ [C.tlc_at_shard_chunk_bytes]struct{} = [unsafe.Offsetof(layout.Shard{}.ChunkBytes)*100000 + unsafe.Sizeof(layout.Shard{}.ChunkBytes)]struct{}{}
 var _ [C.tlc_at_shard_units]struct{} = [unsafe.Offsetof(layout.Shard{}.Units)*100000 + unsafe.Sizeof(layout.Shard{}.Units)]struct{}{}
+var _ [C.tlc_at_shard_idle]struct{} = [unsafe.Offsetof(layout.Shard{}.Idle)*100000 + unsafe.Sizeof(layout.Shard{}.Idle)]struct{}{}
 var _ [C.tlc_at_shard_spare]struct{} = [unsafe.Offsetof(layout.Shard{}.Spare)*100000 + unsafe.Sizeof(layout.Shard{}.Spare)]struct{}{}
 
 var _ [C.tlc_size_registry]struct{} = [unsafe.Sizeof(layout.Registry{})]struct{}{}

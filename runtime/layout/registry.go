@@ -68,7 +68,8 @@ type Shard struct {
 	Lists             [EntryLists]uintptr
 	UnitLists         [UnitRooms]uintptr
 	ChunkBytes, Units uint64
-	Spare             [4]uint64
+	Idle              uint64 // key of a cell that is kept though all its units are vacant
+	Spare             [3]uint64
 }
 
 // ShardBytes is the size of a Shard.

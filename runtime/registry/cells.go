@@ -53,26 +53,40 @@ func open(s *layout.Shard, at place) *layout.Unit {
 		s.Used++
 	case set(r.Present).has(at.unit):
 		atomic.StoreUint64(&r.List, r.List-layout.RegionVacant)
-		s.Units++
+		opened(s, at)
 		return unitOf(r, at.unit)
 	case !roomFor(s, r):
 		return nil
 	}
-	s.Units++
+	opened(s, at)
 	return insertUnit(r, at.unit)
 }
 
-// closeUnit gives back a unit that nothing is in any more; its cell goes with the last.
+// opened counts a unit; its cell is idle no more.
+func opened(s *layout.Shard, at place) {
+	s.Units++
+	if s.Idle == at.region {
+		s.Idle = 0
+	}
+}
+
+// closeUnit gives back a unit that nothing is in any more. A cell without others
+// stays until the next one is without: a block that comes and goes alone finds its
+// place again.
 func closeUnit(s *layout.Shard, at place) {
 	i, _ := probe(s, at.region)
 	r := cell(s, i)
 	s.Units--
-	if vacantUnits(r)+1 < set(r.Present).len() {
-		atomic.StoreUint64(&r.List, r.List+layout.RegionVacant)
+	atomic.StoreUint64(&r.List, r.List+layout.RegionVacant)
+	if vacantUnits(r) < set(r.Present).len() {
 		return
 	}
-	freeUnits(s, units(r))
-	remove(s, i)
+	if s.Idle != 0 {
+		before, _ := probe(s, s.Idle)
+		freeUnits(s, units(cell(s, before)))
+		remove(s, before)
+	}
+	s.Idle = at.region
 }
 
 // store changes a word that others read without the lock.

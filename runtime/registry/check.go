@@ -96,7 +96,8 @@ func (c *checker) region(index, i uint32, r *layout.Region) {
 		c.want(cell(s, j).Key != 0, "region %#x is behind an empty cell", r.Key)
 	}
 	room, there := int(layout.RegionRooms[roomClass(r)]), set(r.Present).len()
-	c.want(there > vacantUnits(r), "region %#x is in use by nothing", r.Key)
+	c.want((there == vacantUnits(r)) == (r.Key == s.Idle), "region %#x, %d units of %d vacant, idle %#x", r.Key,
+		vacantUnits(r), there, s.Idle)
 	c.want(there <= room, "region %#x has more units than room", r.Key)
 	c.list(uintptr(r.List & layout.RegionAddress))
 	unused := 0

@@ -163,7 +163,7 @@ func inferPad(k *call) error {
 		if min(begin, end) < -d || shape[i] < 0 {
 			return k.fault("do not cut off more than there is", "the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
 		}
-		if most := reachable(mode, d); max(begin, end) > most {
+		if most := reachable(mode, d+min(begin, 0)+min(end, 0)); max(begin, end) > most {
 			return k.fault(fmt.Sprintf("mode %s can add %d at most", mode, most), "the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
 		}
 	}
@@ -174,7 +174,8 @@ func inferPad(k *call) error {
 	return k.give(shape)
 }
 
-// reachable is how many elements a mode of Pad can add at an end of an axis.
+// reachable is how many elements a mode of Pad can add at an end of an axis, of
+// which d elements are left after what negative pads cut off.
 func reachable(mode string, d int64) int64 {
 	switch {
 	case mode == "reflect":

@@ -181,12 +181,3 @@ func (c *code) either(order, a, b string) string {
 	}
 	return c.let("select i1 %s, i64 %s, i64 %s", c.let("icmp %s i64 %s, %s", order, a, b), a, b)
 }
-
-// at returns the address of element index of the elements of this type at ptr. It
-// may lie outside the object: only what is loaded or stored has to lie inside.
-func (c *code) at(ptr, typ, index string) string {
-	if index == "0" {
-		return ptr
-	}
-	return c.let("getelementptr %s, ptr %s, i64 %s", typ, ptr, index)
-}

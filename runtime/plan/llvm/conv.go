@@ -88,12 +88,12 @@ func (c *convolution) axes(windows []window) {
 
 // blockOf chooses how many channels and columns a block has: about as many sums as
 // registers hold while a weight and the inputs are there too.
-func blockOf(rows int64, out int64, width int) (block, perTile int) {
-	columns := len(cover(0, out, width))
+func blockOf(rows int64, w window, width int) (block, perTile int) {
+	columns := len(cover(0, w.out, width))
 	switch {
 	case rows == 1:
 		return 1, 4
-	case columns == 1:
+	case columns == 1 || w.stride > 1:
 		return int(min(rows, 8)), 1
 	case columns == 3:
 		return int(min(rows, 4)), 3
@@ -105,7 +105,7 @@ func blockOf(rows int64, out int64, width int) (block, perTile int) {
 // larger of weights and inputs in the outer loop, so that it is read once.
 func (c *convolution) emit() {
 	width := c.width(c.x.elem)
-	block, perTile := blockOf(c.rows, c.inner.out, width)
+	block, perTile := blockOf(c.rows, c.inner, width)
 	c.block = block
 	tiles := tilesOf(c.inner, width, perTile)
 	weights, inputs := c.rows*c.w.View.Elements()/c.w.Shape[0], c.channels*c.x.View.Elements()/(c.x.Shape[0]*c.x.Shape[1])
@@ -240,7 +240,7 @@ func (c *convolution) finish(l lanes, n, channel string, rows int, at []string, 
 		y := c.at(c.y.ptr, l.memory, c.plus(row, c.scaled(c.shifted(channel, int64(r)), c.y.Strides[1])))
 		for i, column := range t.columns {
 			at := c.at(y, l.memory, c.scaled(c.shifted(t.base, column.at), stride))
-			l.wide(column.lanes).storeStrided(sums[r*len(t.columns)+i], at, stride)
+			l.wide(column.lanes).storePart(sums[r*len(t.columns)+i], at, stride, column.used)
 		}
 	}
 }

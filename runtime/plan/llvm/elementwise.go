@@ -12,16 +12,16 @@ import (
 // lanes are of the deciding argument's type.
 type formula func(k *kernel, l lanes, x []string) string
 
-func unary(f func(l lanes, x string) string) formula {
+func ofOne(f func(l lanes, x string) string) formula {
 	return func(_ *kernel, l lanes, x []string) string { return f(l, x[0]) }
 }
 
-func binary(f func(l lanes, x, y string) string) formula {
+func ofTwo(f func(l lanes, x, y string) string) formula {
 	return func(_ *kernel, l lanes, x []string) string { return f(l, x[0], x[1]) }
 }
 
-// folded applies f from the first argument to the last.
-func folded(f func(l lanes, x, y string) string) formula {
+// ofAll applies f from the first argument to the last.
+func ofAll(f func(l lanes, x, y string) string) formula {
 	return func(_ *kernel, l lanes, x []string) string {
 		r := x[0]
 		for _, y := range x[1:] {
@@ -32,14 +32,14 @@ func folded(f func(l lanes, x, y string) string) formula {
 }
 
 func compared(order string, types []graph.DType) writer {
-	f := binary(func(l lanes, x, y string) string { return l.cmp(order, x, y) })
+	f := ofTwo(func(l lanes, x, y string) string { return l.cmp(order, x, y) })
 	w := elementwise(exactly(2), types, f)
 	w.emit = func(k *kernel) error { return k.elementwise(0, elems[graph.Bool], f) }
 	return w
 }
 
 func logical(op string) formula {
-	return binary(func(l lanes, x, y string) string { return l.bin(op, x, y) })
+	return ofTwo(func(l lanes, x, y string) string { return l.bin(op, x, y) })
 }
 
 // elementwise are the kernels of operators that compute each element by itself.
@@ -49,28 +49,28 @@ func elementwise(args [2]int, types []graph.DType, f formula) writer {
 }
 
 var elementwiseKernels = map[string]writer{
-	"Add": elementwise(exactly(2), numbers, binary(lanes.add)),
-	"Sub": elementwise(exactly(2), numbers, binary(lanes.sub)),
-	"Mul": elementwise(exactly(2), numbers, binary(lanes.mul)),
-	"Div": elementwise(exactly(2), numbers, binary(lanes.quotient)),
-	"Max": elementwise(atLeast(1), numbers, folded(lanes.max)),
-	"Min": elementwise(atLeast(1), numbers, folded(lanes.min)),
-	"Sum": elementwise(atLeast(1), numbers, folded(lanes.add)),
+	"Add": elementwise(exactly(2), numbers, ofTwo(lanes.add)),
+	"Sub": elementwise(exactly(2), numbers, ofTwo(lanes.sub)),
+	"Mul": elementwise(exactly(2), numbers, ofTwo(lanes.mul)),
+	"Div": elementwise(exactly(2), numbers, ofTwo(lanes.quotient)),
+	"Max": elementwise(atLeast(1), numbers, ofAll(lanes.max)),
+	"Min": elementwise(atLeast(1), numbers, ofAll(lanes.min)),
+	"Sum": elementwise(atLeast(1), numbers, ofAll(lanes.add)),
 	"Pow": elementwise(exactly(2), numbers, (*kernel).power),
 
-	"Sqrt":       elementwise(exactly(1), floats, unary(func(l lanes, x string) string { return l.call("llvm.sqrt", x) })),
-	"Floor":      elementwise(exactly(1), floats, unary(func(l lanes, x string) string { return l.call("llvm.floor", x) })),
-	"Ceil":       elementwise(exactly(1), floats, unary(func(l lanes, x string) string { return l.call("llvm.ceil", x) })),
-	"Exp":        elementwise(exactly(1), floats, unary(lanes.exp)),
-	"Log":        elementwise(exactly(1), floats, unary(lanes.log)),
-	"Tanh":       elementwise(exactly(1), floats, unary(lanes.tanh)),
-	"Sigmoid":    elementwise(exactly(1), floats, unary(lanes.sigmoid)),
-	"Erf":        elementwise(exactly(1), floats, unary(lanes.erf)),
-	"Reciprocal": elementwise(exactly(1), floats, unary(func(l lanes, x string) string { return l.arith("div", l.number(1), x) })),
-	"Relu":       elementwise(exactly(1), numbers, unary(lanes.relu)),
+	"Sqrt":       elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.call("llvm.sqrt", x) })),
+	"Floor":      elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.call("llvm.floor", x) })),
+	"Ceil":       elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.call("llvm.ceil", x) })),
+	"Exp":        elementwise(exactly(1), floats, ofOne(lanes.exp)),
+	"Log":        elementwise(exactly(1), floats, ofOne(lanes.log)),
+	"Tanh":       elementwise(exactly(1), floats, ofOne(lanes.tanh)),
+	"Sigmoid":    elementwise(exactly(1), floats, ofOne(lanes.sigmoid)),
+	"Erf":        elementwise(exactly(1), floats, ofOne(lanes.erf)),
+	"Reciprocal": elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.arith("div", l.number(1), x) })),
+	"Relu":       elementwise(exactly(1), numbers, ofOne(lanes.relu)),
 	"LeakyRelu":  elementwise(exactly(1), floats, leakyRelu),
-	"Neg":        elementwise(exactly(1), signeds, unary(lanes.neg)),
-	"Abs":        elementwise(exactly(1), numbers, unary(lanes.abs)),
+	"Neg":        elementwise(exactly(1), signeds, ofOne(lanes.neg)),
+	"Abs":        elementwise(exactly(1), numbers, ofOne(lanes.abs)),
 	"Clip":       elementwise(exactly(1), numbers, clip),
 
 	"Equal":          compared("eq", computed),
@@ -81,7 +81,7 @@ var elementwiseKernels = map[string]writer{
 	"And":            elementwise(exactly(2), truths, logical("and")),
 	"Or":             elementwise(exactly(2), truths, logical("or")),
 	"Xor":            elementwise(exactly(2), truths, logical("xor")),
-	"Not":            elementwise(exactly(1), truths, unary(func(l lanes, x string) string { return l.bin("xor", x, "true") })),
+	"Not":            elementwise(exactly(1), truths, ofOne(func(l lanes, x string) string { return l.bin("xor", x, "true") })),
 
 	"Where": {emit: (*kernel).where, types: computed, decider: 1, args: exactly(3), results: 1, inPlace: true},
 	"Cast":  {emit: (*kernel).castElements, types: computed, args: exactly(1), results: 1, inPlace: true},

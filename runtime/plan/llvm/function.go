@@ -25,7 +25,7 @@ func (m *module) function() error {
 	}
 	f.leave()
 	m.globals = append(m.globals, m.info()...)
-	m.functions = append(m.functions, fmt.Sprintf("define i32 @%s(ptr %%inputs, ptr %%outputs, ptr %%constants) {\nentry:\n%s}\n", m.name, f.code.text.String()))
+	m.functions = append(m.functions, fmt.Sprintf("define i32 @%s(%[2]s %%inputs, %[2]s %%outputs, %[2]s %%constants) {\nentry:\n%[3]s}\n", m.name, m.pointer(), f.code.text.String()))
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (f *entry) arguments() {
 			f.buffers[i] = f.argument(h.array, h.index)
 			null = append(null, f.buffers[i])
 		case h.global != "":
-			f.buffers[i] = "@" + h.global
+			f.buffers[i] = f.embedded(h.global, b.Bytes)
 		}
 	}
 	for _, input := range place.staged {
@@ -62,17 +62,18 @@ func (f *entry) arguments() {
 }
 
 func (f *entry) argument(array string, index int) string {
-	at := f.at("%"+array, "ptr", fmt.Sprint(index))
-	return f.let("load ptr, ptr %s, align 8", at)
+	p := f.m.pointer()
+	at := f.at("%"+array, p, fmt.Sprint(index))
+	return f.let("load %s, %s, align 8", p, f.as(at, p))
 }
 
 func (f *entry) refuseNull(addresses []string) {
 	if len(addresses) == 0 {
 		return
 	}
-	any := f.let("icmp eq ptr %s, null", addresses[0])
+	any := f.isNull(addresses[0])
 	for _, a := range addresses[1:] {
-		any = f.let("or i1 %s, %s", any, f.let("icmp eq ptr %s, null", a))
+		any = f.let("or i1 %s, %s", any, f.isNull(a))
 	}
 	f.do("br i1 %s, label %%invalid, label %%enter", any)
 	f.begin("invalid")
@@ -90,10 +91,10 @@ func (f *entry) enter() {
 		f.enterSlots()
 		return
 	}
-	f.m.declare("tl_mem_frame_enter", "declare ptr @tl_mem_frame_enter(i64)")
+	f.m.declare("tl_mem_frame_enter", "declare "+f.m.pointer()+" @tl_mem_frame_enter(i64)")
 	f.m.declare("tl_mem_frame_exit", "declare i32 @tl_mem_frame_exit()")
-	f.do("%%frame = call ptr @tl_mem_frame_enter(i64 %d)", f.m.plan.Frame.Bytes)
-	f.do("br i1 %s, label %%refused, label %%run", f.let("icmp eq ptr %%frame, null"))
+	f.do("%%frame = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Frame.Bytes)
+	f.do("br i1 %s, label %%refused, label %%run", f.isNull("%frame"))
 	f.begin("refused")
 	f.do("%%why = call i32 @tl_last_status()")
 	f.do("ret i32 %%why")
@@ -108,7 +109,7 @@ func (f *entry) enter() {
 func (f *entry) enterSlots() {
 	f.m.declare("tl_mem_function_enter", "declare i32 @tl_mem_function_enter(i64)")
 	f.m.declare("tl_mem_function_exit", "declare i32 @tl_mem_function_exit()")
-	f.m.declare("tl_mem_get_buffer", "declare ptr @tl_mem_get_buffer(i64, i64)")
+	f.m.declare("tl_mem_get_buffer", "declare "+f.m.pointer()+" @tl_mem_get_buffer(i64, i64)")
 	f.do("%%entered = call i32 @tl_mem_function_enter(i64 %d)", len(f.m.place.slots))
 	f.do("br i1 %s, label %%run, label %%refused", f.let("icmp eq i32 %%entered, 0"))
 	f.begin("refused")
@@ -126,9 +127,9 @@ func (f *entry) enterSlots() {
 }
 
 func (f *entry) slot(i int, bytes int64) string {
-	p := f.let("call ptr @tl_mem_get_buffer(i64 %d, i64 %d)", i, bytes)
+	p := f.let("call %s @tl_mem_get_buffer(i64 %d, i64 %d)", f.m.pointer(), i, bytes)
 	without, with := f.name("b"), f.name("b")
-	f.do("br i1 %s, label %%%s, label %%%s", f.let("icmp eq ptr %s, null", p), without, with)
+	f.do("br i1 %s, label %%%s, label %%%s", f.isNull(p), without, with)
 	f.begin(without)
 	f.fail(f.let("call i32 @tl_last_status()"))
 	f.begin(with)
@@ -143,12 +144,26 @@ func (f *entry) fail(status string) {
 
 // stage copies the inputs that the plan has in the frame to their place.
 func (f *entry) stage() {
+	p, name := f.m.pointer(), "llvm.memcpy.p0.p0.i64"
+	if f.m.typed() {
+		name = "llvm.memcpy.p0i8.p0i8.i64"
+	}
 	for _, i := range f.m.place.staged {
 		o := f.m.plan.Inputs[i]
-		f.m.declare("llvm.memcpy", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)")
-		f.do("call void @llvm.memcpy.p0.p0.i64(ptr %s, ptr %s, i64 %d, i1 false)",
-			f.buffers[o.Buffer], f.argument("inputs", i), f.m.place.buffers[o.Buffer].Bytes)
+		f.m.declare(name, fmt.Sprintf("declare void @%s(%s, %[2]s, i64, i1 immarg)", name, p))
+		f.do("call void @%s(%s %s, %[2]s %[4]s, i64 %[5]d, i1 false)",
+			name, p, f.buffers[o.Buffer], f.argument("inputs", i), f.m.place.buffers[o.Buffer].Bytes)
 	}
+}
+
+func (f *entry) isNull(p string) string { return f.let("icmp eq %s %s, null", f.m.pointer(), p) }
+
+// embedded is the address of a constant of the module.
+func (f *entry) embedded(name string, bytes int64) string {
+	if f.m.typed() {
+		return f.let("bitcast [%d x i8]* @%s to i8*", bytes, name)
+	}
+	return "@" + name
 }
 
 // call writes the kernel of an instruction and calls it.
@@ -160,7 +175,7 @@ func (f *entry) call(i *plan.Instruction) error {
 	args := make([]string, len(k.params))
 	for n, p := range k.params {
 		bytes := f.m.place.buffers[p.buffer].DType.Bytes()
-		args[n] = "ptr " + f.at(f.buffers[p.buffer], "i8", fmt.Sprint(p.offset*bytes))
+		args[n] = f.m.pointer() + " " + f.at(f.buffers[p.buffer], "i8", fmt.Sprint(p.offset*bytes))
 	}
 	if !k.fallible {
 		f.do("call void @%s(%s)", k.symbol, strings.Join(args, ", "))

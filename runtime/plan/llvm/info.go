@@ -82,8 +82,8 @@ func (m *module) info() []string {
 	d := m.describe()
 	text, _ := json.Marshal(d)
 	list := []string{
-		"%tl_plan_tensor = type { ptr, ptr, i64, i32, i32, i32, i32 }",
-		"%tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr }",
+		fmt.Sprintf("%%tl_plan_tensor = type { %s, %[1]s, i64, i32, i32, i32, i32 }", m.pointer()),
+		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s }", m.pointer()),
 		m.constantText("_text", m.name),
 		fmt.Sprintf("@%s_json = constant [%d x i8] c%s", m.name, len(text)+1, quoted(string(text)+"\x00")),
 	}
@@ -93,13 +93,18 @@ func (m *module) info() []string {
 		list []TensorInfo
 	}{{"inputs", d.Inputs}, {"outputs", d.Outputs}, {"constants", d.Constants}} {
 		globals, array := m.tensors(a.name, a.list)
-		list, arrays = append(list, globals...), append(arrays, "ptr "+array)
+		list, arrays = append(list, globals...), append(arrays, array)
 	}
-	return append(list, fmt.Sprintf("@%s_info = constant %%tl_plan_info { i64 %d, ptr @%s_text, ptr @%s_json, i64 %d, i64 %d, i64 %d, i64 %d, i64 %d, %s }",
-		m.name, infoBytes, m.name, m.name, d.FrameBytes, d.Slots, len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", ")))
+	return append(list, fmt.Sprintf("@%s_info = constant %%tl_plan_info { i64 %d, %s, %s, i64 %d, i64 %d, i64 %d, i64 %d, i64 %d, %s }",
+		m.name, infoBytes, m.string("_text", m.name), m.string("_json", string(text)), d.FrameBytes, d.Slots, len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", ")))
 }
 
 const infoBytes = 11 * 8
+
+// string is the address of a string that constantText defines.
+func (m *module) string(suffix, text string) string {
+	return m.global(m.name+suffix, fmt.Sprintf("[%d x i8]", len(text)+1))
+}
 
 // constantText is a private string. Symbols of the module that nobody else sees
 // begin with its name, so that modules can be joined.
@@ -110,7 +115,7 @@ func (m *module) constantText(suffix, text string) string {
 // tensors returns the globals of one array of tensors, and its name.
 func (m *module) tensors(array string, list []TensorInfo) (globals []string, name string) {
 	if len(list) == 0 {
-		return nil, "null"
+		return nil, m.pointer() + " null"
 	}
 	entries := make([]string, len(list))
 	for i, t := range list {
@@ -119,20 +124,21 @@ func (m *module) tensors(array string, list []TensorInfo) (globals []string, nam
 		for a, d := range t.Shape {
 			extents[a] = fmt.Sprintf("i64 %d", d)
 		}
-		shape := "null"
+		shape := m.pointer() + " null"
 		if len(extents) > 0 {
-			shape = fmt.Sprintf("@%s%s_shape", m.name, suffix)
-			globals = append(globals, fmt.Sprintf("%s = private unnamed_addr constant [%d x i64] [%s]", shape, len(extents), strings.Join(extents, ", ")))
+			typ := fmt.Sprintf("[%d x i64]", len(extents))
+			shape = m.global(m.name+suffix+"_shape", typ)
+			globals = append(globals, fmt.Sprintf("@%s%s_shape = private unnamed_addr constant %s [%s]", m.name, suffix, typ, strings.Join(extents, ", ")))
 		}
 		embedded := 0
 		if t.Embedded {
 			embedded = 1
 		}
 		globals = append(globals, m.constantText(suffix, t.Name))
-		entries[i] = fmt.Sprintf("%%tl_plan_tensor { ptr @%s%s, ptr %s, i64 %d, i32 %d, i32 %d, i32 %d, i32 0 }",
-			m.name, suffix, shape, t.Bytes, t.dtype, len(t.Shape), embedded)
+		entries[i] = fmt.Sprintf("%%tl_plan_tensor { %s, %s, i64 %d, i32 %d, i32 %d, i32 %d, i32 0 }",
+			m.string(suffix, t.Name), shape, t.Bytes, t.dtype, len(t.Shape), embedded)
 	}
-	name = fmt.Sprintf("@%s_%s", m.name, array)
-	globals = append(globals, fmt.Sprintf("%s = private unnamed_addr constant [%d x %%tl_plan_tensor] [%s]", name, len(list), strings.Join(entries, ", ")))
-	return globals, name
+	typ := fmt.Sprintf("[%d x %%tl_plan_tensor]", len(list))
+	globals = append(globals, fmt.Sprintf("@%s_%s = private unnamed_addr constant %s [%s]", m.name, array, typ, strings.Join(entries, ", ")))
+	return globals, m.global(m.name+"_"+array, typ)
 }

@@ -73,9 +73,9 @@ func (m *module) anyType(i *plan.Instruction) graph.DType {
 func (m *module) define(k *kernel, body string) string {
 	params := make([]string, len(k.params))
 	for i, p := range k.params {
-		params[i] = fmt.Sprintf("ptr noalias readonly %%p%d", i)
+		params[i] = fmt.Sprintf("%s noalias readonly %%p%d", m.pointer(), i)
 		if p.written {
-			params[i] = fmt.Sprintf("ptr noalias %%p%d", i)
+			params[i] = fmt.Sprintf("%s noalias %%p%d", m.pointer(), i)
 		}
 	}
 	result, last := "void", "  ret void\n"

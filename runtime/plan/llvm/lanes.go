@@ -267,7 +267,7 @@ func (l lanes) gathered(lane func(i int) string) string {
 
 // load reads lanes that lie side by side.
 func (l lanes) load(ptr string) string {
-	v := l.let("load %s, ptr %s, align %d", vector(l.n, l.memory), ptr, l.bytes)
+	v := l.let("load %s, %s, align %d", vector(l.n, l.memory), l.as(ptr, vector(l.n, l.memory)), l.bytes)
 	if l.class == boolean {
 		return l.let("icmp ne %s %s, zeroinitializer", vector(l.n, l.memory), v)
 	}
@@ -285,7 +285,7 @@ func (l lanes) store(v, ptr string) {
 	if l.narrow() {
 		v = l.narrowed(v)
 	}
-	l.do("store %s %s, ptr %s, align %d", vector(l.n, l.memory), v, ptr, l.bytes)
+	l.do("store %s %s, %s, align %d", vector(l.n, l.memory), v, l.as(ptr, vector(l.n, l.memory)), l.bytes)
 }
 
 // loadStrided reads lanes that lie stride elements apart; 0 repeats one.
@@ -313,13 +313,16 @@ func (l lanes) storeStrided(v, ptr string, stride int64) {
 
 // joined folds the lanes of v to a scalar, halves with halves.
 func (l lanes) joined(v string, join func(l lanes, a, b string) string) string {
-	for l.n > 1 {
+	for l.n > 2 {
 		half := l.wide(l.n / 2)
 		low, high := make([]int, half.n), make([]int, half.n)
 		for i := range half.n {
 			low[i], high[i] = i, half.n+i
 		}
 		v, l = join(half, l.shuffle(v, "poison", low), l.shuffle(v, "poison", high)), half
+	}
+	if l.n == 2 {
+		return join(l.wide(1), l.lane(v, 0), l.lane(v, 1))
 	}
 	return v
 }

@@ -13,7 +13,7 @@
 // Two globals describe the function to whoever calls it: NAME_info, a structure
 // that Header declares, and NAME_json, the same as JSON.
 //
-// The text is for LLVM 14 (with -opaque-pointers) and all later versions.
+// The text is for LLVM 14, where pointers are i8*, or for a later version.
 package llvm
 
 import (
@@ -63,6 +63,7 @@ type Options struct {
 
 const (
 	oldest        = 14
+	opaqueKnown   = 15 // first version without typed pointers
 	memoryKnown   = 16 // first version with memory(...)
 	defaultVector = 256
 	frameAligned  = 64 // by the runtime
@@ -179,10 +180,21 @@ func (m *module) helperAttributes() string {
 	return "alwaysinline nofree nosync nounwind willreturn memory(none)"
 }
 
+// dialect tells which versions read the module.
+func (m *module) dialect() string {
+	switch {
+	case m.opts.Version < opaqueKnown:
+		return "LLVM 14, without -opaque-pointers"
+	case m.opts.Version < memoryKnown:
+		return "LLVM 15"
+	}
+	return "LLVM 16 and later"
+}
+
 func (m *module) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "; %s: an execution plan of TL Runtime.\n", m.name)
-	fmt.Fprintf(&b, "; LLVM 15 and later as it is, LLVM 14 with -opaque-pointers.\n")
+	fmt.Fprintf(&b, "; For %s.\n", m.dialect())
 	if m.opts.Triple != "" {
 		fmt.Fprintf(&b, "target triple = %s\n", quoted(m.opts.Triple))
 	}

@@ -22,7 +22,7 @@ type product struct {
 	*kernel
 	a, b, y operand // of two axes
 	m, n, k int64
-	last    func(l lanes, sum, m, n string) string // nil: the sum itself; n may be the first of several lanes
+	last    func(l lanes, used int64, sum, m, n string) string // nil: the sum itself; n is the first of the used lanes
 }
 
 // matMul multiplies the last two axes for each element of the others.
@@ -113,7 +113,7 @@ func (p *product) scale() error {
 		}
 		c = strides
 	}
-	p.last = func(l lanes, sum, m, n string) string {
+	p.last = func(l lanes, used int64, sum, m, n string) string {
 		if alpha != 1 {
 			sum = l.mul(sum, l.number(alpha))
 		}
@@ -121,7 +121,7 @@ func (p *product) scale() error {
 			return sum
 		}
 		at := l.at(p.in[2].ptr, l.memory, l.plus(l.scaled(m, c[0]), l.scaled(n, c[1])))
-		term := l.loadStrided(at, c[1])
+		term := l.loadPart(at, c[1], used)
 		if beta != 1 {
 			term = l.mul(term, l.number(beta))
 		}
@@ -150,7 +150,7 @@ func (p *product) emit() {
 	}
 	w := plain(p.n)
 	width := p.width(p.a.elem)
-	block, perTile := blockOf(p.m, p.n, width)
+	block, perTile := blockOf(p.m, w, width)
 	tiles := tilesOf(w, width, perTile)
 	if p.m > p.n {
 		p.blocks(p.m, block, func(m string, rows int) {
@@ -189,17 +189,17 @@ func (p *product) tile(m string, rows int, t placedTile) {
 	for r := range rows {
 		for c, column := range t.columns {
 			n := p.shifted(t.base, column.at)
-			p.store(l.wide(column.lanes), done[r*len(t.columns)+c], p.shifted(m, int64(r)), n)
+			p.store(l.wide(column.lanes), column.used, done[r*len(t.columns)+c], p.shifted(m, int64(r)), n)
 		}
 	}
 }
 
-func (p *product) store(l lanes, sum, m, n string) {
+func (p *product) store(l lanes, used int64, sum, m, n string) {
 	if p.last != nil {
-		sum = p.last(l, sum, m, n)
+		sum = p.last(l, used, sum, m, n)
 	}
 	at := p.at(p.y.ptr, l.memory, p.plus(p.scaled(m, p.y.Strides[0]), p.scaled(n, p.y.Strides[1])))
-	l.storeStrided(sum, at, p.y.Strides[1])
+	l.storePart(sum, at, p.y.Strides[1], used)
 }
 
 // dots computes blocks of sums of products, each in the lanes of one vector.
@@ -232,7 +232,7 @@ func (p *product) dot(m, n string, rows, columns int) {
 	}
 	for r := range rows {
 		for c := range columns {
-			p.store(one, sums[r*columns+c], p.shifted(m, int64(r)), p.shifted(n, int64(c)))
+			p.store(one, 1, sums[r*columns+c], p.shifted(m, int64(r)), p.shifted(n, int64(c)))
 		}
 	}
 }

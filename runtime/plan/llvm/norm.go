@@ -27,7 +27,8 @@ func (k *kernel) sameShape() error {
 	return nil
 }
 
-// softmax writes e^(x - max) first, and divides what it wrote by the sum.
+// softmax writes e^(x - max) first, and divides what it wrote by the sum. In a type
+// that would round it, it computes it twice instead.
 func (k *kernel) softmax() error {
 	if err := k.sameShape(); err != nil || k.in[0].View.Elements() == 0 {
 		return err
@@ -38,14 +39,21 @@ func (k *kernel) softmax() error {
 	e := x.elem
 	r.each([]string{y.ptr, x.ptr}, func(w *row) {
 		most := w.fold(e, e.lowest(), lanes.max, func(x element) string { return x.get(1) })
+		exp := func(x element) string { return x.exp(x.sub(x.get(1), x.over(most))) }
+		again := exp
+		if !e.narrow() {
+			again = func(x element) string { return x.get(0) }
+		}
 		sum := w.fold(e, k.scalar(e).number(0), lanes.add, func(x element) string {
-			v := x.exp(x.sub(x.get(1), x.over(most)))
-			x.put(0, v)
+			v := exp(x)
+			if !e.narrow() {
+				x.put(0, v)
+			}
 			return v
 		})
 		l := w.cell(e)
 		factor := l.arith("div", l.number(1), sum)
-		w.each(e, func(x element) { x.put(0, x.mul(x.get(0), x.over(factor))) })
+		w.each(e, func(x element) { x.put(0, x.mul(again(x), x.over(factor))) })
 	})
 	return nil
 }

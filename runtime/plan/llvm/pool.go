@@ -75,7 +75,7 @@ func (p *pool) tile(x, y string, at []string, t placedTile) {
 	for i, column := range t.columns {
 		v := l.wide(column.lanes)
 		to := p.at(y, l.memory, p.scaled(p.shifted(t.base, column.at), stride))
-		v.storeStrided(p.last(v, done[i], at, t, i), to, stride)
+		v.storePart(p.last(v, done[i], at, t, i), to, stride, column.used)
 	}
 }
 

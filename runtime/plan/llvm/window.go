@@ -83,10 +83,12 @@ func (c *code) overAxis(w window, o string, init []value, body func(tap, positio
 	})
 }
 
-// column is a vector of neighbouring outputs.
+// column is a vector of neighbouring outputs. Where there are fewer than lanes, the
+// others are computed from whatever there is and not stored.
 type column struct {
 	at    int64 // first output, from the first one of the tile
 	lanes int
+	used  int64
 }
 
 // tile is a group of columns that are computed together, once, or several times
@@ -102,21 +104,23 @@ type tile struct {
 // width is how many outputs the tile has, from its first to its last.
 func (t tile) width() int64 {
 	last := t.columns[len(t.columns)-1]
-	return last.at + int64(last.lanes)
+	return last.at + last.used
 }
 
 // maxStaticTaps is up to how many taps an axis is unrolled.
 const maxStaticTaps = 16
 
-// cover covers outputs first to last-1 with vectors of one width, the widest power
-// of two that there is room for. The last one overlaps the one before where they do
-// not come out even: what lies in both is computed twice.
+// cover covers outputs first to last-1 with vectors. The last one overlaps the one
+// before where they do not come out even: what lies in both is computed twice.
+// Fewer outputs than a vector has lanes get a vector that is not longer than needed.
 func cover(first, last int64, width int) (list []column) {
-	for int64(width) > last-first {
+	n := last - first
+	for n > 0 && int64(width) >= 2*n {
 		width /= 2
 	}
-	for at := first; at < last; at += int64(width) {
-		list = append(list, column{min(at, last-int64(width)), width})
+	used := min(int64(width), n)
+	for at := first; at < last; at += used {
+		list = append(list, column{min(at, last-used), width, used})
 	}
 	return list
 }
@@ -133,7 +137,7 @@ func tilesOf(w window, width, perTile int) []tile {
 	for high > low && !w.inside(high-1, high-1) {
 		high--
 	}
-	edge := tile{0, low, []column{{0, 1}}, false, true}
+	edge := tile{0, low, []column{{0, 1, 1}}, false, true}
 	list := []tile{edge}
 	list = append(list, groupColumns(w, cover(low, high, width), perTile)...)
 	edge.first, edge.turns = high, w.out-high
@@ -147,7 +151,7 @@ func groupColumns(w window, list []column, perTile int) (tiles []tile) {
 		n := min(perTile, len(list))
 		t := tile{first: list[0].at, turns: 1}
 		for _, c := range list[:n] {
-			t.columns = append(t.columns, column{c.at - t.first, c.lanes})
+			t.columns = append(t.columns, column{c.at - t.first, c.lanes, c.used})
 		}
 		list = list[n:]
 		t.inside = w.inside(t.first, t.first+t.width()-1)
@@ -212,7 +216,7 @@ func (c *code) overTaps(t placedTile, fill string, init []value, body func(tap s
 		load := func(l lanes, i int, row string, stride int64) string {
 			l = l.wide(t.columns[i].lanes)
 			at := l.at(row, l.memory, c.scaled(c.plus(from, c.scaled(strconv.FormatInt(t.columns[i].at, 10), w.stride)), stride))
-			return l.spread(at, stride, steps(l.n, w.stride), 0, int64(l.n-1)*w.stride+1, fill)
+			return l.spread(at, stride, steps(l.n, w.stride), 0, (t.columns[i].used-1)*w.stride+1, fill)
 		}
 		return body(tap, load, carried)
 	}

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,19 +27,32 @@ type browser struct {
 	head    int
 }
 
-var sayOnce sync.Once
+var shared *browser
 
-// newBrowser skips the test where there is none.
+func TestMain(m *testing.M) {
+	result := m.Run()
+	if shared != nil {
+		os.RemoveAll(shared.profile)
+	}
+	os.Exit(result)
+}
+
+// newBrowser returns the browser of all tests, or skips the test where there is none.
 func newBrowser(t *testing.T) *browser {
+	if shared != nil {
+		return shared
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if program, err := exec.LookPath(name); err == nil {
-			b := &browser{program: program, profile: t.TempDir()}
+			profile, err := os.MkdirTemp("", "picture")
+			require.NoError(t, err)
+			shared = &browser{program: program, profile: profile}
 			empty := file(t, "empty.html", htmlOf(t, &Chart{}))
-			b.head = 800 - b.dump(t, empty+"#check", 1280, 800).numbers(t, "window")[1]
-			return b
+			shared.head = 800 - shared.dump(t, empty+"#check", 1280, 800).numbers(t, "window")[1]
+			return shared
 		}
 	}
-	sayOnce.Do(func() { fmt.Println("skip: screenshots of pictures: no chromium or chrome") })
+	fmt.Printf("skip: %s: no chromium or chrome\n", t.Name())
 	t.Skip("no chromium or chrome")
 	return nil
 }

@@ -9,6 +9,7 @@
 package picture
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -55,6 +56,9 @@ const maxExact = 1 << 53
 
 // check tells what of a chart cannot be drawn.
 func (c *Chart) check() error {
+	if c == nil {
+		return errors.New("picture: there is no chart (nil) to draw")
+	}
 	if c.Steps < 0 {
 		return fmt.Errorf("picture: %d steps; a number from 0 is needed", c.Steps)
 	}

@@ -114,6 +114,19 @@ func TestNothingFromOutside(t *testing.T) {
 	assert.Less(t, len(htmlOf(t, &Chart{})), 64<<10, "a page without data stays small")
 }
 
+// TestNamesStayText has names that would end the page's script or begin another.
+func TestNamesStayText(t *testing.T) {
+	c := synthetic(12)
+	evil := `</script><script>alert(1)</script><img onerror="x">]]>` + "\u2028-->"
+	c.Title, c.Notes, c.Buffers[0].Name, c.Buffers[1].Detail, c.Buffers[2].Kind = evil, []string{evil}, evil, evil, evil
+	page, picture := htmlOf(t, c), svgOf(t, c)
+	assert.Equal(t, 2, strings.Count(page, "<script"))
+	assert.Equal(t, 2, strings.Count(page, "</script"))
+	assert.NotContains(t, page+picture, "<img")
+	assert.NotContains(t, picture, "<script")
+	assert.Equal(t, 12, rectangles(t, picture))
+}
+
 func TestRefusals(t *testing.T) {
 	good := func() *Chart {
 		return &Chart{Steps: 3, FrameBytes: 100, Buffers: []Rect{{Name: "b", First: 0, End: 3, Bytes: 100}}}
@@ -136,6 +149,8 @@ func TestRefusals(t *testing.T) {
 		assert.ErrorContains(t, WriteHTML(io.Discard, c), message)
 		assert.ErrorContains(t, WriteSVG(io.Discard, c), message)
 	}
+	assert.ErrorContains(t, WriteHTML(io.Discard, nil), "no chart")
+	assert.ErrorContains(t, WriteSVG(io.Discard, nil), "no chart")
 	assert.ErrorContains(t, WriteHTML(full{}, good()), "disk full")
 	assert.ErrorContains(t, WriteSVG(full{}, good()), "disk full")
 }

@@ -215,3 +215,16 @@ func shorten(name string, room, size float64) string {
 	}
 	return ""
 }
+
+// beginning keeps the beginning of a text that has no room.
+func beginning(text string, room, size float64) string {
+	if textWidth(text)*size <= room {
+		return text
+	}
+	letters := []rune(text)
+	n := len(letters)
+	for n > 1 && textWidth(string(letters[:n])+"…")*size > room {
+		n--
+	}
+	return string(letters[:n]) + "…"
+}

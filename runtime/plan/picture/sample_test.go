@@ -91,3 +91,26 @@ func fromCSV(t testing.TB, file string) *Chart {
 	c.Steps = max(c.Steps, 1)
 	return c
 }
+
+// crowded has much of everything that a head and a legend must find room for, a
+// buffer in parts, and buffers alive before the first and after the last step.
+func crowded() *Chart {
+	c := synthetic(60)
+	c.Title = "vision-encoder-decoder with a name that goes on for quite a while, v2.1 (quantised, batch 16)"
+	c.Notes = []string{"215 buffers outside the frame not shown (97 MiB)"}
+	kinds := []string{"constant", "input", "weights of the optimiser", "gradient", "pinned", "shared with the host"}
+	for i := range c.Buffers {
+		if i%5 == 4 {
+			c.Buffers[i].Kind = kinds[i/5%len(kinds)]
+		}
+	}
+	for i := range c.Steps {
+		c.StepNames = append(c.StepNames, fmt.Sprintf("node_%d (Conv)", i))
+	}
+	c.Buffers[0].First = -1
+	c.Buffers[len(c.Buffers)-1].End = c.Steps + 1
+	c.Buffers[len(c.Buffers)-2].Name = c.Buffers[1].Name
+	c.LowerBound -= 100 << 10
+	c.Optimal = false
+	return c
+}

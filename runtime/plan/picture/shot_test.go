@@ -63,6 +63,7 @@ func (s *scene) y(address int64) float64 {
 func (s *scene) compare(t *testing.T, shot image.Image) comparison {
 	colours, result := palette(t, s.dark), comparison{}
 	_, groups := s.chart.groups()
+	legend, kinds := s.chart.kinds(groups)
 	near := image.NewAlpha(shot.Bounds())
 	for i, r := range s.chart.Buffers {
 		left, right, top, bottom := s.x(r.First), s.x(r.End), s.y(r.Offset+r.Bytes), s.y(r.Offset)
@@ -79,7 +80,7 @@ func (s *scene) compare(t *testing.T, shot image.Image) comparison {
 		if right-left >= 5 {
 			px = int(math.Round(left)) + 1
 		}
-		want := colours[fmt.Sprintf("k%dt%d", usualSlots[r.Kind], groups[i]%tones)]
+		want := colours[fmt.Sprintf("k%dt%d", legend[kinds[i]].Slot, groups[i]%tones)]
 		if !alike(shot.At(px, int(math.Round(top))+1), want) {
 			result.wrongRects++
 		}
@@ -104,23 +105,30 @@ func alike(a color.Color, b color.RGBA) bool {
 	return near(r, b.R) && near(g, b.G) && near(bl, b.B)
 }
 
-var windows = [][2]int{{1280, 800}, {800, 600}, {2560, 1440}}
-
 // TestPage looks at pages as a person does: every rectangle where it belongs, in its
 // colour, and labels that do not overlap.
 func TestPage(t *testing.T) {
 	b := newBrowser(t)
-	for _, c := range []*Chart{synthetic(669), synthetic(12), fromFile(t, "light_densenet121.csv")} {
-		if c == nil {
+	small, usual, large := [2]int{800, 600}, [2]int{1280, 800}, [2]int{2560, 1440}
+	for _, look := range []struct {
+		chart   *Chart
+		windows [][2]int
+	}{
+		{synthetic(669), [][2]int{small, usual, large}},
+		{synthetic(12), [][2]int{small}},
+		{crowded(), [][2]int{small, usual}},
+		{fromFile(t, "light_densenet121.csv"), [][2]int{small, usual, large}},
+	} {
+		if look.chart == nil {
 			continue
 		}
-		page := file(t, "page.html", htmlOf(t, c))
-		for _, window := range windows {
-			t.Run(fmt.Sprintf("%s at %dx%d", c.Title, window[0], window[1]), func(t *testing.T) {
+		page := file(t, "page.html", htmlOf(t, look.chart))
+		for _, window := range look.windows {
+			t.Run(fmt.Sprintf("%.20s at %dx%d", look.chart.Title, window[0], window[1]), func(t *testing.T) {
 				found := b.dump(t, page+"#check", window[0], window[1])
 				tidy(t, found, window)
-				assert.Equal(t, []int{len(c.Buffers)}, found.numbers(t, "rectangles"))
-				s := wholeScene(c, found.numbers(t, "panel"))
+				assert.Equal(t, []int{len(look.chart.Buffers)}, found.numbers(t, "rectangles"))
+				s := wholeScene(look.chart, found.numbers(t, "panel"))
 				s.agrees(t, b.shot(t, page, window[0], window[1]))
 			})
 		}
@@ -168,7 +176,7 @@ func TestManyRectangles(t *testing.T) {
 	c := synthetic(20000)
 	page := file(t, "page.html", htmlOf(t, c))
 	found := b.dump(t, page+"#check", 1280, 800)
-	tidy(t, found, windows[0])
+	tidy(t, found, [2]int{1280, 800})
 	assert.Equal(t, []int{0}, found.numbers(t, "rectangles"), "none is an element")
 	coloured := colouredPart(t, b.shot(t, page, 1280, 800), found.numbers(t, "panel"))
 	covered := 0.0
@@ -179,7 +187,7 @@ func TestManyRectangles(t *testing.T) {
 	assert.InDelta(t, covered, coloured, 0.05, "the picture is as full as the frame")
 
 	found = b.dump(t, page+"#check&steps=500-600", 1280, 800)
-	tidy(t, found, windows[0])
+	tidy(t, found, [2]int{1280, 800})
 	assert.Greater(t, found.numbers(t, "names")[0], 3)
 	s := scene{chart: c, start: 500, end: 600, panel: found.numbers(t, "panel")}
 	s.agrees(t, b.shot(t, page+"#steps=500-600", 1280, 800))
@@ -222,12 +230,13 @@ setTimeout(() => {
   const area = (r) => r.getAttribute('width') * r.getAttribute('height');
   const large = rects.reduce((a, b) => (area(b) > area(a) ? b : a)).getBoundingClientRect();
   front.setPointerCapture = () => {};
-  const point = (type) => front.dispatchEvent(new PointerEvent(type, {
-    clientX: large.left + 4, clientY: large.top + 4, bubbles: true, pointerId: 1 }));
+  const point = (type, dx = 4) => front.dispatchEvent(new PointerEvent(type, {
+    clientX: large.left + dx, clientY: large.top + 4, bubbles: true, pointerId: 1 }));
   const key = (name, more) => front.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true, ...more }));
   const say = (name) => { seen[name] = tip.hidden ? 'hidden' : tip.className + '|' + tip.innerText.replace(/\s+/g, ' '); };
   point('pointermove'); say('hover');
   point('pointerdown'); point('pointerup'); say('pinned');
+  point('pointermove', -40); say('held');
   front.dispatchEvent(new PointerEvent('pointerleave', {})); say('left');
   key('Escape'); say('escaped');
   key('ArrowRight'); say('first');
@@ -276,6 +285,7 @@ func TestPageAnswers(t *testing.T) {
 		assert.Contains(t, saw[moment], fmt.Sprintf("First step %d Last step %d", largest.First, largest.End-1))
 	}
 	assert.True(t, strings.HasPrefix(saw["pinned"], "pinned|"))
+	assert.Equal(t, saw["pinned"], saw["held"], "what is pinned stays")
 	assert.Equal(t, saw["pinned"], saw["left"], "what is pinned stays")
 	assert.Equal(t, "hidden", saw["escaped"])
 	assert.Contains(t, saw["first"], first.Name)
@@ -292,11 +302,11 @@ func TestPageAnswers(t *testing.T) {
 // page's check.
 func TestSVG(t *testing.T) {
 	b := newBrowser(t)
-	for _, c := range []*Chart{synthetic(669), synthetic(12), fromFile(t, "light_densenet121.csv")} {
+	for _, c := range []*Chart{synthetic(669), synthetic(12), crowded(), fromFile(t, "light_densenet121.csv")} {
 		if c == nil {
 			continue
 		}
-		t.Run(c.Title, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%.20s", c.Title), func(t *testing.T) {
 			picture := svgOf(t, c)
 			s := wholeScene(c, []int{panelLeft, panelTop, panelWidth, panelHeight})
 			s.agrees(t, b.shot(t, file(t, "picture.svg", picture), svgWidth, svgHeight))

@@ -120,7 +120,7 @@ func (d *drawing) placeHead(c *Chart, legend []kind) {
 		x -= 30
 	}
 	// Bold letters of the title are wider.
-	d.Title, d.Remarks = shorten(d.Title, x-28, 24), shorten(d.Remarks, x-28, 12)
+	d.Title, d.Remarks = beginning(d.Title, x-28, 24), beginning(d.Remarks, x-28, 12)
 	d.placeLegend(legend)
 }
 
@@ -169,8 +169,9 @@ func (d *drawing) drawSteps(c *Chart, a axes, labels *texts) {
 	}
 	for _, t := range ticks {
 		x := math.Round(a.x(float64(t.value)+lead)) + 0.5
-		d.Grid = append(d.Grid, line{x, panelTop, x, panelTop + panelHeight}, line{x, lowerTop, x, lowerTop + lowerHeight})
-		labels.add(text{X: a.x(float64(t.value) + 0.5), Y: lowerTop + lowerHeight + 14, Text: t.text})
+		if labels.add(text{X: a.x(float64(t.value) + 0.5), Y: lowerTop + lowerHeight + 14, Text: t.text}) {
+			d.Grid = append(d.Grid, line{x, panelTop, x, panelTop + panelHeight}, line{x, lowerTop, x, lowerTop + lowerHeight})
+		}
 	}
 }
 

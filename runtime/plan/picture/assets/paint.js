@@ -169,10 +169,9 @@ function drawAxes(axes, grid) {
   const ticks = stepTicks(view.x0, view.x1, panel.w / 46);
   const lead = ticks.length > 1 && ticks[1].value - ticks[0].value > 1 ? 0.5 : 0;
   for (const t of ticks) {
-    const x = Math.round(X(t.value + lead)) + 0.5;
-    if (x >= panel.x && x <= right) for (const p of [panel, lower]) line(grid, x, p.y, x, p.y + p.h, 'grid');
-    const middle = X(t.value + 0.5);
-    if (middle >= panel.x && middle <= right) label(axes, t.text, middle, floor + 14);
+    const x = Math.round(X(t.value + lead)) + 0.5, middle = X(t.value + 0.5);
+    const named = middle >= panel.x && middle <= right && label(axes, t.text, middle, floor + 14);
+    if (named && x >= panel.x) for (const p of [panel, lower]) line(grid, x, p.y, x, p.y + p.h, 'grid');
   }
   line(axes, panel.x, bottom + 0.5, right, bottom + 0.5, 'axis');
   line(axes, lower.x, floor + 0.5, right, floor + 0.5, 'axis');
@@ -189,7 +188,7 @@ function outline() {
   const { steps, bytes } = data.live, points = [];
   for (let i = 0; i < steps.length; i++) {
     const next = i + 1 < steps.length ? steps[i + 1] : whole.x1;
-    if (next >= view.x0 && steps[i] <= view.x1) points.push([X(Math.max(steps[i], view.x0)), X(Math.min(next, view.x1)), bytes[i]]);
+    if (next > view.x0 && steps[i] < view.x1) points.push([X(Math.max(steps[i], view.x0)), X(Math.min(next, view.x1)), bytes[i]]);
   }
   if (points.length <= lower.w) return points;
   const columns = new Map();
