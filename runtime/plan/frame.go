@@ -9,6 +9,9 @@ import (
 // maxBytes bounds the sum of all buffers, so that no sum of sizes overflows.
 const maxBytes = math.MaxInt64 / 4
 
+// maxScratch bounds the temporary memory of one instruction.
+const maxScratch = 1 << 40
+
 // allocate gives every buffer that lies in the frame its offset.
 func allocate(p *ExecutionPlan, o *Options) error {
 	problem := offsets.Problem{}
