@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,19 +47,37 @@ func (s *sketch) node(op, result string, shape []int64, attrs graph.Attrs, in ..
 		n.Inputs = append(n.Inputs, v)
 	}
 	n.Outputs = []int{s.value(result, len(s.Nodes), shape...)}
+	s.Values[n.Outputs[0]].DType = s.typeOf(op, attrs, n.Inputs[0])
 	s.Nodes = append(s.Nodes, n)
 }
 
-// split adds a Split into equal parts.
+// typeOf returns the type of a result: that of the first argument, unless the
+// operator says another.
+func (s *sketch) typeOf(op string, attrs graph.Attrs, argument int) graph.DType {
+	switch op {
+	case "Cast":
+		return graph.DType(attrs.Int("to"))
+	case "Equal":
+		return graph.Bool
+	}
+	return s.Values[argument].DType
+}
+
+// split adds a Split into equal parts; nobody asks for those named "".
 func (s *sketch) split(in string, axis int64, results ...string) {
 	whole := s.Values[s.names[in]].Shape
-	n := graph.TypedNode{Name: "n_" + results[0], Op: "Split", Inputs: []int{s.names[in]}}
+	n := graph.TypedNode{Name: fmt.Sprint("n_", strings.Join(results, "")), Op: "Split", Inputs: []int{s.names[in]}}
 	var extents []int64
 	for _, name := range results {
 		shape := append([]int64{}, whole...)
 		shape[axis] /= int64(len(results))
 		extents = append(extents, shape[axis])
+		if name == "" {
+			n.Outputs = append(n.Outputs, -1)
+			continue
+		}
 		n.Outputs = append(n.Outputs, s.value(name, len(s.Nodes), shape...))
+		s.Values[s.names[name]].DType = s.Values[n.Inputs[0]].DType
 	}
 	n.Attrs = graph.Attrs{"axis": axis, "split": extents}
 	s.Nodes = append(s.Nodes, n)

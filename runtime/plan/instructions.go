@@ -59,8 +59,8 @@ func (e *emission) temporary(node int, i Instruction) error {
 	if e.options.Scratch != nil {
 		bytes = e.options.Scratch(&i)
 	}
-	if bytes < 0 || bytes > maxBytes {
-		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes, int64(maxBytes))
+	if bytes < 0 || bytes > maxScratch {
+		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes, int64(maxScratch))
 	}
 	if bytes > 0 {
 		e.scratch[node] = bytes

@@ -31,11 +31,16 @@ type step struct {
 	output  int   // delivers: index into Checked.Outputs
 }
 
-// variant is one way to plan; it says what is not done.
-type variant struct {
+// sharing is what of memory is not shared.
+type sharing struct {
 	noViews, noInPlace, noConcat bool
-	chained                      bool  // Concats that contain others are rewritten; see chain
-	order                        []int // of the nodes
+	chained                      bool // Concats that contain others are rewritten; see chain
+}
+
+// variant is one way to plan.
+type variant struct {
+	sharing
+	order []int // of the nodes
 }
 
 // program is a graph as a list of steps in strict order.

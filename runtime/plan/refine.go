@@ -5,8 +5,13 @@ import (
 	"slices"
 )
 
-// refineTries bounds how many layouts refine looks at.
-const refineTries = 400
+// refineTries bounds how many layouts refine looks at, refineSteps how many steps
+// these have in all, but for fewestTries.
+const (
+	refineTries = 400
+	refineSteps = 60000
+	fewestTries = 16
+)
 
 // score ranks layouts: by the highest number of live bytes, then by how many steps
 // reach it.
@@ -76,7 +81,7 @@ func (a *apartness) with(m move) *apartness {
 func refine(p *program, o *Options) *layout {
 	best := newLayout(p, &apartness{})
 	rank := best.score(o)
-	for tries := refineTries; tries > 0; {
+	for tries := max(min(refineTries, refineSteps/max(len(p.steps), 1)), fewestTries); tries > 0; {
 		next, nextRank := best, rank
 		for _, m := range best.moves(rank.at) {
 			if tries--; tries < 0 {

@@ -17,11 +17,11 @@ type ordering struct {
 	whole   map[int]int // buffers of storages that are not taken apart, by storage
 }
 
-// search looks for an order in which the layout would have a lower peak. Storages
-// are taken apart into the values that were written one over the other, so that
-// another order may do without; those that gather parts or are overwritten in part
-// stay whole.
-func (l *layout) search(o *Options) (order.Result, error) {
+// ordering returns the problem of finding an order in which the layout has a lower
+// peak. Storages are taken apart into the values that were written one over the
+// other, so that another order may do without; those that gather parts or are
+// overwritten in part stay whole.
+func (l *layout) ordering(o *Options) order.Problem {
 	g := &ordering{layout: l, options: o, group: make([]int, len(l.c.Values)), whole: map[int]int{}}
 	g.problem.Nodes = make([]order.Node, len(l.c.Nodes))
 	for v := range g.group {
@@ -33,7 +33,7 @@ func (l *layout) search(o *Options) (order.Result, error) {
 	for k := range l.steps {
 		g.touches(k)
 	}
-	return order.Search(g.problem, order.Options{States: o.OrderSteps})
+	return g.problem
 }
 
 // groupOf returns the buffer of v. Values come after what they show.

@@ -169,15 +169,19 @@ func TestWhatIsNoGraph(t *testing.T) {
 	_, err := Build(&good().Checked, Options{})
 	require.NoError(t, err)
 	for want, spoil := range map[string]func(*sketch){
-		`"n_a"`:      func(s *sketch) { s.Nodes[0].Inputs[0] = 2 },
-		`"n_b"`:      func(s *sketch) { s.Values[2].Shape = shape(15) },
-		`"n_c"`:      func(s *sketch) { s.Values[3].Shape = shape(9, 4) },
-		`"n_d"`:      func(s *sketch) { s.Nodes[3].Attrs["split"] = []int64{4} },
-		"axis 7":     func(s *sketch) { s.Nodes[2].Attrs["axis"] = int64(7) },
-		"output 0":   func(s *sketch) { s.Outputs[0] = 77 },
-		"input":      func(s *sketch) { s.Inputs = append(s.Inputs, 0) },
-		"extent":     func(s *sketch) { s.Values[0].Shape = shape(-1, 4) },
-		"in memory":  func(s *sketch) { s.Values[0].Shape = shape(1<<40, 1<<40) },
+		`"n_a"`:     func(s *sketch) { s.Nodes[0].Inputs[0] = 2 },
+		`"n_b"`:     func(s *sketch) { s.Values[2].Shape = shape(15) },
+		`"n_c"`:     func(s *sketch) { s.Values[3].Shape = shape(9, 4) },
+		`"n_de"`:    func(s *sketch) { s.Nodes[3].Attrs["split"] = []int64{4} },
+		"axis 7":    func(s *sketch) { s.Nodes[2].Attrs["axis"] = int64(7) },
+		"output 0":  func(s *sketch) { s.Outputs[0] = 77 },
+		"input":     func(s *sketch) { s.Inputs = append(s.Inputs, 0) },
+		"extent":    func(s *sketch) { s.Values[0].Shape = shape(-1, 4) },
+		"in memory": func(s *sketch) { s.Values[0].Shape = shape(1<<40, 1<<40) },
+		"constant": func(s *sketch) {
+			s.Values[1].Constant = &graph.Tensor{DType: graph.F32, Shape: shape(4, 4), Data: make([]byte, 64)}
+		},
+		"take 64":    func(s *sketch) { s.constant("k", 4, 4); s.Values[len(s.Values)-1].Constant.Data = nil },
 		"known type": func(s *sketch) { s.Values[0].DType = 99 },
 	} {
 		s := good()

@@ -295,7 +295,11 @@ func (s *simulation) memory(o Operand) memory {
 // tags returns what an operand finds in memory, grain by grain.
 func (s *simulation) tags(o Operand) []tag {
 	m, size, id := s.memory(o), s.size(o), s.id(s.plan.Buffers[o.Buffer].Name)
-	var list []tag
+	elements := size
+	for _, d := range o.View.Shape {
+		elements *= d
+	}
+	list := make([]tag, 0, elements)
 	each(o.View, func(_, at int64) {
 		for g := at * size; g < at*size+size; g++ {
 			if m.tags == nil {

@@ -149,22 +149,30 @@ func inspectParts(i *Instruction) error {
 		return errorf("node %q (%s): there is no whole with axis %d", i.Node, i.Op, axis)
 	}
 	for k, o := range parts {
-		if i.Op == "Split" && (len(i.Attrs.Ints("split")) != len(parts) || o.Buffer >= 0 && !fitsPart(o, whole[0], axis, i.Attrs.Ints("split")[k])) {
-			return errorf("node %q (Split): part %d is not what attribute split says", i.Node, k)
+		extent, ok := extentOfPart(i, k, o, axis)
+		if !ok || o.Buffer >= 0 && !fitsPart(o, whole[0], axis, extent) {
+			return errorf("node %q (%s): part %d does not fit", i.Node, i.Op, k)
 		}
-		if i.Op == "Concat" && (o.Buffer < 0 || len(o.View.Shape) <= int(axis) || !fitsPart(o, whole[0], axis, o.View.Shape[axis])) {
-			return errorf("node %q (Concat): part %d does not fit", i.Node, k)
-		}
-		if i.Op == "Concat" {
-			sum += o.View.Shape[axis]
-		} else {
-			sum += i.Attrs.Ints("split")[k]
-		}
+		sum += extent
 	}
 	if sum != whole[0].View.Shape[axis] {
 		return errorf("node %q (%s): the parts have %d elements on axis %d, the whole has %d", i.Node, i.Op, sum, axis, whole[0].View.Shape[axis])
 	}
 	return nil
+}
+
+// extentOfPart returns how much of the axis part k has.
+func extentOfPart(i *Instruction, k int, o Operand, axis int64) (int64, bool) {
+	if extents := i.Attrs.Ints("split"); i.Op == "Split" {
+		if len(extents) != len(i.Outputs) {
+			return 0, false
+		}
+		return extents[k], extents[k] >= 0
+	}
+	if o.Buffer < 0 || int64(len(o.View.Shape)) <= axis {
+		return 0, false
+	}
+	return o.View.Shape[axis], true
 }
 
 // fitsPart reports whether a part has the shape of the whole but for its extent.

@@ -145,3 +145,24 @@ func TestAnyOffsetThatOverlapsIsFound(t *testing.T) {
 		require.Equal(t, meets, Validate(p) != nil, fmt.Sprint(Validate(p)))
 	})
 }
+
+// TestAValueThatIsOverwrittenTooEarly has a result take the place of an argument of
+// which a view is read later. The structure is sound; the elements are not.
+func TestAValueThatIsOverwrittenTooEarly(t *testing.T) {
+	s := newSketch()
+	s.input("in", 4, 4)
+	s.node("MaxPool", "a", shape(4, 4), nil, "in")
+	s.node("Transpose", "b", shape(4, 4), graph.Attrs{"perm": []int64{1, 0}}, "a")
+	s.node("Relu", "c", shape(4, 4), nil, "a")
+	s.node("MatMul", "d", shape(4, 4), nil, "b", "c")
+	s.node("ReduceSum", "out", shape(), nil, "d")
+	s.output("out")
+	p := s.build(t, Options{NoReorder: true})
+	relu, matmul := find(p, "n_c"), find(p, "n_d")
+	spare := &p.Buffers[relu.Outputs[0].Buffer]
+	require.NotEqual(t, relu.Inputs[0].Buffer, relu.Outputs[0].Buffer)
+	relu.Outputs[0].Buffer, matmul.Inputs[1].Buffer = relu.Inputs[0].Buffer, relu.Inputs[0].Buffer
+	spare.First, spare.Last = len(p.Instructions), -1
+	assert.ErrorContains(t, Validate(p), `"b" holds "c"`)
+	assert.ErrorContains(t, Verify(p, &s.Checked), `holds "c"`)
+}

@@ -37,7 +37,7 @@ func (q *queue) Pop() any {
 
 // exact visits down-sets by rising peak. The first complete one has the lowest; when
 // none is left, the order known is as good as any. It returns false when it gave up
-// after so many states.
+// because there were more.
 func (s *search) exact(states int) bool {
 	q := &queue{}
 	lowest := map[string]int64{} // peak on the best way to a set that was seen
@@ -64,10 +64,11 @@ func (s *search) exact(states int) bool {
 			s.accept(x.state)
 			return true
 		}
-		if s.visited++; s.visited > states {
-			return false
-		}
+		s.visited++
 		for _, n := range x.state.ready {
+			if len(lowest) >= states {
+				return false
+			}
 			if next := s.after(x.state, n); next != nil && next.peak < s.limit {
 				push(next)
 			}

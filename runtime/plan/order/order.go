@@ -47,13 +47,20 @@ type Buffer struct {
 
 // Options bound the search.
 type Options struct {
-	// States is how many down-sets the exact search may visit; 0: DefaultStates,
-	// negative: none. The beam search may visit as many again.
+	// States is how many down-sets the exact search may come to; it keeps all of
+	// them. 0: DefaultStates, fewer where there are more than 64 nodes; negative: no
+	// search. The beam search, which follows when that did not do, may come to as
+	// many again.
 	States int
 }
 
-// DefaultStates bounds the exact search when Options does not.
+// DefaultStates bounds the exact search of up to 64 nodes when Options does not.
 const DefaultStates = 100000
+
+const (
+	fewestStates = 1000
+	fewNodes     = 64
+)
 
 // Result is an order.
 type Result struct {
@@ -61,7 +68,7 @@ type Result struct {
 	Peak      int64 // highest number of live bytes in it
 	GivenPeak int64 // the same in the order of Problem.Nodes
 	Proved    bool  // no order has a lower peak
-	States    int   // down-sets that were visited
+	States    int   // down-sets that were taken further
 }
 
 // Search returns an order whose peak is not above that of the order given, which it
@@ -81,7 +88,7 @@ func Search(p Problem, o Options) (Result, error) {
 	r.Peak = r.GivenPeak
 	s.limit, s.best = r.Peak, given
 	if o.States == 0 {
-		o.States = DefaultStates
+		o.States = max(DefaultStates*fewNodes/max(len(p.Nodes), fewNodes), fewestStates)
 	}
 	r.Proved = s.limit <= s.bound
 	if !r.Proved && o.States > 0 {

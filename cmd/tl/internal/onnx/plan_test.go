@@ -2,8 +2,10 @@ package onnx_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,21 +40,45 @@ func TestFramesOfModels(t *testing.T) {
 			require.NoError(t, err)
 			c, err := graph.Check(g, graph.CheckOptions{})
 			require.NoError(t, err)
-			for _, outside := range []bool{false, true} {
-				begin := time.Now()
-				p, err := plan.Build(c, plan.Options{PlaceInputs: !outside, PlaceOutputs: !outside})
-				require.NoError(t, err)
-				took := time.Since(begin)
-				require.NoError(t, plan.Validate(p))
-				if !outside {
-					require.NoError(t, plan.Verify(p, c))
-				}
-				f := p.Frame
-				fmt.Printf("%-26s outside=%-5v frame %9d bound %9d optimal %-5v naive %10d instructions %4d order %d -> %d proved %v, %v\n", name, outside, f.Bytes, f.LowerBound, f.Optimal, f.NaiveBytes, len(p.Instructions), f.Order.GivenPeak, f.Order.Peak, f.Order.Proved, took.Round(time.Millisecond))
-				if most > 0 && !outside {
-					require.LessOrEqual(t, f.Bytes, most)
-				}
+			inside := plan.Options{PlaceInputs: true, PlaceOutputs: true}
+			p := framesOf(t, name, c, inside)
+			require.NoError(t, plan.Validate(p))
+			require.NoError(t, plan.Verify(p, c))
+			if most > 0 {
+				require.LessOrEqual(t, p.Frame.Bytes, most)
 			}
+			framesOf(t, name, c, plan.Options{})
+			printSwitches(t, name, c, inside)
 		})
 	}
+}
+
+func framesOf(t *testing.T, name string, c *graph.Checked, o plan.Options) *plan.ExecutionPlan {
+	begin := time.Now()
+	p, err := plan.Build(c, o)
+	require.NoError(t, err)
+	f := p.Frame
+	fmt.Printf("%-23s inputs and outputs in the frame: %-5v frame %8d, bound %8d, optimal %v, naive %9d, %d instructions, order %d -> %d proved %v, %v\n",
+		name, o.PlaceInputs, f.Bytes, f.LowerBound, f.Optimal, f.NaiveBytes, len(p.Instructions), f.Order.GivenPeak, f.Order.Peak, f.Order.Proved, time.Since(begin).Round(time.Millisecond))
+	return p
+}
+
+// printSwitches shows what each way of sharing brings.
+func printSwitches(t *testing.T, name string, c *graph.Checked, o plan.Options) {
+	off := map[string]func(*plan.Options){
+		"views":    func(o *plan.Options) { o.NoViews = true },
+		"in place": func(o *plan.Options) { o.NoInPlace = true },
+		"concat":   func(o *plan.Options) { o.NoConcat = true },
+		"reorder":  func(o *plan.Options) { o.NoReorder = true },
+		"all":      func(o *plan.Options) { o.NoViews, o.NoInPlace, o.NoConcat, o.NoReorder = true, true, true, true },
+	}
+	line := fmt.Sprintf("%-23s without", name)
+	for _, what := range slices.Sorted(maps.Keys(off)) {
+		without := o
+		off[what](&without)
+		p, err := plan.Build(c, without)
+		require.NoError(t, err)
+		line += fmt.Sprintf(" %s %d (%d instructions),", what, p.Frame.Bytes, len(p.Instructions))
+	}
+	fmt.Println(line)
 }
