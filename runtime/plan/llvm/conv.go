@@ -20,7 +20,7 @@ type convolution struct {
 	rows          int64 // output channels in a group
 	outer         []window
 	inner         window
-	xs, ys        []int64 // strides of the outer and the inner axis
+	xs, ys, ws    []int64 // strides of the outer axes and the inner one
 	block         int     // output channels at a time
 }
 
@@ -69,21 +69,32 @@ func (k *kernel) windows(in, out []int64) ([]window, bool) {
 	return list, true
 }
 
-// axes splits the spatial axes into outer ones and the innermost, after joining
-// those that a window of one tap goes over as one.
+// axes splits the spatial axes into outer ones and the innermost, after leaving out
+// those that are of one element and joining those that a window of one tap goes
+// over as one.
 func (c *convolution) axes(windows []window) {
 	c.xs, c.ys = slices.Clone(c.x.Strides[2:]), slices.Clone(c.y.Strides[2:])
+	c.ws = slices.Clone(c.w.Strides[2:])
+	for i := len(windows) - 1; i >= 0 && len(windows) > 1; i-- {
+		if windows[i] == plain(1) {
+			windows = c.without(windows, i)
+		}
+	}
 	for i := len(windows) - 2; i >= 0; i-- {
 		a, b := windows[i], windows[i+1]
 		if a != plain(a.in) || b != plain(b.in) || c.xs[i] != b.in*c.xs[i+1] || c.ys[i] != b.in*c.ys[i+1] {
 			continue
 		}
-		windows[i] = plain(a.in * b.in)
-		windows = slices.Delete(windows, i+1, i+2)
-		c.xs, c.ys = slices.Delete(c.xs, i, i+1), slices.Delete(c.ys, i, i+1)
+		windows[i+1] = plain(a.in * b.in)
+		windows = c.without(windows, i)
 	}
 	last := len(windows) - 1
 	c.outer, c.inner = windows[:last], windows[last]
+}
+
+func (c *convolution) without(windows []window, i int) []window {
+	c.xs, c.ys, c.ws = slices.Delete(c.xs, i, i+1), slices.Delete(c.ys, i, i+1), slices.Delete(c.ws, i, i+1)
+	return slices.Delete(windows, i, i+1)
 }
 
 // blockOf chooses how many channels and columns a block has: about as many sums as
@@ -197,21 +208,20 @@ func (c *convolution) overOuter(axis int, at []string, x, w string, sums []value
 	}
 	return c.overAxis(c.outer[axis], at[axis], sums, func(tap, position string, carried []string) []string {
 		xt := c.code.at(x, c.x.memory, c.scaled(position, c.xs[axis]))
-		wt := c.code.at(w, c.x.memory, c.scaled(tap, c.w.Strides[2+axis]))
+		wt := c.code.at(w, c.x.memory, c.scaled(tap, c.ws[axis]))
 		return c.overOuter(axis+1, at, xt, wt, retyped(sums, carried), body)
 	})
 }
 
 // taps adds the products under all taps of the inner axis.
 func (c *convolution) taps(l lanes, t placedTile, x, w string, rows int, sums []value) []string {
-	last := len(c.w.Strides) - 1
 	return c.overTaps(t, l.number(0), sums, func(tap string, load loader, carried []string) []string {
 		inputs := make([]string, len(t.columns))
 		for i := range inputs {
 			inputs[i] = load(l, i, x, c.xs[len(c.outer)])
 		}
 		return c.multiplied(l, t, inputs, carried, rows, func(r int) string {
-			return c.at(w, l.memory, c.plus(c.scaled(strconv.Itoa(r), c.w.Strides[0]), c.scaled(tap, c.w.Strides[last])))
+			return c.at(w, l.memory, c.plus(c.scaled(strconv.Itoa(r), c.w.Strides[0]), c.scaled(tap, c.ws[len(c.outer)])))
 		})
 	})
 }
