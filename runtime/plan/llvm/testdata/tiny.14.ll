@@ -163,4 +163,4 @@ declare i8* @tl_mem_frame_enter(i64)
 declare i32 @tl_mem_frame_exit()
 
 attributes #0 = { argmemonly nofree noinline nosync nounwind willreturn }
-attributes #1 = { alwaysinline nofree nosync nounwind readnone willreturn }
+attributes #1 = { nofree nosync nounwind readnone willreturn }

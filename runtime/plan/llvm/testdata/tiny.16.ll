@@ -132,4 +132,4 @@ declare ptr @tl_mem_frame_enter(i64)
 declare i32 @tl_mem_frame_exit()
 
 attributes #0 = { nofree noinline nosync nounwind willreturn memory(argmem: readwrite) }
-attributes #1 = { alwaysinline nofree nosync nounwind willreturn memory(none) }
+attributes #1 = { nofree nosync nounwind willreturn memory(none) }

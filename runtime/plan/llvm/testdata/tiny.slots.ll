@@ -149,4 +149,4 @@ declare i32 @tl_mem_function_exit()
 declare ptr @tl_mem_get_buffer(i64, i64)
 
 attributes #0 = { argmemonly nofree noinline nosync nounwind willreturn }
-attributes #1 = { alwaysinline nofree nosync nounwind readnone willreturn }
+attributes #1 = { nofree nosync nounwind readnone willreturn }
