@@ -31,7 +31,9 @@ var mistakes = map[string]struct {
 		`node "n0": operator Mul on f32: it has 1 arguments; it takes 2 to 2`},
 	"left out": {func(p *plan.ExecutionPlan, _ *Options) { p.Instructions[0].Inputs[1].Buffer = -1 },
 		`node "n0": operator Mul on f32: argument 1 was left out`},
-	"shapes": {func(p *plan.ExecutionPlan, _ *Options) { p.Instructions[0].Inputs[1].View = view.Contiguous([]int64{4}) },
+	"shapes": {func(p *plan.ExecutionPlan, _ *Options) {
+		p.Instructions[0].Inputs[1].View = view.Contiguous([]int64{4})
+	},
 		`node "n0": operator Mul on f32: a shape among`},
 	"beyond": {func(p *plan.ExecutionPlan, _ *Options) { p.Instructions[0].Inputs[1].View.Offset = 1 },
 		`node "n0" (Mul): operand "v1" touches elements 1 to 5 of a buffer of 20 bytes of f32`},
@@ -58,7 +60,9 @@ var mistakes = map[string]struct {
 		`node "n1" (Relu): its result "v3" lies in buffer 3, an input or a constant, which cannot be written`},
 	"no output":      {func(p *plan.ExecutionPlan, _ *Options) { p.Outputs[0].Buffer = -1 }, `output 0 of the plan, "v4", lies in no buffer`},
 	"negative shape": {func(p *plan.ExecutionPlan, _ *Options) { p.Outputs[0].View.Shape[0] = -2 }, `operand "v4" has the shape [-2 5]`},
-	"constant": {func(p *plan.ExecutionPlan, o *Options) { p.Instructions[1].Op, p.Instructions[1].Attrs = "Conv", graph.Attrs{"group": int64(1)} },
+	"constant": {func(p *plan.ExecutionPlan, o *Options) {
+		p.Instructions[1].Op, p.Instructions[1].Attrs = "Conv", graph.Attrs{"group": int64(1)}
+	},
 		`node "n1": operator Conv on f32: it has 1 arguments; it takes 2 to 3`},
 }
 
