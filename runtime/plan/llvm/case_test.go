@@ -25,6 +25,7 @@ type spec struct {
 	constant []bool    // by argument
 	want     []*tensor // nil: not asked for
 	inPlace  int       // argument that the first result takes the place of, or -1
+	permuted bool // the first argument has its second axis last in memory
 	status   int32
 	bits     int
 	tol      float64 // 0: exact
@@ -54,6 +55,9 @@ func drawLayouts(t *rapid.T, s *spec) places {
 		v, n := view.View{}, int64(0)
 		if a != nil {
 			v, n = layoutOf(t, a.shape, fmt.Sprint("arg", i))
+			if i == 0 && s.permuted {
+				v, n = channelsLast(a.shape), graph.Elements(a.shape)
+			}
 		}
 		l.args, l.argCount = append(l.args, v), append(l.argCount, n)
 	}
@@ -68,6 +72,15 @@ func drawLayouts(t *rapid.T, s *spec) places {
 		l.results, l.resultCount = append(l.results, v), append(l.resultCount, n)
 	}
 	return l
+}
+
+// channelsLast is a buffer that a transposed convolution reads: (n, spatial..., c).
+func channelsLast(shape []int64) view.View {
+	v := view.Contiguous(slices.Concat(shape[:1], shape[2:], shape[1:2]))
+	last := len(shape) - 1
+	v.Strides = slices.Concat(v.Strides[:1], v.Strides[last:], v.Strides[1:last])
+	v.Shape = slices.Clone(shape)
+	return v
 }
 
 // jobOf makes a plan of one instruction, and two that copy when it works in place.

@@ -20,7 +20,7 @@ type convolution struct {
 	rows          int64 // output channels in a group
 	outer         []window
 	inner         window
-	xs, ys        []int64 // strides of the outer and the inner axis
+	xs, ys, ws    []int64 // strides of the outer axes and the inner one
 	block         int     // output channels at a time
 }
 
@@ -69,21 +69,32 @@ func (k *kernel) windows(in, out []int64) ([]window, bool) {
 	return list, true
 }
 
-// axes splits the spatial axes into outer ones and the innermost, after joining
-// those that a window of one tap goes over as one.
+// axes splits the spatial axes into outer ones and the innermost, after leaving out
+// those that are of one element and joining those that a window of one tap goes
+// over as one.
 func (c *convolution) axes(windows []window) {
 	c.xs, c.ys = slices.Clone(c.x.Strides[2:]), slices.Clone(c.y.Strides[2:])
+	c.ws = slices.Clone(c.w.Strides[2:])
+	for i := len(windows) - 1; i >= 0 && len(windows) > 1; i-- {
+		if windows[i] == plain(1) {
+			windows = c.without(windows, i)
+		}
+	}
 	for i := len(windows) - 2; i >= 0; i-- {
 		a, b := windows[i], windows[i+1]
 		if a != plain(a.in) || b != plain(b.in) || c.xs[i] != b.in*c.xs[i+1] || c.ys[i] != b.in*c.ys[i+1] {
 			continue
 		}
-		windows[i] = plain(a.in * b.in)
-		windows = slices.Delete(windows, i+1, i+2)
-		c.xs, c.ys = slices.Delete(c.xs, i, i+1), slices.Delete(c.ys, i, i+1)
+		windows[i+1] = plain(a.in * b.in)
+		windows = c.without(windows, i)
 	}
 	last := len(windows) - 1
 	c.outer, c.inner = windows[:last], windows[last]
+}
+
+func (c *convolution) without(windows []window, i int) []window {
+	c.xs, c.ys, c.ws = slices.Delete(c.xs, i, i+1), slices.Delete(c.ys, i, i+1), slices.Delete(c.ws, i, i+1)
+	return slices.Delete(windows, i, i+1)
 }
 
 // blockOf chooses how many channels and columns a block has: about as many sums as
@@ -109,16 +120,21 @@ func (c *convolution) emit() {
 	c.block = block
 	tiles := tilesOf(c.inner, width, perTile)
 	weights, inputs := c.rows*c.w.View.Elements()/c.w.Shape[0], c.channels*c.x.View.Elements()/(c.x.Shape[0]*c.x.Shape[1])
+	pack := c.packing(tiles)
 	c.loop(c.x.Shape[0], func(n string) {
 		c.loop(c.groups, func(g string) {
-			if weights > inputs {
+			if weights > inputs && pack == nil {
 				c.blocks(c.rows, c.block, func(m string, rows int) {
-					c.places(tiles, func(at []string, t placedTile) { c.tile(n, g, m, rows, at, t) })
+					c.places(tiles, func(at []string, t placedTile) { c.tile(c.seen(n, g, at, t), n, g, m, rows, at, t) })
 				})
 				return
 			}
 			c.places(tiles, func(at []string, t placedTile) {
-				c.blocks(c.rows, c.block, func(m string, rows int) { c.tile(n, g, m, rows, at, t) })
+				from := c.seen(n, g, at, t)
+				if pack != nil {
+					from = pack.fill(from)
+				}
+				c.blocks(c.rows, c.block, func(m string, rows int) { c.tile(from, n, g, m, rows, at, t) })
 			})
 		})
 	})
@@ -149,18 +165,33 @@ func (c *code) outputs(axes []window, at []string, body func(at []string)) {
 	c.loop(axes[len(at)].out, func(i string) { c.outputs(axes, append(slices.Clone(at), i), body) })
 }
 
+// source is where a tile finds its inputs.
+type source struct {
+	x       string // address of the first channel of the group
+	channel int64  // stride of channels
+	strides []int64
+	outer   []window
+	at      []string // place on the outer axes
+	tile    placedTile
+}
+
+// seen is the argument itself as a source.
+func (c *convolution) seen(n, g string, at []string, t placedTile) source {
+	first := c.plus(c.scaled(n, c.x.Strides[0]), c.scaled(c.scaled(g, c.channels), c.x.Strides[1]))
+	return source{c.code.at(c.x.ptr, c.x.memory, first), c.x.Strides[1], c.xs, c.outer, at, t}
+}
+
 // tile computes rows output channels from m on of group g at one place.
-func (c *convolution) tile(n, g, m string, rows int, at []string, t placedTile) {
+func (c *convolution) tile(from source, n, g, m string, rows int, at []string, t placedTile) {
 	l := c.scalar(c.x.elem)
 	channel := c.plus(c.scaled(g, c.rows), m)
 	sums := c.start(l, channel, rows, t)
-	x := c.at(c.x.ptr, l.memory, c.plus(c.scaled(n, c.x.Strides[0]), c.scaled(c.scaled(g, c.channels), c.x.Strides[1])))
 	w := c.at(c.w.ptr, l.memory, c.scaled(channel, c.w.Strides[0]))
 	done := c.fold(c.channels, sums, func(i string, carried []string) []string {
-		xi := c.at(x, l.memory, c.scaled(i, c.x.Strides[1]))
+		xi := c.at(from.x, l.memory, c.scaled(i, from.channel))
 		wi := c.at(w, l.memory, c.scaled(i, c.w.Strides[1]))
-		return c.overOuter(0, at, xi, wi, retyped(sums, carried), func(x, w string, sums []value) []string {
-			return c.taps(l, t, x, w, rows, sums)
+		return c.overOuter(0, from, xi, wi, retyped(sums, carried), func(x, w string, sums []value) []string {
+			return c.taps(l, from, x, w, rows, sums)
 		})
 	})
 	c.finish(l, n, channel, rows, at, t, done)
@@ -191,27 +222,27 @@ func (c *convolution) start(l lanes, channel string, rows int, t placedTile) []v
 }
 
 // overOuter folds over the taps of the outer axes.
-func (c *convolution) overOuter(axis int, at []string, x, w string, sums []value, body func(x, w string, sums []value) []string) []string {
+func (c *convolution) overOuter(axis int, from source, x, w string, sums []value, body func(x, w string, sums []value) []string) []string {
 	if axis == len(c.outer) {
 		return body(x, w, sums)
 	}
-	return c.overAxis(c.outer[axis], at[axis], sums, func(tap, position string, carried []string) []string {
-		xt := c.code.at(x, c.x.memory, c.scaled(position, c.xs[axis]))
-		wt := c.code.at(w, c.x.memory, c.scaled(tap, c.w.Strides[2+axis]))
-		return c.overOuter(axis+1, at, xt, wt, retyped(sums, carried), body)
+	return c.overAxis(from.outer[axis], from.at[axis], sums, func(tap, position string, carried []string) []string {
+		xt := c.code.at(x, c.x.memory, c.scaled(position, from.strides[axis]))
+		wt := c.code.at(w, c.x.memory, c.scaled(tap, c.ws[axis]))
+		return c.overOuter(axis+1, from, xt, wt, retyped(sums, carried), body)
 	})
 }
 
 // taps adds the products under all taps of the inner axis.
-func (c *convolution) taps(l lanes, t placedTile, x, w string, rows int, sums []value) []string {
-	last := len(c.w.Strides) - 1
+func (c *convolution) taps(l lanes, from source, x, w string, rows int, sums []value) []string {
+	t := from.tile
 	return c.overTaps(t, l.number(0), sums, func(tap string, load loader, carried []string) []string {
 		inputs := make([]string, len(t.columns))
 		for i := range inputs {
-			inputs[i] = load(l, i, x, c.xs[len(c.outer)])
+			inputs[i] = load(l, i, x, from.strides[len(c.outer)])
 		}
 		return c.multiplied(l, t, inputs, carried, rows, func(r int) string {
-			return c.at(w, l.memory, c.plus(c.scaled(strconv.Itoa(r), c.w.Strides[0]), c.scaled(tap, c.w.Strides[last])))
+			return c.at(w, l.memory, c.plus(c.scaled(strconv.Itoa(r), c.w.Strides[0]), c.scaled(tap, c.ws[len(c.outer)])))
 		})
 	})
 }

@@ -173,11 +173,12 @@ func (m *module) kernelAttributes() string {
 	return "nofree noinline nosync nounwind willreturn memory(argmem: readwrite)"
 }
 
-func (m *module) helperAttributes() string {
+// libraryAttributes hold for functions of C's library, whose errno nobody reads.
+func (m *module) libraryAttributes() string {
 	if m.opts.Version < memoryKnown {
-		return "alwaysinline nofree nosync nounwind readnone willreturn"
+		return "nofree nosync nounwind readnone willreturn"
 	}
-	return "alwaysinline nofree nosync nounwind willreturn memory(none)"
+	return "nofree nosync nounwind willreturn memory(none)"
 }
 
 // dialect tells which versions read the module.
@@ -203,7 +204,7 @@ func (m *module) text() string {
 	for _, name := range m.order {
 		b.WriteString("\n" + m.declared[name] + "\n")
 	}
-	fmt.Fprintf(&b, "\nattributes #0 = { %s }\nattributes #1 = { %s }\n", m.kernelAttributes(), m.helperAttributes())
+	fmt.Fprintf(&b, "\nattributes #0 = { %s }\nattributes #1 = { %s }\n", m.kernelAttributes(), m.libraryAttributes())
 	return b.String()
 }
 

@@ -134,7 +134,7 @@ func part(v view.View, axis int, first, n int64) (view.View, bool) {
 func (k *kernel) concat() error {
 	axis, at := int(k.Attrs.Int("axis")), int64(0)
 	for _, from := range k.in {
-		if axis >= len(from.Shape) {
+		if axis < 0 || axis >= len(from.Shape) {
 			return k.mismatch(fmt.Sprintf("axis %d", axis))
 		}
 		to, ok := part(k.out[0].View, axis, at, from.Shape[axis])

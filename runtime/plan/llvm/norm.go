@@ -34,6 +34,9 @@ func (k *kernel) softmax() error {
 		return err
 	}
 	x, y, axes := k.in[0], k.out[0], k.Attrs.Ints("axes")
+	if !areAxes(axes, x.Shape) {
+		return k.unsupported(x.dtype, "axes %v of %v", axes, x.Shape)
+	}
 	list, _ := axesOf(x.Shape, y.View, x.View)
 	r := k.newRows(list, func(i int) bool { return slices.Contains(axes, int64(i)) }, []operand{y, x}, 1)
 	e := x.elem
@@ -83,8 +86,11 @@ func (k *kernel) layerNormalization() error {
 	if !ok || slices.ContainsFunc(types, func(e elem) bool { return e != x.elem }) {
 		return k.unsupported(scale.dtype, "scale %v or bias is not broadcast to %v", scale.Shape, x.Shape)
 	}
+	if first < 0 || first > len(x.Shape) {
+		return k.unsupported(x.dtype, "axis %d of %v", first, x.Shape)
+	}
 	n := float64(1)
-	for _, d := range x.Shape[min(first, len(x.Shape)):] {
+	for _, d := range x.Shape[first:] {
 		n *= float64(d)
 	}
 	r := k.newRows(list, func(i int) bool { return i >= first }, operands, 1)

@@ -51,6 +51,9 @@ func (m *module) placeBuffers() error {
 		if h := m.place.homes[i]; b.Bytes > 0 && h == (home{}) {
 			return fmt.Errorf("buffer %d (%s, kind %d) has no place: it is no input, output or constant and has no offset in the frame", i, b.Name, b.Kind)
 		}
+		if end := b.Offset + b.Bytes; m.place.homes[i].frame && end > m.plan.Frame.Bytes {
+			return fmt.Errorf("buffer %d (%s) ends at %d, and the frame at %d", i, b.Name, end, m.plan.Frame.Bytes)
+		}
 	}
 	return nil
 }
@@ -72,9 +75,30 @@ func (m *module) checkOperands() error {
 	if err := check("outputs of the plan", m.plan.Outputs); err != nil {
 		return err
 	}
+	for i, o := range m.plan.Outputs {
+		if o.Buffer < 0 {
+			return fmt.Errorf("output %d of the plan, %q, lies in no buffer", i, o.Name)
+		}
+	}
 	for _, i := range m.plan.Instructions {
+		if err := m.checkResults(i); err != nil {
+			return err
+		}
 		if err := check(fmt.Sprintf("node %q (%s)", i.Node, i.Op), append(slices.Clone(i.Inputs), i.Outputs...)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkResults refuses instructions that write what is not theirs.
+func (m *module) checkResults(i plan.Instruction) error {
+	for _, o := range i.Outputs {
+		if o.Buffer < 0 || o.Buffer >= len(m.plan.Buffers) {
+			continue
+		}
+		if kind := m.plan.Buffers[o.Buffer].Kind; kind == plan.Input || kind == plan.Constant {
+			return fmt.Errorf("node %q (%s): its result %q lies in buffer %d, an input or a constant, which cannot be written", i.Node, i.Op, o.Name, o.Buffer)
 		}
 	}
 	return nil
@@ -89,6 +113,11 @@ func (m *module) checkOperand(o plan.Operand) error {
 	}
 	if len(o.View.Shape) != len(o.View.Strides) {
 		return fmt.Errorf("operand %q has %d axes and %d strides", o.Name, len(o.View.Shape), len(o.View.Strides))
+	}
+	for _, d := range o.View.Shape {
+		if d < 0 {
+			return fmt.Errorf("operand %q has the shape %v", o.Name, o.View.Shape)
+		}
 	}
 	b := m.plan.Buffers[o.Buffer]
 	if _, known := elems[b.DType]; !known {

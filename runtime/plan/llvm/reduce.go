@@ -30,7 +30,7 @@ func (k *kernel) global() error {
 func (k *kernel) reduce(axes []int64) error {
 	x, y := k.in[0], k.out[0]
 	strides, ok := reducedStrides(x.Shape, y.View, axes)
-	if !ok || x.elem != y.elem {
+	if !ok || !areAxes(axes, x.Shape) || x.elem != y.elem {
 		return k.mismatch(fmt.Sprintf("%s of the axes %v", k.Op, axes))
 	}
 	list := make([]axis, len(x.Shape))
@@ -62,6 +62,11 @@ func (k *kernel) reduce(axes []int64) error {
 		w.store(l, 0, v, w.ptrs[0], false)
 	})
 	return nil
+}
+
+// areAxes reports whether a shape has all of these axes.
+func areAxes(axes, shape []int64) bool {
+	return !slices.ContainsFunc(axes, func(a int64) bool { return a < 0 || a >= int64(len(shape)) })
 }
 
 // reducedStrides returns the strides of the result for each axis of shape, 0 for
