@@ -44,6 +44,7 @@ type call struct {
 	f     *flow.Function
 	vars  []any
 	slots map[int]*object
+	room  int // slots in the frame
 }
 
 func newModel(t *testing.T, m *Module) *model {
@@ -55,7 +56,8 @@ func newModel(t *testing.T, m *Module) *model {
 }
 
 func (w *model) run(symbol string, args []any) any {
-	c := &call{w, w.functions[symbol], make([]any, len(w.functions[symbol].Vars)), map[int]*object{}}
+	f := w.functions[symbol]
+	c := &call{model: w, f: f, vars: make([]any, len(f.Vars)), slots: map[int]*object{}}
 	copy(c.vars, args)
 	for b := c.f.Blocks[0]; ; {
 		for i := range b.Ops {
@@ -97,7 +99,7 @@ func (c *call) object(o flow.Operand) *object { return c.get(o).(*object) }
 func (c *call) op(o *flow.Op) {
 	switch o.Code {
 	case flow.FunctionEnter:
-		c.scopes = append(c.scopes, scope{function: true})
+		c.scopes, c.room = append(c.scopes, scope{function: true}), int(o.Index)
 	case flow.FunctionExit:
 		c.exitFunction()
 	case flow.EnterScope:

@@ -2,7 +2,9 @@ package lower
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -38,6 +40,41 @@ func eachProgram(t *testing.T, count int64, visit func(seed int64, p *ir.Program
 	}
 }
 
+// runOnModel runs a module's root, which has to return what is wanted and leave
+// nothing behind.
+func runOnModel(t *testing.T, m *Module, root string, want any, what string) *model {
+	t.Helper()
+	w := newModel(t, m)
+	got := w.run(root, nil)
+	if !same(got, want) || w.live != 0 || len(w.scopes) != 1 || len(w.scopes[0].entries) != 0 {
+		t.Fatalf("%s: got %v, want %v; %d objects live, %d scopes open\n%s", what, got, want, w.live, len(w.scopes)-1, print(m))
+	}
+	return w
+}
+
+// TestPrograms runs the programs in testdata/run, which are about cases that random
+// ones hardly meet.
+func TestPrograms(t *testing.T) {
+	files, err := filepath.Glob("testdata/run/*.tl")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		p, err := ir.Parse(string(text))
+		require.NoError(t, err, file)
+		info, err := ir.Verify(p)
+		require.NoError(t, err, file)
+		want, err := interp.Run(info, "root", 100_000_000)
+		require.NoError(t, err, file)
+		for name, options := range variants {
+			m, err := Lower(p, options)
+			require.NoError(t, err)
+			runOnModel(t, m, "root", want, file+", "+name)
+		}
+	}
+}
+
 var variants = map[string]Options{
 	"complete":   {},
 	"no moves":   {NoMoves: true},
@@ -54,11 +91,7 @@ func TestModel(t *testing.T) {
 		for name, options := range variants {
 			m, err := Lower(p, options)
 			require.NoError(t, err)
-			w := newModel(t, m)
-			got := w.run(root, nil)
-			if !same(got, want) || w.live != 0 || len(w.scopes) != 1 || len(w.scopes[0].entries) != 0 {
-				t.Fatalf("seed %d, %s: got %v, want %v; %d objects live, %d scopes open\n%s", seed, name, got, want, w.live, len(w.scopes)-1, print(m))
-			}
+			w := runOnModel(t, m, root, want, fmt.Sprintf("seed %d, %s", seed, name))
 			if executed[name] == nil {
 				executed[name] = map[flow.Code]int{}
 			}
