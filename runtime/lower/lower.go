@@ -116,8 +116,10 @@ type function struct {
 	moves     map[use]bool // operands whose reference is handed over
 	registers []bool       // by scope: something is registered in it
 
-	needNull flow.Set    // Owned variables that are released where they may hold nothing
-	in       [][]holding // by block and variable: what Owned variables hold before it
+	needNull flow.Set // Owned variables that are released where they may hold nothing
+	rank     []int    // by variable: the number of an Owned one among them
+	numOwned int
+	in       [][]holding // by block and rank: what Owned variables may hold before it
 }
 
 // place is an operation of a function.
