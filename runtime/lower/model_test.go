@@ -36,6 +36,8 @@ type model struct {
 	live      int
 	steps     int
 	executed  map[flow.Code]int
+	kinds     map[string][]Kind
+	owned     int // acquires of what Owned variables have: those that a move can spare
 }
 
 // call is a function under way.
@@ -48,9 +50,10 @@ type call struct {
 }
 
 func newModel(t *testing.T, m *Module) *model {
-	w := &model{t: t, functions: map[string]*flow.Function{}, scopes: []scope{{}}, executed: map[flow.Code]int{}}
-	for _, f := range m.Functions {
-		w.functions[f.Symbol] = f
+	w := &model{t: t, functions: map[string]*flow.Function{}, scopes: []scope{{}}, executed: map[flow.Code]int{},
+		kinds: map[string][]Kind{}}
+	for i, f := range m.Functions {
+		w.functions[f.Symbol], w.kinds[f.Symbol] = f, m.Kinds[i]
 	}
 	return w
 }
@@ -108,7 +111,7 @@ func (c *call) op(o *flow.Op) {
 		c.exitScope(false)
 	case flow.Acquire, flow.Release, flow.Register, flow.Unregister:
 		if r := c.object(o.Args[0]); r != nil {
-			c.count(o.Code, r)
+			c.count(o, r)
 		}
 	case flow.Call:
 		args := make([]any, len(o.Args))
@@ -134,13 +137,16 @@ func (c *call) op(o *flow.Op) {
 	}
 }
 
-func (c *call) count(code flow.Code, r *object) {
+func (c *call) count(o *flow.Op, r *object) {
 	if r.inSlot {
 		c.t.Fatalf("%s counts a tensor in a slot\n%s", c.f.Symbol, flow.Print(c.f))
 	}
-	switch code {
+	switch o.Code {
 	case flow.Acquire:
 		r.count++
+		if c.kinds[c.f.Symbol][o.Args[0].Var] == Owned {
+			c.owned++
+		}
 	case flow.Release:
 		c.release(r)
 	case flow.Register:

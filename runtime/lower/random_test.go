@@ -86,7 +86,7 @@ var variants = map[string]Options{
 // TestModel runs random programs on the model of the runtime, in every variant of the
 // lowering. It needs no compiler; package llvm's tests run them for real.
 func TestModel(t *testing.T) {
-	executed := map[string]map[flow.Code]int{}
+	executed, owned := map[string]map[flow.Code]int{}, map[string]int{}
 	eachProgram(t, 400, func(seed int64, p *ir.Program, root string, want any) {
 		for name, options := range variants {
 			m, err := Lower(p, options)
@@ -95,13 +95,14 @@ func TestModel(t *testing.T) {
 			if executed[name] == nil {
 				executed[name] = map[flow.Code]int{}
 			}
+			owned[name] += w.owned
 			for code, n := range w.executed {
 				executed[name][code] += n
 			}
 		}
 	})
 	for name, n := range executed {
-		t.Logf("%-10s %7d acquires, %7d releases, %7d registers, %7d scopes, %7d frames", name, n[flow.Acquire], n[flow.Release],
+		t.Logf("%-10s %7d acquires (%d from owned variables), %7d releases, %7d registers, %7d scopes, %7d frames", name, n[flow.Acquire], owned[name], n[flow.Release],
 			n[flow.Register], n[flow.EnterScope], n[flow.FunctionEnter])
 	}
 	require.Less(t, executed["complete"][flow.Acquire], executed["no moves"][flow.Acquire], "moves save acquires")
