@@ -108,11 +108,8 @@ func (f *function) borrowsFrom(w, v flow.Var) bool {
 }
 
 // ends tells whether an operation may change or release the value of a variable, or
-// move it elsewhere.
+// move it elsewhere. The end of its scope is none: what looks into it has ended.
 func (f *function) ends(o *flow.Op, v flow.Var) bool {
-	if o.Code == flow.Close {
-		return slices.Contains(f.Scopes[o.Index].Vars, v)
-	}
 	return o.Dst == v || stores(o) && slices.ContainsFunc(o.Args, func(a flow.Operand) bool { return a.Var == v })
 }
 

@@ -109,7 +109,7 @@ func (s escapeSummary) keeps(o *flow.Op, arg int) bool {
 // assignSlots puts the tensors that never leave the function into its frame: those
 // that are made by every operation that defines them, and kept by none that reads
 // them.
-func (f *function) assignSlots(escapes escapeSummary) {
+func (f *function) assignSlots(summary escapeSummary) {
 	f.kinds = make([]Kind, len(f.Vars))
 	if f.options.NoSlots {
 		return
@@ -125,7 +125,7 @@ func (f *function) assignSlots(escapes escapeSummary) {
 			stays.Remove(o.Dst)
 		}
 		for i, a := range o.Args {
-			if stays.Has(a.Var) && escapes.keeps(o, i) {
+			if stays.Has(a.Var) && summary.keeps(o, i) {
 				stays.Remove(a.Var)
 			}
 		}

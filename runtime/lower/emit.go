@@ -78,7 +78,7 @@ func (e *emitter) plain(o flow.Op) {
 }
 
 func (e *emitter) release(v flow.Var) {
-	if e.state[v]&full != 0 {
+	if e.state[e.rank[v]]&full != 0 {
 		e.about(flow.Release, e.Use(v))
 	}
 }

@@ -37,6 +37,7 @@
 package lower
 
 import (
+	"fmt"
 	"slices"
 
 	"tlruntime/runtime/lower/flow"
@@ -76,8 +77,13 @@ const (
 	Floating
 )
 
+var kindNames = [...]string{"plain", "borrowed", "held", "owned", "slotted", "floating"}
+
 func (k Kind) String() string {
-	return [...]string{"plain", "borrowed", "held", "owned", "slotted", "floating"}[k]
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
 }
 
 // Lower verifies a program and lowers it. The error is that of ir.Verify. The
@@ -91,10 +97,10 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 	for i, f := range flow.Build(info) {
 		functions[i] = classify(f, options)
 	}
-	escapes := escapes(functions)
+	summary := escapes(functions)
 	m := &Module{Program: p}
 	for _, f := range functions {
-		f.lower(escapes)
+		f.lower(summary)
 		m.Functions = append(m.Functions, f.Function)
 		m.Kinds = append(m.Kinds, f.kinds)
 		m.Moves += len(f.moves)
@@ -116,8 +122,10 @@ type function struct {
 	moves     map[use]bool // operands whose reference is handed over
 	registers []bool       // by scope: something is registered in it
 
-	needNull flow.Set    // Owned variables that are released where they may hold nothing
-	in       [][]holding // by block and variable: what Owned variables hold before it
+	needNull flow.Set // Owned variables that are released where they may hold nothing
+	rank     []int    // by variable: the number of an Owned one among them
+	numOwned int
+	in       [][]holding // by block and rank: what Owned variables may hold before it
 }
 
 // place is an operation of a function.
@@ -134,8 +142,8 @@ type use struct {
 
 func (f *function) at(p place) *flow.Op { return &f.Blocks[p.block].Ops[p.op] }
 
-func (f *function) lower(escapes escapeSummary) {
-	f.assignSlots(escapes)
+func (f *function) lower(summary escapeSummary) {
+	f.assignSlots(summary)
 	f.splitDefinitions()
 	f.findPlaces()
 	f.findKinds()

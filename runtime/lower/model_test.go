@@ -36,6 +36,8 @@ type model struct {
 	live      int
 	steps     int
 	executed  map[flow.Code]int
+	kinds     map[string][]Kind
+	owned     int // acquires of what Owned variables have: those that a move can spare
 }
 
 // call is a function under way.
@@ -44,18 +46,21 @@ type call struct {
 	f     *flow.Function
 	vars  []any
 	slots map[int]*object
+	room  int // slots in the frame
 }
 
 func newModel(t *testing.T, m *Module) *model {
-	w := &model{t: t, functions: map[string]*flow.Function{}, scopes: []scope{{}}, executed: map[flow.Code]int{}}
-	for _, f := range m.Functions {
-		w.functions[f.Symbol] = f
+	w := &model{t: t, functions: map[string]*flow.Function{}, scopes: []scope{{}}, executed: map[flow.Code]int{},
+		kinds: map[string][]Kind{}}
+	for i, f := range m.Functions {
+		w.functions[f.Symbol], w.kinds[f.Symbol] = f, m.Kinds[i]
 	}
 	return w
 }
 
 func (w *model) run(symbol string, args []any) any {
-	c := &call{w, w.functions[symbol], make([]any, len(w.functions[symbol].Vars)), map[int]*object{}}
+	f := w.functions[symbol]
+	c := &call{model: w, f: f, vars: make([]any, len(f.Vars)), slots: map[int]*object{}}
 	copy(c.vars, args)
 	for b := c.f.Blocks[0]; ; {
 		for i := range b.Ops {
@@ -97,7 +102,7 @@ func (c *call) object(o flow.Operand) *object { return c.get(o).(*object) }
 func (c *call) op(o *flow.Op) {
 	switch o.Code {
 	case flow.FunctionEnter:
-		c.scopes = append(c.scopes, scope{function: true})
+		c.scopes, c.room = append(c.scopes, scope{function: true}), int(o.Index)
 	case flow.FunctionExit:
 		c.exitFunction()
 	case flow.EnterScope:
@@ -106,7 +111,7 @@ func (c *call) op(o *flow.Op) {
 		c.exitScope(false)
 	case flow.Acquire, flow.Release, flow.Register, flow.Unregister:
 		if r := c.object(o.Args[0]); r != nil {
-			c.count(o.Code, r)
+			c.count(o, r)
 		}
 	case flow.Call:
 		args := make([]any, len(o.Args))
@@ -132,13 +137,16 @@ func (c *call) op(o *flow.Op) {
 	}
 }
 
-func (c *call) count(code flow.Code, r *object) {
+func (c *call) count(o *flow.Op, r *object) {
 	if r.inSlot {
 		c.t.Fatalf("%s counts a tensor in a slot\n%s", c.f.Symbol, flow.Print(c.f))
 	}
-	switch code {
+	switch o.Code {
 	case flow.Acquire:
 		r.count++
+		if c.kinds[c.f.Symbol][o.Args[0].Var] == Owned {
+			c.owned++
+		}
 	case flow.Release:
 		c.release(r)
 	case flow.Register:

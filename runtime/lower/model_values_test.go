@@ -89,6 +89,9 @@ func (c *call) tensor(o *flow.Op) *object {
 		r.elements = elements
 		return r
 	}
+	if o.Slot >= c.room {
+		c.t.Fatalf("slot %d of %d\n%s", o.Slot, c.room, flow.Print(c.f))
+	}
 	if old := c.slots[o.Slot]; old != nil {
 		old.dead = true
 	}

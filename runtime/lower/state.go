@@ -20,12 +20,13 @@ const (
 // finds those that are released where their reference moved away on one way and
 // not on another: a move has to leave none there.
 func (f *function) findStates() {
+	f.rankOwned()
 	f.in = make([][]holding, len(f.Blocks))
 	for i := range f.in {
-		f.in[i] = make([]holding, len(f.Vars))
+		f.in[i] = make([]holding, f.numOwned)
 	}
-	for v := range f.Vars {
-		f.in[0][v] = gone
+	for i := range f.in[0] {
+		f.in[0][i] = gone
 	}
 	for changed := true; changed; {
 		changed = false
@@ -44,11 +45,22 @@ func (f *function) findStates() {
 		state := slices.Clone(f.in[i])
 		for j := range b.Ops {
 			f.released(&b.Ops[j], func(v flow.Var) {
-				if state[v]&gone != 0 && state[v]&full != 0 {
+				if h := state[f.rank[v]]; h&gone != 0 && h&full != 0 {
 					f.needNull.Add(v)
 				}
 			})
 			f.step(place{i, j}, state)
+		}
+	}
+}
+
+// rankOwned numbers the Owned variables, since most variables are none.
+func (f *function) rankOwned() {
+	f.rank = make([]int, len(f.Vars))
+	for v := range f.Vars {
+		if f.owned(flow.Var(v)) {
+			f.rank[v] = f.numOwned
+			f.numOwned++
 		}
 	}
 }
@@ -61,23 +73,21 @@ func join(into, from []holding) (grew bool) {
 	return grew
 }
 
-// step turns what is held before an operation into what is held after it.
+// step turns what is held before an operation, by rank, into what is held after it.
 func (f *function) step(p place, state []holding) {
 	o := f.at(p)
 	for i, a := range o.Args {
 		if f.moves[use{p, i}] {
-			state[a.Var] = gone
+			state[f.rank[a.Var]] = gone
 		}
 	}
 	switch {
 	case o.Code == flow.Open || o.Code == flow.Close:
-		for _, v := range f.Scopes[o.Index].Vars {
-			state[v] = gone
-		}
+		f.ownedIn(int(o.Index), func(v flow.Var) { state[f.rank[v]] = gone })
 	case f.owned(o.Dst) && o.Code == flow.Copy && o.Args[0].Var == flow.NoVar:
-		state[o.Dst] = none
+		state[f.rank[o.Dst]] = none
 	case f.owned(o.Dst):
-		state[o.Dst] = full
+		state[f.rank[o.Dst]] = full
 	}
 }
 

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"fmt"
-	"slices"
 
 	"tlruntime/runtime/lower/ir"
 )
@@ -32,7 +31,8 @@ type loop struct {
 }
 
 func build(info *ir.Info, f *ir.Function) *Function {
-	b := &builder{Function: &Function{Program: info.Program, Symbol: f.Symbol(), Params: len(f.Params), Result: f.Result}, info: info, scope: NoScope}
+	b := &builder{Function: &Function{Program: info.Program, Symbol: f.Symbol(), Params: len(f.Params), Result: f.Result,
+		taken: map[string]bool{}}, info: info, scope: NoScope}
 	b.start()
 	b.enter(FunctionScope, NoVar)
 	for _, p := range f.Params {
@@ -115,9 +115,10 @@ func (f *Function) variable(name string, t ir.Type, scope int) Var {
 	switch {
 	case name == "":
 		name = fmt.Sprintf("%%%d", len(f.Vars))
-	case slices.ContainsFunc(f.Vars, func(v Variable) bool { return v.Name == name }):
+	case f.taken[name]:
 		name = fmt.Sprintf("%s.%d", name, len(f.Vars))
 	}
+	f.taken[name] = true
 	f.Vars = append(f.Vars, Variable{name, t, scope})
 	v := Var(len(f.Vars) - 1)
 	f.Scopes[scope].Vars = append(f.Scopes[scope].Vars, v)

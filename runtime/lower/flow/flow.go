@@ -167,6 +167,8 @@ type Function struct {
 	Scopes  []Scope
 	Blocks  []*Block
 	Slots   []int64 // once lowered: the bytes of the largest tensor in each
+
+	taken map[string]bool // names of variables
 }
 
 // Temp adds a temporary variable.

@@ -98,7 +98,7 @@ func (t Type) Counted() bool { return t.Kind == Struct || t.Kind == Tensor }
 func (t Type) Number() bool { return t.Kind == Int || t.Kind == Float }
 
 // Extents is the shape of a tensor.
-func (t Type) Extents() []int64 { return t.Shape[:min(t.Rank, MaxRank)] }
+func (t Type) Extents() []int64 { return t.Shape[:max(0, min(t.Rank, MaxRank))] }
 
 // Elements is how many elements a tensor has.
 func (t Type) Elements() int64 {

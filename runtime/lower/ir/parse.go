@@ -55,6 +55,17 @@ func (s *parser) nested() func() {
 	return func() { s.depth-- }
 }
 
+// maxChain bounds a row of operators or fields, which nests to the left.
+const maxChain = 5000
+
+// linked counts the links of a chain.
+func (s *parser) linked(n int) int {
+	if n >= maxChain {
+		s.fail("more than %d operators or fields in a row", maxChain)
+	}
+	return n + 1
+}
+
 func (s *parser) fail(format string, args ...any) {
 	panic(syntaxError{s.line, fmt.Sprintf(format, args...)})
 }
@@ -257,6 +268,6 @@ func (s *parser) assignment() Stmt {
 			return &SetElement{v.Name, t.Index, s.expression()}
 		}
 	}
-	s.fail("a statement expected, found the expression %s; assign to a variable, a variable's field or element", Text(target))
+	s.fail("a statement expected, found the expression %s; assign to a variable, a variable's field or element", briefText(target))
 	return nil
 }

@@ -14,7 +14,7 @@ func (s *parser) expression() Expr {
 // binary reads operators that bind at least as tightly as least.
 func (s *parser) binary(least int) Expr {
 	left := s.operand(least)
-	for {
+	for n := 0; ; n = s.linked(n) {
 		i := slices.Index(operators[:], s.token)
 		if i < 0 || Op(i).binding() != least {
 			return left
@@ -33,7 +33,7 @@ func (s *parser) operand(level int) Expr {
 
 func (s *parser) postfix() Expr {
 	e := s.primary()
-	for {
+	for n := 0; ; n = s.linked(n) {
 		switch {
 		case s.take("."):
 			name := s.name()

@@ -61,6 +61,10 @@ func TestSyntaxErrorsNameLineAndToken(t *testing.T) {
 func TestNestingIsBounded(t *testing.T) {
 	_, err := ir.Parse("func f() { x = " + strings.Repeat("(", 100_000))
 	require.ErrorContains(t, err, "nested deeper than")
+	for _, link := range []string{" + x", ".x"} {
+		_, err = ir.Parse("func f() { x = x" + strings.Repeat(link, 100_000) + "}")
+		require.ErrorContains(t, err, "more than 5000 operators or fields in a row")
+	}
 }
 
 // FuzzParse wants an error or a program whose text is read again.

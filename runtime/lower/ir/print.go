@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -64,7 +65,7 @@ func (w *printer) list(list []Stmt) {
 }
 
 func (w *printer) statement(s Stmt) {
-	w.line("%s", head(s))
+	w.line("%s", (&speller{left: math.MaxInt}).head(s))
 	switch s := s.(type) {
 	case *If:
 		w.list(s.Then)
@@ -82,28 +83,37 @@ func (w *printer) statement(s Stmt) {
 	}
 }
 
+// speller writes expressions, up to a number of nodes; what is left out is "...".
+type speller struct{ left int }
+
+// brief is a statement's first line for a message, whatever hangs on it.
+func brief(s Stmt) string { return (&speller{left: 40}).head(s) }
+
+// briefText is an expression for a message.
+func briefText(e Expr) string { return (&speller{left: 20}).text(e, 0) }
+
 // head is a statement's first line.
-func head(s Stmt) string {
+func (w *speller) head(s Stmt) string {
 	switch s := s.(type) {
 	case *Let:
-		return "let " + s.Name + " = " + Text(s.Value)
+		return "let " + s.Name + " = " + w.text(s.Value, 0)
 	case *Assign:
-		return s.Name + " = " + Text(s.Value)
+		return s.Name + " = " + w.text(s.Value, 0)
 	case *SetField:
-		return s.Name + "." + s.Field + " = " + Text(s.Value)
+		return s.Name + "." + s.Field + " = " + w.text(s.Value, 0)
 	case *SetElement:
-		return fmt.Sprintf("%s[%d] = %s", s.Name, s.Index, Text(s.Value))
+		return fmt.Sprintf("%s[%d] = %s", s.Name, s.Index, w.text(s.Value, 0))
 	case *If:
-		return "if " + Text(s.Cond) + " {"
+		return "if " + w.text(s.Cond, 0) + " {"
 	case *While:
-		return "while " + Text(s.Cond) + " {"
+		return "while " + w.text(s.Cond, 0) + " {"
 	case *Block:
 		return "block {"
 	case *Do:
-		return Text(s.Call)
+		return w.text(s.Call, 0)
 	case *Return:
 		if s.Value != nil {
-			return "return " + Text(s.Value)
+			return "return " + w.text(s.Value, 0)
 		}
 		return "return"
 	case *Break:
@@ -115,13 +125,16 @@ func head(s Stmt) string {
 }
 
 // Text returns the text of an expression.
-func Text(e Expr) string { return text(e, 0) }
+func Text(e Expr) string { return (&speller{left: math.MaxInt}).text(e, 0) }
 
 // tight binds tighter than any operator.
 const tight = 4
 
 // text puts parentheses around what binds less than outer asks for.
-func text(e Expr, outer int) string {
+func (w *speller) text(e Expr, outer int) string {
+	if w.left--; w.left < 0 {
+		return "..."
+	}
 	switch e := e.(type) {
 	case *IntLit:
 		return literal(strconv.FormatInt(e.Value, 10), outer)
@@ -129,7 +142,7 @@ func text(e Expr, outer int) string {
 		return literal(floatText(e.Value), outer)
 	case *Binary:
 		b := e.Op.binding()
-		inner := text(e.Left, b) + " " + e.Op.String() + " " + text(e.Right, b+1)
+		inner := w.text(e.Left, b) + " " + e.Op.String() + " " + w.text(e.Right, b+1)
 		if b < outer {
 			return "(" + inner + ")"
 		}
@@ -137,49 +150,49 @@ func text(e Expr, outer int) string {
 	case *Var:
 		return e.Name
 	case *Field:
-		return text(e.Value, tight) + "." + e.Name
+		return w.text(e.Value, tight) + "." + e.Name
 	case *Element:
-		return fmt.Sprintf("%s[%d]", text(e.Value, tight), e.Index)
+		return fmt.Sprintf("%s[%d]", w.text(e.Value, tight), e.Index)
 	case *IsNone:
-		return text(e.Value, tight) + " is none"
+		return w.text(e.Value, tight) + " is none"
 	case *None:
 		return "none " + e.Type.String()
 	}
-	return makerText(e)
+	return w.makerText(e)
 }
 
 // makerText is the text of expressions that bring their own brackets.
-func makerText(e Expr) string {
+func (w *speller) makerText(e Expr) string {
 	switch e := e.(type) {
 	case *Convert:
-		return Type{Kind: e.To}.String() + "(" + Text(e.Value) + ")"
+		return Type{Kind: e.To}.String() + "(" + w.text(e.Value, 0) + ")"
 	case *Sum:
-		return "sum(" + Text(e.Value) + ")"
+		return "sum(" + w.text(e.Value, 0) + ")"
 	case *Call:
-		return e.Function + "(" + list(e.Args) + ")"
+		return e.Function + "(" + w.list(e.Args) + ")"
 	case *MethodCall:
-		return text(e.Receiver, tight) + "." + e.Method + "(" + list(e.Args) + ")"
+		return w.text(e.Receiver, tight) + "." + e.Method + "(" + w.list(e.Args) + ")"
 	case *TensorLit:
-		return e.Type.String() + "[" + list(e.Elements) + "]"
+		return e.Type.String() + "[" + w.list(e.Elements) + "]"
 	case *Fill:
 		if e.Value == nil {
 			return "zeros " + e.Type.String()
 		}
-		return "fill " + e.Type.String() + "(" + Text(e.Value) + ")"
+		return "fill " + e.Type.String() + "(" + w.text(e.Value, 0) + ")"
 	case *New:
 		fields := make([]string, len(e.Fields))
 		for i, f := range e.Fields {
-			fields[i] = f.Name + ": " + Text(f.Value)
+			fields[i] = f.Name + ": " + w.text(f.Value, 0)
 		}
 		return "new " + e.Struct + "{" + strings.Join(fields, ", ") + "}"
 	}
 	return fmt.Sprintf("%T", e)
 }
 
-func list(exprs []Expr) string {
+func (w *speller) list(exprs []Expr) string {
 	texts := make([]string, len(exprs))
 	for i, e := range exprs {
-		texts[i] = Text(e)
+		texts[i] = w.text(e, 0)
 	}
 	return strings.Join(texts, ", ")
 }

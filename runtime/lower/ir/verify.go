@@ -35,10 +35,13 @@ type Info struct {
 	Symbols map[string]*Function // by symbol
 }
 
-// Verify checks names and types and that every path returns. The error joins all
-// that was found, each an *Error.
+// Verify checks names and types and that every path returns. The error joins what
+// was found, each an *Error, up to a hundred.
 func Verify(p *Program) (*Info, error) {
 	v := &verifier{Info: &Info{p, map[Expr]Type{}, map[Expr]*Function{}, map[string]*Function{}}}
+	if slices.Contains(p.Structs, nil) || slices.Contains(p.Functions, nil) {
+		return nil, &Error{Message: "a struct or function is nil"}
+	}
 	for i, s := range p.Structs {
 		v.structDef(i, s)
 	}
@@ -63,16 +66,34 @@ type verifier struct {
 	last      int
 	statement Stmt
 	loops     int
+	depth     int // of lists and expressions around what is in hand
 	scopes    []map[string]Type
 }
 
+// maxTree bounds how deep trees are, since all that reads them recurses.
+const maxTree = 10_000
+
+// deeper tells whether a tree may go one level down, and reports where it may not.
+func (v *verifier) deeper() bool {
+	if v.depth++; v.depth == maxTree {
+		v.fail("nested deeper than %d; use variables or functions", maxTree)
+	}
+	return v.depth < maxTree
+}
+
+// maxErrors is how many errors are reported.
+const maxErrors = 100
+
 func (v *verifier) fail(format string, args ...any) {
+	if len(v.errors) == maxErrors {
+		return
+	}
 	e := &Error{Message: fmt.Sprintf(format, args...)}
 	if v.function != nil {
 		e.Function = v.function.Symbol()
 	}
 	if v.statement != nil {
-		e.Statement, e.Text = v.number, head(v.statement)
+		e.Statement, e.Text = v.number, brief(v.statement)
 	}
 	v.errors = append(v.errors, e)
 }
@@ -109,6 +130,8 @@ func (v *verifier) value(what string, t Type) {
 	switch {
 	case t.Kind == Void:
 		v.fail("%s has no type", what)
+	case t.Kind > Tensor:
+		v.fail("%s: there is no kind %d of types", what, t.Kind)
 	case t.Kind == Struct && v.Program.Struct(t.Name) == nil:
 		v.fail("%s: there is no struct %s", what, t.Name)
 	case t.Kind == Tensor:
@@ -120,7 +143,7 @@ func (v *verifier) value(what string, t Type) {
 const maxElements = math.MaxInt32
 
 func (v *verifier) tensor(what string, t Type) {
-	if t.Rank > MaxRank {
+	if t.Rank < 0 || t.Rank > MaxRank {
 		v.fail("%s: a tensor has at most %d dimensions, not %d", what, MaxRank, t.Rank)
 	}
 	if t.DType > F64 {
@@ -160,7 +183,7 @@ func (v *verifier) signature(f *Function) {
 }
 
 func (v *verifier) body(f *Function) {
-	v.function, v.last, v.loops = f, 0, 0
+	v.function, v.last, v.loops, v.depth = f, 0, 0, 0
 	params := map[string]Type{}
 	for _, p := range f.Params {
 		params[p.Name] = p.Type
@@ -191,6 +214,10 @@ func Ends(list []Stmt) bool {
 }
 
 func (v *verifier) list(list []Stmt) {
+	defer func() { v.depth-- }()
+	if !v.deeper() {
+		return
+	}
 	v.scopes = append(v.scopes, map[string]Type{})
 	for i, s := range list {
 		v.last++

@@ -12,8 +12,13 @@ func (v *verifier) want(what string, e Expr, want Type) {
 
 // expr returns the type of an expression, Void when it has none.
 func (v *verifier) expr(e Expr) Type {
-	if _, known := v.Types[e]; known {
-		v.fail("the node of %s stands in two places; every place needs its own", Text(e))
+	if t, known := v.Types[e]; known {
+		v.fail("the node of %s stands in two places; every place needs its own", briefText(e))
+		return t
+	}
+	defer func() { v.depth-- }()
+	if !v.deeper() {
+		return VoidType
 	}
 	t := v.typeOf(e)
 	if f := v.Calls[e]; f != nil && f.Result.Kind == Void {

@@ -116,6 +116,18 @@ func TestWrongDeclarations(t *testing.T) {
 // TestTreesThatNoTextHas are made by hand.
 func TestTreesThatNoTextHas(t *testing.T) {
 	shared := &ir.IntLit{Value: 1}
+	var deep ir.Expr = &ir.IntLit{}
+	for range 100_000 {
+		deep = &ir.Convert{To: ir.Int, Value: deep}
+	}
+	doubled := deep
+	for range 100 {
+		doubled = &ir.Binary{Left: doubled, Right: doubled}
+	}
+	var nested []ir.Stmt
+	for range 100_000 {
+		nested = []ir.Stmt{&ir.Block{Body: nested}}
+	}
 	for want, f := range map[string]*ir.Function{
 		"a constant has to be finite":                     {Name: "f", Body: []ir.Stmt{&ir.Let{Name: "a", Value: &ir.FloatLit{Value: math.Inf(1)}}}},
 		"the node of 1 stands in two places":              {Name: "f", Body: []ir.Stmt{&ir.Let{Name: "a", Value: &ir.Binary{Left: shared, Right: shared}}}},
@@ -129,9 +141,15 @@ func TestTreesThatNoTextHas(t *testing.T) {
 		"a statement is no expression but a call":         {Name: "f", Body: []ir.Stmt{&ir.Do{Call: &ir.IntLit{}}}},
 		"the first parameter of a method is its receiver": {Name: "f", Receiver: "P"},
 		"the result: a tensor has at most 8 dimensions":   {Name: "f", Result: ir.TensorType(ir.F32, 1, 1, 1, 1, 1, 1, 1, 1, 1)},
+		"there is no kind 9 of types":                     {Name: "f", Params: []ir.Variable{{Name: "a", Type: ir.Type{Kind: 9}}}},
+		"a tensor has at most 8 dimensions, not -1":       {Name: "f", Result: ir.Type{Kind: ir.Tensor, Rank: -1}},
+		"nested deeper than 10000":                        {Name: "f", Body: []ir.Stmt{&ir.Let{Name: "a", Value: deep}}},
+		"statement 9999 (block {): nested deeper than":    {Name: "f", Body: nested},
+		"a struct or function is nil":                     nil,
 		"parameter a has no type":                         {Name: "f", Params: []ir.Variable{{Name: "a"}}},
 	} {
 		_, err := ir.Verify(&ir.Program{Functions: []*ir.Function{f}})
 		require.ErrorContains(t, err, want)
+		require.Less(t, len(err.Error()), 100_000)
 	}
 }

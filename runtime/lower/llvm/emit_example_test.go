@@ -24,7 +24,7 @@ func ExampleEmit() {
 	fmt.Println(text[strings.Index(text, "define i64"):], err)
 	// Output:
 	// define i64 @twice(i64 %x) {
-	// b0:
+	// .b0:
 	//   %t.1 = add i64 %x, %x
 	//   ret i64 %t.1
 	// }

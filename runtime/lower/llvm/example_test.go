@@ -42,7 +42,7 @@ func TestExampleOfTheDocumentation(t *testing.T) {
 	show("../testdata/example.ll", cut(module, "define ptr @build("))
 
 	tc := findToolchain(t)
-	b := &batch{roots: []string{"example"}, floats: []bool{false}, want: []string{show64(t, string(text))}, seeds: []int64{0}}
+	b := &batch{roots: []string{"example"}, floats: []bool{false}, want: []string{show64(t, string(text))}}
 	executable := tc.build(t, module, b.observer(), "-O1")
 	for _, door := range []string{"1", "0"} {
 		b.check(t, "example", execute(t, executable, door))

@@ -28,7 +28,7 @@ func (w *module) function(source *flow.Function) {
 	}
 	w.line("\ndefine %s @%s(%s) {", typeName(f.Result), f.Symbol, strings.Join(params, ", "))
 	for i, b := range f.Blocks {
-		w.line("b%d:", i)
+		w.line(".b%d:", i)
 		if i == 0 {
 			f.stack()
 		}
@@ -211,10 +211,10 @@ func (f *function) call(o *flow.Op) {
 func (f *function) terminate(o *flow.Op, b *flow.Block) {
 	switch {
 	case o.Code == flow.Jump:
-		f.line("  br label %%b%d", b.Successors[0])
+		f.line("  br label %%.b%d", b.Successors[0])
 	case o.Code == flow.Branch:
 		bit := f.let("icmp ne i64 %s, 0", f.get(o.Args[0]))
-		f.line("  br i1 %s, label %%b%d, label %%b%d", bit, b.Successors[0], b.Successors[1])
+		f.line("  br i1 %s, label %%.b%d, label %%.b%d", bit, b.Successors[0], b.Successors[1])
 	case len(o.Args) == 0:
 		f.line("  ret void")
 	default:

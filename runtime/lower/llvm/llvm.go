@@ -7,9 +7,10 @@
 //	support.go    functions that the module brings along
 //
 // Every function of the program becomes a function of the module with its symbol as
-// the name: Int is i64, Float is double, structs and tensors are ptr, lent by the
-// caller where they are arguments and floating where they are results, as
-// docs/ownership.md has it. What the module needs besides has a $ in its name.
+// the name: Int is i64, Float is double, structs and tensors are ptr. Arguments are
+// lent: a caller holds them, by a scope or a count, during the call. Results float,
+// and the caller registers them, as docs/ownership.md has it. What the module needs
+// besides has a $ in its name.
 //
 // What the runtime cannot do (no memory, a full stack of scopes) ends the process
 // with the runtime's message, since the program has no means to go on.
@@ -125,9 +126,9 @@ func structBytes(s *ir.StructDef) int { return max(fieldBytes*len(s.Fields), 1) 
 // init writes the function that makes the struct types known to the runtime.
 func (w *module) init() {
 	w.line("define i32 @%s() {", w.Init)
-	if len(w.Program.Structs) > 0 {
+	if last := len(w.Program.Structs) - 1; last >= 0 { // that is known when all are
 		w.need("tl_type_define")
-		w.line("  %%known = load i32, ptr @%s$type", w.Program.Structs[0].Name)
+		w.line("  %%known = load i32, ptr @%s$type", w.Program.Structs[last].Name)
 		w.line("  %%done = icmp ne i32 %%known, 0")
 		w.line("  br i1 %%done, label %%good, label %%define.0")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +126,15 @@ func (b *batch) observer() string {
 	return fmt.Sprintf(observer, declared.String(), called.String())
 }
 
+// source is the text of a random program.
+func (b *batch) source(i int) string {
+	if len(b.seeds) == 0 {
+		return ""
+	}
+	p, _ := programs.Make(b.seeds[i], fmt.Sprintf("p%d_", i))
+	return fmt.Sprintf("program of seed %d\n%s", b.seeds[i], ir.Print(p))
+}
+
 // check compares what the compiled roots printed with the interpreter's results.
 func (b *batch) check(t *testing.T, what string, lines []string) {
 	t.Helper()
@@ -132,8 +142,7 @@ func (b *batch) check(t *testing.T, what string, lines []string) {
 	for i, line := range lines[:min(len(lines), len(b.roots))] {
 		if want := b.want[i] + " 0 0 0"; line != want && failures < 3 {
 			failures++
-			p, _ := programs.Make(b.seeds[i], fmt.Sprintf("p%d_", i))
-			t.Errorf("%s, program of seed %d (%s): got %q, want %q\n%s", what, b.seeds[i], b.roots[i], line, want, ir.Print(p))
+			t.Errorf("%s, %s: got %q, want %q\n%s", what, b.roots[i], line, want, b.source(i))
 		}
 	}
 	if len(lines) != len(b.roots)+1 || lines[len(lines)-1] != "status 0" {
@@ -198,7 +207,7 @@ func interpreted(t *testing.T, text, symbol string) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := interp.Run(info, symbol, 1_000_000)
+	result, err := interp.Run(info, symbol, 100_000_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,4 +221,28 @@ func parsed(t *testing.T, text string) int64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestPrograms compiles and runs the programs in testdata/run.
+func TestPrograms(t *testing.T) {
+	tc := findToolchain(t)
+	files, err := filepath.Glob("../testdata/run/*.tl")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no programs", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := interpreted(t, string(text), "root")
+		_, isFloat := result.(float64)
+		b := &batch{roots: []string{"root"}, floats: []bool{isFloat}, want: []string{show(result)}}
+		for name, options := range variants {
+			executable := tc.build(t, emitted(t, string(text), options, Options{Version: tc.version}), b.observer(), "-O2")
+			for _, door := range []string{"1", "0"} {
+				b.check(t, file+", "+name, execute(t, executable, door))
+			}
+		}
+	}
 }

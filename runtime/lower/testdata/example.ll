@@ -1,18 +1,18 @@
 define ptr @build(i64 %n) {
-b0:
+.b0:
   %head.at = alloca ptr
   %i.at = alloca i64
   call void @function$enter(i64 0)
   store ptr null, ptr %head.at
   store i64 0, ptr %i.at
-  br label %b1
-b1:
+  br label %.b1
+.b1:
   %.1 = load i64, ptr %i.at
   %.2 = icmp slt i64 %.1, %n
   %t.3 = zext i1 %.2 to i64
   %.3 = icmp ne i64 %t.3, 0
-  br i1 %.3, label %b2, label %b3
-b2:
+  br i1 %.3, label %.b2, label %.b3
+.b2:
   call void @scope$enter()
   %t.4 = call ptr @object$new(ptr @Node$type)
   %.4 = load i64, ptr %i.at
@@ -27,10 +27,10 @@ b2:
   %.9 = add i64 %.8, 1
   store i64 %.9, ptr %i.at
   call i32 @tl_mem_exit_scope()
-  br label %b1
-b3:
-  br label %b4
-b4:
+  br label %.b1
+.b3:
+  br label %.b4
+.b4:
   %.10 = load ptr, ptr %head.at
   call i32 @tl_mem_register_struct(ptr %.10)
   %.11 = load ptr, ptr %head.at
