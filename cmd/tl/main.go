@@ -14,13 +14,17 @@ import (
 )
 
 func main() {
+	if rootCommand().Execute() != nil {
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:          "tl",
 		Short:        "Plans the memory of models and runs them on TL Runtime",
 		SilenceUsage: true,
 	}
 	root.AddCommand(planCommand(), runCommand(), exportCommand())
-	if root.Execute() != nil {
-		os.Exit(1)
-	}
+	return root
 }

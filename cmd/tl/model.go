@@ -69,9 +69,7 @@ func (m *model) check(path string) (*checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.Name == "" {
-		g.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	}
+	g.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) // by which its user knows it
 	bind, err := m.bound()
 	if err != nil {
 		return nil, err

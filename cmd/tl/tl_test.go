@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/cmd/tl/internal/compile"
+	"tlruntime/cmd/tl/internal/npy"
+	"tlruntime/runtime/plan/graph"
+)
+
+// perceptron computes relu(x * w + b); its first axis is a symbol.
+const perceptron = `{"tl_graph": 1, "name": "perceptron",
+ "inputs": [{"name": "x", "dtype": "f32", "shape": ["batch", 2]}],
+ "outputs": ["y"],
+ "constants": [{"name": "w", "dtype": "f32", "shape": [2, 3], "data": [[1, 0.5, -1], [0, 2, 0.25]]},
+               {"name": "b", "dtype": "f32", "shape": [3], "data": [1, 2, 3]}],
+ "nodes": [{"name": "fc", "op": "Gemm", "inputs": ["x", "w", "b"], "outputs": ["h"]},
+           {"op": "Relu", "inputs": ["h"], "outputs": ["y"]}]}`
+
+// tl runs the command and returns what it printed.
+func tl(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
+	root := rootCommand()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(arguments)
+	err := root.Execute()
+	return out.String(), err
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func TestPlanWritesWhatItIsAskedFor(t *testing.T) {
+	model, folder := write(t, "perceptron.json", perceptron), t.TempDir()
+	arguments := []string{"plan", model, "--bind", "batch=4", "--validate"}
+	for ending, wanted := range map[string]string{
+		"json": `"tl_plan": 1`, "h": "#define", "ll": "define i32 @perceptron(", "svg": "<svg", "html": "<!DOCTYPE html>",
+	} {
+		path := filepath.Join(folder, "plan."+ending)
+		out, err := tl(t, append(arguments, "-o", path)...)
+		require.NoError(t, err)
+		assert.Contains(t, out, "perceptron: 2 operators, 2 instructions")
+		assert.Contains(t, out, "(proved)")
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Contains(t, strings.ToLower(string(content)), strings.ToLower(wanted))
+	}
+}
+
+func TestPlanOfBuffers(t *testing.T) {
+	list := write(t, "buffers.csv", "id,lower,upper,size\na,0,2,64\nb,1,3,64\nc,2,4,32\n")
+	placed := filepath.Join(t.TempDir(), "placed.csv")
+	out, err := tl(t, "plan", list, "--validate", "-o", placed)
+	require.NoError(t, err)
+	assert.Contains(t, out, "buffers.csv: 3 buffers")
+	assert.Contains(t, out, "128")
+	content, err := os.ReadFile(placed)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	assert.Equal(t, "id,lower,upper,size,offset", lines[0])
+	assert.Len(t, lines, 4)
+}
+
+func TestErrors(t *testing.T) {
+	model := write(t, "perceptron.json", perceptron)
+	array := filepath.Join(t.TempDir(), "x.npy")
+	var file bytes.Buffer
+	require.NoError(t, npy.Write(&file, graph.Tensor{DType: graph.I32, Shape: []int64{1, 2}, Data: make([]byte, 8)}))
+	require.NoError(t, os.WriteFile(array, file.Bytes(), 0o600))
+	for _, c := range []struct {
+		arguments []string
+		says      string
+	}{
+		{[]string{"plan", "model.txt"}, "ends in .onnx or .json"},
+		{[]string{"plan", "absent.onnx"}, "absent.onnx"},
+		{[]string{"plan", model}, `"batch"`},
+		{[]string{"plan", model, "--bind", "batch=0"}, "--bind batch=0: a symbol is bound to a number from 1"},
+		{[]string{"plan", model, "--bind", "batch=1", "-o", "plan.txt"}, "a plan is written as .json, .h, .ll, .svg or .html"},
+		{[]string{"plan", write(t, "bad.csv", "a,b\n1,2\n")}, "id,lower,upper,size is needed"},
+		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size\na,0,x,5\n")}, `line 2: "x" is no number`},
+		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size\na,2,1,5\n")}, `buffer 0 ("a")`},
+		{[]string{"run", model, "--bind", "batch=1", "--repeat", "0"}, "at least once"},
+		{[]string{"run", model, "--bind", "batch=1", "-i", "z=x.npy"}, "no such input; it has x"},
+		{[]string{"run", model, "--bind", "batch=1", "-i", "x=x.txt"}, "x.txt"},
+		{[]string{"run", model, "--bind", "batch=1", "-i", "x=" + array}, "elements of type i32; the model wants f32"},
+		{[]string{"run", model, "--bind", "batch=1", "--compiler", "tcc"}, `no compiler "tcc"`},
+		{[]string{"run", model, "--bind", "batch=1", "--runtime", "absent.so"}, "absent.so"},
+		{[]string{"export", model, "model.txt"}, "ends in .onnx or .json"},
+	} {
+		out, err := tl(t, c.arguments...)
+		require.Error(t, err, c.arguments)
+		assert.Contains(t, err.Error()+out, c.says, c.arguments)
+	}
+	_, err := os.Stat("plan.txt")
+	assert.ErrorIs(t, err, os.ErrNotExist, "what could not be written is not left behind")
+}
+
+// A model is the same in both formats, symbols of outputs included.
+func TestExport(t *testing.T) {
+	model := write(t, "perceptron.json", perceptron)
+	folder := t.TempDir()
+	onnx, back := filepath.Join(folder, "model.onnx"), filepath.Join(folder, "model.json")
+	for _, step := range [][]string{{"export", model, onnx}, {"export", onnx, back}} {
+		_, err := tl(t, step...)
+		require.NoError(t, err)
+	}
+	first, err := tl(t, "plan", model, "--bind", "batch=8")
+	require.NoError(t, err)
+	second, err := tl(t, "plan", back, "--bind", "batch=8")
+	require.NoError(t, err)
+	assert.Equal(t, strings.Replace(first, "perceptron:", "", 1), strings.Replace(second, "model:", "", 1))
+}
+
+// needsRun skips where no model can be run.
+func needsRun(t *testing.T) (runtime string) {
+	t.Helper()
+	runtime, err := filepath.Abs("../../build/libtl_runtime.so")
+	require.NoError(t, err)
+	if _, err := os.Stat(runtime); err != nil {
+		fmt.Println("skip: build/libtl_runtime.so is not built; make lib does it")
+		t.Skip("no library")
+	}
+	if _, err := compile.Find("", os.Getenv("TL_PYTHON")); err != nil {
+		fmt.Println("skip:", err)
+		t.Skip(err)
+	}
+	t.Setenv(compile.CacheVariable, t.TempDir())
+	return runtime
+}
+
+func floats(list ...float32) (data []byte) {
+	for _, f := range list {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(f))
+	}
+	return data
+}
+
+// Five rows go through a plan for two at a time: rows of padding are cut off.
+func TestRunInParts(t *testing.T) {
+	runtime := needsRun(t)
+	model, folder := write(t, "perceptron.json", perceptron), t.TempDir()
+	var file bytes.Buffer
+	given := graph.Tensor{DType: graph.F32, Shape: []int64{5, 2}, Data: floats(0, 0, 1, 0, 0, 1, -1, -1, 2, 4)}
+	require.NoError(t, npy.Write(&file, given))
+	input := filepath.Join(folder, "x.npy")
+	require.NoError(t, os.WriteFile(input, file.Bytes(), 0o600))
+	for _, memory := range [][]string{nil, {"--slots"}} {
+		out, err := tl(t, append([]string{"run", model, "--bind", "batch=2", "-i", "x=" + input, "-o", folder, "--json", "--runtime", runtime}, memory...)...)
+		require.NoError(t, err)
+		var report result
+		require.NoError(t, json.Unmarshal([]byte(out), &report))
+		assert.Equal(t, 3, report.Report.Runs)
+		assert.Zero(t, report.Report.Allocations)
+		assert.Zero(t, report.Report.Mallocs)
+		assert.Zero(t, report.Report.LiveBytes)
+		content, err := os.Open(filepath.Join(folder, "y.npy"))
+		require.NoError(t, err)
+		got, err := npy.Read(content)
+		require.NoError(t, err)
+		require.NoError(t, content.Close())
+		assert.Equal(t, []int64{5, 3}, got.Shape)
+		assert.Equal(t, floats(1, 2, 3, 2, 2.5, 2, 1, 4, 3.25, 0, 0, 3.75, 3, 11, 2), got.Data)
+	}
+}
+
+// The same seed makes up the same inputs, another one others.
+func TestRunOnRandomInputs(t *testing.T) {
+	runtime := needsRun(t)
+	model := write(t, "perceptron.json", perceptron)
+	outputs := map[string]string{}
+	for name, seed := range map[string]string{"first": "1", "again": "1", "other": "2"} {
+		out, err := tl(t, "run", model, "--bind", "batch=2", "--random", seed, "--runtime", runtime)
+		require.NoError(t, err)
+		outputs[name] = out[strings.LastIndex(out, "  y"):]
+	}
+	assert.Equal(t, outputs["first"], outputs["again"])
+	assert.NotEqual(t, outputs["first"], outputs["other"])
+}
