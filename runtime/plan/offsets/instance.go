@@ -299,18 +299,15 @@ func (a *axis) span(x Interval) span {
 	return span{a.table[a.at(x.First)].start, a.table[a.at(x.End)].end}
 }
 
-// solution turns the offsets of items into those of buffers.
-func (in *instance) spread(p *Problem, offsets []int64, space []int32) *Solution {
-	s := &Solution{Offsets: make([]int64, len(p.Buffers)), Space: make([]int, len(p.Buffers))}
+// spread turns the offsets of items into those of buffers.
+func (in *instance) spread(p *Problem, offsets []int64) *Solution {
+	s := &Solution{Offsets: offsets}
+	if in.links == nil {
+		return s
+	}
+	s.Offsets = make([]int64, len(p.Buffers))
 	for i := range p.Buffers {
-		root, shift := i, int64(0)
-		if in.links != nil {
-			root, shift = int(in.itemOf[in.links.root[i]]), in.links.shift[i]
-		}
-		s.Offsets[i] = offsets[root] + shift
-		if space != nil {
-			s.Space[i] = int(space[root])
-		}
+		s.Offsets[i] = offsets[in.itemOf[in.links.root[i]]] + in.links.shift[i]
 	}
 	return s
 }

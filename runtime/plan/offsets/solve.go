@@ -1,6 +1,9 @@
 package offsets
 
-import "fmt"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Solve places the buffers of p. It fails with an InputError when p means nothing,
 // and with a LimitError when a buffer finds no place in its spaces.
@@ -14,126 +17,117 @@ func Solve(p Problem, o Options) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	load := in.load()
-	var best *draft
-	var failure error
-	for k := range rules {
-		d, err := in.place(&p, in.order(&rules[k], load))
-		if err != nil {
-			failure = err
-			continue
-		}
-		d.method = rules[k].name
-		if best == nil || d.total() < best.total() {
-			best = d
-		}
+	s := newSolver(&p, o)
+	if err := s.pinsApart(in); err != nil {
+		return nil, err
 	}
-	if best == nil {
-		return nil, failure
+	if len(s.spaces) == 1 {
+		return s.one(in)
 	}
-	return best.solution(&p, in), nil
+	return s.several(in)
 }
 
-// draft is a complete placement.
-type draft struct {
-	offset []int64
-	space  []int32
-	frames []int64
-	method string
+// solver is what the parts of one call share.
+type solver struct {
+	p        *Problem
+	spaces   []Space
+	target   int64
+	seed     uint64
+	random   *rand.Rand
+	search   bool  // steps or time were granted
+	left     int64 // steps that are left
+	steps    int64 // steps that were taken
+	deadline time.Time
+	late     bool
 }
 
-func (d *draft) total() int64 {
-	sum := int64(0)
-	for _, bytes := range d.frames {
-		sum += bytes
+func newSolver(p *Problem, o Options) *solver {
+	s := &solver{p: p, spaces: p.Spaces, target: o.Target, random: rand.New(rand.NewPCG(o.Seed, 0)), left: none}
+	if len(s.spaces) == 0 {
+		s.spaces = make([]Space, 1)
 	}
-	return sum
-}
-
-// place puts the items one by one, each at its lowest offset in the first of its
-// spaces that has room.
-func (in *instance) place(p *Problem, order []int32) (*draft, error) {
-	spaces := p.Spaces
-	if len(spaces) == 0 {
-		spaces = make([]Space, 1)
+	s.search = o.MaxSteps > 0 || o.Budget > 0
+	if o.MaxSteps > 0 {
+		s.left = o.MaxSteps
 	}
-	d := &draft{offset: make([]int64, len(in.items)), space: make([]int32, len(in.items)), frames: make([]int64, len(spaces))}
-	shelves := make([]*shelf, len(spaces))
-	for i := range shelves {
-		shelves[i] = newShelf(in, d.offset)
-	}
-	for _, i := range order {
-		if err := in.placeOne(p, d, spaces, shelves, i); err != nil {
-			return nil, err
-		}
-	}
-	for i := range shelves {
-		d.frames[i] = shelves[i].frame
-	}
-	return d, nil
-}
-
-func (in *instance) placeOne(p *Problem, d *draft, spaces []Space, shelves []*shelf, i int32) error {
-	it := &in.items[i]
-	b := &p.Buffers[it.buffer]
-	choices := len(spaces)
-	if len(b.Spaces) > 0 {
-		choices = len(b.Spaces)
-	}
-	last := LimitError{Buffer: int(it.buffer), Name: b.Name, Bytes: it.size}
-	for k := range choices {
-		s := k
-		if len(b.Spaces) > 0 {
-			s = b.Spaces[k]
-		}
-		at := it.pinned
-		if at < 0 {
-			at = shelves[s].lowest(it)
-		} else if !shelves[s].free(it, at) {
-			return &InputError{Buffer: int(it.buffer), Name: b.Name, Reason: fmt.Sprintf("it is pinned at offset %d, where another pinned buffer lies at the same time; move one of them", at)}
-		}
-		if c := spaces[s].Capacity; c == 0 || at+it.size <= c {
-			d.offset[i], d.space[i] = at, int32(s)
-			shelves[s].put(i)
-			return nil
-		} else {
-			last.Space, last.Capacity, last.Needed = s, c, at+it.size
-		}
-		if it.pinned >= 0 {
-			break
-		}
-	}
-	last.reason = fmt.Sprintf("no room for its %d bytes: in space %d%s it would end at %d and the capacity is %d; raise a capacity, add a space, or shorten lifetimes", it.size, last.Space, quoted(spaces[last.Space].Name), last.Needed, last.Capacity)
-	return &last
-}
-
-// solution turns offsets of items into those of buffers.
-func (d *draft) solution(p *Problem, in *instance) *Solution {
-	s := in.spread(p, d.offset, d.space)
-	s.Method = d.method
-	s.Frames = make([]SpaceResult, len(d.frames))
-	s.Optimal = true
-	for i := range s.Frames {
-		sub := in.only(d.space, int32(i))
-		s.Frames[i] = SpaceResult{Bytes: d.frames[i], LowerBound: sub.lowerBound(sub.load())}
-		s.Optimal = s.Optimal && s.Frames[i].Bytes == s.Frames[i].LowerBound
-	}
-	for i := range in.items {
-		if b := &p.Buffers[in.items[i].buffer]; len(b.Spaces) > 0 && d.space[i] != int32(b.Spaces[0]) || len(b.Spaces) == 0 && d.space[i] != 0 {
-			s.Optimal = false
-		}
+	if o.Budget > 0 {
+		s.deadline = time.Now().Add(o.Budget)
 	}
 	return s
 }
 
-// only is the instance of the items that lie in one space.
-func (in *instance) only(space []int32, s int32) *instance {
-	sub := *in
-	sub.items = nil
-	for i := range in.items {
-		if space[i] == s {
-			sub.items = append(sub.items, in.items[i])
-		}
+// itemsPerStep is how many items that are placed by an order are one step.
+const itemsPerStep = 64
+
+// spend counts steps that were taken.
+func (s *solver) spend(steps int64) {
+	s.steps += steps
+	s.left -= steps
+}
+
+// over says that the granted steps or the time are used up.
+func (s *solver) over() bool { return s.left <= 0 || s.expired() }
+
+func (s *solver) expired() bool {
+	if !s.late && !s.deadline.IsZero() {
+		s.late = !time.Now().Before(s.deadline)
 	}
-	return &sub
+	return s.late
+}
+
+// pinsApart reports two pinned buffers that share bytes at one time in one space.
+func (s *solver) pinsApart(in *instance) error {
+	shelves := map[int]*shelf{} // by space
+	offset := []int64(nil)
+	for i := range in.items {
+		it := &in.items[i]
+		if it.pinned < 0 {
+			continue
+		}
+		if offset == nil {
+			offset = make([]int64, len(in.items))
+		}
+		space := s.preferred(it, 0)
+		if shelves[space] == nil {
+			shelves[space] = newShelf(in, offset)
+		}
+		if !shelves[space].free(it, it.pinned) {
+			return s.pinFault(it)
+		}
+		offset[i] = it.pinned
+		shelves[space].put(int32(i))
+	}
+	return nil
+}
+
+// one solves a problem of a single space.
+func (s *solver) one(in *instance) (*Solution, error) {
+	capacity := s.spaces[0].Capacity
+	if err := s.tooLarge(in, capacity); err != nil {
+		return nil, err
+	}
+	d := s.pack(in)
+	if capacity > 0 && d.frame > capacity {
+		return nil, s.overflow(in, d, 0)
+	}
+	out := in.spread(s.p, d.offset)
+	out.Space = make([]int, len(s.p.Buffers))
+	out.Frames = []SpaceResult{{Bytes: d.frame, LowerBound: d.bound}}
+	out.Optimal = d.frame == d.bound
+	out.Steps, out.Method = s.steps, d.method
+	return out, nil
+}
+
+// preferred is the k-th space of an item's choice, -1 when there is none.
+func (s *solver) preferred(it *item, k int) int {
+	b := &s.p.Buffers[it.buffer]
+	switch {
+	case it.pinned >= 0 && k > 0:
+		return -1
+	case len(b.Spaces) > 0 && k < len(b.Spaces):
+		return b.Spaces[k]
+	case len(b.Spaces) == 0 && k < len(s.spaces):
+		return k
+	}
+	return -1
 }

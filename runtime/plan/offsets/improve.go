@@ -1,0 +1,209 @@
+package offsets
+
+import "slices"
+
+const (
+	// treeItems may be searched as a whole; of more items, windows are.
+	treeItems = 4000
+	// windowItems is the largest window for a tree, wheelItems for a squeaky wheel,
+	// which has wheelRounds.
+	windowItems, wheelItems, wheelRounds = 400, 6000, 15
+	// baseSteps and itemSteps are the tree nodes that are spent unasked.
+	baseSteps, itemSteps = 4000, 8
+	// vainMends in a row end the unasked mending of what is too large for a tree.
+	vainMends = 6
+)
+
+// area is a component that reaches above the bound of the instance: an instance
+// of its own.
+type area struct {
+	in     *instance
+	from   []int32 // the item of the whole instance, by item
+	offset []int64 // the best placement so far
+	frame  int64
+	bound  int64
+	grain  int64    // divides every canonical frame
+	trees  [2]*tree // for the goal and for the aim; each remembers what failed
+	aim    int64    // a limit between the bound and the frame
+	round  int64
+	vain   int
+	method string
+}
+
+// improve lowers the frame of d, component by component: always the one with the
+// largest frame, since that is the frame of all. With once it stops at the first
+// that a mend does not bring down.
+func (s *solver) improve(in *instance, d *draft, once bool) {
+	areas, rest := s.areas(in, d)
+	if len(areas) == 0 {
+		return
+	}
+	unasked := int64(baseSteps + itemSteps*min(len(in.items), fewItems))
+	stop := s.steps + unasked
+	for {
+		worst := slices.MaxFunc(areas, func(a, b *area) int { return int(min(1, max(-1, a.frame-b.frame))) })
+		d.frame = max(rest, worst.frame)
+		d.bound = max(d.bound, worst.bound)
+		if s.done(d) || s.expired() || s.steps >= stop && (!s.search || s.left <= 0) || once && worst.round > 0 {
+			break
+		}
+		if !s.lower(worst, max(d.bound, s.target, rest)) && !s.search {
+			break
+		}
+	}
+	for _, a := range areas {
+		for k, i := range a.from {
+			d.offset[i] = a.offset[k]
+		}
+		if a.method != "" {
+			d.method = a.method
+		}
+	}
+}
+
+// areas are the components that reach above the bound, and the frame of the others.
+func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
+	for _, items := range in.components() {
+		frame := int64(0)
+		for _, i := range items {
+			frame = max(frame, d.offset[i]+in.items[i].size)
+		}
+		if frame <= max(d.bound, s.target) {
+			rest = max(rest, frame)
+			continue
+		}
+		w := in.cut(items, nil, nil)
+		a := &area{in: w.in, from: items, frame: frame, grain: w.in.grain()}
+		for _, i := range items {
+			a.offset = append(a.offset, d.offset[i])
+		}
+		a.bound = a.ceil(a.in.lowerBound(a.in.load()))
+		a.aim = a.between(a.bound, a.frame)
+		areas = append(areas, a)
+	}
+	for i := range in.items {
+		if it := &in.items[i]; it.size == 0 {
+			rest = max(rest, d.offset[i])
+		}
+	}
+	return areas, rest
+}
+
+// grain divides the offsets and sizes of every canonical placement.
+func (in *instance) grain() int64 {
+	g := int64(0)
+	for i := range in.items {
+		it := &in.items[i]
+		g = gcd(g, it.size)
+		if it.mask > 0 {
+			g = gcd(gcd(g, it.mask+1), it.residue)
+		}
+		if it.pinned > 0 {
+			g = gcd(g, it.pinned)
+		}
+	}
+	return max(g, 1)
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func (a *area) ceil(bytes int64) int64 { return (bytes + a.grain - 1) / a.grain * a.grain }
+
+// between is about half way from low to high, above low, and below high if there
+// is a multiple of the grain.
+func (a *area) between(low, high int64) int64 { return a.ceil(low + (high-low)/2) }
+
+// lower tries to bring an area down to the goal, or else a part of the way there.
+// It says whether more of the same may help.
+func (s *solver) lower(a *area, goal int64) bool {
+	a.round++
+	s.spend(1)
+	if a.round == 1 {
+		a.mend(s, goal)
+		return true
+	}
+	if len(a.in.items) > treeItems {
+		return s.mendTowards(a, goal)
+	}
+	limit, cutoff := goal, int64(2*len(a.in.items)+200)*luby(a.round/2)
+	aiming := a.round%2 == 1 && a.aim > goal
+	if aiming {
+		limit = a.aim
+	}
+	found, proved := a.ask(s, limit, cutoff, aiming)
+	if proved {
+		a.bound = a.ceil(limit + 1)
+	}
+	a.aimAgain(found || proved, goal)
+	return true
+}
+
+// aimAgain moves the aim: half way down after news, else half way up.
+func (a *area) aimAgain(news bool, goal int64) {
+	next := a.between(a.aim, a.frame)
+	if news || next >= a.frame || next <= goal {
+		next = a.between(max(goal, a.bound), a.frame)
+	}
+	a.aim = next
+}
+
+// ask searches the whole area by tree.
+func (a *area) ask(s *solver, limit, cutoff int64, aiming bool) (found, proved bool) {
+	which := 0
+	if aiming {
+		which = 1
+	}
+	if a.trees[which] == nil {
+		a.trees[which] = newTree(a.in)
+		a.trees[which].expire = s.expired
+	}
+	t := a.trees[which]
+	before := t.nodes
+	t.shuffle(s.random)
+	found, proved = t.ask(limit, cutoff)
+	s.spend(t.nodes - before)
+	if found {
+		a.take(t.offset, "tree")
+	}
+	return found, proved
+}
+
+// take makes a placement the best one.
+func (a *area) take(offset []int64, method string) {
+	copy(a.offset, offset)
+	a.frame, a.method = a.in.frame(offset), method
+}
+
+// luby is the k-th number of the sequence 1 1 2 1 1 2 4 ..., k from 1.
+func luby(k int64) int64 {
+	for {
+		p := int64(1)
+		for p < k+1 {
+			p <<= 1
+		}
+		if p == k+1 {
+			return p / 2
+		}
+		k -= p/2 - 1
+	}
+}
+
+// mendTowards mends what is too large for a tree, to the goal and the aim in turn.
+func (s *solver) mendTowards(a *area, goal int64) bool {
+	limit := goal
+	if a.round%2 == 0 {
+		limit = a.aim
+	}
+	found := a.mend(s, limit)
+	a.aimAgain(found, goal)
+	a.vain++
+	if found {
+		a.vain = 0
+	}
+	return a.vain < vainMends
+}
