@@ -1,18 +1,25 @@
 package offsets
 
+import "slices"
+
 // load is the number of bytes alive in each section.
 func (in *instance) load() []int64 {
+	return in.sum(func(it *item) int64 { return it.size })
+}
+
+// sum adds up a figure of the items that are alive, by section.
+func (in *instance) sum(figure func(*item) int64) []int64 {
 	load := make([]int64, in.sections+1)
 	for i := range in.items {
 		it := &in.items[i]
 		if it.holes == 0 {
-			load[it.first] += it.size
-			load[it.end] -= it.size
+			load[it.first] += figure(it)
+			load[it.end] -= figure(it)
 			continue
 		}
 		for _, part := range in.alive[it.holes-1] {
-			load[part.first] += it.size
-			load[part.end] -= it.size
+			load[part.first] += figure(it)
+			load[part.end] -= figure(it)
 		}
 	}
 	for t := 1; t < len(load); t++ {
@@ -21,7 +28,8 @@ func (in *instance) load() []int64 {
 	return load[:in.sections]
 }
 
-// lowerBound is what no placement undercuts.
+// lowerBound is what no placement undercuts: the largest load, what a single item
+// needs, and what alignment adds.
 func (in *instance) lowerBound(load []int64) int64 {
 	bound := int64(0)
 	for _, bytes := range load {
@@ -31,5 +39,43 @@ func (in *instance) lowerBound(load []int64) int64 {
 		it := &in.items[i]
 		bound = max(bound, max(it.pinned, it.residue)+it.size)
 	}
-	return bound
+	return max(bound, in.alignedBound())
+}
+
+// alignedBound uses that offsets are multiples of the smallest alignment of all:
+// every item but the highest of a section takes a multiple of it.
+func (in *instance) alignedBound() int64 {
+	mask := in.commonMask()
+	if mask <= 0 || in.sections == 0 {
+		return 0
+	}
+	padding := func(it *item) int64 { return -it.size & mask }
+	padded := in.sum(func(it *item) int64 { return it.size + padding(it) })
+	most := int32(slices.Index(padded, slices.Max(padded)))
+	widest := int64(0)
+	for i := range in.items {
+		if it := &in.items[i]; in.liveIn(it, most) {
+			widest = max(widest, padding(it))
+		}
+	}
+	return padded[most] - widest
+}
+
+// commonMask is the smallest alignment of all - 1; 0 when an alias shifts one.
+func (in *instance) commonMask() int64 {
+	mask := int64(-1)
+	for i := range in.items {
+		it := &in.items[i]
+		switch {
+		case it.residue != 0:
+			return 0
+		case it.size > 0 && (mask < 0 || it.mask < mask):
+			mask = it.mask
+		}
+	}
+	return mask
+}
+
+func (in *instance) liveIn(it *item, t int32) bool {
+	return slices.ContainsFunc(in.spans(it), func(x span) bool { return x.first <= t && t < x.end })
 }

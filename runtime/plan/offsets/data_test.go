@@ -5,12 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/runtime/plan/offsets"
+	"tlruntime/runtime/plan/offsets/check"
 )
 
 // instances are the CSV files (id, lower, upper, size) below planner/folder.
@@ -28,8 +29,6 @@ func instances(t testing.TB, folder string) map[string]offsets.Problem {
 	}
 	return found
 }
-
-var options = offsets.Options{}
 
 func read(t testing.TB, file string) offsets.Problem {
 	f, err := os.Open(file)
@@ -49,32 +48,44 @@ func read(t testing.TB, file string) offsets.Problem {
 	return p
 }
 
-func TestNetworks(t *testing.T) {
+// solved solves and checks.
+func solved(t testing.TB, p offsets.Problem, o offsets.Options) *offsets.Solution {
+	s, err := offsets.Solve(p, o)
+	require.NoError(t, err)
+	require.NoError(t, check.Solution(p, s))
+	return s
+}
+
+func TestNetworksNeedWhatIsAlive(t *testing.T) {
 	for name, p := range instances(t, "") {
-		start := time.Now()
-		s, err := offsets.Solve(p, options)
-		took := time.Since(start)
-		require.NoError(t, err, name)
-		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap(), s.Steps, took)
+		s := solved(t, p, offsets.Options{})
+		require.True(t, s.Optimal, name)
+		require.Equal(t, s.LowerBound(), s.FrameBytes(), name)
 	}
 }
 
-func TestMinimalloc(t *testing.T) {
+func TestDensenetInPlace(t *testing.T) {
+	s := solved(t, instances(t, "")["light_densenet121.inplace.csv"], offsets.Options{})
+	require.Equal(t, int64(7225344), s.FrameBytes())
+}
+
+// The capacity is in the name; no set has more than it alive at once, so three of
+// them can need no less.
+func TestMinimallocIsOptimal(t *testing.T) {
 	for name, p := range instances(t, "minimalloc") {
-		start := time.Now()
-		s, err := offsets.Solve(p, options)
-		took := time.Since(start)
-		require.NoError(t, err, name)
-		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap(), s.Steps, took)
+		s := solved(t, p, offsets.Options{MaxSteps: 2_000_000})
+		require.True(t, s.Optimal, name)
+		parts := strings.Split(name, ".")
+		capacity, err := strconv.ParseInt(parts[1], 10, 64)
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.FrameBytes(), capacity, name)
+		again := solved(t, p, offsets.Options{MaxSteps: 2_000_000})
+		require.Equal(t, s, again, name)
 	}
 }
 
-func TestLarge(t *testing.T) {
+func TestLargeNeedsWhatIsAlive(t *testing.T) {
 	for name, p := range instances(t, "large") {
-		start := time.Now()
-		s, err := offsets.Solve(p, options)
-		took := time.Since(start)
-		require.NoError(t, err, name)
-		t.Log(name, s.Method, s.FrameBytes(), s.LowerBound(), s.Gap(), s.Steps, took)
+		require.True(t, solved(t, p, offsets.Options{}).Optimal, name)
 	}
 }

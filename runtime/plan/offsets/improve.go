@@ -5,10 +5,11 @@ import "slices"
 const (
 	// treeItems may be searched as a whole; of more items, windows are.
 	treeItems = 4000
-	// windowItems is the largest window.
-	windowItems = 400
+	// windowItems is the largest window for a tree, wheelItems for a squeaky wheel,
+	// which has wheelRounds.
+	windowItems, wheelItems, wheelRounds = 400, 6000, 15
 	// baseSteps and itemSteps are the tree nodes that are spent unasked.
-	baseSteps, itemSteps = 2000, 4
+	baseSteps, itemSteps = 4000, 8
 	// vainMends in a row end the unasked mending of what is too large for a tree.
 	vainMends = 6
 )
@@ -30,8 +31,9 @@ type area struct {
 }
 
 // improve lowers the frame of d, component by component: always the one with the
-// largest frame, since that is the frame of all.
-func (s *solver) improve(in *instance, d *draft) {
+// largest frame, since that is the frame of all. With once it stops at the first
+// that a mend does not bring down.
+func (s *solver) improve(in *instance, d *draft, once bool) {
 	areas, rest := s.areas(in, d)
 	if len(areas) == 0 {
 		return
@@ -42,7 +44,7 @@ func (s *solver) improve(in *instance, d *draft) {
 		worst := slices.MaxFunc(areas, func(a, b *area) int { return int(min(1, max(-1, a.frame-b.frame))) })
 		d.frame = max(rest, worst.frame)
 		d.bound = max(d.bound, worst.bound)
-		if s.done(d) || s.expired() || s.steps >= stop && (!s.search || s.left <= 0) {
+		if s.done(d) || s.expired() || s.steps >= stop && (!s.search || s.left <= 0) || once && worst.round > 0 {
 			break
 		}
 		if !s.lower(worst, max(d.bound, s.target, rest)) && !s.search {
@@ -174,10 +176,7 @@ func (a *area) ask(s *solver, limit, cutoff int64, aiming bool) (found, proved b
 // take makes a placement the best one.
 func (a *area) take(offset []int64, method string) {
 	copy(a.offset, offset)
-	a.frame, a.method = 0, method
-	for i := range a.in.items {
-		a.frame = max(a.frame, a.offset[i]+a.in.items[i].size)
-	}
+	a.frame, a.method = a.in.frame(offset), method
 }
 
 // luby is the k-th number of the sequence 1 1 2 1 1 2 4 ..., k from 1.

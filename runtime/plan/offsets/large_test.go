@@ -2,12 +2,7 @@ package offsets_test
 
 import (
 	"fmt"
-	"os"
-	"runtime"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,31 +10,57 @@ import (
 	"tlruntime/runtime/plan/offsets/generate"
 )
 
-func resident() string {
-	b, _ := os.ReadFile("/proc/self/status")
-	for _, l := range strings.Split(string(b), "\n") {
-		if strings.HasPrefix(l, "VmHWM") {
-			return l
-		}
+func TestManyBuffers(t *testing.T) {
+	for seed := range uint64(3) {
+		s := solved(t, generate.Wide(30_000).Problem(seed), offsets.Options{})
+		require.LessOrEqual(t, s.Gap(), 0.01)
 	}
-	return ""
 }
 
-func TestHuge(t *testing.T) {
-	n := 100000
-	if s := os.Getenv("HUGE"); s != "" {
-		n, _ = strconv.Atoi(s)
+// Thousands alive at once: the skyline answers, in seconds rather than minutes.
+func TestCrowd(t *testing.T) {
+	shape := generate.Wide(20_000)
+	shape.PerStep = 500
+	s := solved(t, shape.Problem(1), offsets.Options{})
+	require.Equal(t, "skyline", s.Method)
+	require.LessOrEqual(t, s.Gap(), 0.06)
+}
+
+func TestSeedsAreProblems(t *testing.T) {
+	require.Equal(t, generate.Wide(100).Problem(7), generate.Wide(100).Problem(7))
+	require.NotEqual(t, generate.Wide(100).Problem(7), generate.Wide(100).Problem(8))
+	short := generate.Shape{Buffers: 3, MinBytes: 5, MaxBytes: 6, PerStep: 2}.Problem(1)
+	require.Equal(t, []offsets.Buffer{{Bytes: 5, End: 1}, {Bytes: 5, End: 1}, {Bytes: 5, First: 1, End: 2}}, short.Buffers)
+}
+
+func BenchmarkGenerated(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		p := generate.Wide(n).Problem(1)
+		b.Run(fmt.Sprint(n), func(b *testing.B) { benchmark(b, p, offsets.Options{}) })
 	}
-	for _, per := range []int{1} {
-		for seed := uint64(0); seed < 8; seed++ {
-			sh := generate.Wide(n)
-			sh.PerStep = per
-			p := sh.Problem(seed)
-			runtime.GC()
-			start := time.Now()
-			s, err := offsets.Solve(p, offsets.Options{})
-			require.NoError(t, err)
-			fmt.Println(n, per, seed, s.FrameBytes(), s.LowerBound(), s.Gap(), s.Method, s.Steps, time.Since(start), resident())
+}
+
+func BenchmarkNetworks(b *testing.B) {
+	for name, p := range instances(b, "") {
+		b.Run(name, func(b *testing.B) { benchmark(b, p, offsets.Options{}) })
+	}
+}
+
+func BenchmarkMinimalloc(b *testing.B) {
+	for name, p := range instances(b, "minimalloc") {
+		b.Run(name, func(b *testing.B) { benchmark(b, p, offsets.Options{MaxSteps: 2_000_000}) })
+	}
+}
+
+func benchmark(b *testing.B, p offsets.Problem, o offsets.Options) {
+	b.ReportAllocs()
+	var s *offsets.Solution
+	for b.Loop() {
+		o.Seed++
+		var err error
+		if s, err = offsets.Solve(p, o); err != nil {
+			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(1+s.Gap(), "frame/bound")
 }

@@ -8,10 +8,12 @@ const mendSteps = 200
 // mend lifts the items that end above limit out of the placement of an area and
 // puts each back below it, replacing what lives around the same time when it must:
 // ruin and recreate (Schrimpf et al., 2000) with windows in time, each an instance
-// for the tree. It keeps the result only when all of them fit.
+// for the tree. What fits nowhere below the limit goes to its lowest offset above; the
+// result is kept when it is better than what was. It says whether limit was reached.
 func (a *area) mend(s *solver, limit int64) bool {
 	m := &mender{area: a, s: s, limit: limit, ground: newShelf(a.in, slices.Clone(a.offset)), seen: make([]int32, len(a.in.items))}
 	lifted := []int32{}
+	s.spend(int64(len(a.in.items) / itemsPerStep))
 	for i := range a.in.items {
 		if it := &a.in.items[i]; a.offset[i]+it.size > limit {
 			lifted = append(lifted, int32(i))
@@ -23,12 +25,28 @@ func (a *area) mend(s *solver, limit int64) bool {
 	slices.SortFunc(lifted, func(x, y int32) int { return int(a.in.items[x].first - a.in.items[y].first) })
 	stop := s.steps + int64(mendSteps+2*len(lifted)+len(a.in.items)/2)
 	for _, i := range lifted {
+		it := &a.in.items[i]
 		if s.expired() || s.steps > stop || !m.putBack(i) {
-			return false
+			m.seen[i], m.ground.offset[i] = 0, it.pinned
+			if it.pinned < 0 {
+				m.ground.offset[i] = m.ground.lowest(it)
+			}
+			m.ground.put(i)
 		}
 	}
-	a.take(m.ground.offset, "windows")
-	return true
+	if frame := a.in.frame(m.ground.offset); frame < a.frame {
+		a.take(m.ground.offset, "windows")
+	}
+	return a.frame <= limit
+}
+
+// frame is the end of the highest item.
+func (in *instance) frame(offset []int64) int64 {
+	frame := int64(0)
+	for i := range in.items {
+		frame = max(frame, offset[i]+in.items[i].size)
+	}
+	return frame
 }
 
 // mender is one try.
@@ -56,7 +74,7 @@ func (m *mender) putBack(i int32) bool {
 	}
 	for reach := int32(0); ; reach = 2*reach + (it.end-it.first+1)/2 {
 		free, fixed := m.around(i, reach)
-		if len(free) > windowItems {
+		if len(free) > windowItems && (!m.s.search || len(free) > wheelItems) {
 			return false
 		}
 		if m.recreate(i, m.in.cut(free, fixed, m.ground.offset)) {
@@ -94,10 +112,10 @@ func (m *mender) around(i int32, reach int32) (free, fixed []int32) {
 func (m *mender) list(hull span, to []int32) []int32 {
 	s := m.ground
 	for b := hull.first >> s.shift; b <= (hull.end-1)>>s.shift; b++ {
-		for _, x := range s.buckets[b] {
-			if it := &m.in.items[x]; m.seen[x] != m.query && it.first < hull.end && it.end > hull.first {
-				m.seen[x] = m.query
-				to = append(to, x)
+		for k := range s.buckets[b] {
+			if e := &s.buckets[b][k]; m.seen[e.item] != m.query && e.first < hull.end && e.span.end > hull.first {
+				m.seen[e.item] = m.query
+				to = append(to, e.item)
 			}
 		}
 	}
@@ -106,6 +124,9 @@ func (m *mender) list(hull span, to []int32) []int32 {
 
 // recreate places the free items of a window anew; i is one that lay nowhere.
 func (m *mender) recreate(i int32, w *window) bool {
+	if w.free > windowItems {
+		return m.turn(i, w)
+	}
 	t := newTree(w.in)
 	t.expire = m.s.expired
 	defer func() { m.s.spend(t.nodes) }()
@@ -121,6 +142,17 @@ func (m *mender) recreate(i int32, w *window) bool {
 		}
 	}
 	return false
+}
+
+// turn is recreate for a window that is too large for a tree.
+func (m *mender) turn(i int32, w *window) bool {
+	d := &draft{bound: m.limit, frame: none}
+	m.s.squeak(w.in, newShelf(w.in, make([]int64, len(w.in.items))), d, wheelRounds)
+	if d.frame > m.limit {
+		return false
+	}
+	m.move(i, w, d.offset)
+	return true
 }
 
 func (m *mender) move(i int32, w *window, offset []int64) {

@@ -9,10 +9,12 @@
 // Solve is a portfolio, cheapest first, that ends as soon as a frame equals its
 // lower bound:
 //
-//   - placement by several orders and one by skyline, always;
-//   - search over orders (ruin and recreate), when Options grants steps or time;
-//   - branch and bound over canonical placements, which finds frames that no
-//     order found, and proves that none is smaller.
+//   - placement by several orders and by skyline, always;
+//   - repair of what sticks out, in windows of time, and correction of the order by
+//     what ended too high;
+//   - branch and bound over canonical placements with restarts, which finds frames
+//     that no order found, and proves that none is smaller. Without Options it has
+//     a small fixed number of nodes.
 //
 // For one problem, seed and number of steps the answer is the same on every
 // machine; only Options.Budget, being time, is not.
@@ -80,8 +82,8 @@ type Problem struct {
 type Options struct {
 	// Seed of every random choice.
 	Seed uint64 `json:"seed,omitempty"`
-	// MaxSteps ends the search after so many placements and tree nodes; 0 leaves
-	// the end to Budget.
+	// MaxSteps ends the search after so many steps, as Solution.Steps counts them; 0
+	// leaves the end to Budget.
 	MaxSteps int64 `json:"maxSteps,omitempty"`
 	// Budget ends the search after so much time; 0 leaves the end to MaxSteps.
 	// An answer that time cut short may differ from run to run.
@@ -109,7 +111,8 @@ type Solution struct {
 	// Optimal says that the frames are proved to be minimal, and every buffer
 	// lies in the space that it prefers.
 	Optimal bool `json:"optimal"`
-	// Steps is the number of placements and tree nodes that the search took.
+	// Steps that the search took: a node of the tree is one, and so are 64 buffers
+	// placed by an order.
 	Steps int64 `json:"steps"`
 	// Method names what found the answer, for reports.
 	Method string `json:"method"`

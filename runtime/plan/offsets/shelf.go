@@ -12,9 +12,17 @@ type shelf struct {
 	in      *instance
 	offset  []int64 // by item, shared with the caller
 	shift   uint    // log2 of the sections in a bucket
-	buckets [][]int32
+	buckets [][]entry
 	taken   []block // of the last query
+	merged  []block
 	frame   int64
+}
+
+// entry repeats what a query reads of an item, to read it in one place.
+type entry struct {
+	block
+	span
+	item int32
 }
 
 // block is a range of bytes [at, end).
@@ -22,7 +30,7 @@ type block struct{ at, end int64 }
 
 func newShelf(in *instance, offset []int64) *shelf {
 	s := &shelf{in: in, offset: offset, shift: in.bucketShift()}
-	s.buckets = make([][]int32, in.sections>>s.shift+1)
+	s.buckets = make([][]entry, in.sections>>s.shift+1)
 	return s
 }
 
@@ -45,19 +53,22 @@ func (s *shelf) reset() {
 // put records that item i lies at offset[i].
 func (s *shelf) put(i int32) {
 	it := &s.in.items[i]
-	s.frame = max(s.frame, s.offset[i]+it.size)
+	e := entry{block{s.offset[i], s.offset[i] + it.size}, it.span, i}
+	s.frame = max(s.frame, e.block.end)
 	if it.size == 0 {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
 		list := s.buckets[b]
-		at, _ := slices.BinarySearchFunc(list, s.offset[i], func(x int32, key int64) int {
-			if s.offset[x] <= key {
-				return -1
+		low, high := 0, len(list)
+		for low < high {
+			if half := (low + high) / 2; list[half].at <= e.at {
+				low = half + 1
+			} else {
+				high = half
 			}
-			return 1
-		})
-		s.buckets[b] = slices.Insert(list, at, i)
+		}
+		s.buckets[b] = slices.Insert(list, low, e)
 	}
 }
 
@@ -68,7 +79,7 @@ func (s *shelf) remove(i int32) {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
-		at := slices.Index(s.buckets[b], i)
+		at := slices.IndexFunc(s.buckets[b], func(e entry) bool { return e.item == i })
 		s.buckets[b] = slices.Delete(s.buckets[b], at, at+1)
 	}
 }
@@ -78,24 +89,42 @@ func (s *shelf) around(it *item) []block {
 	s.taken = s.taken[:0]
 	low, high := it.first>>s.shift, (it.end-1)>>s.shift
 	for b := low; b <= high; b++ {
-		for _, x := range s.buckets[b] {
-			other := &s.in.items[x]
-			// What spans several buckets counts in the first of them.
-			if b > low && other.first>>s.shift < b || !s.in.conflict(it, other) {
-				continue
-			}
-			s.taken = append(s.taken, block{s.offset[x], s.offset[x] + other.size})
+		before := len(s.taken)
+		s.list(it, b, b > low)
+		if before > 0 && before < len(s.taken) {
+			s.merge(before)
 		}
 	}
-	if low != high {
-		slices.SortFunc(s.taken, func(a, b block) int {
-			if a.at < b.at {
-				return -1
-			}
-			return 1
-		})
-	}
 	return s.taken
+}
+
+// list appends what a bucket has during the life of it; what began in a bucket
+// before has been listed there when it is not the first.
+func (s *shelf) list(it *item, b int32, later bool) {
+	begin := b << s.shift
+	for k := range s.buckets[b] {
+		e := &s.buckets[b][k]
+		if e.first >= it.span.end || it.first >= e.span.end || later && e.first < begin {
+			continue
+		}
+		if s.in.alive != nil && !s.in.conflict(it, &s.in.items[e.item]) {
+			continue
+		}
+		s.taken = append(s.taken, e.block)
+	}
+}
+
+// merge sorts taken, of which both sides of middle are sorted.
+func (s *shelf) merge(middle int) {
+	s.merged = append(s.merged[:0], s.taken[:middle]...)
+	left, right := s.merged, s.taken[middle:]
+	for k := 0; len(left) > 0; k++ {
+		if len(right) == 0 || left[0].at <= right[0].at {
+			s.taken[k], left = left[0], left[1:]
+		} else {
+			s.taken[k], right = right[0], right[1:]
+		}
+	}
 }
 
 // lowest is the lowest offset at which it fits.

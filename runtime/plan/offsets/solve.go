@@ -56,6 +56,9 @@ func newSolver(p *Problem, o Options) *solver {
 	return s
 }
 
+// itemsPerStep is how many items that are placed by an order are one step.
+const itemsPerStep = 64
+
 // spend counts steps that were taken.
 func (s *solver) spend(steps int64) {
 	s.steps += steps

@@ -9,6 +9,10 @@ import (
 // maxBuffers keeps indices in 31 bits.
 const maxBuffers = math.MaxInt32 / 2
 
+// maxSum keeps every sum of offsets, sizes and alignments in 63 bits, above it the
+// offset none included.
+const maxSum = 1 << 61
+
 // validate reports the first thing in p that means nothing.
 func validate(p *Problem) error {
 	if len(p.Buffers) > maxBuffers {
@@ -28,8 +32,8 @@ func validate(p *Problem) error {
 		}
 		// Each buffer takes at most its size, what aligns it, and what lies below its pin.
 		for _, more := range [...]int64{b.Bytes, b.Alignment, b.Offset, b.BaseOffset} {
-			if sum += more; sum < 0 {
-				return &InputError{Buffer: i, Name: b.Name, Reason: "the sizes, alignments and offsets up to this one add up to more than 2^63-1; look for a size that overflowed"}
+			if sum += more; sum < 0 || sum > maxSum {
+				return &InputError{Buffer: i, Name: b.Name, Reason: "the sizes, alignments and offsets up to this one add up to more than 2^61; look for a size that overflowed"}
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func Solution(p offsets.Problem, s *offsets.Solution) error {
 
 // single looks at one buffer alone.
 func single(p offsets.Problem, s *offsets.Solution, i int) error {
-	b, at, space := p.Buffers[i], s.Offsets[i], s.Space[i]
+	b, at, space := &p.Buffers[i], s.Offsets[i], s.Space[i]
 	switch {
 	case space < 0 || space >= len(s.Frames):
 		return fmt.Errorf("lies in space %d of %d", space, len(s.Frames))
@@ -120,7 +120,10 @@ func overlaps(p offsets.Problem, s *offsets.Solution) error {
 			if b.alive[0].First >= end {
 				break
 			}
-			if step, both := together(a, b); both && s.Space[a.root] == s.Space[b.root] && share(p, s, a.root, b.root) {
+			if s.Space[a.root] != s.Space[b.root] || !share(p, s, a.root, b.root) {
+				continue
+			}
+			if step, both := together(a, b); both {
 				return fmt.Errorf("buffers %d (%q) and %d (%q) share bytes in step %d", a.root, p.Buffers[a.root].Name, b.root, p.Buffers[b.root].Name, step)
 			}
 		}
@@ -129,8 +132,8 @@ func overlaps(p offsets.Problem, s *offsets.Solution) error {
 }
 
 func share(p offsets.Problem, s *offsets.Solution, i, j int) bool {
-	a, b := s.Offsets[i], s.Offsets[j]
-	return p.Buffers[i].Bytes > 0 && p.Buffers[j].Bytes > 0 && a < b+p.Buffers[j].Bytes && b < a+p.Buffers[i].Bytes
+	a, b, x, y := s.Offsets[i], s.Offsets[j], &p.Buffers[i], &p.Buffers[j]
+	return a < b+y.Bytes && b < a+x.Bytes && x.Bytes > 0 && y.Bytes > 0
 }
 
 // together finds a step in which both are alive.
