@@ -129,7 +129,7 @@ func (k *kernel) each(operands []operand, body func(ptrs []string)) error {
 		}
 	}
 	if views[0].Elements() > 0 {
-		k.walk(merged(axes, 0), elems, ptrs, body)
+		k.walk(blocked(merged(axes, 0)), elems, ptrs, body)
 	}
 	return nil
 }

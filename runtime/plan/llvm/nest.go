@@ -132,3 +132,46 @@ func all(list []operand) (elems []elem, ptrs []string, views []view.View) {
 	}
 	return elems, ptrs, views
 }
+
+// Blocks of a transposition: as many elements of both axes as have their lines in
+// the cache together.
+const (
+	leastBlock = 4
+	mostBlock  = 32
+)
+
+// blocked splits the innermost axis, and the one along which some other view has
+// its elements side by side, into blocks, so that the lines of both stay in the
+// cache while they are used. Without such a view the axes stay as they are.
+func blocked(axes []axis) []axis {
+	last := len(axes) - 1
+	for i := range max(last, 0) {
+		for k, s := range axes[i].strides {
+			a, b := blockSize(axes[i].n), blockSize(axes[last].n)
+			if s != 1 || magnitude(axes[last].strides[k]) <= 1 || a < leastBlock || b < leastBlock {
+				continue
+			}
+			list := slices.Delete(slices.Clone(axes[:last]), i, i+1)
+			return append(list, axes[i].every(a), axes[last].every(b), axis{a, axes[i].strides}, axis{b, axes[last].strides})
+		}
+	}
+	return axes
+}
+
+// blockSize is the largest block that n is a multiple of.
+func blockSize(n int64) int64 {
+	size := min(n, mostBlock)
+	for n%max(size, 1) != 0 {
+		size--
+	}
+	return size
+}
+
+// every is the loop over the beginnings of blocks.
+func (a axis) every(block int64) axis {
+	strides := make([]int64, len(a.strides))
+	for i, s := range a.strides {
+		strides[i] = s * block
+	}
+	return axis{a.n / block, strides}
+}

@@ -55,6 +55,12 @@ func elementJob(number int, op string, n int64) timed {
 	return timed{s.plain(number), 1e-9 * float64(n)}
 }
 
+func transposeJob(number int, shape []int64) timed {
+	x := random(rand.New(rand.NewPCG(1, uint64(number))), graph.F32, -1, 1, shape...)
+	s := newSpec("Transpose", graph.Attrs{"perm": []int64{1, 0}}, []tensor{x}, zeros(graph.F32, shape[1], shape[0]))
+	return timed{s.plain(number), 1e-9 * float64(len(x.data))}
+}
+
 // BenchmarkKernels runs the convolutions of a ResNet-50 and some other kernels once
 // and prints how many GFLOP/s, or elements/ns, each reaches.
 func BenchmarkKernels(b *testing.B) {
@@ -70,6 +76,9 @@ func BenchmarkKernels(b *testing.B) {
 		gemmJob(len(list)+3, 512, 512, 512, 0))
 	for _, op := range []string{"Add", "Relu", "Exp", "Log", "Tanh", "Sigmoid", "Erf", "Pow", "Softmax"} {
 		list = append(list, elementJob(len(list), op, 1<<16))
+	}
+	for _, shape := range [][]int64{{1024, 1024}, {64, 3136}, {3136, 64}} {
+		list = append(list, transposeJob(len(list), shape))
 	}
 	for _, line := range measure(b, list) {
 		fmt.Println(line)

@@ -74,7 +74,11 @@ func encode(d graph.DType, x float64) []byte {
 	case graph.F64:
 		binary.LittleEndian.PutUint64(b, math.Float64bits(x))
 	case graph.BF16:
-		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(x))>>16)
+		bits := math.Float32bits(float32(x))
+		if !math.IsNaN(x) {
+			bits += 0x7FFF + bits>>16&1
+		}
+		binary.LittleEndian.PutUint32(b, bits>>16)
 	case graph.F16:
 		binary.LittleEndian.PutUint16(b, halfBits(x))
 	case graph.Bool:
