@@ -131,7 +131,7 @@ func (s *solver) lower(a *area, goal int64) bool {
 		return s.mendTowards(a, goal)
 	}
 	limit, cutoff := goal, int64(2*len(a.in.items)+200)*luby(a.round/2)
-	aiming := a.round%2 == 1 && a.aim > goal
+	aiming := a.round%3 == 1 && a.aim > goal
 	if aiming {
 		limit = a.aim
 	}
