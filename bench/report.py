@@ -268,6 +268,7 @@ def main() -> None:
         if name == "registry":
             body += registry_section(load_lines(figures / "registry_memory.jsonl"), score)
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
+    body += report_planner.offsets_section(load_lines(figures / "planner.jsonl"), score, table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)
     body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
     body += instructions_section(figures / "instructions.json", score)

@@ -47,3 +47,29 @@ def beside_section(lines_read: list[dict], score, table) -> list[str]:
     columns = ["model", "a run, ms", "onnxruntime", "ratio", "first, s", "onnxruntime", "ratio", "peak, MiB", "onnxruntime",
                "below what it added", "allocations of a run"]  # fmt: skip
     return lines + table(columns, rows)
+
+
+def offsets_section(lines_read: list[dict], score, table) -> list[str]:
+    """Placement of buffers at offsets: frames over the lower bound, proofs and times."""
+    lines = ["## Placing buffers at offsets", "", "Frame over the lower bound (the most bytes that are alive at once, or a sharper one). Peers are "
+             "re-implemented in a few lines (bench/planner/peers.go). Every answer passed the independent checker.", ""]  # fmt: skip
+    peers = sorted({name for entry in lines_read for name in entry.get("peers", {})})
+    rows = [offsets_row(entry, peers, score) for entry in sorted(lines_read, key=lambda e: (e.get("capacity", 0) == 0, e["instance"]))]
+    columns = ["instance", "buffers", "without a budget", "ms", "with a budget", "proof", "ms", "into the capacity, ms (worst of 5 seeds)",
+               "target", "met", *peers]  # fmt: skip
+    return lines + table(columns, rows)
+
+
+def offsets_row(entry: dict, peers: list[str], score) -> list[str]:
+    name, bound = entry["instance"], entry["lower_bound"]
+    quick, frame = entry["quick_bytes"] / bound, entry["bytes"] / bound
+    target, reached = targets.offsets_target(entry)
+    met = score.judge(f"offsets of {name}", reached, f"{frame:.4f}") if target else ""
+    into = f"{1e3 * entry['reach_seconds']:.0f} ({1e3 * entry['reach_worst_seconds']:.0f})" if entry.get("reach_seconds") else ""
+    searched = [f"{frame:.4f}", "optimal" if entry["optimal"] else "", f"{1e3 * entry['seconds']:.3g}"]
+    if "resident_kib" in entry:
+        searched = ["", "", ""]
+    return [
+        name, f"{entry['buffers']:,}", f"{quick:.4f}", f"{1e3 * entry['quick_seconds']:.3g}", *searched, into, target, met,
+        *(f"{entry['peers'][peer]:.2f}" if "peers" in entry else "" for peer in peers),
+    ]  # fmt: skip

@@ -61,6 +61,16 @@ whole_models() {
 	TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" python3 "$here/models.py" "$build/tl" "$figures/models.jsonl"
 }
 
+# The instances are those of $TL_TEST_DATA/planner.
+placement() {
+	echo "bench: placing buffers at offsets"
+	[ -d "${TL_TEST_DATA:-}/planner" ] || echo "skipped: instances of the planner: TL_TEST_DATA names no folder with planner/"
+	(cd "$here/.." && go build -o "$programs/planner" ./bench/planner)
+	set -- -budget 5s -generate 1000000 -json "$figures/planner.jsonl"
+	[ -d "${TL_TEST_DATA:-}/planner" ] && set -- "$@" "$TL_TEST_DATA/planner"
+	"$programs/planner" "$@" >"$figures/planner.log"
+}
+
 startup() {
 	echo "bench: start-up and size"
 	for _ in 1 2 3 4 5 6 7 8 9 10 11; do
@@ -92,6 +102,7 @@ for keys in 64 4096; do
 	for who in tl unordered_map absl-flat; do "$programs/registry_memory" "$who" "$keys" || [ $? -eq 3 ]; done
 done >"$figures/registry_memory.jsonl"
 from_python
+placement
 whole_models
 resident
 echo "bench: instructions"

@@ -2,7 +2,7 @@
 // a folder, beside simple re-implementations of what others do, and prints a
 // Markdown table:
 //
-//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] FOLDER
+//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-json FILE] [FOLDER]
 //
 // Every *.csv below FOLDER is an instance: a header, then id,lower,upper,size with
 // half-open lifetimes. A number in its name, as in A.1048576.csv, is the capacity
@@ -11,6 +11,7 @@ package main
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -27,18 +28,31 @@ import (
 )
 
 func main() {
-	budget := flag.Duration("budget", 10*time.Second, "time for each instance")
-	seed := flag.Uint64("seed", 1, "seed of the search")
-	large := flag.Int("generate", 0, "measure a generated instance of so many buffers too")
+	var b bench
+	flag.DurationVar(&b.options.Budget, "budget", 10*time.Second, "time for each instance")
+	flag.Uint64Var(&b.options.Seed, "seed", 1, "seed of the search")
+	flag.IntVar(&b.large, "generate", 0, "measure a generated instance of so many buffers too")
+	output := flag.String("json", "", "file for one line of JSON for each instance")
 	flag.Parse()
-	if flag.NArg() != 1 {
+	if flag.NArg() > 1 || flag.NArg()+b.large == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := report(flag.Arg(0), offsets.Options{Seed: *seed, Budget: *budget}, *large); err != nil {
+	err := b.run(flag.Arg(0))
+	if err == nil && *output != "" {
+		err = b.write(*output)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "planner:", err)
 		os.Exit(1)
 	}
+}
+
+// bench is one run of this program.
+type bench struct {
+	options offsets.Options
+	large   int
+	records []*record
 }
 
 // instance is one file.
@@ -48,22 +62,48 @@ type instance struct {
 	capacity int64 // 0 when none is asked for
 }
 
-func report(folder string, o offsets.Options, large int) error {
+// run measures the instances of a folder, if there is one, and the generated one.
+func (b *bench) run(folder string) error {
+	if b.large > 0 { // first, so that its memory is its own
+		r, err := generated(b.large)
+		if err != nil {
+			return err
+		}
+		b.records = append(b.records, r)
+	}
+	if folder == "" {
+		return nil
+	}
 	list, err := instances(folder)
 	if err != nil {
 		return err
 	}
 	heading()
 	for _, in := range list {
-		if err := row(in, o); err != nil {
+		r, err := measure(in, b.options)
+		if err != nil {
 			return fmt.Errorf("%s: %w", in.name, err)
 		}
+		r.print()
+		b.records = append(b.records, r)
 	}
-	for _, line := range minimalloc(folder, list, o.Budget) {
+	for _, line := range minimalloc(folder, list, b.options.Budget) {
 		fmt.Println(line)
 	}
-	if large > 0 {
-		return generated(large)
+	return nil
+}
+
+func (b *bench) write(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := json.NewEncoder(f)
+	for _, r := range b.records {
+		if err := lines.Encode(r); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -130,37 +170,69 @@ func capacity(path string) int64 {
 	return c
 }
 
+// record is what was measured of one instance; times in seconds.
+type record struct {
+	Instance    string             `json:"instance"`
+	Buffers     int                `json:"buffers"`
+	LowerBound  int64              `json:"lower_bound"`
+	Quick       int64              `json:"quick_bytes"` // without a budget
+	QuickTime   float64            `json:"quick_seconds"`
+	Bytes       int64              `json:"bytes"`
+	Time        float64            `json:"seconds"`
+	Optimal     bool               `json:"optimal"`
+	Capacity    int64              `json:"capacity,omitempty"`
+	Reach       float64            `json:"reach_seconds,omitempty"` // median to the capacity; 0: not reached
+	ReachWorst  float64            `json:"reach_worst_seconds,omitempty"`
+	Peers       map[string]float64 `json:"peers,omitempty"` // their frames over the lower bound
+	ResidentKiB int64              `json:"resident_kib,omitempty"`
+}
+
 func heading() {
-	columns := []string{"instance", "buffers", "lower bound", "unasked", "time", "with budget", "ratio", "proof", "time", "to capacity"}
+	columns := []string{"instance", "buffers", "lower bound", "no budget", "time", "with budget", "ratio", "proof", "time", "to capacity"}
 	for _, p := range peers {
 		columns = append(columns, p.name)
 	}
 	fmt.Printf("| %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)-1))
 }
 
-// row measures one instance.
-func row(in instance, o offsets.Options) error {
-	unasked, unaskedTime, err := solve(in, offsets.Options{Seed: o.Seed})
+// measure places one instance in every way.
+func measure(in instance, o offsets.Options) (*record, error) {
+	quick, quickTime, err := solve(in, offsets.Options{Seed: o.Seed})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	best, bestTime, err := solve(in, o)
 	if err != nil {
-		return err
-	}
-	reached, err := reach(in, o)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	bound := best.LowerBound()
-	cells := []string{in.name, strconv.Itoa(len(in.problem.Buffers)), strconv.FormatInt(bound, 10),
-		ratio(unasked.FrameBytes(), bound), short(unaskedTime),
-		strconv.FormatInt(best.FrameBytes(), 10), ratio(best.FrameBytes(), bound), proof(best), short(bestTime), reached}
+	r := &record{Instance: in.name, Buffers: len(in.problem.Buffers), LowerBound: bound, Quick: quick.FrameBytes(),
+		QuickTime: quickTime.Seconds(), Bytes: best.FrameBytes(), Time: bestTime.Seconds(), Optimal: best.Optimal,
+		Capacity: in.capacity, Peers: map[string]float64{}}
 	for _, p := range peers {
-		cells = append(cells, ratio(p.place(in.problem.Buffers), bound))
+		r.Peers[p.name] = float64(p.place(in.problem.Buffers)) / float64(max(1, bound))
+	}
+	return r, r.reach(in, o)
+}
+
+func (r *record) print() {
+	proof := fmt.Sprintf("gap %.2f %%", 100*float64(r.Bytes-r.LowerBound)/float64(max(1, r.LowerBound)))
+	if r.Optimal {
+		proof = "optimal"
+	}
+	capacity := ""
+	switch {
+	case r.Capacity > 0 && r.Reach == 0:
+		capacity = "not reached"
+	case r.Capacity > 0:
+		capacity = fmt.Sprintf("%s (worst of 5: %s)", short(r.Reach), short(r.ReachWorst))
+	}
+	cells := []string{r.Instance, strconv.Itoa(r.Buffers), strconv.FormatInt(r.LowerBound, 10), ratio(r.Quick, r.LowerBound),
+		short(r.QuickTime), strconv.FormatInt(r.Bytes, 10), ratio(r.Bytes, r.LowerBound), proof, short(r.Time), capacity}
+	for _, p := range peers {
+		cells = append(cells, fmt.Sprintf("%.4f", r.Peers[p.name]))
 	}
 	fmt.Printf("| %s |\n", strings.Join(cells, " | "))
-	return nil
 }
 
 func solve(in instance, o offsets.Options) (*offsets.Solution, time.Duration, error) {
@@ -173,10 +245,10 @@ func solve(in instance, o offsets.Options) (*offsets.Solution, time.Duration, er
 	return s, took, err
 }
 
-// reach is the median time to the capacity over five seeds.
-func reach(in instance, o offsets.Options) (string, error) {
+// reach measures the time to the capacity, over five seeds.
+func (r *record) reach(in instance, o offsets.Options) error {
 	if in.capacity == 0 {
-		return "", nil
+		return nil
 	}
 	times := []time.Duration{}
 	for range 5 {
@@ -184,7 +256,7 @@ func reach(in instance, o offsets.Options) (string, error) {
 		o.Seed++
 		s, took, err := solve(in, o)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if s.FrameBytes() > in.capacity {
 			took = o.Budget
@@ -192,51 +264,45 @@ func reach(in instance, o offsets.Options) (string, error) {
 		times = append(times, took)
 	}
 	slices.Sort(times)
-	if times[2] >= o.Budget {
-		return "not reached", nil
+	if times[4] < o.Budget {
+		r.Reach, r.ReachWorst = times[2].Seconds(), times[4].Seconds()
 	}
-	return fmt.Sprintf("%s (worst of 5: %s)", short(times[2]), short(times[4])), nil
+	return nil
 }
 
 func ratio(bytes, bound int64) string {
 	return fmt.Sprintf("%.4f", float64(bytes)/float64(max(1, bound)))
 }
 
-func proof(s *offsets.Solution) string {
-	if s.Optimal {
-		return "optimal"
+func short(seconds float64) string {
+	if seconds < 0.1 {
+		return fmt.Sprintf("%.2f ms", seconds*1000)
 	}
-	return fmt.Sprintf("gap %.2f %%", 100*s.Gap())
-}
-
-func short(d time.Duration) string {
-	if d < 100*time.Millisecond {
-		return fmt.Sprintf("%.2f ms", d.Seconds()*1000)
-	}
-	return fmt.Sprintf("%.2f s", d.Seconds())
+	return fmt.Sprintf("%.2f s", seconds)
 }
 
 // generated measures one large instance, heuristics alone.
-func generated(buffers int) error {
+func generated(buffers int) (*record, error) {
 	in := instance{problem: generate.Wide(buffers).Problem(1)}
 	start := time.Now()
 	s, err := offsets.Solve(in.problem, offsets.Options{})
-	took := time.Since(start)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("\ngenerated, %d buffers: %d bytes, ratio %s, %s; %s resident at most\n", buffers, s.FrameBytes(),
-		ratio(s.FrameBytes(), s.LowerBound()), short(took), resident())
-	return check.Solution(in.problem, s)
+	r := &record{Instance: "generated", Buffers: buffers, LowerBound: s.LowerBound(), Quick: s.FrameBytes(), Bytes: s.FrameBytes(),
+		Optimal: s.Optimal, QuickTime: time.Since(start).Seconds(), ResidentKiB: resident()}
+	fmt.Printf("\ngenerated, %d buffers: %d bytes, ratio %s, %s; %d KiB resident at most\n", buffers, r.Bytes,
+		ratio(r.Bytes, r.LowerBound), short(r.QuickTime), r.ResidentKiB)
+	return r, check.Solution(in.problem, s)
 }
 
 // resident is the largest resident set of this process, as the system says.
-func resident() string {
+func resident() (kib int64) {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			return strings.TrimSpace(rest)
+			_, _ = fmt.Sscan(rest, &kib)
 		}
 	}
-	return "unknown"
+	return kib
 }

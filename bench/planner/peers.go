@@ -123,7 +123,7 @@ func minimalloc(folder string, list []instance, budget time.Duration) []string {
 		start := time.Now()
 		err := exec.Command(program, "--capacity="+strconv.FormatInt(in.capacity, 10), "--input="+files[0],
 			"--output="+os.DevNull, "--timeout="+budget.String()).Run()
-		lines = append(lines, fmt.Sprintf("minimalloc, %s: %s, %v", in.name, short(time.Since(start)), err))
+		lines = append(lines, fmt.Sprintf("minimalloc, %s: %s, %v", in.name, short(time.Since(start).Seconds()), err))
 	}
 	return lines
 }
