@@ -31,7 +31,7 @@ func main() {
 	var b bench
 	flag.DurationVar(&b.options.Budget, "budget", 10*time.Second, "time for each instance")
 	flag.Uint64Var(&b.options.Seed, "seed", 1, "seed of the search")
-	flag.IntVar(&b.large, "generate", 0, "measure a generated instance of so many buffers too")
+	flag.IntVar(&b.large, "generate", 0, "measure generated instances of so many buffers and of a tenth too")
 	output := flag.String("json", "", "file for one line of JSON for each instance")
 	flag.Parse()
 	if flag.NArg() > 1 || flag.NArg()+b.large == 0 {
@@ -64,8 +64,11 @@ type instance struct {
 
 // run measures the instances of a folder, if there is one, and the generated one.
 func (b *bench) run(folder string) error {
-	if b.large > 0 { // first, so that its memory is its own
-		r, err := generated(b.large)
+	for _, buffers := range []int{b.large / 10, b.large} { // first, so that the memory is theirs
+		if buffers == 0 {
+			continue
+		}
+		r, err := generated(buffers)
 		if err != nil {
 			return err
 		}
