@@ -92,7 +92,9 @@ func (c *code) span(low, high string, init []value, body func(i string, carried 
 	return last
 }
 
-// turns is a loop of one turn or more.
+// turns is a loop of one turn or more. LLVM is told not to unroll it: bodies of long
+// loops are blocks of vectors already, or become so, and copies of them would take
+// most of the time of a compilation.
 func (c *code) turns(low, high string, init []value, body func(i string, carried []string) []string) []string {
 	before, head, after := c.current(), c.name("b"), c.name("b")
 	i, next := c.name("%i"), c.name("%i")
@@ -114,7 +116,8 @@ func (c *code) turns(low, high string, init []value, body func(i string, carried
 	}
 	c.text.WriteString(written)
 	c.do("%s = add nuw nsw i64 %s, 1", next, i)
-	c.do("br i1 %s, label %%%s, label %%%s", c.let("icmp slt i64 %s, %s", next, high), head, after)
+	again := c.let("icmp slt i64 %s, %s", next, high)
+	c.do("br i1 %s, label %%%s, label %%%s, !llvm.loop !0", again, head, after)
 	c.begin(after)
 	return last
 }

@@ -119,7 +119,7 @@ func (c *convolution) emit() {
 	block, perTile := blockOf(c.rows, c.inner, width)
 	c.block = block
 	tiles := tilesOf(c.inner, width, perTile)
-	weights, inputs := c.rows*c.w.View.Elements()/c.w.Shape[0], c.channels*c.x.View.Elements()/(c.x.Shape[0]*c.x.Shape[1])
+	weights, inputs := c.rows*c.w.View.Elements()/c.w.Shape[0], c.channels*c.x.View.Elements()/max(c.x.Shape[0]*c.x.Shape[1], 1)
 	pack := c.packing(tiles)
 	c.loop(c.x.Shape[0], func(n string) {
 		c.loop(c.groups, func(g string) {

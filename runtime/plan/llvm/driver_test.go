@@ -108,7 +108,7 @@ func joinedModules(texts []string) string {
 	seen := map[string]bool{}
 	for _, text := range texts {
 		for line := range strings.Lines(text) {
-			shared := strings.HasPrefix(line, "%") || strings.HasPrefix(line, "declare") || strings.HasPrefix(line, "attributes")
+			shared := strings.HasPrefix(line, "%") || strings.HasPrefix(line, "declare") || strings.HasPrefix(line, "attributes") || strings.HasPrefix(line, "!")
 			if shared && seen[line] {
 				continue
 			}

@@ -205,6 +205,7 @@ func (m *module) text() string {
 		b.WriteString("\n" + m.declared[name] + "\n")
 	}
 	fmt.Fprintf(&b, "\nattributes #0 = { %s }\nattributes #1 = { %s }\n", m.kernelAttributes(), m.libraryAttributes())
+	b.WriteString("\n!0 = distinct !{!0, !1}\n!1 = !{!\"llvm.loop.unroll.disable\"}\n")
 	return b.String()
 }
 

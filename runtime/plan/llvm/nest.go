@@ -74,15 +74,6 @@ func continues(outer, inner axis) bool {
 
 func magnitude(n int64) int64 { return max(n, -n) }
 
-// turnsOf is the number of turns of the innermost loop of all axes.
-func turnsOf(axes []axis) int64 {
-	n := int64(1)
-	for _, a := range axes {
-		n *= a.n
-	}
-	return n
-}
-
 // walk emits the loops over axes and calls body with the address of each view's
 // element.
 func (c *code) walk(axes []axis, elems []elem, ptrs []string, body func(ptrs []string)) {
@@ -117,13 +108,6 @@ func (c *code) strips(n int64, width int, body func(first string, lanes int)) {
 		c.loop(turns, func(i string) { body(c.shifted(c.scaled(i, lanes), from), width) })
 		at += turns * lanes
 	}
-}
-
-func pick(list []operand, which ...int) (elems []elem, ptrs []string, views []view.View) {
-	for _, i := range which {
-		elems, ptrs, views = append(elems, list[i].elem), append(ptrs, list[i].ptr), append(views, list[i].View)
-	}
-	return elems, ptrs, views
 }
 
 func all(list []operand) (elems []elem, ptrs []string, views []view.View) {

@@ -63,11 +63,11 @@ b13:
   store float %v30, float* %v31, align 4
   %i16 = add nuw nsw i64 %i15, 1
   %v32 = icmp slt i64 %i16, 5
-  br i1 %v32, label %b13, label %b14
+  br i1 %v32, label %b13, label %b14, !llvm.loop !0
 b14:
   %i4 = add nuw nsw i64 %i3, 1
   %v33 = icmp slt i64 %i4, 2
-  br i1 %v33, label %b1, label %b2
+  br i1 %v33, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -91,7 +91,7 @@ b1:
   store float %v14, float* %v15, align 4
   %i4 = add nuw nsw i64 %i3, 1
   %v16 = icmp slt i64 %i4, 10
-  br i1 %v16, label %b1, label %b2
+  br i1 %v16, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -119,7 +119,7 @@ b1:
   store float %v18, float* %v19, align 4
   %i4 = add nuw nsw i64 %i3, 1
   %v20 = icmp slt i64 %i4, 10
-  br i1 %v20, label %b1, label %b2
+  br i1 %v20, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -164,3 +164,6 @@ declare i32 @tl_mem_frame_exit()
 
 attributes #0 = { argmemonly nofree noinline nosync nounwind willreturn }
 attributes #1 = { nofree nosync nounwind readnone willreturn }
+
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.unroll.disable"}

@@ -50,11 +50,11 @@ b9:
   store float %v18, ptr %v13, align 4
   %i12 = add nuw nsw i64 %i11, 1
   %v19 = icmp slt i64 %i12, 5
-  br i1 %v19, label %b9, label %b10
+  br i1 %v19, label %b9, label %b10, !llvm.loop !0
 b10:
   %i4 = add nuw nsw i64 %i3, 1
   %v20 = icmp slt i64 %i4, 2
-  br i1 %v20, label %b1, label %b2
+  br i1 %v20, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -72,7 +72,7 @@ b1:
   store float %v9, ptr %v5, align 4
   %i4 = add nuw nsw i64 %i3, 1
   %v10 = icmp slt i64 %i4, 10
-  br i1 %v10, label %b1, label %b2
+  br i1 %v10, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -91,7 +91,7 @@ b1:
   store float %v10, ptr %v5, align 4
   %i4 = add nuw nsw i64 %i3, 1
   %v11 = icmp slt i64 %i4, 10
-  br i1 %v11, label %b1, label %b2
+  br i1 %v11, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -133,3 +133,6 @@ declare i32 @tl_mem_frame_exit()
 
 attributes #0 = { nofree noinline nosync nounwind willreturn memory(argmem: readwrite) }
 attributes #1 = { nofree nosync nounwind willreturn memory(none) }
+
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.unroll.disable"}

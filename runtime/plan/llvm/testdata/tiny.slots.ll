@@ -52,11 +52,11 @@ b9:
   store float %v18, ptr %v13, align 4
   %i12 = add nuw nsw i64 %i11, 1
   %v19 = icmp slt i64 %i12, 5
-  br i1 %v19, label %b9, label %b10
+  br i1 %v19, label %b9, label %b10, !llvm.loop !0
 b10:
   %i4 = add nuw nsw i64 %i3, 1
   %v20 = icmp slt i64 %i4, 2
-  br i1 %v20, label %b1, label %b2
+  br i1 %v20, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -74,7 +74,7 @@ b1:
   store float %v9, ptr %v5, align 4
   %i4 = add nuw nsw i64 %i3, 1
   %v10 = icmp slt i64 %i4, 10
-  br i1 %v10, label %b1, label %b2
+  br i1 %v10, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -93,7 +93,7 @@ b1:
   store float %v10, ptr %v5, align 4
   %i4 = add nuw nsw i64 %i3, 1
   %v11 = icmp slt i64 %i4, 10
-  br i1 %v11, label %b1, label %b2
+  br i1 %v11, label %b1, label %b2, !llvm.loop !0
 b2:
   ret void
 }
@@ -150,3 +150,6 @@ declare ptr @tl_mem_get_buffer(i64, i64)
 
 attributes #0 = { argmemonly nofree noinline nosync nounwind willreturn }
 attributes #1 = { nofree nosync nounwind readnone willreturn }
+
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.unroll.disable"}
