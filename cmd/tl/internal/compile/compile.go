@@ -154,7 +154,7 @@ func (c *Compiler) build(text, folder, path string) error {
 
 // recipe counts the ways in which compilers were called: what one made is not taken
 // for what another would make.
-const recipe = 2
+const recipe = 3
 
 // key depends on all that the code depends on: the text, the compiler and how it is
 // called, and the processor, whose own instructions are used.

@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const program = `define i32 @answer(ptr %p) {
-  %v = load i32, ptr %p
-  %r = add i32 %v, 2
-  ret i32 %r
+// program is in the dialect of a version: LLVM 14 knows pointers to something alone.
+func program(llvm int) string {
+	pointer := "ptr"
+	if llvm == Oldest {
+		pointer = "i32*"
+	}
+	return fmt.Sprintf("define i32 @answer(%[1]s %%p) {\n  %%v = load i32, %[1]s %%p\n  %%r = add i32 %%v, 2\n  ret i32 %%r\n}\n", pointer)
 }
-`
 
 // python is the interpreter that the tests' packages were installed for.
 func python() string {
@@ -47,7 +49,7 @@ func TestEachCompiler(t *testing.T) {
 			emit := func(w io.Writer, llvm int) error {
 				calls++
 				assert.Equal(t, c.LLVM, llvm)
-				_, err := io.WriteString(w, program)
+				_, err := io.WriteString(w, program(llvm))
 				return err
 			}
 			path, err := c.Shared(emit)

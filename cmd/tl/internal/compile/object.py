@@ -13,10 +13,8 @@ try:
     llvm.initialize_native_asmprinter()
 except RuntimeError:  # newer versions do it themselves
     pass
-if llvm.llvm_version_info[0] == 14:
-    llvm.set_option("tl", "-opaque-pointers")
 machine = llvm.Target.from_default_triple().create_target_machine(
-    cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, reloc="pic", codemodel="default"
+    cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, reloc="pic", codemodel="default"
 )
 with open(source) as file:
     module = llvm.parse_assembly(file.read())
@@ -24,13 +22,13 @@ module.triple = machine.triple
 module.data_layout = str(machine.target_data)
 module.verify()
 if hasattr(llvm, "create_pass_builder"):
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
 else:
     builder = llvm.create_pass_manager_builder()
-    builder.opt_level, builder.loop_vectorize, builder.slp_vectorize = 3, True, True
+    builder.opt_level, builder.loop_vectorize, builder.slp_vectorize = 2, True, True
     passes = llvm.create_module_pass_manager()
     builder.populate(passes)
     passes.run(module)

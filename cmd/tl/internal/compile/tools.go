@@ -22,24 +22,16 @@ func (c *Compiler) compile(ir, object string) error {
 }
 
 func (c *Compiler) clang(ir, object string) error {
-	arguments := []string{"-O3", "-march=native", "-fPIC", "-shared", "-Wno-override-module", "-o", object, "-lm"}
-	if c.LLVM == Oldest {
-		arguments = append(arguments, "-Xclang", "-opaque-pointers")
-	}
+	arguments := []string{"-O2", "-march=native", "-fPIC", "-shared", "-Wno-override-module", "-o", object, "-lm"}
 	return call(c.Path, append(arguments, "-x", "ir", ir)...)
 }
 
 func (c *Compiler) llc(ir, object string) error {
 	bitcode, machine := ir+".bc", ir+".o"
-	var pointers []string
-	if c.LLVM == Oldest {
-		pointers = []string{"-opaque-pointers"}
-	}
-	if err := call(c.opt, append(pointers, "-O3", "-mcpu=native", ir, "-o", bitcode)...); err != nil {
+	if err := call(c.opt, "-O2", "-mcpu=native", ir, "-o", bitcode); err != nil {
 		return err
 	}
-	err := call(c.Path, append(pointers, "-O3", "-mcpu=native", "-relocation-model=pic", "-filetype=obj", bitcode, "-o", machine)...)
-	if err != nil {
+	if err := call(c.Path, "-O2", "-mcpu=native", "-relocation-model=pic", "-filetype=obj", bitcode, "-o", machine); err != nil {
 		return err
 	}
 	return link(machine, object)
