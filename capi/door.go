@@ -69,6 +69,7 @@ func tldoor_open(out uintptr) int32 {
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
 			SlowOnly:       !options.Flag("TL_FASTPATH"),
+			Settles:        true,
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
 			AlignedAlloc:   alignedAlloc,
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
@@ -83,6 +84,8 @@ func tldoor_open(out uintptr) int32 {
 			object.Globals().Pools = pool.Table()
 			openLimits()
 			setOnError(options.Word("TL_ON_ERROR"))
+			setLeakCheck(options.Word("TL_LEAK_CHECK"))
+			_ = startTracking()
 			store(out, layout.Address(object.Globals()))
 		}
 		return int32(st)

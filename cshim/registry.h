@@ -278,7 +278,7 @@ static inline tl_unit* tlc_peek_cell(tl_shard* s, uint32_t v, uint64_t key)
 /* p is a multiple of 16. What was seen before the block is measured, which no lock should
  * wait for, holds under the lock if that is taken at the same version.
  * Budget: one compare-and-swap, about 110 instructions. */
-static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
+static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
 {
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
@@ -300,6 +300,7 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
 	}
 	if (TLC_LIKELY(e != NULL)) {
 		*gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
+		*size = usable;
 		tlc_cover(u->covers, bit, last);
 	}
 	tlc_shard_unlock(s);

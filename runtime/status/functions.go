@@ -209,6 +209,13 @@ var functions = [...]string{
 	"tl_log_alloc",
 	"tl_log_free",
 	"tl_trace_mem",
+	"tl_track_site",
+	"tl_track_count",
+	"tl_tag_push",
+	"tl_tag_pop",
+	"tl_mem_allocation_info",
+	"tl_leak_report",
+	"tl_leak_report_since",
 }
 
 // Function returns the name of the public function with a TL_FN_ id, "" for
