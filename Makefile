@@ -15,6 +15,11 @@ IN_VENV := $(VENV)/bin
 REQUIREMENTS := python/tests/requirements.txt
 WITH_LIBRARY := PYTHONPATH=python TL_RUNTIME_LIBRARY=$(LIBRARY)
 
+# What `tl run` compiles with and runs on.
+TOOL      := $(BUILD)/tl
+WITH_TOOL := TL_RUNTIME_LIBRARY=$(LIBRARY) TL_PYTHON=$(IN_VENV)/python TL_CACHE=$(BUILD)/cache
+DIGITS    := $(BUILD)/examples/planned
+
 SYSTEM_CMAKE := $(shell command -v cmake 2>/dev/null)
 CMAKE := $(or $(SYSTEM_CMAKE),$(IN_VENV)/cmake)
 CTEST := $(or $(and $(SYSTEM_CMAKE),$(shell command -v ctest 2>/dev/null)),$(IN_VENV)/ctest)
@@ -31,7 +36,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib demo demo-c demo-python test bench gen gen-check lint lint-lite install clean venv
+.PHONY: help lib demo demo-c demo-python demo-planned tool FORCE test bench gen gen-check lint lint-lite install clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop
 
 help: ## list the targets
@@ -42,13 +47,23 @@ lib: $(LIBRARY) ## build build/libtl_runtime.so; its header is include/tl_runtim
 $(LIBRARY): $(LIBRARY_SOURCES)
 	packaging/build_library.sh $(BUILD)
 
-demo: demo-c demo-python ## train a network on handwritten digits, in C and in Python
+demo: demo-c demo-python demo-planned ## train a network on handwritten digits, plan it, compile it, run it
 
 demo-c: $(LIBRARY)
 	$(MAKE) --no-print-directory -C examples/digits BUILD=$(BUILD) run
 
 demo-python: $(LIBRARY) $(VENV)/.ready
-	$(WITH_LIBRARY) $(IN_VENV)/python examples/digits.py
+	$(WITH_LIBRARY) $(IN_VENV)/python examples/digits.py examples/data/digits.csv.gz $(DIGITS)
+
+demo-planned: demo-python $(TOOL)
+	$(WITH_TOOL) $(IN_VENV)/python examples/digits_planned.py $(DIGITS) $(TOOL)
+
+tool: $(TOOL) ## build build/tl, which plans, compiles and runs models
+
+$(TOOL): FORCE
+	go build -o $@ ./cmd/tl
+
+FORCE:
 
 venv: $(VENV)/.ready
 
@@ -83,9 +98,9 @@ $(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMak
 	$(CMAKE) -S . -B $(BUILD)/cmake $(NINJA) -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DTL_RANDOM_POINTERS=$(TL_POINTERS)
 	touch $@
 
-test-python: $(LIBRARY) $(VENV)/.ready
+test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
 	@failed=0; for door in 1 0; do echo "pytest, TL_FASTPATH=$$door"; \
-		TL_FASTPATH=$$door $(WITH_LIBRARY) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
+		TL_FASTPATH=$$door $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
 	done; exit $$failed
 
 test-demo: demo
@@ -102,7 +117,7 @@ test-install: $(LIBRARY)
 	$(MAKE) --no-print-directory install PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
 
-bench: $(LIBRARY) $(VENV)/.ready ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
+bench: $(LIBRARY) $(VENV)/.ready $(TOOL) ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
 	PATH="$(IN_VENV):$$PATH" bench/run.sh $(BUILD)
 
 gen: ## write everything that is derived from capi/

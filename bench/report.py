@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 
+import report_planner
 import targets
 
 
@@ -186,8 +187,8 @@ def sparse_memory_section(lines_read: list[dict], score: Score) -> list[str]:
 def registry_section(lines_read: list[dict], score: Score) -> list[str]:
     if not lines_read:
         return []
-    lines = ["### Memory for each of a million pointers", "", "Resident bytes. A unit of 2 KiB in use is a line of the "]
-    lines[-1] += "cache, so what stands alone in its page costs that line and the free ones that a table keeps."
+    lines = ["### Memory for each of a million pointers", "", "Resident bytes. A KiB in use takes 40 bytes beside the "]
+    lines[-1] += "entries, which what stands alone in its page has to itself, and a cell of the table is for 64 KiB."
     rows = []
     for entry in lines_read:
         ours, limit = entry["who"] == "tl", targets.REGISTRY_BYTES
@@ -266,6 +267,7 @@ def main() -> None:
             body += sparse_memory_section(load_lines(figures / "sparse_memory.jsonl"), score)
         if name == "registry":
             body += registry_section(load_lines(figures / "registry_memory.jsonl"), score)
+    body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)
     body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
     body += instructions_section(figures / "instructions.json", score)

@@ -53,6 +53,14 @@ from_python() {
 		python3 "$here/sparse.py" "$figures/sparse.json" "$figures/sparse_memory.jsonl"
 }
 
+# Whole models want build/tl, and packages that Python may lack.
+whole_models() {
+	[ -x "$build/tl" ] && python3 -c 'import onnx, onnxruntime' 2>/dev/null ||
+		{ echo "skipped: whole models: build/tl, or the Python package onnx or onnxruntime, is missing"; return 0; }
+	echo "bench: whole models"
+	TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" python3 "$here/models.py" "$build/tl" "$figures/models.jsonl"
+}
+
 startup() {
 	echo "bench: start-up and size"
 	for _ in 1 2 3 4 5 6 7 8 9 10 11; do
@@ -81,9 +89,10 @@ for live in 1000 100000 1000000; do
 	timed registry "registry-$live"
 done
 for keys in 64 4096; do
-	for who in tl unordered_map; do "$programs/registry_memory" "$who" "$keys"; done
+	for who in tl unordered_map absl-flat; do "$programs/registry_memory" "$who" "$keys" || [ $? -eq 3 ]; done
 done >"$figures/registry_memory.jsonl"
 from_python
+whole_models
 resident
 echo "bench: instructions"
 python3 "$here/instructions.py" "$programs/calls" "$build" "$figures/instructions.json"

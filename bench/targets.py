@@ -351,6 +351,9 @@ GROWTH = (3, "pool_replace_1e6", "pool_replace_1e3")
 # Bytes of a sparse matrix over those of three contiguous arrays.
 SPARSE_OVERHEAD = 1.1
 
+# Bytes of the frame of whole models, inputs and outputs in it.
+FRAMES_OF_MODELS = {"inception_v1": 3_985_664, "resnet50": 7_225_344, "squeezenet": 3_928_576, "densenet121": 7_225_344}
+
 # Resident bytes over payload, ten million objects of 64 bytes.
 RESIDENT = {"floating": 1.35, "vec": 1.45, "scope": 1.6}
 STARTUP_MILLISECONDS = 10

@@ -102,7 +102,8 @@ type tl_alloc_info struct {
 // Threads: any thread.
 // Returns: the array, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and that of malloc.
+// Cost: that of malloc and of tl_registry_register.
+// Door: fast.
 //
 //export tlgo_registry_new_array
 func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
@@ -111,7 +112,8 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 
 // tl_registry_register gives a block an owner: the caller, who holds the one
 // reference. A block of 0 bytes counts as one of 1. The caller is believed that the
-// address is one of that kind.
+// address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
+// not looked whether a smaller registered block begins in those.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //
@@ -125,7 +127,7 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is loaded),
 // TL_E_OUT_OF_MEMORY.
 // Cost: about 40 ns together with tl_registry_unregister, where the table is in the
-// cache and the block inside 2 KiB of addresses; larger ones take several locks.
+// cache and the block inside 1 KiB of addresses; larger ones take several locks.
 // Door: fast.
 //
 //export tlgo_registry_register
@@ -360,7 +362,8 @@ func tlgo_registry_print_statistics(c, path uintptr) int32 {
 // Threads: any thread.
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and that of malloc.
+// Cost: that of malloc and of two compare-and-swaps.
+// Door: fast.
 //
 //export tlgo_aligned_alloc
 func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
@@ -376,7 +379,8 @@ func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
 // registered: then it goes by tl_registry_unregister).
-// Cost: one crossing, and that of free.
+// Cost: that of free and of one compare-and-swap.
+// Door: fast.
 //
 //export tlgo_aligned_free
 func tlgo_aligned_free(c, pointer uintptr) int32 {

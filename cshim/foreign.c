@@ -24,26 +24,33 @@ static delete_function find_private(const char* name)
 	return NULL;
 }
 
-/* The operator delete of a kind; NULL: no C++ runtime is loaded, or no such kind. */
-uintptr_t tlc_deleter_of(uint32_t kind)
+static _Atomic(delete_function) deleters[2]; /* of TL_FOREIGN_NEW_ARRAY and TL_FOREIGN_NEW_SCALAR, once found */
+
+static __attribute__((noinline)) delete_function find_deleter(uint32_t kind)
 {
-	static _Atomic(delete_function) found[2];
 	static const char* const names[] = {"_ZdaPv", "_ZdlPv"};
 	uint32_t i = kind - TL_FOREIGN_NEW_ARRAY;
-	if (i >= 2) return 0;
-	delete_function f = atomic_load_explicit(&found[i], memory_order_relaxed);
-	if (TLC_UNLIKELY(f == NULL)) {
-		f = (delete_function)dlsym(RTLD_DEFAULT, names[i]);
-		if (f == NULL) f = find_private(names[i]);
-		atomic_store_explicit(&found[i], f, memory_order_relaxed);
-	}
-	return (uintptr_t)f;
+	if (i >= 2) return NULL;
+	delete_function f = (delete_function)dlsym(RTLD_DEFAULT, names[i]);
+	if (f == NULL) f = find_private(names[i]);
+	atomic_store_explicit(&deleters[i], f, memory_order_relaxed);
+	return f;
 }
+
+static inline delete_function deleter_of(uint32_t kind)
+{
+	uint32_t i = kind - TL_FOREIGN_NEW_ARRAY;
+	delete_function f = i < 2 ? atomic_load_explicit(&deleters[i], memory_order_relaxed) : NULL;
+	return TLC_LIKELY(f != NULL) ? f : find_deleter(kind);
+}
+
+/* The operator delete of a kind; NULL: no C++ runtime is loaded, or no such kind. */
+uintptr_t tlc_deleter_of(uint32_t kind) { return (uintptr_t)deleter_of(kind); }
 
 /* Its function was found when the block was registered. */
 void tlc_free_new(uintptr_t p, uint32_t kind)
 {
-	delete_function f = (delete_function)tlc_deleter_of(kind);
+	delete_function f = deleter_of(kind);
 	if (f != NULL) f((void*)p);
 }
 
@@ -51,7 +58,7 @@ void tlc_free_new(uintptr_t p, uint32_t kind)
 
 static inline bool is_freeable(tl_alloc_kind kind)
 {
-	return kind == TL_ALLOC_MALLOC || kind == TL_ALLOC_ALIGNED || tlc_deleter_of((uint32_t)kind) != 0;
+	return kind == TL_ALLOC_MALLOC || kind == TL_ALLOC_ALIGNED || deleter_of((uint32_t)kind) != NULL;
 }
 
 static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
@@ -88,6 +95,49 @@ tl_status tl_registry_unregister(void* pointer)
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
 	if (TLC_UNLIKELY(!tlc_foreign_end_owned((uintptr_t)pointer, &kind))) return unregister_rest(pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, kind);
+	return TL_OK;
+}
+
+/* ---- memory of the registry's own making ------------------------------------------------- */
+
+/* A block that is registered for the caller; NULL: the slow door tells why. */
+static void* new_block(tl_context* c, size_t bytes, size_t alignment)
+{
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;
+	void* block = NULL;
+	if (TLC_UNLIKELY(posix_memalign(&block, alignment, bytes) != 0)) return NULL;
+	if (TLC_UNLIKELY(!tlc_foreign_insert((uintptr_t)block, bytes, TL_FOREIGN_ALIGNED))) {
+		free(block);
+		return NULL;
+	}
+	c->foreign_adopted++;
+	return block;
+}
+
+void* tl_registry_new_array(size_t count, size_t element_bytes)
+{
+	size_t bytes;
+	bool fits = !__builtin_mul_overflow(count, element_bytes, &bytes);
+	void* array = TLC_LIKELY(fits) ? new_block(tlc_tls, bytes, 64) : NULL;
+	return TLC_LIKELY(array != NULL) ? array : slow_registry_new_array(count, element_bytes);
+}
+
+/* Nobody knows the block yet, so that its reference is there to be dropped. */
+void* tl_aligned_alloc(size_t bytes, size_t alignment)
+{
+	bool power = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= TL_FOREIGN_BYTES;
+	void* block = TLC_LIKELY(power) ? new_block(tlc_tls, bytes, alignment < 16 ? 16 : alignment) : NULL;
+	if (TLC_UNLIKELY(block == NULL)) return slow_aligned_alloc(bytes, alignment);
+	tlc_foreign_decref((uintptr_t)block);
+	return block;
+}
+
+tl_status tl_aligned_free(void* pointer)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_foreign_end_zero((uintptr_t)pointer, TL_FOREIGN_ALIGNED)))
+		return slow_aligned_free(pointer);
+	tlc_free_foreign(c, (uintptr_t)pointer, TL_FOREIGN_ALIGNED);
 	return TL_OK;
 }
 

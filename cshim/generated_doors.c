@@ -1831,7 +1831,7 @@ tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
 	return result;
 }
 
-void* tl_registry_new_array(size_t count, size_t element_bytes) {
+void* slow_registry_new_array(size_t count, size_t element_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_new_array, &why);
 	if (context == NULL) {
@@ -1992,7 +1992,7 @@ tl_status tl_registry_print_statistics(const char* path) {
 	return result;
 }
 
-void* tl_aligned_alloc(size_t bytes, size_t alignment) {
+void* slow_aligned_alloc(size_t bytes, size_t alignment) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_aligned_alloc, &why);
 	if (context == NULL) {
@@ -2006,7 +2006,7 @@ void* tl_aligned_alloc(size_t bytes, size_t alignment) {
 	return (void*)result;
 }
 
-tl_status tl_aligned_free(void* pointer) {
+tl_status slow_aligned_free(void* pointer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_aligned_free, &why);
 	if (context == NULL) {
@@ -2038,6 +2038,237 @@ tl_status tl_workspace_destroy(tl_workspace* workspace) {
 		return why;
 	}
 	int32_t result = tlgo_workspace_destroy((uintptr_t)context, (uintptr_t)workspace);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_create(tl_plan** out_plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_create, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_create((uintptr_t)context, (uintptr_t)out_plan);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_destroy(tl_plan* plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_destroy, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_destroy((uintptr_t)context, (uintptr_t)plan);
+	tlc_gate_leave(context);
+	return result;
+}
+
+int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffer, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	int64_t result = tlgo_plan_add_buffer((uintptr_t)context, (uintptr_t)plan, (uintptr_t)bytes, (uintptr_t)alignment, first, end);
+	tlc_gate_leave(context);
+	return result;
+}
+
+int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffers, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	int64_t result = tlgo_plan_add_buffers((uintptr_t)context, (uintptr_t)plan, (uintptr_t)buffers, (uintptr_t)n);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_alias, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_alias((uintptr_t)context, (uintptr_t)plan, buffer, base, (uintptr_t)offset);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_pin, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_pin((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)offset);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_gap, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_add_gap((uintptr_t)context, (uintptr_t)plan, buffer, first, end);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_set_name, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_set_name((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)name);
+	tlc_gate_leave(context);
+	return result;
+}
+
+int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_space, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	int64_t result = tlgo_plan_add_space((uintptr_t)context, (uintptr_t)plan, (uintptr_t)capacity);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_set_spaces, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_set_spaces((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)spaces, (uintptr_t)n);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_solve, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_solve((uintptr_t)context, (uintptr_t)plan, budget_ms);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_solve_with, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_solve_with((uintptr_t)context, (uintptr_t)plan, (uintptr_t)options);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_validate(const tl_plan* plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_validate, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_validate((uintptr_t)context, (uintptr_t)plan);
+	tlc_gate_leave(context);
+	return result;
+}
+
+int64_t tl_plan_num_buffers(const tl_plan* plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_num_buffers, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	int64_t result = tlgo_plan_num_buffers((uintptr_t)context, (uintptr_t)plan);
+	tlc_gate_leave(context);
+	return result;
+}
+
+size_t tl_plan_frame_bytes(const tl_plan* plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_frame_bytes, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_plan_frame_bytes((uintptr_t)context, (uintptr_t)plan);
+	tlc_gate_leave(context);
+	return result;
+}
+
+size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_space_bytes, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_plan_space_bytes((uintptr_t)context, (uintptr_t)plan, space);
+	tlc_gate_leave(context);
+	return result;
+}
+
+size_t tl_plan_lower_bound(const tl_plan* plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_lower_bound, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_plan_lower_bound((uintptr_t)context, (uintptr_t)plan);
+	tlc_gate_leave(context);
+	return result;
+}
+
+bool tl_plan_is_optimal(const tl_plan* plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_is_optimal, &why);
+	if (context == NULL) {
+		return false;
+	}
+	uint8_t result = tlgo_plan_is_optimal((uintptr_t)context, (uintptr_t)plan);
+	tlc_gate_leave(context);
+	return result != 0;
+}
+
+size_t tl_plan_offset(const tl_plan* plan, int64_t buffer) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_offset, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_plan_offset((uintptr_t)context, (uintptr_t)plan, buffer);
+	tlc_gate_leave(context);
+	return result;
+}
+
+int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_space_of, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	int64_t result = tlgo_plan_space_of((uintptr_t)context, (uintptr_t)plan, buffer);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out_spaces, size_t n) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_offsets, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_offsets((uintptr_t)context, (uintptr_t)plan, (uintptr_t)out_offsets, (uintptr_t)out_spaces, (uintptr_t)n);
 	tlc_gate_leave(context);
 	return result;
 }
@@ -2447,6 +2678,27 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_workspace_get",
 	"tl_workspace_bytes",
 	"tl_workspace_destroy",
+	"tl_plan_create",
+	"tl_plan_destroy",
+	"tl_plan_add_buffer",
+	"tl_plan_add_buffers",
+	"tl_plan_alias",
+	"tl_plan_pin",
+	"tl_plan_add_gap",
+	"tl_plan_set_name",
+	"tl_plan_add_space",
+	"tl_plan_set_spaces",
+	"tl_plan_solve",
+	"tl_plan_solve_with",
+	"tl_plan_validate",
+	"tl_plan_num_buffers",
+	"tl_plan_frame_bytes",
+	"tl_plan_space_bytes",
+	"tl_plan_lower_bound",
+	"tl_plan_is_optimal",
+	"tl_plan_offset",
+	"tl_plan_space_of",
+	"tl_plan_offsets",
 	"tl_tensor_to_dlpack",
 	"tl_tensor_to_dlpack_legacy",
 	"tl_tensor_dlpack_device",
@@ -2577,6 +2829,27 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_numpy_malloc", (void*)(uintptr_t)tl_numpy_malloc},
 	{"tl_numpy_realloc", (void*)(uintptr_t)tl_numpy_realloc},
 	{"tl_object_new", (void*)(uintptr_t)tl_object_new},
+	{"tl_plan_add_buffer", (void*)(uintptr_t)tl_plan_add_buffer},
+	{"tl_plan_add_buffers", (void*)(uintptr_t)tl_plan_add_buffers},
+	{"tl_plan_add_gap", (void*)(uintptr_t)tl_plan_add_gap},
+	{"tl_plan_add_space", (void*)(uintptr_t)tl_plan_add_space},
+	{"tl_plan_alias", (void*)(uintptr_t)tl_plan_alias},
+	{"tl_plan_create", (void*)(uintptr_t)tl_plan_create},
+	{"tl_plan_destroy", (void*)(uintptr_t)tl_plan_destroy},
+	{"tl_plan_frame_bytes", (void*)(uintptr_t)tl_plan_frame_bytes},
+	{"tl_plan_is_optimal", (void*)(uintptr_t)tl_plan_is_optimal},
+	{"tl_plan_lower_bound", (void*)(uintptr_t)tl_plan_lower_bound},
+	{"tl_plan_num_buffers", (void*)(uintptr_t)tl_plan_num_buffers},
+	{"tl_plan_offset", (void*)(uintptr_t)tl_plan_offset},
+	{"tl_plan_offsets", (void*)(uintptr_t)tl_plan_offsets},
+	{"tl_plan_pin", (void*)(uintptr_t)tl_plan_pin},
+	{"tl_plan_set_name", (void*)(uintptr_t)tl_plan_set_name},
+	{"tl_plan_set_spaces", (void*)(uintptr_t)tl_plan_set_spaces},
+	{"tl_plan_solve", (void*)(uintptr_t)tl_plan_solve},
+	{"tl_plan_solve_with", (void*)(uintptr_t)tl_plan_solve_with},
+	{"tl_plan_space_bytes", (void*)(uintptr_t)tl_plan_space_bytes},
+	{"tl_plan_space_of", (void*)(uintptr_t)tl_plan_space_of},
+	{"tl_plan_validate", (void*)(uintptr_t)tl_plan_validate},
 	{"tl_pool_acquire", (void*)(uintptr_t)tl_pool_acquire},
 	{"tl_pool_acquire_compat", (void*)(uintptr_t)tl_pool_acquire_compat},
 	{"tl_pool_key_stats_get", (void*)(uintptr_t)tl_pool_key_stats_get},

@@ -188,6 +188,27 @@ enum {
 	TL_FN_tl_workspace_get,
 	TL_FN_tl_workspace_bytes,
 	TL_FN_tl_workspace_destroy,
+	TL_FN_tl_plan_create,
+	TL_FN_tl_plan_destroy,
+	TL_FN_tl_plan_add_buffer,
+	TL_FN_tl_plan_add_buffers,
+	TL_FN_tl_plan_alias,
+	TL_FN_tl_plan_pin,
+	TL_FN_tl_plan_add_gap,
+	TL_FN_tl_plan_set_name,
+	TL_FN_tl_plan_add_space,
+	TL_FN_tl_plan_set_spaces,
+	TL_FN_tl_plan_solve,
+	TL_FN_tl_plan_solve_with,
+	TL_FN_tl_plan_validate,
+	TL_FN_tl_plan_num_buffers,
+	TL_FN_tl_plan_frame_bytes,
+	TL_FN_tl_plan_space_bytes,
+	TL_FN_tl_plan_lower_bound,
+	TL_FN_tl_plan_is_optimal,
+	TL_FN_tl_plan_offset,
+	TL_FN_tl_plan_space_of,
+	TL_FN_tl_plan_offsets,
 	TL_FN_tl_tensor_to_dlpack,
 	TL_FN_tl_tensor_to_dlpack_legacy,
 	TL_FN_tl_tensor_dlpack_device,
@@ -393,6 +414,27 @@ extern uintptr_t tlgo_aligned_alloc(uintptr_t context, uintptr_t bytes, uintptr_
 extern int32_t tlgo_aligned_free(uintptr_t context, uintptr_t pointer);
 extern int32_t tlgo_workspace_create(uintptr_t context, uintptr_t threads, uintptr_t bytes_each, uintptr_t alignment, uintptr_t out_workspace);
 extern int32_t tlgo_workspace_destroy(uintptr_t context, uintptr_t workspace);
+extern int32_t tlgo_plan_create(uintptr_t context, uintptr_t out_plan);
+extern int32_t tlgo_plan_destroy(uintptr_t context, uintptr_t plan);
+extern int64_t tlgo_plan_add_buffer(uintptr_t context, uintptr_t plan, uintptr_t bytes, uintptr_t alignment, int64_t first, int64_t end);
+extern int64_t tlgo_plan_add_buffers(uintptr_t context, uintptr_t plan, uintptr_t buffers, uintptr_t n);
+extern int32_t tlgo_plan_alias(uintptr_t context, uintptr_t plan, int64_t buffer, int64_t base, uintptr_t offset);
+extern int32_t tlgo_plan_pin(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t offset);
+extern int32_t tlgo_plan_add_gap(uintptr_t context, uintptr_t plan, int64_t buffer, int64_t first, int64_t end);
+extern int32_t tlgo_plan_set_name(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t name);
+extern int64_t tlgo_plan_add_space(uintptr_t context, uintptr_t plan, uintptr_t capacity);
+extern int32_t tlgo_plan_set_spaces(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t spaces, uintptr_t n);
+extern int32_t tlgo_plan_solve(uintptr_t context, uintptr_t plan, int64_t budget_ms);
+extern int32_t tlgo_plan_solve_with(uintptr_t context, uintptr_t plan, uintptr_t options);
+extern int32_t tlgo_plan_validate(uintptr_t context, uintptr_t plan);
+extern int64_t tlgo_plan_num_buffers(uintptr_t context, uintptr_t plan);
+extern uintptr_t tlgo_plan_frame_bytes(uintptr_t context, uintptr_t plan);
+extern uintptr_t tlgo_plan_space_bytes(uintptr_t context, uintptr_t plan, int64_t space);
+extern uintptr_t tlgo_plan_lower_bound(uintptr_t context, uintptr_t plan);
+extern uint8_t tlgo_plan_is_optimal(uintptr_t context, uintptr_t plan);
+extern uintptr_t tlgo_plan_offset(uintptr_t context, uintptr_t plan, int64_t buffer);
+extern int64_t tlgo_plan_space_of(uintptr_t context, uintptr_t plan, int64_t buffer);
+extern int32_t tlgo_plan_offsets(uintptr_t context, uintptr_t plan, uintptr_t out_offsets, uintptr_t out_spaces, uintptr_t n);
 extern uintptr_t tlgo_tensor_to_dlpack(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_to_dlpack_legacy(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern int32_t tlgo_tensor_dlpack_device(uintptr_t context, uintptr_t tensor, uintptr_t out_type, uintptr_t out_ordinal);
@@ -494,8 +536,11 @@ __attribute__((cold)) tl_status slow_sparse_row(const tl_sparse* matrix, int64_t
 __attribute__((cold)) tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
+__attribute__((cold)) void* slow_registry_new_array(size_t count, size_t element_bytes);
 __attribute__((cold)) tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 __attribute__((cold)) tl_status slow_registry_unregister(void* pointer);
+__attribute__((cold)) void* slow_aligned_alloc(size_t bytes, size_t alignment);
+__attribute__((cold)) tl_status slow_aligned_free(void* pointer);
 __attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);
 __attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
 __attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);

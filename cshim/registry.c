@@ -7,15 +7,17 @@
 
 /* What tlc_shards points to before the library is attached: no table, limit 0, so
  * that lookups miss and adoption takes the slow door. */
+static tl_region tlc_no_region;
+
 static struct {
 	tl_registry registry;
 	tl_shard shard;
-} tlc_nothing __attribute__((aligned(64)));
+} tlc_nothing __attribute__((aligned(64))) = {.shard = {.capacity = 1, .table = (uintptr_t)&tlc_no_region}};
 
 tl_shard* tlc_shards = &tlc_nothing.shard;
 uint64_t tlc_shard_mask = 0;
 
-_Static_assert(sizeof(tl_unit) == 64, "one cell, one cache line");
+_Static_assert(sizeof(tl_unit) == 40 && sizeof(tl_region) == 24, "what docs/registry.md says of memory");
 _Static_assert(sizeof(tl_shard) % 64 == 0 && sizeof(tl_registry) == 64, "shards share no cache line");
 
 void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
@@ -50,110 +52,62 @@ void tlc_foreign_unlock_all(void)
 	for (uint64_t i = 0; i <= tlc_shard_mask; i++) tlc_shard_unlock(&tlc_shards[i]);
 }
 
-/* ---- lists of entries, under the lock --------------------------------------------- */
-
-/* Room for 2 << class entries, or NULL. */
-static tl_foreign_entry* list_new(tl_shard* s, unsigned class)
-{
-	uintptr_t list = s->lists[class], bytes = sizeof(tl_foreign_entry) << (class + 1);
-	if (list != 0) {
-		s->lists[class] = ((tl_foreign_entry*)list)->block;
-	} else if (s->chunk_end - s->chunk >= bytes) {
-		list = s->chunk;
-		s->chunk += bytes;
-	}
-	return (tl_foreign_entry*)list;
-}
-
-static void list_free(tl_shard* s, tl_foreign_entry* list, unsigned class)
-{
-	list->block = s->lists[class];
-	s->lists[class] = (uintptr_t)list;
-}
-
-static unsigned class_of(uint32_t room) { return (unsigned)__builtin_ctz(room) - 1; }
-
-/* tlc_insert into a unit that has entries, but not at the end of a list with room. */
-tl_foreign_entry* tlc_insert_more(tl_shard* s, tl_unit* u, unsigned bit)
-{
-	tlc_bits starts = tlc_bits_of(u->starts);
-	unsigned n = tlc_ones(starts), rank = tlc_rank(starts, bit);
-	bool listed = tlc_listed(u);
-	tl_foreign_entry* list = listed ? tlc_list(u) : &u->only;
-	uint32_t room = listed ? u->only.count : 1;
-	if (n == room) {
-		tl_foreign_entry* more = list_new(s, class_of(2 * room));
-		if (more == NULL) return NULL;
-		memcpy(more, list, n * sizeof *list);
-		if (listed) list_free(s, list, class_of(room));
-		u->only = (tl_foreign_entry){.count = 2 * room, .block = (uintptr_t)more};
-		list = more;
-	}
-	memmove(list + rank + 1, list + rank, (n - rank) * sizeof *list);
-	return list + rank;
-}
-
-/* tlc_erase from a list, not at its end, or the last entry of it. Its bit is still set. */
-void tlc_erase_more(tl_shard* s, tl_unit* u, unsigned bit)
-{
-	tlc_bits starts = tlc_bits_of(u->starts);
-	unsigned n = tlc_ones(starts), rank = tlc_rank(starts, bit);
-	tl_foreign_entry* list = tlc_list(u);
-	if (n == 1) list_free(s, list, class_of(u->only.count));
-	else memmove(list + rank, list + rank + 1, (n - rank - 1) * sizeof *list);
-}
-
 /* ---- reading without the lock -------------------------------------------------- */
 
 enum { PEEK_TRIES = 32 };
 
 /* The bits of a unit, without its lock: 1 found, 0 not there, -1 a writer was in the
- * way. Whatever was read is void unless the version is still the one before; table
- * and capacity are compared before either is used, and no table is ever unmapped. */
-static int peek_once(tl_shard* s, uint64_t key, tlc_bits* starts, tlc_bits* covers)
+ * way. Whatever was read is void unless the version is still the one before: table and
+ * capacity are compared before either is used, and so is what a cell says of its list.
+ * None of that memory is ever unmapped. */
+static int peek_once(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	if (v & 1) return -1;
-	const tl_unit* table = tlc_table(s);
+	const tl_region* table = tlc_table(s);
 	uint64_t n = tlc_capacity(s), k = 0;
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
-	if (n == 0) return 0;
-	uint64_t i = tlc_home(key, n);
+	uint64_t i = tlc_home(at.region, n);
 	for (uint64_t probes = 0; probes < n; probes++) {
 		k = tlc_get(&table[i].key);
-		if (k == key || k == 0) break;
+		if (TLC_LIKELY(k == at.region) || k == 0) break;
 		if (++i == n) i = 0;
 	}
-	*starts = tlc_bits_of(table[i].starts);
-	*covers = tlc_bits_of(table[i].covers);
+	uint64_t present = tlc_get(&table[i].present), list = tlc_get(&table[i].list);
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
-	return k == key;
+	if (k != at.region || !(present >> at.unit & 1)) return 0;
+	const tl_unit* u = tlc_units(list) + tlc_rank(present, at.unit);
+	*starts = tlc_get(&u->starts);
+	*covers = tlc_get(&u->covers);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&s->lock, memory_order_relaxed) == v ? 1 : -1;
 }
 
-/* peek_once until it succeeds; after some tries with the lock, lest a busy shard
- * starve it. The caller holds none. */
-static bool peek(tl_shard* s, uint64_t key, tlc_bits* starts, tlc_bits* covers)
+/* peek with the lock, lest a busy shard starve it. The caller holds none. */
+static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
 {
-	for (int i = 0; i < PEEK_TRIES; i++) {
-		int found = peek_once(s, key, starts, covers);
-		if (found >= 0) return found;
-		tlc_spin();
-	}
-	bool found = false;
 	tlc_shard_lock(s);
-	if (tlc_capacity(s) != 0) {
-		const tl_unit* u = tlc_find(s, key);
-		found = tlc_get(&u->key) == key;
-		*starts = tlc_bits_of(u->starts);
-		*covers = tlc_bits_of(u->covers);
+	const tl_unit* u = tlc_find(s, at);
+	if (u != NULL) {
+		*starts = tlc_get(&u->starts);
+		*covers = tlc_get(&u->covers);
 	}
 	tlc_shard_unlock(s);
-	return found;
+	return u != NULL;
 }
 
-static bool bit_of(tlc_bits b, unsigned bit) { return (bit < 64 ? b.low >> bit : b.high >> (bit - 64)) & 1; }
+/* peek_once until it succeeds. */
+static inline bool peek(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+{
+	for (int i = 0; i < PEEK_TRIES; i++) {
+		int found = peek_once(s, at, starts, covers);
+		if (TLC_LIKELY(found >= 0)) return found;
+		tlc_spin();
+	}
+	return peek_locked(s, at, starts, covers);
+}
 
 static uint32_t units_up(int up);
 
@@ -161,28 +115,28 @@ static uint32_t units_up(int up);
  * between granules do not tell that, and are taken to be held. */
 bool tlc_foreign_known(uintptr_t p)
 {
-	tlc_bits starts, covers;
-	unsigned bit = tlc_start(p) & 127;
-	if (!tlc_possible(p) || !peek(&tlc_shards[tlc_shard_of(p)], tlc_start_key(p), &starts, &covers)) return false;
-	if (!bit_of(starts, bit)) return false;
-	return bit_of(covers, bit) || (p & 15) != 0 || (units_up(0) != 0 && tlc_covered_above(p));
+	uint64_t starts, covers;
+	tlc_place at = tlc_start(p);
+	if (!peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
+	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
+	if (!(starts & tlc_bit(at.bit))) return false;
+	return (p & 15) != 0 || (units_up(0) != 0 && tlc_covered_above(p));
 }
 
 /* ---- covers of all levels ------------------------------------------------------- */
 
-/* Of a unit of level TL_UNIT_0 + up. */
-static uint64_t shard_of_unit(int up, uint64_t granule)
+/* Of a place of level TL_UNIT_0 + up, at that granule. */
+static uint64_t shard_of_place(int up, uint64_t granule)
 {
 	if (up == 0) return tlc_shard_of(granule << 4);
-	return (tlc_mix(tlc_unit_key(TL_UNIT_0 + up, granule)) >> 20) & tlc_shard_mask;
+	return (tlc_mix(tlc_place_of(TL_UNIT_0 + up, granule).region) >> 20) & tlc_shard_mask;
 }
 
 static bool covered_at(int up, uintptr_t p)
 {
-	uint64_t granule = (p >> 4) >> (7 * up);
-	tlc_bits starts, covers;
-	return peek(&tlc_shards[shard_of_unit(up, granule)], tlc_unit_key(TL_UNIT_0 + up, granule), &starts, &covers) &&
-	       bit_of(covers, granule & 127);
+	uint64_t granule = (p >> 4) >> (6 * up), starts, covers;
+	tlc_place at = tlc_place_of(TL_UNIT_0 + up, granule);
+	return peek(&tlc_shards[shard_of_place(up, granule)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 
 static uint32_t units_up(int up)
@@ -206,11 +160,11 @@ bool tlc_foreign_covered(uintptr_t p)
 
 /* ---- blocks that own granules of several units -------------------------------------- */
 
-/* The part of a block in one unit. */
+/* The part of a block in one unit. At level 1 its granules are units of the region `below`. */
 typedef struct piece {
-	uint64_t key;
-	tlc_bits bits;
-	uint32_t shard;
+	tlc_place at;
+	uint64_t bits, below;
+	uint32_t shard, shard_below;
 	int up;
 } piece;
 
@@ -218,7 +172,7 @@ typedef struct piece {
 typedef struct span {
 	int pieces, shards;
 	piece piece[2 * TL_UNIT_LEVELS];
-	uint32_t shard[2 * TL_UNIT_LEVELS + 1];
+	uint32_t shard[2 * TL_UNIT_LEVELS + 3];
 } span;
 
 static void span_add_shard(span* b, uint32_t shard)
@@ -233,10 +187,14 @@ static void span_add_shard(span* b, uint32_t shard)
 /* Granules first .. last of one unit. */
 static void span_add(span* b, int up, uint64_t first, uint64_t last)
 {
-	uint32_t shard = (uint32_t)shard_of_unit(up, first);
-	tlc_bits bits = tlc_range(first & 127, last & 127);
-	b->piece[b->pieces++] = (piece){tlc_unit_key(TL_UNIT_0 + up, first), bits, shard, up};
-	span_add_shard(b, shard);
+	piece* x = &b->piece[b->pieces++];
+	*x = (piece){.at = tlc_place_of(TL_UNIT_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
+	x->shard = (uint32_t)shard_of_place(up, first);
+	span_add_shard(b, x->shard);
+	if (up != 1) return;
+	x->below = tlc_place_of(TL_UNIT_0, first << 6).region;
+	x->shard_below = (uint32_t)shard_of_place(0, first << 6);
+	span_add_shard(b, x->shard_below);
 }
 
 /* Cuts [p, p+bytes) into pieces: what does not fill a unit at either end, then the
@@ -247,14 +205,14 @@ static void span_of(span* b, uintptr_t p, uint64_t bytes)
 	b->pieces = b->shards = 0;
 	span_add_shard(b, (uint32_t)tlc_shard_of(p));
 	for (int up = 0; first < end; up++) {
-		if ((first ^ (end - 1)) >> 7 == 0) {
+		if ((first ^ (end - 1)) >> 6 == 0) {
 			span_add(b, up, first, end - 1);
 			return;
 		}
-		if (first & 127) span_add(b, up, first, first | 127);
-		if (end & 127) span_add(b, up, end & ~127ull, end - 1);
-		first = (first + 127) >> 7;
-		end >>= 7;
+		if (first & 63) span_add(b, up, first, first | 63);
+		if (end & 63) span_add(b, up, end & ~63ull, end - 1);
+		first = (first + 63) >> 6;
+		end >>= 6;
 	}
 }
 
@@ -268,22 +226,39 @@ static void span_unlock(const span* b)
 	for (int i = 0; i < b->shards; i++) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
 }
 
-/* Every shard has room, should all pieces and the start be new in it. */
+/* Every shard has room and memory, should all pieces and the start be new in it. */
 static bool span_fits(const span* b)
 {
+	uint32_t units = (uint32_t)b->pieces + 1;
+	uint64_t bytes = units * TL_FOREIGN_UNIT_RESERVE + TL_FOREIGN_LIST_RESERVE;
 	for (int i = 0; i < b->shards; i++) {
 		const tl_shard* s = &tlc_shards[b->shard[i]];
-		if (s->used + (uint32_t)b->pieces + 1 > s->limit) return false;
+		if (s->used + units > s->limit || s->chunk_end - s->chunk < bytes) return false;
 	}
 	return true;
 }
 
+/* Does no block own a granule of these units? */
+static bool units_are_free(const tl_shard* s, uint64_t region, uint64_t units)
+{
+	const tl_region* r = tlc_cell(s, region);
+	if (tlc_get(&r->key) == 0) return true;
+	uint64_t present = tlc_get(&r->present);
+	const tl_unit* list = tlc_units(tlc_get(&r->list));
+	for (units &= present; units != 0; units &= units - 1)
+		if (tlc_get(&list[tlc_rank(present, (unsigned)__builtin_ctzll(units))].covers) != 0) return false;
+	return true;
+}
+
+/* Does nobody own a granule of the pieces? Of those that fill a unit of level 1 it is not
+ * asked what is below: that would take as long as they are large. */
 static bool span_is_free(const span* b)
 {
 	for (int i = 0; i < b->pieces; i++) {
 		const piece* x = &b->piece[i];
-		const tl_unit* u = tlc_find(&tlc_shards[x->shard], x->key);
-		if (tlc_get(&u->key) == x->key && tlc_meet(tlc_bits_of(u->covers), x->bits)) return false;
+		const tl_unit* u = tlc_find(&tlc_shards[x->shard], x->at);
+		if (u != NULL && (tlc_get(&u->covers) & x->bits)) return false;
+		if (x->up == 1 && !units_are_free(&tlc_shards[x->shard_below], x->below, x->bits)) return false;
 	}
 	return true;
 }
@@ -297,17 +272,19 @@ static void count_unit(int up, int change)
 	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
 }
 
+/* The caller has seen to it that it fits. */
 static void span_cover(const span* b)
 {
 	for (int i = 0; i < b->pieces; i++) {
 		const piece* x = &b->piece[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		tl_unit* u = tlc_find(s, x->key);
-		if (tlc_get(&u->key) != x->key) {
-			tlc_open(s, u, x->key);
+		tl_region* cell = tlc_cell(s, x->at.region);
+		tl_unit* u = tlc_find_in(cell, x->at);
+		if (u == NULL) {
+			u = tlc_open_unit(s, cell, x->at);
 			count_unit(x->up, 1);
 		}
-		tlc_set(u->covers, x->bits);
+		tlc_set(&u->covers, x->bits);
 	}
 }
 
@@ -315,10 +292,12 @@ static void span_uncover(const span* b)
 {
 	for (int i = 0; i < b->pieces; i++) {
 		const piece* x = &b->piece[i];
-		tl_unit* u = tlc_find(&tlc_shards[x->shard], x->key);
-		tlc_clear(u->covers, x->bits);
+		tl_shard* s = &tlc_shards[x->shard];
+		tl_region* cell = tlc_cell(s, x->at.region);
+		tl_unit* u = tlc_find_in(cell, x->at);
+		tlc_clear(&u->covers, x->bits);
 		if (!tlc_vacant(u)) continue;
-		tlc_remove(&tlc_shards[x->shard], u);
+		tlc_close_unit(s, cell);
 		count_unit(x->up, -1);
 	}
 }
@@ -359,21 +338,21 @@ uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 	return tlc_is_live(e) ? adopt_live(e) : revive(s, e, bytes);
 }
 
-/* The unit and entry of p in a shard that is locked and has room; entry NULL when new. */
+/* The unit and entry of p in a shard that is locked and has room; NULL when new. */
 static tlc_spot spot_of(uintptr_t p)
 {
-	uint64_t key = tlc_start_key(p);
-	tlc_spot x = {.shard = &tlc_shards[tlc_shard_of(p)], .bit = tlc_start(p) & 127};
-	x.unit = tlc_find(x.shard, key);
-	if (tlc_get(&x.unit->key) == key && tlc_has(x.unit->starts, x.bit)) x.entry = tlc_entry(x.unit, x.bit);
+	tlc_spot x = {.shard = &tlc_shards[tlc_shard_of(p)], .at = tlc_start(p)};
+	x.cell = tlc_cell(x.shard, x.at.region);
+	x.unit = tlc_find_in(x.cell, x.at);
+	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
 	return x;
 }
 
-/* A new entry for x.unit's granule; NULL, nothing changed: no memory at hand. */
-static tl_foreign_entry* spot_insert(tlc_spot x, uint64_t key)
+/* A new entry for x.at; NULL, nothing changed: no memory at hand. */
+static tl_foreign_entry* spot_insert(tlc_spot x)
 {
-	if (tlc_get(&x.unit->key) != key) tlc_open(x.shard, x.unit, key);
-	return tlc_insert(x.shard, x.unit, x.bit);
+	tl_unit* u = x.unit != NULL ? x.unit : tlc_open_unit(x.shard, x.cell, x.at);
+	return u != NULL ? tlc_insert(x.shard, u, x.at.bit) : NULL;
 }
 
 static int enter_locked(const span* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
@@ -387,12 +366,12 @@ static int enter_locked(const span* b, uintptr_t p, uint64_t bytes, uint64_t as,
 	}
 	if (x.entry != NULL && !tlc_is_revivable(x.entry)) return TLC_STALE;
 	/* All granules of the block may be at higher levels; its start must be free at level 0 too. */
-	bool inside = tlc_get(&x.unit->key) == tlc_start_key(p) && tlc_has(x.unit->covers, x.bit);
+	bool inside = x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit);
 	if (above || inside || !span_is_free(b)) return TLC_REFUSED;
 	if (x.entry != NULL) {
 		*gen = revive(x.shard, x.entry, bytes);
 	} else {
-		tl_foreign_entry* e = spot_insert(x, tlc_start_key(p));
+		tl_foreign_entry* e = spot_insert(x);
 		if (e == NULL) return TLC_SLOW;
 		*gen = tlc_fill(x.shard, e, bytes, as);
 	}
@@ -405,7 +384,7 @@ static int enter_locked(const span* b, uintptr_t p, uint64_t bytes, uint64_t as,
 int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
 	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_SLOW; /* no block: Go says so */
-	bool above = units_up(0) != 0 && tlc_covered_above(p);
+	bool above = units_up(0) != 0 && (tlc_covered_above(p) || tlc_covered_above(tlc_last(p, bytes) << 4));
 	span b;
 	span_of(&b, p, bytes);
 	span_lock(&b);
@@ -429,7 +408,7 @@ int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* 
 			tlc_effect f = tlc_effect_of(x.entry, drop, gen);
 			bool ends = tlc_ends_cover(x.entry, f);
 			tlc_apply(x, f, kind);
-			if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+			if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
 			if (ends) span_uncover(&b);
 			result = f.result;
 		}

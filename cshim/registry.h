@@ -53,15 +53,14 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen);
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	bool above = atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0 && tlc_covered_above(p);
-	uint64_t key = tlc_start_key(p);
-	unsigned bit = tlc_start(p) & 127, last = tlc_last(p, usable) & 127;
+	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	uint64_t bits = tlc_range(at.bit, tlc_last(p, usable) & 63);
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	int result = TLC_SLOW;
 	tlc_shard_lock(s);
-	if (TLC_UNLIKELY(s->used >= s->limit)) goto out;
-	tl_unit* u = tlc_find(s, key);
-	bool open = tlc_get(&u->key) == key;
-	tl_foreign_entry* e = open && TLC_UNLIKELY(tlc_has(u->starts, bit)) ? tlc_entry(u, bit) : NULL;
+	tl_region* cell = tlc_cell(s, at.region);
+	tl_unit* u = tlc_find_in(cell, at);
+	tl_foreign_entry* e = u != NULL && TLC_UNLIKELY(tlc_has(&u->starts, at.bit)) ? tlc_entry(u, at.bit) : NULL;
 	if (TLC_UNLIKELY(e != NULL && tlc_is_live(e))) {
 		*gen = tlc_adopt_known(s, e, usable);
 		result = TLC_OK;
@@ -71,19 +70,30 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 		result = TLC_STALE;
 		goto out;
 	}
-	if (TLC_UNLIKELY(above || (open && tlc_covers_any(u->covers, bit, last)))) {
+	if (TLC_UNLIKELY(above || (u != NULL && (tlc_get(&u->covers) & bits)))) {
 		result = TLC_REFUSED;
 		goto out;
 	}
-	if (!open) tlc_open(s, u, key);
+	if (u == NULL && (u = tlc_open_unit(s, cell, at)) == NULL) goto out;
 	if (TLC_UNLIKELY(e != NULL)) *gen = tlc_adopt_known(s, e, usable);
-	else if (TLC_LIKELY((e = tlc_insert(s, u, bit)) != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
+	else if (TLC_LIKELY((e = tlc_insert(s, u, at.bit)) != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 	else goto out;
-	tlc_cover(u->covers, bit, last);
+	tlc_set(&u->covers, bits);
 	result = TLC_OK;
 out:
 	tlc_shard_unlock(s);
 	return result;
+}
+
+/* The entry and the granules bit .. last of a new block. NULL, nothing changed: some are
+ * taken, or no memory is at hand; neither is so of a unit that was opened for it. */
+static inline tl_foreign_entry* tlc_insert_new(tl_shard* s, tl_unit* u, unsigned bit, unsigned last)
+{
+	uint64_t bits = tlc_range(bit, last);
+	if (TLC_UNLIKELY((tlc_get(&u->covers) & bits) || tlc_has(&u->starts, bit))) return NULL;
+	tl_foreign_entry* e = tlc_insert(s, u, bit);
+	if (TLC_LIKELY(e != NULL)) tlc_set(&u->covers, bits);
+	return e;
 }
 
 /* Registers a block of another owner than a scope: count 1, held by the owner. false:
@@ -97,23 +107,14 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	if (TLC_UNLIKELY(tlc_wide(p, bytes))) return tlc_enter_wide(p, bytes, as, &gen) == TLC_OK;
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	if (TLC_UNLIKELY(atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0) && tlc_covered_above(p)) return false;
-	uint64_t key = tlc_unit_key(TL_UNIT_0, p >> 4);
-	unsigned bit = p >> 4 & 127, last = tlc_last(p, bytes) & 127;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tl_foreign_entry* e = NULL;
+	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
 	tlc_shard_lock(s);
-	if (TLC_LIKELY(s->used < s->limit)) {
-		tl_unit* u = tlc_find(s, key);
-		bool open = tlc_get(&u->key) == key;
-		if (TLC_LIKELY(!(open && (tlc_has(u->starts, bit) || tlc_covers_any(u->covers, bit, last))))) {
-			if (!open) tlc_open(s, u, key);
-			e = tlc_insert(s, u, bit);
-			if (TLC_LIKELY(e != NULL)) {
-				tlc_fill(s, e, bytes, as);
-				tlc_cover(u->covers, bit, last);
-			}
-		}
-	}
+	tl_region* cell = tlc_cell(s, at.region);
+	tl_unit* u = tlc_find_in(cell, at);
+	if (u == NULL) u = tlc_open_unit(s, cell, at);
+	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert_new(s, u, at.bit, tlc_last(p, bytes) & 63) : NULL;
+	if (TLC_LIKELY(e != NULL)) tlc_fill(s, e, bytes, as);
 	tlc_shard_unlock(s);
 	return e != NULL;
 }
@@ -191,7 +192,7 @@ static inline void tlc_apply(tlc_spot x, tlc_effect f, uint8_t* kind)
 		s->zeros -= e->count == 0;
 		s->entries--;
 		if (tlc_is_live(e)) s->bytes -= tlc_bytes(e);
-		tlc_erase(s, x.unit, x.bit);
+		tlc_erase(s, x.unit, x.at.bit);
 		return;
 	}
 	if (f.result == TLC_ZERO) {
@@ -225,10 +226,10 @@ static inline int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
 			tlc_shard_unlock(x.shard);
 			return tlc_drop_wide(p, bytes, drop, gen, kind);
 		}
-		tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
+		tlc_clear(&x.unit->covers, tlc_range(x.at.bit, tlc_last(p, bytes) & 63));
 	}
 	tlc_apply(x, f, kind);
-	if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+	if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
 	tlc_shard_unlock(x.shard);
 	return f.result;
 }
@@ -259,20 +260,24 @@ static inline int tlc_foreign_forget(uintptr_t p, uint8_t* kind) { return tlc_dr
 
 enum { TLC_PROBES = 8 };
 
-/* The cell of key or the empty one for it, seen without the lock at version v; NULL: ask again under it. */
-static inline tl_unit* tlc_peek_cell(tl_shard* s, uint32_t v, uint64_t key)
+/* Finds the unit of a place, or NULL, without the lock at version v. false: ask again under it. */
+static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit** u)
 {
-	tl_unit* table = tlc_table(s);
-	uint64_t n = tlc_capacity(s);
+	const tl_region* table = tlc_table(s);
+	uint64_t n = tlc_capacity(s), k = 0;
 	atomic_thread_fence(memory_order_acquire);
-	if (TLC_UNLIKELY((v & 1) || n == 0 || atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return NULL;
-	uint64_t i = tlc_home(key, n);
-	for (int probe = 0; probe < TLC_PROBES; probe++) {
-		uint64_t k = tlc_get(&table[i].key);
-		if (TLC_LIKELY(k == key || k == 0)) return &table[i];
+	if (TLC_UNLIKELY((v & 1) || atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return false;
+	uint64_t i = tlc_home(at.region, n);
+	for (int probe = 0; (k = tlc_get(&table[i].key)) != at.region && k != 0; probe++) {
+		if (probe == TLC_PROBES) return false;
 		if (++i == n) i = 0;
 	}
-	return NULL;
+	uint64_t present = tlc_get(&table[i].present), list = tlc_get(&table[i].list);
+	atomic_thread_fence(memory_order_acquire);
+	if (TLC_UNLIKELY(atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return false;
+	*u = k != 0 && (present >> at.unit & 1) ? tlc_units(list) + tlc_rank(present, at.unit) : NULL;
+	if (*u != NULL && tlc_vacant(*u)) *u = NULL;
+	return true;
 }
 
 /* p is a multiple of 16. What was seen before the block is measured, which no lock should
@@ -282,26 +287,19 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* s
 {
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	uint64_t key = tlc_unit_key(TL_UNIT_0, p >> 4);
-	unsigned bit = p >> 4 & 127;
+	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tl_unit* u;
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
-	tl_unit* u = tlc_peek_cell(s, v, key);
-	if (TLC_UNLIKELY(u == NULL || atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0)) return false;
-	bool open = tlc_get(&u->key) == key;
-	if (TLC_UNLIKELY(open && (tlc_has(u->covers, bit) || tlc_has(u->starts, bit)))) return false;
+	if (TLC_UNLIKELY(!tlc_peek_unit(s, v, at, &u) || atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0)) return false;
+	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
 	size_t usable = malloc_usable_size((void*)p);
 	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES || tlc_wide(p, usable))) return false;
-	unsigned last = tlc_last(p, usable) & 127;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
-	tl_foreign_entry* e = NULL;
-	if (TLC_LIKELY(s->used < s->limit && !(open && tlc_covers_any(u->covers, bit, last)))) {
-		if (!open) tlc_open(s, u, key);
-		e = tlc_insert(s, u, bit);
-	}
+	if (u == NULL) u = tlc_open_unit(s, tlc_cell(s, at.region), at);
+	tl_foreign_entry* e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
 	if (TLC_LIKELY(e != NULL)) {
 		*gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 		*size = usable;
-		tlc_cover(u->covers, bit, last);
 	}
 	tlc_shard_unlock(s);
 	return e != NULL;
@@ -317,11 +315,11 @@ static inline bool tlc_is_sole(const tl_foreign_entry* e, uint32_t gen)
 /* Erases the entry of a block inside one unit. */
 static inline __attribute__((always_inline)) void tlc_end(tlc_spot x, uintptr_t p, uint64_t bytes)
 {
-	tlc_uncover(x.unit->covers, x.bit, tlc_last(p, bytes) & 127);
+	tlc_clear(&x.unit->covers, tlc_range(x.at.bit, tlc_last(p, bytes) & 63));
 	x.shard->entries--;
 	x.shard->bytes -= bytes;
-	tlc_erase(x.shard, x.unit, x.bit);
-	if (tlc_vacant(x.unit)) tlc_remove(x.shard, x.unit);
+	tlc_erase(x.shard, x.unit, x.at.bit);
+	if (TLC_UNLIKELY(tlc_vacant(x.unit))) tlc_close_unit(x.shard, x.cell);
 }
 
 /* Ends a block of one owner with its only reference; the caller frees it by kind. What
@@ -338,6 +336,22 @@ static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
 	}
 	tlc_shard_unlock(x.shard);
 	return sole;
+}
+
+/* Ends a block of that kind which is held at zero; the caller frees it. It owns no granules. */
+static inline bool tlc_foreign_end_zero(uintptr_t p, uint32_t kind)
+{
+	tlc_spot x = tlc_lock_entry(p);
+	if (TLC_UNLIKELY(x.entry == NULL)) return false;
+	bool ends = x.entry->count == 0 && tlc_kind(x.entry) == kind && x.entry->link == 0;
+	if (TLC_LIKELY(ends)) {
+		x.shard->entries--;
+		x.shard->zeros--;
+		tlc_erase(x.shard, x.unit, x.at.bit);
+		if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
+	}
+	tlc_shard_unlock(x.shard);
+	return ends;
 }
 
 /* Ends a block with the reference of a scope's entry; the caller frees it. p was registered.

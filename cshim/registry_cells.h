@@ -6,11 +6,17 @@
  * the middle of a registered block would corrupt the host's heap, so such a pointer
  * must be refused when it is registered.
  *
- * The address space is cut into units of 128 granules. A granule is 16 bytes at
- * level 0, and a whole unit of the level below above it: units are 2 KiB, 256 KiB,
- * 32 MiB, ... A unit in use is one cell, a cache line, of an open addressing table:
+ * The address space is cut into units of 64 granules, and those into regions of 64
+ * units. A granule is 16 bytes at level 0, and a whole unit of the level
+ * below above it: units are 1 KiB, 64 KiB, 4 MiB, ... A region in
+ * which something is registered is a cell of an open addressing table:
  *
- *   starts   granules at which a registered block starts; each has an entry
+ *   present  which of its units are in the list
+ *   list     units in order of address, unit u = list[number of those present below u].
+ *            One that is in use by nothing stays as long as there is room: what was
+ *            freed comes again, and then nothing need be moved
+ *
+ *   starts   granules of a unit at which a registered block starts; each has an entry
  *   covers   granules that belong to a registered block
  *   only     the first entry; with the second they move to a list in order of
  *            address, entry of granule g = list[number of starts below g], and stay
@@ -19,17 +25,19 @@
  * A block owns the granules of 16 bytes that start inside it. Where they fill whole
  * units they are one granule of the next level, and so on, so that a block owns bits
  * in at most two units of a level, whatever its size. Addresses that are no multiple
- * of 16 start in units of their own (level FINE: 128 granules of one byte) and those
+ * of 16 start in units of their own (level FINE: 64 granules of one byte) and those
  * cover nothing. Thus one probe tells whether a pointer is registered and whether it
- * is inside another block, entries of neighbours are neighbours, and a registered
- * pointer costs 24 bytes and its share of a cell.
+ * is inside another block, and what neighbours in memory need are neighbours: the
+ * cell of 64 KiB, the units in it, the entries of a unit. A registered pointer costs
+ * 24 bytes where units are shared, 40 where it has one of its own, and its share of a cell.
  *
  * Invariants (registry.Table.Check runs them):
  *
  *   an entry is covered     <=>  count > 0 && !HANDED_BACK && bytes > 0
  *   bit g of covers is set  <=>  exactly one covered block or buffer owns g at that level
  *   shard.bytes             ==   sum of bytes over entries that are live
- *   a cell exists           <=>  starts | covers != 0
+ *   vacant units of a cell  ==   those present whose starts | covers == 0
+ *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
  *   used == cells of the shard <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
@@ -46,14 +54,15 @@
  * without telling. It stops covering, so that what malloc makes of its memory can
  * be registered; the entry stays until its address is registered again.
  *
- * Units of level 0 and FINE live in the shard of their 4 KiB page, the others where
- * their key says. The common block, inside one unit, needs one lock. Any other takes
- * the locks of all its units before it changes anything.
+ * Regions of level 0 live in the shard of their 64 KiB, with those of FINE that are inside
+ * them; the others where their key says. The common block, inside one unit, needs one lock.
+ * Any other takes the locks of all its units before it changes anything, and makes sure
+ * that there is memory for all of them.
  *
  * Lock order: shard locks by ascending index; nothing else is locked or called
  * under one. A lock word is also the shard's version: odd while it is held, so
  * readers that must not wait read without it and compare (tlc_foreign_known).
- * Tables that were outgrown stay mapped, emptied, for their sake.
+ * Tables that were outgrown stay mapped, emptied, for their sake, and so does the memory of lists.
  *
  * registry.h has the operations. runtime/registry is the Go twin on the same memory;
  * it alone grows tables.
@@ -87,9 +96,20 @@
 #define TL_FOREIGN_FLOATS_MAX 15u
 #define TL_FOREIGN_ADDRESS_BITS 57    /* of user space, with five levels of pages */
 
-/* unit.key = level 7 | unit number 57 */
+/* region.key = level 7 | number of the region 57 */
 #define TL_UNIT_LEVEL_SHIFT 57
-enum { TL_UNIT_FINE = 1, TL_UNIT_0 = 2, TL_UNIT_LEVELS = 7, TL_LISTS = 7 };
+enum { TL_UNIT_FINE = 1, TL_UNIT_0 = 2, TL_UNIT_LEVELS = 8, TL_LISTS = 6, TL_UNIT_ROOMS = 12 };
+
+/* region.list = class of its room 8 | vacant units 8 | address 48. Rooms go up by a third or a half. */
+#define TL_REGION_ROOM_SHIFT 56
+#define TL_REGION_VACANT_SHIFT 48
+#define TL_REGION_VACANT (1ull << TL_REGION_VACANT_SHIFT) /* one of them */
+#define TL_REGION_ADDRESS (TL_REGION_VACANT - 1)
+static const uint8_t tlc_rooms[TL_UNIT_ROOMS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+
+/* What opening a unit takes of a chunk at most, and what a longer list of entries does. */
+#define TL_FOREIGN_UNIT_RESERVE (64u * 40)
+#define TL_FOREIGN_LIST_RESERVE (64u * 24)
 
 /* A registered pointer. Guarded by the lock of its shard. */
 typedef struct tl_foreign_entry {
@@ -100,13 +120,18 @@ typedef struct tl_foreign_entry {
 	uint32_t link; /* the buffer of which this is a name; not 0: the last release is Go's */
 } tl_foreign_entry;
 
-/* A unit in use. Written under the lock of its shard; key and bits are also read without. */
+/* A unit in use. Written under the lock of its shard; the bits are also read without. */
 typedef struct tl_unit {
-	_Atomic uint64_t key; /* 0 = empty cell */
-	_Atomic uint64_t starts[2];
-	_Atomic uint64_t covers[2];
+	_Atomic uint64_t starts, covers;
 	tl_foreign_entry only; /* gen 0: a list at address `block` with room for `count` entries */
 } tl_unit;
+
+/* A cell: 64 units of which one is in use at least. Written under the lock of its shard, also read without. */
+typedef struct tl_region {
+	_Atomic uint64_t key;     /* 0 = empty cell */
+	_Atomic uint64_t present; /* units in the list */
+	_Atomic uint64_t list;    /* of units */
+} tl_region;
 
 /* One shard. All but `lock` is written under it. */
 typedef struct tl_shard {
@@ -119,42 +144,50 @@ typedef struct tl_shard {
 	uint32_t entries;
 	uint64_t bytes; /* of the entries that are live */
 	uint32_t handed_back;
-	uint32_t zeros;           /* entries held at zero */
-	uint64_t chunk_bytes;     /* memory for lists, in all */
-	uintptr_t chunk, chunk_end; /* what no list has used yet */
-	uintptr_t lists[TL_LISTS]; /* free lists for 2 << i entries, linked through entry.block */
+	uint32_t zeros;                      /* entries held at zero */
+	uintptr_t chunk, chunk_end;          /* what no list has used yet */
+	uintptr_t lists[TL_LISTS];           /* free lists for 2 << i entries, linked through entry.block */
+	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tlc_rooms[i] units, linked through only.block */
+	uint64_t chunk_bytes;                /* memory for lists, in all */
+	uint64_t units;                      /* in use */
+	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
+	uint64_t spare[3];
 } tl_shard;
 
 /* Stands immediately before shard 0. */
 typedef struct tl_registry {
-	/* Units per level above 0, changed atomically under the lock of the unit's shard.
+	/* Units in use of each level above 0, changed atomically under the lock of the unit's shard.
 	 * [0] is their sum: 0 means that no large block exists. */
 	_Atomic uint32_t units[8];
 	uint64_t spare[4];
 } tl_registry;
 
-/* Where the shards are; written once by tlc_foreign_attach. Before that: one shard without a table. */
+/* Where the shards are; written once by tlc_foreign_attach. Before that: one shard of one cell, without room. */
 extern tl_shard* tlc_shards;
 extern uint64_t tlc_shard_mask;
 void tlc_foreign_attach(uintptr_t shards, uint64_t mask);
-
-/* Out of line, registry.c. */
-void tlc_shard_wait(tl_shard* s);
-tl_foreign_entry* tlc_insert_more(tl_shard* s, tl_unit* u, unsigned bit);
-void tlc_erase_more(tl_shard* s, tl_unit* u, unsigned bit);
 
 /* ---- addresses ---------------------------------------------------------------- */
 
 static inline bool tlc_possible(uintptr_t p) { return p - 1 < (1ull << TL_FOREIGN_ADDRESS_BITS) - 1; }
 
-static inline uint64_t tlc_unit_key(int level, uint64_t granule)
+/* A granule of a level, and where it is kept. */
+typedef struct tlc_place {
+	uint64_t region; /* key */
+	unsigned unit, bit;
+} tlc_place;
+
+static inline tlc_place tlc_place_of(int level, uint64_t granule)
 {
-	return (uint64_t)level << TL_UNIT_LEVEL_SHIFT | granule >> 7;
+	uint64_t region = (uint64_t)level << TL_UNIT_LEVEL_SHIFT | granule >> 12;
+	return (tlc_place){region, (unsigned)(granule >> 6) & 63, (unsigned)granule & 63};
 }
 
 /* The granule at which p starts, of FINE or of level 0. */
-static inline uint64_t tlc_start(uintptr_t p) { return p & 15 ? p : p >> 4; }
-static inline uint64_t tlc_start_key(uintptr_t p) { return tlc_unit_key(p & 15 ? TL_UNIT_FINE : TL_UNIT_0, tlc_start(p)); }
+static inline tlc_place tlc_start(uintptr_t p)
+{
+	return TLC_UNLIKELY((p & 15) != 0) ? tlc_place_of(TL_UNIT_FINE, p) : tlc_place_of(TL_UNIT_0, p >> 4);
+}
 
 /* The granules that [p, p+bytes) owns are first .. last (none: last < first). */
 static inline uint64_t tlc_first(uintptr_t p) { return (p + 15) >> 4; }
@@ -163,11 +196,11 @@ static inline uint64_t tlc_last(uintptr_t p, uint64_t bytes) { return ((p + byte
 /* Does it own anything outside the unit in which it starts? */
 static inline bool tlc_wide(uintptr_t p, uint64_t bytes)
 {
-	return ((p >> 4) ^ tlc_last(p, bytes)) >> 7 != 0 || (p & 15) != 0;
+	return ((p >> 4) ^ tlc_last(p, bytes)) >> 6 != 0 || (p & 15) != 0;
 }
 
-/* Sequential pages land in different shards. */
-static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 12) * 0x9E3779B97F4A7C15ull >> 32) & tlc_shard_mask; }
+/* Regions that follow each other are in different shards. */
+static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 16) * 0x9E3779B97F4A7C15ull >> 32) & tlc_shard_mask; }
 
 /* A bijection; one multiplication alone leaves strides that resonate with it in runs. */
 static inline uint64_t tlc_mix(uint64_t key)
@@ -179,6 +212,13 @@ static inline uint64_t tlc_mix(uint64_t key)
 
 /* Scaled, not masked: a table grows in steps smaller than doubling, and is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
+
+/* Out of line, registry.c. */
+void tlc_shard_wait(tl_shard* s);
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at);
+void tlc_drop_idle(tl_shard* s);
+bool tlc_lengthen(tl_shard* s, tl_unit* u);
+void tlc_free_list(tl_shard* s, const tl_unit* u);
 
 /* One turn of waiting for a lock. */
 static inline void tlc_spin(void)
@@ -222,158 +262,95 @@ static inline void tlc_shard_unlock(tl_shard* s)
 static inline uint64_t tlc_get(const _Atomic uint64_t* w) { return atomic_load_explicit(w, memory_order_relaxed); }
 static inline void tlc_put(_Atomic uint64_t* w, uint64_t v) { atomic_store_explicit(w, v, memory_order_relaxed); }
 static inline uint32_t tlc_capacity(const tl_shard* s) { return atomic_load_explicit(&s->capacity, memory_order_relaxed); }
-static inline tl_unit* tlc_table(const tl_shard* s)
+static inline tl_region* tlc_table(const tl_shard* s)
 {
-	return (tl_unit*)atomic_load_explicit(&s->table, memory_order_relaxed);
+	return (tl_region*)atomic_load_explicit(&s->table, memory_order_relaxed);
 }
 
-/* 128 bits. */
-typedef struct tlc_bits {
-	uint64_t low, high;
-} tlc_bits;
+/* ---- 64 granules, or units ------------------------------------------------------------ */
 
-static inline tlc_bits tlc_bits_of(const _Atomic uint64_t w[2]) { return (tlc_bits){tlc_get(&w[0]), tlc_get(&w[1])}; }
-static inline void tlc_set(_Atomic uint64_t w[2], tlc_bits b)
-{
-	tlc_put(&w[0], tlc_get(&w[0]) | b.low);
-	tlc_put(&w[1], tlc_get(&w[1]) | b.high);
-}
-static inline void tlc_clear(_Atomic uint64_t w[2], tlc_bits b)
-{
-	tlc_put(&w[0], tlc_get(&w[0]) & ~b.low);
-	tlc_put(&w[1], tlc_get(&w[1]) & ~b.high);
-}
-static inline bool tlc_meet(tlc_bits a, tlc_bits b) { return ((a.low & b.low) | (a.high & b.high)) != 0; }
-static inline bool tlc_has(const _Atomic uint64_t w[2], unsigned bit) { return tlc_get(&w[bit >> 6]) >> (bit & 63) & 1; }
+static inline uint64_t tlc_bit(unsigned n) { return 1ull << n; }
+static inline uint64_t tlc_below(unsigned n) { return (1ull << n) - 1; }
+static inline bool tlc_has(const _Atomic uint64_t* w, unsigned bit) { return tlc_get(w) >> bit & 1; }
+static inline void tlc_set(_Atomic uint64_t* w, uint64_t bits) { tlc_put(w, tlc_get(w) | bits); }
+static inline void tlc_clear(_Atomic uint64_t* w, uint64_t bits) { tlc_put(w, tlc_get(w) & ~bits); }
 
-/* The bits below n, 0..127. */
-static inline tlc_bits tlc_below(unsigned n)
-{
-	uint64_t part = (1ull << (n & 63)) - 1;
-	return n < 64 ? (tlc_bits){part, 0} : (tlc_bits){~0ull, part};
-}
+/* Bits first .. last. */
+static inline uint64_t tlc_range(unsigned first, unsigned last) { return ~0ull >> (63 - (last - first)) << first; }
 
-static inline tlc_bits tlc_bit(unsigned n)
-{
-	uint64_t one = 1ull << (n & 63);
-	return n < 64 ? (tlc_bits){one, 0} : (tlc_bits){0, one};
-}
-
-/* Bits first .. last of a unit. */
-static inline tlc_bits tlc_range(unsigned first, unsigned last)
-{
-	tlc_bits a = tlc_below(first), b = tlc_below(last), c = tlc_bit(last);
-	return (tlc_bits){(b.low | c.low) & ~a.low, (b.high | c.high) & ~a.high};
-}
-
-/* The same of one word, where first and last are in it. */
-static inline bool tlc_in_one_word(unsigned first, unsigned last) { return (first ^ last) < 64; }
-static inline uint64_t tlc_word_range(unsigned first, unsigned last)
-{
-	return ~0ull >> (63 - (last - first)) << (first & 63);
-}
-
-static inline void tlc_cover(_Atomic uint64_t covers[2], unsigned first, unsigned last)
-{
-	_Atomic uint64_t* w = &covers[first >> 6];
-	if (TLC_LIKELY(tlc_in_one_word(first, last))) tlc_put(w, tlc_get(w) | tlc_word_range(first, last));
-	else tlc_set(covers, tlc_range(first, last));
-}
-static inline void tlc_uncover(_Atomic uint64_t covers[2], unsigned first, unsigned last)
-{
-	_Atomic uint64_t* w = &covers[first >> 6];
-	if (TLC_LIKELY(tlc_in_one_word(first, last))) tlc_put(w, tlc_get(w) & ~tlc_word_range(first, last));
-	else tlc_clear(covers, tlc_range(first, last));
-}
-static inline bool tlc_covers_any(const _Atomic uint64_t covers[2], unsigned first, unsigned last)
-{
-	if (TLC_LIKELY(tlc_in_one_word(first, last))) return (tlc_get(&covers[first >> 6]) & tlc_word_range(first, last)) != 0;
-	return tlc_meet(tlc_bits_of(covers), tlc_range(first, last));
-}
-
-static inline unsigned tlc_ones(tlc_bits b)
+static inline unsigned tlc_ones(uint64_t bits)
 {
 #if defined(__x86_64__) && !defined(__POPCNT__)
-	uint64_t low, high; /* every x86-64 processor since 2008; the compiler's own way costs a call */
-	__asm__("popcnt %1, %0" : "=r"(low) : "r"(b.low) : "cc");
-	__asm__("popcnt %1, %0" : "=r"(high) : "r"(b.high) : "cc");
-	return (unsigned)(low + high);
+	uint64_t n; /* every x86-64 processor since 2008; the compiler's own way costs a call */
+	__asm__("popcnt %1, %0" : "=r"(n) : "r"(bits) : "cc");
+	return (unsigned)n;
 #else
-	return (unsigned)(__builtin_popcountll(b.low) + __builtin_popcountll(b.high));
+	return (unsigned)__builtin_popcountll(bits);
 #endif
 }
 
-/* ---- cells, under the lock -------------------------------------------------------- */
+static inline unsigned tlc_rank(uint64_t bits, unsigned bit) { return tlc_ones(bits & tlc_below(bit)); }
 
-/* The cell of key, or the empty cell where it belongs. The table must exist (used < capacity). */
-static inline tl_unit* tlc_find(const tl_shard* s, uint64_t key)
+/* ---- cells and units, under the lock ------------------------------------------------- */
+
+/* The cell of key, or the empty cell where it belongs (used < capacity). */
+static inline tl_region* tlc_cell(const tl_shard* s, uint64_t key)
 {
-	tl_unit* table = tlc_table(s);
-	tl_unit* end = table + tlc_capacity(s);
-	tl_unit* u = table + tlc_home(key, tlc_capacity(s));
-	for (;;) {
-		uint64_t k = tlc_get(&u->key);
-		if (TLC_LIKELY(k == key) || k == 0) return u;
-		if (++u == end) u = table;
+	tl_region* table = tlc_table(s);
+	uint64_t n = tlc_capacity(s);
+	for (tl_region* r = table + tlc_home(key, n);;) {
+		uint64_t k = tlc_get(&r->key);
+		if (TLC_LIKELY(k == key) || k == 0) return r;
+		if (++r == table + n) r = table;
 	}
 }
 
-/* Makes the empty cell u that of key. There must be room. */
-static inline void tlc_open(tl_shard* s, tl_unit* u, uint64_t key)
-{
-	for (int i = 0; i < 2; i++) {
-		tlc_put(&u->starts[i], 0);
-		tlc_put(&u->covers[i], 0);
-	}
-	tlc_put(&u->key, key);
-	s->used++;
-}
+static inline tl_unit* tlc_units(uint64_t list) { return (tl_unit*)(uintptr_t)(list & TL_REGION_ADDRESS); }
 
-static inline void tlc_move(tl_unit* to, const tl_unit* from)
-{
-	for (int i = 0; i < 2; i++) {
-		tlc_put(&to->starts[i], tlc_get(&from->starts[i]));
-		tlc_put(&to->covers[i], tlc_get(&from->covers[i]));
-	}
-	to->only = from->only;
-	tlc_put(&to->key, tlc_get(&from->key));
-}
-
-/* Empties a cell and shifts back what probed past it, so that nothing is left behind. */
-static inline void tlc_remove(tl_shard* s, tl_unit* hole)
-{
-	tl_unit* table = tlc_table(s);
-	uint64_t n = tlc_capacity(s), h = (uint64_t)(hole - table), i = h;
-	for (;;) {
-		if (++i == n) i = 0;
-		uint64_t k = tlc_get(&table[i].key);
-		if (k == 0) break;
-		uint64_t home = tlc_home(k, n);
-		uint64_t probed = i >= home ? i - home : i + n - home;
-		uint64_t gap = i >= h ? i - h : i + n - h;
-		if (probed < gap) continue; /* its home is behind the hole */
-		tlc_move(&table[h], &table[i]);
-		h = i;
-	}
-	tlc_put(&table[h].key, 0);
-	s->used--;
-}
+static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGION_VACANT_SHIFT & 255; }
 
 /* Is u in use by nothing? */
-static inline bool tlc_vacant(const tl_unit* u)
+static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
+
+/* The unit of a place in its cell, NULL when it is not in use. */
+static inline tl_unit* tlc_find_in(const tl_region* r, tlc_place at)
 {
-	return (tlc_get(&u->starts[0]) | tlc_get(&u->starts[1]) | tlc_get(&u->covers[0]) | tlc_get(&u->covers[1])) == 0;
+	uint64_t present = tlc_get(&r->present);
+	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
+	tl_unit* u = tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
+	if (u == NULL) __builtin_unreachable();
+	return TLC_LIKELY(!tlc_vacant(u)) ? u : NULL;
+}
+
+static inline tl_unit* tlc_find(const tl_shard* s, tlc_place at) { return tlc_find_in(tlc_cell(s, at.region), at); }
+
+/* Makes a unit that is not in use; r is its cell, or the empty one for it. NULL where no memory is at hand,
+ * or no room for a cell. Units of the same region move. */
+static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_place at)
+{
+	if (tlc_get(&r->key) == 0 || !tlc_has(&r->present, at.unit)) return tlc_add_unit(s, r, at);
+	uint64_t list = tlc_get(&r->list) - TL_REGION_VACANT;
+	tlc_put(&r->list, list);
+	if (s->idle == at.region) s->idle = 0;
+	s->units++;
+	return tlc_units(list) + tlc_rank(tlc_get(&r->present), at.unit);
+}
+
+/* Gives back a unit of r that nothing is in any more. A cell without others stays until
+ * the next one is without: a block that comes and goes alone finds its place again. */
+static inline void tlc_close_unit(tl_shard* s, tl_region* r)
+{
+	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT, key = tlc_get(&r->key);
+	tlc_put(&r->list, list);
+	s->units--;
+	if (tlc_vacant_units(list) < tlc_ones(tlc_get(&r->present))) return;
+	if (TLC_UNLIKELY(s->idle != 0)) tlc_drop_idle(s);
+	s->idle = key;
 }
 
 /* ---- entries, under the lock ------------------------------------------------------- */
 
 static inline tl_foreign_entry* tlc_list(const tl_unit* u) { return (tl_foreign_entry*)(uintptr_t)u->only.block; }
-
-static inline unsigned tlc_rank(tlc_bits starts, unsigned bit)
-{
-	tlc_bits below = tlc_below(bit);
-	return tlc_ones((tlc_bits){starts.low & below.low, starts.high & below.high});
-}
 
 /* Are the entries in a list? */
 static inline bool tlc_listed(const tl_unit* u) { return u->only.gen == 0; }
@@ -381,32 +358,33 @@ static inline bool tlc_listed(const tl_unit* u) { return u->only.gen == 0; }
 /* The entry of a start bit that is set. */
 static inline tl_foreign_entry* tlc_entry(tl_unit* u, unsigned bit)
 {
-	return tlc_listed(u) ? tlc_list(u) + tlc_rank(tlc_bits_of(u->starts), bit) : &u->only;
+	return tlc_listed(u) ? tlc_list(u) + tlc_rank(tlc_get(&u->starts), bit) : &u->only;
 }
 
-/* Sets a start bit and makes room for its entry. NULL, nothing changed: no memory at hand. */
+/* Sets a start bit and makes room for its entry. NULL, nothing changed: no memory at hand,
+ * which a unit without entries needs none of. */
 static inline tl_foreign_entry* tlc_insert(tl_shard* s, tl_unit* u, unsigned bit)
 {
-	tlc_bits starts = tlc_bits_of(u->starts);
+	uint64_t starts = tlc_get(&u->starts);
 	tl_foreign_entry* e = &u->only;
-	if ((starts.low | starts.high) != 0) {
-		unsigned n = tlc_ones(starts);
-		bool append = tlc_listed(u) && n < u->only.count && n == tlc_rank(starts, bit);
-		e = append ? tlc_list(u) + n : tlc_insert_more(s, u, bit);
-		if (TLC_UNLIKELY(e == NULL)) return NULL;
+	if (starts != 0) {
+		if (TLC_UNLIKELY(!tlc_listed(u) || tlc_ones(starts) == u->only.count) && !tlc_lengthen(s, u)) return NULL;
+		e = tlc_list(u) + tlc_rank(starts, bit);
+		for (tl_foreign_entry* last = tlc_list(u) + tlc_ones(starts); last > e; last--) last[0] = last[-1];
 	}
-	tlc_set(u->starts, tlc_bit(bit));
+	tlc_put(&u->starts, starts | tlc_bit(bit));
 	return e;
 }
 
 static inline void tlc_erase(tl_shard* s, tl_unit* u, unsigned bit)
 {
+	uint64_t rest = tlc_get(&u->starts) & ~tlc_bit(bit);
 	if (tlc_listed(u)) {
-		tlc_bits starts = tlc_bits_of(u->starts);
-		unsigned n = tlc_ones(starts);
-		if (n == 1 || n != tlc_rank(starts, bit) + 1) tlc_erase_more(s, u, bit);
+		tl_foreign_entry* end = tlc_list(u) + tlc_ones(rest);
+		for (tl_foreign_entry* e = tlc_list(u) + tlc_rank(rest, bit); e < end; e++) e[0] = e[1];
+		if (TLC_UNLIKELY(rest == 0)) tlc_free_list(s, u);
 	}
-	tlc_clear(u->starts, tlc_bit(bit));
+	tlc_put(&u->starts, rest);
 }
 
 static inline uint32_t tlc_next_gen(tl_shard* s)
@@ -450,24 +428,21 @@ static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes
 /* A locked shard and an entry in it. */
 typedef struct tlc_spot {
 	tl_shard* shard;
+	tl_region* cell;
 	tl_unit* unit;
 	tl_foreign_entry* entry; /* NULL: p is unknown, and nothing is locked */
-	unsigned bit;
+	tlc_place at;
 } tlc_spot;
 
-static inline tlc_spot tlc_lock_entry(uintptr_t p)
+static inline __attribute__((always_inline)) tlc_spot tlc_lock_entry(uintptr_t p)
 {
-	tlc_spot x = {.bit = tlc_start(p) & 127};
-	if (TLC_UNLIKELY(!tlc_possible(p))) return x;
-	uint64_t key = tlc_start_key(p);
-	x.shard = &tlc_shards[tlc_shard_of(p)];
+	tlc_spot x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
 	tlc_shard_lock(x.shard);
-	if (TLC_LIKELY(tlc_capacity(x.shard) != 0)) {
-		x.unit = tlc_find(x.shard, key);
-		if (tlc_get(&x.unit->key) == key && tlc_has(x.unit->starts, x.bit)) {
-			x.entry = tlc_entry(x.unit, x.bit);
-			return x;
-		}
+	x.cell = tlc_cell(x.shard, x.at.region);
+	x.unit = tlc_find_in(x.cell, x.at);
+	if (TLC_LIKELY(x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit))) {
+		x.entry = tlc_entry(x.unit, x.at.bit);
+		return x;
 	}
 	tlc_shard_unlock(x.shard);
 	return x;

@@ -13,10 +13,13 @@ enum {
 	tlc_at_foreign_entry_type_floats = offsetof(tl_foreign_entry, type_floats) * 100000 + sizeof(((tl_foreign_entry*)0)->type_floats),
 	tlc_at_foreign_entry_link = offsetof(tl_foreign_entry, link) * 100000 + sizeof(((tl_foreign_entry*)0)->link),
 	tlc_size_unit = sizeof(tl_unit),
-	tlc_at_unit_key = offsetof(tl_unit, key) * 100000 + sizeof(((tl_unit*)0)->key),
 	tlc_at_unit_starts = offsetof(tl_unit, starts) * 100000 + sizeof(((tl_unit*)0)->starts),
 	tlc_at_unit_covers = offsetof(tl_unit, covers) * 100000 + sizeof(((tl_unit*)0)->covers),
 	tlc_at_unit_only = offsetof(tl_unit, only) * 100000 + sizeof(((tl_unit*)0)->only),
+	tlc_size_region = sizeof(tl_region),
+	tlc_at_region_key = offsetof(tl_region, key) * 100000 + sizeof(((tl_region*)0)->key),
+	tlc_at_region_present = offsetof(tl_region, present) * 100000 + sizeof(((tl_region*)0)->present),
+	tlc_at_region_list = offsetof(tl_region, list) * 100000 + sizeof(((tl_region*)0)->list),
 	tlc_size_shard = sizeof(tl_shard),
 	tlc_at_shard_lock = offsetof(tl_shard, lock) * 100000 + sizeof(((tl_shard*)0)->lock),
 	tlc_at_shard_capacity = offsetof(tl_shard, capacity) * 100000 + sizeof(((tl_shard*)0)->capacity),
@@ -28,10 +31,14 @@ enum {
 	tlc_at_shard_bytes = offsetof(tl_shard, bytes) * 100000 + sizeof(((tl_shard*)0)->bytes),
 	tlc_at_shard_handed_back = offsetof(tl_shard, handed_back) * 100000 + sizeof(((tl_shard*)0)->handed_back),
 	tlc_at_shard_zeros = offsetof(tl_shard, zeros) * 100000 + sizeof(((tl_shard*)0)->zeros),
-	tlc_at_shard_chunk_bytes = offsetof(tl_shard, chunk_bytes) * 100000 + sizeof(((tl_shard*)0)->chunk_bytes),
 	tlc_at_shard_chunk = offsetof(tl_shard, chunk) * 100000 + sizeof(((tl_shard*)0)->chunk),
 	tlc_at_shard_chunk_end = offsetof(tl_shard, chunk_end) * 100000 + sizeof(((tl_shard*)0)->chunk_end),
 	tlc_at_shard_lists = offsetof(tl_shard, lists) * 100000 + sizeof(((tl_shard*)0)->lists),
+	tlc_at_shard_unit_lists = offsetof(tl_shard, unit_lists) * 100000 + sizeof(((tl_shard*)0)->unit_lists),
+	tlc_at_shard_chunk_bytes = offsetof(tl_shard, chunk_bytes) * 100000 + sizeof(((tl_shard*)0)->chunk_bytes),
+	tlc_at_shard_units = offsetof(tl_shard, units) * 100000 + sizeof(((tl_shard*)0)->units),
+	tlc_at_shard_idle = offsetof(tl_shard, idle) * 100000 + sizeof(((tl_shard*)0)->idle),
+	tlc_at_shard_spare = offsetof(tl_shard, spare) * 100000 + sizeof(((tl_shard*)0)->spare),
 	tlc_size_registry = sizeof(tl_registry),
 	tlc_at_registry_units = offsetof(tl_registry, units) * 100000 + sizeof(((tl_registry*)0)->units),
 	tlc_at_registry_spare = offsetof(tl_registry, spare) * 100000 + sizeof(((tl_registry*)0)->spare),
@@ -56,10 +63,14 @@ var _ [C.tlc_at_foreign_entry_type_floats]struct{} = [unsafe.Offsetof(layout.For
 var _ [C.tlc_at_foreign_entry_link]struct{} = [unsafe.Offsetof(layout.ForeignEntry{}.Link)*100000 + unsafe.Sizeof(layout.ForeignEntry{}.Link)]struct{}{}
 
 var _ [C.tlc_size_unit]struct{} = [unsafe.Sizeof(layout.Unit{})]struct{}{}
-var _ [C.tlc_at_unit_key]struct{} = [unsafe.Offsetof(layout.Unit{}.Key)*100000 + unsafe.Sizeof(layout.Unit{}.Key)]struct{}{}
 var _ [C.tlc_at_unit_starts]struct{} = [unsafe.Offsetof(layout.Unit{}.Starts)*100000 + unsafe.Sizeof(layout.Unit{}.Starts)]struct{}{}
 var _ [C.tlc_at_unit_covers]struct{} = [unsafe.Offsetof(layout.Unit{}.Covers)*100000 + unsafe.Sizeof(layout.Unit{}.Covers)]struct{}{}
 var _ [C.tlc_at_unit_only]struct{} = [unsafe.Offsetof(layout.Unit{}.Only)*100000 + unsafe.Sizeof(layout.Unit{}.Only)]struct{}{}
+
+var _ [C.tlc_size_region]struct{} = [unsafe.Sizeof(layout.Region{})]struct{}{}
+var _ [C.tlc_at_region_key]struct{} = [unsafe.Offsetof(layout.Region{}.Key)*100000 + unsafe.Sizeof(layout.Region{}.Key)]struct{}{}
+var _ [C.tlc_at_region_present]struct{} = [unsafe.Offsetof(layout.Region{}.Present)*100000 + unsafe.Sizeof(layout.Region{}.Present)]struct{}{}
+var _ [C.tlc_at_region_list]struct{} = [unsafe.Offsetof(layout.Region{}.List)*100000 + unsafe.Sizeof(layout.Region{}.List)]struct{}{}
 
 var _ [C.tlc_size_shard]struct{} = [unsafe.Sizeof(layout.Shard{})]struct{}{}
 var _ [C.tlc_at_shard_lock]struct{} = [unsafe.Offsetof(layout.Shard{}.Lock)*100000 + unsafe.Sizeof(layout.Shard{}.Lock)]struct{}{}
@@ -72,10 +83,14 @@ var _ [C.tlc_at_shard_entries]struct{} = [unsafe.Offsetof(layout.Shard{}.Entries
 var _ [C.tlc_at_shard_bytes]struct{} = [unsafe.Offsetof(layout.Shard{}.Bytes)*100000 + unsafe.Sizeof(layout.Shard{}.Bytes)]struct{}{}
 var _ [C.tlc_at_shard_handed_back]struct{} = [unsafe.Offsetof(layout.Shard{}.HandedBack)*100000 + unsafe.Sizeof(layout.Shard{}.HandedBack)]struct{}{}
 var _ [C.tlc_at_shard_zeros]struct{} = [unsafe.Offsetof(layout.Shard{}.Zeros)*100000 + unsafe.Sizeof(layout.Shard{}.Zeros)]struct{}{}
-var _ [C.tlc_at_shard_chunk_bytes]struct{} = [unsafe.Offsetof(layout.Shard{}.ChunkBytes)*100000 + unsafe.Sizeof(layout.Shard{}.ChunkBytes)]struct{}{}
 var _ [C.tlc_at_shard_chunk]struct{} = [unsafe.Offsetof(layout.Shard{}.Chunk)*100000 + unsafe.Sizeof(layout.Shard{}.Chunk)]struct{}{}
 var _ [C.tlc_at_shard_chunk_end]struct{} = [unsafe.Offsetof(layout.Shard{}.ChunkEnd)*100000 + unsafe.Sizeof(layout.Shard{}.ChunkEnd)]struct{}{}
 var _ [C.tlc_at_shard_lists]struct{} = [unsafe.Offsetof(layout.Shard{}.Lists)*100000 + unsafe.Sizeof(layout.Shard{}.Lists)]struct{}{}
+var _ [C.tlc_at_shard_unit_lists]struct{} = [unsafe.Offsetof(layout.Shard{}.UnitLists)*100000 + unsafe.Sizeof(layout.Shard{}.UnitLists)]struct{}{}
+var _ [C.tlc_at_shard_chunk_bytes]struct{} = [unsafe.Offsetof(layout.Shard{}.ChunkBytes)*100000 + unsafe.Sizeof(layout.Shard{}.ChunkBytes)]struct{}{}
+var _ [C.tlc_at_shard_units]struct{} = [unsafe.Offsetof(layout.Shard{}.Units)*100000 + unsafe.Sizeof(layout.Shard{}.Units)]struct{}{}
+var _ [C.tlc_at_shard_idle]struct{} = [unsafe.Offsetof(layout.Shard{}.Idle)*100000 + unsafe.Sizeof(layout.Shard{}.Idle)]struct{}{}
+var _ [C.tlc_at_shard_spare]struct{} = [unsafe.Offsetof(layout.Shard{}.Spare)*100000 + unsafe.Sizeof(layout.Shard{}.Spare)]struct{}{}
 
 var _ [C.tlc_size_registry]struct{} = [unsafe.Sizeof(layout.Registry{})]struct{}{}
 var _ [C.tlc_at_registry_units]struct{} = [unsafe.Offsetof(layout.Registry{}.Units)*100000 + unsafe.Sizeof(layout.Registry{}.Units)]struct{}{}

@@ -1,8 +1,8 @@
 """Trains a perceptron on handwritten digits: NumPy does the arithmetic, every array stands in the runtime's memory.
 
-    digits.py [DIGITS.csv or DIGITS.csv.gz]
+    digits.py [DIGITS.csv or DIGITS.csv.gz [FOLDER]]
 
-Tells what that memory did, and times the same training with NumPy's own memory beside it. Exit status 0 when the
+With a folder, the trained network is saved there, for digits_planned.py. Tells what that memory did, and times the same training with NumPy's own memory beside it. Exit status 0 when the
 network is at least 95 % right and nothing was leaked.
 """
 
@@ -18,6 +18,7 @@ import time
 # The matrices are small: threads of the linear algebra would wait for each other more than they work.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import digits_planned  # noqa: E402
 import numpy as np  # noqa: E402
 
 EPOCHS, BATCH, SEED, RATE, RUNS = 40, 16, 20, np.float32(0.08), 3
@@ -138,7 +139,7 @@ def train(memory, digits, after_epoch=lambda *figures: None):
         seconds = time.perf_counter() - begin
         total += seconds
         after_epoch(epoch, np.mean(losses), accuracy, seconds)
-    return total, accuracy
+    return total, accuracy, network
 
 
 def peak_bytes():
@@ -149,7 +150,7 @@ def peak_bytes():
 def time_only(kind, path):
     """One training in this process, as JSON: what `beside_numpy` starts."""
     memory = RuntimeMemory() if kind == "runtime" else NumpyMemory()
-    seconds, accuracy = train(memory, Digits(path))
+    seconds, accuracy, _ = train(memory, Digits(path))
     print(json.dumps({"seconds": seconds, "accuracy": accuracy, "peak": peak_bytes()}))
 
 
@@ -167,7 +168,7 @@ def beside_numpy(path):
     print(f"  {'peak memory, whole process':28}{peaks[0] / 2**20:10.1f} MiB{peaks[1] / 2**20:10.1f} MiB")
 
 
-def main(path):
+def main(path, folder=None):
     memory, digits, history = RuntimeMemory(), Digits(path), []
     tl = memory.tl
     begin = tl.stats()
@@ -178,7 +179,10 @@ def main(path):
 
     print(f"Handwritten digits from Python: {len(digits.train)} to train, {len(digits.test)} held out\n")
     print("epoch     loss   held out      ms")
-    _, accuracy = train(memory, digits, after_epoch)
+    _, accuracy, network = train(memory, digits, after_epoch)
+    if folder:
+        digits_planned.save(folder, network, digits.pixels[digits.test], digits.labels[digits.test], accuracy)
+    del network
     end = tl.stats()
     live = end["tensors_live"] - begin["tensors_live"]
     misses = end["tensors_live"] + end["pooled_tensors"]

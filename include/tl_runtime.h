@@ -3110,14 +3110,15 @@ typedef struct tl_alloc_info {
  * Threads: any thread.
  * Returns: the array, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and that of malloc.
+ * Cost: that of malloc and of tl_registry_register.
  */
 TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
 
 /*
  * tl_registry_register gives a block an owner: the caller, who holds the one
  * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
- * address is one of that kind.
+ * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
+ * not looked whether a smaller registered block begins in those.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3129,7 +3130,7 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  *     one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
  *     loaded), TL_E_OUT_OF_MEMORY.
  * Cost: about 40 ns together with tl_registry_unregister, where the table is
- *     in the cache and the block inside 2 KiB of addresses; larger ones take
+ *     in the cache and the block inside 1 KiB of addresses; larger ones take
  *     several locks.
  */
 TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
@@ -3315,7 +3316,7 @@ TL_API tl_status tl_registry_print_statistics(const char* path);
  * Returns: the memory, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and that of malloc.
+ * Cost: that of malloc and of two compare-and-swaps.
  */
 TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
 
@@ -3327,7 +3328,7 @@ TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
  *     registered: then it goes by tl_registry_unregister).
- * Cost: one crossing, and that of free.
+ * Cost: that of free and of one compare-and-swap.
  */
 TL_API tl_status tl_aligned_free(void* pointer);
 
@@ -3405,6 +3406,319 @@ TL_API size_t tl_workspace_bytes(const tl_workspace* workspace);
  * Cost: one crossing, and that of free.
  */
 TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
+
+/*
+ * Planning
+ * --------
+ *
+ * A compiler that knows when each of its buffers is needed can place them all in one
+ * frame before the program runs, and take that frame with one call of
+ * tl_mem_frame_enter. A plan finds the offsets: buffers with sizes, alignments and
+ * lifetimes go in, an offset for each comes out, so that no two that are alive at
+ * the same time share a byte and the frame is as small as can be found. With a
+ * budget the search goes on until the frame is proved to be the smallest one or the
+ * time is over.
+ *
+ *     tl_plan* plan;
+ *     tl_plan_create(&plan);
+ *     int64_t a = tl_plan_add_buffer(plan, 4096, 64, 0, 2);   // alive in steps 0 and 1
+ *     int64_t b = tl_plan_add_buffer(plan, 4096, 64, 1, 3);
+ *     int64_t c = tl_plan_add_buffer(plan, 4096, 64, 2, 4);
+ *     if (tl_plan_solve(plan, 100) == TL_OK)
+ *         emit_frame(tl_plan_frame_bytes(plan), tl_plan_offset(plan, c)); // 8192 bytes: c lies where a lay
+ *     tl_plan_destroy(plan);
+ *
+ * Steps are numbers of the caller's own, such as those of instructions. A plan may
+ * be changed and solved again; a change drops the solution that there was.
+ */
+
+/* tl_plan names a plan. It is no address: nothing can be read there. */
+typedef struct tl_plan tl_plan;
+
+/* tl_plan_buffer is a buffer for tl_plan_add_buffers. */
+typedef struct tl_plan_buffer {
+    size_t bytes;     /* 0 is a buffer too */
+    size_t alignment; /* of its offset: a power of two; 0 for none */
+    int64_t first;    /* alive in the steps first to end - 1 */
+    int64_t end;
+} tl_plan_buffer;
+
+/*
+ * tl_plan_options say how a solution is looked for. Set struct_size first. With
+ * neither steps nor time the heuristics answer alone. One seed and one number of
+ * steps give the same answer everywhere; an answer that time cut short may differ
+ * from run to run.
+ */
+typedef struct tl_plan_options {
+    size_t struct_size; /* sizeof(tl_plan_options) */
+    uint64_t seed;      /* of every random choice */
+    int64_t max_steps;  /* placements and nodes of the search; 0: no bound but time */
+    int64_t budget_ms;  /* milliseconds; 0: no bound but steps */
+} tl_plan_options;
+
+/*
+ * tl_plan_create makes an empty plan.
+ *
+ * Ownership: the caller ends the plan with tl_plan_destroy.
+ * Threads: any thread; calls for one plan take turns.
+ * Returns: TL_OK and the plan in *out_plan, or why there is none.
+ * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_plan_create(tl_plan** out_plan);
+
+/*
+ * tl_plan_destroy ends a plan.
+ *
+ * Ownership: takes the plan.
+ * Threads: any thread.
+ * Returns: TL_OK, for NULL too, or why nothing was done.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_plan_destroy(tl_plan* plan);
+
+/*
+ * tl_plan_add_buffer adds a buffer that is alive in the steps first to end - 1.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
+ *     of two, end is not above first), TL_E_OVERFLOW (more bytes than any
+ *     memory has), TL_E_LIMIT (16,777,216 buffers).
+ * Cost: one crossing; tl_plan_add_buffers adds many with one.
+ */
+TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
+
+/*
+ * tl_plan_add_buffers adds n buffers, or none when one of them is refused.
+ *
+ * Ownership: the array is only read.
+ * Threads: any thread.
+ * Returns: the index of the first one, the others follow; -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
+ *     tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
+ *     has), TL_E_LIMIT (16,777,216 buffers).
+ * Cost: one crossing, and about 20 ns for each.
+ */
+TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
+
+/*
+ * tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
+ * view of it. The other one stays alive as long as either is. It may be an alias
+ * itself. Their sizes and alignments have to allow it.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
+ *     inside its base at that offset, it is pinned, or the two would lie in
+ *     each other).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset);
+
+/*
+ * tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
+ * first space that the buffer may lie in.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
+ *     that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
+ *     memory has).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
+
+/*
+ * tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
+ * to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
+ *     buffer is not alive).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
+
+/*
+ * tl_plan_set_name gives a buffer the name by which messages call it.
+ *
+ * Ownership: the name is copied.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
+ *     4095 bytes).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
+
+/*
+ * tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
+ * plan without spaces has one without a capacity.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
+ *     none: as much as is needed.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+ * Cost: one crossing.
+ */
+TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
+
+/*
+ * tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
+ * it goes into a later one when the earlier ones are full. Without this call it may
+ * lie in any, in their order.
+ *
+ * Ownership: the array is only read.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
+
+/*
+ * tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
+ * millisecond for a thousand buffers. With more, search and then an exact solver go on
+ * until the frame is proved to be minimal or the time is over.
+ *
+ * Ownership: none.
+ * Threads: any thread; other calls for the plan wait.
+ * Returns: TL_OK, or why there is no solution; an earlier one stays.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
+ *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
+ *     names it).
+ * Cost: one crossing and what the budget allows.
+ */
+TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
+
+/*
+ * tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+ *
+ * Ownership: the options are only read.
+ * Threads: any thread; other calls for the plan wait.
+ * Returns: TL_OK, or why there is no solution; an earlier one stays.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
+ *     is too small, a negative number, pins that collide), TL_E_LIMIT (a
+ *     buffer fits into none of its spaces; the message names it).
+ * Cost: one crossing and what the budget allows.
+ */
+TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
+
+/*
+ * tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK when no two buffers that are alive together share a byte, all
+ *     lie in their frames, and pins, aliases and alignments hold; else a
+ *     defect of this library was found, and the message tells which.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+ * Cost: grows with the square of the number of buffers.
+ */
+TL_API tl_status tl_plan_validate(const tl_plan* plan);
+
+/*
+ * tl_plan_num_buffers returns how many buffers the plan has.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the number; -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan).
+ * Cost: one crossing.
+ */
+TL_API int64_t tl_plan_num_buffers(const tl_plan* plan);
+
+/*
+ * tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
+ * several spaces.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: bytes; 0 on failure, with the status set.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+ * Cost: one crossing.
+ */
+TL_API size_t tl_plan_frame_bytes(const tl_plan* plan);
+
+/*
+ * tl_plan_space_bytes returns the size of the frame in one space.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: bytes; 0 on failure, with the status set.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no
+ *     solution).
+ * Cost: one crossing.
+ */
+TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
+
+/*
+ * tl_plan_lower_bound returns what no placement of these buffers can undercut: the
+ * most bytes that are alive in one step, or a sharper bound where one was found.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: bytes; 0 on failure, with the status set.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+ * Cost: one crossing.
+ */
+TL_API size_t tl_plan_lower_bound(const tl_plan* plan);
+
+/*
+ * tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: true when it is proved; false when it is not known, and on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+ * Cost: one crossing.
+ */
+TL_API bool tl_plan_is_optimal(const tl_plan* plan);
+
+/*
+ * tl_plan_offset returns the offset of a buffer in its frame.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: bytes; SIZE_MAX on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
+ *     solution).
+ * Cost: one crossing; tl_plan_offsets returns all of them with one.
+ */
+TL_API size_t tl_plan_offset(const tl_plan* plan, int64_t buffer);
+
+/*
+ * tl_plan_space_of returns the space that a buffer lies in.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the space's index, 0 in a plan without spaces; -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
+ *     solution).
+ * Cost: one crossing.
+ */
+TL_API int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer);
+
+/*
+ * tl_plan_offsets writes the offsets of all buffers, and their spaces where
+ * out_spaces is not NULL.
+ *
+ * Ownership: the arrays are the caller's, of n elements each.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was written.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not
+ *     the number of buffers, no array).
+ * Cost: one crossing, and about 2 ns for each.
+ */
+TL_API tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out_spaces, size_t n);
 
 /*
  * DLPack

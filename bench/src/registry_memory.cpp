@@ -37,7 +37,13 @@ int main(int argc, char** argv) {
   if (argc != 3 || tl_init() != TL_OK) return 2;
   const bench::Keys& keys = bench::kKeys[std::strcmp(argv[2], bench::kKeys[0].name) != 0];
   const bool ours = std::strcmp(argv[1], "tl") == 0;
-  const double bytes = ours ? bytes_each<bench::Registry>(keys) : bytes_each<bench::StdMap>(keys);
+  double bytes = 0;
+  if (ours) bytes = bytes_each<bench::Registry>(keys);
+  else if (std::strcmp(argv[1], "unordered_map") == 0) bytes = bytes_each<bench::StdMap>(keys);
+#ifdef BENCH_ABSL
+  else if (std::strcmp(argv[1], "absl-flat") == 0) bytes = bytes_each<bench::AbslMap>(keys);
+#endif
+  else return 3;  // a peer that is not installed
   std::printf("{\"who\": \"%s\", \"keys\": \"%s\", \"bytes\": %.1f}\n", argv[1], keys.name, bytes);
   return 0;
 }

@@ -63,6 +63,7 @@ from ._limits import (
     tensor_pool_keys,
 )
 from ._object import Object, collect_cycles
+from ._plan import Plan
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import configure, live_count, purge, shutdown, stats
@@ -93,6 +94,7 @@ __all__ = [
     "NotRegisteredError",
     "Object",
     "OutOfMemoryError",
+    "Plan",
     "ScopeUnderflowError",
     "SlotOutOfRangeError",
     "SparseMatrix",

@@ -407,6 +407,32 @@ class tl_workspace(ctypes.Structure):
     ]
 
 
+class tl_plan_buffer(ctypes.Structure):
+    """tl_plan_buffer is a buffer for tl_plan_add_buffers."""
+
+    _fields_ = [
+        ("bytes", ctypes.c_size_t),
+        ("alignment", ctypes.c_size_t),
+        ("first", ctypes.c_int64),
+        ("end", ctypes.c_int64),
+    ]
+
+
+class tl_plan_options(ctypes.Structure):
+    """tl_plan_options say how a solution is looked for. Set struct_size first. With
+    neither steps nor time the heuristics answer alone. One seed and one number of
+    steps give the same answer everywhere; an answer that time cut short may differ
+    from run to run.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("seed", ctypes.c_uint64),
+        ("max_steps", ctypes.c_int64),
+        ("budget_ms", ctypes.c_int64),
+    ]
+
+
 class tl_python_api(ctypes.Structure):
     """tl_python_api is what this library has to know of the interpreter that it is
     loaded into: functions of Python's C interface by address, and an object that
@@ -3552,7 +3578,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the array, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and that of malloc.
+        Cost: that of malloc and of tl_registry_register.
         """,
     ),
     Function(
@@ -3564,7 +3590,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_registry_register gives a block an owner: the caller, who holds the one
         reference. A block of 0 bytes counts as one of 1. The caller is believed that the
-        address is one of that kind.
+        address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
+        not looked whether a smaller registered block begins in those.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -3576,7 +3603,7 @@ FUNCTIONS: tuple[Function, ...] = (
             one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
             loaded), TL_E_OUT_OF_MEMORY.
         Cost: about 40 ns together with tl_registry_unregister, where the table is
-            in the cache and the block inside 2 KiB of addresses; larger ones take
+            in the cache and the block inside 1 KiB of addresses; larger ones take
             several locks.
         """,
     ),
@@ -3827,7 +3854,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the memory, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
             TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and that of malloc.
+        Cost: that of malloc and of two compare-and-swaps.
         """,
     ),
     Function(
@@ -3844,7 +3871,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
             registered: then it goes by tl_registry_unregister).
-        Cost: one crossing, and that of free.
+        Cost: that of free and of one compare-and-swap.
         """,
     ),
     Function(
@@ -3914,6 +3941,375 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (no live workspace).
         Cost: one crossing, and that of free.
+        """,
+    ),
+    Function(
+        "tl_plan_create",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("out_plan",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_plan_create makes an empty plan.
+
+        Ownership: the caller ends the plan with tl_plan_destroy.
+        Threads: any thread; calls for one plan take turns.
+        Returns: TL_OK and the plan in *out_plan, or why there is none.
+        Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_destroy",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("plan",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_destroy ends a plan.
+
+        Ownership: takes the plan.
+        Threads: any thread.
+        Returns: TL_OK, for NULL too, or why nothing was done.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_add_buffer",
+        "Planning",
+        ctypes.c_int64,
+        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64),
+        ("plan", "bytes", "alignment", "first", "end"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT"),
+        """tl_plan_add_buffer adds a buffer that is alive in the steps first to end - 1.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
+            of two, end is not above first), TL_E_OVERFLOW (more bytes than any
+            memory has), TL_E_LIMIT (16,777,216 buffers).
+        Cost: one crossing; tl_plan_add_buffers adds many with one.
+        """,
+    ),
+    Function(
+        "tl_plan_add_buffers",
+        "Planning",
+        ctypes.c_int64,
+        (ctypes.c_void_p, ctypes.POINTER(tl_plan_buffer), ctypes.c_size_t),
+        ("plan", "buffers", "n"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT"),
+        """tl_plan_add_buffers adds n buffers, or none when one of them is refused.
+
+        Ownership: the array is only read.
+        Threads: any thread.
+        Returns: the index of the first one, the others follow; -1 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
+            tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
+            has), TL_E_LIMIT (16,777,216 buffers).
+        Cost: one crossing, and about 20 ns for each.
+        """,
+    ),
+    Function(
+        "tl_plan_alias",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t),
+        ("plan", "buffer", "base", "offset"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
+        view of it. The other one stays alive as long as either is. It may be an alias
+        itself. Their sizes and alignments have to allow it.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
+            inside its base at that offset, it is pinned, or the two would lie in
+            each other).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_pin",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+        ("plan", "buffer", "offset"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
+        """tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
+        first space that the buffer may lie in.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
+            that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
+            memory has).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_add_gap",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
+        ("plan", "buffer", "first", "end"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
+        to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
+            buffer is not alive).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_set_name",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p),
+        ("plan", "buffer", "name"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_set_name gives a buffer the name by which messages call it.
+
+        Ownership: the name is copied.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
+            4095 bytes).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_add_space",
+        "Planning",
+        ctypes.c_int64,
+        (ctypes.c_void_p, ctypes.c_size_t),
+        ("plan", "capacity"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
+        plan without spaces has one without a capacity.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
+            none: as much as is needed.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_set_spaces",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
+        ("plan", "buffer", "spaces", "n"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
+        it goes into a later one when the earlier ones are full. Without this call it may
+        lie in any, in their order.
+
+        Ownership: the array is only read.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_solve",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("plan", "budget_ms"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
+        millisecond for a thousand buffers. With more, search and then an exact solver go on
+        until the frame is proved to be minimal or the time is over.
+
+        Ownership: none.
+        Threads: any thread; other calls for the plan wait.
+        Returns: TL_OK, or why there is no solution; an earlier one stays.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
+            collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
+            names it).
+        Cost: one crossing and what the budget allows.
+        """,
+    ),
+    Function(
+        "tl_plan_solve_with",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
+        ("plan", "options"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+
+        Ownership: the options are only read.
+        Threads: any thread; other calls for the plan wait.
+        Returns: TL_OK, or why there is no solution; an earlier one stays.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
+            is too small, a negative number, pins that collide), TL_E_LIMIT (a
+            buffer fits into none of its spaces; the message names it).
+        Cost: one crossing and what the budget allows.
+        """,
+    ),
+    Function(
+        "tl_plan_validate",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("plan",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK when no two buffers that are alive together share a byte, all
+            lie in their frames, and pins, aliases and alignments hold; else a
+            defect of this library was found, and the message tells which.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+        Cost: grows with the square of the number of buffers.
+        """,
+    ),
+    Function(
+        "tl_plan_num_buffers",
+        "Planning",
+        ctypes.c_int64,
+        (ctypes.c_void_p,),
+        ("plan",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_num_buffers returns how many buffers the plan has.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the number; -1 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_frame_bytes",
+        "Planning",
+        ctypes.c_size_t,
+        (ctypes.c_void_p,),
+        ("plan",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
+        several spaces.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: bytes; 0 on failure, with the status set.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_space_bytes",
+        "Planning",
+        ctypes.c_size_t,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("plan", "space"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_space_bytes returns the size of the frame in one space.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: bytes; 0 on failure, with the status set.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no
+            solution).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_lower_bound",
+        "Planning",
+        ctypes.c_size_t,
+        (ctypes.c_void_p,),
+        ("plan",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_lower_bound returns what no placement of these buffers can undercut: the
+        most bytes that are alive in one step, or a sharper bound where one was found.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: bytes; 0 on failure, with the status set.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_is_optimal",
+        "Planning",
+        ctypes.c_bool,
+        (ctypes.c_void_p,),
+        ("plan",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: true when it is proved; false when it is not known, and on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_offset",
+        "Planning",
+        ctypes.c_size_t,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("plan", "buffer"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_offset returns the offset of a buffer in its frame.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: bytes; SIZE_MAX on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
+            solution).
+        Cost: one crossing; tl_plan_offsets returns all of them with one.
+        """,
+    ),
+    Function(
+        "tl_plan_space_of",
+        "Planning",
+        ctypes.c_int64,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("plan", "buffer"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_space_of returns the space that a buffer lies in.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the space's index, 0 in a plan without spaces; -1 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
+            solution).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_plan_offsets",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
+        ("plan", "out_offsets", "out_spaces", "n"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_offsets writes the offsets of all buffers, and their spaces where
+        out_spaces is not NULL.
+
+        Ownership: the arrays are the caller's, of n elements each.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was written.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not
+            the number of buffers, no array).
+        Cost: one crossing, and about 2 ns for each.
         """,
     ),
     Function(

@@ -13,21 +13,49 @@ type ForeignEntry struct {
 // ForeignEntryBytes is the size of a ForeignEntry.
 const ForeignEntryBytes = 24
 
-// Unit is 128 granules of the address space of which some are in use. It is
-// written under the lock of its shard; Key, Starts and Covers are also read without.
+// Unit is 64 granules of the address space of which some are in use. It is
+// written under the lock of its shard; Starts and Covers are also read without.
 type Unit struct {
-	Key            uint64
-	Starts, Covers [2]uint64
+	Starts, Covers uint64
 	Only           ForeignEntry // Gen 0: a list at address Block with room for Count entries
 }
 
 // UnitBytes is the size of a Unit.
-const UnitBytes = 64
+const UnitBytes = 40
 
-// UnitLists is the number of sizes of lists: 2 << i entries.
-const UnitLists = 7
+// Region is a cell: 64 units, of which those in Present are in a list. List is where
+// they are, how many of them are in use by nothing, and the class of its room. Written under the lock of its shard, also
+// read without.
+type Region struct {
+	Key, Present, List uint64
+}
 
-// Shard is one table of units. Lock is its version, odd while it is held, and
+// RegionBytes is the size of a Region.
+const RegionBytes = 24
+
+// region.List = class of its room 8 | vacant units 8 | address 48.
+const (
+	RegionRoomShift = 56
+	RegionVacant    = 1 << 48 // one of them
+	RegionAddress   = RegionVacant - 1
+)
+
+// RegionRooms are the sizes of lists of units.
+var RegionRooms = [UnitRooms]uint8{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}
+
+// EntryLists is the number of sizes of lists of entries: 2 << i. UnitRooms is that of lists of units.
+const (
+	EntryLists = 6
+	UnitRooms  = 12
+)
+
+// What opening a unit takes of a chunk at most, and what a longer list of entries does.
+const (
+	UnitReserve  = 64 * UnitBytes
+	EntryReserve = 64 * ForeignEntryBytes
+)
+
+// Shard is one table of regions. Lock is its version, odd while it is held, and
 // guards the rest; Capacity and Table are also read without it.
 type Shard struct {
 	Lock, Capacity    uint32
@@ -36,13 +64,16 @@ type Shard struct {
 	Gen, Entries      uint32
 	Bytes             uint64
 	HandedBack, Zeros uint32
-	ChunkBytes        uint64
 	Chunk, ChunkEnd   uintptr
-	Lists             [UnitLists]uintptr
+	Lists             [EntryLists]uintptr
+	UnitLists         [UnitRooms]uintptr
+	ChunkBytes, Units uint64
+	Idle              uint64 // key of a cell that is kept though all its units are vacant
+	Spare             [3]uint64
 }
 
 // ShardBytes is the size of a Shard.
-const ShardBytes = 128
+const ShardBytes = 256
 
 // Registry stands before the first Shard. Units counts the units of each level
 // above 0, and all of them in Units[0]; atomic.
@@ -71,10 +102,10 @@ const (
 	ForeignAddressBits = 57
 )
 
-// unit.Key = level 7 | unit number 57.
+// region.Key = level 7 | number of the region 57.
 const (
 	UnitLevelShift = 57
 	UnitFine       = 1
 	UnitLevel0     = 2
-	UnitLevels     = 7
+	UnitLevels     = 8
 )

@@ -2,9 +2,12 @@ package plan
 
 import (
 	"cmp"
+	"math"
+	"reflect"
 	"slices"
 
 	"tlruntime/runtime/plan/graph"
+	"tlruntime/runtime/plan/order"
 )
 
 // Build plans a graph: it puts the nodes in an order, decides which values share
@@ -26,72 +29,183 @@ func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
 	if err := check(c); err != nil {
 		return nil, err
 	}
-	var plans []*candidate
-	for _, v := range variants(c, &o) {
-		x, err := tryVariant(c, v, &o)
-		if err != nil {
+	b := &builder{c: c, options: &o, tried: map[sharing]*attempt{}}
+	for _, v := range b.variants() {
+		if err := b.try(v); err != nil {
 			return nil, err
 		}
-		plans = append(plans, x)
 	}
-	naive := sumOfBuffers(plans[len(plans)-1].plan, &o)
-	best, err := smallest(plans, &o)
-	if err != nil {
-		return nil, err
-	}
-	best.Frame.NaiveBytes = naive
-	return best, nil
+	return b.smallest()
+}
+
+// builder collects plans to choose from.
+type builder struct {
+	c        *graph.Checked
+	options  *Options
+	tried    map[sharing]*attempt // in the graph's order
+	searches []searched
+	list     []*candidate
 }
 
 // candidate is a plan without offsets.
 type candidate struct {
-	plan *ExecutionPlan
-	peak int64 // no placement is smaller
+	plan  *ExecutionPlan
+	peak  int64 // no placement is smaller
+	given bool  // the nodes are in the graph's order
 }
 
-// variants returns what the options allow to leave out, everything first and
-// nothing but copies last.
-func variants(c *graph.Checked, o *Options) []variant {
-	order := make([]int, len(c.Nodes))
-	for i := range order {
-		order[i] = i
+// attempt is a candidate and the layout that it was made from.
+type attempt struct {
+	layout *layout
+	*candidate
+}
+
+// searched is a search for an order; different ways to share often come to the same
+// problem.
+type searched struct {
+	problem order.Problem
+	result  order.Result
+}
+
+// variants returns what the options allow to leave out, all in the graph's order:
+// nothing first, everything last.
+func (b *builder) variants() []variant {
+	given := make([]int, len(b.c.Nodes))
+	for i := range given {
+		given[i] = i
 	}
+	_, rewritten := chain(b.c)
 	var list []variant
 	for mask := range 8 {
-		v := variant{noViews: mask&4 != 0, noInPlace: mask&2 != 0, noConcat: mask&1 != 0, order: order}
-		if o.NoViews && !v.noViews || o.NoInPlace && !v.noInPlace || o.NoConcat && !v.noConcat {
+		s := sharing{noViews: mask&4 != 0, noInPlace: mask&2 != 0, noConcat: mask&1 != 0}
+		if b.options.NoViews && !s.noViews || b.options.NoInPlace && !s.noInPlace || b.options.NoConcat && !s.noConcat {
 			continue
 		}
-		list = append(list, v)
+		list = append(list, variant{s, given})
+		if len(rewritten) > 0 && !s.noConcat {
+			s.chained = true
+			list = append(list, variant{s, given})
+		}
 	}
 	return list
 }
 
-func tryVariant(c *graph.Checked, v variant, o *Options) (*candidate, error) {
-	p, err := emit(refine(newProgram(c, v), o), o)
+// try adds a candidate in the graph's order, and others in those orders that
+// promise less: for the same sharing, and for the one without Concats, which does
+// not hold parts together.
+func (b *builder) try(v variant) error {
+	first, err := b.given(v)
+	if err != nil {
+		return err
+	}
+	b.list = append(b.list, first.candidate)
+	if b.options.NoReorder {
+		return nil
+	}
+	if err := b.tryOrder(v, first, first.layout); err != nil || v.noConcat || v.chained {
+		return err
+	}
+	apart := v
+	apart.noConcat = true
+	second, err := b.given(apart)
+	if err != nil {
+		return err
+	}
+	return b.tryOrder(v, first, second.layout)
+}
+
+// given returns the attempt in the graph's order.
+func (b *builder) given(v variant) (*attempt, error) {
+	if a, ok := b.tried[v.sharing]; ok {
+		return a, nil
+	}
+	a, err := b.attempt(v)
+	if err == nil {
+		a.given = true
+		b.tried[v.sharing] = a
+	}
+	return a, err
+}
+
+func (b *builder) attempt(v variant) (*attempt, error) {
+	p := newProgram(b.c, v)
+	if b.options.Scratch != nil {
+		if _, err := emit(newLayout(p, &apartness{}), b.options); err != nil {
+			return nil, err
+		}
+	}
+	l := refine(p, b.options)
+	e, err := emit(l, b.options)
 	if err != nil {
 		return nil, err
 	}
-	return &candidate{plan: p, peak: peak(p, o)}, nil
+	return &attempt{l, &candidate{plan: e, peak: peak(e, b.options)}}, nil
+}
+
+// tryOrder adds a candidate in the order that is best for a layout, if that is
+// better than the graph's.
+func (b *builder) tryOrder(v variant, given *attempt, l *layout) error {
+	r, err := b.search(l)
+	if err != nil {
+		return err
+	}
+	if r.Proved && given.peak <= r.Peak {
+		given.plan.Frame.Order.Proved = true
+	}
+	if r.Peak >= r.GivenPeak {
+		return nil
+	}
+	v.order = r.Order
+	a, err := b.attempt(v)
+	if err != nil {
+		return err
+	}
+	a.plan.Frame.Order.Proved = r.Proved && a.peak <= r.Peak
+	b.list = append(b.list, a.candidate)
+	return nil
+}
+
+func (b *builder) search(l *layout) (order.Result, error) {
+	problem := l.ordering(b.options)
+	for _, s := range b.searches {
+		if reflect.DeepEqual(s.problem, problem) {
+			return s.result, nil
+		}
+	}
+	r, err := order.Search(problem, order.Options{States: b.options.OrderSteps})
+	if err != nil {
+		return r, errorf("%w", err)
+	}
+	b.searches = append(b.searches, searched{problem, r})
+	return r, nil
 }
 
 // smallest places the buffers of each candidate, the most promising first, until
-// the rest cannot be smaller.
-func smallest(list []*candidate, o *Options) (*ExecutionPlan, error) {
-	slices.SortStableFunc(list, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.peak, b.peak), cmp.Compare(len(a.plan.Instructions), len(b.plan.Instructions)))
-	})
-	var best *ExecutionPlan
-	for _, x := range list {
-		if best != nil && x.peak >= best.Frame.Bytes {
-			break
-		}
-		if err := allocate(x.plan, o); err != nil {
-			return nil, err
-		}
-		if best == nil || x.plan.Frame.Bytes < best.Frame.Bytes {
-			best = x.plan
+// the rest cannot be smaller, and completes the best.
+func (b *builder) smallest() (*ExecutionPlan, error) {
+	naive, givenPeak := int64(0), int64(math.MaxInt64)
+	for _, x := range b.list {
+		if x.given {
+			naive, givenPeak = sumOfBuffers(x.plan, b.options), min(givenPeak, x.peak)
 		}
 	}
-	return best, nil
+	slices.SortStableFunc(b.list, func(x, y *candidate) int {
+		return cmp.Or(cmp.Compare(x.peak, y.peak), cmp.Compare(len(x.plan.Instructions), len(y.plan.Instructions)))
+	})
+	var best *candidate
+	for _, x := range b.list {
+		if best != nil && x.peak >= best.plan.Frame.Bytes {
+			break
+		}
+		if err := allocate(x.plan, b.options); err != nil {
+			return nil, err
+		}
+		if best == nil || x.plan.Frame.Bytes < best.plan.Frame.Bytes {
+			best = x
+		}
+	}
+	best.plan.Frame.NaiveBytes = naive
+	best.plan.Frame.Order.GivenPeak, best.plan.Frame.Order.Peak = givenPeak, best.peak
+	ownConstants(best.plan)
+	return best.plan, nil
 }

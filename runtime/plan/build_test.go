@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,19 +47,37 @@ func (s *sketch) node(op, result string, shape []int64, attrs graph.Attrs, in ..
 		n.Inputs = append(n.Inputs, v)
 	}
 	n.Outputs = []int{s.value(result, len(s.Nodes), shape...)}
+	s.Values[n.Outputs[0]].DType = s.typeOf(op, attrs, n.Inputs[0])
 	s.Nodes = append(s.Nodes, n)
 }
 
-// split adds a Split into equal parts.
+// typeOf returns the type of a result: that of the first argument, unless the
+// operator says another.
+func (s *sketch) typeOf(op string, attrs graph.Attrs, argument int) graph.DType {
+	switch op {
+	case "Cast":
+		return graph.DType(attrs.Int("to"))
+	case "Equal":
+		return graph.Bool
+	}
+	return s.Values[argument].DType
+}
+
+// split adds a Split into equal parts; nobody asks for those named "".
 func (s *sketch) split(in string, axis int64, results ...string) {
 	whole := s.Values[s.names[in]].Shape
-	n := graph.TypedNode{Name: "n_" + results[0], Op: "Split", Inputs: []int{s.names[in]}}
+	n := graph.TypedNode{Name: fmt.Sprint("n_", strings.Join(results, "")), Op: "Split", Inputs: []int{s.names[in]}}
 	var extents []int64
 	for _, name := range results {
 		shape := append([]int64{}, whole...)
 		shape[axis] /= int64(len(results))
 		extents = append(extents, shape[axis])
+		if name == "" {
+			n.Outputs = append(n.Outputs, -1)
+			continue
+		}
 		n.Outputs = append(n.Outputs, s.value(name, len(s.Nodes), shape...))
+		s.Values[s.names[name]].DType = s.Values[n.Inputs[0]].DType
 	}
 	n.Attrs = graph.Attrs{"axis": axis, "split": extents}
 	s.Nodes = append(s.Nodes, n)
@@ -168,5 +188,40 @@ func TestAConcatIsWrittenByItsParts(t *testing.T) {
 		assert.Equal(t, []string{"Exp", "Relu", "ReduceSum"}, ops(p))
 		p = s.build(t, Options{NoConcat: true})
 		assert.Equal(t, []string{"Exp", "Relu", "Concat", "ReduceSum"}, ops(p))
+	}
+}
+
+// dense builds a block of layers each of which reads all before it, joined anew
+// from all of them or by one Concat more.
+func dense(flat bool, layers int, pixels int64) *sketch {
+	s := newSketch()
+	s.input("in", 1, 4, pixels)
+	s.node("MaxPool", "f0", shape(1, 4, pixels), nil, "in")
+	features, all := []string{"f0"}, "f0"
+	for i := range layers {
+		name, channels := fmt.Sprintf("f%d", i+1), int64(4*(i+2))
+		s.node("MaxPool", name, shape(1, 4, pixels), nil, all)
+		features = append(features, name)
+		parts := []string{all, name}
+		if flat {
+			parts = features
+		}
+		all = fmt.Sprintf("p%d", i+1)
+		s.node("Concat", all, shape(1, channels, pixels), graph.Attrs{"axis": int64(1)}, parts...)
+	}
+	s.node("ReduceSum", "out", shape(), nil, all)
+	s.output("out")
+	return s
+}
+
+func TestAChainOfConcatsSharesOneBuffer(t *testing.T) {
+	for _, flat := range []bool{false, true} {
+		s := dense(flat, 6, 16)
+		p := s.build(t, Options{})
+		assert.NotContains(t, ops(p), "Concat")
+		assert.NotContains(t, ops(p), "Copy")
+		assert.EqualValues(t, 7*4*16*4, p.Frame.Bytes, "the last of them, and nothing else")
+		p = s.build(t, Options{NoConcat: true})
+		assert.EqualValues(t, (7+6+1)*4*16*4, p.Frame.Bytes)
 	}
 }

@@ -48,6 +48,9 @@ func checkValues(c *graph.Checked) error {
 		if !ok {
 			return errorf("value %q has element type %s and shape %v; it must have a known type, no negative extent, and fit in memory", v.Name, v.DType, v.Shape)
 		}
+		if v.Constant != nil && v.Producer >= 0 {
+			return errorf("constant %q is the result of node %d too", v.Name, v.Producer)
+		}
 		if v.Constant != nil && int64(len(v.Constant.Data)) != bytes {
 			return errorf("constant %q has %d bytes; type %s and shape %v take %d", v.Name, len(v.Constant.Data), v.DType, v.Shape, bytes)
 		}

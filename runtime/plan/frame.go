@@ -9,6 +9,9 @@ import (
 // maxBytes bounds the sum of all buffers, so that no sum of sizes overflows.
 const maxBytes = math.MaxInt64 / 4
 
+// maxScratch bounds the temporary memory of one instruction.
+const maxScratch = 1 << 40
+
 // allocate gives every buffer that lies in the frame its offset.
 func allocate(p *ExecutionPlan, o *Options) error {
 	problem := offsets.Problem{}
@@ -25,7 +28,7 @@ func allocate(p *ExecutionPlan, o *Options) error {
 		})
 	}
 	p.Frame.Alignment = o.Alignment
-	solution, err := offsets.Solve(problem, offsets.Options{Seed: o.Seed, MaxSteps: o.MaxSteps, Budget: o.OffsetBudget})
+	solution, err := offsets.Solve(problem, offsets.Options{Seed: o.Seed, MaxSteps: o.steps(len(placed)), Budget: o.OffsetBudget})
 	if err != nil {
 		return errorf("%w", err)
 	}

@@ -76,12 +76,12 @@ func (l *layout) overwrites(k int) int {
 func (l *layout) dies(k, i int) bool {
 	s := &l.steps[k]
 	v, y := s.in[i], s.out[0]
-	if v < 0 || !l.fits(v, y) || l.lastUse[v] > k {
+	if v < 0 || !l.fits(v, y) || l.lastTake[v] > k {
 		return false
 	}
 	at := l.at[v]
 	for _, u := range l.storages[at.storage].members {
-		if l.lastUse[u] > k && !disjoint(at.view, l.at[u].view) {
+		if l.lastTake[u] > k && !disjoint(at.view, l.at[u].view) {
 			return false
 		}
 	}
@@ -101,7 +101,7 @@ func (l *layout) dies(k, i int) bool {
 func (l *layout) fits(v, y int) bool {
 	a, b := &l.c.Values[v], &l.c.Values[y]
 	st := &l.storages[l.at[v].storage]
-	if a.DType != b.DType || !slices.Equal(a.Shape, b.Shape) || st.kind != Activation || repeats(l.at[v].view) {
+	if !alike(a, b) || st.kind != Activation || repeats(l.at[v].view) {
 		return false
 	}
 	if l.fills(v) {

@@ -16,7 +16,7 @@ type emission struct {
 	buffers []int // by storage: index into plan.Buffers, -1: none yet
 }
 
-// emit writes the plan of a layout down, without offsets.
+// emit writes the plan of a layout down, without offsets. It borrows the constants.
 func emit(l *layout, o *Options) (*ExecutionPlan, error) {
 	e := &emission{layout: l, options: o, buffers: make([]int, len(l.storages))}
 	e.plan = &ExecutionPlan{Name: l.c.Name, Symbols: maps.Clone(l.c.Symbols)}
@@ -48,21 +48,22 @@ func (e *emission) step(k int) error {
 	if s.role == computes || s.role == joins && !e.joined[k] {
 		i := Instruction{Node: e.nodeName(s), Op: s.op, Attrs: cloneAttrs(e.c.Nodes[s.node].Attrs)}
 		i.Inputs, i.Outputs = e.operands(s.in), e.operands(s.out)
-		return e.scratch(i)
+		return e.temporary(s.node, i)
 	}
 	return nil
 }
 
-// scratch appends the instruction with the temporary memory that it asks for.
-func (e *emission) scratch(i Instruction) error {
+// temporary appends the instruction with the temporary memory that it asks for.
+func (e *emission) temporary(node int, i Instruction) error {
 	bytes := int64(0)
 	if e.options.Scratch != nil {
 		bytes = e.options.Scratch(&i)
 	}
-	if bytes < 0 || bytes > maxBytes {
-		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes, int64(maxBytes))
+	if bytes < 0 || bytes > maxScratch {
+		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes, int64(maxScratch))
 	}
 	if bytes > 0 {
+		e.scratch[node] = bytes
 		b := Buffer{Name: i.Node, DType: graph.U8, Shape: []int64{bytes}, Bytes: bytes, Offset: -1}
 		i.Scratch = &Operand{Name: i.Node, Buffer: len(e.plan.Buffers), View: view.Contiguous(b.Shape)}
 		e.plan.Buffers = append(e.plan.Buffers, b)
@@ -109,8 +110,7 @@ func (e *emission) buffer(i int) int {
 	v := &e.c.Values[st.value]
 	b := Buffer{Name: v.Name, Kind: st.kind, DType: v.DType, Shape: slices.Clone(v.Shape), Bytes: st.bytes, Offset: -1}
 	if st.kind == Constant {
-		t := graph.Tensor{DType: v.DType, Shape: slices.Clone(v.Shape), Data: slices.Clone(v.Constant.Data)}
-		b.Constant = &t
+		b.Constant = v.Constant
 	}
 	e.plan.Buffers = append(e.plan.Buffers, b)
 	e.buffers[i] = len(e.plan.Buffers) - 1
@@ -194,6 +194,15 @@ func (e *emission) lifetimes() {
 	}
 	for _, o := range p.Outputs {
 		touch(o, len(p.Instructions))
+	}
+}
+
+// ownConstants makes p independent of the graph's constants.
+func ownConstants(p *ExecutionPlan) {
+	for i := range p.Buffers {
+		if t := p.Buffers[i].Constant; t != nil {
+			p.Buffers[i].Constant = &graph.Tensor{DType: t.DType, Shape: slices.Clone(t.Shape), Data: slices.Clone(t.Data)}
+		}
 	}
 }
 

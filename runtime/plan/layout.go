@@ -19,7 +19,8 @@ type storage struct {
 	copied  []view.View // what copies read and write of it
 	output  int         // Kind Output: index into Checked.Outputs
 
-	parent int // the storage in which it is a slice, or -1
+	parent int   // the storage in which it is a slice, or -1
+	nested []int // those that are slices of it
 	slot   slot
 	part   [2]int // the node and the argument that it is there
 
@@ -44,6 +45,7 @@ type layout struct {
 	apart    *apartness
 	storages []storage
 	at       []place      // by value
+	top      []place      // by value: the same, in the storage without a parent
 	born     []int        // by value: the step that makes it, -1: there before the first
 	over     []int        // by value: the argument in whose place it was written, or -1
 	copies   [][]transfer // by step
@@ -55,13 +57,14 @@ type layout struct {
 type apartness struct {
 	inPlace map[int]bool    // nodes that do not write in place
 	views   map[int]bool    // nodes whose view is copied
+	concats map[int]bool    // nodes whose parts are all copied
 	parts   map[[2]int]bool // {node, argument} of a Concat that is copied
 }
 
 // newLayout gives every value a place.
 func newLayout(p *program, apart *apartness) *layout {
 	n := len(p.c.Values)
-	l := &layout{program: p, apart: apart, at: make([]place, n), born: make([]int, n), over: make([]int, n), copies: make([][]transfer, len(p.steps))}
+	l := &layout{program: p, apart: apart, at: make([]place, n), top: make([]place, n), born: make([]int, n), over: make([]int, n), copies: make([][]transfer, len(p.steps))}
 	l.joined, l.lastRead = make([]bool, len(p.steps)), slices.Clone(p.lastRead)
 	for v := range l.at {
 		l.at[v].storage, l.over[v], l.born[v] = -1, -1, -1
@@ -90,7 +93,7 @@ func (l *layout) store(v int, kind Kind) int {
 }
 
 func (l *layout) put(v int, at place) {
-	l.at[v] = at
+	l.at[v], l.top[v] = at, at
 	l.storages[at.storage].members = append(l.storages[at.storage].members, v)
 }
 

@@ -56,6 +56,12 @@ func (l *layout) liveBytes(o *Options) []int64 {
 			live[st.last+2] -= o.rounded(st.bytes)
 		}
 	}
+	for k, s := range l.steps {
+		if s.role != delivers {
+			live[k+1] += o.rounded(l.scratch[s.node])
+			live[k+2] -= o.rounded(l.scratch[s.node])
+		}
+	}
 	for i := 1; i < len(live); i++ {
 		live[i] += live[i-1]
 	}

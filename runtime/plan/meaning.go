@@ -53,7 +53,7 @@ func (m *meaning) nodeOf(i *Instruction) (int, error) {
 			continue
 		}
 		for _, v := range n.Outputs {
-			if v >= 0 {
+			if v >= 0 && i.Op != "Concat" && i.Op != "Split" {
 				m.own[v] = true
 			}
 		}

@@ -66,11 +66,11 @@ func (l *layout) gatherParts(k int) {
 	for i, at := range l.starts(k) {
 		size := l.c.Values[s.in[i]].Shape[axis]
 		slot := slotOf(l.c.Values[s.out[0]].Shape, axis, at, size)
-		if l.apart.parts[[2]int{s.node, i}] || !l.nest(s.in[i], parent, slot, [2]int{s.node, i}) {
+		if l.apart.concats[s.node] || l.apart.parts[[2]int{s.node, i}] || !l.nest(s.in[i], parent, slot, [2]int{s.node, i}) {
 			apart = append(apart, i)
 		}
 	}
-	if len(apart) == len(s.in) {
+	if len(apart) == len(s.in) && !l.chained[s.node] {
 		l.joined[k] = false
 		return
 	}
@@ -112,28 +112,58 @@ func (l *layout) nest(v, parent int, to slot, part [2]int) bool {
 	if st.kind != Activation || st.parent >= 0 || child == parent || l.kept[v] || !l.fills(v) {
 		return false
 	}
+	inside := l.inside(child, nil)
+	tops, ok := l.lifted(inside, to, parent)
+	if !ok {
+		return false
+	}
+	before := make(map[int]place, len(tops))
+	for u, at := range tops {
+		before[u], l.top[u] = l.top[u], at
+	}
 	st.parent, st.slot, st.part = parent, to, part
-	if l.lies(child) && !l.clash(child, parent) {
+	if l.copiesLie(inside) && !l.clash(inside, parent) {
+		l.storages[parent].nested = append(l.storages[parent].nested, child)
 		return true
 	}
 	st.parent = -1
+	for u, at := range before {
+		l.top[u] = at
+	}
 	return false
 }
 
-// lies reports whether every view of storage i and of what is nested in it can
-// still be expressed.
-func (l *layout) lies(i int) bool {
-	for j := range l.storages {
-		if !l.inside(j, i) {
-			continue
-		}
-		for _, v := range l.storages[j].members {
-			if _, ok := l.resolve(l.at[v]); !ok {
-				return false
+// inside appends storage i and all that are nested in it.
+func (l *layout) inside(i int, to []int) []int {
+	to = append(to, i)
+	for _, j := range l.storages[i].nested {
+		to = l.inside(j, to)
+	}
+	return to
+}
+
+// lifted returns where the values of these storages lie in parent when their root
+// becomes a slice of it; false when a view cannot be expressed there.
+func (l *layout) lifted(inside []int, to slot, parent int) (map[int]place, bool) {
+	tops := map[int]place{}
+	for _, i := range inside {
+		for _, v := range l.storages[i].members {
+			shown, ok := to.through(l.top[v].view)
+			if !ok {
+				return nil, false
 			}
+			tops[v] = place{parent, shown}
 		}
-		for _, v := range l.storages[j].copied {
-			if _, ok := l.resolve(place{j, v}); !ok {
+	}
+	return tops, true
+}
+
+// copiesLie reports whether what copies read and write of these storages can still
+// be expressed.
+func (l *layout) copiesLie(inside []int) bool {
+	for _, i := range inside {
+		for _, v := range l.storages[i].copied {
+			if _, ok := l.resolve(place{i, v}); !ok {
 				return false
 			}
 		}
@@ -141,22 +171,11 @@ func (l *layout) lies(i int) bool {
 	return true
 }
 
-// inside reports whether storage i is, or is nested in, storage j.
-func (l *layout) inside(i, j int) bool {
-	for i != j && i >= 0 {
-		i = l.storages[i].parent
-	}
-	return i == j
-}
-
-// clash reports whether a value in child, or in what is nested in it, would be
-// overwritten by one in parent before its last use, or the other way round. Slices
-// of parent beside child are not asked: they have no element in common with it.
-func (l *layout) clash(child, parent int) bool {
-	for i := range l.storages {
-		if !l.inside(i, child) {
-			continue
-		}
+// clash reports whether a value in one of these storages would be overwritten by
+// one in parent before its last use, or the other way round. Slices of parent
+// beside them are not asked: they have no element in common.
+func (l *layout) clash(inside []int, parent int) bool {
+	for _, i := range inside {
 		for _, v := range l.storages[i].members {
 			for _, w := range l.storages[parent].members {
 				if l.overwritten(v, w) || l.overwritten(w, v) {
@@ -171,11 +190,11 @@ func (l *layout) clash(child, parent int) bool {
 // overwritten reports whether an instruction writes w over elements of v that are
 // needed later.
 func (l *layout) overwritten(v, w int) bool {
-	if !l.written(w) || l.born[w] > l.lastRead[v] || l.separate(v, w) {
+	if l.born[w] > l.lastRead[v] || !l.written(w) || l.separate(v, w) {
 		return false
 	}
 	for _, source := range l.sources(v, nil) {
-		if source != w && l.born[source] <= l.born[w] && !l.separate(source, w) {
+		if l.born[source] <= l.born[w] && source != w && !l.separate(source, w) {
 			return true
 		}
 	}
@@ -184,8 +203,7 @@ func (l *layout) overwritten(v, w int) bool {
 
 // separate reports whether two values have no element of memory in common.
 func (l *layout) separate(v, w int) bool {
-	a, _ := l.resolve(l.at[v])
-	b, _ := l.resolve(l.at[w])
+	a, b := &l.top[v], &l.top[w]
 	return a.storage != b.storage || disjoint(a.view, b.view)
 }
 
@@ -209,16 +227,27 @@ func (l *layout) written(v int) bool {
 // sources appends the values whose writing gives v its elements: itself, what it
 // is a view of, and for a Concat its parts as well.
 func (l *layout) sources(v int, to []int) []int {
-	k := l.born[v]
-	if k < 0 || l.written(v) && l.steps[k].role != joins {
-		return append(to, v)
+	seen := map[int]bool{}
+	open := []int{v}
+	for len(open) > 0 {
+		v := open[len(open)-1]
+		open = open[:len(open)-1]
+		if seen[v] {
+			continue
+		}
+		seen[v] = true
+		k := l.born[v]
+		if k < 0 || l.written(v) && l.steps[k].role != joins {
+			to = append(to, v)
+			continue
+		}
+		s := &l.steps[k]
+		if s.role == joins {
+			to = append(to, v)
+			open = append(open, s.in...)
+		} else {
+			open = append(open, s.in[0])
+		}
 	}
-	s := &l.steps[k]
-	if s.role == shows || s.role == splits {
-		return l.sources(s.in[0], to)
-	}
-	for _, part := range s.in {
-		to = l.sources(part, to)
-	}
-	return append(to, v)
+	return to
 }

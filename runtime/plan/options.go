@@ -19,7 +19,7 @@ type Options struct {
 	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
 
 	OffsetBudget time.Duration // how long to look for better offsets, for each frame that is tried; 0: no limit but MaxSteps
-	MaxSteps     int64         // how many steps to look for better offsets; 0: DefaultMaxSteps, negative: none
+	MaxSteps     int64         // how many steps to look for better offsets; 0: DefaultMaxSteps, fewer for more than 100 buffers; negative: none
 	Seed         uint64        // of the search for offsets
 	OrderSteps   int           // how many states the search for an order may visit; 0: order.DefaultStates, negative: none
 
@@ -29,7 +29,8 @@ type Options struct {
 	Scratch func(*Instruction) int64
 }
 
-// DefaultMaxSteps bounds the search for offsets when Options does not.
+// DefaultMaxSteps bounds the search for the offsets of up to 100 buffers when
+// Options does not.
 const DefaultMaxSteps = 20000
 
 const defaultAlignment = 64
@@ -42,11 +43,15 @@ func (o Options) normal() (Options, error) {
 	if o.Alignment < 0 || bits.OnesCount64(uint64(o.Alignment)) != 1 {
 		return o, errorf("Options.Alignment is %d; it must be a power of two", o.Alignment)
 	}
-	if o.MaxSteps == 0 {
-		o.MaxSteps = DefaultMaxSteps
-	}
-	o.MaxSteps = max(o.MaxSteps, 0)
 	return o, nil
+}
+
+// steps returns how long to look for offsets of so many buffers.
+func (o *Options) steps(buffers int) int64 {
+	if o.MaxSteps == 0 {
+		return max(DefaultMaxSteps*100/int64(max(buffers, 100)), 100)
+	}
+	return max(o.MaxSteps, 0)
 }
 
 // placed reports whether buffers of this kind lie in the frame.

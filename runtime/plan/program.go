@@ -31,27 +31,39 @@ type step struct {
 	output  int   // delivers: index into Checked.Outputs
 }
 
-// variant is one way to plan; it says what is not done.
-type variant struct {
+// sharing is what of memory is not shared.
+type sharing struct {
 	noViews, noInPlace, noConcat bool
-	order                        []int // of the nodes
+	chained                      bool // Concats that contain others are rewritten; see chain
+}
+
+// variant is one way to plan.
+type variant struct {
+	sharing
+	order []int // of the nodes
 }
 
 // program is a graph as a list of steps in strict order.
 type program struct {
 	c        *graph.Checked
+	chained  map[int]bool // nodes that chain rewrote
 	variant  variant
 	steps    []step
-	position []int  // by node: where it stands in the order
-	kept     []bool // by value: lies in the output buffer from when it is written on
-	lastUse  []int  // by value: the last step that needs it or a view of it, len(steps) for ever, -1 none
-	lastRead []int  // by value: the last step that reads it by this name
+	scratch  map[int]int64 // by node: bytes of temporary memory
+	position []int         // by node: where it stands in the order
+	kept     []bool        // by value: lies in the output buffer from when it is written on
+	lastUse  []int         // by value: the last step that needs it or a view of it, len(steps) for ever, -1 none
+	lastTake []int         // by value: the last step that reads it, or makes a view of it, by this name
+	lastRead []int         // by value: the last step that reads it by this name
 }
 
 // newProgram puts the nodes in the variant's order and the deliveries of outputs
 // between them.
 func newProgram(c *graph.Checked, v variant) *program {
-	p := &program{c: c, variant: v, kept: make([]bool, len(c.Values)), position: make([]int, len(c.Nodes))}
+	p := &program{c: c, variant: v, kept: make([]bool, len(c.Values)), position: make([]int, len(c.Nodes)), scratch: map[int]int64{}}
+	if v.chained {
+		p.c, p.chained = chain(c)
+	}
 	for at, node := range v.order {
 		p.position[node] = at
 	}
@@ -150,7 +162,7 @@ func (p *program) findUses() {
 			p.lastUse[i] = len(p.steps)
 		}
 	}
-	p.lastRead = slices.Clone(p.lastUse)
+	p.lastTake, p.lastRead = slices.Clone(p.lastUse), slices.Clone(p.lastUse)
 	for k, s := range slices.Backward(p.steps) {
 		isView := s.role != delivers && p.shares(s.node)
 		need := k
@@ -164,6 +176,7 @@ func (p *program) findUses() {
 				continue
 			}
 			p.lastUse[v] = max(p.lastUse[v], need)
+			p.lastTake[v] = max(p.lastTake[v], k)
 			if !isView {
 				p.lastRead[v] = max(p.lastRead[v], k)
 			}

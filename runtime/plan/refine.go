@@ -5,8 +5,13 @@ import (
 	"slices"
 )
 
-// refineTries bounds how many layouts refine looks at.
-const refineTries = 400
+// refineTries bounds how many layouts refine looks at, refineSteps how many steps
+// these have in all, but for fewestTries.
+const (
+	refineTries = 400
+	refineSteps = 60000
+	fewestTries = 16
+)
 
 // score ranks layouts: by the highest number of live bytes, then by how many steps
 // reach it.
@@ -33,24 +38,37 @@ func (l *layout) score(o *Options) score {
 	return s
 }
 
-// move keeps one thing apart.
+// move keeps one thing apart, or all parts of a Concat.
 type move struct {
-	inPlace, view int // node, or -1
-	part          [2]int
+	kind     moveKind
+	node     int
+	argument int // of a Concat
 }
 
+type moveKind uint8
+
+const (
+	apartInPlace moveKind = iota
+	apartView
+	apartPart
+	apartConcat
+)
+
 func (a *apartness) with(m move) *apartness {
-	b := &apartness{inPlace: map[int]bool{}, views: map[int]bool{}, parts: map[[2]int]bool{}}
+	b := &apartness{map[int]bool{}, map[int]bool{}, map[int]bool{}, map[[2]int]bool{}}
 	maps.Copy(b.inPlace, a.inPlace)
 	maps.Copy(b.views, a.views)
+	maps.Copy(b.concats, a.concats)
 	maps.Copy(b.parts, a.parts)
-	switch {
-	case m.inPlace >= 0:
-		b.inPlace[m.inPlace] = true
-	case m.view >= 0:
-		b.views[m.view] = true
-	default:
-		b.parts[m.part] = true
+	switch m.kind {
+	case apartInPlace:
+		b.inPlace[m.node] = true
+	case apartView:
+		b.views[m.node] = true
+	case apartConcat:
+		b.concats[m.node] = true
+	case apartPart:
+		b.parts[[2]int{m.node, m.argument}] = true
 	}
 	return b
 }
@@ -63,7 +81,7 @@ func (a *apartness) with(m move) *apartness {
 func refine(p *program, o *Options) *layout {
 	best := newLayout(p, &apartness{})
 	rank := best.score(o)
-	for tries := refineTries; tries > 0; {
+	for tries := max(min(refineTries, refineSteps/max(len(p.steps), 1)), fewestTries); tries > 0; {
 		next, nextRank := best, rank
 		for _, m := range best.moves(rank.at) {
 			if tries--; tries < 0 {
@@ -85,6 +103,7 @@ func refine(p *program, o *Options) *layout {
 // moves lists what is shared by the storages that are alive at a step.
 func (l *layout) moves(step int) []move {
 	var list []move
+	seen := map[move]bool{}
 	for i := range l.storages {
 		root := l.root(i)
 		if root.first > step || root.last < step {
@@ -92,13 +111,17 @@ func (l *layout) moves(step int) []move {
 		}
 		st := &l.storages[i]
 		if st.parent >= 0 {
-			list = append(list, move{inPlace: -1, view: -1, part: st.part})
+			list = append(list, move{apartConcat, st.part[0], 0}, move{apartPart, st.part[0], st.part[1]})
 		}
 		for _, v := range st.members {
 			list = l.movesOf(v, root, list)
 		}
 	}
-	return slices.Compact(list)
+	return slices.DeleteFunc(list, func(m move) bool {
+		again := seen[m]
+		seen[m] = true
+		return again
+	})
 }
 
 // movesOf appends what could keep v apart from the rest of its storage. Values of
@@ -110,9 +133,9 @@ func (l *layout) movesOf(v int, root *storage, list []move) []move {
 	}
 	switch {
 	case l.over[v] >= 0:
-		return append(list, move{inPlace: l.steps[k].node, view: -1})
+		return append(list, move{apartInPlace, l.steps[k].node, 0})
 	case l.steps[k].role == shows && len(l.copies[k]) == 0:
-		return append(list, move{inPlace: -1, view: l.steps[k].node})
+		return append(list, move{apartView, l.steps[k].node, 0})
 	}
 	return list
 }

@@ -31,7 +31,7 @@ type simulation struct {
 
 	ids     map[string]int // values by name
 	names   []string
-	writer  []bool         // by value: an instruction other than Copy writes it
+	writer  []bool         // by value: an instruction computes it, not only moves elements
 	origins []map[int]bool // by value: where its elements may come from
 	known   map[int]uint64 // checksums of derived values, as they were first seen
 }
@@ -94,7 +94,7 @@ func (s *simulation) findOrigins() {
 	}
 	for k := range s.plan.Instructions {
 		for _, o := range s.plan.Instructions[k].Outputs {
-			if s.plan.Instructions[k].Op != "Copy" && o.Buffer >= 0 {
+			if !moves(s.plan.Instructions[k].Op) && o.Buffer >= 0 {
 				s.writer[s.id(o.Name)] = true
 			}
 		}
@@ -107,11 +107,26 @@ func (s *simulation) findOrigins() {
 			}
 		}
 		for k := range s.plan.Instructions {
-			if i := &s.plan.Instructions[k]; i.Op == "Copy" {
-				changed = s.inherit(i.Outputs[0].Name, i.Inputs[0].Name) || changed
+			if i := &s.plan.Instructions[k]; moves(i.Op) {
+				changed = s.inheritAll(i) || changed
 			}
 		}
 	}
+}
+
+// moves reports whether an instruction's results are its arguments' elements.
+func moves(op string) bool { return op == "Copy" || op == "Concat" || op == "Split" }
+
+func (s *simulation) inheritAll(i *Instruction) bool {
+	changed := false
+	for _, out := range i.Outputs {
+		for _, in := range i.Inputs {
+			if out.Buffer >= 0 && in.Buffer >= 0 {
+				changed = s.inherit(out.Name, in.Name) || changed
+			}
+		}
+	}
+	return changed
 }
 
 func (s *simulation) inherit(to, from string) bool {
@@ -154,26 +169,77 @@ func (s *simulation) instruction(i *Instruction, stamp int32) error {
 			return err
 		}
 	}
-	var copied []tag
-	if i.Op == "Copy" {
-		copied = s.tags(i.Inputs[0])
-	}
+	moved := s.moved(i)
 	if i.Scratch != nil {
 		s.write(*i.Scratch, func(int64) tag { return 0 }, stamp)
 	}
-	for _, o := range i.Outputs {
+	for k, o := range i.Outputs {
 		if o.Buffer < 0 {
 			continue
 		}
-		id, content := s.id(o.Name), func(at int64) tag { return copied[at] }
-		if i.Op != "Copy" {
-			content = func(at int64) tag { return tagOf(id, at) }
+		id := s.id(o.Name)
+		content := func(at int64) tag { return tagOf(id, at) }
+		if moved != nil {
+			content = func(at int64) tag { return moved[k][at] }
 		}
 		if !s.write(o, content, stamp) {
 			return fmt.Errorf("it writes an element twice, or through a view that repeats elements, or over its temporary memory")
 		}
 	}
 	return s.overwrites(i, stamp)
+}
+
+// moved returns the tags of each result of an instruction that only moves elements,
+// nil for others.
+func (s *simulation) moved(i *Instruction) [][]tag {
+	if !moves(i.Op) {
+		return nil
+	}
+	if i.Op == "Copy" {
+		return [][]tag{s.tags(i.Inputs[0])}
+	}
+	whole, parts := i.Outputs[0], i.Inputs
+	if i.Op == "Split" {
+		whole, parts = i.Inputs[0], i.Outputs
+	}
+	axis, rows := i.Attrs.Int("axis"), int64(1)
+	for _, d := range whole.View.Shape[:axis] {
+		rows *= d
+	}
+	inner := s.size(whole)
+	for _, d := range whole.View.Shape[axis+1:] {
+		inner *= d
+	}
+	if i.Op == "Concat" {
+		return [][]tag{s.joined(parts, axis, rows, inner)}
+	}
+	return s.taken(whole, i.Attrs.Ints("split"), rows, inner)
+}
+
+func (s *simulation) joined(parts []Operand, axis, rows, inner int64) []tag {
+	content, all := make([][]tag, len(parts)), []tag{}
+	for k, o := range parts {
+		content[k] = s.tags(o)
+	}
+	for row := range rows {
+		for k, o := range parts {
+			n := o.View.Shape[axis] * inner
+			all = append(all, content[k][row*n:(row+1)*n]...)
+		}
+	}
+	return all
+}
+
+func (s *simulation) taken(whole Operand, extents []int64, rows, inner int64) [][]tag {
+	content, at := s.tags(whole), int64(0)
+	parts := make([][]tag, len(extents))
+	for range rows {
+		for k, extent := range extents {
+			parts[k] = append(parts[k], content[at:at+extent*inner]...)
+			at += extent * inner
+		}
+	}
+	return parts
 }
 
 // overwrites looks whether an argument lies where the instruction wrote, and
@@ -229,7 +295,11 @@ func (s *simulation) memory(o Operand) memory {
 // tags returns what an operand finds in memory, grain by grain.
 func (s *simulation) tags(o Operand) []tag {
 	m, size, id := s.memory(o), s.size(o), s.id(s.plan.Buffers[o.Buffer].Name)
-	var list []tag
+	elements := size
+	for _, d := range o.View.Shape {
+		elements *= d
+	}
+	list := make([]tag, 0, elements)
 	each(o.View, func(_, at int64) {
 		for g := at * size; g < at*size+size; g++ {
 			if m.tags == nil {

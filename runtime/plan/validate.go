@@ -125,11 +125,61 @@ func inspectArguments(i *Instruction) error {
 	if !ok {
 		return nil
 	}
+	if moves(i.Op) {
+		if err := inspectParts(i); err != nil {
+			return err
+		}
+	}
 	takes := slices.DeleteFunc(slices.Clone(op.Inputs), func(a graph.Argument) bool { return a.Parameter })
 	if err := inspectCount(i, "arguments", takes, i.Inputs); err != nil {
 		return err
 	}
 	return inspectCount(i, "results", op.Outputs, i.Outputs)
+}
+
+// inspectParts holds a Concat or Split to its axis, so that a simulation can carry
+// it out.
+func inspectParts(i *Instruction) error {
+	whole, parts := i.Outputs, i.Inputs
+	if i.Op == "Split" {
+		whole, parts = i.Inputs, i.Outputs
+	}
+	axis, sum := i.Attrs.Int("axis"), int64(0)
+	if len(whole) != 1 || axis < 0 || axis >= int64(len(whole[0].View.Shape)) {
+		return errorf("node %q (%s): there is no whole with axis %d", i.Node, i.Op, axis)
+	}
+	for k, o := range parts {
+		extent, ok := extentOfPart(i, k, o, axis)
+		if !ok || o.Buffer >= 0 && !fitsPart(o, whole[0], axis, extent) {
+			return errorf("node %q (%s): part %d does not fit", i.Node, i.Op, k)
+		}
+		sum += extent
+	}
+	if sum != whole[0].View.Shape[axis] {
+		return errorf("node %q (%s): the parts have %d elements on axis %d, the whole has %d", i.Node, i.Op, sum, axis, whole[0].View.Shape[axis])
+	}
+	return nil
+}
+
+// extentOfPart returns how much of the axis part k has.
+func extentOfPart(i *Instruction, k int, o Operand, axis int64) (int64, bool) {
+	if extents := i.Attrs.Ints("split"); i.Op == "Split" {
+		if len(extents) != len(i.Outputs) {
+			return 0, false
+		}
+		return extents[k], extents[k] >= 0
+	}
+	if o.Buffer < 0 || int64(len(o.View.Shape)) <= axis {
+		return 0, false
+	}
+	return o.View.Shape[axis], true
+}
+
+// fitsPart reports whether a part has the shape of the whole but for its extent.
+func fitsPart(part, whole Operand, axis, extent int64) bool {
+	want := slices.Clone(whole.View.Shape)
+	want[axis] = extent
+	return slices.Equal(part.View.Shape, want)
 }
 
 func inspectCount(i *Instruction, what string, want []graph.Argument, have []Operand) error {

@@ -124,7 +124,7 @@ func (t *Table) own(p, bytes uintptr) Result {
 	var b span
 	b.cut(t, p, bytes)
 	for {
-		above := t.coveredAbove(p)
+		above := t.insideAbove(p, bytes)
 		b.lock(t)
 		r := t.ownLocked(&b, p, above)
 		b.unlock(t)

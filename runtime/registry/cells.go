@@ -8,12 +8,12 @@ import (
 
 // The functions of this file need the lock of the shard they are given.
 
-func cell(s *layout.Shard, i uint32) *layout.Unit {
-	return layout.At[layout.Unit](s.Table + uintptr(i)*layout.UnitBytes)
+func cell(s *layout.Shard, i uint32) *layout.Region {
+	return layout.At[layout.Region](s.Table + uintptr(i)*layout.RegionBytes)
 }
 
-// find returns the cell of key, or the empty cell where it belongs.
-func find(s *layout.Shard, key uint64) (i uint32, found bool) {
+// probe returns the cell of a region, or the empty cell where it belongs.
+func probe(s *layout.Shard, key uint64) (i uint32, found bool) {
 	for i = home(key, s.Capacity); ; {
 		switch cell(s, i).Key {
 		case key:
@@ -27,24 +27,74 @@ func find(s *layout.Shard, key uint64) (i uint32, found bool) {
 	}
 }
 
-// open makes the empty cell u that of key.
-func open(s *layout.Shard, u *layout.Unit, key uint64) {
-	store(&u.Starts, set{})
-	store(&u.Covers, set{})
-	atomic.StoreUint64(&u.Key, key)
-	s.Used++
+// find returns the unit of a place, nil when it is not in use.
+func find(s *layout.Shard, at place) *layout.Unit {
+	i, found := probe(s, at.region)
+	if !found || !set(cell(s, i).Present).has(at.unit) {
+		return nil
+	}
+	if u := unitOf(cell(s, i), at.unit); !vacant(u) {
+		return u
+	}
+	return nil
 }
 
-// store changes words that others read without the lock.
-func store(w *[2]uint64, v set) {
-	atomic.StoreUint64(&w[0], v[0])
-	atomic.StoreUint64(&w[1], v[1])
+// open makes a unit that is not in use. nil, and nothing changed, when there is no
+// memory at hand; the caller has seen to a cell. Units of the same region move.
+func open(s *layout.Shard, at place) *layout.Unit {
+	i, found := probe(s, at.region)
+	r := cell(s, i)
+	switch {
+	case !found && !growUnits(s, r, nil):
+		return nil
+	case !found:
+		store(&r.Present, 0)
+		atomic.StoreUint64(&r.Key, at.region)
+		s.Used++
+	case set(r.Present).has(at.unit):
+		atomic.StoreUint64(&r.List, r.List-layout.RegionVacant)
+		opened(s, at)
+		return unitOf(r, at.unit)
+	case !roomFor(s, r):
+		return nil
+	}
+	opened(s, at)
+	return insertUnit(r, at.unit)
 }
 
-func move(to, from *layout.Unit) {
-	store(&to.Starts, from.Starts)
-	store(&to.Covers, from.Covers)
-	to.Only = from.Only
+// opened counts a unit; its cell is idle no more.
+func opened(s *layout.Shard, at place) {
+	s.Units++
+	if s.Idle == at.region {
+		s.Idle = 0
+	}
+}
+
+// closeUnit gives back a unit that nothing is in any more. A cell without others
+// stays until the next one is without: a block that comes and goes alone finds its
+// place again.
+func closeUnit(s *layout.Shard, at place) {
+	i, _ := probe(s, at.region)
+	r := cell(s, i)
+	s.Units--
+	atomic.StoreUint64(&r.List, r.List+layout.RegionVacant)
+	if vacantUnits(r) < set(r.Present).len() {
+		return
+	}
+	if s.Idle != 0 {
+		before, _ := probe(s, s.Idle)
+		freeUnits(s, units(cell(s, before)))
+		remove(s, before)
+	}
+	s.Idle = at.region
+}
+
+// store changes a word that others read without the lock.
+func store(w *uint64, v set) { atomic.StoreUint64(w, uint64(v)) }
+
+func move(to, from *layout.Region) {
+	atomic.StoreUint64(&to.Present, from.Present)
+	atomic.StoreUint64(&to.List, from.List)
 	atomic.StoreUint64(&to.Key, from.Key)
 }
 
@@ -61,12 +111,12 @@ func remove(s *layout.Shard, hole uint32) {
 		if i++; i == n {
 			i = 0
 		}
-		u := cell(s, i)
-		if u.Key == 0 {
+		r := cell(s, i)
+		if r.Key == 0 {
 			break
 		}
-		if distance(i, home(u.Key, n)) >= distance(i, hole) {
-			move(cell(s, hole), u)
+		if distance(i, home(r.Key, n)) >= distance(i, hole) {
+			move(cell(s, hole), r)
 			hole = i
 		}
 	}
@@ -74,45 +124,33 @@ func remove(s *layout.Shard, hole uint32) {
 	s.Used--
 }
 
-func vacant(u *layout.Unit) bool {
-	return u.Starts[0]|u.Starts[1]|u.Covers[0]|u.Covers[1] == 0
-}
+func vacant(u *layout.Unit) bool { return u.Starts|u.Covers == 0 }
 
 // spot is a start granule in a shard that is locked.
 type spot struct {
 	shard *layout.Shard
-	key   uint64
-	bit   uint
-	cell  uint32
+	at    place
+	unit  *layout.Unit         // nil: not in use
 	entry *layout.ForeignEntry // nil: nothing starts there
 }
 
-func (x *spot) unit() *layout.Unit { return cell(x.shard, x.cell) }
-
-func (x *spot) pointer() uintptr { return addressOf(x.key, x.bit) }
-
-// vacate gives the cell back when nothing is in it any more.
+// vacate gives the unit back when nothing is in it any more.
 func (x *spot) vacate() {
-	if vacant(x.unit()) {
-		remove(x.shard, x.cell)
+	if vacant(x.unit) {
+		closeUnit(x.shard, x.at)
 	}
 }
 
 // covered tells whether a block owns the granule. Those of the block that starts
 // here may all be at higher levels, so looking at its pieces is not enough.
-func (x *spot) covered() bool {
-	u := x.unit()
-	return u.Key == x.key && set(u.Covers).has(x.bit)
-}
+func (x *spot) covered() bool { return x.unit != nil && set(x.unit.Covers).has(x.at.bit) }
 
 // spotOf looks p up; the lock of its shard must be held.
 func (t *Table) spotOf(p uintptr) spot {
-	x := spot{shard: &t.shards[t.shardOf(p)]}
-	x.key, x.bit = start(p)
-	var found bool
-	x.cell, found = find(x.shard, x.key)
-	if u := x.unit(); found && set(u.Starts).has(x.bit) {
-		x.entry = entryOf(u, x.bit)
+	x := spot{shard: &t.shards[t.shardOf(p)], at: start(p)}
+	x.unit = find(x.shard, x.at)
+	if x.unit != nil && set(x.unit.Starts).has(x.at.bit) {
+		x.entry = entryOf(x.unit, x.at.bit)
 	}
 	return x
 }

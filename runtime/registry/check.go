@@ -30,7 +30,7 @@ type extent struct{ from, to uint64 }
 
 type checker struct {
 	t      *Table
-	seen   map[uint64]bool   // unit keys
+	seen   map[uint64]bool   // region keys
 	lists  map[uintptr]bool  // addresses of lists, free ones included
 	names  map[uint32]uint32 // entries by link
 	blocks []extent          // of covered entries and buffers, in bytes
@@ -52,14 +52,16 @@ func (c *checker) shard(index uint32) {
 		s.Capacity)
 	var used, pointers, back, zeros uint32
 	var bytes uint64
+	var units uint64
 	for i := range s.Capacity {
-		u := cell(s, i)
-		if u.Key == 0 {
+		r := cell(s, i)
+		if r.Key == 0 {
 			continue
 		}
 		used++
-		c.unit(index, i, u)
-		for _, info := range appendUnit(nil, u) {
+		units += uint64(set(r.Present).len() - vacantUnits(r))
+		c.region(index, i, r)
+		for _, info := range appendRegion(nil, r) {
 			c.entry(index, info)
 			pointers++
 			if info.Count > 0 && !info.HandedBack {
@@ -69,6 +71,7 @@ func (c *checker) shard(index uint32) {
 			zeros += count(info.Count == 0)
 		}
 	}
+	c.want(units == s.Units, "shard %d: %d units in use, counted %d", index, units, s.Units)
 	c.want(used == s.Used, "shard %d: %d cells in use, counted %d", index, used, s.Used)
 	c.want(pointers == s.Entries, "shard %d: %d entries, counted %d", index, pointers, s.Entries)
 	c.want(bytes == s.Bytes, "shard %d: %d bytes, counted %d", index, bytes, s.Bytes)
@@ -84,33 +87,55 @@ func count(b bool) uint32 {
 	return 0
 }
 
-// unit checks one cell, and that probing finds it.
-func (c *checker) unit(index, i uint32, u *layout.Unit) {
+// region checks one cell, that probing finds it, and its units.
+func (c *checker) region(index, i uint32, r *layout.Region) {
 	s := &c.t.shards[index]
-	c.want(!c.seen[u.Key], "unit %#x is there twice", u.Key)
-	c.seen[u.Key] = true
-	c.want(!vacant(u), "unit %#x is in use by nothing", u.Key)
-	for j := home(u.Key, s.Capacity); j != i; j = (j + 1) % s.Capacity {
-		c.want(cell(s, j).Key != 0, "unit %#x is behind an empty cell", u.Key)
+	c.want(!c.seen[r.Key], "region %#x is there twice", r.Key)
+	c.seen[r.Key] = true
+	for j := home(r.Key, s.Capacity); j != i; j = (j + 1) % s.Capacity {
+		c.want(cell(s, j).Key != 0, "region %#x is behind an empty cell", r.Key)
 	}
-	if set(u.Starts).len() > 0 && listed(u) {
+	room, there := int(layout.RegionRooms[roomClass(r)]), set(r.Present).len()
+	c.want((there == vacantUnits(r)) == (r.Key == s.Idle), "region %#x, %d units of %d vacant, idle %#x", r.Key,
+		vacantUnits(r), there, s.Idle)
+	c.want(there <= room, "region %#x has more units than room", r.Key)
+	c.list(uintptr(r.List & layout.RegionAddress))
+	unused := 0
+	list := units(r)
+	for unit := range uint(64) {
+		if !set(r.Present).has(unit) {
+			continue
+		}
+		if vacant(&list[0]) {
+			unused++
+		} else {
+			c.unit(index, place{region: r.Key, unit: unit}, &list[0])
+		}
+		list = list[1:]
+	}
+	c.want(unused == vacantUnits(r), "region %#x: %d vacant units, counted %d", r.Key, unused, vacantUnits(r))
+}
+
+func (c *checker) unit(index uint32, at place, u *layout.Unit) {
+	if u.Starts != 0 && listed(u) {
 		c.list(uintptr(u.Only.Block))
-		c.want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %#x has more entries than room", u.Key)
+		c.want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit, at.region)
 	}
-	up := int(u.Key>>layout.UnitLevelShift) - layout.UnitLevel0
+	up := int(at.region>>layout.UnitLevelShift) - layout.UnitLevel0
 	if up > 0 {
 		c.units[up]++
-		c.want(set(u.Starts).len() == 0, "unit %#x above level 0 has starts", u.Key)
+		c.want(u.Starts == 0, "unit %d of %#x, above level 0, has starts", at.unit, at.region)
 	}
-	granule := u.Key & (1<<layout.UnitLevelShift - 1) << 7
-	for bit := range uint64(128) {
+	first := at.region&(1<<layout.UnitLevelShift-1)<<12 | uint64(at.unit)<<6
+	for bit := range uint64(64) {
 		if !set(u.Covers).has(uint(bit)) {
 			continue
 		}
-		c.want(up >= 0, "unit %#x owns single bytes", u.Key)
-		c.want(c.t.shardOfUnit(up, granule) == index, "unit %#x is in shard %d", u.Key, index)
-		shift := 4 + 7*up
-		c.bits = append(c.bits, extent{(granule | bit) << shift, (granule | bit + 1) << shift})
+		granule := first | bit
+		c.want(up >= 0, "unit %d of %#x owns single bytes", at.unit, at.region)
+		c.want(c.t.shardOfPlace(up, granule) == index, "region %#x is in shard %d", at.region, index)
+		shift := 4 + 6*up
+		c.bits = append(c.bits, extent{granule << shift, (granule + 1) << shift})
 	}
 }
 
@@ -184,7 +209,7 @@ func (c *checker) list(addr uintptr) {
 	c.lists[addr] = true
 }
 
-// memory checks the free lists of a shard.
+// memory checks that every list is in use or free, once.
 func (c *checker) memory(index uint32, s *layout.Shard) {
 	bytes := uint64(s.ChunkEnd - s.Chunk)
 	for class, addr := range s.Lists {
@@ -193,12 +218,29 @@ func (c *checker) memory(index uint32, s *layout.Shard) {
 			bytes += uint64(listBytes(2 << class))
 		}
 	}
+	for class, addr := range s.UnitLists {
+		for ; addr != 0; addr = uintptr(layout.At[layout.Unit](addr).Only.Block) {
+			c.list(addr)
+			bytes += uint64(unitBytes(class))
+		}
+	}
 	for i := range s.Capacity {
-		if u := cell(s, i); u.Key != 0 && set(u.Starts).len() > 0 && listed(u) {
-			bytes += uint64(listBytes(u.Only.Count))
+		if r := cell(s, i); r.Key != 0 {
+			bytes += listsOf(r)
 		}
 	}
 	// Of each chunk, less than the smallest list is lost.
 	c.want(bytes <= s.ChunkBytes && bytes+64*uint64(listBytes(2)) > s.ChunkBytes,
 		"shard %d: lists of %d bytes in chunks of %d", index, bytes, s.ChunkBytes)
+}
+
+// listsOf sums up what the lists of a region take.
+func listsOf(r *layout.Region) (bytes uint64) {
+	bytes = uint64(unitBytes(roomClass(r)))
+	for _, u := range units(r) {
+		if u.Starts != 0 && listed(&u) {
+			bytes += uint64(listBytes(u.Only.Count))
+		}
+	}
+	return bytes
 }

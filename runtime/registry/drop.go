@@ -134,7 +134,7 @@ func apply(x spot, f effect) (ended Ended, link uint32) {
 	switch {
 	case f.result == Gone:
 		if link = e.Link; link == 0 {
-			ended = Ended{Pointer: x.pointer(), Bytes: bytesOf(e), Kind: uint8(e.Block >> layout.ForeignKindShift)}
+			ended = Ended{Pointer: x.at.pointer(), Bytes: bytesOf(e), Kind: uint8(e.Block >> layout.ForeignKindShift)}
 		}
 		x.drop()
 		return ended, link
@@ -170,5 +170,5 @@ func (x *spot) drop() {
 		s.HandedBack--
 	}
 	s.Entries--
-	erase(s, x.unit(), x.bit)
+	erase(s, x.unit, x.at.bit)
 }

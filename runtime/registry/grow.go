@@ -8,8 +8,7 @@ import (
 )
 
 // A table may be filled to 2/3: an unsuccessful search then takes five probes on
-// average, at half of that two. Small tables double; large ones grow by half, as
-// they are nearly all the memory that there is.
+// average, at half of that two. Small tables double; large ones grow by half.
 const (
 	loadOver    = 2
 	loadUnder   = 3
@@ -33,31 +32,30 @@ func nextCapacity(cells, used uint32) uint64 {
 }
 
 // makeRoom lets a block that did not fit be entered: it grows the tables of its
-// shards, and where those had room, the list memory of the first. False when the
-// system refuses the memory; nothing changed then.
+// shards and their memory for lists. False when the system refuses the memory;
+// nothing changed then.
 func (t *Table) makeRoom(p, bytes uintptr) bool {
 	var b span
 	b.cut(t, p, bytes)
-	grown := false
+	units, chunk := b.needs()
 	for _, i := range b.shards[:b.locks] {
-		did, ok := t.growShard(&t.shards[i], uint32(b.n+1))
-		if !ok {
+		if !t.growShard(&t.shards[i], units) || !t.reserve(&t.shards[i], chunk) {
 			return false
 		}
-		grown = grown || did
 	}
-	return grown || t.addChunk(&t.shards[t.shardOf(p)])
+	return true
 }
 
-// Grow makes room for so many more units, evenly spread. False when the system
-// refuses the memory.
+// Grow makes room for so many more units, evenly spread, each in a region of its
+// own. False when the system refuses the memory.
 func (t *Table) Grow(units uint64) bool {
 	each := units/uint64(len(t.shards)) + 1
 	for i := range t.shards {
 		if each > maxCells {
 			return false
 		}
-		if _, ok := t.growShard(&t.shards[i], uint32(each)); !ok {
+		lists := uintptr(each)*layout.UnitBytes + layout.UnitReserve + layout.EntryReserve
+		if !t.growShard(&t.shards[i], uint32(each)) || !t.reserve(&t.shards[i], lists) {
 			return false
 		}
 	}
@@ -66,21 +64,21 @@ func (t *Table) Grow(units uint64) bool {
 
 // growShard makes room for more cells in one table, without a lock while it
 // obtains the memory.
-func (t *Table) growShard(s *layout.Shard, more uint32) (did, ok bool) {
+func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 	lock(s)
 	old, used, fits := s.Capacity, s.Used, uint64(s.Used)+uint64(more) <= uint64(s.Limit)
 	unlock(s)
 	if fits {
-		return false, true
+		return true
 	}
 	next := nextCapacity(old, used+more)
 	if next >= maxCells {
-		return false, false
+		return false
 	}
-	bytes := memory.Round(uintptr(next)*layout.UnitBytes, memory.PageBytes)
+	bytes := memory.Round(uintptr(next)*layout.RegionBytes, memory.PageBytes)
 	table, ok := t.obtain(bytes)
 	if !ok {
-		return false, false
+		return false
 	}
 	lock(s)
 	outgrown := s.Table
@@ -94,8 +92,8 @@ func (t *Table) growShard(s *layout.Shard, more uint32) (did, ok bool) {
 	if outgrown == table {
 		old = uint32(next)
 	}
-	memory.Purge(outgrown, memory.Round(uintptr(old)*layout.UnitBytes, memory.PageBytes))
-	return true, true
+	memory.Purge(outgrown, memory.Round(uintptr(old)*layout.RegionBytes, memory.PageBytes))
+	return true
 }
 
 // rehash moves the cells of a locked shard to an empty table. In order, as homes
@@ -104,10 +102,10 @@ func rehash(s *layout.Shard, table uintptr, capacity uint32) {
 	from := *s
 	next := layout.Shard{Table: table, Capacity: capacity}
 	for i := range from.Capacity {
-		u := cell(&from, i)
-		if u.Key != 0 {
-			at, _ := find(&next, u.Key)
-			*cell(&next, at) = *u
+		r := cell(&from, i)
+		if r.Key != 0 {
+			at, _ := probe(&next, r.Key)
+			*cell(&next, at) = *r
 		}
 	}
 	install(s, table, capacity)
@@ -121,11 +119,16 @@ func install(s *layout.Shard, table uintptr, capacity uint32) {
 	s.Limit = limitOf(capacity)
 }
 
-// addChunk gives a shard more memory for lists, a quarter of what it has.
-func (t *Table) addChunk(s *layout.Shard) bool {
+// reserve makes sure that a shard has so many bytes for lists. What it gets is an
+// eighth of what it has, or twice of what is needed.
+func (t *Table) reserve(s *layout.Shard, need uintptr) bool {
 	lock(s)
-	bytes := memory.Round(uintptr(s.ChunkBytes/4), firstChunk)
+	enough, bytes := s.ChunkEnd-s.Chunk >= need, memory.Round(uintptr(s.ChunkBytes/8), firstChunk)
 	unlock(s)
+	if enough {
+		return true
+	}
+	bytes = max(bytes, memory.Round(2*need, memory.PageBytes))
 	chunk, ok := t.obtain(bytes)
 	if !ok {
 		return false

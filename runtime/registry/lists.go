@@ -6,7 +6,7 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// The entries of a unit: one in the cell, several in a list ordered by address.
+// The entries of a unit: one in the unit, several in a list ordered by address.
 // The functions of this file need the lock of the shard they are given.
 
 // listed tells whether the entries of a unit that has some are in a list.
@@ -48,7 +48,7 @@ func insert(s *layout.Shard, u *layout.Unit, bit uint) *layout.ForeignEntry {
 	}
 	list = list[:len(list)+1]
 	copy(list[rank+1:], list[rank:])
-	store(&u.Starts, set(u.Starts).union(single(bit)))
+	store(&u.Starts, set(u.Starts)|single(bit))
 	return &list[rank]
 }
 
@@ -60,20 +60,16 @@ func erase(s *layout.Shard, u *layout.Unit, bit uint) {
 	} else {
 		copy(list[rank:], list[rank+1:])
 	}
-	store(&u.Starts, set(u.Starts).less(single(bit)))
+	store(&u.Starts, set(u.Starts)&^single(bit))
 }
 
 // newList returns a list with room for so many entries, nil when there is no memory for it.
 func newList(s *layout.Shard, room uint32) []layout.ForeignEntry {
-	class, bytes := classOf(room), listBytes(room)
-	addr := s.Lists[class]
-	switch {
-	case addr != 0:
-		s.Lists[class] = uintptr(layout.At[layout.ForeignEntry](addr).Block)
-	case s.ChunkEnd-s.Chunk >= bytes:
-		addr = s.Chunk
-		s.Chunk += bytes
-	default:
+	free := &s.Lists[classOf(room)]
+	addr := *free
+	if addr != 0 {
+		*free = uintptr(layout.At[layout.ForeignEntry](addr).Block)
+	} else if addr = takeChunk(s, listBytes(room)); addr == 0 {
 		return nil
 	}
 	return layout.Slice[layout.ForeignEntry](addr, uint64(room))
@@ -86,9 +82,19 @@ func freeList(s *layout.Shard, list []layout.ForeignEntry) {
 	s.Lists[class] = addr
 }
 
+// takeChunk cuts a list from the shard's chunk, 0 when it is too small.
+func takeChunk(s *layout.Shard, bytes uintptr) (addr uintptr) {
+	if s.ChunkEnd-s.Chunk < bytes {
+		return 0
+	}
+	addr = s.Chunk
+	s.Chunk += bytes
+	return addr
+}
+
 // giveChunk adds memory for lists. What is left of the chunk before becomes free lists.
 func giveChunk(s *layout.Shard, addr, bytes uintptr) {
-	for class := layout.UnitLists - 1; class >= 0; class-- {
+	for class := layout.EntryLists - 1; class >= 0; class-- {
 		room := uint32(2) << class
 		for s.ChunkEnd-s.Chunk >= listBytes(room) {
 			freeList(s, layout.Slice[layout.ForeignEntry](s.Chunk, uint64(room)))

@@ -51,7 +51,8 @@ func (m *model) overlaps(p, bytes uintptr) bool {
 	return false
 }
 
-var strides = []uintptr{16, 32, 48, 80, 128, 2032, 2048, 2064, 4096, 4112, 1 << 16, 1 << 18, 1<<18 + 16, 1 << 25, 1 << 32}
+var strides = []uintptr{16, 32, 48, 80, 128, 1008, 1024, 1040, 2048, 4096, 4112, 1 << 16, 1<<16 + 16, 1 << 18, 1 << 22, 1<<22 + 16,
+	1 << 28, 1 << 32}
 
 func genPointer(t *rapid.T) uintptr {
 	stride := rapid.SampledFrom(strides).Draw(t, "stride")

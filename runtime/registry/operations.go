@@ -61,7 +61,7 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 	var b span
 	b.cut(t, p, bytes)
 	for {
-		above := bytes != 0 && t.coveredAbove(p)
+		above := t.insideAbove(p, bytes)
 		b.lock(t)
 		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), typ)
 		b.unlock(t)
@@ -100,19 +100,20 @@ func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, typ ui
 		e.TypeFloats = typ
 	}
 	gen := e.Gen
-	b.cover(t) // opens cells, but moves none
+	b.cover(t) // moves units, and the entries in them
 	return gen, OK
 }
 
 // create makes the entry of a spot that has none: count 1. nil, and nothing
-// changed, when the shard has no memory for it; the caller has seen to cells.
+// changed, when the shard has no memory for it; the caller has seen to a cell.
 func (x *spot) create(block uint64, link uint32) *layout.ForeignEntry {
-	u := x.unit()
-	if u.Key != x.key {
-		open(x.shard, u, x.key)
+	if x.unit == nil {
+		if x.unit = open(x.shard, x.at); x.unit == nil {
+			return nil
+		}
 	}
-	e := insert(x.shard, u, x.bit)
-	if e == nil { // not in a cell that was opened here: that has room for one
+	e := insert(x.shard, x.unit, x.at.bit)
+	if e == nil { // not in a unit that was opened here: that has room for one
 		return nil
 	}
 	*e = layout.ForeignEntry{Count: 1, Gen: nextGen(x.shard), Block: block, Link: link}

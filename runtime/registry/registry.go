@@ -3,9 +3,9 @@
 // cshim/registry.h on the same memory, and alone obtains memory for it.
 //
 // cshim/registry_cells.h explains the structure and its invariants. In short: the
-// address space is cut into units of 128 granules, a unit in use is one cell of a
-// sharded open addressing table and says at which granules registered blocks
-// start and which granules they own.
+// address space is cut into regions of 64 units of 64 granules. A region in use is a
+// cell of a sharded open addressing table and has a list of its units in use; a
+// unit says at which granules registered blocks start and which granules they own.
 //
 // Lock order: shard locks by ascending index; Table.mu and buffers.mu are taken
 // under none of them, and they under neither.
@@ -52,7 +52,7 @@ const (
 	defaultShards = 64
 	maxShards     = 4096
 	firstCells    = 64       // of a shard's first table, at least; at most twice that
-	firstTable    = 8 << 10  // bytes reserved for it
+	firstTable    = 4 << 10  // bytes reserved for it
 	firstChunk    = 16 << 10 // bytes of list memory that a shard starts with
 )
 

@@ -44,9 +44,11 @@ func TestLayoutSizes(t *testing.T) {
 	assert.EqualValues(t, layout.UnitBytes, unsafe.Sizeof(layout.Unit{}))
 	assert.EqualValues(t, layout.ShardBytes, unsafe.Sizeof(layout.Shard{}))
 	assert.EqualValues(t, layout.RegistryBytes, unsafe.Sizeof(layout.Registry{}))
-	for class := range layout.UnitLists {
+	assert.EqualValues(t, layout.RegionBytes, unsafe.Sizeof(layout.Region{}))
+	for class := range layout.EntryLists {
 		assert.Equal(t, class, classOf(2<<class))
 	}
+	assert.EqualValues(t, 64, layout.RegionRooms[layout.UnitRooms-1])
 }
 
 func TestOpenRefusesWhatIsNoPowerOfTwo(t *testing.T) {
@@ -290,8 +292,8 @@ func (t *Table) meanProbes() float64 {
 	for i := range t.shards {
 		s := &t.shards[i]
 		for at := range s.Capacity {
-			if u := cell(s, at); u.Key != 0 {
-				sum += float64((at + s.Capacity - home(u.Key, s.Capacity)) % s.Capacity)
+			if r := cell(s, at); r.Key != 0 {
+				sum += float64((at + s.Capacity - home(r.Key, s.Capacity)) % s.Capacity)
 				n++
 			}
 		}
@@ -336,7 +338,7 @@ func TestProbesStayShortForEveryAlignment(t *testing.T) {
 			least, most = min(least, table.shards[i].Entries), max(most, table.shards[i].Entries)
 		}
 		assert.Less(t, table.meanProbes(), 1.5, "stride %d", 1<<shift)
-		if shift >= 12 {
+		if shift >= 12 { // below, they are in few regions
 			assert.Less(t, most, 3*least+30, "stride %d", 1<<shift)
 		}
 	}

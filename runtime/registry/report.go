@@ -112,8 +112,8 @@ func (t *Table) Totals() (sum Totals) {
 		sum.Bytes += s.Bytes
 		sum.HandedBack += uint64(s.HandedBack)
 		sum.Zeros += uint64(s.Zeros)
-		sum.Units += uint64(s.Used)
-		sum.Memory += uint64(s.Capacity)*layout.UnitBytes + s.ChunkBytes
+		sum.Units += s.Units
+		sum.Memory += uint64(s.Capacity)*layout.RegionBytes + s.ChunkBytes
 		unlock(s)
 	}
 	t.buffers.mu.Lock()
@@ -143,29 +143,31 @@ func snapshot(s *layout.Shard, infos []Info) []Info {
 	lock(s)
 	defer unlock(s)
 	for i := range s.Capacity {
-		if u := cell(s, i); u.Key != 0 {
-			infos = appendUnit(infos, u)
+		if r := cell(s, i); r.Key != 0 {
+			infos = appendRegion(infos, r)
 		}
 	}
 	return infos
 }
 
-func appendUnit(infos []Info, u *layout.Unit) []Info {
-	list := entries(u)
-	for bit := uint(0); bit < 128; bit++ {
-		if set(u.Starts).has(bit) {
-			infos = append(infos, infoOf(addressOf(u.Key, bit), &list[0]))
+func appendRegion(infos []Info, r *layout.Region) []Info {
+	list := units(r)
+	for unit := range uint(64) {
+		if set(r.Present).has(unit) {
+			infos = appendUnit(infos, place{region: r.Key, unit: unit}, &list[0])
 			list = list[1:]
 		}
 	}
 	return infos
 }
 
-// addressOf inverts start.
-func addressOf(key uint64, bit uint) uintptr {
-	granule := key&(1<<layout.UnitLevelShift-1)<<7 | uint64(bit)
-	if key>>layout.UnitLevelShift == layout.UnitFine {
-		return uintptr(granule)
+func appendUnit(infos []Info, at place, u *layout.Unit) []Info {
+	list := entries(u)
+	for at.bit = 0; at.bit < 64; at.bit++ {
+		if set(u.Starts).has(at.bit) {
+			infos = append(infos, infoOf(at.pointer(), &list[0]))
+			list = list[1:]
+		}
 	}
-	return uintptr(granule << 4)
+	return infos
 }

@@ -1,17 +1,20 @@
 package registry
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 )
 
-// piece is the part of a block in one unit.
+// piece is the part of a block in one unit. At level 1 its granules are units of the
+// region below.
 type piece struct {
-	key   uint64
-	bits  set
-	shard uint32
-	up    int
+	at                place
+	bits              set
+	below             uint64
+	shard, shardBelow uint32
+	up                int
 }
 
 // span is a block: its pieces, and the shards to lock, ascending. The shard of
@@ -19,7 +22,7 @@ type piece struct {
 type span struct {
 	n, locks int
 	pieces   [2 * layout.UnitLevels]piece
-	shards   [2*layout.UnitLevels + 1]uint32
+	shards   [2*layout.UnitLevels + 3]uint32
 }
 
 // cut makes b the span of [p, p+bytes): what does not fill a unit at either end,
@@ -29,26 +32,32 @@ func (b *span) cut(t *Table, p, bytes uintptr) {
 	b.addShard(t.shardOf(p))
 	first, end := owned(p, bytes)
 	for up := 0; first < end; up++ {
-		if first>>7 == (end-1)>>7 {
+		if first>>6 == (end-1)>>6 {
 			b.add(t, up, first, end-1)
 			return
 		}
-		if first&127 != 0 {
-			b.add(t, up, first, first|127)
+		if first&63 != 0 {
+			b.add(t, up, first, first|63)
 		}
-		if end&127 != 0 {
-			b.add(t, up, end&^127, end-1)
+		if end&63 != 0 {
+			b.add(t, up, end&^63, end-1)
 		}
-		first, end = (first+127)>>7, end>>7
+		first, end = (first+63)>>6, end>>6
 	}
 }
 
 // add appends granules first .. last of one unit.
 func (b *span) add(t *Table, up int, first, last uint64) {
-	shard := t.shardOfUnit(up, first)
-	b.pieces[b.n] = piece{unitKey(layout.UnitLevel0+up, first), between(uint(first&127), uint(last&127)), shard, up}
+	x := &b.pieces[b.n]
 	b.n++
-	b.addShard(shard)
+	*x = piece{at: placeOf(layout.UnitLevel0+up, first), bits: between(uint(first&63), uint(last&63)), up: up}
+	x.shard = t.shardOfPlace(up, first)
+	b.addShard(x.shard)
+	if up == 1 {
+		x.below = placeOf(layout.UnitLevel0, first<<6).region
+		x.shardBelow = t.shardOfPlace(0, first<<6)
+		b.addShard(x.shardBelow)
+	}
 }
 
 func (b *span) addShard(shard uint32) {
@@ -76,49 +85,75 @@ func (b *span) unlock(t *Table) {
 	}
 }
 
-// fits tells whether every shard has room, should all pieces and the start be new in it.
+// needs returns how many units are new at most, should all pieces and the start be,
+// and how much of a chunk that takes.
+func (b *span) needs() (units uint32, bytes uintptr) {
+	units = uint32(b.n + 1)
+	return units, uintptr(units)*layout.UnitReserve + layout.EntryReserve
+}
+
+// fits tells whether every shard has room and memory for what the block needs.
 func (b *span) fits(t *Table) bool {
+	units, bytes := b.needs()
 	for _, i := range b.shards[:b.locks] {
 		s := &t.shards[i]
-		if uint64(s.Used)+uint64(b.n)+1 > uint64(s.Limit) {
+		if uint64(s.Used)+uint64(units) > uint64(s.Limit) || s.ChunkEnd-s.Chunk < bytes {
 			return false
 		}
 	}
 	return true
 }
 
-// free tells whether nobody owns a granule of the pieces.
+// free tells whether nobody owns a granule of the pieces. Of those that fill a unit
+// of level 1 it is not asked what is below: that would take as long as they are large.
 func (b *span) free(t *Table) bool {
-	for _, x := range b.pieces[:b.n] {
-		s := &t.shards[x.shard]
-		if i, found := find(s, x.key); found && set(cell(s, i).Covers).meets(x.bits) {
+	for i := range b.pieces[:b.n] {
+		x := &b.pieces[i]
+		if u := find(&t.shards[x.shard], x.at); u != nil && set(u.Covers)&x.bits != 0 {
+			return false
+		}
+		if x.up == 1 && !unitsAreFree(&t.shards[x.shardBelow], x.below, x.bits) {
 			return false
 		}
 	}
 	return true
 }
 
+// unitsAreFree tells whether no block owns a granule of these units of a region.
+func unitsAreFree(s *layout.Shard, region uint64, wanted set) bool {
+	i, found := probe(s, region)
+	if !found {
+		return true
+	}
+	r := cell(s, i)
+	for rest := wanted & set(r.Present); rest != 0; rest &= rest - 1 {
+		if unitOf(r, uint(bits.TrailingZeros64(uint64(rest)))).Covers != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// cover gives the granules to the block, which fits.
 func (b *span) cover(t *Table) {
 	for _, x := range b.pieces[:b.n] {
 		s := &t.shards[x.shard]
-		i, found := find(s, x.key)
-		u := cell(s, i)
-		if !found {
-			open(s, u, x.key)
+		u := find(s, x.at)
+		if u == nil {
+			u = open(s, x.at)
 			t.countUnit(x.up, 1)
 		}
-		store(&u.Covers, set(u.Covers).union(x.bits))
+		store(&u.Covers, set(u.Covers)|x.bits)
 	}
 }
 
 func (b *span) uncover(t *Table) {
 	for _, x := range b.pieces[:b.n] {
 		s := &t.shards[x.shard]
-		i, _ := find(s, x.key)
-		u := cell(s, i)
-		store(&u.Covers, set(u.Covers).less(x.bits))
+		u := find(s, x.at)
+		store(&u.Covers, set(u.Covers)&^x.bits)
 		if vacant(u) {
-			remove(s, i)
+			closeUnit(s, x.at)
 			t.countUnit(x.up, -1)
 		}
 	}
@@ -134,12 +169,13 @@ func (t *Table) countUnit(up int, change int32) {
 
 // coveredAt tells whether the granule of p, `up` levels above 0, is owned.
 func (t *Table) coveredAt(up int, p uintptr) bool {
-	granule := uint64(p>>4) >> (7 * up)
-	s := &t.shards[t.shardOfUnit(up, granule)]
+	granule := uint64(p>>4) >> (6 * up)
+	s := &t.shards[t.shardOfPlace(up, granule)]
+	at := placeOf(layout.UnitLevel0+up, granule)
 	lock(s)
 	defer unlock(s)
-	i, found := find(s, unitKey(layout.UnitLevel0+up, granule))
-	return found && set(cell(s, i).Covers).has(uint(granule&127))
+	u := find(s, at)
+	return u != nil && set(u.Covers).has(at.bit)
 }
 
 // coveredAbove tells whether p is inside a block so large that it owns whole
@@ -151,6 +187,15 @@ func (t *Table) coveredAbove(p uintptr) bool {
 		}
 	}
 	return false
+}
+
+// insideAbove tells whether a block begins or ends inside one that owns whole units there.
+func (t *Table) insideAbove(p, bytes uintptr) bool {
+	if bytes == 0 || atomic.LoadUint32(&t.header.Units[0]) == 0 {
+		return false
+	}
+	_, end := owned(p, bytes)
+	return t.coveredAbove(p) || t.coveredAbove(uintptr(end-1)<<4)
 }
 
 // Covered tells whether p is inside a registered block, its start included.

@@ -42,8 +42,8 @@ func probes(table *Table, pointers []uintptr) (longest uint32, mean float64) {
 	sum := uint64(0)
 	for _, p := range pointers {
 		s := &table.shards[table.shardOf(p)]
-		key, _ := start(p)
-		at, found := find(s, key)
+		key := start(p).region
+		at, found := probe(s, key)
 		if !found {
 			return 1 << 30, 0
 		}

@@ -69,7 +69,7 @@ void fake_registry_open(tl_globals* g)
 	tl_shard* shards = (tl_shard*)(registry + 1);
 	for (int i = 0; i < SHARDS; i++) {
 		tl_shard* s = &shards[i];
-		atomic_store(&s->table, (uintptr_t)map(CELLS * sizeof(tl_unit)));
+		atomic_store(&s->table, (uintptr_t)map(CELLS * sizeof(tl_region)));
 		atomic_store(&s->capacity, CELLS);
 		s->limit = CELLS / 4 * 3;
 		s->chunk = (uintptr_t)map(CHUNK);

@@ -16,7 +16,7 @@ import (
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "vec", "frames", "arena",
 	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "sparse", "devices", "memory_pool",
-	"limits", "registry", "workspace", "dlpack", "torch", "python",
+	"limits", "registry", "workspace", "planning", "dlpack", "torch", "python",
 	"deferred", "diagnostics", "tracking",
 }
 

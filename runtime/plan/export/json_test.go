@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -105,6 +106,18 @@ func TestReadRefuses(t *testing.T) {
 		_, err := ReadJSON(strings.NewReader(strings.Replace(good, c.old, c.new, 1)))
 		assert.ErrorContains(t, err, c.message, c.new)
 	}
+}
+
+// TestDocumentedForm holds the documentation's example to the code.
+func TestDocumentedForm(t *testing.T) {
+	document, err := os.ReadFile("../../../docs/planner-artefacts.md")
+	require.NoError(t, err)
+	_, example, found := strings.Cut(string(document), "```json\n")
+	require.True(t, found)
+	example, _, _ = strings.Cut(example, "```")
+	p, err := ReadJSON(strings.NewReader(example))
+	require.NoError(t, err)
+	assert.Equal(t, example, text(t, p, WithContent))
 }
 
 type broken struct{}

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // call is one node on its way into the normal form. Inference functions read the
@@ -34,7 +35,7 @@ func (c *checker) apply(i int) error {
 	n := &c.graph.Nodes[i]
 	spec, ok := operators[n.Op]
 	if !ok {
-		return c.fault(i, "the operator is unknown", "use one of those in operators.md")
+		return c.fault(i, "the operator is unknown", "express it by those in operators.md")
 	}
 	k := &call{c: c, index: i, node: n, spec: spec, op: spec.Name, letters: map[string]DType{}, attrs: Attrs{}}
 	if err := k.begin(); err != nil {
@@ -53,7 +54,7 @@ func (k *call) begin() error {
 	}
 	outs := k.spec.Outputs
 	if n := len(k.node.Outputs); n > len(outs) && !outs[len(outs)-1].Variadic {
-		return k.fault(fmt.Sprintf("it makes %s", listArguments(outs)), "it has %d outputs, at most %d are allowed", n, len(outs))
+		return k.fault(fmt.Sprintf("write no more than it makes: %s", listArguments(outs)), "it has %d outputs, at most %d are allowed", n, len(outs))
 	}
 	if err := k.checkTypes(); err != nil {
 		return err
@@ -93,9 +94,19 @@ func (k *call) bindArguments() error {
 
 func (k *call) argument(i int) *Argument { return &k.spec.Inputs[min(i, len(k.spec.Inputs)-1)] }
 
-// usage is a remedy that shows the operator's signature.
+// usage is a remedy that shows the operator's arguments.
 func (k *call) usage() string {
-	return fmt.Sprintf("write %s(%s)", k.spec.Name, listArguments(k.spec.Inputs))
+	parts := make([]string, len(k.spec.Inputs))
+	for i, a := range k.spec.Inputs {
+		parts[i] = a.Name
+		if a.Optional {
+			parts[i] = "[" + a.Name + "]"
+		}
+		if a.Variadic {
+			parts[i] += "..."
+		}
+	}
+	return fmt.Sprintf("write %s(%s)", k.spec.Name, strings.Join(parts, ", "))
 }
 
 // checkTypes holds each argument to its types, and arguments of one letter to each

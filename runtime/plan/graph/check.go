@@ -79,6 +79,9 @@ func Check(g *Graph, o CheckOptions) (*Checked, error) {
 
 // declare gives every name its maker and every input and constant its value.
 func (c *checker) declare() error {
+	if c.graph.Opset < 0 {
+		return problem(fmt.Sprintf("the graph's operator set is %d", c.graph.Opset), "use a version of ONNX's, or 0 for the newest")
+	}
 	for _, err := range []error{c.declareInputs(), c.declareConstants(), c.declareNodes(), c.declareOutputs(), c.checkOptions()} {
 		if err != nil {
 			return err
@@ -208,7 +211,7 @@ func (c *checker) declareNodes() error {
 			if name == "" {
 				continue
 			}
-			if err := c.make(name, maker{c.called(i), i}); err != nil {
+			if err := c.make(name, maker{fmt.Sprintf("node %q", c.called(i)), i}); err != nil {
 				return err
 			}
 		}

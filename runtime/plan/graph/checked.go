@@ -1,7 +1,9 @@
 package graph
 
 // Checked is a graph whose every value has a type, in an order that can be run.
-// It owns all it holds: later changes of the Graph it came from do not reach it.
+// It owns all it holds but the content of constants, which it shares with the Graph
+// it came from and which must not change: other changes of that Graph do not reach
+// it. Constants may share content with each other.
 type Checked struct {
 	Name    string
 	Values  []TypedValue
@@ -25,8 +27,8 @@ type TypedValue struct {
 type TypedNode struct {
 	Name    string // never empty: nodes without a name are called by operator and number
 	Op      string
-	Inputs  []int // values; -1 for an input that was left out
-	Outputs []int // values; -1 for an output that nobody asked for
+	Inputs  []int // values; one for each argument that is no parameter, -1 for one that was left out
+	Outputs []int // values; one, Split has one for each part; -1 for one that nobody asked for
 	Attrs   Attrs
 }
 

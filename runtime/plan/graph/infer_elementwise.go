@@ -115,6 +115,9 @@ func castTarget(to any) (DType, bool) {
 }
 
 func inferCast(k *call) error {
+	if err := k.require("to"); err != nil {
+		return err
+	}
 	to, ok := castTarget(k.given["to"])
 	if !ok {
 		return k.fault("use a number or name of ONNX's TensorProto.DataType, or a name such as f32",

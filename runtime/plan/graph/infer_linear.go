@@ -161,6 +161,9 @@ func inferLRN(k *call) error {
 	if _, err := k.channels(); err != nil {
 		return err
 	}
+	if err := k.require("size"); err != nil {
+		return err
+	}
 	size := k.intOr("size", 0)
 	if size < 1 || size > maxWindow {
 		return k.fault("use 1 or more, at most 2^31", "its attribute \"size\" is %d", size)

@@ -160,15 +160,11 @@ func inferPad(k *call) error {
 	for i, d := range x {
 		begin, end := pads[i], pads[len(x)+i]
 		shape[i] += begin + end
-		most := int64(maxBytes)
-		if mode == "reflect" {
-			most = d - 1
-		} else if mode == "edge" && d == 0 {
-			most = 0
+		if min(begin, end) < -d || shape[i] < 0 {
+			return k.fault("do not cut off more than there is", "the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
 		}
-		if max(begin, end) > max(most, 0) || min(begin, end) < -d || shape[i] < 0 {
-			return k.fault(fmt.Sprintf("with mode %s they have to be %d at most, and leave an extent of at least 0", mode, max(most, 0)),
-				"the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
+		if most := reachable(mode, d+min(begin, 0)+min(end, 0)); max(begin, end) > most {
+			return k.fault(fmt.Sprintf("mode %s can add %d at most", mode, most), "the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
 		}
 	}
 	if !slices.ContainsFunc(pads, func(p int64) bool { return p != 0 }) {
@@ -176,6 +172,18 @@ func inferPad(k *call) error {
 	}
 	k.attrs["pads"], k.attrs["mode"], k.attrs["value"] = pads, mode, value
 	return k.give(shape)
+}
+
+// reachable is how many elements a mode of Pad can add at an end of an axis, of
+// which d elements are left after what negative pads cut off.
+func reachable(mode string, d int64) int64 {
+	switch {
+	case mode == "reflect":
+		return max(d-1, 0)
+	case mode == "edge" && d == 0:
+		return 0
+	}
+	return maxBytes
 }
 
 // pads returns the pads for all axes.

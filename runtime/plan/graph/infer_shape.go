@@ -29,8 +29,8 @@ func inferReshape(k *call) error {
 	}
 	shape, ok = resolve(shape, Elements(x))
 	if !ok {
-		return k.fault("the number of elements has to stay; one -1 may stand for what is left", "data has the shape %s, the result would have %s",
-			shapeText(x), shapeText(want))
+		return k.fault("the number of elements has to stay; one -1 may stand for what is left", "data has the shape %s, that is %d elements, and cannot have the shape %s",
+			shapeText(x), Elements(x), shapeText(want))
 	}
 	return k.become("Reshape", shape)
 }
@@ -141,8 +141,10 @@ func inferTranspose(k *call) error {
 }
 
 func inferConcat(k *call) error {
-	if _, ok := k.given["axis"]; !ok && (k.c.graph.Opset == 0 || k.c.graph.Opset >= 4) {
-		return k.fault("give it", "its attribute \"axis\" is missing")
+	if k.c.graph.Opset == 0 || k.c.graph.Opset >= 4 {
+		if err := k.require("axis"); err != nil {
+			return err
+		}
 	}
 	shape := slices.Clone(k.shape(0))
 	axis, err := k.axis(k.intOr("axis", 1), len(shape))

@@ -125,8 +125,8 @@ func inferPool(k *call) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := k.given["kernel_shape"]; !ok {
-		return k.fault("give it", "its attribute \"kernel_shape\" is missing")
+	if err := k.require("kernel_shape"); err != nil {
+		return err
 	}
 	spatial, err := k.windowed(nil, ceil == 1)
 	if err != nil {

@@ -88,7 +88,7 @@ func (p *parser) token(path string) (json.Token, int64, error) {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, at, p.fail(syntax.Offset-1, path, "%s", syntax.Error())
+		return nil, at, p.fail(max(at, syntax.Offset-1), path, "%s", syntax.Error())
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, at, p.fail(at, path, "the text ends before the graph does")

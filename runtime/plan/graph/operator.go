@@ -11,7 +11,7 @@ import (
 type Operator struct {
 	Name    string
 	Inputs  []Argument  // a TypedNode has an entry for each, parameters excepted
-	Outputs []Argument  // a TypedNode has an entry for each
+	Outputs []Argument  // a TypedNode has the first; Split has one for each part
 	Attrs   []Attribute // of the normal form: a TypedNode has all of them and no other
 	Result  string      // the shape of the result, and what else there is to know
 	Becomes string      // what Check makes of it

@@ -115,6 +115,14 @@ func (k *call) stringOr(name, otherwise string) string {
 	return otherwise
 }
 
+// require makes sure that an attribute is there.
+func (k *call) require(name string) error {
+	if _, ok := k.given[name]; !ok {
+		return k.fault("give it", "its attribute %q is missing", name)
+	}
+	return nil
+}
+
 // flag returns an attribute that is 0 or 1.
 func (k *call) flag(name string, otherwise int64) (int64, error) {
 	v := k.intOr(name, otherwise)
@@ -183,6 +191,9 @@ func (k *call) number(i int, name string, otherwise float64) (float64, error) {
 
 // axis makes an axis of a tensor not negative.
 func (k *call) axis(axis int64, rank int) (int64, error) {
+	if rank == 0 {
+		return 0, k.fault("give it a tensor with axes", "axis %d is not one of a scalar", axis)
+	}
 	if axis < int64(-rank) || axis >= int64(rank) {
 		return 0, k.fault(fmt.Sprintf("use %d to %d", -rank, rank-1), "axis %d is not one of a tensor with %d axes", axis, rank)
 	}

@@ -29,7 +29,7 @@ func instances(t testing.TB, folder string) map[string]offsets.Problem {
 	return found
 }
 
-var options = offsets.Options{Budget: 10*time.Second}
+var options = offsets.Options{}
 
 func read(t testing.TB, file string) offsets.Problem {
 	f, err := os.Open(file)

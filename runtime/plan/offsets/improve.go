@@ -120,6 +120,7 @@ func (a *area) between(low, high int64) int64 { return a.ceil(low + (high-low)/2
 // It says whether more of the same may help.
 func (s *solver) lower(a *area, goal int64) bool {
 	a.round++
+	s.spend(1)
 	if a.round == 1 {
 		a.mend(s, goal)
 		return true

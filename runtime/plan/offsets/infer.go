@@ -1,5 +1,10 @@
 package offsets
 
+import (
+	"cmp"
+	"slices"
+)
+
 // touch asks for another look at a section.
 func (s *tree) touch(t int32) {
 	if !s.queued[t] {
@@ -8,9 +13,16 @@ func (s *tree) touch(t int32) {
 	}
 }
 
+// looksPerSection bounds one propagation. Small items in a state that cannot be
+// completed may push each other up in steps of their size; the rest is left to
+// branching, which needs no floor to be as high as it can be.
+const looksPerSection = 32
+
 // propagate looks at sections until nothing changes; false when something cannot fit.
 func (s *tree) propagate() bool {
-	for len(s.queue) > 0 && !s.failed {
+	s.calm = false
+	for looks := 0; len(s.queue) > 0 && !s.failed; looks++ {
+		s.calm = s.calm || looks > looksPerSection*len(s.states)
 		t := s.queue[len(s.queue)-1]
 		s.queue = s.queue[:len(s.queue)-1]
 		s.queued[t] = false
@@ -29,17 +41,20 @@ func (s *tree) propagate() bool {
 func (s *tree) look(t int32) {
 	old := s.states[t]
 	now := state{bytes: old.bytes, low: none, top: none, second: none, lowest: -1}
+	high := int64(0)
 	for _, b := range s.at[t] {
 		floor := s.floor[b]
-		now.low = min(now.low, floor)
-		if top := floor + s.in.items[b].size; top < now.top {
-			now.top, now.second, now.lowest = top, now.top, b
-		} else if top < now.second {
-			now.second = top
+		now.low, high = min(now.low, floor), max(high, floor)
+		if top := floor + s.size[b]; top < now.second {
+			if top < now.top {
+				now.top, now.second, now.lowest = top, now.top, b
+			} else {
+				now.second = top
+			}
 		}
 	}
 	if now.low != none {
-		s.judge(t, &now)
+		s.judge(t, &now, high)
 	}
 	if now != old {
 		s.olds = append(s.olds, oldState{t, old})
@@ -49,19 +64,47 @@ func (s *tree) look(t int32) {
 
 // judge fails when a section's items do not fit, and raises those that cannot be
 // its lowest. What it raises has the section looked at again.
-func (s *tree) judge(t int32, now *state) {
+func (s *tree) judge(t int32, now *state, high int64) {
+	room := s.limit - now.bytes
+	if s.pins != nil {
+		s.judgePinned(t, now)
+		return
+	}
+	if now.low > room {
+		s.failed = true
+		return
+	}
+	if high <= room {
+		now.firsts = int32(len(s.at[t]))
+		return
+	}
+	for _, b := range s.at[t] {
+		switch {
+		case s.floor[b] <= room:
+			now.firsts++
+		case s.calm:
+		case b == now.lowest:
+			s.raise(b, now.second)
+		default:
+			s.raise(b, now.top)
+		}
+	}
+}
+
+// judgePinned is judge where pinned blocks take a part of the room.
+func (s *tree) judgePinned(t int32, now *state) {
 	if now.low+now.bytes+s.pinnedAbove(t, now.low) > s.limit {
 		s.failed = true
 		return
 	}
 	for _, b := range s.at[t] {
-		if s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit {
+		switch {
+		case s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit:
 			now.firsts++
-			continue
-		}
-		if b == now.lowest {
+		case s.calm:
+		case b == now.lowest:
 			s.raise(b, now.second)
-		} else {
+		default:
 			s.raise(b, now.top)
 		}
 	}
@@ -69,12 +112,13 @@ func (s *tree) judge(t int32, now *state) {
 
 // raise lifts the floor of b, if it is lower.
 func (s *tree) raise(b int32, to int64) {
-	if to <= s.floor[b] {
+	old := s.floor[b]
+	if to <= old {
 		return
 	}
 	it := &s.in.items[b]
-	to = s.skipPins(it, it.up(to))
-	s.floors = append(s.floors, oldFloor{b, s.floor[b]})
+	to = s.skipPins(b, it.up(to))
+	s.floors = append(s.floors, oldFloor{b, old})
 	s.stir(b)
 	s.floor[b] = to
 	s.stir(b)
@@ -82,9 +126,25 @@ func (s *tree) raise(b int32, to int64) {
 		s.failed = true
 		return
 	}
-	s.in.each(it, s.touch)
+	if it.holes > 0 || s.pins != nil {
+		s.in.each(it, s.touch)
+	} else {
+		s.touchRaised(it, old)
+	}
 	if above := s.next[b]; above >= 0 {
 		s.raise(above, to+it.size)
+	}
+}
+
+// touchRaised asks for another look at those sections of an item whose state its
+// old floor was a part of.
+func (s *tree) touchRaised(it *item, old int64) {
+	for t := it.first; t < it.end; t++ {
+		now := &s.states[t]
+		if !s.queued[t] && (old <= s.limit-now.bytes || old == now.low || old+it.size <= now.second) {
+			s.queued[t] = true
+			s.queue = append(s.queue, t)
+		}
 	}
 }
 
@@ -158,19 +218,18 @@ func (s *tree) takeOff(b int32) {
 }
 
 // skipPins is the lowest offset from at on where no pinned item is in the way.
-func (s *tree) skipPins(it *item, at int64) int64 {
+func (s *tree) skipPins(b int32, at int64) int64 {
 	if s.pins == nil {
 		return at
 	}
-	for again := true; again; {
-		again = false
-		s.in.each(it, func(t int32) {
-			for _, pin := range s.pins[t] {
-				if pin.at < at+it.size && at < pin.end {
-					at, again = it.up(pin.end), true
-				}
-			}
-		})
+	it := &s.in.items[b]
+	for _, wall := range s.walls[b] {
+		if wall.at >= at+it.size {
+			break
+		}
+		if wall.end > at {
+			at = it.up(wall.end)
+		}
 	}
 	return at
 }
@@ -178,26 +237,50 @@ func (s *tree) skipPins(it *item, at int64) int64 {
 // pinnedAbove is the number of pinned bytes of a section from an offset on.
 func (s *tree) pinnedAbove(t int32, from int64) int64 {
 	sum := int64(0)
-	if s.pins != nil {
-		for _, pin := range s.pins[t] {
-			sum += max(0, pin.end-max(pin.at, from))
+	for _, pin := range s.pins[t] {
+		if pin.end <= from {
+			break
 		}
+		sum += pin.end - max(pin.at, from)
 	}
 	return sum
 }
 
-// pins lists the pinned blocks of each section; nil when there are none.
-func (in *instance) pins() [][]block {
-	var pins [][]block
-	for i := range in.items {
-		it := &in.items[i]
+// pin fills pins, the highest block of a section first, and walls.
+func (s *tree) pin() {
+	for i := range s.in.items {
+		it := &s.in.items[i]
 		if it.pinned < 0 {
 			continue
 		}
-		if pins == nil {
-			pins = make([][]block, in.sections)
+		if s.pins == nil {
+			s.pins = make([][]block, s.in.sections)
+			s.walls = make([][]block, len(s.in.items))
 		}
-		in.each(it, func(t int32) { pins[t] = append(pins[t], block{it.pinned, it.pinned + it.size}) })
+		s.in.each(it, func(t int32) { s.pins[t] = append(s.pins[t], block{it.pinned, it.pinned + it.size}) })
 	}
-	return pins
+	for _, list := range s.pins {
+		slices.SortFunc(list, func(a, b block) int { return cmp.Compare(b.at, a.at) })
+	}
+	for i := range s.walls {
+		if s.in.items[i].pinned < 0 {
+			s.walls[i] = s.wall(&s.in.items[i])
+		}
+	}
+}
+
+// wall lists the stretches of offsets that are pinned in some section of it.
+func (s *tree) wall(it *item) []block {
+	var list []block
+	s.in.each(it, func(t int32) { list = append(list, s.pins[t]...) })
+	slices.SortFunc(list, func(a, b block) int { return cmp.Compare(a.at, b.at) })
+	out := list[:0]
+	for _, x := range list {
+		if n := len(out); n > 0 && x.at <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, x.end)
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
 }

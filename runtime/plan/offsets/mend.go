@@ -2,6 +2,9 @@ package offsets
 
 import "slices"
 
+// mendSteps are the tree nodes that a mend may take, besides some for each item.
+const mendSteps = 200
+
 // mend lifts the items that end above limit out of the placement of an area and
 // puts each back below it, replacing what lives around the same time when it must:
 // ruin and recreate (Schrimpf et al., 2000) with windows in time, each an instance
@@ -18,8 +21,9 @@ func (a *area) mend(s *solver, limit int64) bool {
 		}
 	}
 	slices.SortFunc(lifted, func(x, y int32) int { return int(a.in.items[x].first - a.in.items[y].first) })
+	stop := s.steps + int64(mendSteps+2*len(lifted)+len(a.in.items)/2)
 	for _, i := range lifted {
-		if s.expired() || !m.putBack(i) {
+		if s.expired() || s.steps > stop || !m.putBack(i) {
 			return false
 		}
 	}
@@ -58,7 +62,7 @@ func (m *mender) putBack(i int32) bool {
 		if m.recreate(i, m.in.cut(free, fixed, m.ground.offset)) {
 			return true
 		}
-		if len(fixed) == 0 && it.first-reach <= 0 && int(it.end+reach) >= m.in.sections {
+		if it.first-reach <= 0 && int(it.end+reach) >= m.in.sections {
 			return false
 		}
 	}

@@ -17,7 +17,7 @@ const (
 
 // pack places an instance in one space: by rules, by repair of what sticks out, and
 // by search when it is granted.
-func (s *solver) pack(in *instance, capacity int64) *draft {
+func (s *solver) pack(in *instance) *draft {
 	load := in.load()
 	d := &draft{bound: in.lowerBound(load)}
 	offset := make([]int64, len(in.items))

@@ -74,7 +74,7 @@ func (s *solver) expired() bool {
 
 // pinsApart reports two pinned buffers that share bytes at one time in one space.
 func (s *solver) pinsApart(in *instance) error {
-	shelves := map[int]*shelf{}
+	shelves := map[int]*shelf{} // by space
 	offset := []int64(nil)
 	for i := range in.items {
 		it := &in.items[i]
@@ -103,7 +103,7 @@ func (s *solver) one(in *instance) (*Solution, error) {
 	if err := s.tooLarge(in, capacity); err != nil {
 		return nil, err
 	}
-	d := s.pack(in, capacity)
+	d := s.pack(in)
 	if capacity > 0 && d.frame > capacity {
 		return nil, s.overflow(in, d, 0)
 	}

@@ -33,12 +33,14 @@ import (
 type tree struct {
 	in     *instance
 	limit  int64
-	offset []int64   // of what is placed
-	floor  []int64   // of what is not
+	offset []int64 // of what is placed
+	floor  []int64 // of what is not
+	size   []int64
 	at     [][]int32 // unplaced items by section
 	near   [][]int32 // items in conflict, by item
 	next   []int32   // a later item equal to this one, which goes above it; -1 when there is none
 	pins   [][]block // by section, nil when nothing is pinned
+	walls  [][]block // by item, beside pins
 	states []state   // by section
 	cross  []int32   // unplaced items alive on both sides of the start of a section
 	hash   []digest  // by section: of the unplaced items whose life begins in it
@@ -51,6 +53,7 @@ type tree struct {
 	queue   []int32 // sections to look at again
 	queued  []bool
 	failed  bool
+	calm    bool      // look raises nothing
 	support []support // cache of choose
 
 	seen   map[digest]struct{} // states that failed below limit
@@ -95,13 +98,13 @@ type (
 
 func newTree(in *instance) *tree {
 	n, sections := len(in.items), in.sections
-	s := &tree{in: in, offset: make([]int64, n), floor: make([]int64, n), at: make([][]int32, sections),
+	s := &tree{in: in, offset: make([]int64, n), floor: make([]int64, n), size: make([]int64, n), at: make([][]int32, sections),
 		near: make([][]int32, n), next: make([]int32, n), states: make([]state, sections), cross: make([]int32, sections+1),
 		done: make([]bool, n), hash: make([]digest, sections), score: make([]int64, n), queued: make([]bool, sections), support: make([]support, n)}
-	s.pins = in.pins()
+	s.pin()
 	for i := range in.items {
 		it := &in.items[i]
-		s.next[i] = -1
+		s.next[i], s.size[i] = -1, it.size
 		if it.pinned >= 0 {
 			s.offset[i], s.done[i] = it.pinned, true
 			continue
@@ -160,7 +163,7 @@ func (s *tree) meet() {
 	}
 	for i := range s.in.items {
 		if it := &s.in.items[i]; it.pinned < 0 {
-			s.floor[i] = s.skipPins(it, it.up(0))
+			s.floor[i] = s.skipPins(int32(i), it.up(0))
 			s.stir(int32(i))
 		}
 	}
@@ -304,14 +307,23 @@ func (s *tree) candidate(t int32) int32 {
 // rest is the lowest offset at which b can lie on another unplaced item.
 func (s *tree) rest(b int32) int64 {
 	lowest := none
-	s.in.each(&s.in.items[b], func(t int32) {
-		if now := &s.states[t]; now.lowest == b {
-			lowest = min(lowest, now.second)
-		} else {
-			lowest = min(lowest, now.top)
-		}
-	})
+	it := &s.in.items[b]
+	if it.holes > 0 {
+		s.in.each(it, func(t int32) { lowest = min(lowest, s.states[t].without(b)) })
+		return lowest
+	}
+	for t := it.first; t < it.end; t++ {
+		lowest = min(lowest, s.states[t].without(b))
+	}
 	return lowest
+}
+
+// without is the lowest top of the others.
+func (a *state) without(b int32) int64 {
+	if a.lowest == b {
+		return a.second
+	}
+	return a.top
 }
 
 // digest identifies the unplaced items of a part and their floors.

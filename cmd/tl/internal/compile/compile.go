@@ -123,7 +123,7 @@ func (c *Compiler) Shared(emit func(w io.Writer, llvm int) error) (string, error
 	if err := emit(&text, c.LLVM); err != nil {
 		return "", err
 	}
-	folder, err := cacheFolder()
+	folder, err := Folder()
 	if err != nil {
 		return "", err
 	}
@@ -152,11 +152,15 @@ func (c *Compiler) build(text, folder, path string) error {
 	return os.Rename(object, path)
 }
 
-// key depends on all that the code depends on: the text, the compiler, and the
-// processor, whose own instructions are used.
+// recipe counts the ways in which compilers were called: what one made is not taken
+// for what another would make.
+const recipe = 2
+
+// key depends on all that the code depends on: the text, the compiler and how it is
+// called, and the processor, whose own instructions are used.
 func (c *Compiler) key(text string) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\x00%s\x00%d\x00%s\x00", c.Kind, c.Path, c.LLVM, processor())
+	fmt.Fprintf(sum, "%d\x00%s\x00%s\x00%d\x00%s\x00", recipe, c.Kind, c.Path, c.LLVM, processor())
 	io.WriteString(sum, text)
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -177,7 +181,8 @@ func processor() string {
 // CacheVariable names the environment variable with the folder of compiled code.
 const CacheVariable = "TL_CACHE"
 
-func cacheFolder() (string, error) {
+// Folder returns the folder of compiled code, which it makes where there is none.
+func Folder() (string, error) {
 	folder := os.Getenv(CacheVariable)
 	if folder == "" {
 		user, err := os.UserCacheDir()

@@ -22,7 +22,7 @@ func (c *Compiler) compile(ir, object string) error {
 }
 
 func (c *Compiler) clang(ir, object string) error {
-	arguments := []string{"-O3", "-march=native", "-fPIC", "-shared", "-Wno-override-module", "-o", object}
+	arguments := []string{"-O3", "-march=native", "-fPIC", "-shared", "-Wno-override-module", "-o", object, "-lm"}
 	if c.LLVM == Oldest {
 		arguments = append(arguments, "-Xclang", "-opaque-pointers")
 	}

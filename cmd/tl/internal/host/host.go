@@ -13,12 +13,11 @@ import (
 	"strings"
 )
 
+// source is the C program that runs a compiled plan. It needs nothing but the
+// system's libraries.
+//
 //go:embed program/host.c
 var source []byte
-
-// Source is the C program that runs a compiled plan. It needs tl_runtime.h and
-// nothing else but the system's libraries.
-func Source() []byte { return source }
 
 // Section is a file of tensors. Offsets tells where each begins in a sample of
 // Bytes bytes; the samples follow each other.

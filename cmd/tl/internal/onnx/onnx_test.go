@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,7 +72,9 @@ func TestTypedContent(t *testing.T) {
 		{"f16", &onnxpb.TensorProto{DataType: 10, Dims: []int64{1}, Int32Data: []int32{0x3c00}}, []byte{0, 0x3c}},
 		{"u32", &onnxpb.TensorProto{DataType: 12, Dims: []int64{1}, Uint64Data: []uint64{0xfffffffe}}, []byte{254, 255, 255, 255}},
 	} {
-		got, err := Tensor(c.t)
+		content, err := proto.Marshal(c.t)
+		require.NoError(t, err)
+		got, err := ReadTensor(bytes.NewReader(content))
 		require.NoError(t, err, c.name)
 		assert.Equal(t, c.want, got.Data, c.name)
 	}

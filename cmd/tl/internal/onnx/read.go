@@ -14,7 +14,7 @@ import (
 )
 
 // Newest is the newest version of the operators that models may ask for.
-const Newest = 24
+const Newest = 28
 
 // Read returns the graph of the model in a file. Tensors that the model keeps in
 // files of their own are read from beside it.

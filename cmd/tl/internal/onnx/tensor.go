@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"google.golang.org/protobuf/proto"
+
 	"tlruntime/cmd/tl/internal/onnx/onnxpb"
 	"tlruntime/runtime/plan/graph"
 )
@@ -29,9 +31,18 @@ func dtype(number int32) (graph.DType, error) {
 	return 0, fmt.Errorf("elements of type %v are not supported", kind)
 }
 
-// Tensor returns the content of an encoded tensor, such as the files beside ONNX's
-// own tests hold.
-func Tensor(t *onnxpb.TensorProto) (graph.Tensor, error) { return (&reader{}).tensor(t) }
+// ReadTensor returns an encoded tensor, such as the files beside ONNX's own tests hold.
+func ReadTensor(r io.Reader) (graph.Tensor, error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return graph.Tensor{}, err
+	}
+	var t onnxpb.TensorProto
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(content, &t); err != nil {
+		return graph.Tensor{}, fmt.Errorf("this is no ONNX tensor: %w", err)
+	}
+	return (&reader{}).tensor(&t)
+}
 
 func (r *reader) tensor(t *onnxpb.TensorProto) (graph.Tensor, error) {
 	d, err := dtype(t.GetDataType())

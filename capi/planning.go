@@ -1,0 +1,447 @@
+// # Planning
+//
+// A compiler that knows when each of its buffers is needed can place them all in one
+// frame before the program runs, and take that frame with one call of
+// tl_mem_frame_enter. A plan finds the offsets: buffers with sizes, alignments and
+// lifetimes go in, an offset for each comes out, so that no two that are alive at
+// the same time share a byte and the frame is as small as can be found. With a
+// budget the search goes on until the frame is proved to be the smallest one or the
+// time is over.
+//
+//	tl_plan* plan;
+//	tl_plan_create(&plan);
+//	int64_t a = tl_plan_add_buffer(plan, 4096, 64, 0, 2);   // alive in steps 0 and 1
+//	int64_t b = tl_plan_add_buffer(plan, 4096, 64, 1, 3);
+//	int64_t c = tl_plan_add_buffer(plan, 4096, 64, 2, 4);
+//	if (tl_plan_solve(plan, 100) == TL_OK)
+//	    emit_frame(tl_plan_frame_bytes(plan), tl_plan_offset(plan, c)); // 8192 bytes: c lies where a lay
+//	tl_plan_destroy(plan);
+//
+// Steps are numbers of the caller's own, such as those of instructions. A plan may
+// be changed and solved again; a change drops the solution that there was.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/planner"
+	"tlruntime/runtime/status"
+)
+
+// tl_plan names a plan. It is no address: nothing can be read there.
+//
+//	C: typedef struct tl_plan tl_plan;
+const _ = "tl_plan"
+
+// tl_plan_buffer is a buffer for tl_plan_add_buffers.
+//
+//	C: typedef struct tl_plan_buffer {
+//	    size_t bytes;     /* 0 is a buffer too */
+//	    size_t alignment; /* of its offset: a power of two; 0 for none */
+//	    int64_t first;    /* alive in the steps first to end - 1 */
+//	    int64_t end;
+//	} tl_plan_buffer;
+type tl_plan_buffer struct {
+	Bytes     uintptr
+	Alignment uintptr
+	First     int64
+	End       int64
+}
+
+// tl_plan_options say how a solution is looked for. Set struct_size first. With
+// neither steps nor time the heuristics answer alone. One seed and one number of
+// steps give the same answer everywhere; an answer that time cut short may differ
+// from run to run.
+//
+//	C: typedef struct tl_plan_options {
+//	    size_t struct_size; /* sizeof(tl_plan_options) */
+//	    uint64_t seed;      /* of every random choice */
+//	    int64_t max_steps;  /* placements and nodes of the search; 0: no bound but time */
+//	    int64_t budget_ms;  /* milliseconds; 0: no bound but steps */
+//	} tl_plan_options;
+type tl_plan_options struct {
+	StructSize uintptr
+	Seed       uint64
+	MaxSteps   int64
+	BudgetMs   int64
+}
+
+// tl_plan_create makes an empty plan.
+//
+//	C: tl_status tl_plan_create(tl_plan** out_plan);
+//
+// Ownership: the caller ends the plan with tl_plan_destroy.
+// Threads: any thread; calls for one plan take turns.
+// Returns: TL_OK and the plan in *out_plan, or why there is none.
+// Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+// Cost: one crossing.
+//
+//export tlgo_plan_create
+func tlgo_plan_create(c, outPlan uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return createPlan(o, outPlan) })
+}
+
+// tl_plan_destroy ends a plan.
+//
+//	C: tl_status tl_plan_destroy(tl_plan* plan);
+//
+// Ownership: takes the plan.
+// Threads: any thread.
+// Returns: TL_OK, for NULL too, or why nothing was done.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan).
+// Cost: one crossing.
+//
+//export tlgo_plan_destroy
+func tlgo_plan_destroy(c, plan uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		if plan == 0 {
+			return status.OK
+		}
+		return planOutcome(o, planner.Destroy(planner.Handle(plan)))
+	})
+}
+
+// tl_plan_add_buffer adds a buffer that is alive in the steps first to end - 1.
+//
+//	C: int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power of two,
+// end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
+// (16,777,216 buffers).
+// Cost: one crossing; tl_plan_add_buffers adds many with one.
+//
+//export tlgo_plan_add_buffer
+func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) int64 {
+	return guarded(c, int64(-1), func(o *object.Context) int64 {
+		return addBuffers(o, plan, 1, func(uint64) planner.Request {
+			return planner.Request{Bytes: uint64(bytes), Alignment: uint64(alignment), First: first, End: end}
+		})
+	})
+}
+
+// tl_plan_add_buffers adds n buffers, or none when one of them is refused.
+//
+//	C: int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
+//
+// Ownership: the array is only read.
+// Threads: any thread.
+// Returns: the index of the first one, the others follow; -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what tl_plan_add_buffer
+// refuses), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT (16,777,216
+// buffers).
+// Cost: one crossing, and about 20 ns for each.
+//
+//export tlgo_plan_add_buffers
+func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
+	return guarded(c, int64(-1), func(o *object.Context) int64 { return addBufferArray(o, plan, buffers, n) })
+}
+
+// tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
+// view of it. The other one stays alive as long as either is. It may be an alias
+// itself. Their sizes and alignments have to allow it.
+//
+//	C: tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not inside its
+// base at that offset, it is pinned, or the two would lie in each other).
+// Cost: one crossing.
+//
+//export tlgo_plan_alias
+func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOutcome(o, planner.Alias(planner.Handle(plan), buffer, base, uint64(offset)))
+	})
+}
+
+// tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
+// first space that the buffer may lie in.
+//
+//	C: tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset that is no
+// multiple of the alignment), TL_E_OVERFLOW (an offset that no memory has).
+// Cost: one crossing.
+//
+//export tlgo_plan_pin
+func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOutcome(o, planner.Pin(planner.Handle(plan), buffer, uint64(offset)))
+	})
+}
+
+// tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
+// to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+//
+//	C: tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the buffer is
+// not alive).
+// Cost: one crossing.
+//
+//export tlgo_plan_add_gap
+func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOutcome(o, planner.AddGap(planner.Handle(plan), buffer, first, end))
+	})
+}
+
+// tl_plan_set_name gives a buffer the name by which messages call it.
+//
+//	C: tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
+//
+// Ownership: the name is copied.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above 4095 bytes).
+// Cost: one crossing.
+//
+//export tlgo_plan_set_name
+func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return namePlanBuffer(o, plan, buffer, name) })
+}
+
+// tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
+// plan without spaces has one without a capacity.
+//
+//	C: int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is none: as
+// much as is needed.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+// Cost: one crossing.
+//
+//export tlgo_plan_add_space
+func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
+	return guarded(c, int64(-1), func(o *object.Context) int64 {
+		space, err := planner.AddSpace(planner.Handle(plan), uint64(capacity))
+		return indexOr(o, space, err)
+	})
+}
+
+// tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
+// it goes into a later one when the earlier ones are full. Without this call it may
+// lie in any, in their order.
+//
+//	C: tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
+//
+// Ownership: the array is only read.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+// Cost: one crossing.
+//
+//export tlgo_plan_set_spaces
+func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return setPlanSpaces(o, plan, buffer, spaces, n) })
+}
+
+// tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
+// millisecond for a thousand buffers. With more, search and then an exact solver go on
+// until the frame is proved to be minimal or the time is over.
+//
+//	C: tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
+//
+// Ownership: none.
+// Threads: any thread; other calls for the plan wait.
+// Returns: TL_OK, or why there is no solution; an earlier one stays.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide),
+// TL_E_LIMIT (a buffer fits into none of its spaces; the message names it).
+// Cost: one crossing and what the budget allows.
+//
+//export tlgo_plan_solve
+func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return solvePlan(o, plan, tl_plan_options{BudgetMs: budgetMs})
+	})
+}
+
+// tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+//
+//	C: tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
+//
+// Ownership: the options are only read.
+// Threads: any thread; other calls for the plan wait.
+// Returns: TL_OK, or why there is no solution; an earlier one stays.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
+// small, a negative number, pins that collide), TL_E_LIMIT (a buffer fits into none of
+// its spaces; the message names it).
+// Cost: one crossing and what the budget allows.
+//
+//export tlgo_plan_solve_with
+func tlgo_plan_solve_with(c, plan, options uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return solvePlanWith(o, plan, options) })
+}
+
+// tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+//
+//	C: tl_status tl_plan_validate(const tl_plan* plan);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK when no two buffers that are alive together share a byte, all lie in
+// their frames, and pins, aliases and alignments hold; else a defect of this library was
+// found, and the message tells which.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+// Cost: grows with the square of the number of buffers.
+//
+//export tlgo_plan_validate
+func tlgo_plan_validate(c, plan uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOutcome(o, planner.Validate(planner.Handle(plan)))
+	})
+}
+
+// tl_plan_num_buffers returns how many buffers the plan has.
+//
+//	C: int64_t tl_plan_num_buffers(const tl_plan* plan);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the number; -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan).
+// Cost: one crossing.
+//
+//export tlgo_plan_num_buffers
+func tlgo_plan_num_buffers(c, plan uintptr) int64 {
+	return guarded(c, int64(-1), func(o *object.Context) int64 {
+		n, err := planner.Count(planner.Handle(plan))
+		return indexOr(o, n, err)
+	})
+}
+
+// tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
+// several spaces.
+//
+//	C: size_t tl_plan_frame_bytes(const tl_plan* plan);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes; 0 on failure, with the status set.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+// Cost: one crossing.
+//
+//export tlgo_plan_frame_bytes
+func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
+	return guarded(c, uintptr(0), func(o *object.Context) uintptr { return uintptr(planSummary(o, plan).FrameBytes) })
+}
+
+// tl_plan_space_bytes returns the size of the frame in one space.
+//
+//	C: size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes; 0 on failure, with the status set.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no solution).
+// Cost: one crossing.
+//
+//export tlgo_plan_space_bytes
+func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
+	return guarded(c, uintptr(0), func(o *object.Context) uintptr {
+		bytes, err := planner.SpaceBytes(planner.Handle(plan), space)
+		planOutcome(o, err)
+		return uintptr(bytes)
+	})
+}
+
+// tl_plan_lower_bound returns what no placement of these buffers can undercut: the
+// most bytes that are alive in one step, or a sharper bound where one was found.
+//
+//	C: size_t tl_plan_lower_bound(const tl_plan* plan);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes; 0 on failure, with the status set.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+// Cost: one crossing.
+//
+//export tlgo_plan_lower_bound
+func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
+	return guarded(c, uintptr(0), func(o *object.Context) uintptr { return uintptr(planSummary(o, plan).LowerBound) })
+}
+
+// tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+//
+//	C: bool tl_plan_is_optimal(const tl_plan* plan);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: true when it is proved; false when it is not known, and on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+// Cost: one crossing.
+//
+//export tlgo_plan_is_optimal
+func tlgo_plan_is_optimal(c, plan uintptr) bool {
+	return guarded(c, false, func(o *object.Context) bool { return planSummary(o, plan).Optimal })
+}
+
+// tl_plan_offset returns the offset of a buffer in its frame.
+//
+//	C: size_t tl_plan_offset(const tl_plan* plan, int64_t buffer);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: bytes; SIZE_MAX on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
+// Cost: one crossing; tl_plan_offsets returns all of them with one.
+//
+//export tlgo_plan_offset
+func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
+	return guarded(c, ^uintptr(0), func(o *object.Context) uintptr {
+		place, err := planner.PlaceOf(planner.Handle(plan), buffer)
+		if planOutcome(o, err) != status.OK {
+			return ^uintptr(0)
+		}
+		return uintptr(place.Offset)
+	})
+}
+
+// tl_plan_space_of returns the space that a buffer lies in.
+//
+//	C: int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the space's index, 0 in a plan without spaces; -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
+// Cost: one crossing.
+//
+//export tlgo_plan_space_of
+func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {
+	return guarded(c, int64(-1), func(o *object.Context) int64 {
+		place, err := planner.PlaceOf(planner.Handle(plan), buffer)
+		return indexOr(o, place.Space, err)
+	})
+}
+
+// tl_plan_offsets writes the offsets of all buffers, and their spaces where
+// out_spaces is not NULL.
+//
+//	C: tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out_spaces, size_t n);
+//
+// Ownership: the arrays are the caller's, of n elements each.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was written.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not the
+// number of buffers, no array).
+// Cost: one crossing, and about 2 ns for each.
+//
+//export tlgo_plan_offsets
+func tlgo_plan_offsets(c, plan, outOffsets, outSpaces, n uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return planOffsets(o, plan, outOffsets, outSpaces, n) })
+}

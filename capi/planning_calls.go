@@ -1,0 +1,110 @@
+package main
+
+import (
+	"math"
+	"unsafe"
+
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/plan/offsets"
+	"tlruntime/runtime/planner"
+	"tlruntime/runtime/status"
+)
+
+// planOutcome makes the outcome of a call the thread's last one.
+func planOutcome(o *object.Context, err *planner.Error) status.Status {
+	if err == nil {
+		o.Status, o.ErrorKind, o.MessageReady = 0, 0, 0
+		return status.OK
+	}
+	o.SetMessage(err.Status, status.Function(o.FunctionId)+": "+err.Status.String()+": "+err.Text)
+	return err.Status
+}
+
+func indexOr(o *object.Context, index int64, err *planner.Error) int64 {
+	if planOutcome(o, err) != status.OK {
+		return -1
+	}
+	return index
+}
+
+func createPlan(o *object.Context, out uintptr) status.Status {
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "there is no out_plan to fill in")
+	}
+	h, err := planner.Create()
+	store(out, uintptr(h))
+	return planOutcome(o, err)
+}
+
+func addBuffers(o *object.Context, plan, n uintptr, request func(uint64) planner.Request) int64 {
+	first, err := planner.Add(planner.Handle(plan), uint64(n), request)
+	return indexOr(o, first, err)
+}
+
+func addBufferArray(o *object.Context, plan, buffers, n uintptr) int64 {
+	const each = unsafe.Sizeof(tl_plan_buffer{})
+	if n > 0 && !usable(buffers) {
+		fail(o, status.InvalidArgument, "an array of %d buffers is needed; %#x is none", n, buffers)
+		return -1
+	}
+	return addBuffers(o, plan, n, func(i uint64) planner.Request {
+		b := load[tl_plan_buffer](buffers + uintptr(i)*each)
+		return planner.Request{Bytes: uint64(b.Bytes), Alignment: uint64(b.Alignment), First: b.First, End: b.End}
+	})
+}
+
+func namePlanBuffer(o *object.Context, plan uintptr, buffer int64, name uintptr) status.Status {
+	given, named := text(name)
+	if !named {
+		return fail(o, status.InvalidArgument, "%#x is no name of up to %d bytes", name, maxString-1)
+	}
+	return planOutcome(o, planner.Name(planner.Handle(plan), buffer, given))
+}
+
+func setPlanSpaces(o *object.Context, plan uintptr, buffer int64, spaces, n uintptr) status.Status {
+	if n > planner.MaxSpaces {
+		return fail(o, status.InvalidArgument, "%d spaces are more than the %d that a plan can have", n, planner.MaxSpaces)
+	}
+	given, st := addresses(o, spaces, n)
+	if st != status.OK {
+		return st
+	}
+	list := make([]int64, len(given))
+	for i, s := range given {
+		list[i] = int64(s)
+	}
+	return planOutcome(o, planner.SetSpaces(planner.Handle(plan), buffer, list))
+}
+
+func solvePlanWith(o *object.Context, plan, options uintptr) status.Status {
+	if !usable(options) || load[uintptr](options) < unsafe.Sizeof(tl_plan_options{}) {
+		return fail(o, status.InvalidArgument, "options need a struct_size of sizeof(tl_plan_options)")
+	}
+	return solvePlan(o, plan, load[tl_plan_options](options))
+}
+
+func solvePlan(o *object.Context, plan uintptr, options tl_plan_options) status.Status {
+	if options.BudgetMs < 0 || options.MaxSteps < 0 {
+		return fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative", options.BudgetMs, options.MaxSteps)
+	}
+	return planOutcome(o, planner.Solve(planner.Handle(plan), offsets.Options{
+		Seed: options.Seed, MaxSteps: options.MaxSteps, Budget: planner.Budget(options.BudgetMs)}))
+}
+
+func planSummary(o *object.Context, plan uintptr) planner.Result {
+	r, err := planner.Summary(planner.Handle(plan))
+	planOutcome(o, err)
+	return r
+}
+
+func planOffsets(o *object.Context, plan, outOffsets, outSpaces, n uintptr) status.Status {
+	if n > math.MaxInt32 || (n > 0 && !usable(outOffsets)) || !optional(outSpaces) {
+		return fail(o, status.InvalidArgument, "arrays of %d elements are needed; %#x and %#x are none", n, outOffsets, outSpaces)
+	}
+	return planOutcome(o, planner.Places(planner.Handle(plan), uint64(n), func(i uint64, p planner.Place) {
+		store(outOffsets+uintptr(i)*8, uintptr(p.Offset))
+		if outSpaces != 0 {
+			store(outSpaces+uintptr(i)*8, p.Space)
+		}
+	}))
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"tlruntime/cmd/tl/internal/host"
+	"tlruntime/runtime/plan"
+	"tlruntime/runtime/plan/graph"
+)
+
+// batch is the content of all inputs, for one sample or many.
+type batch struct {
+	samples int
+	rows    int64 // of all samples together, where the first axis is a symbol; else 0
+	bound   int64 // of that axis in one sample
+	symbol  string
+	content [][]byte // by input: samples after each other, or one for all
+}
+
+// batch reads the inputs from files and makes up those that come from none.
+func (r *running) batch(c *checked, e *plan.ExecutionPlan) (*batch, error) {
+	b := &batch{samples: 1, content: make([][]byte, len(e.Inputs))}
+	for name := range r.inputs {
+		if !slices.ContainsFunc(e.Inputs, func(o plan.Operand) bool { return o.Name == name }) {
+			return nil, fmt.Errorf("--input %s: the model has no such input; it has %s", name, inputNames(e))
+		}
+	}
+	source := rand.New(rand.NewPCG(r.random, 0))
+	for i, in := range e.Inputs {
+		about := &e.Buffers[in.Buffer]
+		path, given := r.inputs[in.Name]
+		if !given {
+			b.content[i] = random(source, about)
+			continue
+		}
+		t, err := readTensor(path)
+		if err == nil {
+			b.content[i], err = b.add(t, about, firstSymbol(c.graph, in.Name))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", in.Name, err)
+		}
+	}
+	return b, nil
+}
+
+func inputNames(e *plan.ExecutionPlan) string {
+	names := make([]string, len(e.Inputs))
+	for i, in := range e.Inputs {
+		names[i] = in.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// firstSymbol is the symbol of an input's first axis, "" when that is a number.
+func firstSymbol(g *graph.Graph, name string) string {
+	for _, in := range g.Inputs {
+		if in.Name == name && len(in.Shape) > 0 {
+			return in.Shape[0].Symbol
+		}
+	}
+	return ""
+}
+
+// add takes the content of one input and tells how many samples it holds.
+func (b *batch) add(t graph.Tensor, about *plan.Buffer, symbol string) ([]byte, error) {
+	if t.DType != about.DType {
+		return nil, fmt.Errorf("the file has elements of type %s; the model wants %s", t.DType, about.DType)
+	}
+	samples := 1
+	switch {
+	case slices.Equal(t.Shape, about.Shape):
+	case len(t.Shape) == len(about.Shape)+1 && slices.Equal(t.Shape[1:], about.Shape):
+		samples = int(t.Shape[0])
+	case symbol != "" && len(t.Shape) == len(about.Shape) && slices.Equal(t.Shape[1:], about.Shape[1:]):
+		if b.rows != 0 && b.rows != t.Shape[0] {
+			return nil, fmt.Errorf("the file has %d rows, that of another input %d", t.Shape[0], b.rows)
+		}
+		b.rows, b.bound, b.symbol = t.Shape[0], about.Shape[0], symbol
+		samples = int((t.Shape[0] + b.bound - 1) / b.bound)
+	default:
+		return nil, fmt.Errorf("the file has shape %v; the model wants %v, or many of these along one axis more", t.Shape, about.Shape)
+	}
+	if samples == 0 {
+		return nil, fmt.Errorf("the file holds no sample")
+	}
+	if samples > 1 && b.samples > 1 && samples != b.samples {
+		return nil, fmt.Errorf("the file holds %d samples, that of another input %d", samples, b.samples)
+	}
+	b.samples = max(b.samples, samples)
+	padding := int64(samples)*about.Bytes - int64(len(t.Data))
+	return append(slices.Clip(t.Data), make([]byte, padding)...), nil
+}
+
+// sample is the content of one input for one sample.
+func (b *batch) sample(input, sample int, bytes int64) []byte {
+	content := b.content[input]
+	if int64(len(content)) > bytes {
+		content = content[int64(sample)*bytes:]
+	}
+	return content[:bytes]
+}
+
+// trim gives an output of all samples the shape that a user expects: rows of padding
+// are dropped, a single sample has no axis of its own.
+func (b *batch) trim(t graph.Tensor, follow []string) graph.Tensor {
+	if b.rows > 0 && len(follow) > 0 && follow[0] == b.symbol {
+		shape := slices.Clone(t.Shape[1:])
+		row := t.DType.Bytes() * graph.Elements(shape[1:])
+		shape[0] = b.rows
+		return graph.Tensor{DType: t.DType, Shape: shape, Data: t.Data[:b.rows*row]}
+	}
+	if b.samples == 1 {
+		t.Shape = t.Shape[1:]
+	}
+	return t
+}
+
+// random makes up content: floats around 0, small whole numbers.
+func random(source *rand.Rand, about *plan.Buffer) []byte {
+	out := make([]byte, 0, about.Bytes)
+	for int64(len(out)) < about.Bytes {
+		switch about.DType {
+		case graph.F32:
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(source.NormFloat64())))
+		case graph.F64:
+			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(source.NormFloat64()))
+		case graph.Bool:
+			out = append(out, byte(source.IntN(2)))
+		default:
+			number := [8]byte{byte(source.IntN(128))}
+			out = append(out, number[:about.DType.Bytes()]...)
+		}
+	}
+	return out
+}
+
+const sectionAlignment = 64
+
+// offsetsOf lays tensors after each other and returns where each begins, and the end.
+func offsetsOf(sizes []int64) (offsets []int64, end int64) {
+	for _, n := range sizes {
+		offsets = append(offsets, end)
+		end += (n + sectionAlignment - 1) / sectionAlignment * sectionAlignment
+	}
+	return offsets, end
+}
+
+// writeSections writes the files that the host maps.
+func writeSections(job *host.Job, folder string, e *plan.ExecutionPlan, b *batch) error {
+	job.Constants.Path = filepath.Join(folder, "constants")
+	if err := create(job.Constants.Path, func(w io.Writer) error { return writeConstants(w, &job.Constants, e) }); err != nil {
+		return err
+	}
+	bytes := func(list []plan.Operand) (sizes []int64) {
+		for _, o := range list {
+			sizes = append(sizes, e.Buffers[o.Buffer].Bytes)
+		}
+		return sizes
+	}
+	sizes := bytes(e.Inputs)
+	job.Inputs.Path = filepath.Join(folder, "inputs")
+	job.Inputs.Offsets, job.Inputs.Bytes = offsetsOf(sizes)
+	err := create(job.Inputs.Path, func(w io.Writer) error { return writeInputs(w, sizes, b) })
+	if err != nil {
+		return err
+	}
+	job.Outputs.Path = filepath.Join(folder, "outputs")
+	job.Outputs.Offsets, job.Outputs.Bytes = offsetsOf(bytes(e.Outputs))
+	return create(job.Outputs.Path, func(w io.Writer) error {
+		return w.(interface{ Truncate(int64) error }).Truncate(job.Outputs.Bytes * int64(b.samples))
+	})
+}
+
+// writeConstants writes each content once, however many constants share it.
+func writeConstants(w io.Writer, s *host.Section, e *plan.ExecutionPlan) error {
+	type content struct {
+		start *byte
+		bytes int
+	}
+	written := map[content]int64{}
+	buffered := bufio.NewWriterSize(w, 1<<20)
+	end := int64(0)
+	for i := range e.Buffers {
+		if e.Buffers[i].Kind != plan.Constant {
+			continue
+		}
+		data := e.Buffers[i].Constant.Data
+		key := content{unsafe.SliceData(data), len(data)}
+		at, known := written[key]
+		if !known {
+			at, written[key] = end, end
+			if err := writePadded(buffered, data); err != nil {
+				return err
+			}
+			end += (int64(len(data)) + sectionAlignment - 1) / sectionAlignment * sectionAlignment
+		}
+		s.Offsets = append(s.Offsets, at)
+	}
+	return buffered.Flush()
+}
+
+func writeInputs(w io.Writer, sizes []int64, b *batch) error {
+	buffered := bufio.NewWriterSize(w, 1<<20)
+	for sample := range b.samples {
+		for i, n := range sizes {
+			if err := writePadded(buffered, b.sample(i, sample, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return buffered.Flush()
+}
+
+func writePadded(w io.Writer, data []byte) error {
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	var zeros [sectionAlignment]byte
+	_, err := w.Write(zeros[:(sectionAlignment-len(data)%sectionAlignment)%sectionAlignment])
+	return err
+}
+
+// gather returns one output of all samples, along an axis of their own.
+func gather(content []byte, s *host.Section, output int, about *plan.Buffer, samples int) graph.Tensor {
+	t := graph.Tensor{DType: about.DType, Shape: append([]int64{int64(samples)}, about.Shape...)}
+	for sample := range samples {
+		start := int64(sample)*s.Bytes + s.Offsets[output]
+		t.Data = append(t.Data, content[start:start+about.Bytes]...)
+	}
+	return t
+}
+
+// preview shows the first elements.
+func preview(t graph.Tensor) string {
+	const shown = 6
+	var b strings.Builder
+	n := graph.Elements(t.Shape)
+	for i := range min(n, shown) {
+		fmt.Fprintf(&b, "%s ", element(t, i))
+	}
+	if n > shown {
+		b.WriteString("...")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func element(t graph.Tensor, i int64) string {
+	size := t.DType.Bytes()
+	var word [8]byte
+	copy(word[:], t.Data[i*size:(i+1)*size])
+	bits := binary.LittleEndian.Uint64(word[:])
+	shift := 64 - 8*size
+	switch t.DType {
+	case graph.F32:
+		return fmt.Sprintf("%.4g", math.Float32frombits(uint32(bits)))
+	case graph.F64:
+		return fmt.Sprintf("%.4g", math.Float64frombits(bits))
+	case graph.I8, graph.I16, graph.I32, graph.I64:
+		return fmt.Sprint(int64(bits<<shift) >> shift)
+	case graph.F16, graph.BF16:
+		return fmt.Sprintf("%#04x", bits)
+	}
+	return fmt.Sprint(bits)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+
+	"tlruntime/runtime/plan/offsets"
+	"tlruntime/runtime/plan/offsets/check"
+	"tlruntime/runtime/plan/picture"
+)
+
+// buffers plans a list of buffers.
+func (p *planning) buffers(out io.Writer, path string) error {
+	problem, err := readBuffers(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if p.options.Alignment != 0 {
+		for i := range problem.Buffers {
+			problem.Buffers[i].Alignment = p.options.Alignment
+		}
+	}
+	o := offsets.Options{Seed: p.options.Seed, MaxSteps: max(p.options.MaxSteps, 0), Budget: p.options.OffsetBudget}
+	solution, err := offsets.Solve(*problem, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if p.validate {
+		if err := check.Solution(*problem, solution); err != nil {
+			return fmt.Errorf("%s: the solution is wrong, which is a defect: %w", path, err)
+		}
+	}
+	for _, file := range p.outputs {
+		if err := writeBuffers(file, path, problem, solution); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%s: %d buffers\n", filepath.Base(path), len(problem.Buffers))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	frame, bound := solution.FrameBytes(), solution.LowerBound()
+	fmt.Fprintf(w, "  frame\t%s\t%s\t%s\n", humanize.IBytes(uint64(frame)), humanize.Comma(frame), verdict(frame, bound, solution.Optimal))
+	fmt.Fprintf(w, "  lower bound\t%s\t%s\n", humanize.IBytes(uint64(bound)), humanize.Comma(bound))
+	return w.Flush()
+}
+
+func readBuffers(path string) (*offsets.Problem, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.ReuseRecord = true
+	header, err := r.Read()
+	if err != nil || strings.Join(header, ",") != "id,lower,upper,size" {
+		return nil, fmt.Errorf("the first line is %q; id,lower,upper,size is needed", strings.Join(header, ","))
+	}
+	problem := &offsets.Problem{}
+	for {
+		record, err := r.Read()
+		if err == io.EOF {
+			return problem, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		b, err := parseBuffer(record)
+		if err != nil {
+			line, _ := r.FieldPos(0)
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		problem.Buffers = append(problem.Buffers, b)
+	}
+}
+
+func parseBuffer(record []string) (b offsets.Buffer, err error) {
+	b.Name = strings.Clone(record[0])
+	for i, number := range []*int64{&b.First, &b.End, &b.Bytes} {
+		if *number, err = strconv.ParseInt(record[i+1], 10, 64); err != nil {
+			return b, fmt.Errorf("%q is no number", record[i+1])
+		}
+	}
+	return b, nil
+}
+
+func writeBuffers(path, title string, p *offsets.Problem, s *offsets.Solution) error {
+	return create(path, func(w io.Writer) error {
+		switch strings.ToLower(filepath.Ext(path)) {
+		case ".json":
+			e := json.NewEncoder(w)
+			e.SetIndent("", " ")
+			return e.Encode(s)
+		case ".csv":
+			return writeOffsets(w, p, s)
+		case ".svg":
+			return picture.WriteSVG(w, chart(title, p, s))
+		case ".html":
+			return picture.WriteHTML(w, chart(title, p, s))
+		}
+		return fmt.Errorf("%s: a list of buffers is written as .csv, .json, .svg or .html", path)
+	})
+}
+
+func writeOffsets(w io.Writer, p *offsets.Problem, s *offsets.Solution) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"id", "lower", "upper", "size", "offset"})
+	for i, b := range p.Buffers {
+		record := []string{b.Name}
+		for _, number := range []int64{b.First, b.End, b.Bytes, s.Offsets[i]} {
+			record = append(record, strconv.FormatInt(number, 10))
+		}
+		_ = c.Write(record)
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func chart(title string, p *offsets.Problem, s *offsets.Solution) *picture.Chart {
+	c := &picture.Chart{Title: filepath.Base(title), FrameBytes: s.FrameBytes(), LowerBound: s.LowerBound(), Optimal: s.Optimal}
+	for i, b := range p.Buffers {
+		c.NaiveBytes += b.Bytes
+		c.Steps = max(c.Steps, int(b.End))
+		c.Buffers = append(c.Buffers, picture.Rect{Name: b.Name, Kind: "buffer", First: int(b.First), End: int(b.End),
+			Offset: s.Offsets[i], Bytes: b.Bytes})
+	}
+	return c
+}

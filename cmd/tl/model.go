@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tlruntime/cmd/tl/internal/npy"
+	"tlruntime/cmd/tl/internal/onnx"
+	"tlruntime/runtime/plan"
+	"tlruntime/runtime/plan/graph"
+)
+
+// model is how a model is read and planned: what the flags of `plan` and `run` say.
+type model struct {
+	bind    map[string]string
+	freeze  map[string]string
+	options plan.Options
+}
+
+func (m *model) flags(f *pflag.FlagSet) {
+	f.StringToStringVar(&m.bind, "bind", nil, "`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs, such as the batch; the plan holds up to it")
+	f.StringToStringVar(&m.freeze, "freeze", nil, "`INPUT=FILE`: an input that becomes a constant")
+	o := &m.options
+	f.DurationVar(&o.OffsetBudget, "budget", 0, "how long to look for better offsets (default: a fixed number of steps)")
+	f.Int64Var(&o.MaxSteps, "max-steps", 0, "how many steps to look for better offsets (default 20000)")
+	f.Uint64Var(&o.Seed, "seed", 0, "of the search for offsets")
+	f.Int64Var(&o.Alignment, "alignment", 0, "of every buffer, in bytes (default 64)")
+	f.BoolVar(&o.NoViews, "no-views", false, "reshapes, transposes and slices copy")
+	f.BoolVar(&o.NoInPlace, "no-in-place", false, "no result takes over its argument's buffer")
+	f.BoolVar(&o.NoConcat, "no-concat", false, "concatenations and splits copy")
+	f.BoolVar(&o.NoReorder, "no-reorder", false, "nodes stay in the order in which the model has them")
+	f.SortFlags = false
+}
+
+// read returns the graph in a file.
+func read(path string) (*graph.Graph, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".onnx":
+		return onnx.Read(path)
+	case ".json":
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		g, err := graph.ReadJSON(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return g, nil
+	}
+	return nil, fmt.Errorf("%s: a model is a file that ends in .onnx or .json", path)
+}
+
+// checked is a graph, and the same with types for all its values.
+type checked struct {
+	graph   *graph.Graph
+	options graph.CheckOptions
+	*graph.Checked
+}
+
+func (m *model) check(path string) (*checked, error) {
+	g, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	if g.Name == "" {
+		g.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	bind, err := m.bound()
+	if err != nil {
+		return nil, err
+	}
+	frozen, err := m.frozen()
+	if err != nil {
+		return nil, err
+	}
+	o := graph.CheckOptions{Bind: bind, Freeze: frozen}
+	c, err := graph.Check(g, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &checked{g, o, c}, nil
+}
+
+func (m *model) bound() (map[string]int64, error) {
+	bind := map[string]int64{}
+	for symbol, text := range m.bind {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("--bind %s=%s: a symbol is bound to a number from 1", symbol, text)
+		}
+		bind[symbol] = n
+	}
+	return bind, nil
+}
+
+func (m *model) frozen() (map[string]graph.Tensor, error) {
+	frozen := map[string]graph.Tensor{}
+	for input, path := range m.freeze {
+		t, err := readTensor(path)
+		if err != nil {
+			return nil, fmt.Errorf("--freeze %s: %w", input, err)
+		}
+		frozen[input] = t
+	}
+	return frozen, nil
+}
+
+// readTensor reads a file of NumPy (.npy) or of ONNX's tests (.pb).
+func readTensor(path string) (graph.Tensor, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return graph.Tensor{}, err
+	}
+	defer f.Close()
+	var t graph.Tensor
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".npy":
+		t, err = npy.Read(f)
+	case ".pb":
+		t, err = onnx.ReadTensor(f)
+	default:
+		err = fmt.Errorf("a tensor is a file that ends in .npy or .pb")
+	}
+	if err != nil {
+		return graph.Tensor{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"tlruntime/runtime/plan"
+	"tlruntime/runtime/plan/export"
+	"tlruntime/runtime/plan/llvm"
+	"tlruntime/runtime/plan/picture"
+)
+
+// planning is one call of `tl plan`.
+type planning struct {
+	model
+	outputs  []string
+	name     string
+	version  int
+	slots    bool
+	validate bool
+}
+
+func planCommand() *cobra.Command {
+	var p planning
+	c := &cobra.Command{
+		Use:   "plan MODEL",
+		Short: "Tells how much memory a model needs, and where each buffer lies",
+		Long: "Plans the memory of a model (.onnx, .json), or of a list of buffers: a .csv with the columns id, lower, upper,\n" +
+			"size, in which a buffer is alive from lower to upper - 1.",
+		Example: "  tl plan squeezenet.onnx -o plan.html -o plan.h\n  tl plan model.onnx --bind N=8 --budget 2s -o plan.ll",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return p.run(c.OutOrStdout(), args[0]) },
+	}
+	f := c.Flags()
+	f.StringArrayVarP(&p.outputs, "output", "o", nil, "`FILE` to write; its ending tells what: .json, .h, .ll, .svg, .html (or .csv for a list of buffers); may be repeated")
+	p.model.flags(f)
+	f.BoolVar(&p.options.PlaceInputs, "place-inputs", false, "inputs have a place in the frame too")
+	f.BoolVar(&p.options.PlaceOutputs, "place-outputs", false, "outputs have a place in the frame too")
+	f.BoolVar(&p.validate, "validate", false, "check the plan once more with code that shares nothing with the planner")
+	f.StringVar(&p.name, "name", "", "of the function in .ll and of the macros in .h (default: the model's)")
+	f.IntVar(&p.version, "llvm", 0, "major version of LLVM that reads the .ll (default: 16 and newer)")
+	f.BoolVar(&p.slots, "slots", false, "the .ll takes its memory by slots of a function's frame instead of one block")
+	return c
+}
+
+func (p *planning) run(out io.Writer, path string) error {
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		return p.buffers(out, path)
+	}
+	c, err := p.check(path)
+	if err != nil {
+		return err
+	}
+	e, err := plan.Build(c.Checked, p.options)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if p.validate {
+		if err := plan.Validate(e); err != nil {
+			return fmt.Errorf("%s: the plan is wrong, which is a defect: %w", path, err)
+		}
+	}
+	for _, file := range p.outputs {
+		if err := p.write(e, file); err != nil {
+			return err
+		}
+	}
+	return summary(out, len(c.Nodes), e)
+}
+
+// write writes one artefact.
+func (p *planning) write(e *plan.ExecutionPlan, path string) error {
+	return create(path, func(w io.Writer) error {
+		switch strings.ToLower(filepath.Ext(path)) {
+		case ".json":
+			return export.WriteJSON(w, e, export.WithoutContent)
+		case ".h":
+			return export.WriteHeader(w, e, p.name)
+		case ".ll":
+			return p.writeLLVM(w, e)
+		case ".svg":
+			return picture.WriteSVG(w, picture.FromPlan(e))
+		case ".html":
+			return picture.WriteHTML(w, picture.FromPlan(e))
+		}
+		return fmt.Errorf("%s: a plan is written as .json, .h, .ll, .svg or .html", path)
+	})
+}
+
+func (p *planning) writeLLVM(w io.Writer, e *plan.ExecutionPlan) error {
+	o := llvm.Options{Name: p.name, Version: p.version}
+	if p.slots {
+		o.Memory = llvm.Slots
+	}
+	text, err := llvm.Module(e, o)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// create writes a file; what could not be written as a whole is removed.
+func create(path string, body func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = body(f)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// summary prints what a plan comes to.
+func summary(out io.Writer, nodes int, e *plan.ExecutionPlan) error {
+	f := &e.Frame
+	fmt.Fprintf(out, "%s: %d operators, %d instructions, %d buffers\n", e.Name, nodes, len(e.Instructions), len(e.Buffers))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name string, bytes int64, remark string) {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, humanize.IBytes(uint64(bytes)), humanize.Comma(bytes), remark)
+	}
+	row("frame", f.Bytes, verdict(f.Bytes, f.LowerBound, f.Optimal))
+	row("lower bound", f.LowerBound, "")
+	row("without reuse", f.NaiveBytes, reuse(f))
+	row("constants", kindBytes(e, plan.Constant), "")
+	row("inputs", kindBytes(e, plan.Input), "")
+	row("outputs", kindBytes(e, plan.Output), "")
+	row("peak of the order", f.Order.Peak, orderVerdict(&f.Order))
+	return w.Flush()
+}
+
+func verdict(bytes, bound int64, optimal bool) string {
+	switch {
+	case optimal:
+		return "no placement is smaller (proved)"
+	case bound > 0:
+		return fmt.Sprintf("at most %.2f %% above the smallest", 100*float64(bytes-bound)/float64(bound))
+	}
+	return ""
+}
+
+func reuse(f *plan.Frame) string {
+	if f.Bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f x the frame", float64(f.NaiveBytes)/float64(f.Bytes))
+}
+
+func orderVerdict(o *plan.Order) string {
+	switch {
+	case o.Proved && o.Peak == o.GivenPeak:
+		return "that of the model; no order is better (proved)"
+	case o.Proved:
+		return fmt.Sprintf("%s in the order of the model; no order is better (proved)", humanize.Comma(o.GivenPeak))
+	}
+	return fmt.Sprintf("%s in the order of the model", humanize.Comma(o.GivenPeak))
+}
+
+func kindBytes(e *plan.ExecutionPlan, k plan.Kind) int64 {
+	sum := int64(0)
+	for i := range e.Buffers {
+		if e.Buffers[i].Kind == k {
+			sum += e.Buffers[i].Bytes
+		}
+	}
+	return sum
+}

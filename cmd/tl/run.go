@@ -1,0 +1,240 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"tlruntime/cmd/tl/internal/compile"
+	"tlruntime/cmd/tl/internal/host"
+	"tlruntime/cmd/tl/internal/npy"
+	"tlruntime/runtime/plan"
+	"tlruntime/runtime/plan/graph"
+	"tlruntime/runtime/plan/llvm"
+)
+
+// running is one call of `tl run`.
+type running struct {
+	model
+	inputs       map[string]string
+	random       uint64
+	repeat       int
+	outputFolder string
+	compiler     string
+	python       string
+	runtime      string
+	slots        bool
+	json         bool
+}
+
+func runCommand() *cobra.Command {
+	var r running
+	c := &cobra.Command{
+		Use:   "run MODEL",
+		Short: "Compiles a model and runs it on TL Runtime",
+		Long: "Plans a model, compiles it with clang, llc or llvmlite, and runs it in a process of its own.\n\n" +
+			"An input comes from a file of NumPy (.npy) or of ONNX's tests (.pb), else it is random. A file may hold many\n" +
+			"samples: one axis more than the input has, or more rows than the bound of its first axis.",
+		Example: "  tl run mnist.onnx --input Input3=digits.npy --output-folder results\n  tl run model.onnx --bind N=8 --repeat 10",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return r.run(c.OutOrStdout(), args[0]) },
+	}
+	f := c.Flags()
+	f.StringToStringVarP(&r.inputs, "input", "i", nil, "`NAME=FILE` with the content of an input; may be repeated")
+	f.Uint64Var(&r.random, "random", 1, "seed of the inputs that come from no file")
+	f.IntVar(&r.repeat, "repeat", 1, "how often all samples are run")
+	f.StringVarP(&r.outputFolder, "output-folder", "o", "", "`FOLDER` in which each output is written as NAME.npy")
+	f.BoolVar(&r.json, "json", false, "print the report as JSON")
+	r.model.flags(f)
+	f.BoolVar(&r.slots, "slots", false, "take the memory by slots of a function's frame instead of one block")
+	f.StringVar(&r.compiler, "compiler", os.Getenv("TL_COMPILER"), "clang, llc or llvmlite (default: the first that is there; $TL_COMPILER)")
+	f.StringVar(&r.python, "python", os.Getenv("TL_PYTHON"), "interpreter that may have llvmlite (default: python3; $TL_PYTHON)")
+	f.StringVar(&r.runtime, "runtime", os.Getenv("TL_RUNTIME_LIBRARY"), "path of libtl_runtime.so ($TL_RUNTIME_LIBRARY)")
+	return c
+}
+
+// result is the report of a run.
+type result struct {
+	Model        string      `json:"model"`
+	Compiler     string      `json:"compiler"`
+	CompileNs    int64       `json:"compile_ns"` // or finding the result of an earlier time
+	FrameBytes   int64       `json:"frame_bytes"`
+	NaiveBytes   int64       `json:"naive_bytes"`
+	ConstBytes   int64       `json:"constant_bytes"`
+	Samples      int         `json:"samples"`
+	Report       host.Report `json:"run"`
+	outputs      []graph.Tensor
+	outputsNames []string
+}
+
+func (r *running) run(out io.Writer, path string) error {
+	if r.repeat < 1 {
+		return fmt.Errorf("--repeat %d: a model is run at least once", r.repeat)
+	}
+	c, err := r.check(path)
+	if err != nil {
+		return err
+	}
+	e, err := plan.Build(c.Checked, r.options)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	batch, err := r.batch(c, e)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	res, err := r.execute(e, batch)
+	if err != nil {
+		return err
+	}
+	if err := r.save(c, res, batch); err != nil {
+		return err
+	}
+	if r.json {
+		return json.NewEncoder(out).Encode(res)
+	}
+	return res.print(out)
+}
+
+// execute compiles the plan and runs it.
+func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
+	res := &result{Model: e.Name, FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes, ConstBytes: kindBytes(e, plan.Constant), Samples: b.samples}
+	compiler, err := compile.Find(r.compiler, r.python)
+	if err != nil {
+		return nil, err
+	}
+	res.Compiler = fmt.Sprintf("%s, LLVM %d", compiler.Kind, compiler.LLVM)
+	start := time.Now()
+	module, err := compiler.Shared(func(w io.Writer, version int) error { return r.emit(w, e, version) })
+	if err != nil {
+		return nil, err
+	}
+	res.CompileNs = time.Since(start).Nanoseconds()
+	folder, err := os.MkdirTemp("", "tl-run-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	job := &host.Job{Module: module, Function: function, Samples: b.samples, Repeat: r.repeat}
+	if job.Runtime, err = r.findRuntime(); err != nil {
+		return nil, err
+	}
+	if err := writeSections(job, folder, e, b); err != nil {
+		return nil, err
+	}
+	return res, res.start(job, e)
+}
+
+// function is the name of the compiled function: the same for all models, so that two
+// of the same content are compiled once.
+const function = "tl_model"
+
+func (r *running) emit(w io.Writer, e *plan.ExecutionPlan, version int) error {
+	o := llvm.Options{Name: function, Version: version}
+	if r.slots {
+		o.Memory = llvm.Slots
+	}
+	text, err := llvm.Module(e, o)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// start runs the job and reads what it has written.
+func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
+	folder, err := compile.Folder()
+	if err != nil {
+		return err
+	}
+	cc, err := compile.CC()
+	if err != nil {
+		return err
+	}
+	program, err := host.Build(cc, folder)
+	if err != nil {
+		return err
+	}
+	report, err := host.Run(program, job)
+	if err != nil {
+		return err
+	}
+	res.Report = *report
+	content, err := os.ReadFile(job.Outputs.Path)
+	if err != nil {
+		return err
+	}
+	for i, o := range e.Outputs {
+		res.outputsNames = append(res.outputsNames, o.Name)
+		res.outputs = append(res.outputs, gather(content, &job.Outputs, i, &e.Buffers[o.Buffer], job.Samples))
+	}
+	return nil
+}
+
+// findRuntime looks for the library where it was said to be, beside this program, in
+// build/ of the working folder, and at last where the system looks.
+func (r *running) findRuntime() (string, error) {
+	const name = "libtl_runtime.so"
+	if r.runtime != "" {
+		if _, err := os.Stat(r.runtime); err != nil {
+			return "", fmt.Errorf("--runtime: %w", err)
+		}
+		return filepath.Abs(r.runtime)
+	}
+	places := []string{filepath.Join("build", name)}
+	if program, err := os.Executable(); err == nil {
+		folder := filepath.Dir(program)
+		places = append([]string{filepath.Join(folder, name), filepath.Join(folder, "..", "lib", name)}, places...)
+	}
+	for _, place := range places {
+		if _, err := os.Stat(place); err == nil {
+			return filepath.Abs(place)
+		}
+	}
+	return name, nil
+}
+
+func (r *running) save(c *checked, res *result, b *batch) error {
+	follow := symbolic(c.graph, c.options, c.Checked)
+	for i := range res.outputs {
+		res.outputs[i] = b.trim(res.outputs[i], follow[i])
+	}
+	if r.outputFolder == "" {
+		return nil
+	}
+	if err := os.MkdirAll(r.outputFolder, 0o755); err != nil {
+		return err
+	}
+	for i, t := range res.outputs {
+		file := filepath.Join(r.outputFolder, strings.NewReplacer("/", "_", "\x00", "_").Replace(res.outputsNames[i])+".npy")
+		if err := create(file, func(w io.Writer) error { return npy.Write(w, t) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (res *result) print(out io.Writer) error {
+	ms := func(ns int64) string { return fmt.Sprintf("%.3g ms", float64(ns)/1e6) }
+	n := &res.Report
+	fmt.Fprintf(out, "%s: compiled by %s in %s\n", res.Model, res.Compiler, ms(res.CompileNs))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "  time\t%s\tmedian of %d runs; first %s, best %s\n", ms(n.MedianNs), n.Runs, ms(n.FirstNs), ms(n.MinimumNs))
+	fmt.Fprintf(w, "  frame\t%s\t%s without reuse\n", humanize.IBytes(uint64(res.FrameBytes)), humanize.IBytes(uint64(res.NaiveBytes)))
+	fmt.Fprintf(w, "  constants\t%s\t\n", humanize.IBytes(uint64(res.ConstBytes)))
+	fmt.Fprintf(w, "  allocations\t%d\tduring the runs, and %d calls of malloc\n", n.Allocations, n.Mallocs)
+	fmt.Fprintf(w, "  peak resident\t%s\tof the whole process\n", humanize.IBytes(n.PeakResidentBytes))
+	for i, t := range res.outputs {
+		fmt.Fprintf(w, "  %s\t%s %v\t%s\n", res.outputsNames[i], t.DType, t.Shape, preview(t))
+	}
+	return w.Flush()
+}

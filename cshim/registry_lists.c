@@ -1,0 +1,170 @@
+/* The lists and cells of the registry: what takes and gives memory of a shard, under its lock. */
+#include "registry_cells.h"
+
+/* ---- lists of entries, under the lock --------------------------------------------- */
+
+/* Room for 2 << class entries, or NULL. */
+static tl_foreign_entry* list_new(tl_shard* s, unsigned class)
+{
+	uintptr_t list = s->lists[class], bytes = sizeof(tl_foreign_entry) << (class + 1);
+	if (list != 0) {
+		s->lists[class] = ((tl_foreign_entry*)list)->block;
+	} else if (s->chunk_end - s->chunk >= bytes) {
+		list = s->chunk;
+		s->chunk += bytes;
+	}
+	return (tl_foreign_entry*)list;
+}
+
+static void list_free(tl_shard* s, tl_foreign_entry* list, unsigned class)
+{
+	list->block = s->lists[class];
+	s->lists[class] = (uintptr_t)list;
+}
+
+static unsigned class_of(uint32_t room) { return (unsigned)__builtin_ctz(room) - 1; }
+
+/* Moves the entries of a unit that has some to a list, or to one of twice the room. false, nothing changed: no memory. */
+bool tlc_lengthen(tl_shard* s, tl_unit* u)
+{
+	bool listed = tlc_listed(u);
+	tl_foreign_entry* list = listed ? tlc_list(u) : &u->only;
+	uint32_t room = listed ? u->only.count : 1;
+	tl_foreign_entry* more = list_new(s, class_of(2 * room));
+	if (more == NULL) return false;
+	memcpy(more, list, room * sizeof *list);
+	if (listed) list_free(s, list, class_of(room));
+	u->only = (tl_foreign_entry){.count = 2 * room, .block = (uintptr_t)more};
+	return true;
+}
+
+void tlc_free_list(tl_shard* s, const tl_unit* u) { list_free(s, tlc_list(u), class_of(u->only.count)); }
+
+/* ---- lists of units, under the lock ------------------------------------------------ */
+
+static tl_unit* units_new(tl_shard* s, unsigned class)
+{
+	uintptr_t list = s->unit_lists[class], bytes = sizeof(tl_unit) * tlc_rooms[class];
+	if (list != 0) {
+		s->unit_lists[class] = ((tl_unit*)list)->only.block;
+	} else if (s->chunk_end - s->chunk >= bytes) {
+		list = s->chunk;
+		s->chunk += bytes;
+	}
+	return (tl_unit*)list;
+}
+
+static void units_free(tl_shard* s, uint64_t list)
+{
+	unsigned class = list >> TL_REGION_ROOM_SHIFT;
+	tlc_units(list)->only.block = s->unit_lists[class];
+	s->unit_lists[class] = (uintptr_t)tlc_units(list);
+}
+
+static inline void unit_move(tl_unit* to, const tl_unit* from)
+{
+	tlc_put(&to->starts, tlc_get(&from->starts));
+	tlc_put(&to->covers, tlc_get(&from->covers));
+	to->only = from->only;
+}
+
+/* Moves the units to the next longer list. false, nothing changed: no memory. */
+static bool units_grow(tl_shard* s, tl_region* r, unsigned n)
+{
+	uint64_t list = tlc_get(&r->list);
+	unsigned class = n == 0 ? 0 : (unsigned)(list >> TL_REGION_ROOM_SHIFT) + 1;
+	tl_unit* more = units_new(s, class);
+	if (more == NULL) return false;
+	for (unsigned i = 0; i < n; i++) unit_move(&more[i], &tlc_units(list)[i]);
+	uint64_t vacant = n == 0 ? 0 : tlc_vacant_units(list) * TL_REGION_VACANT;
+	if (n != 0) units_free(s, list);
+	tlc_put(&r->list, (uint64_t)class << TL_REGION_ROOM_SHIFT | vacant | (uintptr_t)more);
+	return true;
+}
+
+/* Drops the vacant units from a list. */
+static void units_compact(tl_region* r)
+{
+	uint64_t list = tlc_get(&r->list), present = tlc_get(&r->present);
+	tl_unit *from = tlc_units(list), *to = from;
+	for (uint64_t rest = present; rest != 0; rest &= rest - 1, from++) {
+		if (tlc_vacant(from)) present ^= rest & -rest;
+		else if (to++ != from) unit_move(to - 1, from);
+	}
+	tlc_put(&r->present, present);
+	tlc_put(&r->list, list & ~(255 * TL_REGION_VACANT));
+}
+
+/* Makes room in a list that is full of n units. Moving units about costs more than memory
+ * until most of it is vacant. */
+static bool units_room(tl_shard* s, tl_region* r, unsigned n)
+{
+	unsigned vacant = n == 0 ? 0 : tlc_vacant_units(tlc_get(&r->list));
+	if (vacant <= n / 2 && units_grow(s, r, n)) return true;
+	if (vacant == 0) return false;
+	units_compact(r);
+	return true;
+}
+
+/* tlc_open_unit, where the unit is not in the list. */
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at)
+{
+	bool fresh = tlc_get(&r->key) == 0;
+	if (fresh && s->used >= s->limit) return NULL;
+	uint64_t present = fresh ? 0 : tlc_get(&r->present);
+	unsigned n = tlc_ones(present);
+	if (fresh || n == tlc_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
+		if (!units_room(s, r, n)) return NULL;
+		present = fresh ? 0 : tlc_get(&r->present);
+		n = tlc_ones(present);
+	}
+	tl_unit* units = tlc_units(tlc_get(&r->list));
+	unsigned rank = tlc_rank(present, at.unit);
+	for (unsigned i = n; i > rank; i--) unit_move(&units[i], &units[i - 1]);
+	tlc_put(&units[rank].starts, 0);
+	tlc_put(&units[rank].covers, 0);
+	tlc_put(&r->present, present | tlc_bit(at.unit));
+	if (fresh) {
+		tlc_put(&r->key, at.region);
+		s->used++;
+	} else if (s->idle == at.region) {
+		s->idle = 0;
+	}
+	s->units++;
+	return &units[rank];
+}
+
+static void cell_move(tl_region* to, const tl_region* from)
+{
+	tlc_put(&to->present, tlc_get(&from->present));
+	tlc_put(&to->list, tlc_get(&from->list));
+	tlc_put(&to->key, tlc_get(&from->key));
+}
+
+/* Empties a cell and shifts back what probed past it, so that nothing is left behind. */
+static void cell_remove(tl_shard* s, tl_region* hole)
+{
+	tl_region* table = tlc_table(s);
+	uint64_t n = tlc_capacity(s), h = (uint64_t)(hole - table), i = h;
+	for (;;) {
+		if (++i == n) i = 0;
+		uint64_t k = tlc_get(&table[i].key);
+		if (k == 0) break;
+		uint64_t home = tlc_home(k, n);
+		uint64_t probed = i >= home ? i - home : i + n - home;
+		uint64_t gap = i >= h ? i - h : i + n - h;
+		if (probed < gap) continue; /* its home is behind the hole */
+		cell_move(&table[h], &table[i]);
+		h = i;
+	}
+	tlc_put(&table[h].key, 0);
+	s->used--;
+}
+
+/* Removes the cell that is kept without units in use. */
+void tlc_drop_idle(tl_shard* s)
+{
+	tl_region* r = tlc_cell(s, s->idle);
+	units_free(s, tlc_get(&r->list));
+	cell_remove(s, r);
+}

@@ -1,0 +1,113 @@
+"""Plans from Python: the same as tests_c/planning_test.c, and what only Python can get wrong."""
+
+import random
+import threading
+
+import pytest
+import tl_runtime as tl
+
+
+def test_dead_buffers_give_their_place():
+    plan = tl.Plan()
+    a, b, c = (plan.add_buffer(4096, first=step, end=step + 2, name=f"buffer {step}") for step in range(3))
+    plan.solve()
+    assert plan.frame_bytes == plan.lower_bound == plan.space_bytes(0) == 8192
+    assert plan.is_optimal
+    assert plan.offset(a) == plan.offset(c) != plan.offset(b)
+    assert plan.offsets() == [plan.offset(buffer) for buffer in (a, b, c)]
+    assert plan.space_of(b) == 0
+    plan.validate()
+    assert len(plan) == 3
+    assert "3 buffers" in repr(plan)
+
+
+def test_a_network_of_random_buffers():
+    source = random.Random(4)
+    given = [(source.randrange(1, 10000), first, first + source.randrange(1, 9)) for first in range(300)]
+    plan = tl.Plan()
+    assert plan.add_buffers(given) == range(300)
+    plan.solve(budget=0.05)
+    plan.validate()
+    live = max(sum((n + 63) // 64 * 64 for n, first, end in given if first <= step < end) for step in range(310))
+    assert plan.frame_bytes >= plan.lower_bound
+    assert plan.frame_bytes <= 1.2 * live
+    offsets = plan.offsets()
+    assert all(offset % 64 == 0 for offset in offsets)
+    assert max(offset + n for offset, (n, _, _) in zip(offsets, given, strict=True)) == plan.frame_bytes
+
+
+def test_steps_and_seed_decide():
+    def offsets(seed):
+        source = random.Random(1)
+        plan = tl.Plan()
+        plan.add_buffers((source.randrange(1, 999), first, first + source.randrange(1, 40)) for first in range(100))
+        plan.solve(max_steps=2000, seed=seed)
+        return plan.offsets()
+
+    assert offsets(1) == offsets(1)
+
+
+def test_aliases_pins_gaps_and_spaces():
+    plan = tl.Plan()
+    fast, slow = plan.add_space(1024), plan.add_space()
+    parent = plan.add_buffer(512, first=2, end=3)
+    part = plan.add_buffer(128, first=0, end=3)
+    fixed = plan.add_buffer(512, first=0, end=9)
+    large = plan.add_buffer(4096, first=0, end=9)
+    guest = plan.add_buffer(4096, first=4, end=5)
+    plan.alias(part, parent, 64)
+    plan.pin(fixed, 0)
+    plan.set_spaces(fixed, [fast])
+    plan.set_spaces(parent, [fast, slow])
+    plan.add_gap(large, 4, 5)
+    plan.solve(0.01)
+    assert plan.offset(part) == plan.offset(parent) + 64
+    assert plan.space_of(part) == plan.space_of(parent) == plan.space_of(fixed) == fast
+    assert plan.space_of(large) == plan.space_of(guest) == slow
+    assert plan.space_bytes(slow) == 4096
+    assert plan.frame_bytes == 4096 + 1024
+    plan.validate()
+
+
+def test_errors():
+    plan = tl.Plan()
+    with pytest.raises(tl.InvalidArgumentError, match="no solution"):
+        plan.frame_bytes  # noqa: B018
+    with pytest.raises(tl.InvalidArgumentError, match="end has to be above first"):
+        plan.add_buffer(64, first=1, end=1)
+    with pytest.raises(tl.InvalidArgumentError, match="power of two"):
+        plan.add_buffer(64, first=1, end=2, alignment=3)
+    with pytest.raises(tl.InvalidArgumentError, match="end has to be above first"):
+        plan.add_buffers([(64, 0, 1), (64, 1, 0)])
+    for bad in (-1, 1 << 64):
+        with pytest.raises(ValueError, match="is no size"):
+            plan.add_buffer(bad, first=1, end=2)
+    with pytest.raises(tl.InvalidArgumentError, match="cannot be negative|neither can be negative"):
+        plan.solve(-0.5)
+    assert len(plan) == 0
+    bank = plan.add_space(100)
+    big = plan.add_buffer(101, first=0, end=1, name="the big one")
+    plan.set_spaces(big, [bank])
+    with pytest.raises(tl.LimitError, match="the big one"):
+        plan.solve()
+
+
+def test_plans_end_with_their_objects():
+    for _ in range(70000):  # more than there can be at a time
+        tl.Plan()
+
+
+def test_threads_take_turns():
+    plan = tl.Plan()
+
+    def work():
+        for step in range(50):
+            plan.add_buffer(64, first=step, end=step + 1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    plan.solve()
+    assert (len(plan), plan.frame_bytes) == (200, 256)

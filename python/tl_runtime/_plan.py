@@ -1,0 +1,164 @@
+"""Places buffers with known lifetimes in one frame, before the program runs.
+
+    plan = tl.Plan()
+    a = plan.add_buffer(4096, first=0, end=2)         # alive in steps 0 and 1
+    b = plan.add_buffer(4096, first=1, end=3)
+    c = plan.add_buffer(4096, first=2, end=4)
+    plan.solve(budget=0.1)                            # seconds; 0: heuristics alone
+    plan.frame_bytes, plan.offset(c), plan.is_optimal
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from . import _abi
+from ._errors import Status
+from ._library import check, lib
+
+
+def _index(result: int) -> int:
+    """Raises what a call that returned no index has found."""
+    if result < 0:
+        check(lib.tl_last_status())
+    return result
+
+
+class Plan:
+    """Buffers, the spaces they may lie in, and where they were placed.
+
+    Any thread may use a plan; calls take turns. A change drops the solution that there was.
+    """
+
+    _handle: int | None = None
+
+    def __init__(self) -> None:
+        handle = ctypes.c_void_p()
+        check(lib.tl_plan_create(ctypes.byref(handle)))
+        self._handle = handle.value
+        self._destroy = lib.tl_plan_destroy  # still there when the interpreter has taken the module apart
+
+    def __del__(self) -> None:
+        if self._handle is not None:
+            self._destroy(self._handle)
+
+    def __len__(self) -> int:
+        """Returns how many buffers there are."""
+        return _index(lib.tl_plan_num_buffers(self._handle))
+
+    def __repr__(self) -> str:
+        return f"<tl_runtime.Plan of {len(self)} buffers>"
+
+    def add_buffer(self, nbytes: int, *, first: int, end: int, alignment: int = 64, name: str | None = None) -> int:
+        """Adds a buffer that is alive in the steps first to end - 1, and returns its index."""
+        _not_negative(nbytes, alignment)
+        buffer = _index(lib.tl_plan_add_buffer(self._handle, nbytes, alignment, first, end))
+        if name is not None:
+            check(lib.tl_plan_set_name(self._handle, buffer, name.encode()))
+        return buffer
+
+    def add_buffers(self, buffers: Iterable[tuple[int, int, int]], *, alignment: int = 64) -> range:
+        """Adds buffers given as (bytes, first, end) at once, all or none, and returns their indices."""
+        given = list(buffers)
+        _not_negative(alignment, *(nbytes for nbytes, _, _ in given))
+        array = (_abi.tl_plan_buffer * len(given))(*((nbytes, alignment, first, end) for nbytes, first, end in given))
+        start = _index(lib.tl_plan_add_buffers(self._handle, array, len(given)))
+        return range(start, start + len(given))
+
+    def alias(self, buffer: int, base: int, offset: int = 0) -> None:
+        """Puts a buffer inside another one, offset bytes behind its start."""
+        _not_negative(offset)
+        check(lib.tl_plan_alias(self._handle, buffer, base, offset))
+
+    def pin(self, buffer: int, offset: int) -> None:
+        """Fixes the offset of a buffer."""
+        _not_negative(offset)
+        check(lib.tl_plan_pin(self._handle, buffer, offset))
+
+    def add_gap(self, buffer: int, first: int, end: int) -> None:
+        """Says that nobody needs a buffer's contents in the steps first to end - 1."""
+        check(lib.tl_plan_add_gap(self._handle, buffer, first, end))
+
+    def add_space(self, capacity: int = 0) -> int:
+        """Adds memory with offsets of its own, of so many bytes or (0) as many as needed, and returns its index."""
+        _not_negative(capacity)
+        return _index(lib.tl_plan_add_space(self._handle, capacity))
+
+    def set_spaces(self, buffer: int, spaces: Sequence[int]) -> None:
+        """Says which spaces a buffer may lie in, the preferred one first."""
+        array = (ctypes.c_int64 * len(spaces))(*spaces)
+        check(lib.tl_plan_set_spaces(self._handle, buffer, array, len(spaces)))
+
+    def solve(self, budget: float = 0, *, max_steps: int = 0, seed: int = 0) -> None:
+        """Places the buffers.
+
+        With neither a budget in seconds nor steps the heuristics answer alone; else the search
+        goes on until the frame is proved minimal or the budget is spent. One seed and one number
+        of steps give one answer. LimitError names a buffer that fits into none of its spaces.
+        """
+        options = _abi.tl_plan_options()
+        options.struct_size = ctypes.sizeof(options)
+        options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
+        check(lib.tl_plan_solve_with(self._handle, ctypes.byref(options)))
+
+    def validate(self) -> None:
+        """Checks the solution pair by pair, with code that shares nothing with the solver."""
+        check(lib.tl_plan_validate(self._handle))
+
+    @property
+    def frame_bytes(self) -> int:
+        """Size of the frame; the sum in a plan with several spaces."""
+        return self._figure(lib.tl_plan_frame_bytes)
+
+    @property
+    def lower_bound(self) -> int:
+        """What no placement of these buffers can undercut."""
+        return self._figure(lib.tl_plan_lower_bound)
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the frame is proved to be the smallest there is."""
+        return bool(self._figure(lib.tl_plan_is_optimal))
+
+    def space_bytes(self, space: int) -> int:
+        """Returns the size of the frame in one space."""
+        return self._figure(lib.tl_plan_space_bytes, space)
+
+    def offset(self, buffer: int) -> int:
+        """Returns the offset of a buffer in its frame."""
+        return self._figure(lib.tl_plan_offset, buffer)
+
+    def space_of(self, buffer: int) -> int:
+        """Returns the space that a buffer lies in."""
+        return _index(lib.tl_plan_space_of(self._handle, buffer))
+
+    def offsets(self) -> list[int]:
+        """Returns the offsets of all buffers."""
+        count = len(self)
+        array = (ctypes.c_size_t * count)()
+        check(lib.tl_plan_offsets(self._handle, array, None, count))
+        return list(array)
+
+    def _figure(self, function: Any, *arguments: int) -> int:
+        """Calls what returns 0 or SIZE_MAX on failure, which can also be a right answer."""
+        lib.tl_clear_error()
+        result: int = function(self._handle, *arguments)
+        status = lib.tl_last_status()
+        if status != Status.OK:
+            check(status)
+        return result
+
+
+def _milliseconds(budget: float) -> int:
+    """Rounds up, so that a short budget is not none; any negative one stays negative."""
+    return math.ceil(budget * 1000) if budget >= 0 else -1
+
+
+def _not_negative(*numbers: int) -> None:
+    """ctypes would wrap these around."""
+    for number in numbers:
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"{number} is no size, alignment or offset")

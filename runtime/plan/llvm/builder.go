@@ -1,0 +1,183 @@
+package llvm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// code is the body of one LLVM function while it is written. Its first block is
+// "entry".
+type code struct {
+	module *module
+	text   strings.Builder
+	names  int    // registers and labels that were given out
+	label  string // block that is being written; "" is entry
+}
+
+// value is a register or a literal with its type.
+type value struct{ typ, ref string }
+
+func (c *code) name(prefix string) string {
+	c.names++
+	return prefix + strconv.Itoa(c.names)
+}
+
+// let emits an instruction with a result and returns its register.
+func (c *code) let(format string, args ...any) string {
+	r := c.name("%v")
+	fmt.Fprintf(&c.text, "  %s = ", r)
+	fmt.Fprintf(&c.text, format+"\n", args...)
+	return r
+}
+
+// do emits an instruction without a result.
+func (c *code) do(format string, args ...any) { fmt.Fprintf(&c.text, "  "+format+"\n", args...) }
+
+func (c *code) current() string {
+	if c.label == "" {
+		return "entry"
+	}
+	return c.label
+}
+
+// begin starts a block. The one before must have ended in a branch.
+func (c *code) begin(label string) {
+	fmt.Fprintf(&c.text, "%s:\n", label)
+	c.label = label
+}
+
+// aside returns what body writes, instead of writing it.
+func (c *code) aside(body func()) string {
+	outer := c.text.String()
+	c.text.Reset()
+	body()
+	written := c.text.String()
+	c.text.Reset()
+	c.text.WriteString(outer)
+	return written
+}
+
+// loop runs body for i = 0 ... n-1. A loop of one turn is its body.
+func (c *code) loop(n int64, body func(i string)) {
+	c.fold(n, nil, func(i string, _ []string) []string { body(i); return nil })
+}
+
+// fold runs body n times. It carries one value for each of init from turn to turn
+// and returns the last ones.
+func (c *code) fold(n int64, init []value, body func(i string, carried []string) []string) []string {
+	switch n {
+	case 0:
+		return refs(init)
+	case 1:
+		return body("0", refs(init))
+	}
+	return c.turns("0", strconv.FormatInt(n, 10), init, body)
+}
+
+// span is fold for i = low ... high-1, which are known at run time only, are not
+// negative, and may hold no number at all.
+func (c *code) span(low, high string, init []value, body func(i string, carried []string) []string) []string {
+	into, after, before := c.name("b"), c.name("b"), c.current()
+	any := c.let("icmp slt i64 %s, %s", low, high)
+	c.do("br i1 %s, label %%%s, label %%%s", any, into, after)
+	c.begin(into)
+	last := c.turns(low, high, init, body)
+	from := c.current()
+	c.do("br label %%%s", after)
+	c.begin(after)
+	for i, v := range init {
+		last[i] = c.let("phi %s [ %s, %%%s ], [ %s, %%%s ]", v.typ, v.ref, before, last[i], from)
+	}
+	return last
+}
+
+// turns is a loop of one turn or more.
+func (c *code) turns(low, high string, init []value, body func(i string, carried []string) []string) []string {
+	before, head, after := c.current(), c.name("b"), c.name("b")
+	i, next := c.name("%i"), c.name("%i")
+	carried := make([]string, len(init))
+	for k := range init {
+		carried[k] = c.name("%v")
+	}
+	var last []string
+	written := c.aside(func() {
+		c.label = head
+		last = body(i, carried)
+	})
+	latch := c.current()
+	c.do("br label %%%s", head)
+	c.begin(head)
+	c.do("%s = phi i64 [ %s, %%%s ], [ %s, %%%s ]", i, low, before, next, latch)
+	for k, v := range init {
+		c.do("%s = phi %s [ %s, %%%s ], [ %s, %%%s ]", carried[k], v.typ, v.ref, before, last[k], latch)
+	}
+	c.text.WriteString(written)
+	c.do("%s = add nuw nsw i64 %s, 1", next, i)
+	c.do("br i1 %s, label %%%s, label %%%s", c.let("icmp slt i64 %s, %s", next, high), head, after)
+	c.begin(after)
+	return last
+}
+
+func refs(list []value) []string {
+	r := make([]string, len(list))
+	for i, v := range list {
+		r[i] = v.ref
+	}
+	return r
+}
+
+func literal(ref string) (int64, bool) {
+	n, err := strconv.ParseInt(ref, 10, 64)
+	return n, err == nil
+}
+
+// scaled returns i * k, folded where it is known.
+func (c *code) scaled(i string, k int64) string {
+	if n, ok := literal(i); ok {
+		return strconv.FormatInt(n*k, 10)
+	}
+	switch k {
+	case 0:
+		return "0"
+	case 1:
+		return i
+	}
+	return c.let("mul nsw i64 %s, %d", i, k)
+}
+
+// plus returns a + b, folded where it is known.
+func (c *code) plus(a, b string) string {
+	m, known := literal(a)
+	n, both := literal(b)
+	switch {
+	case known && both:
+		return strconv.FormatInt(m+n, 10)
+	case known && m == 0:
+		return b
+	case both && n == 0:
+		return a
+	}
+	return c.let("add nsw i64 %s, %s", a, b)
+}
+
+// shifted returns i + k.
+func (c *code) shifted(i string, k int64) string { return c.plus(i, strconv.FormatInt(k, 10)) }
+
+// higher and lower return the higher and the lower of two numbers, folded where
+// they are known.
+func (c *code) higher(a, b string) string { return c.either("sgt", a, b) }
+
+func (c *code) lower(a, b string) string { return c.either("slt", a, b) }
+
+func (c *code) either(order, a, b string) string {
+	m, known := literal(a)
+	n, both := literal(b)
+	if known && both {
+		if (order == "sgt") == (m > n) {
+			return a
+		}
+		return b
+	}
+	return c.let("select i1 %s, i64 %s, i64 %s", c.let("icmp %s i64 %s, %s", order, a, b), a, b)
+}

@@ -1,0 +1,14 @@
+package llvm
+
+import "maps"
+
+// kernels are the writers of all operators, by name.
+var kernels = func() map[string]writer {
+	list := map[string]writer{}
+	for _, family := range []map[string]writer{
+		elementwiseKernels, moveKernels, matrixKernels, convKernels, poolKernels, reduceKernels, normKernels,
+	} {
+		maps.Copy(list, family)
+	}
+	return list
+}()

@@ -1,0 +1,369 @@
+/* Plans: buffers with lifetimes get offsets in one frame. */
+#include "check.h"
+#include "thread.h"
+
+static tl_plan* new_plan(void)
+{
+	tl_plan* plan = NULL;
+	CHECK_OK(tl_plan_create(&plan));
+	CHECK(plan != NULL);
+	return plan;
+}
+
+static void dead_buffers_give_their_place(void)
+{
+	tl_plan* plan = new_plan();
+	int64_t a = tl_plan_add_buffer(plan, 4096, 64, 0, 2);
+	int64_t b = tl_plan_add_buffer(plan, 4096, 64, 1, 3);
+	int64_t c = tl_plan_add_buffer(plan, 4000, 64, 2, 4);
+	CHECK_INT(a, 0);
+	CHECK_INT(b, 1);
+	CHECK_INT(c, 2);
+	CHECK_INT(tl_plan_num_buffers(plan), 3);
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_INT(tl_plan_frame_bytes(plan), 8192);
+	CHECK_INT(tl_plan_space_bytes(plan, 0), 8192);
+	CHECK_INT(tl_plan_lower_bound(plan), 8192);
+	CHECK(tl_plan_is_optimal(plan));
+	CHECK_INT(tl_plan_offset(plan, a), tl_plan_offset(plan, c));
+	CHECK(tl_plan_offset(plan, a) != tl_plan_offset(plan, b));
+	CHECK_INT(tl_plan_space_of(plan, b), 0);
+	CHECK_OK(tl_plan_validate(plan));
+	/* A change drops the solution. */
+	CHECK_INT(tl_plan_add_buffer(plan, 64, 64, 0, 4), 3);
+	CHECK_REFUSED(tl_plan_frame_bytes(plan), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_INT(tl_plan_frame_bytes(plan), 8256);
+	CHECK_OK(tl_plan_destroy(plan));
+	CHECK_OK(tl_plan_destroy(NULL));
+}
+
+static void an_empty_plan_is_a_plan(void)
+{
+	tl_plan* plan = new_plan();
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_INT(tl_plan_frame_bytes(plan), 0);
+	CHECK_INT(tl_plan_num_buffers(plan), 0);
+	CHECK(tl_plan_is_optimal(plan));
+	CHECK_OK(tl_plan_offsets(plan, NULL, NULL, 0));
+	CHECK_INT(tl_plan_add_buffer(plan, 0, 0, 5, 6), 0);
+	CHECK_OK(tl_plan_solve(plan, 1));
+	CHECK_INT(tl_plan_frame_bytes(plan), 0);
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+static void aliases_pins_and_gaps(void)
+{
+	tl_plan* plan = new_plan();
+	int64_t parent = tl_plan_add_buffer(plan, 1024, 64, 2, 3);
+	int64_t part = tl_plan_add_buffer(plan, 256, 64, 0, 3);
+	int64_t fixed = tl_plan_add_buffer(plan, 512, 64, 0, 9);
+	int64_t sleeper = tl_plan_add_buffer(plan, 2048, 64, 3, 9);
+	int64_t guest = tl_plan_add_buffer(plan, 2048, 64, 5, 6);
+	CHECK_OK(tl_plan_alias(plan, part, parent, 512));
+	CHECK_OK(tl_plan_pin(plan, fixed, 128));
+	CHECK_OK(tl_plan_add_gap(plan, sleeper, 5, 6));
+	CHECK_OK(tl_plan_set_name(plan, guest, "guest"));
+	CHECK_OK(tl_plan_solve(plan, 50));
+	CHECK_INT(tl_plan_offset(plan, part), tl_plan_offset(plan, parent) + 512);
+	CHECK_INT(tl_plan_offset(plan, fixed), 128);
+	CHECK_INT(tl_plan_offset(plan, sleeper), tl_plan_offset(plan, guest));
+	CHECK_INT(tl_plan_offset(plan, guest), 640);
+	CHECK_INT(tl_plan_frame_bytes(plan), 640 + 2048);
+	CHECK_OK(tl_plan_validate(plan));
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+static void buffers_spill_into_the_next_space(void)
+{
+	tl_plan* plan = new_plan();
+	int64_t fast = tl_plan_add_space(plan, 1000), slow = tl_plan_add_space(plan, 0);
+	int64_t both[] = {fast, slow}, order[] = {slow, fast}, spaces[3];
+	size_t offsets[3];
+	CHECK_INT(fast, 0);
+	CHECK_INT(slow, 1);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(tl_plan_add_buffer(plan, 600, 0, 0, 1), i);
+	CHECK_OK(tl_plan_set_spaces(plan, 0, both, 2));
+	CHECK_OK(tl_plan_set_spaces(plan, 1, both, 2));
+	CHECK_OK(tl_plan_set_spaces(plan, 2, order, 2));
+	CHECK_OK(tl_plan_solve(plan, 20));
+	CHECK_OK(tl_plan_offsets(plan, offsets, spaces, 3));
+	CHECK_INT(spaces[2], slow);
+	CHECK_INT(spaces[0] + spaces[1], fast + slow);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(tl_plan_space_of(plan, i), spaces[i]);
+		CHECK_INT(tl_plan_offset(plan, i), offsets[i]);
+	}
+	CHECK_INT(tl_plan_space_bytes(plan, fast), 600);
+	CHECK_INT(tl_plan_space_bytes(plan, slow), 1200);
+	CHECK_INT(tl_plan_frame_bytes(plan), 1800);
+	CHECK_OK(tl_plan_validate(plan));
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+/* The message names the buffer that found no place. */
+static void what_fits_nowhere_is_named(void)
+{
+	tl_plan* plan = new_plan();
+	tl_plan_options options = {.struct_size = sizeof options, .max_steps = 100};
+	int64_t bank = tl_plan_add_space(plan, 1000);
+	tl_plan_add_buffer(plan, 700, 0, 0, 2);
+	tl_plan_add_buffer(plan, 700, 0, 2, 3);
+	CHECK_OK(tl_plan_set_spaces(plan, 0, &bank, 1));
+	CHECK_OK(tl_plan_solve(plan, 0));
+	tl_plan_add_buffer(plan, 400, 0, 1, 2);
+	CHECK_OK(tl_plan_set_name(plan, 2, "the weights"));
+	CHECK_FAILS(tl_plan_solve(plan, 0), TL_E_LIMIT);
+	CHECK(strstr(tl_last_error(), "buffer ") != NULL);
+	CHECK_FAILS(tl_plan_solve_with(plan, &options), TL_E_LIMIT);
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+static uint64_t solve_random(uint64_t seed, int64_t steps)
+{
+	enum { count = 200 };
+	tl_plan_buffer buffers[count];
+	size_t offsets[count];
+	tl_plan_options options = {.struct_size = sizeof options, .seed = seed, .max_steps = steps};
+	tl_plan* plan = new_plan();
+	uint64_t random = 7, sum = 0;
+	for (int i = 0; i < count; i++) {
+		int64_t first = (int64_t)(check_random(&random) % 100);
+		buffers[i] = (tl_plan_buffer){1 + check_random(&random) % 5000, 1 + 63 * (i % 2), first,
+									  first + 1 + (int64_t)(check_random(&random) % 30)};
+	}
+	CHECK_INT(tl_plan_add_buffers(plan, buffers, count), 0);
+	CHECK_OK(tl_plan_solve_with(plan, &options));
+	CHECK_OK(tl_plan_validate(plan));
+	CHECK(tl_plan_frame_bytes(plan) >= tl_plan_lower_bound(plan));
+	CHECK_OK(tl_plan_offsets(plan, offsets, NULL, count));
+	for (int i = 0; i < count; i++)
+		sum = sum * 31 + offsets[i];
+	CHECK_OK(tl_plan_destroy(plan));
+	return sum;
+}
+
+static void one_seed_gives_one_answer(void)
+{
+	CHECK_INT(solve_random(1, 5000), solve_random(1, 5000));
+	CHECK_INT(solve_random(2, 0), solve_random(2, 0));
+}
+
+/* covers: tl_plan_create TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_destroy TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_add_buffer TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW
+ * covers: tl_plan_add_buffers TL_E_INVALID_ARGUMENT */
+static void buffers_that_are_refused(void)
+{
+	tl_plan* plan = new_plan();
+	tl_plan_buffer two[] = {{64, 64, 0, 1}, {64, 48, 0, 1}};
+	CHECK_FAILS(tl_plan_create(NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_plan_add_buffer(plan, 64, 3, 0, 1), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_plan_add_buffer(plan, 64, SIZE_MAX, 0, 1), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_plan_add_buffer(plan, 64, 64, 1, 1), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_plan_add_buffer(plan, 64, 64, 2, 1), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_plan_add_buffer(plan, SIZE_MAX, 64, 0, 1), -1, TL_E_OVERFLOW);
+	CHECK_REFUSED(tl_plan_add_buffers(plan, two, 2), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_INT(tl_plan_num_buffers(plan), 0);
+	CHECK_REFUSED(tl_plan_add_buffers(plan, NULL, 2), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_INT(tl_plan_add_buffers(plan, NULL, 0), 0);
+	CHECK_OK(tl_plan_destroy(plan));
+	CHECK_FAILS(tl_plan_destroy(plan), TL_E_INVALID_ARGUMENT);
+}
+
+/* covers: tl_plan_add_buffers TL_E_OVERFLOW, TL_E_LIMIT */
+static void limits_of_a_plan(void)
+{
+	tl_plan* plan = new_plan();
+	tl_plan_buffer huge = {SIZE_MAX / 2, 1, 0, 1};
+	CHECK_REFUSED(tl_plan_add_buffers(plan, &huge, 1), -1, TL_E_OVERFLOW);
+	CHECK_REFUSED(tl_plan_add_buffers(plan, &huge, (1u << 24) + 1), -1, TL_E_LIMIT);
+	CHECK_REFUSED(tl_plan_add_buffers(plan, &huge, SIZE_MAX), -1, TL_E_LIMIT);
+	CHECK_INT(tl_plan_num_buffers(plan), 0);
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+/* covers: tl_plan_create TL_E_LIMIT */
+static void limit_of_plans(void)
+{
+	enum { most = 65536 };
+	static tl_plan* plans[most];
+	tl_plan* one_more;
+	for (int i = 0; i < most; i++)
+		CHECK_OK(tl_plan_create(&plans[i]));
+	CHECK_FAILS(tl_plan_create(&one_more), TL_E_LIMIT);
+	for (int i = 0; i < most; i++)
+		CHECK_OK(tl_plan_destroy(plans[i]));
+}
+
+/* covers: tl_plan_alias TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_pin TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW
+ * covers: tl_plan_add_gap TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_set_name TL_E_INVALID_ARGUMENT */
+static void changes_that_are_refused(void)
+{
+	tl_plan* plan = new_plan();
+	for (int i = 0; i < 4; i++)
+		tl_plan_add_buffer(plan, 64u << i, 64, 0, 4);
+	CHECK_FAILS(tl_plan_alias(plan, 0, 4, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_alias(plan, -1, 0, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_alias(plan, 0, 0, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_alias(plan, 1, 0, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_alias(plan, 0, 1, 65), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_alias(plan, 0, 1, SIZE_MAX), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_alias(plan, 0, 1, 64));
+	CHECK_OK(tl_plan_alias(plan, 1, 2, 64));
+	CHECK_FAILS(tl_plan_pin(plan, 0, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_pin(plan, 3, 32), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_pin(plan, 3, SIZE_MAX), TL_E_OVERFLOW);
+	CHECK_FAILS(tl_plan_pin(plan, 9, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_pin(plan, 3, 64));
+	CHECK_FAILS(tl_plan_alias(plan, 3, 2, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_add_gap(plan, 3, -1, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_add_gap(plan, 3, 1, 1), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_add_gap(plan, 3, 1, 5), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_set_name(plan, 3, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_set_name(plan, 4, "x"), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_OK(tl_plan_validate(plan));
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+/* Equal plans, one of them with buffers that lie in each other by a longer way. */
+static void aliases_make_no_circle(void)
+{
+	tl_plan* plan = new_plan();
+	for (int i = 0; i < 3; i++)
+		tl_plan_add_buffer(plan, 64, 0, i, i + 1);
+	CHECK_OK(tl_plan_alias(plan, 0, 1, 0));
+	CHECK_OK(tl_plan_alias(plan, 1, 2, 0));
+	CHECK_FAILS(tl_plan_alias(plan, 2, 0, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_INT(tl_plan_frame_bytes(plan), 64);
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+/* covers: tl_plan_add_space TL_E_INVALID_ARGUMENT, TL_E_LIMIT
+ * covers: tl_plan_set_spaces TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_solve TL_E_LIMIT
+ * covers: tl_plan_solve_with TL_E_LIMIT */
+static void spaces_that_are_refused(void)
+{
+	tl_plan* plan = new_plan();
+	int64_t list[] = {0, 1024};
+	tl_plan_add_buffer(plan, 64, 64, 0, 1);
+	for (int i = 0; i < 1024; i++)
+		CHECK_INT(tl_plan_add_space(plan, 100), i);
+	CHECK_REFUSED(tl_plan_add_space(plan, 100), -1, TL_E_LIMIT);
+	CHECK_FAILS(tl_plan_set_spaces(plan, 0, list, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_set_spaces(plan, 0, NULL, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_set_spaces(plan, 0, list, SIZE_MAX), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_set_spaces(plan, 1, list, 1), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_set_spaces(plan, 0, list, 1));
+	CHECK_OK(tl_plan_destroy(plan));
+	CHECK_REFUSED(tl_plan_add_space(plan, 100), -1, TL_E_INVALID_ARGUMENT);
+}
+
+/* covers: tl_plan_solve TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_solve_with TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_validate TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_num_buffers TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_frame_bytes TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_space_bytes TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_lower_bound TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_is_optimal TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_offset TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_space_of TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_offsets TL_E_INVALID_ARGUMENT */
+static void questions_that_are_refused(void)
+{
+	tl_plan_options options = {.struct_size = sizeof options};
+	tl_plan* solved = new_plan();
+	size_t offset;
+	tl_plan_add_buffer(solved, 64, 64, 0, 1);
+	tl_plan* unsolved = new_plan();
+	tl_plan* bad[] = {NULL, (tl_plan*)&options, (tl_plan*)SIZE_MAX, unsolved};
+	for (size_t i = 0; i < 4; i++) {
+		CHECK_FAILS(tl_plan_validate(bad[i]), TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_plan_frame_bytes(bad[i]), 0, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_plan_space_bytes(bad[i], 0), 0, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_plan_lower_bound(bad[i]), 0, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_plan_is_optimal(bad[i]), false, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_plan_offset(bad[i], 0), SIZE_MAX, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_plan_space_of(bad[i], 0), -1, TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_plan_offsets(bad[i], &offset, NULL, 1), TL_E_INVALID_ARGUMENT);
+		if (bad[i] == unsolved)
+			continue;
+		CHECK_REFUSED(tl_plan_num_buffers(bad[i]), -1, TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_plan_solve(bad[i], 0), TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_plan_solve_with(bad[i], &options), TL_E_INVALID_ARGUMENT);
+	}
+	CHECK_FAILS(tl_plan_solve(solved, -1), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_solve_with(solved, NULL), TL_E_INVALID_ARGUMENT);
+	options.struct_size = 8;
+	CHECK_FAILS(tl_plan_solve_with(solved, &options), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_solve(solved, 0));
+	CHECK_REFUSED(tl_plan_offset(solved, 1), SIZE_MAX, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_plan_space_of(solved, -1), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_plan_space_bytes(solved, 1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_offsets(solved, &offset, NULL, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_plan_offsets(solved, NULL, NULL, 1), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_destroy(solved));
+	CHECK_OK(tl_plan_destroy(unsolved));
+}
+
+static void pins_that_collide_are_told(void)
+{
+	tl_plan* plan = new_plan();
+	for (int i = 0; i < 2; i++) {
+		tl_plan_add_buffer(plan, 64, 0, 0, 1);
+		CHECK_OK(tl_plan_pin(plan, i, (size_t)(32 * i)));
+	}
+	CHECK_FAILS(tl_plan_solve(plan, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+static void* add_and_solve(void* plan)
+{
+	for (int i = 0; i < 200; i++) {
+		CHECK(tl_plan_add_buffer(plan, 64, 64, i, i + 3) >= 0);
+		if (i % 20 == 0)
+			CHECK_OK(tl_plan_solve(plan, 0));
+	}
+	return NULL;
+}
+
+static void threads_take_turns(void)
+{
+	tl_plan* plan = new_plan();
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++)
+		threads[i] = start_thread(add_and_solve, plan);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_INT(tl_plan_num_buffers(plan), 800);
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_INT(tl_plan_frame_bytes(plan), 4 * 3 * 64);
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
+int main(void)
+{
+	RUN(dead_buffers_give_their_place);
+	RUN(an_empty_plan_is_a_plan);
+	RUN(aliases_pins_and_gaps);
+	RUN(buffers_spill_into_the_next_space);
+	RUN(what_fits_nowhere_is_named);
+	RUN(one_seed_gives_one_answer);
+	RUN(buffers_that_are_refused);
+	RUN(limits_of_a_plan);
+	RUN(limit_of_plans);
+	RUN(changes_that_are_refused);
+	RUN(aliases_make_no_circle);
+	RUN(spaces_that_are_refused);
+	RUN(questions_that_are_refused);
+	RUN(pins_that_collide_are_told);
+	RUN(threads_take_turns);
+	return check_finish();
+}
