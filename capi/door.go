@@ -8,6 +8,8 @@ package main
 static uintptr_t tlc_getenv(const char* name) { return (uintptr_t)getenv(name); }
 static void tlc_free(uintptr_t p) { free((void*)p); }
 uintptr_t tlc_deleter_of(uint32_t kind);
+extern uint64_t tlc_recorded;
+static uintptr_t tlc_recorded_at(void) { return (uintptr_t)&tlc_recorded; }
 
 static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 {
@@ -28,6 +30,7 @@ import (
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
 )
 
 // What the shim itself asks of Go (cshim/door.h). None of it is public.
@@ -63,6 +66,7 @@ func tldoor_open(out uintptr) int32 {
 				_ = options.Set(name, value, "environment")
 			}
 		}
+		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
 		st := object.Open(object.Config{
 			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),

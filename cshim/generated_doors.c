@@ -2426,17 +2426,6 @@ void* slow_track_site(void* pointer, const char* file, uint32_t line) {
 	return (void*)result;
 }
 
-const uint64_t* tl_track_count(void) {
-	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_track_count, &why);
-	if (context == NULL) {
-		return NULL;
-	}
-	uintptr_t result = tlgo_track_count((uintptr_t)context);
-	tlc_gate_leave(context);
-	return (const uint64_t*)result;
-}
-
 tl_status tl_tag_push(const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_tag_push, &why);

@@ -447,7 +447,6 @@ extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern int32_t tlgo_mem_purge(uintptr_t context);
 extern int32_t tlgo_log_alloc(uintptr_t context, uintptr_t pointer, int64_t bytes, uintptr_t file, uint32_t line);
 extern uintptr_t tlgo_track_site(uintptr_t context, uintptr_t pointer, uintptr_t file, uint32_t line);
-extern uintptr_t tlgo_track_count(uintptr_t context);
 extern int32_t tlgo_tag_push(uintptr_t context, uintptr_t name);
 extern int32_t tlgo_tag_pop(uintptr_t context);
 extern int32_t tlgo_mem_allocation_info(uintptr_t context, uintptr_t pointer, uintptr_t out_info);

@@ -82,6 +82,11 @@ void tlc_forget_block(const void* block)
 	if (TLC_LOAD(marks[TL_BLOCK_MARK((uintptr_t)block)]) != 0) tldoor_forget_block((uintptr_t)block);
 }
 
+/* Recordings so far; counted in Go. */
+uint64_t tlc_recorded;
+
+const uint64_t* tl_track_count(void) { return &tlc_recorded; }
+
 /* ---- lines --------------------------------------------------------------------------- */
 
 /* With samples only what was recorded last can be meant: asking costs no crossing. */

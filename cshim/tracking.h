@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+extern uint64_t tlc_recorded __attribute__((visibility("hidden")));
+
 /* track.Kind */
 enum { TLC_TRACK_OBJECT = 0, TLC_TRACK_FOREIGN = 1, TLC_TRACK_BLOCK = 2 };
 

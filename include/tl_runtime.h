@@ -4225,7 +4225,7 @@ TL_API void* tl_track_site(void* pointer, const char* file, uint32_t line);
  * Threads: any thread; the number is that of all.
  * Returns: the address.
  * Errors: none.
- * Cost: one crossing; reading the number costs a load.
+ * Cost: constant, a few instructions; reading the number costs a load.
  */
 TL_API const uint64_t* tl_track_count(void);
 

@@ -289,7 +289,7 @@ declare i32 @tl_trace_mem(ptr) nounwind
 
 ; Tracking
 declare ptr @tl_track_site(ptr returned, ptr, i32)
-declare ptr @tl_track_count()
+declare nonnull ptr @tl_track_count() nounwind
 declare i32 @tl_tag_push(ptr)
 declare i32 @tl_tag_pop()
 declare i32 @tl_mem_allocation_info(ptr, ptr)

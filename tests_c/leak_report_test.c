@@ -260,6 +260,12 @@ static void no_memory_to_look_is_an_answer(void)
 
 /* ---- the end of a process ---------------------------------------------------------------- */
 
+static void* register_at_rest(void* nothing)
+{
+	tl_mem_new(96);
+	return nothing;
+}
+
 static void* leave_a_scope_open(void* nothing)
 {
 	tl_mem_enter_scope();
@@ -279,6 +285,11 @@ static void end_a_thread(void)
 {
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, leave_a_scope_open, NULL) == 0) pthread_join(thread, NULL);
+}
+static void end_a_thread_at_rest(void)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, register_at_rest, NULL) == 0) pthread_join(thread, NULL);
 }
 static void* late;
 static void free_late(void) { tl_mem_free(late); }
@@ -317,6 +328,7 @@ static const struct ending {
 	{"leak-unseen", leak_one, "off", 0, NULL},
 	{"open", leave_scopes_open, "fail", 0, NULL},
 	{"thread", end_a_thread, "fail", 23, "held by an open scope of a thread that has ended"},
+	{"rest", end_a_thread_at_rest, "fail", 0, NULL},
 	{"handler", free_in_a_handler, "fail", 0, NULL},
 	{"destructor", leave_a_destructor, "fail", 0, NULL},
 	{"fork", fork_and_leak, "fail", 0, NULL},

@@ -4799,7 +4799,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the number is that of all.
         Returns: the address.
         Errors: none.
-        Cost: one crossing; reading the number costs a load.
+        Cost: constant, a few instructions; reading the number costs a load.
         """,
     ),
     Function(

@@ -121,17 +121,18 @@ func (s *search) add(to *memory.Array[layout.Entry], e layout.Entry) {
 	}
 }
 
-// scopes explains the references of a context's scopes.
+// scopes explains the references of a context's scopes. What an ended thread's root scope
+// holds waits for the next slow call, which releases it: that is no leak.
 func (s *search) scopes(c *Context) {
 	if c.Self == 0 {
 		return
 	}
-	mark := uint32(leakHeld)
-	if atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked {
-		mark = leakEnded
-	}
+	ended := atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked && c.MarkTop != c.Marks
 	for at := c.Entries; at < atomic.LoadUintptr(&c.Top); at += layout.EntryBytes {
-		e := *layout.At[layout.Entry](at)
+		e, mark := *layout.At[layout.Entry](at), uint32(leakHeld)
+		if ended && uint64(at-c.Entries)/layout.EntryBytes >= c.mark(0).Entries {
+			mark = leakEnded
+		}
 		switch {
 		case e.Object == 0:
 		case e.Record == layout.Foreign:

@@ -68,10 +68,11 @@ const (
 
 var tracker struct {
 	period  atomic.Uint64 // mean bytes from one sample to the next; 0 = off, 1 = all
-	counter uintptr       // off the Go heap: recordings so far, read by programs; then the marks
+	counter uintptr       // where recordings are counted; programs read it
 	lost    atomic.Uint64 // recordings for which there was no memory
 
 	mu      sync.Mutex // guards the rest
+	marks   uintptr
 	records uintptr    // entries by record
 	limit   uint64     // how many of them
 	foreign table
@@ -93,7 +94,7 @@ func Open(records uint64) status.Status {
 	if tracker.records != 0 {
 		return status.OK
 	}
-	if counterLocked() == 0 {
+	if tables() == 0 {
 		return status.OutOfMemory
 	}
 	base, err := memory.Map(uintptr(records*entryBytes), purpose)
@@ -105,48 +106,55 @@ func Open(records uint64) status.Status {
 	return status.OK
 }
 
-// Counter returns the address of the number of recordings so far, a uint64 that stays
-// where it is; 0 when there is no memory for it.
-func Counter() uintptr {
+// CountAt has recordings counted at an address, which stays where it is. It comes before
+// everything else; without it the number stands in memory of the package's own.
+func CountAt(address uintptr) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
-	return counterLocked()
+	tracker.counter = address
 }
 
-func counterLocked() uintptr {
-	if tracker.counter == 0 {
-		if base, err := memory.Map(layout.SpanBytes, purpose); err == nil {
-			tracker.counter = base
+// tables maps the marks and, if nobody has given one, the counter.
+func tables() (marks uintptr) {
+	if tracker.marks == 0 {
+		base, err := memory.Map(layout.SpanBytes, purpose)
+		if err != nil {
+			return 0
+		}
+		tracker.marks = base
+		if tracker.counter == 0 {
+			tracker.counter = base + marksBytes
 		}
 	}
-	return tracker.counter
+	return tracker.marks
 }
 
 // Marks returns the address of layout.BlockMarks counters: how many recorded blocks have
 // an address of each mark, so that freeing others asks nobody.
 func Marks() uintptr {
-	if at := Counter(); at != 0 {
-		return at + marksOffset
-	}
-	return 0
+	tracker.mu.Lock()
+	defer tracker.mu.Unlock()
+	return tables()
 }
 
 const (
-	marksOffset = 4096
-	markBits    = 12
+	markBits   = 12
+	marksBytes = 4 << markBits
 )
 
 func mark(address uint64, change uint32) {
-	at := tracker.counter + marksOffset + uintptr(address*0x9E3779B97F4A7C15>>(64-markBits))*4
+	at := tracker.marks + uintptr(address*0x9E3779B97F4A7C15>>(64-markBits))*4
 	atomic.AddUint32(layout.At[uint32](at), change)
 }
 
 // Count returns the number of recordings so far.
 func Count() uint64 {
-	if at := Counter(); at != 0 {
-		return atomic.LoadUint64(layout.At[uint64](at))
+	tracker.mu.Lock()
+	defer tracker.mu.Unlock()
+	if tracker.counter == 0 {
+		return 0
 	}
-	return 0
+	return atomic.LoadUint64(layout.At[uint64](tracker.counter))
 }
 
 // Lost returns how many recordings there was no memory for.
