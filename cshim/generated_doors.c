@@ -2484,6 +2484,20 @@ int64_t tl_leak_report_since(const char* path, uint64_t mark) {
 	return result;
 }
 
+tl_status tl_profile_write(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_profile_write, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_profile_write((uintptr_t)context, (uintptr_t)path);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
 const char* const tlc_function_names[TL_FN_COUNT] = {
 	"",
 	"tl_version",
@@ -2719,6 +2733,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_mem_allocation_info",
 	"tl_leak_report",
 	"tl_leak_report_since",
+	"tl_profile_write",
 };
 
 const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
@@ -2845,6 +2860,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_pool_release", (void*)(uintptr_t)tl_pool_release},
 	{"tl_pool_release_compat", (void*)(uintptr_t)tl_pool_release_compat},
 	{"tl_pool_set_limits", (void*)(uintptr_t)tl_pool_set_limits},
+	{"tl_profile_write", (void*)(uintptr_t)tl_profile_write},
 	{"tl_ptr_acquire", (void*)(uintptr_t)tl_ptr_acquire},
 	{"tl_ptr_check", (void*)(uintptr_t)tl_ptr_check},
 	{"tl_ptr_dec_ref", (void*)(uintptr_t)tl_ptr_dec_ref},

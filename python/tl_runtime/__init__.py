@@ -64,6 +64,7 @@ from ._limits import (
 )
 from ._object import Object, collect_cycles
 from ._plan import Plan
+from ._profiles import profile_write
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import configure, live_count, purge, shutdown, stats
@@ -129,6 +130,7 @@ __all__ = [
     "memory_usage",
     "numpy_allocator",
     "path",
+    "profile_write",
     "purge",
     "registry",
     "scope",

@@ -4899,6 +4899,28 @@ FUNCTIONS: tuple[Function, ...] = (
         Cost: as tl_leak_report.
         """,
     ),
+    Function(
+        "tl_profile_write",
+        "Profiles",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_profile_write writes what is live, by where it was allocated, as a heap profile
+        that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
+        inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
+        type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
+        pprof finds functions and lines of C and C++ in the program's own files.
+
+        Ownership: none; the string is not kept.
+        Threads: any thread. Objects that others use meanwhile may be missing or too
+            many.
+        Returns: TL_OK, or why there is no complete profile.
+        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
+            TL_E_OUT_OF_MEMORY.
+        Cost: linear in the memory in use; symbols are looked up in files.
+        """,
+    ),
 )
 
 

@@ -65,7 +65,7 @@ func Collect(c *object.Context, since uint64) (*Report, status.Status) {
 	if st := c.Leaks(add); st != status.OK {
 		return nil, st
 	}
-	blocks(add)
+	Blocks(add)
 	for _, g := range groups {
 		r.Groups = append(r.Groups, *g)
 	}
@@ -101,9 +101,9 @@ func (r *Report) add(groups map[key]*Group, l object.Live, e track.Entry, record
 	}
 }
 
-// blocks visits the blocks of memory pools that the program has; those of tensors are
+// Blocks visits the blocks of memory pools that the program has; those of tensors are
 // the tensors'.
-func blocks(visit func(object.Live)) {
+func Blocks(visit func(object.Live)) {
 	ofTensors := tensor.Blocks()
 	pool.Live(func(_ pool.Handle, address, bytes uintptr) {
 		if !ofTensors[address] {

@@ -94,10 +94,10 @@ func (g *Group) write(b *strings.Builder) {
 // writeSite writes the frames of a site, but for the library's own. A line that the
 // program told is that of the first.
 func writeSite(b *strings.Builder, s track.Site) {
-	frames := resolve(s.Stack)
+	frames := Frames(s.Stack)
 	if s.File != "" {
 		if len(frames) == 0 {
-			frames = make([]framed, 1)
+			frames = make([]Located, 1)
 		}
 		frames[0].File, frames[0].Line = s.File, int(s.Line)
 	}
@@ -109,24 +109,24 @@ func writeSite(b *strings.Builder, s track.Site) {
 	}
 }
 
-// framed is a frame and its address.
-type framed struct {
+// Located is a frame and its address.
+type Located struct {
 	Frame
-	pc uintptr
+	PC uintptr
 }
 
-// resolve finds the frames of a stack from the program's innermost on.
-func resolve(stack []uintptr) (frames []framed) {
+// Frames finds the frames of a stack from the program's innermost on.
+func Frames(stack []uintptr) (frames []Located) {
 	for _, pc := range stack {
 		if f := Resolve(pc); len(frames) > 0 || !f.Own {
-			frames = append(frames, framed{f, pc})
+			frames = append(frames, Located{f, pc})
 		}
 	}
 	return frames
 }
 
-func (f framed) write(b *strings.Builder, n int) {
-	fmt.Fprintf(b, "    #%d %#x", n, f.pc)
+func (f Located) write(b *strings.Builder, n int) {
+	fmt.Fprintf(b, "    #%d %#x", n, f.PC)
 	if f.Function != "" || f.File != "" {
 		name := f.Function
 		if name == "" {

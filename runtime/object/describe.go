@@ -46,13 +46,16 @@ func (c *Context) bytesOf(e layout.Entry) uint64 {
 	return bytes
 }
 
+// VecType is the name of the type of a Vec, whose bytes include its table.
+const VecType = "Vec"
+
 // TypeName names the type of an object; "" for plain bytes.
 func (c *Context) TypeName(e layout.Entry) string {
 	switch typ := atomic.LoadUint32(&process.heap.Record(e.Record).TypeFlags) & layout.TypeMask; typ {
 	case layout.TypePlain:
 		return ""
 	case layout.TypeVec:
-		return "Vec"
+		return VecType
 	case layout.TypeTensor:
 		return "tensor"
 	case layout.TypeSparse:

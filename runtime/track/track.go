@@ -12,6 +12,7 @@
 //	sample.go   which allocations are
 //	sites.go    stacks, names and tags, each kept once
 //	table.go    what is known by address
+//	totals.go   what was ever made where
 //
 // The package stands below all that allocates and knows only numbers: records,
 // addresses, generations. Lock order: tracker.mu before the locks of the registry, which
@@ -73,12 +74,13 @@ var tracker struct {
 
 	mu      sync.Mutex // guards the rest
 	marks   uintptr
-	records uintptr    // entries by record
-	limit   uint64     // how many of them
+	records uintptr // entries by record
+	limit   uint64  // how many of them
 	foreign table
 	blocks  table
 	sites   sites
 	pending map[uintptr][]pending // by context: recordings that lack their stack
+	made    map[origin]*Made
 }
 
 // pending is an allocation, or the release of one, whose stack is not known yet.
@@ -103,6 +105,7 @@ func Open(records uint64) status.Status {
 	}
 	tracker.records, tracker.limit = base, records
 	tracker.pending = map[uintptr][]pending{}
+	tracker.made = map[origin]*Made{}
 	return status.OK
 }
 
@@ -214,6 +217,7 @@ func Settle(context uintptr, stack []uintptr, thread uint32) {
 			e.Freed = site
 		default:
 			e.Site, e.Thread = site, thread
+			e.count(1)
 		}
 	}
 	delete(tracker.pending, context)
@@ -232,7 +236,9 @@ func Name(ref Ref, file string, line uint32) bool {
 	if name == 0 {
 		return false
 	}
+	e.count(-1)
 	e.Site = tracker.sites.add(tracker.sites.stackOf(e.Site), name, line)
+	e.count(1)
 	return true
 }
 
