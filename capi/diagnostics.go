@@ -113,18 +113,26 @@ const _ = "tl_get_memory_bytes"
 const _ = "tl_get_memory_mb"
 
 // tl_log_alloc tells the runtime where emitted code has allocated. With
-// TL_MEM_LOG set it writes one line to standard error, else it does nothing.
+// TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
+// becomes the site of that allocation, as with tl_track_site. Else it does nothing.
 //
 //	C: tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 //
-// Ownership: none; file is read during the call only.
+// Ownership: none; file is copied if need be.
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: constant when logging is off.
-// Door: shim.
-// LLVM: nounwind.
-const _ = "tl_log_alloc"
+// Cost: constant when logging is off; that of tl_track_site when tracking is on.
+// Door: fast.
+// Fails: TL_OK.
+//
+//export tlgo_log_alloc
+func tlgo_log_alloc(c, pointer uintptr, bytes int64, file uintptr, line uint32) int32 {
+	return guardedStatus(c, func(*object.Context) status.Status {
+		nameSite(pointer, file, line)
+		return status.OK
+	})
+}
 
 // tl_log_free is the counterpart of tl_log_alloc.
 //

@@ -8,6 +8,8 @@ package main
 static uintptr_t tlc_getenv(const char* name) { return (uintptr_t)getenv(name); }
 static void tlc_free(uintptr_t p) { free((void*)p); }
 uintptr_t tlc_deleter_of(uint32_t kind);
+extern uint64_t tlc_recorded;
+static uintptr_t tlc_recorded_at(void) { return (uintptr_t)&tlc_recorded; }
 
 static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 {
@@ -28,6 +30,7 @@ import (
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
 )
 
 // What the shim itself asks of Go (cshim/door.h). None of it is public.
@@ -63,12 +66,14 @@ func tldoor_open(out uintptr) int32 {
 				_ = options.Set(name, value, "environment")
 			}
 		}
+		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
 		st := object.Open(object.Config{
 			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
 			SlowOnly:       !options.Flag("TL_FASTPATH"),
+			Settles:        true,
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
 			AlignedAlloc:   alignedAlloc,
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
@@ -83,6 +88,8 @@ func tldoor_open(out uintptr) int32 {
 			object.Globals().Pools = pool.Table()
 			openLimits()
 			setOnError(options.Word("TL_ON_ERROR"))
+			setLeakCheck(options.Word("TL_LEAK_CHECK"))
+			_ = startTracking()
 			store(out, layout.Address(object.Globals()))
 		}
 		return int32(st)

@@ -28,6 +28,7 @@ import (
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
 )
 
 // TL_MEMORY_POOL_DEFAULT_BYTES is a first chunk of 256 MiB. On the CPU it is
@@ -121,6 +122,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := pool.Allocate(pool.Handle(p), bytes)
+		o.SpendBlock(block, bytes)
 		setOutcome(o, err)
 		return block
 	})
@@ -167,6 +169,7 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := pool.AllocateAsync(pool.Handle(p), bytes, device.Stream(stream))
+		o.SpendBlock(block, bytes)
 		setOutcome(o, err)
 		return block
 	})
@@ -192,6 +195,7 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 //export tlgo_memory_pool_deallocate_async
 func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
+		track.Forget(uint64(block))
 		return poolStatus(o, pool.DeallocateAsync(pool.Handle(p), block, device.Stream(stream)))
 	})
 }
@@ -213,7 +217,7 @@ func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 //
 //export tlgo_memory_pool_reset
 func tlgo_memory_pool_reset(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, pool.Reset(pool.Handle(p))) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return resetPool(o, pool.Handle(p)) })
 }
 
 // tl_memory_pool_trim gives every chunk that has no live block back to the

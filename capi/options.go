@@ -46,10 +46,15 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 		setOnError(wanted)
 	case "TL_DEVICE":
 		tellDefaultDevice()
+	case "TL_LEAK_CHECK":
+		setLeakCheck(wanted)
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}
 	st := configureLimits(o, name)
+	if st == status.OK {
+		st = configureTracking(o, name)
+	}
 	if st != status.OK {
 		_ = options.Set(name, before, "tl_configure") // it was a value before
 	}

@@ -62,7 +62,16 @@ const _ = "tl_alloc_kind_code"
 //	    uint64_t block_count; /* references to the block, at all of its addresses */
 //	    uint64_t addresses;   /* at which the block is registered */
 //	    uint64_t buffer_id;   /* for tl_registry_add_alias; 0 when the block is no shared buffer */
-//	    int64_t kind;         /* tl_alloc_kind */
+//	    int64_t kind;         /* tl_alloc_kind; 0 = memory of the runtime */
+//	    const char* file;     /* of the line that was told, NULL = none; from here on what tracking recorded */
+//	    uint64_t line;
+//	    const void* const* stack; /* return addresses, innermost first */
+//	    uint64_t frames;      /* how many */
+//	    uint64_t time;        /* nanoseconds since 1970 */
+//	    uint64_t thread;      /* the system's number */
+//	    const char* tag;      /* tags that were pushed, NULL = none */
+//	    uint64_t number;      /* of the recording, from 1; 0 = this allocation was not recorded */
+//	    const char* type;     /* name of its type, NULL = plain bytes */
 //	} tl_alloc_info;
 type tl_alloc_info struct {
 	StructSize uintptr
@@ -73,6 +82,15 @@ type tl_alloc_info struct {
 	Addresses  uint64
 	BufferId   uint64
 	Kind       int64
+	File       uintptr
+	Line       uint64
+	Stack      uintptr
+	Frames     uint64
+	Time       uint64
+	Thread     uint64
+	Tag        uintptr
+	Number     uint64
+	Type       uintptr
 }
 
 // tl_registry_new_array allocates count times element_bytes bytes, aligned to 64

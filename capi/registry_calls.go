@@ -70,10 +70,7 @@ func registryInfo(o *object.Context, pointer, out uintptr) status.Status {
 	if st != status.OK {
 		return st
 	}
-	return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info {
-		return tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References,
-			Addresses: d.Names, BufferId: d.Id, Kind: int64(d.Kind)}
-	})
+	return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info { return describedInfo(pointer, d) })
 }
 
 func numPointers() uintptr {

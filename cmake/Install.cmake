@@ -21,6 +21,7 @@ install(FILES
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES include/tl_runtime.h include/tl_runtime.hpp include/tl_tensor.hpp include/tl_sparse.hpp include/tl_registry.hpp
+  include/tl_tracking.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES include/tl_runtime.ll DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
 install(FILES "${PROJECT_BINARY_DIR}/tl_runtimeConfig.cmake"

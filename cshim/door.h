@@ -19,6 +19,11 @@ uintptr_t tldoor_device_allocate(uintptr_t context, uintptr_t which, uintptr_t b
 void tldoor_torch_free(uintptr_t context, uintptr_t block, int32_t cuda, uintptr_t stream);
 void tldoor_device_deallocate(uintptr_t context, uintptr_t which, uintptr_t block, uintptr_t bytes);
 
+void tldoor_sampled(uintptr_t context, uint32_t kind, uintptr_t address, uint64_t bytes);
+void tldoor_settle(uintptr_t context, uintptr_t stack, uint64_t frames, uint32_t thread);
+void tldoor_forget_block(uintptr_t address);
+int64_t tldoor_leaks(uintptr_t context);
+
 void tlc_pool_lock_all(void);
 void tlc_pool_unlock_all(void);
 

@@ -147,6 +147,26 @@ static inline bool tlc_drop_shared(tl_record* r)
 	}
 }
 
+/* ---- samples (tracking.c) ---------------------------------------------------------- */
+
+/* Counts bytes of what comes from no magazine; true: what was made is a sample, for one
+ * of the functions below. Budget: one load, one subtraction, one store. */
+static inline bool tlc_spend(tl_context* c, uint64_t bytes)
+{
+	return TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &c->sample_left));
+}
+
+/* Has something recorded that was just made, and returns it. */
+void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes) __attribute__((cold));
+void* tlc_sampled_foreign(tl_context* c, void* pointer, uint64_t bytes) __attribute__((cold));
+void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes) __attribute__((cold));
+
+/* Whether the line may be wanted at which pointer was allocated. */
+bool tlc_may_name(const void* pointer);
+
+/* What is known of a pool's block lapses with it: before the block is anybody else's. */
+void tlc_forget_block(const void* block);
+
 /* ---- magazines ------------------------------------------------------------------- */
 
 /* The size class of 1..64 KiB; see layout.ClassOf. */
@@ -168,13 +188,13 @@ static inline tl_magazine* tlc_magazine(tl_context* c, size_t n)
 }
 
 /* A free slot for n bytes, which leaves its magazine; NULL: ask Go. It may be read until
- * the next call. */
+ * the next call. The jump on the sum is all that sampling costs where it is off. */
 static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
 {
 	tl_magazine* m = tlc_magazine(c, n);
 	tl_entry* top = m->top;
 	if (TLC_UNLIKELY(top == m->base)) return NULL;
-	m->allocs++;
+	if (TLC_UNLIKELY(++m->allocs == 0)) return NULL; /* a sample, which the slow door makes and records */
 	return m->top = top - 1;
 }
 

@@ -72,7 +72,9 @@ static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
 
 tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 {
-	return TLC_LIKELY(register_block((uintptr_t)pointer, bytes, kind)) ? TL_OK : slow_registry_register(pointer, bytes, kind);
+	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind))) return slow_registry_register(pointer, bytes, kind);
+	if (tlc_spend(tlc_tls, bytes)) tlc_sampled_foreign(tlc_tls, pointer, bytes);
+	return TL_OK;
 }
 
 /* One reference of several, or of a block that spans units. */

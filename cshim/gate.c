@@ -71,6 +71,7 @@ static void after_fork_child(void)
 {
 	alive = &alive_fallback;
 	alive_fallback = 0;
+	if (tlc_tls->self != NULL) tlc_end_samples(tlc_tls->self);
 	after_fork_parent();
 }
 
@@ -195,7 +196,7 @@ static tl_context* enter_shared(uint32_t function, tl_status* why)
 static bool has_requests(const tl_context* c)
 {
 	return (atomic_load_explicit(&c->word, memory_order_relaxed) >> 2) != 0 || TLC_LOAD(tlc_shared->reap) != 0 ||
-	       TLC_LOAD(tlc_shared->purge) != c->purge_seen;
+	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
@@ -215,6 +216,20 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 	c->slow_calls++;
 	if (TLC_UNLIKELY(has_requests(c))) tldoor_poll((uintptr_t)c);
 	return c;
+}
+
+tl_context* tlc_enter_unattached(void)
+{
+	if (pthread_mutex_trylock(&shared_lock) != 0) return NULL;
+	tl_context* c = (tl_context*)tldoor_shared();
+	c->in_go = 1;
+	return c;
+}
+
+void tlc_leave_unattached(tl_context* c)
+{
+	c->in_go = 0;
+	pthread_mutex_unlock(&shared_lock);
 }
 
 static bool is_shared(const tl_context* c) { return c->id == 0; }
@@ -266,6 +281,7 @@ static void tell(tl_context* c);
 void tlc_gate_leave(tl_context* c)
 {
 	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
+	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
 	bool outermost = c->pumping == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {

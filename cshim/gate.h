@@ -46,6 +46,12 @@ bool tlc_is_asking(uintptr_t frame);
 bool tlc_ask_again(tl_context* c) __attribute__((cold));
 static inline bool tlc_gate_again(tl_context* c) { return __builtin_expect(c->short_of != 0, 0) && tlc_ask_again(c); }
 
+/* Samples no more: in a forked child, which could not record them. */
+void tlc_end_samples(tl_context* c);
+
+/* Gives what this call has recorded its stack (tracking.c). The context is in Go. */
+void tlc_settle(tl_context* c) __attribute__((cold));
+
 /* Records an error of the fast door and returns its status. */
 tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
 
@@ -56,6 +62,10 @@ tl_status tlc_close(tl_context* c, uint64_t target);
 void tlc_poll(tl_context* c) __attribute__((cold));
 
 bool tlc_forked(void);
+
+/* The context of threads without one, locked and in Go; NULL: it cannot be had now. */
+tl_context* tlc_enter_unattached(void);
+void tlc_leave_unattached(tl_context* c);
 
 /* Checks an option before the first use. */
 tl_status tlc_check_option(const char* key, const char* value);

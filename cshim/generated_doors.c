@@ -2404,6 +2404,100 @@ tl_status tl_mem_purge(void) {
 	return result;
 }
 
+tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_log_alloc, &why);
+	if (context == NULL) {
+		return TL_OK;
+	}
+	int32_t result = tlgo_log_alloc((uintptr_t)context, (uintptr_t)pointer, bytes, (uintptr_t)file, line);
+	tlc_gate_leave(context);
+	return result;
+}
+
+void* slow_track_site(void* pointer, const char* file, uint32_t line) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_track_site, &why);
+	if (context == NULL) {
+		return (void*)pointer;
+	}
+	uintptr_t result = tlgo_track_site((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)file, line);
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+tl_status tl_tag_push(const char* name) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tag_push, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_tag_push((uintptr_t)context, (uintptr_t)name);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_tag_pop(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_tag_pop, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_tag_pop((uintptr_t)context);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_allocation_info, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_mem_allocation_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_info);
+	tlc_gate_leave(context);
+	return result;
+}
+
+int64_t tl_leak_report(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_leak_report, &why);
+	if (context == NULL) {
+		return -1;
+	}
+	int64_t result = tlgo_leak_report((uintptr_t)context, (uintptr_t)path);
+	tlc_gate_leave(context);
+	return result;
+}
+
+int64_t tl_leak_report_since(const char* path, uint64_t mark) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_leak_report_since, &why);
+	if (context == NULL) {
+		return -1;
+	}
+	int64_t result = tlgo_leak_report_since((uintptr_t)context, (uintptr_t)path, mark);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_profile_write(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_profile_write, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_profile_write((uintptr_t)context, (uintptr_t)path);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return result;
+}
+
 const char* const tlc_function_names[TL_FN_COUNT] = {
 	"",
 	"tl_version",
@@ -2632,6 +2726,14 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_log_alloc",
 	"tl_log_free",
 	"tl_trace_mem",
+	"tl_track_site",
+	"tl_track_count",
+	"tl_tag_push",
+	"tl_tag_pop",
+	"tl_mem_allocation_info",
+	"tl_leak_report",
+	"tl_leak_report_since",
+	"tl_profile_write",
 };
 
 const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
@@ -2680,9 +2782,12 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_init", (void*)(uintptr_t)tl_init},
 	{"tl_last_error", (void*)(uintptr_t)tl_last_error},
 	{"tl_last_status", (void*)(uintptr_t)tl_last_status},
+	{"tl_leak_report", (void*)(uintptr_t)tl_leak_report},
+	{"tl_leak_report_since", (void*)(uintptr_t)tl_leak_report_since},
 	{"tl_log_alloc", (void*)(uintptr_t)tl_log_alloc},
 	{"tl_log_free", (void*)(uintptr_t)tl_log_free},
 	{"tl_mem_alloc", (void*)(uintptr_t)tl_mem_alloc},
+	{"tl_mem_allocation_info", (void*)(uintptr_t)tl_mem_allocation_info},
 	{"tl_mem_collect_cycles", (void*)(uintptr_t)tl_mem_collect_cycles},
 	{"tl_mem_dealloc", (void*)(uintptr_t)tl_mem_dealloc},
 	{"tl_mem_deep_clone", (void*)(uintptr_t)tl_mem_deep_clone},
@@ -2755,6 +2860,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_pool_release", (void*)(uintptr_t)tl_pool_release},
 	{"tl_pool_release_compat", (void*)(uintptr_t)tl_pool_release_compat},
 	{"tl_pool_set_limits", (void*)(uintptr_t)tl_pool_set_limits},
+	{"tl_profile_write", (void*)(uintptr_t)tl_profile_write},
 	{"tl_ptr_acquire", (void*)(uintptr_t)tl_ptr_acquire},
 	{"tl_ptr_check", (void*)(uintptr_t)tl_ptr_check},
 	{"tl_ptr_dec_ref", (void*)(uintptr_t)tl_ptr_dec_ref},
@@ -2798,6 +2904,8 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_stats_get", (void*)(uintptr_t)tl_stats_get},
 	{"tl_status_string", (void*)(uintptr_t)tl_status_string},
 	{"tl_symbols", (void*)(uintptr_t)tl_symbols},
+	{"tl_tag_pop", (void*)(uintptr_t)tl_tag_pop},
+	{"tl_tag_push", (void*)(uintptr_t)tl_tag_push},
 	{"tl_tensor_acquire", (void*)(uintptr_t)tl_tensor_acquire},
 	{"tl_tensor_base", (void*)(uintptr_t)tl_tensor_base},
 	{"tl_tensor_broadcast_to", (void*)(uintptr_t)tl_tensor_broadcast_to},
@@ -2847,6 +2955,8 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_torch_free", (void*)(uintptr_t)tl_torch_free},
 	{"tl_torch_malloc", (void*)(uintptr_t)tl_torch_malloc},
 	{"tl_trace_mem", (void*)(uintptr_t)tl_trace_mem},
+	{"tl_track_count", (void*)(uintptr_t)tl_track_count},
+	{"tl_track_site", (void*)(uintptr_t)tl_track_site},
 	{"tl_type_define", (void*)(uintptr_t)tl_type_define},
 	{"tl_vec_clear", (void*)(uintptr_t)tl_vec_clear},
 	{"tl_vec_get", (void*)(uintptr_t)tl_vec_get},

@@ -233,6 +233,14 @@ enum {
 	TL_FN_tl_log_alloc,
 	TL_FN_tl_log_free,
 	TL_FN_tl_trace_mem,
+	TL_FN_tl_track_site,
+	TL_FN_tl_track_count,
+	TL_FN_tl_tag_push,
+	TL_FN_tl_tag_pop,
+	TL_FN_tl_mem_allocation_info,
+	TL_FN_tl_leak_report,
+	TL_FN_tl_leak_report_since,
+	TL_FN_tl_profile_write,
 	TL_FN_COUNT
 };
 
@@ -438,6 +446,14 @@ extern uintptr_t tlgo_numpy_malloc(uintptr_t context, uintptr_t ctx, uintptr_t b
 extern uintptr_t tlgo_numpy_calloc(uintptr_t context, uintptr_t ctx, uintptr_t count, uintptr_t bytes_each);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern int32_t tlgo_mem_purge(uintptr_t context);
+extern int32_t tlgo_log_alloc(uintptr_t context, uintptr_t pointer, int64_t bytes, uintptr_t file, uint32_t line);
+extern uintptr_t tlgo_track_site(uintptr_t context, uintptr_t pointer, uintptr_t file, uint32_t line);
+extern int32_t tlgo_tag_push(uintptr_t context, uintptr_t name);
+extern int32_t tlgo_tag_pop(uintptr_t context);
+extern int32_t tlgo_mem_allocation_info(uintptr_t context, uintptr_t pointer, uintptr_t out_info);
+extern int64_t tlgo_leak_report(uintptr_t context, uintptr_t path);
+extern int64_t tlgo_leak_report_since(uintptr_t context, uintptr_t path, uint64_t mark);
+extern int32_t tlgo_profile_write(uintptr_t context, uintptr_t path);
 
 #pragma GCC visibility push(hidden)
 
@@ -531,6 +547,8 @@ __attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_te
 __attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
 __attribute__((cold)) void* slow_numpy_malloc(void* ctx, size_t bytes);
 __attribute__((cold)) void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
+__attribute__((cold)) tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
+__attribute__((cold)) void* slow_track_site(void* pointer, const char* file, uint32_t line);
 
 #pragma GCC visibility pop
 

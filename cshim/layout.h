@@ -88,7 +88,9 @@ typedef struct tl_entry {
 } tl_entry;
 
 /* Free objects of one size class, kept by one context: [base, top) of [base, limit).
- * All zeros is empty and full at once. allocs counts objects ever handed out. */
+ * All zeros is empty and full at once. allocs counts objects ever handed out; while
+ * allocations are sampled it comes from below zero, and the object that brings it to
+ * zero is the next sample (context.allocs_before has the rest of the sum). */
 typedef struct tl_magazine {
 	tl_entry* top;
 	tl_entry* base;
@@ -111,11 +113,12 @@ typedef struct tl_mark {
 	uint64_t entries;       /* scope entries below it */
 	uint64_t arena;         /* arena bytes below it */
 	uint64_t frame;         /* frame stack bytes below it */
-	uint32_t kind;          /* kind << 30 | slots */
+	uint32_t kind;          /* kind << 30 | TAGGED | slots */
 	uint32_t outer;         /* 1 + index of the enclosing function's mark, 0 = none */
 } tl_mark;
 #define TL_MARK_KIND_SHIFT 30
-#define TL_MARK_SLOTS 0x3FFFFFFFu
+#define TL_MARK_SLOTS 0x1FFFFFFFu
+#define TL_MARK_TAGGED 0x20000000u /* a tag was pushed while this was the newest mark */
 
 typedef struct tl_slot {
 	uintptr_t buffer;
@@ -125,7 +128,17 @@ typedef struct tl_slot {
 /* context.word = inbox node index << 2 | state */
 enum { TL_CTX_FREE = 0, TL_CTX_ACTIVE = 1, TL_CTX_PARKED = 2, TL_CTX_BORROWED = 3, TL_CTX_STATE = 3 };
 
-enum { TL_MESSAGE_BYTES = 512 };
+enum { TL_MESSAGE_BYTES = 512, TL_MAX_TAGS = 32 };
+
+/* A number below TL_BLOCK_MARKS for the address of a pool's block. */
+enum { TL_BLOCK_MARKS = 4096 };
+#define TL_BLOCK_MARK(address) ((uint64_t)(address) * 0x9E3779B97F4A7C15ull >> 52)
+
+/* globals.leak_check */
+enum { TL_LEAK_CHECK_OFF = 0, TL_LEAK_CHECK_REPORT = 1, TL_LEAK_CHECK_FAIL = 2 };
+
+/* globals.tracking = epoch << 2 | mode */
+enum { TL_TRACKING_OFF = 0, TL_TRACKING_SAMPLE = 1, TL_TRACKING_ALL = 2, TL_TRACKING_MODE = 3, TL_TRACKING_ONE = 4 };
 
 /* A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself. */
 typedef struct tl_context {
@@ -180,6 +193,16 @@ typedef struct tl_context {
 	int32_t short_device;    /* whose memory, and how much of it */
 	uint32_t short_spare;
 	uint64_t short_bytes;
+	/* Tracking (runtime/track). Objects of size classes are counted down to the next sample
+	 * in their magazines, everything else in bytes here. */
+	uint64_t sample_left;   /* bytes that may pass before the next sample */
+	uintptr_t sampled;      /* what was recorded last: tl_track_site may still name its line */
+	uint32_t pending;       /* recordings of this call that lack their stack */
+	uint32_t tracking_seen; /* globals.tracking when the distances were drawn */
+	uint32_t tags;          /* how many are pushed */
+	uint32_t tag_spare;
+	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
+	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */
 	int32_t status;
 	uint32_t function_id;
@@ -189,6 +212,7 @@ typedef struct tl_context {
 	uint32_t message_ready;
 	char message[TL_MESSAGE_BYTES];
 	tl_magazine magazines[TL_CLASSES];
+	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 } tl_context;
 
 /* What the fast door knows of a type; zeros: undefined. Written once, before the
@@ -221,7 +245,11 @@ typedef struct tl_globals {
 	_Atomic uint32_t reap; /* a parked context holds work */
 	_Atomic uint32_t purge; /* asks contexts to give their magazines back at their next slow call */
 	_Atomic uint32_t parked; /* contexts waiting to be adopted */
+	_Atomic uint32_t tracking; /* whether allocations are recorded; contexts follow at their next slow call */
 	tl_class_info classes[TL_CLASSES];
+	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
+	_Atomic uint32_t leak_check; /* what happens at exit */
+	uint32_t spare;
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

@@ -96,6 +96,14 @@ enum {
 	tlc_at_context_short_device = offsetof(tl_context, short_device) * 100000 + sizeof(((tl_context*)0)->short_device),
 	tlc_at_context_short_spare = offsetof(tl_context, short_spare) * 100000 + sizeof(((tl_context*)0)->short_spare),
 	tlc_at_context_short_bytes = offsetof(tl_context, short_bytes) * 100000 + sizeof(((tl_context*)0)->short_bytes),
+	tlc_at_context_sample_left = offsetof(tl_context, sample_left) * 100000 + sizeof(((tl_context*)0)->sample_left),
+	tlc_at_context_sampled = offsetof(tl_context, sampled) * 100000 + sizeof(((tl_context*)0)->sampled),
+	tlc_at_context_pending = offsetof(tl_context, pending) * 100000 + sizeof(((tl_context*)0)->pending),
+	tlc_at_context_tracking_seen = offsetof(tl_context, tracking_seen) * 100000 + sizeof(((tl_context*)0)->tracking_seen),
+	tlc_at_context_tags = offsetof(tl_context, tags) * 100000 + sizeof(((tl_context*)0)->tags),
+	tlc_at_context_tag_spare = offsetof(tl_context, tag_spare) * 100000 + sizeof(((tl_context*)0)->tag_spare),
+	tlc_at_context_tag_names = offsetof(tl_context, tag_names) * 100000 + sizeof(((tl_context*)0)->tag_names),
+	tlc_at_context_tag_depths = offsetof(tl_context, tag_depths) * 100000 + sizeof(((tl_context*)0)->tag_depths),
 	tlc_at_context_status = offsetof(tl_context, status) * 100000 + sizeof(((tl_context*)0)->status),
 	tlc_at_context_function_id = offsetof(tl_context, function_id) * 100000 + sizeof(((tl_context*)0)->function_id),
 	tlc_at_context_error_pointer = offsetof(tl_context, error_pointer) * 100000 + sizeof(((tl_context*)0)->error_pointer),
@@ -104,6 +112,7 @@ enum {
 	tlc_at_context_message_ready = offsetof(tl_context, message_ready) * 100000 + sizeof(((tl_context*)0)->message_ready),
 	tlc_at_context_message = offsetof(tl_context, message) * 100000 + sizeof(((tl_context*)0)->message),
 	tlc_at_context_magazines = offsetof(tl_context, magazines) * 100000 + sizeof(((tl_context*)0)->magazines),
+	tlc_at_context_allocs_before = offsetof(tl_context, allocs_before) * 100000 + sizeof(((tl_context*)0)->allocs_before),
 	tlc_size_type_info = sizeof(tl_type_info),
 	tlc_at_type_info_size = offsetof(tl_type_info, size) * 100000 + sizeof(((tl_type_info*)0)->size),
 	tlc_at_type_info_offsets = offsetof(tl_type_info, offsets) * 100000 + sizeof(((tl_type_info*)0)->offsets),
@@ -130,7 +139,11 @@ enum {
 	tlc_at_globals_reap = offsetof(tl_globals, reap) * 100000 + sizeof(((tl_globals*)0)->reap),
 	tlc_at_globals_purge = offsetof(tl_globals, purge) * 100000 + sizeof(((tl_globals*)0)->purge),
 	tlc_at_globals_parked = offsetof(tl_globals, parked) * 100000 + sizeof(((tl_globals*)0)->parked),
+	tlc_at_globals_tracking = offsetof(tl_globals, tracking) * 100000 + sizeof(((tl_globals*)0)->tracking),
 	tlc_at_globals_classes = offsetof(tl_globals, classes) * 100000 + sizeof(((tl_globals*)0)->classes),
+	tlc_at_globals_block_marks = offsetof(tl_globals, block_marks) * 100000 + sizeof(((tl_globals*)0)->block_marks),
+	tlc_at_globals_leak_check = offsetof(tl_globals, leak_check) * 100000 + sizeof(((tl_globals*)0)->leak_check),
+	tlc_at_globals_spare = offsetof(tl_globals, spare) * 100000 + sizeof(((tl_globals*)0)->spare),
 };
 */
 import "C"
@@ -240,6 +253,14 @@ var _ [C.tlc_at_context_short_attempts]struct{} = [unsafe.Offsetof(layout.Contex
 var _ [C.tlc_at_context_short_device]struct{} = [unsafe.Offsetof(layout.Context{}.ShortDevice)*100000 + unsafe.Sizeof(layout.Context{}.ShortDevice)]struct{}{}
 var _ [C.tlc_at_context_short_spare]struct{} = [unsafe.Offsetof(layout.Context{}.ShortSpare)*100000 + unsafe.Sizeof(layout.Context{}.ShortSpare)]struct{}{}
 var _ [C.tlc_at_context_short_bytes]struct{} = [unsafe.Offsetof(layout.Context{}.ShortBytes)*100000 + unsafe.Sizeof(layout.Context{}.ShortBytes)]struct{}{}
+var _ [C.tlc_at_context_sample_left]struct{} = [unsafe.Offsetof(layout.Context{}.SampleLeft)*100000 + unsafe.Sizeof(layout.Context{}.SampleLeft)]struct{}{}
+var _ [C.tlc_at_context_sampled]struct{} = [unsafe.Offsetof(layout.Context{}.Sampled)*100000 + unsafe.Sizeof(layout.Context{}.Sampled)]struct{}{}
+var _ [C.tlc_at_context_pending]struct{} = [unsafe.Offsetof(layout.Context{}.Pending)*100000 + unsafe.Sizeof(layout.Context{}.Pending)]struct{}{}
+var _ [C.tlc_at_context_tracking_seen]struct{} = [unsafe.Offsetof(layout.Context{}.TrackingSeen)*100000 + unsafe.Sizeof(layout.Context{}.TrackingSeen)]struct{}{}
+var _ [C.tlc_at_context_tags]struct{} = [unsafe.Offsetof(layout.Context{}.Tags)*100000 + unsafe.Sizeof(layout.Context{}.Tags)]struct{}{}
+var _ [C.tlc_at_context_tag_spare]struct{} = [unsafe.Offsetof(layout.Context{}.TagSpare)*100000 + unsafe.Sizeof(layout.Context{}.TagSpare)]struct{}{}
+var _ [C.tlc_at_context_tag_names]struct{} = [unsafe.Offsetof(layout.Context{}.TagNames)*100000 + unsafe.Sizeof(layout.Context{}.TagNames)]struct{}{}
+var _ [C.tlc_at_context_tag_depths]struct{} = [unsafe.Offsetof(layout.Context{}.TagDepths)*100000 + unsafe.Sizeof(layout.Context{}.TagDepths)]struct{}{}
 var _ [C.tlc_at_context_status]struct{} = [unsafe.Offsetof(layout.Context{}.Status)*100000 + unsafe.Sizeof(layout.Context{}.Status)]struct{}{}
 var _ [C.tlc_at_context_function_id]struct{} = [unsafe.Offsetof(layout.Context{}.FunctionId)*100000 + unsafe.Sizeof(layout.Context{}.FunctionId)]struct{}{}
 var _ [C.tlc_at_context_error_pointer]struct{} = [unsafe.Offsetof(layout.Context{}.ErrorPointer)*100000 + unsafe.Sizeof(layout.Context{}.ErrorPointer)]struct{}{}
@@ -248,6 +269,7 @@ var _ [C.tlc_at_context_error_kind]struct{} = [unsafe.Offsetof(layout.Context{}.
 var _ [C.tlc_at_context_message_ready]struct{} = [unsafe.Offsetof(layout.Context{}.MessageReady)*100000 + unsafe.Sizeof(layout.Context{}.MessageReady)]struct{}{}
 var _ [C.tlc_at_context_message]struct{} = [unsafe.Offsetof(layout.Context{}.Message)*100000 + unsafe.Sizeof(layout.Context{}.Message)]struct{}{}
 var _ [C.tlc_at_context_magazines]struct{} = [unsafe.Offsetof(layout.Context{}.Magazines)*100000 + unsafe.Sizeof(layout.Context{}.Magazines)]struct{}{}
+var _ [C.tlc_at_context_allocs_before]struct{} = [unsafe.Offsetof(layout.Context{}.AllocsBefore)*100000 + unsafe.Sizeof(layout.Context{}.AllocsBefore)]struct{}{}
 
 var _ [C.tlc_size_type_info]struct{} = [unsafe.Sizeof(layout.TypeInfo{})]struct{}{}
 var _ [C.tlc_at_type_info_size]struct{} = [unsafe.Offsetof(layout.TypeInfo{}.Size)*100000 + unsafe.Sizeof(layout.TypeInfo{}.Size)]struct{}{}
@@ -276,4 +298,8 @@ var _ [C.tlc_at_globals_on_error]struct{} = [unsafe.Offsetof(layout.Globals{}.On
 var _ [C.tlc_at_globals_reap]struct{} = [unsafe.Offsetof(layout.Globals{}.Reap)*100000 + unsafe.Sizeof(layout.Globals{}.Reap)]struct{}{}
 var _ [C.tlc_at_globals_purge]struct{} = [unsafe.Offsetof(layout.Globals{}.Purge)*100000 + unsafe.Sizeof(layout.Globals{}.Purge)]struct{}{}
 var _ [C.tlc_at_globals_parked]struct{} = [unsafe.Offsetof(layout.Globals{}.Parked)*100000 + unsafe.Sizeof(layout.Globals{}.Parked)]struct{}{}
+var _ [C.tlc_at_globals_tracking]struct{} = [unsafe.Offsetof(layout.Globals{}.Tracking)*100000 + unsafe.Sizeof(layout.Globals{}.Tracking)]struct{}{}
 var _ [C.tlc_at_globals_classes]struct{} = [unsafe.Offsetof(layout.Globals{}.Classes)*100000 + unsafe.Sizeof(layout.Globals{}.Classes)]struct{}{}
+var _ [C.tlc_at_globals_block_marks]struct{} = [unsafe.Offsetof(layout.Globals{}.BlockMarks)*100000 + unsafe.Sizeof(layout.Globals{}.BlockMarks)]struct{}{}
+var _ [C.tlc_at_globals_leak_check]struct{} = [unsafe.Offsetof(layout.Globals{}.LeakCheck)*100000 + unsafe.Sizeof(layout.Globals{}.LeakCheck)]struct{}{}
+var _ [C.tlc_at_globals_spare]struct{} = [unsafe.Offsetof(layout.Globals{}.Spare)*100000 + unsafe.Sizeof(layout.Globals{}.Spare)]struct{}{}

@@ -108,7 +108,7 @@ tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uin
 {
 	if (logging())
 		fprintf(stderr, "tl_runtime: alloc %p %lld bytes %s:%u\n", pointer, (long long)bytes, file ? file : "?", line);
-	return TL_OK;
+	return TLC_UNLIKELY(tlc_may_name(pointer)) ? slow_log_alloc(pointer, bytes, file, line) : TL_OK;
 }
 
 tl_status tl_log_free(const void* pointer, const char* file, uint32_t line)

@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #include "door.h"
-#include "gate.h"
+#include "fast.h"
 
 _Static_assert(sizeof(tl_pool_state) <= TL_POOL_STRIDE, "a pool fits into its slot");
 _Static_assert(sizeof(tl_pool_block) == 32, "two records share a cache line");
@@ -87,13 +87,17 @@ void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
 	if (TLC_LIKELY(p != NULL)) {
 		uint64_t address = tlc_pool_take_block(p, bytes);
 		unlock(p);
-		if (TLC_LIKELY(address != 0)) return (void*)address;
+		if (TLC_LIKELY(address != 0)) {
+			tl_context* c = tlc_tls->self; /* NULL: a thread that is not attached */
+			return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
+		}
 	}
 	return slow_memory_pool_allocate(pool, bytes);
 }
 
 tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
 {
+	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) tlc_forget_block(block);
 	tl_pool_state* p = enter(pool);
 	if (TLC_LIKELY(p != NULL)) {
 		bool known = tlc_pool_return_block(p, (uintptr_t)block);

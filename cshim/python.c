@@ -23,6 +23,7 @@ static inline void* pooled(tl_context* c, size_t n)
 	int64_t shape = (int64_t)n;
 	tlc_tensor_describe((tl_tensor_header*)e.object, TL_DTYPE_U8, n, 1, &shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
+	if (tlc_spend(c, n)) tlc_sampled_object(c, (void*)e.object, n);
 	return (char*)e.object + TL_TENSOR_HEADER;
 }
 

@@ -32,26 +32,31 @@ static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 &
 static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
+	uint64_t size = 0;
 	int result;
 	if (adopt && adoptable(p) && !tlc_foreign_covered(p)) {
 		result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
 		c->foreign_adopted += result == TLC_OK;
+		size = result == TLC_OK ? malloc_usable_size((void*)p) : 0;
 	} else {
 		result = tlc_foreign_register(p, &gen);
 		if (result == TLC_RETURNED && adoptable(p)) result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
 	}
 	if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);
 	return true;
 }
 
 static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
+	uint64_t size;
 	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
-	if (TLC_UNLIKELY(!adopt || !adoptable(p) || !tlc_foreign_adopt_new(p, &gen))) return register_foreign_rest(c, p, adopt);
+	if (TLC_UNLIKELY(!adopt || !adoptable(p) || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
 	c->foreign_adopted++;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);
 	return true;
 }
 

@@ -283,7 +283,7 @@ static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit*
 /* p is a multiple of 16. What was seen before the block is measured, which no lock should
  * wait for, holds under the lock if that is taken at the same version.
  * Budget: one compare-and-swap, about 110 instructions. */
-static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
+static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
 {
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
@@ -297,7 +297,10 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen)
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
 	if (u == NULL) u = tlc_open_unit(s, tlc_cell(s, at.region), at);
 	tl_foreign_entry* e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
-	if (TLC_LIKELY(e != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
+	if (TLC_LIKELY(e != NULL)) {
+		*gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
+		*size = usable;
+	}
 	tlc_shard_unlock(s);
 	return e != NULL;
 }

@@ -212,7 +212,8 @@ static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dt
 	int64_t shape = (int64_t)elements;
 	tlc_tensor_describe((tl_tensor_header*)e.object, dtype, elements, 1, &shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, 1u << TL_SH_FLOAT_SHIFT);
-	return (tl_tensor*)e.object;
+	const uint64_t bytes = ((const tl_tensor_header*)e.object)->nbytes + TL_TENSOR_HEADER;
+	return tlc_spend(c, bytes) ? tlc_sampled_object(c, (void*)e.object, bytes) : (tl_tensor*)e.object;
 }
 
 tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device)

@@ -60,14 +60,17 @@ static inline tl_tensor* make(int32_t dtype, int32_t device, int64_t rank, const
 	if (TLC_UNLIKELY(z.bytes == 0)) return NULL;
 	uint32_t kind = TL_POOL_KIND(dtype, 0);
 	tl_entry e = tlc_pool_take(z.numel, kind);
-	if (TLC_UNLIKELY(e.object == 0)) {
+	bool sample = false;
+	if (TLC_LIKELY(e.object != 0)) {
+		sample = tlc_spend(c, z.bytes);
+	} else {
 		e = take(c, z, kind);
 		if (e.object == 0) return NULL;
 	}
 	tlc_tensor_describe((tl_tensor_header*)e.object, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
 	tlc_push(c, e);
-	return (tl_tensor*)e.object;
+	return TLC_LIKELY(!sample) ? (tl_tensor*)e.object : tlc_sampled_object(c, (void*)e.object, z.bytes);
 }
 
 tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)

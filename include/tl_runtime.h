@@ -1022,7 +1022,7 @@ TL_API tl_status tl_vec_clear(void* vec);
  * Ownership: none.
  * Threads: the calling thread's scopes and frames.
  * Returns: TL_OK, or why nothing was opened.
- * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^30 - 1
+ * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^29 - 1
  *     slots), TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
  * Cost: about 3 ns, and 1 ns for each slot.
  */
@@ -3090,7 +3090,16 @@ typedef struct tl_alloc_info {
     uint64_t block_count; /* references to the block, at all of its addresses */
     uint64_t addresses;   /* at which the block is registered */
     uint64_t buffer_id;   /* for tl_registry_add_alias; 0 when the block is no shared buffer */
-    int64_t kind;         /* tl_alloc_kind */
+    int64_t kind;         /* tl_alloc_kind; 0 = memory of the runtime */
+    const char* file;     /* of the line that was told, NULL = none; from here on what tracking recorded */
+    uint64_t line;
+    const void* const* stack; /* return addresses, innermost first */
+    uint64_t frames;      /* how many */
+    uint64_t time;        /* nanoseconds since 1970 */
+    uint64_t thread;      /* the system's number */
+    const char* tag;      /* tags that were pushed, NULL = none */
+    uint64_t number;      /* of the recording, from 1; 0 = this allocation was not recorded */
+    const char* type;     /* name of its type, NULL = plain bytes */
 } tl_alloc_info;
 
 /*
@@ -4134,13 +4143,15 @@ TL_API int64_t tl_get_memory_mb(void);
 
 /*
  * tl_log_alloc tells the runtime where emitted code has allocated. With
- * TL_MEM_LOG set it writes one line to standard error, else it does nothing.
+ * TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
+ * becomes the site of that allocation, as with tl_track_site. Else it does nothing.
  *
- * Ownership: none; file is read during the call only.
+ * Ownership: none; file is copied if need be.
  * Threads: any thread.
  * Returns: TL_OK.
  * Errors: none.
- * Cost: constant when logging is off.
+ * Cost: constant when logging is off; that of tl_track_site when tracking is
+ *     on.
  */
 TL_API tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 
@@ -4167,8 +4178,182 @@ TL_API tl_status tl_log_free(const void* pointer, const char* file, uint32_t lin
  */
 TL_API tl_status tl_trace_mem(const char* message);
 
+/*
+ * Tracking
+ * --------
+ *
+ * Where did the memory go? With TL_TRACK=1 the runtime remembers of every live
+ * allocation its call stack, time, thread and size, and with TL_TRACK_SAMPLE=512K
+ * of one in so many bytes, which is cheap enough to be left on. All kinds of memory
+ * are covered: objects, Vecs, tensors on every device, registered and adopted
+ * pointers, blocks of memory pools. Call stacks are what the exception tables of the
+ * code tell; a compiler or an interpreter adds its own line with tl_track_site.
+ * Tags name what a thread is doing, and reports group by them.
+ *
+ * A leak is a live allocation that nothing will release any more: its reference
+ * floats, or was acquired by somebody who never released it, or it is held by
+ * another leak, by itself, or by a scope of a thread that has ended. What a scope
+ * of a running thread holds is no leak, nor what was handed back to the host.
+ *
+ *     TL_TRACK=1 TL_LEAK_CHECK=fail ./program
+ *
+ * ends the program with status 23 when something has leaked.
+ */
+
+/*
+ * tl_track_site tells the line at which an object was allocated that the calling
+ * thread has just got, beside the call stack that tracking knows. The macros of
+ * TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
+ * tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
+ * nothing happens.
+ *
+ * Ownership: none; file is copied.
+ * Threads: any thread.
+ * Returns: its argument, always.
+ * Errors: none.
+ * Cost: about 2 ns where the allocation was not recorded; one crossing where
+ *     it was, and, with TL_TRACK=1, always.
+ */
+TL_API void* tl_track_site(void* pointer, const char* file, uint32_t line);
+
+/*
+ * tl_track_count returns the address of the number of allocations that were recorded
+ * so far. It stays valid, and may be read at any time: it grows while a sample is
+ * taken. tl_leak_report_since takes the value as a mark.
+ *
+ * Ownership: the runtime's, for ever.
+ * Threads: any thread; the number is that of all.
+ * Returns: the address.
+ * Errors: none.
+ * Cost: constant, a few instructions; reading the number costs a load.
+ */
+TL_API const uint64_t* tl_track_count(void);
+
+/*
+ * tl_tag_push gives what the calling thread allocates from now on a tag, inside of
+ * those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
+ * tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+ *
+ * Ownership: name is copied.
+ * Threads: the calling thread's own tags.
+ * Returns: TL_OK, or why there is no new tag.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
+ *     TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_tag_push(const char* name);
+
+/*
+ * tl_tag_pop takes the newest tag of the calling thread away.
+ *
+ * Ownership: none.
+ * Threads: the calling thread's own tags.
+ * Returns: TL_OK, or why there was none to take.
+ * Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
+ * Cost: one crossing.
+ */
+TL_API tl_status tl_tag_pop(void);
+
+/*
+ * tl_mem_allocation_info tells what is known of a live allocation of any kind: an
+ * object, a tensor, a registered pointer, a block of a memory pool. What tracking
+ * recorded of it stands in the fields from `file` on; they are 0 where it did not.
+ *
+ * Ownership: none; names and stacks that it points to stay valid for ever.
+ * Threads: any thread; counts are exact while no other changes them.
+ * Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
+ *     written.
+ * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+ *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (memory of a frame or an arena).
+ * Cost: one crossing; linear in the live blocks of memory pools for what is
+ *     neither an object nor registered.
+ */
+TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info);
+
+/*
+ * tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
+ * error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
+ * largest first, and then what was handed back to the host, which is no leak. Without
+ * either a file becomes empty and nothing is written to standard error. Figures are
+ * exact also where sites are known of samples only.
+ *
+ * Ownership: none; the string is not kept.
+ * Threads: any thread. Objects that others use meanwhile may be missing or too
+ *     many.
+ * Returns: how many allocations leaked, -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (the file cannot be written),
+ *     TL_E_OUT_OF_MEMORY.
+ * Cost: linear in the memory in use; symbols are looked up in files.
+ */
+TL_API int64_t tl_leak_report(const char* path);
+
+/*
+ * tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
+ * it was recorded: a test takes the mark before, with TL_TRACK=1.
+ *
+ * Ownership: none; the string is not kept.
+ * Threads: as tl_leak_report.
+ * Returns: how many allocations leaked, -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; or nothing is
+ *     being recorded), TL_E_OUT_OF_MEMORY.
+ * Cost: as tl_leak_report.
+ */
+TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
+
+/*
+ * Profiles
+ * --------
+ *
+ * Pictures of where memory goes, in formats that tools read already. A heap profile is
+ * for pprof, which shows live and allocated bytes by call stack. It needs tracking
+ * (TL_TRACK=1, or TL_TRACK_SAMPLE for samples) to know call stacks.
+ */
+
+/*
+ * tl_profile_write writes what is live, by where it was allocated, as a heap profile
+ * that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
+ * inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
+ * type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
+ * pprof finds functions and lines of C and C++ in the program's own files.
+ *
+ * Ownership: none; the string is not kept.
+ * Threads: any thread. Objects that others use meanwhile may be missing or too
+ *     many.
+ * Returns: TL_OK, or why there is no complete profile.
+ * Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
+ *     TL_E_OUT_OF_MEMORY.
+ * Cost: linear in the memory in use; symbols are looked up in files.
+ */
+TL_API tl_status tl_profile_write(const char* path);
+
 #ifdef __cplusplus
 }
+#endif
+
+/*
+ * With TL_TRACK_ALLOCATIONS defined before this header is included, the functions below
+ * are macros that tell tracking the line of each call (see tl_track_site). The names stay
+ * usable as functions, in parentheses: (tl_mem_alloc)(64).
+ */
+#ifdef TL_TRACK_ALLOCATIONS
+#define TL_TRACKED_(type, call) ((type)tl_track_site((call), __FILE__, __LINE__))
+#define tl_mem_alloc(bytes) TL_TRACKED_(void*, tl_mem_alloc(bytes))
+#define tl_mem_new(bytes) TL_TRACKED_(void*, tl_mem_new(bytes))
+#define tl_mem_new_zeroed(bytes) TL_TRACKED_(void*, tl_mem_new_zeroed(bytes))
+#define tl_alloc_tmp(bytes) TL_TRACKED_(void*, tl_alloc_tmp(bytes))
+#define tl_object_new(type) TL_TRACKED_(void*, tl_object_new(type))
+#define tl_mem_deep_clone(object) TL_TRACKED_(void*, tl_mem_deep_clone(object))
+#define tl_mem_realloc(object, bytes) TL_TRACKED_(void*, tl_mem_realloc(object, bytes))
+#define tl_vec_new(capacity) TL_TRACKED_(void*, tl_vec_new(capacity))
+#define tl_tensor_new(data, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_new(data, rank, shape))
+#define tl_tensor_new_i64(data, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_new_i64(data, rank, shape))
+#define tl_tensor_empty(dtype, device, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_empty(dtype, device, rank, shape))
+#define tl_tensor_zeros(dtype, device, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_zeros(dtype, device, rank, shape))
+#define tl_tensor_clone(tensor) TL_TRACKED_(tl_tensor*, tl_tensor_clone(tensor))
+#define tl_registry_new_array(count, bytes) TL_TRACKED_(void*, tl_registry_new_array(count, bytes))
+#define tl_aligned_alloc(bytes, alignment) TL_TRACKED_(void*, tl_aligned_alloc(bytes, alignment))
+#define tl_memory_pool_allocate(pool, bytes) TL_TRACKED_(void*, tl_memory_pool_allocate(pool, bytes))
 #endif
 
 #endif

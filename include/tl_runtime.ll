@@ -283,6 +283,18 @@ declare i32 @tl_stats_get(ptr)
 declare i32 @tl_mem_purge()
 declare i64 @tl_get_memory_bytes() nounwind
 declare i64 @tl_get_memory_mb() nounwind
-declare i32 @tl_log_alloc(ptr, i64, ptr, i32) nounwind
+declare i32 @tl_log_alloc(ptr, i64, ptr, i32)
 declare i32 @tl_log_free(ptr, ptr, i32) nounwind
 declare i32 @tl_trace_mem(ptr) nounwind
+
+; Tracking
+declare ptr @tl_track_site(ptr returned, ptr, i32)
+declare nonnull ptr @tl_track_count() nounwind
+declare i32 @tl_tag_push(ptr)
+declare i32 @tl_tag_pop()
+declare i32 @tl_mem_allocation_info(ptr, ptr)
+declare i64 @tl_leak_report(ptr)
+declare i64 @tl_leak_report_since(ptr, i64)
+
+; Profiles
+declare i32 @tl_profile_write(ptr)

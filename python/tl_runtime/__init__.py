@@ -64,15 +64,18 @@ from ._limits import (
 )
 from ._object import Object, collect_cycles
 from ._plan import Plan
+from ._profiles import profile_write
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import configure, live_count, purge, shutdown, stats
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
+from ._tracking import AllocationInfo, allocation_info, leak_report, tag, track_count
 
 version: str = lib.tl_version().decode()
 __version__ = version
 
 __all__ = [
+    "AllocationInfo",
     "AlreadyRegisteredError",
     "ArenaExhaustedError",
     "BusyError",
@@ -103,6 +106,7 @@ __all__ = [
     "TensorPoolKey",
     "UnknownPointerError",
     "UnsupportedError",
+    "allocation_info",
     "arena",
     "collect_cycles",
     "configure",
@@ -119,12 +123,14 @@ __all__ = [
     "from_numpy",
     "function_frame",
     "lib",
+    "leak_report",
     "live_count",
     "make_symbols_global",
     "memory_limit",
     "memory_usage",
     "numpy_allocator",
     "path",
+    "profile_write",
     "purge",
     "registry",
     "scope",
@@ -135,7 +141,9 @@ __all__ = [
     "shutdown",
     "stats",
     "symbols",
+    "tag",
     "tensor_pool_keys",
+    "track_count",
     "version",
     "zeros",
 ]

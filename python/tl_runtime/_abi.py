@@ -384,6 +384,15 @@ class tl_alloc_info(ctypes.Structure):
         ("addresses", ctypes.c_uint64),
         ("buffer_id", ctypes.c_uint64),
         ("kind", ctypes.c_int64),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_uint64),
+        ("stack", ctypes.c_void_p),
+        ("frames", ctypes.c_uint64),
+        ("time", ctypes.c_uint64),
+        ("thread", ctypes.c_uint64),
+        ("tag", ctypes.c_char_p),
+        ("number", ctypes.c_uint64),
+        ("type", ctypes.c_char_p),
     ]
 
 
@@ -1485,7 +1494,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: none.
         Threads: the calling thread's scopes and frames.
         Returns: TL_OK, or why nothing was opened.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^30 - 1
+        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^29 - 1
             slots), TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
         Cost: about 3 ns, and 1 ns for each slot.
         """,
@@ -4710,13 +4719,15 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer", "bytes", "file", "line"),
         (),
         """tl_log_alloc tells the runtime where emitted code has allocated. With
-        TL_MEM_LOG set it writes one line to standard error, else it does nothing.
+        TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
+        becomes the site of that allocation, as with tl_track_site. Else it does nothing.
 
-        Ownership: none; file is read during the call only.
+        Ownership: none; file is copied if need be.
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: constant when logging is off.
+        Cost: constant when logging is off; that of tl_track_site when tracking is
+            on.
         """,
     ),
     Function(
@@ -4750,6 +4761,164 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK.
         Errors: none.
         Cost: constant when logging is off.
+        """,
+    ),
+    Function(
+        "tl_track_site",
+        "Tracking",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
+        ("pointer", "file", "line"),
+        (),
+        """tl_track_site tells the line at which an object was allocated that the calling
+        thread has just got, beside the call stack that tracking knows. The macros of
+        TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
+        tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
+        nothing happens.
+
+        Ownership: none; file is copied.
+        Threads: any thread.
+        Returns: its argument, always.
+        Errors: none.
+        Cost: about 2 ns where the allocation was not recorded; one crossing where
+            it was, and, with TL_TRACK=1, always.
+        """,
+    ),
+    Function(
+        "tl_track_count",
+        "Tracking",
+        ctypes.POINTER(ctypes.c_uint64),
+        (),
+        (),
+        (),
+        """tl_track_count returns the address of the number of allocations that were recorded
+        so far. It stays valid, and may be read at any time: it grows while a sample is
+        taken. tl_leak_report_since takes the value as a mark.
+
+        Ownership: the runtime's, for ever.
+        Threads: any thread; the number is that of all.
+        Returns: the address.
+        Errors: none.
+        Cost: constant, a few instructions; reading the number costs a load.
+        """,
+    ),
+    Function(
+        "tl_tag_push",
+        "Tracking",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("name",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
+        """tl_tag_push gives what the calling thread allocates from now on a tag, inside of
+        those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
+        tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+
+        Ownership: name is copied.
+        Threads: the calling thread's own tags.
+        Returns: TL_OK, or why there is no new tag.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
+            TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_tag_pop",
+        "Tracking",
+        ctypes.c_int32,
+        (),
+        (),
+        ("TL_E_SCOPE_UNDERFLOW",),
+        """tl_tag_pop takes the newest tag of the calling thread away.
+
+        Ownership: none.
+        Threads: the calling thread's own tags.
+        Returns: TL_OK, or why there was none to take.
+        Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
+        Cost: one crossing.
+        """,
+    ),
+    Function(
+        "tl_mem_allocation_info",
+        "Tracking",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
+        ("pointer", "out_info"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
+        """tl_mem_allocation_info tells what is known of a live allocation of any kind: an
+        object, a tensor, a registered pointer, a block of a memory pool. What tracking
+        recorded of it stands in the fields from `file` on; they are 0 where it did not.
+
+        Ownership: none; names and stacks that it points to stay valid for ever.
+        Threads: any thread; counts are exact while no other changes them.
+        Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
+            written.
+        Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (memory of a frame or an arena).
+        Cost: one crossing; linear in the live blocks of memory pools for what is
+            neither an object nor registered.
+        """,
+    ),
+    Function(
+        "tl_leak_report",
+        "Tracking",
+        ctypes.c_int64,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
+        error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
+        largest first, and then what was handed back to the host, which is no leak. Without
+        either a file becomes empty and nothing is written to standard error. Figures are
+        exact also where sites are known of samples only.
+
+        Ownership: none; the string is not kept.
+        Threads: any thread. Objects that others use meanwhile may be missing or too
+            many.
+        Returns: how many allocations leaked, -1 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written),
+            TL_E_OUT_OF_MEMORY.
+        Cost: linear in the memory in use; symbols are looked up in files.
+        """,
+    ),
+    Function(
+        "tl_leak_report_since",
+        "Tracking",
+        ctypes.c_int64,
+        (ctypes.c_char_p, ctypes.c_uint64),
+        ("path", "mark"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
+        it was recorded: a test takes the mark before, with TL_TRACK=1.
+
+        Ownership: none; the string is not kept.
+        Threads: as tl_leak_report.
+        Returns: how many allocations leaked, -1 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; or nothing is
+            being recorded), TL_E_OUT_OF_MEMORY.
+        Cost: as tl_leak_report.
+        """,
+    ),
+    Function(
+        "tl_profile_write",
+        "Profiles",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_profile_write writes what is live, by where it was allocated, as a heap profile
+        that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
+        inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
+        type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
+        pprof finds functions and lines of C and C++ in the program's own files.
+
+        Ownership: none; the string is not kept.
+        Threads: any thread. Objects that others use meanwhile may be missing or too
+            many.
+        Returns: TL_OK, or why there is no complete profile.
+        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
+            TL_E_OUT_OF_MEMORY.
+        Cost: linear in the memory in use; symbols are looked up in files.
         """,
     ),
 )

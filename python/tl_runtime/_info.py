@@ -8,11 +8,12 @@ from typing import Any
 
 from . import _abi, _deferred
 from ._dtype import BY_NUMBER, TYPESTR
-from ._library import error_for, last_error, lib
+from ._library import error_for, last_error, lib, recorder
 
 _acquire = lib.tl_tensor_acquire
 _end_scope_reference = lib.tl_tensor_free
 _release = lib.tl_tensor_release
+_made = recorder.made
 # By address: a byref object for each call would cost as much as the call.
 _fill = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(("tl_tensor_info_get", lib))
 
@@ -65,6 +66,7 @@ def hold(address: int | None) -> int:
     """
     if address is None:
         raise last_error()
+    _made(address)
     if _deferred.head.value:
         _deferred.drain()
     _acquire(address)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from . import _abi
 from ._errors import Error, Status, make_error
+from ._sites import Recorder
 
 MAJOR = "1"
 _NAME = "libtl_runtime.so"
@@ -66,6 +67,8 @@ def _load() -> tuple[ctypes.CDLL, str]:
 
 lib, _path = _load()
 _abi.declare(lib)
+recorder = Recorder(lib)
+_made = recorder.made
 
 _last_status = lib.tl_last_status
 _last_error = lib.tl_last_error
@@ -113,4 +116,4 @@ def check_pointer(address: int | None) -> int:
         if status != Status.OK:
             raise error_for(status)
         return 0
-    return address
+    return _made(address)

@@ -61,6 +61,9 @@ func New() *Options {
 		"TL_MEM_LIMIT":       {kind: limits},
 		"TL_MEM_SOFT_LIMIT":  {kind: limits},
 		"TL_TENSOR_POOL":     {kind: room, value: "32,256MiB"},
+		"TL_TRACK":           {kind: flag, value: "0"},
+		"TL_TRACK_SAMPLE":    {kind: bytes, value: "0"},
+		"TL_LEAK_CHECK":      {kind: words, words: []string{"off", "report", "fail"}, value: "off"},
 	}}
 }
 

@@ -68,6 +68,25 @@ const Foreign = 0xFFFFFFFF
 // MessageBytes is the room for one rendered error message.
 const MessageBytes = 512
 
+// MaxTags is how many tags a thread can have pushed.
+const MaxTags = 32
+
+// Values of Globals.LeakCheck.
+const (
+	LeakCheckOff    = 0
+	LeakCheckReport = 1
+	LeakCheckFail   = 2
+)
+
+// Modes of Globals.Tracking = epoch << 2 | mode.
+const (
+	TrackingOff    = 0
+	TrackingSample = 1
+	TrackingAll    = 2
+	TrackingMode   = 3
+	TrackingOne    = 4
+)
+
 // Record is the state of one heap slot, apart from its payload.
 type Record struct {
 	Loc       uint32 // written by the holder of the owner's context alone
@@ -107,13 +126,14 @@ const (
 	MarkFunction  = 1
 	MarkPlanned   = 2
 	MarkKindShift = 30
-	MarkSlots     = 0x3FFFFFFF
+	MarkSlots     = 0x1FFFFFFF
+	MarkTagged    = 0x20000000 // a tag was pushed while this was the newest mark
 )
 
 // Mark is what was open when a scope, a function or a planned frame began.
 type Mark struct {
 	Entries, Arena, Frame uint64
-	Kind                  uint32 // kind << 30 | slots
+	Kind                  uint32 // kind << 30 | tagged | slots
 	Outer                 uint32 // 1 + index of the enclosing function's mark, 0 = none
 }
 
@@ -173,6 +193,11 @@ type Context struct {
 	ShortDevice                     int32
 	ShortSpare                      uint32
 	ShortBytes                      uint64
+	SampleLeft                      uint64
+	Sampled                         uintptr
+	Pending, TrackingSeen           uint32
+	Tags, TagSpare                  uint32
+	TagNames, TagDepths             [MaxTags]uint32
 	Status                          int32
 	FunctionId                      uint32
 	ErrorPointer                    uintptr
@@ -180,6 +205,7 @@ type Context struct {
 	ErrorKind, MessageReady         uint32
 	Message                         [MessageBytes]byte
 	Magazines                       [Classes]Magazine
+	AllocsBefore                    [Classes]uint64
 }
 
 // TypeInfo is what the fast door knows of a type; Offsets are in units of 8 bytes.
@@ -208,5 +234,8 @@ type Globals struct {
 	Fast, OnError            uint32
 	Reap, Purge              uint32
 	Parked                   uint32
+	Tracking                 uint32
 	Classes                  [Classes]ClassInfo
+	BlockMarks               uintptr
+	LeakCheck, Spare         uint32
 }

@@ -25,7 +25,6 @@ func (c *Context) slot(class uint32) (layout.Entry, status.Status) {
 		}
 	}
 	m.Top -= layout.EntryBytes
-	m.Allocs++
 	return *layout.At[layout.Entry](m.Top), status.OK
 }
 
@@ -103,11 +102,13 @@ func (c *Context) obtain(n uintptr) (e layout.Entry, zero bool, st status.Status
 	if class == 0 {
 		e, zero, st = process.heap.TakeLarge(n)
 		if st == status.OK {
-			c.Magazines[layout.ClassLarge].Allocs++
+			c.handedOut(e, n)
 		}
 		return e, zero, st
 	}
-	e, st = c.slot(class)
+	if e, st = c.slot(class); st == status.OK {
+		c.handedOut(e, n)
+	}
 	return e, false, st
 }
 

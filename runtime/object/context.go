@@ -27,13 +27,15 @@ func NewContext() (*Context, status.Status) {
 	if st := Open(Config{}); st != status.OK {
 		return nil, st
 	}
-	if c := adopt(); c != nil {
-		return c, status.OK
+	c := adopt()
+	if c == nil {
+		c = process.slices.create()
 	}
-	if c := process.slices.create(); c != nil {
-		return c, status.OK
+	if c == nil {
+		return nil, status.OutOfMemory
 	}
-	return nil, status.OutOfMemory
+	c.HonourTracking()
+	return c, status.OK
 }
 
 // Shared returns the context of threads that have none of their own: exited
@@ -105,6 +107,7 @@ func (c *Context) Poll() {
 	c.drain(c)
 	c.Reap()
 	c.HonourPurge()
+	c.HonourTracking()
 }
 
 func (c *Context) hasWork() bool {
@@ -116,6 +119,7 @@ func (c *Context) reset() {
 	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
 	c.Pumping, c.CallbackArguments, c.InGo = 0, 0, 0
 	c.Status, c.MessageReady = 0, 0
+	c.Tags, c.Sampled, c.Pending = 0, 0, 0
 }
 
 // finish leaves every scope that c has open and takes its dying objects over to

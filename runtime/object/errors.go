@@ -69,6 +69,8 @@ const (
 	textVecEmpty
 	textVecSize
 	textOpenScopes
+	textTags
+	textNoTag
 	// texts of package tensor
 	TextTensorKind
 	TextRank
@@ -120,7 +122,7 @@ var sentences = map[text]string{
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
 	textSlotRange:     "slot %d is not one of the %d of this function",
 	textNegative:      "%d is negative; sizes, counts and offsets are not",
-	textSlots:         "a function has at most 1073741823 slots, not %d",
+	textSlots:         "a function has at most 536870911 slots, not %d",
 	textFrameFull:     "%d bytes do not fit into the frame stack: %d of %d bytes are in use; raise TL_ARENA_BYTES",
 	textArenaFull:     "%d bytes do not fit into the arena: %d of %d bytes are in use",
 	textNoArena:       "no arena is active; call tl_arena_init first",
@@ -138,6 +140,8 @@ var sentences = map[text]string{
 	textVecEmpty:      "the Vec at %#x is empty",
 	textVecSize:       "a Vec of %d elements is too large",
 	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
+	textTags:          "%d tags are pushed already; pop them with tl_tag_pop",
+	textNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
 	TextTensorKind:    "%#x is an object, but not a tensor",
 	TextRank:          "rank %d is not between 0 and %d",
 	TextShape:         "extent %d of axis %d is negative, or the product of the shape overflows",

@@ -29,6 +29,7 @@ func (c *Context) registerBlock(p, bytes uintptr, kind int32) (gen uint32, st st
 	gen, res := process.registry.Insert(p, block.Bytes, block.Kind, 0)
 	if res == registry.OK {
 		c.ForeignAdopted++
+		c.spendForeign(p, block.Bytes)
 	}
 	return gen, c.registered(p, block.Bytes, res)
 }
@@ -87,6 +88,7 @@ func (c *Context) RegisterCustom(b ForeignBlock) status.Status {
 	c.freeForeign(ended)
 	if res == registry.OK {
 		c.ForeignAdopted++
+		c.spendForeign(b.Real, b.Bytes)
 	}
 	return c.registered(b.Real, b.Bytes, res)
 }
@@ -113,6 +115,7 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 	c.freeForeign(ended)
 	if res == registry.OK {
 		c.ForeignAdopted++
+		c.spendForeign(b.Real, b.Bytes)
 	}
 	if res == registry.Present {
 		return 0, c.registered(taken(b.Real, aliases), b.Bytes, res)
@@ -207,6 +210,7 @@ func (c *Context) allocForeign(bytes, alignment uintptr, typ uint32) uintptr {
 		return 0
 	}
 	c.ForeignAdopted++
+	c.spendForeign(p, bytes)
 	return p
 }
 

@@ -52,6 +52,7 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 		}
 		if gen, res = process.registry.Adopt(p, process.cfg.UsableSize(p)); res == registry.OK {
 			c.ForeignAdopted++
+			c.spendForeign(p, process.cfg.UsableSize(p))
 		}
 	}
 	switch res {

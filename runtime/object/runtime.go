@@ -19,6 +19,7 @@ import (
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
 )
 
 // Config is what can be chosen before the first use; zero fields take the
@@ -28,6 +29,9 @@ type Config struct {
 	ArenaBytes     uint64
 	RegistryShards int
 	SlowOnly       bool
+	// Settles tells that whoever leaves the slow door gives recorded allocations their
+	// stack (track.Settle); a Go program's are those of its own calls.
+	Settles bool
 	// Free releases malloc'ed memory that was registered; nil in a Go program,
 	// where such memory cannot be registered.
 	Free func(p uintptr)
@@ -79,6 +83,9 @@ func open(cfg Config) status.Status {
 	g := layout.At[layout.Globals](page)
 	process.cfg, process.g = cfg, g
 	g.Fast = 1
+	if g.BlockMarks = track.Marks(); g.BlockMarks == 0 {
+		return status.OutOfMemory
+	}
 	if cfg.SlowOnly {
 		g.Fast = 0
 	}

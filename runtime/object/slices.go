@@ -7,6 +7,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
 )
 
 // slices is one reservation cut into equal slices, one a context:
@@ -142,6 +143,7 @@ func (s *slices) prepare(c *Context, id uint32) {
 	c.Top, c.End = c.Entries, c.Entries+uintptr(s.entries.bytes)
 	c.IndexPrev = addr + uintptr(s.links.offset)
 	c.FrameBase = addr + uintptr(process.g.FrameOffset)
+	c.SampleLeft = track.Never
 	c.FrameTop, c.FrameEnd = c.FrameBase, c.FrameBase+uintptr(process.g.ArenaCapacity)
 }
 

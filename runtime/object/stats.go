@@ -54,7 +54,7 @@ func ReadStats() Stats {
 func (s *Stats) addContext(c *Context, cached *[layout.Classes]int64) {
 	for class := uint32(1); class < layout.ClassRest; class++ {
 		m := &c.Magazines[class]
-		s.Allocations += atomic.LoadUint64(&m.Allocs)
+		s.Allocations += c.allocated(class)
 		cached[class] += int64(atomic.LoadUintptr(&m.Top)-m.Base) / layout.EntryBytes
 	}
 	if atomic.LoadUint64(&c.Word)&layout.CtxState != layout.CtxFree && c.Id != 0 {

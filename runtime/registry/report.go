@@ -39,6 +39,15 @@ func (t *Table) Info(p uintptr) (Info, bool) {
 	return infoOf(p, x.entry), true
 }
 
+// HasBuffer tells whether a number is that of a live buffer.
+func (t *Table) HasBuffer(id uint64) bool {
+	s := &t.buffers
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	link := uint32(id)
+	return uint64(link) < uint64(len(s.all)) && s.all[link].names != 0 && s.all[link].idOf(link) == id
+}
+
 // Described is what a program may know of a pointer.
 type Described struct {
 	Real, Bytes uintptr

@@ -12,6 +12,9 @@ var kindNames = map[uint8]string{
 	layout.ForeignAligned: "aligned", layout.ForeignCustom: "with a deleter",
 }
 
+// KindName names a kind of foreign memory.
+func KindName(kind uint8) string { return kindNames[kind] }
+
 // Report writes the statistics of the registry, one line each.
 func (t *Table) Report() string {
 	var out strings.Builder

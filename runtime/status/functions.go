@@ -230,6 +230,14 @@ var functions = [...]string{
 	"tl_log_alloc",
 	"tl_log_free",
 	"tl_trace_mem",
+	"tl_track_site",
+	"tl_track_count",
+	"tl_tag_push",
+	"tl_tag_pop",
+	"tl_mem_allocation_info",
+	"tl_leak_report",
+	"tl_leak_report_since",
+	"tl_profile_write",
 }
 
 // Function returns the name of the public function with a TL_FN_ id, "" for

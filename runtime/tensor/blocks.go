@@ -114,3 +114,15 @@ func synchronize(number uint8, streams []device.Stream) error {
 	}
 	return nil
 }
+
+// Blocks returns the addresses of the blocks that tensors on devices have, kept ones
+// included.
+func Blocks() map[uintptr]bool {
+	blocks.mu.Lock()
+	defer blocks.mu.Unlock()
+	all := make(map[uintptr]bool, len(blocks.of))
+	for _, b := range blocks.of {
+		all[b.address] = true
+	}
+	return all
+}

@@ -13,10 +13,10 @@ func obtain(c *object.Context, s *spec, floating bool) (e layout.Entry, zero boo
 		return obtainOn(c, s, floating), false
 	}
 	e = pool.take(s.numel, layout.PoolKind(uint8(s.dtype), CPU))
-	if e.Object == 0 {
-		if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {
-			return e, false
-		}
+	if e.Object != 0 {
+		c.SpendObject(e, s.total())
+	} else if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {
+		return e, false
 	}
 	s.describe(e.Object, layout.TensorContiguous)
 	c.Revive(e, floating)

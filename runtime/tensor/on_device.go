@@ -30,6 +30,7 @@ func (s *spec) reviveOn(c *object.Context, e layout.Entry, floating bool) layout
 	b, _ := blocks.find(e.Object)
 	s.describe(e.Object, onDevice).Data = b.address
 	c.Revive(e, floating)
+	c.SpendObject(e, layout.TensorHeaderBytes+s.nbytes)
 	return e
 }
 

@@ -156,6 +156,7 @@ func PoolAcquire(c *object.Context, elements uintptr, dtype, device uint8) uintp
 	if e.Object == 0 {
 		return c.Null()
 	}
+	c.SpendObject(e, s.total())
 	s.describe(e.Object, layout.TensorContiguous)
 	c.Revive(e, true)
 	return e.Object

@@ -40,6 +40,7 @@ for cxx in g++ clang++; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_tensor.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_sparse.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_registry.hpp
+		compile $cxx c++ $version "-Wold-style-cast" tl_tracking.hpp
 	done
 done
 

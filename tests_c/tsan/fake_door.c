@@ -177,6 +177,7 @@ static tl_context* prepare(slice* s, uint32_t id)
 	c->mark_end = s->marks + MARKS;
 	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine + MAGAZINE, 0};
 	c->self = c;
+	c->sample_left = UINT64_MAX >> 1;
 	s->stub.owner = TL_OWNER_NEVER;
 	c->one = c->owner | 1;
 	s->stub.one = TL_OWNER_NEVER | 1;

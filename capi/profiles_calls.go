@@ -1,0 +1,43 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/profile"
+	"tlruntime/runtime/status"
+)
+
+// writeProfile writes a heap profile to the file that the caller's string names.
+func writeProfile(o *object.Context, path uintptr) status.Status {
+	return toFile(o, path, func() (func(io.Writer) error, status.Status) {
+		p, st := profile.Collect(o)
+		return p.Write, st
+	})
+}
+
+// toFile collects what is to be written, then creates the file, and writes.
+func toFile(o *object.Context, path uintptr, collect func() (func(io.Writer) error, status.Status)) status.Status {
+	name, named := text(path)
+	if !named || name == "" {
+		return fail(o, status.InvalidArgument, "the name of a file is needed, of 1 to %d bytes", maxString-1)
+	}
+	write, st := collect()
+	if st != status.OK {
+		return st
+	}
+	reportMutex.Lock()
+	defer reportMutex.Unlock()
+	file, err := os.Create(name)
+	if err == nil {
+		err = write(file)
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}
+	if err != nil {
+		return fail(o, status.InvalidArgument, "the file could not be written: %v", err)
+	}
+	return status.OK
+}

@@ -1,0 +1,194 @@
+// # Tracking
+//
+// Where did the memory go? With TL_TRACK=1 the runtime remembers of every live
+// allocation its call stack, time, thread and size, and with TL_TRACK_SAMPLE=512K
+// of one in so many bytes, which is cheap enough to be left on. All kinds of memory
+// are covered: objects, Vecs, tensors on every device, registered and adopted
+// pointers, blocks of memory pools. Call stacks are what the exception tables of the
+// code tell; a compiler or an interpreter adds its own line with tl_track_site.
+// Tags name what a thread is doing, and reports group by them.
+//
+// A leak is a live allocation that nothing will release any more: its reference
+// floats, or was acquired by somebody who never released it, or it is held by
+// another leak, by itself, or by a scope of a thread that has ended. What a scope
+// of a running thread holds is no leak, nor what was handed back to the host.
+//
+//	TL_TRACK=1 TL_LEAK_CHECK=fail ./program
+//
+// ends the program with status 23 when something has leaked.
+package main
+
+import "C"
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/leak"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
+)
+
+// tl_track_site tells the line at which an object was allocated that the calling
+// thread has just got, beside the call stack that tracking knows. The macros of
+// TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
+// tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
+// nothing happens.
+//
+//	C: void* tl_track_site(void* pointer, const char* file, uint32_t line);
+//
+// Ownership: none; file is copied.
+// Threads: any thread.
+// Returns: its argument, always.
+// Errors: none.
+// Cost: about 2 ns where the allocation was not recorded; one crossing where it was,
+// and, with TL_TRACK=1, always.
+// Door: fast.
+// Fails: pointer.
+// LLVM: returned 0.
+//
+//export tlgo_track_site
+func tlgo_track_site(c, pointer, file uintptr, line uint32) uintptr {
+	return guarded(c, pointer, func(*object.Context) uintptr {
+		nameSite(pointer, file, line)
+		return pointer
+	})
+}
+
+// tl_track_count returns the address of the number of allocations that were recorded
+// so far. It stays valid, and may be read at any time: it grows while a sample is
+// taken. tl_leak_report_since takes the value as a mark.
+//
+//	C: const uint64_t* tl_track_count(void);
+//
+// Ownership: the runtime's, for ever.
+// Threads: any thread; the number is that of all.
+// Returns: the address.
+// Errors: none.
+// Cost: constant, a few instructions; reading the number costs a load.
+// Door: shim.
+// LLVM: nounwind, returns nonnull.
+const _ = "tl_track_count"
+
+// tl_tag_push gives what the calling thread allocates from now on a tag, inside of
+// those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
+// tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+//
+//	C: tl_status tl_tag_push(const char* name);
+//
+// Ownership: name is copied.
+// Threads: the calling thread's own tags.
+// Returns: TL_OK, or why there is no new tag.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_LIMIT (32
+// tags are pushed), TL_E_OUT_OF_MEMORY.
+// Cost: one crossing.
+//
+//export tlgo_tag_push
+func tlgo_tag_push(c, name uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return pushTag(o, name) })
+}
+
+// tl_tag_pop takes the newest tag of the calling thread away.
+//
+//	C: tl_status tl_tag_pop(void);
+//
+// Ownership: none.
+// Threads: the calling thread's own tags.
+// Returns: TL_OK, or why there was none to take.
+// Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
+// Cost: one crossing.
+//
+//export tlgo_tag_pop
+func tlgo_tag_pop(c uintptr) int32 {
+	return guardedStatus(c, (*object.Context).PopTag)
+}
+
+// tl_mem_allocation_info tells what is known of a live allocation of any kind: an
+// object, a tensor, a registered pointer, a block of a memory pool. What tracking
+// recorded of it stands in the fields from `file` on; they are 0 where it did not.
+//
+//	C: tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info);
+//
+// Ownership: none; names and stacks that it points to stay valid for ever.
+// Threads: any thread; counts are exact while no other changes them.
+// Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was written.
+// Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+// TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (memory
+// of a frame or an arena).
+// Cost: one crossing; linear in the live blocks of memory pools for what is neither an
+// object nor registered.
+//
+//export tlgo_mem_allocation_info
+func tlgo_mem_allocation_info(c, pointer, outInfo uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return allocationInfo(o, pointer, outInfo) })
+}
+
+// tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
+// error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
+// largest first, and then what was handed back to the host, which is no leak. Without
+// either a file becomes empty and nothing is written to standard error. Figures are
+// exact also where sites are known of samples only.
+//
+//	C: int64_t tl_leak_report(const char* path);
+//
+// Ownership: none; the string is not kept.
+// Threads: any thread. Objects that others use meanwhile may be missing or too many.
+// Returns: how many allocations leaked, -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (the file cannot be written), TL_E_OUT_OF_MEMORY.
+// Cost: linear in the memory in use; symbols are looked up in files.
+// Fails: -1.
+//
+//export tlgo_leak_report
+func tlgo_leak_report(c, path uintptr) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 { return leakReport(o, path, leak.All) })
+}
+
+// tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
+// it was recorded: a test takes the mark before, with TL_TRACK=1.
+//
+//	C: int64_t tl_leak_report_since(const char* path, uint64_t mark);
+//
+// Ownership: none; the string is not kept.
+// Threads: as tl_leak_report.
+// Returns: how many allocations leaked, -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; or nothing is being
+// recorded), TL_E_OUT_OF_MEMORY.
+// Cost: as tl_leak_report.
+// Fails: -1.
+//
+//export tlgo_leak_report_since
+func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark) })
+}
+
+// What the shim asks for. None of it is public.
+
+// tldoor_sampled records what the fast door has made.
+//
+//export tldoor_sampled
+func tldoor_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
+	guarded(c, 0, func(o *object.Context) int { o.RecordSample(track.Kind(kind), address, bytes); return 0 })
+}
+
+// tldoor_settle gives what the context has recorded its stack.
+//
+//export tldoor_settle
+func tldoor_settle(c, stack uintptr, frames uint64, thread uint32) {
+	guarded(c, 0, func(*object.Context) int {
+		track.Settle(c, layout.Slice[uintptr](stack, frames), thread)
+		return 0
+	})
+}
+
+// tldoor_forget_block drops what is known of a block that is being freed.
+//
+//export tldoor_forget_block
+func tldoor_forget_block(address uintptr) {
+	contained(0, func() int { track.Forget(uint64(address)); return 0 })
+}
+
+// tldoor_leaks reports at the end of the process and returns how much leaked.
+//
+//export tldoor_leaks
+func tldoor_leaks(c uintptr) int64 {
+	return guarded(c, 0, leaksAtExit)
+}

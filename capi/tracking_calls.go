@@ -1,0 +1,181 @@
+package main
+
+import (
+	"os"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/leak"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
+	"tlruntime/runtime/registry"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
+)
+
+// startTracking does what TL_TRACK and TL_TRACK_SAMPLE say.
+func startTracking() status.Status {
+	period := options.Bytes("TL_TRACK_SAMPLE")
+	if options.Flag("TL_TRACK") {
+		period = 1
+	}
+	if period == track.Period() {
+		return status.OK
+	}
+	return object.SetTracking(period)
+}
+
+// configureTracking follows a changed option.
+func configureTracking(o *object.Context, name string) status.Status {
+	if name != "TL_TRACK" && name != "TL_TRACK_SAMPLE" {
+		return status.OK
+	}
+	if st := startTracking(); st != status.OK {
+		return fail(o, st, "no memory for the tables of tracking")
+	}
+	o.HonourTracking()
+	return status.OK
+}
+
+func setLeakCheck(value string) {
+	wanted := map[string]uint32{"off": layout.LeakCheckOff, "report": layout.LeakCheckReport, "fail": layout.LeakCheckFail}[value]
+	atomic.StoreUint32(&object.Globals().LeakCheck, wanted)
+}
+
+// nameSite notes a line that the program told.
+func nameSite(pointer, file uintptr, line uint32) {
+	if name, named := text(file); named {
+		object.NameSite(pointer, name, line)
+	}
+}
+
+func pushTag(o *object.Context, name uintptr) status.Status {
+	tag, named := text(name)
+	if !named || tag == "" {
+		return fail(o, status.InvalidArgument, "a tag needs a name of 1 to %d bytes", maxString-1)
+	}
+	return o.PushTag(tag)
+}
+
+// resetPool takes all blocks of a pool back; what was known of them lapses.
+func resetPool(o *object.Context, h pool.Handle) status.Status {
+	if track.Period() != 0 {
+		pool.Live(func(of pool.Handle, address, _ uintptr) {
+			if of == h {
+				track.Forget(uint64(address))
+			}
+		})
+	}
+	return poolStatus(o, pool.Reset(h))
+}
+
+// allocationInfo describes a live allocation of any kind.
+func allocationInfo(o *object.Context, pointer, out uintptr) status.Status {
+	if a, live := o.DescribeObject(pointer); live {
+		return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info { return objectInfo(pointer, a) })
+	}
+	if bytes := blockBytes(pointer); bytes != 0 {
+		return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info {
+			info := tl_alloc_info{Block: pointer, Bytes: bytes, Count: 1, BlockCount: 1, Addresses: 1}
+			return recorded(info, track.Ref{Kind: track.Block, Key: uint64(pointer)})
+		})
+	}
+	if st := o.Check(pointer); st != status.OK {
+		return st
+	}
+	return registryInfo(o, pointer, out)
+}
+
+// blockBytes returns the size of the memory pools' block that starts at an address; 0:
+// there is none.
+func blockBytes(p uintptr) (found uintptr) {
+	if p == 0 || object.Heap().Contains(p) || object.Registry().Count(p) >= 0 {
+		return 0
+	}
+	pool.Live(func(_ pool.Handle, address, bytes uintptr) {
+		if address == p {
+			found = bytes
+		}
+	})
+	return found
+}
+
+func objectInfo(p uintptr, a object.Allocation) tl_alloc_info {
+	info := tl_alloc_info{Block: p, Bytes: uintptr(a.Bytes), Count: uint64(a.Count), BlockCount: uint64(a.Count), Addresses: 1,
+		Type: track.NameAddress(track.Intern(a.Type))}
+	return recorded(info, track.Ref{Kind: track.Object, Key: uint64(a.Entry.Record), Gen: a.Entry.Gen})
+}
+
+// describedInfo is what the registry and tracking know of a pointer; zeros of NULL.
+func describedInfo(p uintptr, d registry.Described) tl_alloc_info {
+	info := tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References, Addresses: d.Names,
+		BufferId: d.Id, Kind: int64(d.Kind)}
+	for _, at := range []uintptr{p, d.Real} {
+		if ref, ok := object.RefOf(at); ok && at != 0 && info.Number == 0 {
+			info = recorded(info, ref)
+		}
+	}
+	return info
+}
+
+// recorded adds what tracking knows.
+func recorded(info tl_alloc_info, ref track.Ref) tl_alloc_info {
+	e, known := track.Find(ref)
+	if !known {
+		return info
+	}
+	if e.Bytes != 0 && info.Type == 0 {
+		info.Bytes = uintptr(e.Bytes)
+	}
+	site := track.SiteOf(e.Site)
+	info.Number, info.Time, info.Thread, info.Tag = e.Seq, e.Time, uint64(e.Thread), track.NameAddress(e.Tag)
+	info.File, info.Line = track.NameAddress(track.Intern(site.File)), uint64(site.Line)
+	if info.Frames = uint64(len(site.Stack)); info.Frames > 0 {
+		info.Stack = layout.Address(&site.Stack[0])
+	}
+	return info
+}
+
+// leakReport writes what has leaked since a mark, and returns how much.
+func leakReport(o *object.Context, path uintptr, since uint64) int64 {
+	name, named := text(path)
+	if path != 0 && !named {
+		fail(o, status.InvalidArgument, "%#x is not the name of a file", path)
+		return -1
+	}
+	report, st := leak.Collect(o, since)
+	if st != status.OK {
+		return -1
+	}
+	reportMutex.Lock()
+	defer reportMutex.Unlock()
+	if path == 0 {
+		_, _ = os.Stderr.WriteString(report.Text())
+		return report.Count
+	}
+	if err := os.WriteFile(name, []byte(report.Text()), 0o644); err != nil {
+		fail(o, status.InvalidArgument, "the report could not be written: %v", err)
+		return -1
+	}
+	return report.Count
+}
+
+func leakReportSince(o *object.Context, path uintptr, mark uint64) int64 {
+	if track.Period() == 0 {
+		fail(o, status.InvalidArgument, "nothing is recorded, so a mark tells nothing; set TL_TRACK to 1 first")
+		return -1
+	}
+	return leakReport(o, path, min(mark, leak.All-1))
+}
+
+// leaksAtExit reports on standard error, if there is anything to report.
+func leaksAtExit(o *object.Context) int64 {
+	report, st := leak.Collect(o, leak.All)
+	if st != status.OK || report.Count == 0 {
+		return 0
+	}
+	reportMutex.Lock()
+	defer reportMutex.Unlock()
+	_, _ = os.Stderr.WriteString(report.Text())
+	return report.Count
+}

@@ -1,0 +1,126 @@
+/* Where allocations come from: samples, stacks, and the report at exit. What is
+ * recorded is kept in Go (runtime/track). */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "fast.h"
+#include "tracking.h"
+
+/* ---- stacks -------------------------------------------------------------------------- */
+
+enum { MOST_FRAMES = 48 };
+
+typedef struct walk {
+	uintptr_t* frame;
+	size_t n;
+} walk;
+
+static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
+{
+	walk* w = data;
+	int before = 0;
+	uintptr_t pc = _Unwind_GetIPInfo(at, &before);
+	if (pc == 0) return _URC_END_OF_STACK;
+	w->frame[w->n++] = pc - !before; /* inside the call, not behind it */
+	return w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* This thread's frames, innermost first. By the tables that exceptions are unwound by:
+ * frame pointers are not kept everywhere. Code without tables, such as a JIT compiler's
+ * that registers none, is the last frame. */
+static size_t take_stack(uintptr_t* frames)
+{
+	walk w = {frames, 0};
+	_Unwind_Backtrace(step, &w);
+	return w.n;
+}
+
+static uint32_t thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
+
+void tlc_settle(tl_context* c)
+{
+	uintptr_t frames[MOST_FRAMES];
+	c->pending = 0;
+	size_t n = take_stack(frames);
+	tldoor_settle((uintptr_t)c, (uintptr_t)frames, n, thread_number());
+}
+
+/* ---- samples -------------------------------------------------------------------------- */
+
+void tlc_end_samples(tl_context* c)
+{
+	c->sample_left = UINT64_MAX >> 1;
+	for (int class = 0; class < TL_CLASSES; class++) c->magazines[class].allocs &= UINT64_MAX >> 1; /* far from zero */
+}
+
+static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes)
+{
+	tl_status why;
+	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	if (in == NULL) {
+		c->sample_left = 0;
+		return address;
+	}
+	tldoor_sampled((uintptr_t)in, kind, (uintptr_t)address, bytes);
+	tlc_gate_leave(in);
+	return address;
+}
+
+void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes) { return sampled(c, TLC_TRACK_OBJECT, object, bytes); }
+void* tlc_sampled_foreign(tl_context* c, void* p, uint64_t bytes) { return sampled(c, TLC_TRACK_FOREIGN, p, bytes); }
+void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes) { return sampled(c, TLC_TRACK_BLOCK, block, bytes); }
+
+void tlc_forget_block(const void* block)
+{
+	if (tlc_forked()) return;
+	const _Atomic uint32_t* marks = (const _Atomic uint32_t*)tlc_g.block_marks;
+	if (TLC_LOAD(marks[TL_BLOCK_MARK((uintptr_t)block)]) != 0) tldoor_forget_block((uintptr_t)block);
+}
+
+/* Recordings so far; counted in Go. */
+uint64_t tlc_recorded;
+
+const uint64_t* tl_track_count(void) { return &tlc_recorded; }
+
+/* ---- lines --------------------------------------------------------------------------- */
+
+/* With samples only what was recorded last can be meant: asking costs no crossing. */
+bool tlc_may_name(const void* pointer)
+{
+	const tl_context* c = tlc_tls->self;
+	if (c == NULL || pointer == NULL) return false;
+	return c->sampled == (uintptr_t)pointer || (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_ALL;
+}
+
+void* tl_track_site(void* pointer, const char* file, uint32_t line)
+{
+	return TLC_UNLIKELY(tlc_may_name(pointer)) ? slow_track_site(pointer, file, line) : pointer;
+}
+
+/* ---- the end of the process ------------------------------------------------------------ */
+
+enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
+
+/* After the program's own handlers and the destructors of its statics: the library's
+ * are called after those of whoever needs it. No code of the program is called: what
+ * ended threads have left is reported, not released. */
+__attribute__((destructor)) static void report_at_exit(void)
+{
+	if (tlc_shared == &tlc_g || tlc_forked() || TLC_LOAD(tlc_shared->leak_check) == TL_LEAK_CHECK_OFF) return;
+	tl_context* c = tlc_tls->self;
+	bool attached = c != NULL && !c->in_go;
+	if (!attached) c = tlc_enter_unattached();
+	if (c == NULL) return; /* exit() from inside a call: nothing can be asked */
+	if (attached) c->in_go = 1;
+	int64_t leaked = tldoor_leaks((uintptr_t)c);
+	if (attached) c->in_go = 0;
+	else tlc_leave_unattached(c);
+	if (leaked <= 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
+	fflush(NULL);
+	_exit(LEAKED);
+}

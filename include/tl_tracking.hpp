@@ -1,0 +1,95 @@
+/* Tags and checks for leaks in C++17, over tl_runtime.hpp.
+ *
+ *	tl::tag phase("load");              // what is allocated below carries the tag
+ *	tl::assert_no_leaks([&] { run(); }); // for tests: throws when run() leaks
+ */
+#ifndef TL_TRACKING_HPP
+#define TL_TRACKING_HPP
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "tl_runtime.hpp"
+
+namespace tl {
+
+/* A tag of the calling thread, for as long as the object lives; they nest. */
+class tag {
+public:
+	explicit tag(const char* name) { check(tl_tag_push(name)); }
+	tag(const tag&) = delete;
+	tag& operator=(const tag&) = delete;
+	~tag() { tl_tag_pop(); }
+};
+
+/* What tl::assert_no_leaks throws. */
+class leak_error : public error {
+public:
+	explicit leak_error(std::int64_t count)
+	    : error(failure{TL_E_NOT_LIVE, std::to_string(count) + " allocation(s) leaked; the report is on standard error"}), count_(count)
+	{
+	}
+
+	std::int64_t count() const noexcept { return count_; }
+
+private:
+	std::int64_t count_;
+};
+
+/* Records what is allocated while it lives: TL_TRACK is on until the destructor turns it
+ * off. Do not use it in a program that runs with TL_TRACK itself; take tl_track_count
+ * there. Other threads take part from their next slow call on. */
+class leak_check {
+public:
+	leak_check() : mark_(start()) {}
+	leak_check(const leak_check&) = delete;
+	leak_check& operator=(const leak_check&) = delete;
+	~leak_check() { tl_configure("TL_TRACK", "0"); }
+
+	/* How many allocations since the constructor have leaked; they are written to a file,
+	 * or to standard error for nullptr. */
+	std::int64_t leaks(const char* path = nullptr) const
+	{
+		const std::int64_t count = tl_leak_report_since(path, mark_);
+		if (count < 0) {
+			throw error(failure::last());
+		}
+		return count;
+	}
+
+private:
+	static std::uint64_t start()
+	{
+		check(tl_configure("TL_TRACK", "1"));
+		return *tl_track_count();
+	}
+
+	std::uint64_t mark_;
+};
+
+/* Calls body and throws tl::leak_error when what it allocated, on this thread or on
+ * others that have made a slow call meanwhile, has leaked. What scopes hold that are
+ * still open is no leak. Returns what body returns. */
+template <class Body>
+decltype(auto) assert_no_leaks(Body&& body)
+{
+	const leak_check check;
+	const auto verify = [&check] {
+		if (const std::int64_t count = check.leaks(); count > 0) {
+			throw leak_error(count);
+		}
+	};
+	if constexpr (std::is_void_v<decltype(std::forward<Body>(body)())>) {
+		std::forward<Body>(body)();
+		verify();
+	} else {
+		decltype(auto) result = std::forward<Body>(body)();
+		verify();
+		return result;
+	}
+}
+
+} // namespace tl
+
+#endif

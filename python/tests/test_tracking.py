@@ -1,0 +1,141 @@
+"""Where memory of Python's came from, tags, and tests that end without leaks."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tl_runtime as tl
+from conftest import Run
+from test_exit import ENDINGS
+from tl_runtime.testing import LeakError, no_leaks, tl_no_leaks  # noqa: F401 - a fixture
+
+
+def line() -> int:
+    frame = inspect.currentframe()
+    assert frame is not None and frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+@pytest.fixture
+def tracking() -> Iterator[None]:
+    tl.configure("TL_TRACK", "1")
+    yield
+    tl.configure("TL_TRACK", "0")
+
+
+def test_the_line_of_python_is_told(tracking: None) -> None:
+    tensor, at = tl.zeros((2, 3)), line()
+    info = tl.allocation_info(tensor.address)
+    assert (info.file, info.line, info.type) == (__file__, at, "tensor")
+    assert abs(info.time - time.time()) < 60
+    assert info.thread == threading.get_native_id()
+    assert info.stack and info.number == tl.track_count()
+    made, at = tl.Object.alloc(40), line()
+    assert tl.allocation_info(made.address)[1:6] == (40, 1, None, __file__, at)
+    made.free()
+    view, at = tensor[1:], line()
+    assert tl.allocation_info(view.address).line == at
+    array, at = tl.registry.empty(10), line()
+    assert tl.allocation_info(array.__array_interface__["data"][0]).line == at
+
+
+def test_nothing_is_told_where_nothing_is_recorded() -> None:
+    tensor = tl.zeros(3)
+    info = tl.allocation_info(tensor.address)
+    assert (info.file, info.stack, info.tag, info.number) == (None, (), None, 0)
+    with pytest.raises(tl.UnknownPointerError):
+        tl.allocation_info(4096)
+
+
+def test_samples(tracking: None) -> None:
+    tl.configure("TL_TRACK", "0")
+    tl.configure("TL_TRACK_SAMPLE", "64KiB")
+    before = tl.track_count()
+    known = [tl.allocation_info(t.address) for t in (tl.empty(1000) for _ in range(1000))]
+    tl.configure("TL_TRACK_SAMPLE", "0")
+    samples = [info for info in known if info.number]
+    assert 20 < len(samples) <= tl.track_count() - before < 150  # about 62
+    assert {info.file for info in samples} == {__file__}
+
+
+def test_tags(tracking: None) -> None:
+    with tl.tag("epoch"), tl.tag("load"):
+        tensor = tl.zeros(3)
+    assert tl.allocation_info(tensor.address).tag == "epoch/load"
+    assert tl.allocation_info(tl.zeros(3).address).tag is None
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.tag("").__enter__()
+
+
+def test_leak_report(tracking: None, tmp_path: Path) -> None:
+    mark, path = tl.track_count(), tmp_path / "report"
+    with tl.tag("forgotten"):
+        made, at = tl.Object.alloc(48), line()
+    assert tl.leak_report(path, since=mark) == 1
+    text = path.read_text()
+    assert "Direct leak of 48 byte(s) in 1 object(s) allocated from:\n    #0 " in text
+    assert f" {__file__}:{at}\n" in text
+    assert "tag forgotten" in text
+    made.free()
+    assert tl.leak_report(path, since=mark) == 0
+    assert path.read_text() == ""
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.leak_report(tmp_path / "no" / "folder")
+
+
+def test_what_python_holds_is_reported_until_it_lets_go() -> None:
+    with pytest.raises(LeakError, match=f"{__file__}:"), no_leaks():
+        kept = tl.zeros(10)
+    with no_leaks():
+        del kept
+        tl.zeros(10)
+    with pytest.raises(LeakError, match="1 scopes are open, 0 were before"), no_leaks():
+        tl.lib.tl_mem_enter_scope()
+    tl.lib.tl_mem_exit_scope()
+
+
+def test_the_fixture(tl_no_leaks: None) -> None:  # noqa: F811
+    with tl.scope():
+        tl.Object.new(64)
+        tl.zeros(5)
+
+
+def test_the_fixture_fails_a_test(tmp_path: Path, python: Run) -> None:
+    test = tmp_path / "test_leaky.py"
+    test.write_text(
+        "import tl_runtime as tl\nfrom tl_runtime.testing import tl_no_leaks\n"
+        "def test_leaky(tl_no_leaks):\n    tl.Object.alloc(64)\n"
+    )
+    result = python(f"import pytest, sys\nsys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', {str(test)!r}]))", ok=False)
+    assert result.returncode == 1
+    assert f"{test}:4" in result.stdout
+    assert "1 error" in result.stdout
+
+
+# One acquires and does not release, the other's thread is ended by the interpreter in the middle of a scope.
+LEAKING = {"borrowed array", "thread at work"}
+
+
+@pytest.mark.parametrize("track", ["0", "1"])
+@pytest.mark.parametrize("ending", sorted(set(ENDINGS) - LEAKING))
+def test_no_false_report_at_exit(python: Run, ending: str, track: str) -> None:
+    code = ENDINGS[ending]
+    if "numpy" in code:
+        pytest.importorskip("numpy")
+    python(code, TL_LEAK_CHECK="fail", TL_TRACK=track)
+
+
+def test_a_leak_at_exit(python: Run) -> None:
+    result = python("tl.Object.alloc(64)", ok=False, TL_LEAK_CHECK="fail", TL_TRACK="1")
+    assert result.returncode == 23
+    assert "program.py:2" in result.stderr
+    assert "SUMMARY: TLRuntime: 64 byte(s) leaked in 1 allocation(s)." in result.stderr
+    result = python("tl.Object.alloc(64)", ok=False, TL_LEAK_CHECK="report")
+    assert result.returncode == 0
+    assert "Run with TL_TRACK=1" in result.stderr

@@ -1,0 +1,44 @@
+"""Tells tracking which line of Python has allocated.
+
+The library counts what it records. A call that allocates compares that number with
+the one that its thread saw last: one load where nothing was recorded, and only what
+was is looked at further.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Sites(threading.local):
+    """What a thread knows of the number of recordings."""
+
+    seen = 0
+
+
+class Recorder:
+    """Tells the line of allocations through the functions of one library."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.count: ctypes.c_uint64 = library.tl_track_count().contents
+        self._site = library.tl_track_site
+        self._sites = Sites()
+
+    def made(self, address: int) -> int:
+        """Returns the address of something that was just allocated."""
+        count = self.count.value
+        if count != self._sites.seen:
+            self._sites.seen = count
+            self._tell(address)
+        return address
+
+    def _tell(self, address: int) -> None:
+        frame = sys._getframe(2)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back
+        self._site(address, os.fsencode(frame.f_code.co_filename), frame.f_lineno)

@@ -1,0 +1,93 @@
+"""Where live memory came from, and what of it has leaked."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import NamedTuple, Optional
+
+from . import _abi, _deferred
+from ._library import check, last_error, lib, recorder
+
+
+class AllocationInfo(NamedTuple):
+    """What is known of a live allocation. From file on it is what tracking recorded; 0, None or () where it did not."""
+
+    block: int
+    nbytes: int
+    count: int
+    type: str | None
+    file: str | None
+    line: int
+    stack: tuple[int, ...]  # return addresses, innermost first
+    time: float  # seconds since 1970
+    thread: int
+    tag: str | None
+    number: int
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else os.fsdecode(value)
+
+
+def allocation_info(address: int) -> AllocationInfo:
+    """Returns what is known of the live allocation at an address: an object, a tensor, a registered pointer, a block."""
+    info = _abi.tl_alloc_info()
+    info.struct_size = ctypes.sizeof(info)
+    check(lib.tl_mem_allocation_info(address, ctypes.byref(info)))
+    frames = (ctypes.c_void_p * info.frames).from_address(info.stack) if info.frames else ()
+    return AllocationInfo(
+        block=info.block or 0,
+        nbytes=info.bytes,
+        count=info.count,
+        type=_text(info.type),
+        file=_text(info.file),
+        line=info.line,
+        stack=tuple(frame or 0 for frame in frames),
+        time=info.time / 1e9,
+        thread=info.thread,
+        tag=_text(info.tag),
+        number=info.number,
+    )
+
+
+def track_count() -> int:
+    """Returns how many allocations were recorded so far: a mark for leak_report."""
+    return int(recorder.count.value)
+
+
+def leak_report(path: str | os.PathLike[str] | None = None, since: int | None = None) -> int:
+    """Writes what has leaked to a file, or to standard error, and returns how many allocations that is.
+
+    A Tensor that Python still holds counts as leaked: the library cannot see who holds a reference.
+    With a mark only what was recorded since counts.
+    """
+    _deferred.drain()
+    file = None if path is None else os.fsencode(path)
+    leaked = int(lib.tl_leak_report(file) if since is None else lib.tl_leak_report_since(file, since))
+    if leaked < 0:
+        raise last_error()
+    return leaked
+
+
+_Type = Optional[type[BaseException]]
+_Exception = Optional[BaseException]
+_Traceback = Optional[TracebackType]
+
+
+class tag(ContextDecorator):
+    """`with tl.tag("load"):` gives what the thread allocates in the block a tag that reports group by; tags nest."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> tag:
+        check(lib.tl_tag_push(self.name.encode()))
+        return self
+
+    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
+        check(lib.tl_tag_pop())

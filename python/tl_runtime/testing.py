@@ -1,0 +1,68 @@
+"""For tests of programs that use the runtime: they end without leaks, or show where the leak was allocated.
+
+    from tl_runtime.testing import tl_no_leaks      # in conftest.py
+
+    def test_model(tl_no_leaks): ...
+
+or, without pytest, `with tl_runtime.testing.no_leaks(): ...`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ._scope import scope_depth
+from ._stats import configure
+from ._tracking import leak_report, track_count
+
+
+class LeakError(AssertionError):
+    """What was allocated in the block has leaked; the message is the report."""
+
+
+@contextmanager
+def no_leaks() -> Iterator[None]:
+    """Raises LeakError when something that was allocated in the block is live after it and nothing will release it.
+
+    Everything is recorded meanwhile (TL_TRACK=1), on other threads from their next slow call on. What a scope still
+    holds is no leak, but a scope that was opened and not closed is one.
+    """
+    gc.collect()
+    configure("TL_TRACK", "1")
+    try:
+        mark, depth = track_count(), scope_depth()
+        yield
+        gc.collect()
+        _verify(mark, depth)
+    finally:
+        configure("TL_TRACK", os.environ.get("TL_TRACK", "0"))
+
+
+def _verify(mark: int, depth: int) -> None:
+    if scope_depth() != depth:
+        raise LeakError(f"{scope_depth()} scopes are open, {depth} were before")
+    handle, name = tempfile.mkstemp(prefix="tl_leaks_")
+    os.close(handle)
+    try:
+        if leak_report(name, since=mark):
+            raise LeakError(Path(name).read_text(encoding="utf-8", errors="replace"))
+    finally:
+        os.unlink(name)
+
+
+try:
+    import pytest
+except ImportError:  # the context manager needs none
+    pass
+else:
+
+    @pytest.fixture
+    def tl_no_leaks() -> Iterator[None]:
+        """The test leaves nothing behind that nobody will release."""
+        with no_leaks():
+            yield

@@ -1,0 +1,153 @@
+package leak
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/track"
+)
+
+// Frame is what is known of a code address.
+type Frame struct {
+	Function string // "" = unknown
+	File     string // of the source; "" = unknown
+	Line     int
+	Module   string // program or library; "" = none, as of code that a JIT compiler made
+	Offset   uint64 // in the module's own addresses
+	Own      bool   // code of this library
+}
+
+// Resolve finds out about a code address; it is GoFrame in a Go program.
+var Resolve = GoFrame
+
+// GoFrame resolves addresses of Go code.
+func GoFrame(pc uintptr) Frame {
+	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	return Frame{Function: f.Function, File: f.File, Line: f.Line, Own: strings.HasPrefix(f.Function, "tlruntime/runtime/object.")}
+}
+
+// what tells why an allocation is listed.
+var what = map[object.Reason]string{
+	object.Floating:   "nobody took its floating reference: register it, or free it",
+	object.Acquired:   "a reference was acquired and never released",
+	object.EndedScope: "held by an open scope of a thread that has ended: leave it, or call tl_shutdown",
+	object.AtZero:     "held by nobody, and not freed: tl_mem_free or tl_aligned_free is missing",
+	object.Cycle:      "a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it",
+	object.Aliases:    "a buffer whose own address was unregistered and of which aliases are left",
+	object.Lent:       "not given back to its pool",
+	object.Indirect:   "only another leak refers to it",
+	object.HandedBack: "unregistered by its last holder, so the host has it",
+}
+
+// Text renders the report; "" when nothing leaked and nothing was handed back.
+func (r *Report) Text() string {
+	var b strings.Builder
+	if r.Count > 0 {
+		fmt.Fprintf(&b, "\n=================================================================\n==%d==ERROR: TLRuntime: detected memory leaks\n\n", os.Getpid())
+	}
+	for _, g := range r.Groups {
+		g.write(&b)
+	}
+	if r.Count == 0 {
+		return b.String()
+	}
+	if r.Held.Count > 0 {
+		fmt.Fprintf(&b, "Not leaked: %d byte(s) in %d allocation(s) that scopes of running threads hold.\n\n", r.Held.Bytes, r.Held.Count)
+	}
+	if track.Period() == 0 {
+		b.WriteString("Run with TL_TRACK=1 to see where it was allocated, or with TL_TRACK_SAMPLE=512K to see it of samples.\n\n")
+	}
+	if n := track.Lost(); n > 0 {
+		fmt.Fprintf(&b, "%d allocation(s) were not recorded: the system refused the memory for it.\n\n", n)
+	}
+	fmt.Fprintf(&b, "SUMMARY: TLRuntime: %d byte(s) leaked in %d allocation(s).\n", r.Bytes, r.Count)
+	return b.String()
+}
+
+func (g *Group) write(b *strings.Builder) {
+	kind := "Direct leak of"
+	switch g.Reason {
+	case object.Indirect:
+		kind = "Indirect leak of"
+	case object.HandedBack:
+		kind = "No leak, handed back to the host:"
+	}
+	fmt.Fprintf(b, "%s %d byte(s) in %d object(s) allocated from:\n", kind, g.Bytes, g.Count)
+	writeSite(b, g.Site)
+	typ := g.Type
+	if typ == "" {
+		typ = "plain bytes"
+	}
+	fmt.Fprintf(b, "    %s; %s", typ, what[g.Reason])
+	if g.Tag != "" {
+		fmt.Fprintf(b, "; tag %s", g.Tag)
+	}
+	if g.Sampled {
+		fmt.Fprintf(b, "; sampled, for about %.0f such allocations", g.Like)
+	}
+	b.WriteString("\n\n")
+}
+
+// writeSite writes the frames of a site, but for the library's own. A line that the
+// program told is that of the first.
+func writeSite(b *strings.Builder, s track.Site) {
+	frames := Frames(s.Stack)
+	if s.File != "" {
+		if len(frames) == 0 {
+			frames = make([]Located, 1)
+		}
+		frames[0].File, frames[0].Line = s.File, int(s.Line)
+	}
+	for n, f := range frames {
+		f.write(b, n)
+	}
+	if len(frames) == 0 {
+		b.WriteString("    (where was not recorded)\n")
+	}
+}
+
+// Located is a frame and its address.
+type Located struct {
+	Frame
+	PC uintptr
+}
+
+// Frames finds the frames of a stack from the program's innermost on.
+func Frames(stack []uintptr) (frames []Located) {
+	for _, pc := range stack {
+		if f := Resolve(pc); len(frames) > 0 || !f.Own {
+			frames = append(frames, Located{f, pc})
+		}
+	}
+	return frames
+}
+
+func (f Located) write(b *strings.Builder, n int) {
+	fmt.Fprintf(b, "    #%d %#x", n, f.PC)
+	if f.Function != "" || f.File != "" {
+		name := f.Function
+		if name == "" {
+			name = "<unknown>"
+		}
+		b.WriteString(" in " + name)
+	}
+	switch {
+	case f.File != "":
+		fmt.Fprintf(b, " %s:%d", f.File, f.Line)
+	case f.Module != "":
+		fmt.Fprintf(b, " (%s+%#x)", f.Module, f.Offset)
+	default:
+		b.WriteString(" (<unknown module>)")
+	}
+	b.WriteString("\n")
+}
+
+// SiteText renders where something was allocated or released, as lines of a report.
+func SiteText(site uint32) string {
+	var b strings.Builder
+	writeSite(&b, track.SiteOf(site))
+	return b.String()
+}

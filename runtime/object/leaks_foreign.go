@@ -1,0 +1,127 @@
+package object
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/registry"
+	"tlruntime/runtime/track"
+)
+
+// foreignSearch is the part of search that looks at registered pointers: they lead
+// nowhere.
+type foreignSearch struct {
+	at    map[uintptr]*foreignNode
+	order []uintptr
+}
+
+type foreignNode struct {
+	registry.Info
+	flags uint32
+	left  int64 // references that nothing explains yet
+}
+
+func (f *foreignSearch) find() {
+	f.at = map[uintptr]*foreignNode{}
+	process.registry.Each(func(info registry.Info) bool {
+		n := &foreignNode{Info: info, left: int64(info.Count) - int64(info.Floats)}
+		switch {
+		case info.Count == layout.ForeignSticky:
+			n.flags = leakImmortal
+		case info.Count == 0:
+			n.flags = leakZero
+		case info.Floats > 0:
+			n.flags = leakFloating
+		}
+		f.at[info.Pointer] = n
+		f.order = append(f.order, info.Pointer)
+		return true
+	})
+}
+
+// explain takes one reference off the count of a pointer.
+func (f *foreignSearch) explain(p uintptr, mark uint32) {
+	if n := f.at[p]; n != nil {
+		n.flags |= mark
+		n.left--
+	}
+}
+
+func (f *foreignSearch) mark(p uintptr, mark uint32) {
+	if n := f.at[p]; n != nil {
+		n.flags |= mark
+	}
+}
+
+func (n *foreignNode) reason() Reason {
+	switch {
+	case n.HandedBack:
+		return HandedBack
+	case n.flags&leakImmortal != 0:
+		return Held
+	case n.flags&leakZero != 0:
+		return AtZero
+	case n.flags&leakEnded != 0:
+		return EndedScope
+	case n.flags&leakFloating != 0:
+		return Floating
+	case n.left > 0:
+		return Acquired
+	case n.flags&(leakHeld|leakReached) != 0:
+		return Held
+	}
+	return Indirect
+}
+
+// tell visits each block once, however many addresses it has.
+func (f *foreignSearch) tell(visit func(Live)) {
+	seen := map[uint32]bool{}
+	for _, p := range f.order {
+		n := f.at[p]
+		live := Live{Ref: foreignRef(n.Info), Address: p, Bytes: uint64(n.Bytes), Type: kindName(n.Info), Reason: n.reason()}
+		if n.Link != 0 {
+			d, known := process.registry.Describe(p)
+			if !known || seen[n.Link] {
+				continue
+			}
+			seen[n.Link] = true
+			f.ofBuffer(n, d, &live)
+		}
+		visit(live)
+	}
+}
+
+// ofBuffer makes of what is known of one address of a buffer what is known of all.
+func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Live) {
+	live.Bytes, live.Type = uint64(d.Bytes), "buffer of "+registry.KindName(d.Kind)
+	if own := f.at[d.Real]; own != nil && own.Link == n.Link {
+		live.Address, live.Reason = d.Real, own.reason()
+	} else if IsLeak(live.Reason) {
+		live.Reason = Aliases
+	}
+}
+
+// foreignRef names a registered block: a buffer by its number, since any of its
+// addresses may go first.
+func foreignRef(info registry.Info) track.Ref {
+	if info.Link != 0 {
+		if d, known := process.registry.Describe(info.Pointer); known && d.Id != 0 {
+			return track.Ref{Kind: track.Foreign, Key: track.BufferKey | d.Id}
+		}
+	}
+	return track.Ref{Kind: track.Foreign, Key: uint64(info.Pointer), Gen: info.Gen}
+}
+
+// isCurrent tells whether what package track knows of a registered block holds still.
+func isCurrent(key uint64, gen uint32) bool {
+	if key&track.BufferKey != 0 {
+		return process.registry.HasBuffer(key &^ track.BufferKey)
+	}
+	info, known := process.registry.Info(uintptr(key))
+	return known && info.Gen == gen
+}
+
+func kindName(info registry.Info) string {
+	if info.Type == layout.ForeignWorkspace {
+		return "workspace"
+	}
+	return "memory of " + registry.KindName(info.Kind)
+}

@@ -1,0 +1,43 @@
+package pool
+
+import "tlruntime/runtime/layout"
+
+// Live calls visit with every block that is lent, pool by pool. No lock is held then.
+func Live(visit func(h Handle, address, bytes uintptr)) {
+	for slot := range slots.pools {
+		p := slots.pools[slot].Load()
+		if p == nil {
+			continue
+		}
+		for _, b := range p.lent() {
+			visit(p.handle, b.address, b.bytes)
+		}
+	}
+}
+
+type lent struct{ address, bytes uintptr }
+
+// lent lists the blocks of a pool that somebody has; nothing of one that was destroyed.
+func (p *Pool) lent() (all []lent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.enter() {
+		return nil
+	}
+	defer unlock(p.state)
+	t := view(p.state)
+	t.flush()
+	for i := range p.chunks.Len() {
+		if p.chunks.At(i).bytes == 0 {
+			continue
+		}
+		for r := uint32(p.chunks.At(i).first); r != 0; r = t.blocks[r].Next {
+			b := &t.blocks[r]
+			if isFree(b) || isTagged(b) && b.Word&layout.PoolLent == 0 {
+				continue
+			}
+			all = append(all, lent{uintptr(b.Address), uintptr(bytesOf(b))})
+		}
+	}
+	return all
+}

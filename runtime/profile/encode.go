@@ -1,0 +1,212 @@
+package profile
+
+import (
+	"compress/gzip"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The messages of profile.proto (github.com/google/pprof, proto/profile.proto), as far
+// as a heap profile needs them. They are written by hand, field by field: the library
+// of pprof would bring the parsers of a dozen other formats into this one.
+const (
+	profileSampleType = 1
+	profileSample     = 2
+	profileMapping    = 3
+	profileLocation   = 4
+	profileFunction   = 5
+	profileString     = 6
+	profileTime       = 9
+	profilePeriodType = 11
+	profilePeriod     = 12
+	profileComment    = 13
+	profileDefault    = 14
+
+	typeName = 1
+	typeUnit = 2
+
+	sampleLocations = 1
+	sampleValues    = 2
+	sampleLabel     = 3
+
+	labelKey  = 1
+	labelText = 2
+	labelNum  = 3
+	labelUnit = 4
+
+	mappingID     = 1
+	mappingStart  = 2
+	mappingLimit  = 3
+	mappingOffset = 4
+	mappingFile   = 5
+
+	locationID      = 1
+	locationMapping = 2
+	locationAddress = 3
+	locationLine    = 4
+
+	lineFunction = 1
+	lineNumber   = 2
+
+	functionID   = 1
+	functionName = 2
+	functionFile = 4
+)
+
+// message is a message under construction. Fields that are zero are left out, which is
+// what zero means.
+type message []byte
+
+func (m *message) number(field protowire.Number, value uint64) {
+	if value != 0 {
+		*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.VarintType), value)
+	}
+}
+
+func (m *message) bytes(field protowire.Number, value []byte) {
+	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), value)
+}
+
+// numbers is a repeated field of numbers, zeros included.
+func (m *message) numbers(field protowire.Number, values []uint64) {
+	var packed []byte
+	for _, v := range values {
+		packed = protowire.AppendVarint(packed, v)
+	}
+	m.bytes(field, packed)
+}
+
+// table is the table of strings: equal ones are kept once, number 0 is "".
+type table struct {
+	numbers map[string]uint64
+	list    []string
+}
+
+func newTable() table { return table{map[string]uint64{"": 0}, []string{""}} }
+
+func (t *table) number(text string) uint64 {
+	n, known := t.numbers[text]
+	if !known {
+		n = uint64(len(t.list))
+		t.numbers[text] = n
+		t.list = append(t.list, text)
+	}
+	return n
+}
+
+// writer puts a profile together.
+type writer struct {
+	message
+	strings   table
+	functions map[function]uint64
+	places    map[place]uint64 // locations
+	mappings  []mapping
+	used      map[int]bool // of mappings
+}
+
+type function struct{ name, file string }
+
+// place is a location: an address of code, or a line that the program told.
+type place struct {
+	pc       uint64
+	function uint64
+	line     uint64
+}
+
+func newWriter(mappings []mapping) *writer {
+	return &writer{strings: newTable(), functions: map[function]uint64{}, places: map[place]uint64{}, mappings: mappings,
+		used: map[int]bool{}}
+}
+
+func (w *writer) valueType(field protowire.Number, name, unit string) {
+	var m message
+	m.number(typeName, w.strings.number(name))
+	m.number(typeUnit, w.strings.number(unit))
+	w.bytes(field, m)
+}
+
+func (w *writer) function(f function) uint64 {
+	if f == (function{}) {
+		return 0
+	}
+	id, known := w.functions[f]
+	if !known {
+		id = uint64(len(w.functions) + 1)
+		w.functions[f] = id
+		var m message
+		m.number(functionID, id)
+		m.number(functionName, w.strings.number(f.name))
+		m.number(functionFile, w.strings.number(f.file))
+		w.bytes(profileFunction, m)
+	}
+	return id
+}
+
+// location returns the number of a location.
+func (w *writer) location(pc uintptr, f function, line uint64) uint64 {
+	p := place{uint64(pc), w.function(f), line}
+	id, known := w.places[p]
+	if known {
+		return id
+	}
+	id = uint64(len(w.places) + 1)
+	w.places[p] = id
+	var m message
+	m.number(locationID, id)
+	if at := find(w.mappings, pc); at >= 0 {
+		w.used[at] = true
+		m.number(locationMapping, uint64(at+1))
+	}
+	m.number(locationAddress, p.pc)
+	if p.function != 0 {
+		var l message
+		l.number(lineFunction, p.function)
+		l.number(lineNumber, line)
+		m.bytes(locationLine, l)
+	}
+	w.bytes(profileLocation, m)
+	return id
+}
+
+func (w *writer) text(to *message, key, value string) {
+	if value == "" {
+		return
+	}
+	var m message
+	m.number(labelKey, w.strings.number(key))
+	m.number(labelText, w.strings.number(value))
+	to.bytes(sampleLabel, m)
+}
+
+func (w *writer) size(to *message, key string, value uint64) {
+	var m message
+	m.number(labelKey, w.strings.number(key))
+	m.number(labelNum, value)
+	m.number(labelUnit, w.strings.number("bytes"))
+	to.bytes(sampleLabel, m)
+}
+
+// finish writes the mappings that locations are in, and the strings, which come last.
+func (w *writer) finish(to io.Writer) error {
+	for i, at := range w.mappings {
+		if !w.used[i] {
+			continue
+		}
+		var m message
+		m.number(mappingID, uint64(i+1))
+		m.number(mappingStart, uint64(at.start))
+		m.number(mappingLimit, uint64(at.limit))
+		m.number(mappingOffset, at.offset)
+		m.number(mappingFile, w.strings.number(at.file))
+		w.bytes(profileMapping, m)
+	}
+	for _, text := range w.strings.list {
+		w.bytes(profileString, []byte(text))
+	}
+	zip := gzip.NewWriter(to)
+	if _, err := zip.Write(w.message); err != nil {
+		return err
+	}
+	return zip.Close()
+}

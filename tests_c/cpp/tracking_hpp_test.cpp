@@ -1,0 +1,96 @@
+// tl_tracking.hpp: tags that end with their block, and tests that end without leaks.
+#define TL_TRACK_ALLOCATIONS
+#include <cstring>
+#include <stdexcept>
+
+#include "check.h"
+#include "tl_tracking.hpp"
+
+namespace {
+
+tl_alloc_info info_of(const void* pointer)
+{
+	tl_alloc_info info{};
+	info.struct_size = sizeof info;
+	CHECK_OK(tl_mem_allocation_info(pointer, &info));
+	return info;
+}
+
+void macros_tell_the_line()
+{
+	const tl::leak_check recording;
+	void* p = tl_mem_alloc(40); const std::uint64_t line = __LINE__;
+	CHECK(std::strcmp(info_of(p).file, __FILE__) == 0);
+	CHECK_INT(info_of(p).line, line);
+	CHECK_OK(tl_mem_free(p));
+	p = (tl_mem_alloc)(40);
+	CHECK(info_of(p).file == nullptr && info_of(p).frames > 0);
+	CHECK_OK(tl_mem_free(p));
+}
+
+void tags_end_with_their_block()
+{
+	const tl::leak_check recording;
+	void* p = nullptr;
+	{
+		const tl::tag outer("outer");
+		try {
+			const tl::tag inner("inner");
+			p = tl_mem_alloc(40);
+			throw std::runtime_error("out");
+		} catch (const std::runtime_error&) {
+		}
+		void* q = tl_mem_alloc(40);
+		CHECK(std::strcmp(info_of(q).tag, "outer") == 0);
+		CHECK_OK(tl_mem_free(q));
+	}
+	CHECK(std::strcmp(info_of(p).tag, "outer/inner") == 0);
+	CHECK_OK(tl_mem_free(p));
+	bool refused = false;
+	try {
+		const tl::tag nameless("");
+	} catch (const tl::error& e) {
+		refused = e.status() == TL_E_INVALID_ARGUMENT;
+	}
+	CHECK(refused);
+}
+
+void clean_bodies_pass()
+{
+	CHECK_INT(tl::assert_no_leaks([] {
+		void* p = tl_mem_alloc(64);
+		tl_mem_free(p);
+		return 5;
+	}), 5);
+	tl::assert_no_leaks([] {
+		tl_mem_enter_scope();
+		tl_mem_new(64);
+		tl_mem_exit_scope();
+	});
+}
+
+void leaks_are_thrown()
+{
+	void* p = nullptr;
+	std::int64_t count = 0;
+	std::fflush(stderr);
+	try {
+		tl::assert_no_leaks([&p] { p = tl_mem_alloc(64); });
+	} catch (const tl::leak_error& e) {
+		count = e.count();
+		CHECK(std::strstr(e.what(), "1 allocation(s) leaked") != nullptr);
+	}
+	CHECK_INT(count, 1);
+	CHECK_OK(tl_mem_free(p));
+}
+
+} // namespace
+
+int main()
+{
+	RUN(macros_tell_the_line);
+	RUN(tags_end_with_their_block);
+	RUN(clean_bodies_pass);
+	RUN(leaks_are_thrown);
+	return check_finish();
+}

@@ -1,0 +1,378 @@
+/* The leak report: what is a leak, what is none, how it is written, and what the end of
+ * a process makes of it. */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static char report[1 << 16];
+
+/* The leaks that have come since a mark, and their report in `report`. */
+static int64_t leaks_since(uint64_t mark)
+{
+	char path[] = "/tmp/tl_leaks_XXXXXX";
+	int file = mkstemp(path);
+	CHECK(file >= 0);
+	int64_t leaked = tl_leak_report_since(path, mark);
+	ssize_t n = read(file, report, sizeof report - 1);
+	report[n > 0 ? n : 0] = 0;
+	close(file);
+	unlink(path);
+	return leaked;
+}
+
+static bool shows(const char* text)
+{
+	if (strstr(report, text) != NULL) return true;
+	fprintf(stderr, "not in the report: %s\n%s\n", text, report);
+	return false;
+}
+
+static bool hides(const char* text)
+{
+	if (strstr(report, text) == NULL) return true;
+	fprintf(stderr, "in the report: %s\n%s\n", text, report);
+	return false;
+}
+
+static uint64_t mark(void) { return *tl_track_count(); }
+
+__attribute__((noinline, noclone)) static void* forgetful(size_t bytes)
+{
+	void* p = tl_mem_alloc(bytes);
+	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
+	return p;
+}
+
+static void a_clean_program_leaks_nothing(void)
+{
+	uint64_t before = mark();
+	tl_mem_enter_scope();
+	void* held = tl_mem_new(64);
+	CHECK_OK(tl_mem_free(forgetful(40)));
+	void* vec = tl_vec_new(2);
+	CHECK_OK(tl_vec_push(vec, held));
+	CHECK_INT(leaks_since(before), 0); /* the scope holds them */
+	CHECK_INT(strlen(report), 0);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), 0);
+}
+
+__attribute__((noinline, noclone)) static void a_float_that_nobody_takes(void)
+{
+	uint64_t before = mark();
+	void *a = forgetful(40), *b = forgetful(40);
+	CHECK_INT(leaks_since(before), 2);
+	CHECK(shows("ERROR: TLRuntime: detected memory leaks\n"));
+	CHECK(shows("nobody took its floating reference"));
+	CHECK(shows("    #0 0x"));
+	CHECK(shows(" in forgetful ("));
+	CHECK(shows(" in a_float_that_nobody_takes ("));
+	CHECK(shows("SUMMARY: TLRuntime: 80 byte(s) leaked in 2 allocation(s).\n"));
+	CHECK(hides("libtl_runtime"));
+	CHECK_OK(tl_mem_free(a));
+	CHECK_OK(tl_mem_free(b));
+}
+
+static void groups_come_by_site_the_largest_first(void)
+{
+	uint64_t before = mark();
+	void* all[7];
+	for (int i = 0; i < 6; i++) all[i] = tl_track_site(forgetful(32), "small.tl", 3);
+	all[6] = tl_track_site(forgetful(4000), "large.tl", 7);
+	CHECK_INT(leaks_since(before), 7);
+	CHECK(shows("Direct leak of 192 byte(s) in 6 object(s) allocated from:\n    #0 0x"));
+	CHECK(shows(" in forgetful small.tl:3\n"));
+	CHECK(shows(" in forgetful large.tl:7\n"));
+	const char *large = strstr(report, "large.tl:7"), *small = strstr(report, "small.tl:3");
+	CHECK(large != NULL && small != NULL && large < small);
+	for (int i = 0; i < 7; i++) CHECK_OK(tl_mem_free(all[i]));
+}
+
+static void a_reference_that_was_not_released(void)
+{
+	uint64_t before = mark();
+	tl_mem_enter_scope();
+	CHECK_OK(tl_tag_push("phase"));
+	void* p = tl_ptr_acquire(tl_mem_new(48));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), 1);
+	CHECK(shows("a reference was acquired and never released; tag phase\n"));
+	CHECK_OK(tl_ptr_release(p));
+	CHECK_INT(leaks_since(before), 0);
+}
+
+typedef struct node {
+	struct node* next;
+	void* payload;
+} node;
+
+static tl_type node_type(void)
+{
+	static tl_type type;
+	static const size_t offsets[] = {offsetof(node, next), offsetof(node, payload)};
+	tl_type_desc description = {"node", sizeof(node), offsets, 2, NULL, 0};
+	if (type == 0) CHECK_OK(tl_type_define(&description, &type));
+	return type;
+}
+
+static void cycles_are_named_and_what_hangs_on_them_is_indirect(void)
+{
+	uint64_t before = mark();
+	tl_mem_enter_scope();
+	node* ring[3];
+	for (int i = 0; i < 3; i++) ring[i] = tl_object_new(node_type());
+	for (int i = 0; i < 3; i++) ring[i]->next = tl_ptr_acquire(ring[(i + 1) % 3]);
+	ring[0]->payload = tl_ptr_acquire(tl_mem_new(100));
+	node* itself = tl_object_new(node_type());
+	itself->next = tl_ptr_acquire(itself);
+	CHECK_INT(leaks_since(before), 0);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), 5);
+	CHECK(shows("node; a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it"));
+	CHECK(shows("Direct leak of 32 byte(s) in 1 object(s)"));
+	CHECK(shows("Indirect leak of 64 byte(s) in 2 object(s)"));
+	CHECK(hides("tag phase"));
+	CHECK(shows("Indirect leak of 100 byte(s) in 1 object(s)"));
+	CHECK_INT(tl_mem_collect_cycles(), 5);
+	CHECK_INT(leaks_since(before), 0);
+}
+
+static void what_a_leak_leads_to_is_indirect(void)
+{
+	uint64_t before = mark();
+	int64_t shape[] = {4};
+	tl_mem_enter_scope();
+	void* vec = tl_ptr_acquire(tl_vec_new(0));
+	CHECK_OK(tl_vec_push(vec, tl_mem_new(200)));
+	tl_tensor* whole = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, shape);
+	CHECK_OK(tl_vec_push(vec, tl_tensor_slice(whole, 0, 1, 3, 1)));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), 5 - 1); /* the Vec, what it holds, and what the view shows */
+	CHECK(shows("Vec; a reference was acquired and never released"));
+	CHECK(shows("Indirect leak of 200 byte(s) in 1 object(s)"));
+	CHECK(shows("tensor; only another leak refers to it"));
+	CHECK_OK(tl_ptr_release(vec));
+	CHECK_INT(leaks_since(before), 0);
+}
+
+__attribute__((noinline, noclone)) static void foreign_memory_and_its_aliases(void)
+{
+	uint64_t before = mark(), id;
+	char *block = malloc(64), *buffer = malloc(300);
+	void* aliases[] = {buffer + 100, buffer + 200};
+	CHECK_OK(tl_registry_register(block, 64, TL_ALLOC_MALLOC));
+	CHECK_OK(tl_registry_register_buffer(buffer, 300, aliases, 2, TL_ALLOC_MALLOC, &id));
+	CHECK_INT(leaks_since(before), 2);
+	CHECK(shows("memory of malloc; a reference was acquired and never released"));
+	CHECK(shows("Direct leak of 300 byte(s) in 1 object(s)"));
+	CHECK(hides("aliases of it are left"));
+	CHECK_OK(tl_registry_unregister(buffer));
+	CHECK_OK(tl_registry_unregister(block));
+	CHECK_INT(leaks_since(before), 1);
+	CHECK(shows("a buffer whose own address was unregistered and of which aliases are left"));
+	CHECK(shows(" in foreign_memory_and_its_aliases ("));
+	CHECK_OK(tl_registry_unregister(aliases[0]));
+	CHECK_OK(tl_registry_unregister(aliases[1]));
+	CHECK_INT(leaks_since(before), 0);
+}
+
+static void what_the_host_has_back_is_no_leak(void)
+{
+	uint64_t before = mark();
+	void* p = malloc(80);
+	tl_mem_enter_scope();
+	CHECK_OK(tl_mem_register_struct(p));
+	CHECK_OK(tl_mem_unregister(p));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), 0);
+	CHECK(shows("No leak, handed back to the host: "));
+	CHECK(hides("ERROR"));
+	tl_mem_enter_scope();
+	CHECK_OK(tl_mem_register_struct(p));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void at_zero_and_not_freed(void)
+{
+	uint64_t before = mark();
+	void* p = forgetful(72);
+	CHECK_INT(tl_ptr_dec_ref(p), 1);
+	CHECK_INT(leaks_since(before), 1);
+	CHECK(shows("held by nobody, and not freed"));
+	CHECK_OK(tl_mem_free(p));
+	void* aligned = tl_aligned_alloc(100, 64);
+	CHECK_INT(leaks_since(before), 1);
+	CHECK_OK(tl_aligned_free(aligned));
+	CHECK_INT(leaks_since(before), 0);
+}
+
+static void blocks_of_pools(void)
+{
+	uint64_t before = mark();
+	tl_memory_pool* pool;
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
+	void* block = tl_memory_pool_allocate(pool, 4096);
+	CHECK_OK(tl_memory_pool_deallocate(pool, tl_memory_pool_allocate(pool, 64)));
+	CHECK_INT(leaks_since(before), 1);
+	CHECK(shows("block of a memory pool; not given back to its pool"));
+	CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	CHECK_INT(leaks_since(before), 0);
+	CHECK(tl_memory_pool_allocate(pool, 512) != NULL);
+	CHECK_OK(tl_memory_pool_reset(pool));
+	CHECK_INT(leaks_since(before), 0);
+	CHECK_OK(tl_memory_pool_destroy(pool));
+}
+
+static void immortals_are_no_leak(void)
+{
+	uint64_t before = mark();
+	void* p = forgetful(64);
+	CHECK_OK(tl_ptr_make_immortal(p));
+	check_immortals++;
+	CHECK_INT(leaks_since(before), 0);
+}
+
+/* covers: tl_leak_report TL_E_INVALID_ARGUMENT
+ * covers: tl_leak_report_since TL_E_INVALID_ARGUMENT */
+static void mistakes_are_told(void)
+{
+	CHECK_REFUSED(tl_leak_report("/no/such/folder/report"), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_leak_report((const char*)16), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_leak_report_since("/no/such/folder/report", 0), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	CHECK_REFUSED(tl_leak_report_since(NULL, 0), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+}
+
+/* covers: tl_leak_report TL_E_OUT_OF_MEMORY
+ * covers: tl_leak_report_since TL_E_OUT_OF_MEMORY */
+static void no_memory_to_look_is_an_answer(void)
+{
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
+	void* one = forgetful(64);
+	CHECK_REFUSED(tl_leak_report("/dev/null"), -1, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_leak_report_since("/dev/null", 0), -1, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
+	CHECK_OK(tl_mem_free(one));
+}
+
+/* ---- the end of a process ---------------------------------------------------------------- */
+
+static void* register_at_rest(void* nothing)
+{
+	tl_mem_new(96);
+	return nothing;
+}
+
+static void* leave_a_scope_open(void* nothing)
+{
+	tl_mem_enter_scope();
+	tl_mem_new(96);
+	return nothing;
+}
+
+static void nothing_but(void) {}
+static void leak_one(void) { forgetful(64); }
+static void leave_scopes_open(void)
+{
+	tl_mem_enter_scope();
+	tl_mem_new(64);
+	tl_mem_function_enter(2);
+}
+static void end_a_thread(void)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, leave_a_scope_open, NULL) == 0) pthread_join(thread, NULL);
+}
+static void end_a_thread_at_rest(void)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, register_at_rest, NULL) == 0) pthread_join(thread, NULL);
+}
+static void* late;
+static void free_late(void) { tl_mem_free(late); }
+static void free_in_a_handler(void)
+{
+	late = forgetful(40);
+	atexit(free_late);
+}
+static void run_no_destructor(void* object) { (void)object, _exit(99); }
+static void leave_a_destructor(void)
+{
+	tl_type type;
+	tl_type_desc description = {"never", 32, NULL, 0, run_no_destructor, 0};
+	if (tl_type_define(&description, &type) == TL_OK) tl_object_new(type);
+}
+static void fork_and_leak(void)
+{
+	leak_one();
+	if (fork() == 0) exit(0); /* the child's end says nothing */
+	int status;
+	wait(&status);
+	if (status != 0) _exit(98);
+	tl_configure("TL_LEAK_CHECK", "off");
+}
+
+static const struct ending {
+	const char* name;
+	void (*body)(void);
+	const char* check;
+	int status;
+	const char* shows; /* on standard error; NULL = nothing */
+} endings[] = {
+	{"clean", nothing_but, "fail", 0, NULL},
+	{"leak", leak_one, "fail", 23, "Direct leak of 64 byte(s) in 1 object(s)"},
+	{"leak-reported", leak_one, "report", 0, "Direct leak of 64 byte(s) in 1 object(s)"},
+	{"leak-unseen", leak_one, "off", 0, NULL},
+	{"open", leave_scopes_open, "fail", 0, NULL},
+	{"thread", end_a_thread, "fail", 23, "held by an open scope of a thread that has ended"},
+	{"rest", end_a_thread_at_rest, "fail", 0, NULL},
+	{"handler", free_in_a_handler, "fail", 0, NULL},
+	{"destructor", leave_a_destructor, "fail", 0, NULL},
+	{"fork", fork_and_leak, "fail", 0, NULL},
+};
+
+static void end_as(const char* self, const struct ending* e, const char* track)
+{
+	char command[512];
+	snprintf(command, sizeof command, "TL_LEAK_CHECK=%s TL_TRACK=%s %s %s 2>&1", e->check, track, self, e->name);
+	FILE* pipe = popen(command, "r");
+	size_t n = fread(report, 1, sizeof report - 1, pipe);
+	report[n] = 0;
+	int status = pclose(pipe);
+	CHECK_INT(WEXITSTATUS(status), e->status);
+	if (WEXITSTATUS(status) != e->status) fprintf(stderr, "%s: %s\n", e->name, report);
+	CHECK(e->shows != NULL ? shows(e->shows) : n == 0);
+	if (e->shows != NULL && *track == '0') CHECK(shows("Run with TL_TRACK=1"));
+}
+
+int main(int count, char** arguments)
+{
+	for (size_t i = 0; count > 1 && i < sizeof endings / sizeof *endings; i++) {
+		if (strcmp(arguments[1], endings[i].name) != 0) continue;
+		endings[i].body();
+		return 0;
+	}
+	CHECK_OK(tl_init());
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	no_memory_to_look_is_an_answer(); /* before the tables exist */
+	RUN(a_clean_program_leaks_nothing);
+	RUN(a_float_that_nobody_takes);
+	RUN(groups_come_by_site_the_largest_first);
+	RUN(a_reference_that_was_not_released);
+	RUN(cycles_are_named_and_what_hangs_on_them_is_indirect);
+	RUN(what_a_leak_leads_to_is_indirect);
+	RUN(foreign_memory_and_its_aliases);
+	RUN(what_the_host_has_back_is_no_leak);
+	RUN(at_zero_and_not_freed);
+	RUN(blocks_of_pools);
+	RUN(mistakes_are_told);
+	immortals_are_no_leak();
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		end_as(arguments[0], &endings[i], "1");
+		end_as(arguments[0], &endings[i], "0");
+	}
+	return check_finish();
+}
