@@ -216,6 +216,7 @@ var functions = [...]string{
 	"tl_mem_allocation_info",
 	"tl_leak_report",
 	"tl_leak_report_since",
+	"tl_mem_check_all",
 }
 
 // Function returns the name of the public function with a TL_FN_ id, "" for
