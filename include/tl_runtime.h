@@ -153,7 +153,8 @@ enum tl_status_code {
     TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
     TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow door */
     TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
-    TL_E_INTERNAL = 18           /* a defect of this library, contained; please report the message */
+    TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
+    TL_E_CORRUPTED = 19          /* TL_DEBUG: memory beyond an object, or of a released one, was written to */
 };
 
 /*
@@ -4300,6 +4301,21 @@ TL_API int64_t tl_leak_report(const char* path);
  * Cost: as tl_leak_report.
  */
 TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
+
+/*
+ * tl_mem_check_all looks at the red zone of every live object, and at the poison in
+ * what was released and not given out again yet, with TL_DEBUG=1. Each damage is an
+ * error of its own, TL_E_CORRUPTED, which TL_ON_ERROR and the error callback tell of when
+ * it is the last one found; it is mended, so that it is told once.
+ *
+ * Ownership: none.
+ * Threads: any thread, while no other allocates or releases.
+ * Returns: how many slots are damaged, -1 without TL_DEBUG.
+ * Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
+ *     damaged).
+ * Cost: linear in the memory in use.
+ */
+TL_API int64_t tl_mem_check_all(void);
 
 /*
  * Profiles
