@@ -34,6 +34,7 @@ type depot struct {
 	empty   int    // slabs on the list without a used slot
 	out     int64  // slots in contexts: live or in a magazine
 	slabs   int64
+	retired int64 // slots that are never used again
 }
 
 // Config sizes a heap; zero fields take the defaults.
@@ -229,6 +230,7 @@ func (h *Heap) Retire(class uint32) {
 	d := &h.depot[class]
 	d.mu.Lock()
 	d.out--
+	d.retired++
 	d.mu.Unlock()
 }
 

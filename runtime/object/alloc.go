@@ -36,7 +36,8 @@ func (c *Context) refill(class uint32) status.Status {
 	m.Limit = m.Base + uintptr(grown*layout.EntryBytes)
 	want := max(min(grown/2, maxBatch), 1)
 	n, st := process.heap.Refill(class, layout.Slice[layout.Entry](m.Base, want))
-	m.Top = m.Base + uintptr(n)*layout.EntryBytes
+	c.refilled(class, uint64(n))
+	atomic.StoreUintptr(&m.Top, m.Base+uintptr(n)*layout.EntryBytes)
 	if n > 0 {
 		return status.OK
 	}
@@ -47,7 +48,9 @@ func (c *Context) refill(class uint32) status.Status {
 // generation. A slot whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 	class := e.Gen & 0xFF
+	c.untally(r.TypeFlags&layout.TypeMask, e)
 	if e.Gen >= ^uint32(0)-layout.GenOne {
+		process.beside.gone[class].Add(1)
 		process.heap.Retire(class)
 		return
 	}
@@ -55,7 +58,7 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
 	if class == layout.ClassLarge {
-		process.heap.GiveLarge(e)
+		giveLarge(e)
 		return
 	}
 	m := &c.Magazines[class]
@@ -81,17 +84,20 @@ func (c *Context) flush(class uint32) {
 	process.heap.Flush(class, entries[:old])
 	copy(entries, entries[old:])
 	m.Top -= uintptr(old) * layout.EntryBytes
+	c.flushed(class, old)
 }
 
 // returnMagazines gives every cached object back to the depots and returns the bytes.
 func (c *Context) returnMagazines() (bytes uint64) {
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]
-		if n := uint64(m.Top-m.Base) / layout.EntryBytes; n > 0 {
+		n := uint64(m.Top-m.Base) / layout.EntryBytes
+		if n > 0 {
 			process.heap.Flush(class, layout.Slice[layout.Entry](m.Base, n))
 			bytes += n * uint64(process.g.Classes[class].Size)
 		}
 		m.Top, m.Limit = m.Base, m.Base
+		c.flushed(class, n)
 	}
 	return bytes
 }
@@ -104,6 +110,7 @@ func (c *Context) obtain(n uintptr) (e layout.Entry, zero bool, st status.Status
 		e, zero, st = process.heap.TakeLarge(n)
 		if st == status.OK {
 			c.Magazines[layout.ClassLarge].Allocs++
+			process.beside.largeTaken.Add(process.heap.Size(e.Object))
 		}
 		return e, zero, st
 	}
@@ -158,6 +165,7 @@ func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, stat
 	if clean && !zero {
 		clear(layout.Bytes(e.Object, uint64(n)))
 	}
+	c.tally(typ, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, typ)
 	atomic.StoreUint32(&r.Sh, c.NewSh)

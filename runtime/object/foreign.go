@@ -85,9 +85,6 @@ func (c *Context) RegisterCustom(b ForeignBlock) status.Status {
 	}
 	ended, res := process.registry.InsertCustom(b)
 	c.freeForeign(ended)
-	if res == registry.OK {
-		c.ForeignAdopted++
-	}
 	return c.registered(b.Real, b.Bytes, res)
 }
 
@@ -111,9 +108,6 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 	}
 	id, ended, res := process.registry.InsertBuffer(b, aliases)
 	c.freeForeign(ended)
-	if res == registry.OK {
-		c.ForeignAdopted++
-	}
 	if res == registry.Present {
 		return 0, c.registered(taken(b.Real, aliases), b.Bytes, res)
 	}

@@ -104,7 +104,9 @@ func Discard(e layout.Entry) {
 	class := e.Gen & 0xFF
 	atomic.StoreUint32(&r.Loc, 0)
 	atomic.StoreUint32(&r.Sh, 0)
+	countDiscarded(r.TypeFlags&layout.TypeMask, e)
 	if e.Gen >= ^uint32(0)-layout.GenOne {
+		process.beside.gone[class].Add(1)
 		process.heap.Retire(class)
 		return
 	}
@@ -112,9 +114,10 @@ func Discard(e layout.Entry) {
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
 	if class == layout.ClassLarge {
-		process.heap.GiveLarge(e)
+		giveLarge(e)
 		return
 	}
+	process.beside.gone[class].Add(1)
 	process.heap.Flush(class, []layout.Entry{e})
 }
 

@@ -56,6 +56,7 @@ var process struct {
 	types    types
 	side     side
 	endings  endings
+	beside   beside
 }
 
 // Open starts the runtime; the first call decides the configuration. It is safe

@@ -84,8 +84,7 @@ func (s *shard) popFor(need limit.Need, enough uint64, cold bool, out *[64]layou
 			return
 		}
 		for at.Count > 0 && n < len(out) && bytes < enough {
-			out[n] = s.pop(at)
-			s.GivenUp++
+			out[n] = s.giveUpOne(at)
 			bytes += at.Bytes
 			n++
 		}

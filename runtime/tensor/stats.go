@@ -20,17 +20,19 @@ type PoolStats struct {
 	Tensors      uint64
 	Bytes        uint64 // of the heap
 	Hits, Misses uint64
+	HitBytes     uint64 // of the heap, of all hits
 }
 
 // ReadPool sums up the shards and the shelves; exact at quiescence.
 func ReadPool() (sum PoolStats) {
 	d := ReadDevices()
-	sum = PoolStats{Tensors: d.Kept, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses}
+	sum = PoolStats{Tensors: d.Kept, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.lock()
 		sum.Tensors += s.count()
-		sum.Bytes += s.Bytes
+		sum.Bytes += s.kept()
+		sum.HitBytes += s.taken() - s.GivenUpBytes
 		sum.Hits += s.Hits
 		sum.Misses += atomic.LoadUint64(&s.Misses)
 		s.unlock()
