@@ -186,6 +186,7 @@ typedef struct tl_context {
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone;
 	uint64_t slow_calls;  /* crossings into the slow door */
+	uint64_t spare;        /* so that no magazine lies in two cache lines */
 	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
 	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
 	uint32_t short_attempts; /* how often the program was asked to release something for it */

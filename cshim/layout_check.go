@@ -97,6 +97,7 @@ enum {
 	tlc_at_context_tensors_made = offsetof(tl_context, tensors_made) * 100000 + sizeof(((tl_context*)0)->tensors_made),
 	tlc_at_context_tensors_gone = offsetof(tl_context, tensors_gone) * 100000 + sizeof(((tl_context*)0)->tensors_gone),
 	tlc_at_context_slow_calls = offsetof(tl_context, slow_calls) * 100000 + sizeof(((tl_context*)0)->slow_calls),
+	tlc_at_context_spare = offsetof(tl_context, spare) * 100000 + sizeof(((tl_context*)0)->spare),
 	tlc_at_context_purge_seen = offsetof(tl_context, purge_seen) * 100000 + sizeof(((tl_context*)0)->purge_seen),
 	tlc_at_context_short_of = offsetof(tl_context, short_of) * 100000 + sizeof(((tl_context*)0)->short_of),
 	tlc_at_context_short_attempts = offsetof(tl_context, short_attempts) * 100000 + sizeof(((tl_context*)0)->short_attempts),
@@ -252,6 +253,7 @@ var _ [C.tlc_at_context_foreign_freed]struct{} = [unsafe.Offsetof(layout.Context
 var _ [C.tlc_at_context_tensors_made]struct{} = [unsafe.Offsetof(layout.Context{}.TensorsMade)*100000 + unsafe.Sizeof(layout.Context{}.TensorsMade)]struct{}{}
 var _ [C.tlc_at_context_tensors_gone]struct{} = [unsafe.Offsetof(layout.Context{}.TensorsGone)*100000 + unsafe.Sizeof(layout.Context{}.TensorsGone)]struct{}{}
 var _ [C.tlc_at_context_slow_calls]struct{} = [unsafe.Offsetof(layout.Context{}.SlowCalls)*100000 + unsafe.Sizeof(layout.Context{}.SlowCalls)]struct{}{}
+var _ [C.tlc_at_context_spare]struct{} = [unsafe.Offsetof(layout.Context{}.Spare)*100000 + unsafe.Sizeof(layout.Context{}.Spare)]struct{}{}
 var _ [C.tlc_at_context_purge_seen]struct{} = [unsafe.Offsetof(layout.Context{}.PurgeSeen)*100000 + unsafe.Sizeof(layout.Context{}.PurgeSeen)]struct{}{}
 var _ [C.tlc_at_context_short_of]struct{} = [unsafe.Offsetof(layout.Context{}.ShortOf)*100000 + unsafe.Sizeof(layout.Context{}.ShortOf)]struct{}{}
 var _ [C.tlc_at_context_short_attempts]struct{} = [unsafe.Offsetof(layout.Context{}.ShortAttempts)*100000 + unsafe.Sizeof(layout.Context{}.ShortAttempts)]struct{}{}

@@ -171,7 +171,7 @@ func (h *Heap) grow(d *depot, class uint32) status.Status {
 		h.recs.give(class, record, h.G.Classes[class].Slots)
 		return st
 	}
-	*h.spans.meta(first) = spanMeta{state: spanSlab, class: uint8(class), record: record, run: n}
+	h.spans.use(first, spanMeta{state: spanSlab, class: uint8(class), record: record, run: n})
 	h.recs.reuse(record, h.G.Classes[class].Slots, first)
 	for i := range n {
 		h.spans.setWord(first+i, layout.SpanWord(class, record, 0))
@@ -252,7 +252,7 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	}
 	h.recs.reuse(record, 1, first)
 	h.recs.prepare(record, 0, 1, layout.ClassLarge)
-	*h.spans.meta(first) = spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans), bytes: uint64(bytes)}
+	h.spans.use(first, spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans), bytes: uint64(bytes)})
 	for i := uint32(1); i < uint32(spans); i++ {
 		h.spans.setWord(first+i, layout.SpanWord(layout.ClassRest, 0, i))
 	}

@@ -185,7 +185,7 @@ type Context struct {
 	Skipped, Deferred               uint64
 	ForeignAdopted, ForeignFreed    uint64
 	TensorsMade, TensorsGone        uint64
-	SlowCalls, PurgeSeen            uint64
+	SlowCalls, Spare, PurgeSeen     uint64
 	ShortOf, ShortAttempts          uint32
 	ShortDevice                     int32
 	ShortSpare                      uint32
