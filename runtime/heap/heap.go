@@ -25,6 +25,8 @@ type Heap struct {
 	depot [layout.Classes]depot
 	spans spanTable
 	recs  recordTable
+
+	handed, peak atomic.Uint64 // bytes of slots and large objects that are out, and the most since ResetPeak
 }
 
 // A depot holds the slabs of one size class that have free slots.
@@ -123,8 +125,26 @@ func (h *Heap) Refill(class uint32, dst []layout.Entry) (n int, st status.Status
 		n += h.take(d, class, dst[n:])
 	}
 	d.out += int64(n)
+	h.handOut(uint64(n) * uint64(h.G.Classes[class].Size))
 	return n, st
 }
+
+// handOut counts bytes that leave a depot.
+func (h *Heap) handOut(n uint64) {
+	out := h.handed.Add(n)
+	for peak := h.peak.Load(); out > peak && !h.peak.CompareAndSwap(peak, out); peak = h.peak.Load() {
+	}
+}
+
+// takeBack counts bytes that return to one.
+func (h *Heap) takeBack(n uint64) { h.handed.Add(-n) }
+
+// Peak returns the most bytes that were out of the depots at once since ResetPeak: in
+// objects, and in the magazines of contexts.
+func (h *Heap) Peak() uint64 { return h.peak.Load() }
+
+// ResetPeak makes what is out now the peak.
+func (h *Heap) ResetPeak() { h.peak.Store(h.handed.Load()) }
 
 // take fills dst from the depot's first slab.
 func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
@@ -192,6 +212,7 @@ func (h *Heap) Flush(class uint32, entries []layout.Entry) {
 		h.put(d, class, e)
 	}
 	d.out -= int64(len(entries))
+	h.takeBack(uint64(len(entries)) * uint64(h.G.Classes[class].Size))
 }
 
 func (h *Heap) put(d *depot, class uint32, e layout.Entry) {
@@ -232,6 +253,7 @@ func (h *Heap) Retire(class uint32) {
 	d.out--
 	d.retired++
 	d.mu.Unlock()
+	h.takeBack(uint64(h.G.Classes[class].Size))
 }
 
 // TakeLarge allocates an object larger than every size class. zero tells that
@@ -262,6 +284,7 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	d.out++
 	d.slabs += int64(spans)
 	d.mu.Unlock()
+	h.handOut(spans << layout.SpanShift)
 	return layout.Entry{Object: h.spans.address(first), Record: record, Gen: h.Record(record).Gen}, zero, status.OK
 }
 
@@ -274,6 +297,7 @@ func (h *Heap) GiveLarge(e layout.Entry) {
 	d.out--
 	d.slabs -= int64(run)
 	d.mu.Unlock()
+	h.takeBack(uint64(run) << layout.SpanShift)
 	h.recs.give(layout.ClassLarge, e.Record, 1)
 	h.spans.give(first, run)
 }

@@ -50,8 +50,7 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 	class := e.Gen & 0xFF
 	c.untally(r.TypeFlags&layout.TypeMask, e)
 	if e.Gen >= ^uint32(0)-layout.GenOne {
-		process.beside.gone[class].Add(1)
-		process.heap.Retire(class)
+		retire(e)
 		return
 	}
 	e.Gen += layout.GenOne

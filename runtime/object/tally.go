@@ -111,3 +111,13 @@ func giveLarge(e layout.Entry) {
 	process.beside.largeGiven.Add(process.heap.Size(e.Object))
 	process.heap.GiveLarge(e)
 }
+
+// retire forgets a slot whose generations are used up.
+func retire(e layout.Entry) {
+	class := e.Gen & 0xFF
+	process.beside.gone[class].Add(1)
+	if class == layout.ClassLarge {
+		process.beside.largeGiven.Add(process.heap.Size(e.Object))
+	}
+	process.heap.Retire(class)
+}

@@ -40,6 +40,7 @@ type shelf struct {
 	header        uint64 // bytes of the heap that one of its tensors occupies
 	puts, givenUp uint64
 	hits, misses  uint64
+	hitBytes      uint64 // of the blocks of all hits
 }
 
 // stack are the kept tensors of a key, the newest last.
@@ -128,7 +129,9 @@ func (s *shelf) take(k key) (e keptTensor) {
 	}
 	s.hits++
 	of.hot = true
-	return s.pop(of)
+	e = s.pop(of)
+	s.hitBytes += e.bytes
+	return e
 }
 
 func (s *shelf) pop(of *stack) keptTensor {
