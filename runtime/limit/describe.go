@@ -148,3 +148,18 @@ func keysText(keys []Key) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// Accounts returns the sum of all, the CPU, and every other account that was ever charged
+// or has a name.
+func Accounts() []int32 {
+	all := []int32{Total, CPU}
+	for device := int32(1); device < maxDevices; device++ {
+		if a := at(device); a.peak.Load() != 0 || a.name.Load() != nil {
+			all = append(all, device)
+		}
+	}
+	if at(Own).peak.Load() != 0 {
+		all = append(all, Own)
+	}
+	return all
+}

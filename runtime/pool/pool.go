@@ -145,6 +145,12 @@ func (p *Pool) enter() bool {
 // Create makes a pool over a device and obtains the first chunk, of at least that many
 // bytes. account is the number of the device, or limit.Own.
 func Create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
+	h, err := create(d, account, bytes)
+	tell(h, err, "create over %s, %d bytes", d.Name(), bytes)
+	return h, err
+}
+
+func create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
 	granule := uint64(d.Alignment())
 	switch {
 	case granule == 0 || granule&(granule-1) != 0:
@@ -245,6 +251,12 @@ func with(h Handle, body func(*Pool) error) error {
 // Destroy ends a pool and returns its chunks. A pool with live blocks stays as it is:
 // status.Busy.
 func Destroy(h Handle) error {
+	err := destroy(h)
+	tell(h, err, "destroy")
+	return err
+}
+
+func destroy(h Handle) error {
 	if h == 0 {
 		return nil
 	}

@@ -123,6 +123,9 @@ func (s *shelf) take(k key) (e keptTensor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.stacks[k]
+	if Debug {
+		defer func() { tellTake(k, e.Entry) }()
+	}
 	if of == nil || len(of.entries) == 0 {
 		s.misses++
 		return e
@@ -192,6 +195,7 @@ func (s *shelf) keep(me *object.Context, r *layout.Record, e layout.Entry, k key
 	s.header = object.Heap().Size(e.Object)
 	s.puts++
 	me.TensorsGone++
+	tellKeep(k, e, "kept")
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -84,4 +85,24 @@ func (s *shard) keyCount() uint32 {
 	s.lock()
 	defer s.unlock()
 	return s.Keys
+}
+
+// Kept tells how many slots of the heap, all of the same size, hold kept tensors.
+type Kept struct{ SlotBytes, Slots uint64 }
+
+// KeptSlots returns the slots of what the pool keeps, and of the headers of what shelves
+// keep. A size may occur more than once.
+func KeptSlots() (all []Kept) {
+	for _, k := range keptKeys(limit.Need{Device: limit.CPU}) {
+		all = append(all, Kept{k.Bytes, uint64(k.Count)})
+	}
+	for i := range shelves {
+		s := &shelves[i]
+		s.mu.Lock()
+		if kept := s.puts - s.hits - s.givenUp; kept != 0 {
+			all = append(all, Kept{s.header, kept})
+		}
+		s.mu.Unlock()
+	}
+	return all
 }
