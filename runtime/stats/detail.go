@@ -88,12 +88,12 @@ type Device struct {
 
 func devices() (out []Device) {
 	for _, number := range limit.Accounts() {
-		out = append(out, device(number))
+		out = append(out, deviceOf(number))
 	}
 	return out
 }
 
-func device(number int32) Device {
+func deviceOf(number int32) Device {
 	f := limit.Read(number)
 	d := Device{Device: limit.Name(number), Number: number, Reserved: f.Reserved, InUse: f.InUse, Cached: f.Cached,
 		Peak: f.Peak, PeakInUse: f.PeakInUse, Allocated: f.Allocated, Freed: f.Allocated - f.InUse,

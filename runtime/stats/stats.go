@@ -16,11 +16,10 @@
 //	stats.go   what is read
 //	detail.go  size classes, types, devices
 //	table.go   the table for people
+//	json.go    the form for tools
 package stats
 
 import (
-	"encoding/json"
-
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
@@ -106,7 +105,7 @@ var All = Options{}
 // Read takes a look.
 func Read(o Options) *Snapshot {
 	s := &Snapshot{Version: Version}
-	types := object.ReadTypes() // frees and allocations of "typed" before those of the sum
+	types := object.ReadTypes()
 	all, kept := object.ReadStats(), tensor.ReadPool()
 	s.Total = total(&all, kept)
 	s.Kinds = kinds(&all, s.Total, types, kept)
@@ -118,7 +117,7 @@ func Read(o Options) *Snapshot {
 	s.Process = process(&all)
 	s.Types = typed(types)
 	if o.Total {
-		s.Devices = []Device{device(limit.Total)}
+		s.Devices = []Device{deviceOf(limit.Total)}
 	} else {
 		s.Devices = devices()
 	}
@@ -186,15 +185,6 @@ func process(all *object.Stats) Process {
 		ReleasesDeferred: all.Deferred, ScopeEntriesSkipped: all.Skipped, ForeignHandedBack: all.ForeignBack,
 		RegistryBuffers: all.RegistryBuffers, RegistryTableBytes: all.RegistryBytes,
 	}
-}
-
-// JSON returns the form of docs/statistics.md.
-func (s *Snapshot) JSON() []byte {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil { // numbers and names only
-		return []byte("{}")
-	}
-	return append(text, '\n')
 }
 
 // ResetPeaks makes what is held and in use now the peak of every device.

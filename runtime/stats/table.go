@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 )
@@ -14,7 +16,7 @@ import (
 func (s *Snapshot) Table() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "tl_runtime: statistics\n")
-	t := &table{w: tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)}
+	t := &table{w: tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight), first: 18}
 	t.counts("objects", s.objects())
 	t.counts("types", s.types())
 	t.classes(s.Classes)
@@ -23,20 +25,22 @@ func (s *Snapshot) Table() string {
 	return out.String()
 }
 
-// table is a sequence of tables, each with columns of its own width.
-type table struct{ w *tabwriter.Writer }
+// table is a sequence of tables, each with columns of its own width. The first column is
+// aligned to the left, which tabwriter does not do beside others that are not.
+type table struct {
+	w     *tabwriter.Writer
+	first int // width of the first column
+}
 
-// head begins a table; row adds to it. The first column is aligned to the left.
+// head begins a table; row adds to it.
 func (t *table) head(columns ...string) {
 	_ = t.w.Flush() // into memory
 	_, _ = io.WriteString(t.w, "\n")
 	t.row(columns...)
 }
 
-const firstColumn = 22
-
 func (t *table) row(cells ...string) {
-	fmt.Fprintf(t.w, "%-*s\t%s\t\n", firstColumn, cells[0], strings.Join(cells[1:], "\t"))
+	fmt.Fprintf(t.w, "%-*s\t%s\t\n", t.first, cells[0], strings.Join(cells[1:], "\t"))
 }
 
 func number(n uint64) string { return humanize.Comma(int64(n)) }
@@ -75,15 +79,28 @@ func (s *Snapshot) objects() []named {
 func (s *Snapshot) types() (rows []named) {
 	for _, t := range s.Types {
 		if t.Allocations != 0 {
-			rows = append(rows, named{t.Name, t.Count})
+			rows = append(rows, named{printable(t.Name), t.Count})
 		}
 	}
 	return rows
 }
 
+// printable keeps a name of the program's to one line.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, name)
+}
+
 func (t *table) counts(title string, rows []named) {
 	if len(rows) == 0 {
 		return
+	}
+	for _, r := range rows {
+		t.first = max(t.first, utf8.RuneCountInString(r.name))
 	}
 	t.head(title, "live", "bytes", "allocated", "freed")
 	for _, r := range rows {
