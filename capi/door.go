@@ -30,6 +30,7 @@ import (
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/pool"
+	"tlruntime/runtime/stats"
 	"tlruntime/runtime/status"
 )
 
@@ -192,5 +193,18 @@ func tldoor_check_option(key, value uintptr) int32 {
 		}
 		options.Expect(name, wanted)
 		return int32(status.OK)
+	})
+}
+
+// tldoor_show_stats prints the statistics when TL_SHOW_STATS asks for it: at the end of
+// the process, without a context and without a callback.
+//
+//export tldoor_show_stats
+func tldoor_show_stats() {
+	contained(0, func() int {
+		if options.Flag("TL_SHOW_STATS") {
+			fmt.Fprint(os.Stderr, stats.Read(stats.All).Table())
+		}
+		return 0
 	})
 }

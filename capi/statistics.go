@@ -79,19 +79,6 @@ func printStats(o *object.Context, path uintptr) status.Status {
 	return status.OK
 }
 
-// tldoor_show_stats prints the statistics when TL_SHOW_STATS asks for it: at the end of
-// the process, without a context and without a callback.
-//
-//export tldoor_show_stats
-func tldoor_show_stats() {
-	contained(0, func() int {
-		if options.Flag("TL_SHOW_STATS") {
-			fmt.Fprint(os.Stderr, stats.Read(stats.All).Table())
-		}
-		return 0
-	})
-}
-
 // purge gives back what the tensor pool keeps first: it lies in objects that
 // the heap can then give back too.
 func purge(o *object.Context) status.Status {
