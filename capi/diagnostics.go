@@ -3,13 +3,14 @@
 // Counters cost nothing that would show: each thread adds to its own, and a
 // reader sums them up. At quiescence the sums are exact. While others run,
 // frees are read before allocations, so that a live figure may be too high for
-// a moment and is never negative.
+// a moment and is never negative. docs/statistics.md tells what adds up to what.
 package main
 
 import "C"
 
 import (
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/stats"
 	"tlruntime/runtime/status"
 )
 
@@ -33,6 +34,30 @@ import (
 //	    uint64_t slow_calls;           /* crossings into the slow door */
 //	    uint64_t system_calls;         /* about memory */
 //	    uint64_t contexts;             /* threads attached or parked */
+//	    uint64_t plain_live;           /* live objects by kind: plain bytes, */
+//	    uint64_t typed_live;           /* of a tl_type, */
+//	    uint64_t vecs_live;            /* Vecs, without their element tables, */
+//	    uint64_t sparse_live;          /* sparse matrices, without the tensors that they are made of */
+//	    uint64_t tensor_bytes;         /* live tensors' part of live_bytes */
+//	    uint64_t tensor_allocations;   /* tensors ever; with those that the pool kept and gave out again */
+//	    uint64_t pool_hits;            /* requests that the tensor pool has served, */
+//	    uint64_t pool_misses;          /* and not */
+//	    uint64_t foreign_allocations;  /* pointers ever registered; less foreign_live: released or handed back */
+//	    uint64_t foreign_bytes;        /* of what is registered */
+//	    uint64_t registry_buffers;     /* live, with names of their own */
+//	    uint64_t pool_blocks_live;     /* blocks of memory pools, */
+//	    uint64_t pool_blocks_allocated; /* ever given out, */
+//	    uint64_t pool_block_bytes;     /* and the bytes of live ones */
+//	    uint64_t frame_bytes;          /* in use in the frames of all threads */
+//	    uint64_t arena_bytes;          /* in use in their arenas */
+//	    uint64_t scope_entries;        /* references that their scopes hold */
+//	    uint64_t held_bytes;           /* tl_mem_usage of TL_MEM_TOTAL: reserved */
+//	    uint64_t held_peak;            /* the most of it since tl_stats_reset_peak */
+//	    uint64_t in_use_bytes;         /* of it, in live objects and blocks */
+//	    uint64_t in_use_peak;          /* at least the most of it, at most held_peak */
+//	    uint64_t bytes_allocated;      /* in objects and blocks, ever; bytes_allocated - bytes_freed = in_use_bytes */
+//	    uint64_t bytes_freed;
+//	    uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 //	} tl_stats;
 type tl_stats struct {
 	StructSize          uintptr
@@ -51,6 +76,30 @@ type tl_stats struct {
 	SlowCalls           uint64
 	SystemCalls         uint64
 	Contexts            uint64
+	PlainLive           uint64
+	TypedLive           uint64
+	VecsLive            uint64
+	SparseLive          uint64
+	TensorBytes         uint64
+	TensorAllocations   uint64
+	PoolHits            uint64
+	PoolMisses          uint64
+	ForeignAllocations  uint64
+	ForeignBytes        uint64
+	RegistryBuffers     uint64
+	PoolBlocksLive      uint64
+	PoolBlocksAllocated uint64
+	PoolBlockBytes      uint64
+	FrameBytes          uint64
+	ArenaBytes          uint64
+	ScopeEntries        uint64
+	HeldBytes           uint64
+	HeldPeak            uint64
+	InUseBytes          uint64
+	InUsePeak           uint64
+	BytesAllocated      uint64
+	BytesFreed          uint64
+	OutOfMemory         uint64
 }
 
 // tl_stats_get fills in the counters of the process. Set struct_size first.
@@ -61,11 +110,67 @@ type tl_stats struct {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-// Cost: linear in the number of contexts.
+// Cost: linear in the number of threads, types, pools and keys of the tensor pool.
 //
 //export tlgo_stats_get
 func tlgo_stats_get(c, out uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return fillStats(o, out) })
+}
+
+// tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
+// sum, kinds, types, size classes, devices. It fills in as much as fits and always
+// ends it with a zero byte, as snprintf does. The figures, and with them the length,
+// may change from call to call.
+//
+//	C: size_t tl_stats_json(char* buffer, size_t bytes);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the length of the whole text without its zero byte; when that is not less
+// than bytes, the text was cut. 0 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+// Cost: that of tl_stats_get for each device, and some 20 microseconds.
+//
+//export tlgo_stats_json
+func tlgo_stats_json(c, buffer, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return fillText(o, buffer, bytes, stats.Read(stats.All).JSON())
+	})
+}
+
+// tl_stats_print writes all statistics as a table for people: into a file, which is
+// replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+//
+//	C: tl_status tl_stats_print(const char* path);
+//
+// Ownership: none; path is read during the call only. NULL is standard error.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was written.
+// Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; the message says why).
+// Cost: that of tl_stats_json.
+//
+//export tlgo_stats_print
+func tlgo_stats_print(c, path uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return printStats(o, path) })
+}
+
+// tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
+// tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+//
+//	C: tl_status tl_stats_reset_peak(void);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK.
+// Errors: none.
+// Cost: linear in the number of pools.
+//
+//export tlgo_stats_reset_peak
+func tlgo_stats_reset_peak(c uintptr) int32 {
+	return guardedStatus(c, func(*object.Context) status.Status {
+		stats.ResetPeaks()
+		return status.OK
+	})
 }
 
 // tl_mem_purge gives idle memory back to the system: free objects kept by this

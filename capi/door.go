@@ -5,7 +5,9 @@ package main
 #include <stdlib.h>
 #include <malloc.h>
 
-static uintptr_t tlc_getenv(const char* name) { return (uintptr_t)getenv(name); }
+extern char** environ;
+// Setting i of the environment, 0 behind the last one.
+static uintptr_t tlc_setting(uintptr_t i) { return environ == NULL ? 0 : (uintptr_t)environ[i]; }
 static void tlc_free(uintptr_t p) { free((void*)p); }
 uintptr_t tlc_deleter_of(uint32_t kind);
 extern uint64_t tlc_recorded;
@@ -21,7 +23,8 @@ static uint64_t tlc_usable(uintptr_t p) { return malloc_usable_size((void*)p); }
 import "C"
 
 import (
-	"unsafe"
+	"fmt"
+	"os"
 
 	_ "tlruntime/cshim" // the fast door, which is C and calls this package
 	"tlruntime/runtime/config"
@@ -29,6 +32,7 @@ import (
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/pool"
+	"tlruntime/runtime/stats"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/track"
 )
@@ -47,24 +51,28 @@ func contained[R any](failed R, body func() R) (result R) {
 	return body()
 }
 
-// environment reads an option with C's getenv: what a host has set since it
-// started, Go's copy does not show.
-func environment(name string) (string, bool) {
-	key := C.CString(name)
-	defer C.free(unsafe.Pointer(key))
-	return text(uintptr(C.tlc_getenv(key)))
+// environment reads the settings that C has: what a host has set since it started,
+// Go's copy does not show.
+func environment() (settings []string) {
+	for i := uintptr(0); ; i++ {
+		at := uintptr(C.tlc_setting(C.uintptr_t(i)))
+		if at == 0 {
+			return settings
+		}
+		if setting, ok := text(at); ok {
+			settings = append(settings, setting)
+		}
+	}
 }
 
-// tldoor_open starts the runtime with the options of the environment; a value that
-// does not suit keeps its default, which tl_config_dump and README tell.
+// tldoor_open starts the runtime with the options of the environment. A setting that is
+// not understood leaves the default, and is told: here, by tl_init and tl_config_dump.
 //
 //export tldoor_open
 func tldoor_open(out uintptr) int32 {
 	return contained(int32(status.Internal), func() int32 {
-		for _, name := range options.Names() {
-			if value, set := environment(name); set {
-				_ = options.Set(name, value, "environment")
-			}
+		for _, complaint := range options.ReadEnvironment(environment()) {
+			fmt.Fprintf(os.Stderr, "tl_runtime: %s\n", complaint)
 		}
 		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
@@ -72,7 +80,7 @@ func tldoor_open(out uintptr) int32 {
 			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
-			SlowOnly:       !options.Flag("TL_FASTPATH") || options.Flag("TL_DEBUG"),
+			SlowOnly:       !options.Flag("TL_FASTPATH") || options.Flag("TL_DEBUG") || options.Flag("TL_POOL_DEBUG"),
 			Debug:          options.Flag("TL_DEBUG"),
 			Settles:        true,
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
@@ -88,6 +96,7 @@ func tldoor_open(out uintptr) int32 {
 			tellDefaultDevice()
 			object.Globals().Pools = pool.Table()
 			openLimits()
+			tellPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))
 			setLeakCheck(options.Word("TL_LEAK_CHECK"))
 			_ = startTracking()
@@ -190,6 +199,20 @@ func tldoor_check_option(key, value uintptr) int32 {
 		if _, err := options.Check(name, wanted); err != nil {
 			return int32(status.InvalidArgument)
 		}
+		options.Expect(name, wanted)
 		return int32(status.OK)
+	})
+}
+
+// tldoor_show_stats prints the statistics when TL_SHOW_STATS asks for it: at the end of
+// the process, without a context and without a callback.
+//
+//export tldoor_show_stats
+func tldoor_show_stats() {
+	contained(0, func() int {
+		if options.Flag("TL_SHOW_STATS") {
+			fmt.Fprint(os.Stderr, stats.Read(stats.All).Table())
+		}
+		return 0
 	})
 }

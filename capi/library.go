@@ -101,19 +101,23 @@ const _ = "tl_version"
 const _ = "tl_abi_version"
 
 // tl_init makes the library ready now instead of at the first use. Calling it
-// again does nothing.
+// again does nothing. It tells of settings in the environment that are not
+// understood: a value that does not suit its option, or a name beginning with TL_
+// that is no option and very much like one. The library works all the same, with
+// the default of that option; such a setting is also told on standard error, once.
 //
 //	C: tl_status tl_init(void);
 //
 // Ownership: none.
 // Threads: any thread; concurrent first calls wait for one of them.
 // Returns: what went wrong, TL_OK otherwise.
-// Errors: TL_E_OUT_OF_MEMORY.
+// Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
+// environment; everything works).
 // Cost: about a millisecond the first time.
 //
 //export tlgo_init
 func tlgo_init(c uintptr) int32 {
-	return guardedStatus(c, func(*object.Context) status.Status { return status.OK })
+	return guardedStatus(c, ready)
 }
 
 // tl_shutdown closes the calling thread's scopes and frames, releases what its
@@ -150,6 +154,25 @@ func tlgo_shutdown(c uintptr) int32 {
 //export tlgo_configure
 func tlgo_configure(c, key, value uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return configure(o, key, value) })
+}
+
+// tl_config_dump writes every option, one a line, sorted: its name, its value and where
+// that came from (default, environment, tl_configure). Lines that begin with # tell of
+// settings in the environment that were not understood. It fills in as much as fits
+// and always ends it with a zero byte, as snprintf does.
+//
+//	C: size_t tl_config_dump(char* buffer, size_t bytes);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the length of the whole text without its zero byte; when that is not less
+// than bytes, the text was cut. 0 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+// Cost: one crossing; not meant for hot paths.
+//
+//export tlgo_config_dump
+func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return fillText(o, buffer, bytes, options.Dump()) })
 }
 
 // tl_status_string returns a status as a sentence, for example "not live:
@@ -264,12 +287,13 @@ const _ = "tl_thread_detach"
 // Ownership: none.
 // Threads: any thread; concurrent first calls wait for one of them.
 // Returns: what went wrong, TL_OK otherwise.
-// Errors: TL_E_OUT_OF_MEMORY.
+// Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
+// environment; everything works).
 // Cost: about a millisecond the first time.
 //
 //export tlgo_mem_manager_init
 func tlgo_mem_manager_init(c uintptr) int32 {
-	return guardedStatus(c, func(*object.Context) status.Status { return status.OK })
+	return guardedStatus(c, ready)
 }
 
 // tl_mem_manager_shutdown is tl_shutdown under the name that the TL compiler

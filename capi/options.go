@@ -1,11 +1,15 @@
 package main
 
 import (
+	"strings"
 	"sync/atomic"
 
+	"tlruntime/runtime/config"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
 )
 
 // onErrorAction masks the action in layout.Globals.OnError; the bit above it
@@ -37,8 +41,8 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	if fixed {
 		return fail(o, status.Busy, "%s is fixed by the first use of the library; set it before", name)
 	}
-	before := options.Word(name)
-	if err := options.Set(name, wanted, "tl_configure"); err != nil {
+	before, source := options.Word(name), options.Source(name)
+	if err := options.Set(name, wanted, config.FromCall); err != nil {
 		return fail(o, status.InvalidArgument, "%v", err)
 	}
 	switch name {
@@ -56,7 +60,21 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 		st = configureTracking(o, name)
 	}
 	if st != status.OK {
-		_ = options.Set(name, before, "tl_configure") // it was a value before
+		_ = options.Set(name, before, source) // it was a value before
 	}
 	return st
+}
+
+// ready tells what was not understood of the environment when the library started.
+func ready(o *object.Context) status.Status {
+	if complaints := options.Complaints(); len(complaints) > 0 {
+		return fail(o, status.InvalidArgument, "%s", strings.Join(complaints, "; "))
+	}
+	return status.OK
+}
+
+// tellPoolOperations does what TL_POOL_DEBUG says, before the first pool.
+func tellPoolOperations() {
+	pool.Debug = options.Flag("TL_POOL_DEBUG")
+	tensor.Debug = pool.Debug
 }

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"os"
+
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/stats"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )
@@ -14,29 +19,64 @@ func fillStats(o *object.Context, out uintptr) status.Status {
 	return fillStruct(o, out, "tl_stats", gather)
 }
 
-// gather reads the counters of the process. Pooled tensors lie in the heap and are
-// not live; taking one out of the pool is an allocation.
+// gather reads the counters of the process.
 func gather() tl_stats {
-	s, pool := object.ReadStats(), tensor.ReadPool()
-	live := s.LiveObjects - min(s.LiveObjects, pool.Tensors)
-	allocations := s.Allocations + pool.Hits
-	return tl_stats{
-		LiveObjects:         live,
-		LiveBytes:           s.LiveBytes - min(s.LiveBytes, pool.Bytes),
-		Allocations:         allocations,
-		Frees:               allocations - min(allocations, live),
-		ForeignLive:         s.ForeignLive,
-		TensorsLive:         s.TensorsMade - min(s.TensorsGone, s.TensorsMade),
-		PooledTensors:       pool.Tensors,
-		PooledBytes:         pool.Bytes,
-		ReservedBytes:       s.Reserved,
-		CommittedBytes:      s.Committed,
-		ScopeEntriesSkipped: s.Skipped,
-		ReleasesDeferred:    s.Deferred,
-		SlowCalls:           s.SlowCalls,
-		SystemCalls:         s.SystemCalls,
-		Contexts:            s.Contexts,
+	s := stats.Read(stats.Options{Total: true})
+	var kinds [layout.Kinds + 1]stats.Count
+	for i, k := range s.Kinds {
+		kinds[i] = k.Count
 	}
+	plain, typed, vecs, tensors, sparse := kinds[0], kinds[1], kinds[2], kinds[4], kinds[5]
+	d := s.Devices[0]
+	return tl_stats{
+		LiveObjects: s.Total.Live, LiveBytes: s.Total.Bytes, Allocations: s.Total.Allocations, Frees: s.Total.Frees,
+		ForeignLive: s.Foreign.Live, TensorsLive: tensors.Live,
+		PooledTensors: s.TensorPool.Tensors, PooledBytes: s.TensorPool.Bytes,
+		ReservedBytes: s.Process.ReservedAddresses, CommittedBytes: s.Process.CommittedBytes,
+		ScopeEntriesSkipped: s.Process.ScopeEntriesSkipped, ReleasesDeferred: s.Process.ReleasesDeferred,
+		SlowCalls: s.Process.SlowCalls, SystemCalls: s.Process.SystemCalls, Contexts: s.Process.Contexts,
+		PlainLive: plain.Live, TypedLive: typed.Live, VecsLive: vecs.Live, SparseLive: sparse.Live,
+		TensorBytes: tensors.Bytes, TensorAllocations: tensors.Allocations,
+		PoolHits: s.TensorPool.Hits, PoolMisses: s.TensorPool.Misses,
+		ForeignAllocations: s.Foreign.Allocations, ForeignBytes: s.Foreign.Bytes, RegistryBuffers: s.Process.RegistryBuffers,
+		PoolBlocksLive: s.PoolBlocks.Live, PoolBlocksAllocated: s.PoolBlocks.Allocations, PoolBlockBytes: s.PoolBlocks.Bytes,
+		FrameBytes: s.Stacks.FrameBytes, ArenaBytes: s.Stacks.ArenaBytes, ScopeEntries: s.Stacks.ScopeEntries,
+		HeldBytes: d.Reserved, HeldPeak: d.Peak, InUseBytes: d.InUse, InUsePeak: d.PeakInUse,
+		BytesAllocated: d.Allocated, BytesFreed: d.Freed, OutOfMemory: d.Failed,
+	}
+}
+
+// fillText writes a text and its end into the caller's buffer, as much of it as fits, and
+// returns the length of all of it.
+func fillText(o *object.Context, buffer, room uintptr, text []byte) uintptr {
+	if room == 0 {
+		return uintptr(len(text))
+	}
+	if !usable(buffer) {
+		fail(o, status.InvalidArgument, "there is no buffer of %d bytes; pass one, or NULL and 0 for the length", room)
+		return 0
+	}
+	n := min(uintptr(len(text)), room-1)
+	copy(layout.Bytes(buffer, uint64(n)), text[:n])
+	store(buffer+n, byte(0))
+	return uintptr(len(text))
+}
+
+// printStats writes the table to a file, or to standard error.
+func printStats(o *object.Context, path uintptr) status.Status {
+	table := stats.Read(stats.All).Table()
+	if path == 0 {
+		fmt.Fprint(os.Stderr, table)
+		return status.OK
+	}
+	name, given := text(path)
+	if !given {
+		return fail(o, status.InvalidArgument, "the path is no string; pass NULL for standard error")
+	}
+	if err := os.WriteFile(name, []byte(table), 0o666); err != nil {
+		return fail(o, status.InvalidArgument, "nothing was written: %v", err)
+	}
+	return status.OK
 }
 
 // purge gives back what the tensor pool keeps first: it lies in objects that

@@ -14,6 +14,7 @@ void tldoor_release_entry(uintptr_t context, uintptr_t object, uint32_t record, 
 void tldoor_drop_field(uintptr_t context, uintptr_t pointer);
 void tldoor_recycle(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
 void tldoor_trim(uintptr_t context);
+void tldoor_show_stats(void);
 int32_t tldoor_check_option(uintptr_t key, uintptr_t value);
 uintptr_t tldoor_device_allocate(uintptr_t context, uintptr_t which, uintptr_t bytes);
 void tldoor_torch_free(uintptr_t context, uintptr_t block, int32_t cuda, uintptr_t stream);

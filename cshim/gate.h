@@ -18,6 +18,9 @@
 #define TLC_ALIGNED64(n) (((n) + 63) & ~(uintptr_t)63)
 #define TLC_STUB_OFFSET TLC_ALIGNED64(sizeof(tl_context))
 
+/* Where a context counts the objects of user types: behind its stub. */
+#define TLC_TYPES_OFFSET (2 * TLC_STUB_OFFSET)
+
 #pragma GCC visibility push(hidden)
 
 extern __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec")));

@@ -42,6 +42,17 @@ tl_status slow_configure(const char* key, const char* value) {
 	return tlc_found(context, result);
 }
 
+size_t tl_config_dump(char* buffer, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_config_dump, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_config_dump((uintptr_t)context, (uintptr_t)buffer, (uintptr_t)bytes);
+	tlc_gate_leave(context);
+	return result;
+}
+
 const char* slow_last_error(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_last_error, &why);
@@ -2393,6 +2404,39 @@ tl_status tl_stats_get(tl_stats* out_stats) {
 	return tlc_found(context, result);
 }
 
+size_t tl_stats_json(char* buffer, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_stats_json, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_stats_json((uintptr_t)context, (uintptr_t)buffer, (uintptr_t)bytes);
+	tlc_gate_leave(context);
+	return result;
+}
+
+tl_status tl_stats_print(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_stats_print, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_stats_print((uintptr_t)context, (uintptr_t)path);
+	tlc_gate_leave(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_stats_reset_peak(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_stats_reset_peak, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_stats_reset_peak((uintptr_t)context);
+	tlc_gate_leave(context);
+	return tlc_found(context, result);
+}
+
 tl_status tl_mem_purge(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_purge, &why);
@@ -2516,6 +2560,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_init",
 	"tl_shutdown",
 	"tl_configure",
+	"tl_config_dump",
 	"tl_status_string",
 	"tl_last_status",
 	"tl_last_error",
@@ -2731,6 +2776,9 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_deferred_push",
 	"tl_deferred_take",
 	"tl_stats_get",
+	"tl_stats_json",
+	"tl_stats_print",
+	"tl_stats_reset_peak",
 	"tl_mem_purge",
 	"tl_get_memory_bytes",
 	"tl_get_memory_mb",
@@ -2764,6 +2812,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_arena_reset", (void*)(uintptr_t)tl_arena_reset},
 	{"tl_arena_set_offset", (void*)(uintptr_t)tl_arena_set_offset},
 	{"tl_clear_error", (void*)(uintptr_t)tl_clear_error},
+	{"tl_config_dump", (void*)(uintptr_t)tl_config_dump},
 	{"tl_configure", (void*)(uintptr_t)tl_configure},
 	{"tl_deferred_push", (void*)(uintptr_t)tl_deferred_push},
 	{"tl_deferred_take", (void*)(uintptr_t)tl_deferred_take},
@@ -2915,6 +2964,9 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_sparse_validate", (void*)(uintptr_t)tl_sparse_validate},
 	{"tl_sparse_wrap", (void*)(uintptr_t)tl_sparse_wrap},
 	{"tl_stats_get", (void*)(uintptr_t)tl_stats_get},
+	{"tl_stats_json", (void*)(uintptr_t)tl_stats_json},
+	{"tl_stats_print", (void*)(uintptr_t)tl_stats_print},
+	{"tl_stats_reset_peak", (void*)(uintptr_t)tl_stats_reset_peak},
 	{"tl_status_string", (void*)(uintptr_t)tl_status_string},
 	{"tl_symbols", (void*)(uintptr_t)tl_symbols},
 	{"tl_tag_pop", (void*)(uintptr_t)tl_tag_pop},

@@ -12,6 +12,7 @@ enum {
 	TL_FN_tl_init,
 	TL_FN_tl_shutdown,
 	TL_FN_tl_configure,
+	TL_FN_tl_config_dump,
 	TL_FN_tl_status_string,
 	TL_FN_tl_last_status,
 	TL_FN_tl_last_error,
@@ -227,6 +228,9 @@ enum {
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,
 	TL_FN_tl_stats_get,
+	TL_FN_tl_stats_json,
+	TL_FN_tl_stats_print,
+	TL_FN_tl_stats_reset_peak,
 	TL_FN_tl_mem_purge,
 	TL_FN_tl_get_memory_bytes,
 	TL_FN_tl_get_memory_mb,
@@ -250,6 +254,7 @@ enum {
 extern int32_t tlgo_init(uintptr_t context);
 extern int32_t tlgo_shutdown(uintptr_t context);
 extern int32_t tlgo_configure(uintptr_t context, uintptr_t key, uintptr_t value);
+extern uintptr_t tlgo_config_dump(uintptr_t context, uintptr_t buffer, uintptr_t bytes);
 extern uintptr_t tlgo_last_error(uintptr_t context);
 extern int32_t tlgo_mem_manager_init(uintptr_t context);
 extern int32_t tlgo_mem_manager_shutdown(uintptr_t context);
@@ -446,6 +451,9 @@ extern uintptr_t tlgo_torch_malloc(uintptr_t context, int64_t size, int32_t devi
 extern uintptr_t tlgo_numpy_malloc(uintptr_t context, uintptr_t ctx, uintptr_t bytes);
 extern uintptr_t tlgo_numpy_calloc(uintptr_t context, uintptr_t ctx, uintptr_t count, uintptr_t bytes_each);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
+extern uintptr_t tlgo_stats_json(uintptr_t context, uintptr_t buffer, uintptr_t bytes);
+extern int32_t tlgo_stats_print(uintptr_t context, uintptr_t path);
+extern int32_t tlgo_stats_reset_peak(uintptr_t context);
 extern int32_t tlgo_mem_purge(uintptr_t context);
 extern int32_t tlgo_log_alloc(uintptr_t context, uintptr_t pointer, int64_t bytes, uintptr_t file, uint32_t line);
 extern uintptr_t tlgo_track_site(uintptr_t context, uintptr_t pointer, uintptr_t file, uint32_t line);

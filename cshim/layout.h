@@ -64,6 +64,7 @@ enum {
 #define TL_TYPE_TENSOR 3u
 #define TL_TYPE_SPARSE 4u
 #define TL_TYPE_FIRST_USER 16u
+enum { TL_KINDS = 5 }; /* plain ... sparse */
 #define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
 #define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */
 
@@ -97,6 +98,18 @@ typedef struct tl_magazine {
 	tl_entry* limit;
 	uint64_t allocs;
 } tl_magazine;
+
+/* Slots of one kind that a context took and gave back, ever, and their bytes. Another
+ * context may give back what this one took: only sums over all contexts have a meaning. */
+typedef struct tl_tally {
+	uint64_t made, gone;
+	uint64_t bytes_made, bytes_gone;
+} tl_tally;
+
+/* The same of one user type, whose bytes are those of its size class. */
+typedef struct tl_type_count {
+	uint64_t made, gone;
+} tl_type_count;
 
 /* What classification needs to know of a size class. */
 typedef struct tl_class_info {
@@ -186,7 +199,7 @@ typedef struct tl_context {
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone;
 	uint64_t slow_calls;  /* crossings into the slow door */
-	uint64_t died;        /* objects whose death was seen by the slow door */
+	uint64_t spare;        /* so that no magazine lies in two cache lines */
 	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
 	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
 	uint32_t short_attempts; /* how often the program was asked to release something for it */
@@ -213,6 +226,7 @@ typedef struct tl_context {
 	uint32_t error_kind; /* which text renders error_detail */
 	uint32_t message_ready;
 	char message[TL_MESSAGE_BYTES];
+	tl_tally kinds[TL_KINDS]; /* by record type; the plain ones are the rest */
 	tl_magazine magazines[TL_CLASSES];
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 } tl_context;
@@ -247,6 +261,7 @@ typedef struct tl_globals {
 	_Atomic uint32_t reap; /* a parked context holds work */
 	_Atomic uint32_t purge; /* asks contexts to give their magazines back at their next slow call */
 	_Atomic uint32_t parked; /* contexts waiting to be adopted */
+	uint32_t counted_types;  /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
 	_Atomic uint32_t tracking; /* whether allocations are recorded; contexts follow at their next slow call */
 	tl_class_info classes[TL_CLASSES];
 	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */

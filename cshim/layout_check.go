@@ -20,6 +20,14 @@ enum {
 	tlc_at_magazine_base = offsetof(tl_magazine, base) * 100000 + sizeof(((tl_magazine*)0)->base),
 	tlc_at_magazine_limit = offsetof(tl_magazine, limit) * 100000 + sizeof(((tl_magazine*)0)->limit),
 	tlc_at_magazine_allocs = offsetof(tl_magazine, allocs) * 100000 + sizeof(((tl_magazine*)0)->allocs),
+	tlc_size_tally = sizeof(tl_tally),
+	tlc_at_tally_made = offsetof(tl_tally, made) * 100000 + sizeof(((tl_tally*)0)->made),
+	tlc_at_tally_gone = offsetof(tl_tally, gone) * 100000 + sizeof(((tl_tally*)0)->gone),
+	tlc_at_tally_bytes_made = offsetof(tl_tally, bytes_made) * 100000 + sizeof(((tl_tally*)0)->bytes_made),
+	tlc_at_tally_bytes_gone = offsetof(tl_tally, bytes_gone) * 100000 + sizeof(((tl_tally*)0)->bytes_gone),
+	tlc_size_type_count = sizeof(tl_type_count),
+	tlc_at_type_count_made = offsetof(tl_type_count, made) * 100000 + sizeof(((tl_type_count*)0)->made),
+	tlc_at_type_count_gone = offsetof(tl_type_count, gone) * 100000 + sizeof(((tl_type_count*)0)->gone),
 	tlc_size_class_info = sizeof(tl_class_info),
 	tlc_at_class_info_reciprocal = offsetof(tl_class_info, reciprocal) * 100000 + sizeof(((tl_class_info*)0)->reciprocal),
 	tlc_at_class_info_mask = offsetof(tl_class_info, mask) * 100000 + sizeof(((tl_class_info*)0)->mask),
@@ -89,7 +97,7 @@ enum {
 	tlc_at_context_tensors_made = offsetof(tl_context, tensors_made) * 100000 + sizeof(((tl_context*)0)->tensors_made),
 	tlc_at_context_tensors_gone = offsetof(tl_context, tensors_gone) * 100000 + sizeof(((tl_context*)0)->tensors_gone),
 	tlc_at_context_slow_calls = offsetof(tl_context, slow_calls) * 100000 + sizeof(((tl_context*)0)->slow_calls),
-	tlc_at_context_died = offsetof(tl_context, died) * 100000 + sizeof(((tl_context*)0)->died),
+	tlc_at_context_spare = offsetof(tl_context, spare) * 100000 + sizeof(((tl_context*)0)->spare),
 	tlc_at_context_purge_seen = offsetof(tl_context, purge_seen) * 100000 + sizeof(((tl_context*)0)->purge_seen),
 	tlc_at_context_short_of = offsetof(tl_context, short_of) * 100000 + sizeof(((tl_context*)0)->short_of),
 	tlc_at_context_short_attempts = offsetof(tl_context, short_attempts) * 100000 + sizeof(((tl_context*)0)->short_attempts),
@@ -113,6 +121,7 @@ enum {
 	tlc_at_context_error_kind = offsetof(tl_context, error_kind) * 100000 + sizeof(((tl_context*)0)->error_kind),
 	tlc_at_context_message_ready = offsetof(tl_context, message_ready) * 100000 + sizeof(((tl_context*)0)->message_ready),
 	tlc_at_context_message = offsetof(tl_context, message) * 100000 + sizeof(((tl_context*)0)->message),
+	tlc_at_context_kinds = offsetof(tl_context, kinds) * 100000 + sizeof(((tl_context*)0)->kinds),
 	tlc_at_context_magazines = offsetof(tl_context, magazines) * 100000 + sizeof(((tl_context*)0)->magazines),
 	tlc_at_context_allocs_before = offsetof(tl_context, allocs_before) * 100000 + sizeof(((tl_context*)0)->allocs_before),
 	tlc_size_type_info = sizeof(tl_type_info),
@@ -141,6 +150,7 @@ enum {
 	tlc_at_globals_reap = offsetof(tl_globals, reap) * 100000 + sizeof(((tl_globals*)0)->reap),
 	tlc_at_globals_purge = offsetof(tl_globals, purge) * 100000 + sizeof(((tl_globals*)0)->purge),
 	tlc_at_globals_parked = offsetof(tl_globals, parked) * 100000 + sizeof(((tl_globals*)0)->parked),
+	tlc_at_globals_counted_types = offsetof(tl_globals, counted_types) * 100000 + sizeof(((tl_globals*)0)->counted_types),
 	tlc_at_globals_tracking = offsetof(tl_globals, tracking) * 100000 + sizeof(((tl_globals*)0)->tracking),
 	tlc_at_globals_classes = offsetof(tl_globals, classes) * 100000 + sizeof(((tl_globals*)0)->classes),
 	tlc_at_globals_block_marks = offsetof(tl_globals, block_marks) * 100000 + sizeof(((tl_globals*)0)->block_marks),
@@ -175,6 +185,16 @@ var _ [C.tlc_at_magazine_top]struct{} = [unsafe.Offsetof(layout.Magazine{}.Top)*
 var _ [C.tlc_at_magazine_base]struct{} = [unsafe.Offsetof(layout.Magazine{}.Base)*100000 + unsafe.Sizeof(layout.Magazine{}.Base)]struct{}{}
 var _ [C.tlc_at_magazine_limit]struct{} = [unsafe.Offsetof(layout.Magazine{}.Limit)*100000 + unsafe.Sizeof(layout.Magazine{}.Limit)]struct{}{}
 var _ [C.tlc_at_magazine_allocs]struct{} = [unsafe.Offsetof(layout.Magazine{}.Allocs)*100000 + unsafe.Sizeof(layout.Magazine{}.Allocs)]struct{}{}
+
+var _ [C.tlc_size_tally]struct{} = [unsafe.Sizeof(layout.Tally{})]struct{}{}
+var _ [C.tlc_at_tally_made]struct{} = [unsafe.Offsetof(layout.Tally{}.Made)*100000 + unsafe.Sizeof(layout.Tally{}.Made)]struct{}{}
+var _ [C.tlc_at_tally_gone]struct{} = [unsafe.Offsetof(layout.Tally{}.Gone)*100000 + unsafe.Sizeof(layout.Tally{}.Gone)]struct{}{}
+var _ [C.tlc_at_tally_bytes_made]struct{} = [unsafe.Offsetof(layout.Tally{}.BytesMade)*100000 + unsafe.Sizeof(layout.Tally{}.BytesMade)]struct{}{}
+var _ [C.tlc_at_tally_bytes_gone]struct{} = [unsafe.Offsetof(layout.Tally{}.BytesGone)*100000 + unsafe.Sizeof(layout.Tally{}.BytesGone)]struct{}{}
+
+var _ [C.tlc_size_type_count]struct{} = [unsafe.Sizeof(layout.TypeCount{})]struct{}{}
+var _ [C.tlc_at_type_count_made]struct{} = [unsafe.Offsetof(layout.TypeCount{}.Made)*100000 + unsafe.Sizeof(layout.TypeCount{}.Made)]struct{}{}
+var _ [C.tlc_at_type_count_gone]struct{} = [unsafe.Offsetof(layout.TypeCount{}.Gone)*100000 + unsafe.Sizeof(layout.TypeCount{}.Gone)]struct{}{}
 
 var _ [C.tlc_size_class_info]struct{} = [unsafe.Sizeof(layout.ClassInfo{})]struct{}{}
 var _ [C.tlc_at_class_info_reciprocal]struct{} = [unsafe.Offsetof(layout.ClassInfo{}.Reciprocal)*100000 + unsafe.Sizeof(layout.ClassInfo{}.Reciprocal)]struct{}{}
@@ -248,7 +268,7 @@ var _ [C.tlc_at_context_foreign_freed]struct{} = [unsafe.Offsetof(layout.Context
 var _ [C.tlc_at_context_tensors_made]struct{} = [unsafe.Offsetof(layout.Context{}.TensorsMade)*100000 + unsafe.Sizeof(layout.Context{}.TensorsMade)]struct{}{}
 var _ [C.tlc_at_context_tensors_gone]struct{} = [unsafe.Offsetof(layout.Context{}.TensorsGone)*100000 + unsafe.Sizeof(layout.Context{}.TensorsGone)]struct{}{}
 var _ [C.tlc_at_context_slow_calls]struct{} = [unsafe.Offsetof(layout.Context{}.SlowCalls)*100000 + unsafe.Sizeof(layout.Context{}.SlowCalls)]struct{}{}
-var _ [C.tlc_at_context_died]struct{} = [unsafe.Offsetof(layout.Context{}.Died)*100000 + unsafe.Sizeof(layout.Context{}.Died)]struct{}{}
+var _ [C.tlc_at_context_spare]struct{} = [unsafe.Offsetof(layout.Context{}.Spare)*100000 + unsafe.Sizeof(layout.Context{}.Spare)]struct{}{}
 var _ [C.tlc_at_context_purge_seen]struct{} = [unsafe.Offsetof(layout.Context{}.PurgeSeen)*100000 + unsafe.Sizeof(layout.Context{}.PurgeSeen)]struct{}{}
 var _ [C.tlc_at_context_short_of]struct{} = [unsafe.Offsetof(layout.Context{}.ShortOf)*100000 + unsafe.Sizeof(layout.Context{}.ShortOf)]struct{}{}
 var _ [C.tlc_at_context_short_attempts]struct{} = [unsafe.Offsetof(layout.Context{}.ShortAttempts)*100000 + unsafe.Sizeof(layout.Context{}.ShortAttempts)]struct{}{}
@@ -272,6 +292,7 @@ var _ [C.tlc_at_context_error_detail]struct{} = [unsafe.Offsetof(layout.Context{
 var _ [C.tlc_at_context_error_kind]struct{} = [unsafe.Offsetof(layout.Context{}.ErrorKind)*100000 + unsafe.Sizeof(layout.Context{}.ErrorKind)]struct{}{}
 var _ [C.tlc_at_context_message_ready]struct{} = [unsafe.Offsetof(layout.Context{}.MessageReady)*100000 + unsafe.Sizeof(layout.Context{}.MessageReady)]struct{}{}
 var _ [C.tlc_at_context_message]struct{} = [unsafe.Offsetof(layout.Context{}.Message)*100000 + unsafe.Sizeof(layout.Context{}.Message)]struct{}{}
+var _ [C.tlc_at_context_kinds]struct{} = [unsafe.Offsetof(layout.Context{}.Kinds)*100000 + unsafe.Sizeof(layout.Context{}.Kinds)]struct{}{}
 var _ [C.tlc_at_context_magazines]struct{} = [unsafe.Offsetof(layout.Context{}.Magazines)*100000 + unsafe.Sizeof(layout.Context{}.Magazines)]struct{}{}
 var _ [C.tlc_at_context_allocs_before]struct{} = [unsafe.Offsetof(layout.Context{}.AllocsBefore)*100000 + unsafe.Sizeof(layout.Context{}.AllocsBefore)]struct{}{}
 
@@ -302,6 +323,7 @@ var _ [C.tlc_at_globals_on_error]struct{} = [unsafe.Offsetof(layout.Globals{}.On
 var _ [C.tlc_at_globals_reap]struct{} = [unsafe.Offsetof(layout.Globals{}.Reap)*100000 + unsafe.Sizeof(layout.Globals{}.Reap)]struct{}{}
 var _ [C.tlc_at_globals_purge]struct{} = [unsafe.Offsetof(layout.Globals{}.Purge)*100000 + unsafe.Sizeof(layout.Globals{}.Purge)]struct{}{}
 var _ [C.tlc_at_globals_parked]struct{} = [unsafe.Offsetof(layout.Globals{}.Parked)*100000 + unsafe.Sizeof(layout.Globals{}.Parked)]struct{}{}
+var _ [C.tlc_at_globals_counted_types]struct{} = [unsafe.Offsetof(layout.Globals{}.CountedTypes)*100000 + unsafe.Sizeof(layout.Globals{}.CountedTypes)]struct{}{}
 var _ [C.tlc_at_globals_tracking]struct{} = [unsafe.Offsetof(layout.Globals{}.Tracking)*100000 + unsafe.Sizeof(layout.Globals{}.Tracking)]struct{}{}
 var _ [C.tlc_at_globals_classes]struct{} = [unsafe.Offsetof(layout.Globals{}.Classes)*100000 + unsafe.Sizeof(layout.Globals{}.Classes)]struct{}{}
 var _ [C.tlc_at_globals_block_marks]struct{} = [unsafe.Offsetof(layout.Globals{}.BlockMarks)*100000 + unsafe.Sizeof(layout.Globals{}.BlockMarks)]struct{}{}

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "fast.h"
@@ -93,13 +94,21 @@ int64_t tl_get_memory_mb(void) { return tl_get_memory_bytes() >> 20; }
 
 /* ---- TL_MEM_LOG ------------------------------------------------------------------ */
 
+/* A flag of the environment, as package config reads it. */
+static bool is_on(const char* value)
+{
+	static const char* const words[] = {"1", "on", "true", "yes"};
+	for (size_t i = 0; value != NULL && i < sizeof words / sizeof *words; i++)
+		if (strcasecmp(value, words[i]) == 0) return true;
+	return false;
+}
+
 static bool logging(void)
 {
 	static _Atomic int state; /* 0 = not looked yet, 1 = off, 2 = on */
 	int s = atomic_load_explicit(&state, memory_order_relaxed);
 	if (s == 0) {
-		const char* v = getenv("TL_MEM_LOG");
-		s = v != NULL && *v != 0 && strcmp(v, "0") != 0 ? 2 : 1;
+		s = is_on(getenv("TL_MEM_LOG")) ? 2 : 1;
 		atomic_store_explicit(&state, s, memory_order_relaxed);
 	}
 	return s == 2;

@@ -40,7 +40,10 @@ static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintp
 		size = result == TLC_OK ? malloc_usable_size((void*)p) : 0;
 	} else {
 		result = tlc_foreign_register(p, &gen);
-		if (result == TLC_RETURNED && adoptable(p)) result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
+		if (result == TLC_RETURNED && adoptable(p)) {
+			result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
+			c->foreign_adopted += result == TLC_OK;
+		}
 	}
 	if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});

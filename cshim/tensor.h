@@ -16,8 +16,10 @@
  * Nothing links through a tensor's memory: each key has a stack of entries of its own.
  *
  *   key.count <= shard.limit, room       shard.puts - shard.hits - shard.given_up == sum of key.count
- *   shard.bytes <= shard.grant           shard.bytes == sum of key.count * key.bytes
- *   sum of shard.grant <= byte limit     shard.keys <= shard.key_limit < cells
+ *   shard.bytes <= shard.grant           sum of shard.share <= byte limit
+ *   shard.keys <= shard.key_limit < cells
+ *   shard.grant - shard.share == bytes ever taken out
+ *   shard.bytes - bytes ever taken out == sum of key.count * key.bytes
  *   no cell between home(key) and the cell of a key is empty   (linear probing)
  *
  * A key whose stack is empty stays until its cell is wanted; Go removes it. All zeros
@@ -86,13 +88,15 @@ typedef struct tl_pool_shard {
 	_Atomic uintptr_t cells; /* also read without the lock */
 	uintptr_t fresh_stack; /* stacks from here on were never used */
 	uintptr_t free_stack;  /* a stack that no key has, 0 = none; the next one in its first entry */
-	uint64_t bytes;
-	uint64_t grant;
+	uint64_t bytes;        /* ever kept */
+	uint64_t grant;        /* what `bytes` may come to: the share, and what was taken out */
 	uint64_t puts;         /* tensors ever kept */
 	uint64_t hits;         /* of them, handed out */
 	uint64_t given_up;     /* of them, freed by Go */
 	_Atomic uint64_t misses; /* without the lock */
-	uint64_t padding[3];
+	uint64_t share;        /* bytes that it may keep at once */
+	uint64_t given_up_bytes;
+	uint64_t padding[1];
 } tl_pool_shard;
 
 /* The shards stand behind the globals, in the same mapping. */
@@ -159,7 +163,7 @@ static inline tl_entry tlc_pool_take(uint64_t elements, uint32_t kind)
 	if (TLC_LIKELY(k->count != 0)) {
 		e = ((const tl_entry*)k->stack)[--k->count];
 		if (TLC_UNLIKELY(k->hot == 0)) k->hot = 1;
-		s->bytes -= k->bytes;
+		s->grant += k->bytes;
 		s->hits++;
 	}
 	tlc_pool_unlock(s);

@@ -44,6 +44,8 @@ enum {
 	tlc_at_pool_shard_hits = offsetof(tl_pool_shard, hits) * 100000 + sizeof(((tl_pool_shard*)0)->hits),
 	tlc_at_pool_shard_given_up = offsetof(tl_pool_shard, given_up) * 100000 + sizeof(((tl_pool_shard*)0)->given_up),
 	tlc_at_pool_shard_misses = offsetof(tl_pool_shard, misses) * 100000 + sizeof(((tl_pool_shard*)0)->misses),
+	tlc_at_pool_shard_share = offsetof(tl_pool_shard, share) * 100000 + sizeof(((tl_pool_shard*)0)->share),
+	tlc_at_pool_shard_given_up_bytes = offsetof(tl_pool_shard, given_up_bytes) * 100000 + sizeof(((tl_pool_shard*)0)->given_up_bytes),
 	tlc_at_pool_shard_padding = offsetof(tl_pool_shard, padding) * 100000 + sizeof(((tl_pool_shard*)0)->padding),
 };
 */
@@ -98,4 +100,6 @@ var _ [C.tlc_at_pool_shard_puts]struct{} = [unsafe.Offsetof(layout.PoolShard{}.P
 var _ [C.tlc_at_pool_shard_hits]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Hits)*100000 + unsafe.Sizeof(layout.PoolShard{}.Hits)]struct{}{}
 var _ [C.tlc_at_pool_shard_given_up]struct{} = [unsafe.Offsetof(layout.PoolShard{}.GivenUp)*100000 + unsafe.Sizeof(layout.PoolShard{}.GivenUp)]struct{}{}
 var _ [C.tlc_at_pool_shard_misses]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Misses)*100000 + unsafe.Sizeof(layout.PoolShard{}.Misses)]struct{}{}
+var _ [C.tlc_at_pool_shard_share]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Share)*100000 + unsafe.Sizeof(layout.PoolShard{}.Share)]struct{}{}
+var _ [C.tlc_at_pool_shard_given_up_bytes]struct{} = [unsafe.Offsetof(layout.PoolShard{}.GivenUpBytes)*100000 + unsafe.Sizeof(layout.PoolShard{}.GivenUpBytes)]struct{}{}
 var _ [C.tlc_at_pool_shard_padding]struct{} = [unsafe.Offsetof(layout.PoolShard{}.Padding)*100000 + unsafe.Sizeof(layout.PoolShard{}.Padding)]struct{}{}

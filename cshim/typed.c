@@ -10,16 +10,22 @@
 #include "fast.h"
 
 enum {
-	MAX_TYPES = 1 << 16, /* maxTypes of runtime/object */
 	WHOLE_PAGES = 1024,  /* purgeable of runtime/heap */
 	PAGE_RECORDS = 256,
 };
 
-/* What is known of a type; NULL for types that are not the user's. */
+/* What is known of a type; NULL for types that are not the user's, and for those that
+ * contexts do not count. */
 static inline const tl_type_info* info_of(uint32_t type)
 {
 	uint32_t n = type - TL_TYPE_FIRST_USER;
-	return TLC_LIKELY(n < MAX_TYPES) ? &tlc_g.types[n] : NULL;
+	return TLC_LIKELY(n < tlc_g.counted_types) ? &tlc_g.types[n] : NULL;
+}
+
+/* What c has counted of a type that info_of knows. */
+static inline tl_type_count* count_of(tl_context* c, uint32_t type)
+{
+	return (tl_type_count*)((char*)c + TLC_TYPES_OFFSET) + (type - TL_TYPE_FIRST_USER);
 }
 
 void* tl_object_new(tl_type type)
@@ -33,6 +39,7 @@ void* tl_object_new(tl_type type)
 	memset((void*)e.object, 0, info->size);
 	TLC_STORE(r->type_flags, type);
 	tlc_set_counts(r, tlc_pair_of(&c->new_loc));
+	count_of(c, type)->made++;
 	tlc_push(c, e);
 	return (void*)e.object;
 }
@@ -57,7 +64,6 @@ static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 	if (c->dying == 0) c->dying = index;
 	else set_link(tlc_g.records + c->dying_last, index);
 	c->dying_last = index;
-	c->died++;
 }
 
 /* The object of a dying record: the story of its block knows the span. */
@@ -125,7 +131,8 @@ static void drop_field(tl_context* c, uintptr_t p)
 static bool dismantle_first(tl_context* c)
 {
 	tl_record* r = tlc_g.records + c->dying;
-	const tl_type_info* info = info_of(TLC_LOAD(r->type_flags));
+	uint32_t type = TLC_LOAD(r->type_flags);
+	const tl_type_info* info = info_of(type);
 	uint32_t gen = TLC_LOAD(r->gen);
 	const tl_class_info* k = &tlc_g.classes[gen & 0xFF];
 	const tl_magazine* m = &c->magazines[gen & 0xFF];
@@ -135,6 +142,7 @@ static bool dismantle_first(tl_context* c)
 	c->dying = next_of(r);
 	for (uint32_t i = 0; i < info->fields; i++) drop_field(c, ((const uintptr_t*)object)[info->offsets[i]]);
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
+	count_of(c, type)->gone++;
 	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tlc_tag(&e)))) recycle_slowly(c, e); /* fields have filled the magazine */
 	return true;
 }

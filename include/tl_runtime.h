@@ -196,12 +196,16 @@ TL_API uint32_t tl_abi_version(void);
 
 /*
  * tl_init makes the library ready now instead of at the first use. Calling it
- * again does nothing.
+ * again does nothing. It tells of settings in the environment that are not
+ * understood: a value that does not suit its option, or a name beginning with TL_
+ * that is no option and very much like one. The library works all the same, with
+ * the default of that option; such a setting is also told on standard error, once.
  *
  * Ownership: none.
  * Threads: any thread; concurrent first calls wait for one of them.
  * Returns: what went wrong, TL_OK otherwise.
- * Errors: TL_E_OUT_OF_MEMORY.
+ * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
+ *     in the environment; everything works).
  * Cost: about a millisecond the first time.
  */
 TL_API tl_status tl_init(void);
@@ -233,6 +237,21 @@ TL_API tl_status tl_shutdown(void);
  * Cost: constant; not meant for hot paths.
  */
 TL_API tl_status tl_configure(const char* key, const char* value);
+
+/*
+ * tl_config_dump writes every option, one a line, sorted: its name, its value and where
+ * that came from (default, environment, tl_configure). Lines that begin with # tell of
+ * settings in the environment that were not understood. It fills in as much as fits
+ * and always ends it with a zero byte, as snprintf does.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the length of the whole text without its zero byte; when that is
+ *     not less than bytes, the text was cut. 0 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+ * Cost: one crossing; not meant for hot paths.
+ */
+TL_API size_t tl_config_dump(char* buffer, size_t bytes);
 
 /*
  * tl_status_string returns a status as a sentence, for example "not live:
@@ -329,7 +348,8 @@ TL_API tl_status tl_thread_detach(void);
  * Ownership: none.
  * Threads: any thread; concurrent first calls wait for one of them.
  * Returns: what went wrong, TL_OK otherwise.
- * Errors: TL_E_OUT_OF_MEMORY.
+ * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
+ *     in the environment; everything works).
  * Cost: about a millisecond the first time.
  */
 TL_API tl_status tl_mem_manager_init(void);
@@ -4069,7 +4089,7 @@ TL_API void* tl_deferred_take(void* list);
  * Counters cost nothing that would show: each thread adds to its own, and a
  * reader sums them up. At quiescence the sums are exact. While others run,
  * frees are read before allocations, so that a live figure may be too high for
- * a moment and is never negative.
+ * a moment and is never negative. docs/statistics.md tells what adds up to what.
  */
 
 /*
@@ -4093,6 +4113,30 @@ typedef struct tl_stats {
     uint64_t slow_calls;           /* crossings into the slow door */
     uint64_t system_calls;         /* about memory */
     uint64_t contexts;             /* threads attached or parked */
+    uint64_t plain_live;           /* live objects by kind: plain bytes, */
+    uint64_t typed_live;           /* of a tl_type, */
+    uint64_t vecs_live;            /* Vecs, without their element tables, */
+    uint64_t sparse_live;          /* sparse matrices, without the tensors that they are made of */
+    uint64_t tensor_bytes;         /* live tensors' part of live_bytes */
+    uint64_t tensor_allocations;   /* tensors ever; with those that the pool kept and gave out again */
+    uint64_t pool_hits;            /* requests that the tensor pool has served, */
+    uint64_t pool_misses;          /* and not */
+    uint64_t foreign_allocations;  /* pointers ever registered; less foreign_live: released or handed back */
+    uint64_t foreign_bytes;        /* of what is registered */
+    uint64_t registry_buffers;     /* live, with names of their own */
+    uint64_t pool_blocks_live;     /* blocks of memory pools, */
+    uint64_t pool_blocks_allocated; /* ever given out, */
+    uint64_t pool_block_bytes;     /* and the bytes of live ones */
+    uint64_t frame_bytes;          /* in use in the frames of all threads */
+    uint64_t arena_bytes;          /* in use in their arenas */
+    uint64_t scope_entries;        /* references that their scopes hold */
+    uint64_t held_bytes;           /* tl_mem_usage of TL_MEM_TOTAL: reserved */
+    uint64_t held_peak;            /* the most of it since tl_stats_reset_peak */
+    uint64_t in_use_bytes;         /* of it, in live objects and blocks */
+    uint64_t in_use_peak;          /* at least the most of it, at most held_peak */
+    uint64_t bytes_allocated;      /* in objects and blocks, ever; bytes_allocated - bytes_freed = in_use_bytes */
+    uint64_t bytes_freed;
+    uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 } tl_stats;
 
 /*
@@ -4102,9 +4146,50 @@ typedef struct tl_stats {
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
- * Cost: linear in the number of contexts.
+ * Cost: linear in the number of threads, types, pools and keys of the tensor
+ *     pool.
  */
 TL_API tl_status tl_stats_get(tl_stats* out_stats);
+
+/*
+ * tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
+ * sum, kinds, types, size classes, devices. It fills in as much as fits and always
+ * ends it with a zero byte, as snprintf does. The figures, and with them the length,
+ * may change from call to call.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the length of the whole text without its zero byte; when that is
+ *     not less than bytes, the text was cut. 0 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+ * Cost: that of tl_stats_get for each device, and some 20 microseconds.
+ */
+TL_API size_t tl_stats_json(char* buffer, size_t bytes);
+
+/*
+ * tl_stats_print writes all statistics as a table for people: into a file, which is
+ * replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ *
+ * Ownership: none; path is read during the call only. NULL is standard error.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was written.
+ * Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; the message says
+ *     why).
+ * Cost: that of tl_stats_json.
+ */
+TL_API tl_status tl_stats_print(const char* path);
+
+/*
+ * tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
+ * tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK.
+ * Errors: none.
+ * Cost: linear in the number of pools.
+ */
+TL_API tl_status tl_stats_reset_peak(void);
 
 /*
  * tl_mem_purge gives idle memory back to the system: free objects kept by this

@@ -19,6 +19,7 @@ declare i32 @tl_abi_version() nounwind
 declare i32 @tl_init()
 declare i32 @tl_shutdown()
 declare i32 @tl_configure(ptr, ptr)
+declare i64 @tl_config_dump(ptr, i64)
 declare nonnull ptr @tl_status_string(i32) nounwind
 declare i32 @tl_last_status() nounwind
 declare nonnull ptr @tl_last_error()
@@ -280,6 +281,9 @@ declare ptr @tl_deferred_take(ptr) nounwind
 
 ; Diagnostics
 declare i32 @tl_stats_get(ptr)
+declare i64 @tl_stats_json(ptr, i64)
+declare i32 @tl_stats_print(ptr)
+declare i32 @tl_stats_reset_peak()
 declare i32 @tl_mem_purge()
 declare i64 @tl_get_memory_bytes() nounwind
 declare i64 @tl_get_memory_mb() nounwind

@@ -483,6 +483,30 @@ class tl_stats(ctypes.Structure):
         ("slow_calls", ctypes.c_uint64),
         ("system_calls", ctypes.c_uint64),
         ("contexts", ctypes.c_uint64),
+        ("plain_live", ctypes.c_uint64),
+        ("typed_live", ctypes.c_uint64),
+        ("vecs_live", ctypes.c_uint64),
+        ("sparse_live", ctypes.c_uint64),
+        ("tensor_bytes", ctypes.c_uint64),
+        ("tensor_allocations", ctypes.c_uint64),
+        ("pool_hits", ctypes.c_uint64),
+        ("pool_misses", ctypes.c_uint64),
+        ("foreign_allocations", ctypes.c_uint64),
+        ("foreign_bytes", ctypes.c_uint64),
+        ("registry_buffers", ctypes.c_uint64),
+        ("pool_blocks_live", ctypes.c_uint64),
+        ("pool_blocks_allocated", ctypes.c_uint64),
+        ("pool_block_bytes", ctypes.c_uint64),
+        ("frame_bytes", ctypes.c_uint64),
+        ("arena_bytes", ctypes.c_uint64),
+        ("scope_entries", ctypes.c_uint64),
+        ("held_bytes", ctypes.c_uint64),
+        ("held_peak", ctypes.c_uint64),
+        ("in_use_bytes", ctypes.c_uint64),
+        ("in_use_peak", ctypes.c_uint64),
+        ("bytes_allocated", ctypes.c_uint64),
+        ("bytes_freed", ctypes.c_uint64),
+        ("out_of_memory", ctypes.c_uint64),
     ]
 
 
@@ -526,14 +550,18 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (),
         (),
-        ("TL_E_OUT_OF_MEMORY",),
+        ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT"),
         """tl_init makes the library ready now instead of at the first use. Calling it
-        again does nothing.
+        again does nothing. It tells of settings in the environment that are not
+        understood: a value that does not suit its option, or a name beginning with TL_
+        that is no option and very much like one. The library works all the same, with
+        the default of that option; such a setting is also told on standard error, once.
 
         Ownership: none.
         Threads: any thread; concurrent first calls wait for one of them.
         Returns: what went wrong, TL_OK otherwise.
-        Errors: TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
+            in the environment; everything works).
         Cost: about a millisecond the first time.
         """,
     ),
@@ -573,6 +601,26 @@ FUNCTIONS: tuple[Function, ...] = (
             (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
             for).
         Cost: constant; not meant for hot paths.
+        """,
+    ),
+    Function(
+        "tl_config_dump",
+        "Library",
+        ctypes.c_size_t,
+        (ctypes.c_char_p, ctypes.c_size_t),
+        ("buffer", "bytes"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_config_dump writes every option, one a line, sorted: its name, its value and where
+        that came from (default, environment, tl_configure). Lines that begin with # tell of
+        settings in the environment that were not understood. It fills in as much as fits
+        and always ends it with a zero byte, as snprintf does.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the length of the whole text without its zero byte; when that is
+            not less than bytes, the text was cut. 0 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+        Cost: one crossing; not meant for hot paths.
         """,
     ),
     Function(
@@ -705,13 +753,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (),
         (),
-        ("TL_E_OUT_OF_MEMORY",),
+        ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT"),
         """tl_mem_manager_init is tl_init under the name that the TL compiler emits.
 
         Ownership: none.
         Threads: any thread; concurrent first calls wait for one of them.
         Returns: what went wrong, TL_OK otherwise.
-        Errors: TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
+            in the environment; everything works).
         Cost: about a millisecond the first time.
         """,
     ),
@@ -4658,7 +4707,63 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-        Cost: linear in the number of contexts.
+        Cost: linear in the number of threads, types, pools and keys of the tensor
+            pool.
+        """,
+    ),
+    Function(
+        "tl_stats_json",
+        "Diagnostics",
+        ctypes.c_size_t,
+        (ctypes.c_char_p, ctypes.c_size_t),
+        ("buffer", "bytes"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
+        sum, kinds, types, size classes, devices. It fills in as much as fits and always
+        ends it with a zero byte, as snprintf does. The figures, and with them the length,
+        may change from call to call.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the length of the whole text without its zero byte; when that is
+            not less than bytes, the text was cut. 0 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+        Cost: that of tl_stats_get for each device, and some 20 microseconds.
+        """,
+    ),
+    Function(
+        "tl_stats_print",
+        "Diagnostics",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_stats_print writes all statistics as a table for people: into a file, which is
+        replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+
+        Ownership: none; path is read during the call only. NULL is standard error.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was written.
+        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; the message says
+            why).
+        Cost: that of tl_stats_json.
+        """,
+    ),
+    Function(
+        "tl_stats_reset_peak",
+        "Diagnostics",
+        ctypes.c_int32,
+        (),
+        (),
+        (),
+        """tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
+        tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK.
+        Errors: none.
+        Cost: linear in the number of pools.
         """,
     ),
     Function(

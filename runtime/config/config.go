@@ -35,13 +35,15 @@ type option struct {
 	words  []string
 	fixed  bool // decided at the first use
 	value  string
-	source string // default, environment, call
+	source string // "": FromDefault
 }
 
 // Options is a table of values.
 type Options struct {
-	mu  sync.RWMutex // guards all
-	all map[string]*option
+	mu         sync.RWMutex // guards what follows, but for the keys of all
+	all        map[string]*option
+	expected   map[string]string // by name
+	complaints []string          // written before the first use
 }
 
 // New returns the table with every default.
@@ -65,6 +67,8 @@ func New() *Options {
 		"TL_TRACK_SAMPLE":    {kind: bytes, value: "0"},
 		"TL_DEBUG":           {kind: flag, value: "0", fixed: true},
 		"TL_LEAK_CHECK":      {kind: words, words: []string{"off", "report", "fail"}, value: "off"},
+		"TL_SHOW_STATS":      {kind: flag, value: "0"},
+		"TL_POOL_DEBUG":      {kind: flag, value: "0", fixed: true},
 	}}
 }
 
@@ -76,6 +80,9 @@ func (o *Options) Names() []string { return slices.Sorted(maps.Keys(o.all)) }
 func (o *Options) Check(name, value string) (fixed bool, err error) {
 	opt := o.all[name]
 	if opt == nil {
+		if like := o.like(name); like != "" {
+			return false, fmt.Errorf("no option %q; did you mean %s?", name, like)
+		}
 		return false, fmt.Errorf("no option %q; the options are %s", name, strings.Join(o.Names(), ", "))
 	}
 	if err := opt.check(value); err != nil {

@@ -25,6 +25,8 @@ type Heap struct {
 	depot [layout.Classes]depot
 	spans spanTable
 	recs  recordTable
+
+	handed, peak atomic.Uint64 // bytes of slots and large objects that are out, and the most since ResetPeak
 }
 
 // A depot holds the slabs of one size class that have free slots.
@@ -34,6 +36,7 @@ type depot struct {
 	empty   int    // slabs on the list without a used slot
 	out     int64  // slots in contexts: live or in a magazine
 	slabs   int64
+	retired int64 // slots that are never used again
 }
 
 // Config sizes a heap; zero fields take the defaults.
@@ -122,8 +125,26 @@ func (h *Heap) Refill(class uint32, dst []layout.Entry) (n int, st status.Status
 		n += h.take(d, class, dst[n:])
 	}
 	d.out += int64(n)
+	h.handOut(uint64(n) * uint64(h.G.Classes[class].Size))
 	return n, st
 }
+
+// handOut counts bytes that leave a depot.
+func (h *Heap) handOut(n uint64) {
+	out := h.handed.Add(n)
+	for peak := h.peak.Load(); out > peak && !h.peak.CompareAndSwap(peak, out); peak = h.peak.Load() {
+	}
+}
+
+// takeBack counts bytes that return to one.
+func (h *Heap) takeBack(n uint64) { h.handed.Add(-n) }
+
+// Peak returns the most bytes that were out of the depots at once since ResetPeak: in
+// objects, and in the magazines of contexts.
+func (h *Heap) Peak() uint64 { return h.peak.Load() }
+
+// ResetPeak makes what is out now the peak.
+func (h *Heap) ResetPeak() { h.peak.Store(h.handed.Load()) }
 
 // take fills dst from the depot's first slab.
 func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
@@ -170,7 +191,7 @@ func (h *Heap) grow(d *depot, class uint32) status.Status {
 		h.recs.give(class, record, h.G.Classes[class].Slots)
 		return st
 	}
-	*h.spans.meta(first) = spanMeta{state: spanSlab, class: uint8(class), record: record, run: n}
+	h.spans.use(first, spanMeta{state: spanSlab, class: uint8(class), record: record, run: n})
 	h.recs.reuse(record, h.G.Classes[class].Slots, first)
 	for i := range n {
 		h.spans.setWord(first+i, layout.SpanWord(class, record, 0))
@@ -191,6 +212,7 @@ func (h *Heap) Flush(class uint32, entries []layout.Entry) {
 		h.put(d, class, e)
 	}
 	d.out -= int64(len(entries))
+	h.takeBack(uint64(len(entries)) * uint64(h.G.Classes[class].Size))
 }
 
 func (h *Heap) put(d *depot, class uint32, e layout.Entry) {
@@ -229,7 +251,9 @@ func (h *Heap) Retire(class uint32) {
 	d := &h.depot[class]
 	d.mu.Lock()
 	d.out--
+	d.retired++
 	d.mu.Unlock()
+	h.takeBack(uint64(h.G.Classes[class].Size))
 }
 
 // TakeLarge allocates an object larger than every size class. zero tells that
@@ -250,7 +274,7 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	}
 	h.recs.reuse(record, 1, first)
 	h.recs.prepare(record, 0, 1, layout.ClassLarge)
-	*h.spans.meta(first) = spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans), bytes: uint64(bytes)}
+	h.spans.use(first, spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans), bytes: uint64(bytes)})
 	for i := uint32(1); i < uint32(spans); i++ {
 		h.spans.setWord(first+i, layout.SpanWord(layout.ClassRest, 0, i))
 	}
@@ -260,6 +284,7 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	d.out++
 	d.slabs += int64(spans)
 	d.mu.Unlock()
+	h.handOut(spans << layout.SpanShift)
 	return layout.Entry{Object: h.spans.address(first), Record: record, Gen: h.Record(record).Gen}, zero, status.OK
 }
 
@@ -272,6 +297,7 @@ func (h *Heap) GiveLarge(e layout.Entry) {
 	d.out--
 	d.slabs -= int64(run)
 	d.mu.Unlock()
+	h.takeBack(uint64(run) << layout.SpanShift)
 	h.recs.give(layout.ClassLarge, e.Record, 1)
 	h.spans.give(first, run)
 }

@@ -103,6 +103,8 @@ type Usage struct {
 	Slabs     uint64                // bytes of spans in use
 	Idle      uint64                // bytes of free spans that may be resident
 	Out       [layout.Classes]int64 // slots handed to contexts, by class
+	Slots     [layout.Classes]int64 // of slabs in use, by class, but for those that are never used again
+	Held      [layout.Classes]int64 // bytes of those slabs, and of large objects
 	LargeSpan uint64                // spans of large objects
 }
 
@@ -113,12 +115,14 @@ func (h *Heap) Usage() Usage {
 		d := &h.depot[class]
 		d.mu.Lock()
 		u.Out[class] = d.out
+		info := &h.G.Classes[class]
 		if class == layout.ClassLarge {
 			u.LargeSpan = uint64(d.slabs)
-			u.Slabs += uint64(d.slabs) << layout.SpanShift
+			u.Held[class], u.Slots[class] = d.slabs<<layout.SpanShift, d.out
 		} else {
-			u.Slabs += uint64(d.slabs) * uint64(h.G.Classes[class].Mask+1)
+			u.Held[class], u.Slots[class] = d.slabs*int64(info.Mask+1), d.slabs*int64(info.Slots)-d.retired
 		}
+		u.Slabs += uint64(u.Held[class])
 		d.mu.Unlock()
 	}
 	h.spans.mu.Lock()

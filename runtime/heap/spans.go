@@ -172,6 +172,13 @@ func (t *spanTable) takeRun(n, align uint32) (first uint32, zero, ok bool) {
 	return first, true, ok
 }
 
+// use writes the meta of a run that was taken: whoever gives back a neighbour looks at it.
+func (t *spanTable) use(first uint32, m spanMeta) {
+	t.mu.Lock()
+	*t.meta(first) = m
+	t.mu.Unlock()
+}
+
 // carve takes [start, start+n) out of the free run.
 func (t *spanTable) carve(run, start, n uint32) {
 	m := *t.meta(run)

@@ -111,6 +111,23 @@ type Magazine struct {
 	Allocs           uint64
 }
 
+// Tally counts the slots of one kind that a context took and gave back, ever, and
+// their bytes. Another context may give back what this one took: only sums over all
+// contexts have a meaning.
+type Tally struct {
+	Made, Gone           uint64
+	BytesMade, BytesGone uint64
+}
+
+// TypeCount is the same of one user type, whose bytes are those of its size class.
+type TypeCount struct{ Made, Gone uint64 }
+
+// TypeCountBytes is the size of a TypeCount.
+const TypeCountBytes = 16
+
+// Kinds is the number of Tallies of a context: plain ... sparse.
+const Kinds = 5
+
 // ClassInfo is what classification needs to know of a size class.
 type ClassInfo struct {
 	Reciprocal uint64
@@ -188,7 +205,7 @@ type Context struct {
 	Skipped, Deferred               uint64
 	ForeignAdopted, ForeignFreed    uint64
 	TensorsMade, TensorsGone        uint64
-	SlowCalls, Died, PurgeSeen      uint64
+	SlowCalls, Spare, PurgeSeen     uint64
 	ShortOf, ShortAttempts          uint32
 	ShortDevice                     int32
 	ShortSpare                      uint32
@@ -206,6 +223,7 @@ type Context struct {
 	ErrorDetail                     [3]uint64
 	ErrorKind, MessageReady         uint32
 	Message                         [MessageBytes]byte
+	Kinds                           [Kinds]Tally
 	Magazines                       [Classes]Magazine
 	AllocsBefore                    [Classes]uint64
 }
@@ -235,7 +253,7 @@ type Globals struct {
 	Types                    uintptr
 	Fast, OnError            uint32
 	Reap, Purge              uint32
-	Parked                   uint32
+	Parked, CountedTypes     uint32
 	Tracking                 uint32
 	Classes                  [Classes]ClassInfo
 	BlockMarks               uintptr

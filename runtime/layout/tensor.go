@@ -62,10 +62,13 @@ type PoolShard struct {
 	Cells               uintptr // atomic: also read without the lock
 	FreshStack          uintptr // stacks from here on were never used
 	FreeStack           uintptr // a stack that no key has, 0 = none; the next one in its first entry
-	Bytes, Grant        uint64
-	Puts, Hits, GivenUp uint64 // tensors ever kept; of them, handed out; of them, freed by Go
-	Misses              uint64 // atomic
-	Padding             [3]uint64
+	Bytes               uint64  // ever kept
+	Grant               uint64  // what Bytes may come to: Share, and what was taken out
+	Puts, Hits, GivenUp uint64  // tensors ever kept; of them, handed out; of them, freed by Go
+	Misses              uint64  // atomic
+	Share               uint64  // bytes that it may keep at once
+	GivenUpBytes        uint64
+	Padding             [1]uint64
 }
 
 // PoolShardBytes is the size of a PoolShard, two cache lines.

@@ -16,7 +16,11 @@ type Figures struct {
 	InUse       uint64 // bytes of live objects and blocks
 	Cached      uint64 // of what is reserved, the rest
 	Reserved    uint64 // charged
-	Peak        uint64 // the most that was ever charged
+	Peak        uint64 // the most that was charged since ResetPeaks
+	PeakInUse   uint64 // at least the most that InUse was, and at most Peak; see Part
+	Allocated   uint64 // bytes of all objects and blocks that were ever given out; it never falls
+	Allocations uint64 // how many they were
+	Live        uint64 // of them, those that did not come back
 	LargestFree uint64 // block that is held and free
 	Soft, Hard  uint64
 	Relieved    uint64
@@ -31,10 +35,15 @@ type Key struct {
 	Tensors, Bytes uint64 // Bytes of all
 }
 
-// Part is what one package knows of an account. Idle is of what others count as in use.
+// Part is what one package knows of an account. Idle is of what others count as in use,
+// and IdleBlocks of what they count as live. PeakInUse may be more than InUse ever was:
+// the sum over parts is more than the peak of the sum.
 type Part struct {
-	InUse, Idle, LargestFree uint64
-	Keys                     []Key
+	InUse, Idle, LargestFree      uint64
+	PeakInUse                     uint64
+	Allocated                     uint64
+	Allocations, Live, IdleBlocks uint64
+	Keys                          []Key
 }
 
 var describers []func(Need) Part
@@ -48,16 +57,24 @@ func Read(device int32) Figures {
 	a := at(device)
 	f := Figures{Reserved: a.used.Load(), Peak: a.peak.Load(), Soft: a.soft.Load(), Hard: a.hard.Load(),
 		Relieved: a.relieved.Load(), Failed: a.failed.Load()}
-	var live, idle uint64
+	var live, idle, peak, idleBlocks uint64
 	for _, describe := range describers {
 		part := describe(Need{Device: device})
 		live += part.InUse
 		idle += part.Idle
+		peak += part.PeakInUse
+		idleBlocks += part.IdleBlocks
+		f.Allocated += part.Allocated
+		f.Allocations += part.Allocations
+		f.Live += part.Live
 		f.LargestFree = max(f.LargestFree, part.LargestFree)
 		f.Keys = append(f.Keys, part.Keys...)
 	}
 	f.InUse = min(live-min(live, idle), f.Reserved)
 	f.Cached = f.Reserved - f.InUse
+	f.Live -= min(f.Live, idleBlocks)
+	f.Allocated = max(f.Allocated, f.InUse)
+	f.PeakInUse = a.keepPeak(max(f.InUse, min(peak, f.Peak)))
 	return f
 }
 
@@ -130,4 +147,19 @@ func keysText(keys []Key) string {
 		all = append(all, fmt.Sprintf("(%d, %s) x %d = %s", k.Elements, k.Dtype, k.Tensors, humanize.IBytes(k.Bytes)))
 	}
 	return strings.Join(all, ", ")
+}
+
+// Accounts returns the sum of all, the CPU, and every other account that was ever charged
+// or has a name.
+func Accounts() []int32 {
+	all := []int32{Total, CPU}
+	for device := int32(1); device < maxDevices; device++ {
+		if a := at(device); a.peak.Load() != 0 || a.name.Load() != nil {
+			all = append(all, device)
+		}
+	}
+	if at(Own).peak.Load() != 0 {
+		all = append(all, Own)
+	}
+	return all
 }

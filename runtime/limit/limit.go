@@ -41,6 +41,7 @@ const maxDevices = 256
 // account is what is held of one device. All fields are atomic.
 type account struct {
 	used, peak atomic.Uint64
+	peakInUse  atomic.Uint64 // the most that Read has found since ResetPeaks
 	soft, hard atomic.Uint64 // 0 = none
 	brink      atomic.Uint64 // above it caches keep nothing new; 0 = nowhere
 	relieved   atomic.Uint64 // requests that relief was tried for
@@ -73,6 +74,33 @@ func (a *account) add(n uint64) (sum uint64, ok bool) {
 		if a.used.CompareAndSwap(used, used+n) {
 			return used + n, true
 		}
+	}
+}
+
+// keepPeak returns the most that was in use, of what was found before and n.
+func (a *account) keepPeak(n uint64) uint64 {
+	for peak := a.peakInUse.Load(); peak < n; peak = a.peakInUse.Load() {
+		if a.peakInUse.CompareAndSwap(peak, n) {
+			return n
+		}
+	}
+	return a.peakInUse.Load()
+}
+
+var onResetPeaks []func()
+
+// OnResetPeaks adds what is to happen in ResetPeaks. For init functions.
+func OnResetPeaks(f func()) { onResetPeaks = append(onResetPeaks, f) }
+
+// ResetPeaks makes what is held now the peak of every account.
+func ResetPeaks() {
+	for _, f := range onResetPeaks {
+		f()
+	}
+	for i := range accounts {
+		a := &accounts[i]
+		a.peak.Store(a.used.Load())
+		a.peakInUse.Store(0)
 	}
 }
 

@@ -35,7 +35,8 @@ func (c *Context) refill(class uint32) status.Status {
 	m.Limit = m.Base + uintptr(grown*layout.EntryBytes)
 	want := max(min(grown/2, maxBatch), 1)
 	n, st := process.heap.Refill(class, layout.Slice[layout.Entry](m.Base, want))
-	m.Top = m.Base + uintptr(n)*layout.EntryBytes
+	c.refilled(class, uint64(n))
+	atomic.StoreUintptr(&m.Top, m.Base+uintptr(n)*layout.EntryBytes)
 	if n > 0 {
 		return status.OK
 	}
@@ -49,9 +50,9 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 		c.bury(r, e)
 		return
 	}
-	class := e.Gen & 0xFF
+	c.untally(r.TypeFlags&layout.TypeMask, e)
 	if e.Gen >= ^uint32(0)-layout.GenOne {
-		process.heap.Retire(class)
+		retire(e)
 		return
 	}
 	e.Gen += layout.GenOne
@@ -64,7 +65,7 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 func (c *Context) giveSlot(e layout.Entry) {
 	class := e.Gen & 0xFF
 	if class == layout.ClassLarge {
-		process.heap.GiveLarge(e)
+		giveLarge(e)
 		return
 	}
 	m := &c.Magazines[class]
@@ -90,17 +91,20 @@ func (c *Context) flush(class uint32) {
 	process.heap.Flush(class, entries[:old])
 	copy(entries, entries[old:])
 	m.Top -= uintptr(old) * layout.EntryBytes
+	c.flushed(class, old)
 }
 
 // returnMagazines gives every cached object back to the depots and returns the bytes.
 func (c *Context) returnMagazines() (bytes uint64) {
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]
-		if n := uint64(m.Top-m.Base) / layout.EntryBytes; n > 0 {
+		n := uint64(m.Top-m.Base) / layout.EntryBytes
+		if n > 0 {
 			process.heap.Flush(class, layout.Slice[layout.Entry](m.Base, n))
 			bytes += n * uint64(process.g.Classes[class].Size)
 		}
 		m.Top, m.Limit = m.Base, m.Base
+		c.flushed(class, n)
 	}
 	return bytes
 }
@@ -121,6 +125,7 @@ func (c *Context) obtainSlot(n, asked uintptr) (e layout.Entry, zero bool, st st
 		e, zero, st = process.heap.TakeLarge(n)
 		if st == status.OK {
 			c.handedOut(e, asked)
+			process.beside.largeTaken.Add(process.heap.Size(e.Object))
 		}
 		return e, zero, st
 	}
@@ -177,6 +182,7 @@ func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, stat
 	if clean && !zero {
 		clear(layout.Bytes(e.Object, uint64(n)))
 	}
+	c.tally(typ, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, typ)
 	atomic.StoreUint32(&r.Sh, c.NewSh)

@@ -224,13 +224,11 @@ func (me *Context) kill(r *layout.Record, e layout.Entry) {
 	e.Gen = atomic.LoadUint32(&r.Gen)
 	typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 	if typ == layout.TypeTensor && !process.debug.on() && TensorHooks.Keep(me, r, e) {
-		me.Died++
 		return
 	}
 	if atomic.SwapUint32(&r.Sh, 0)&layout.Alive == 0 {
 		return // somebody who had no reference was faster; the object dies once
 	}
-	me.Died++
 	if typ == layout.TypePlain {
 		atomic.StoreUint32(&r.Loc, 0)
 		me.recycle(r, e)

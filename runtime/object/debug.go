@@ -158,12 +158,13 @@ func (c *Context) corrupted(kind text, p uintptr, details ...uint64) {
 // bury is recycle with a check and a wait; the object is dead.
 func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	c.checkZone(e)
+	c.untally(r.TypeFlags&layout.TypeMask, e)
 	track.Released(c.address(), objectRef(e))
 	c.Pending |= pendingSome
 	size := process.heap.Size(e.Object)
 	fill(layout.Bytes(e.Object, size), poison)
 	if e.Gen >= ^uint32(0)-layout.GenOne {
-		process.heap.Retire(e.Gen & 0xFF)
+		retire(e)
 		return
 	}
 	e.Gen += layout.GenOne

@@ -87,7 +87,6 @@ func (c *Context) RegisterCustom(b ForeignBlock) status.Status {
 	ended, res := process.registry.InsertCustom(b)
 	c.freeForeign(ended)
 	if res == registry.OK {
-		c.ForeignAdopted++
 		c.spendForeign(b.Real, b.Bytes)
 	}
 	return c.registered(b.Real, b.Bytes, res)
@@ -114,7 +113,6 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 	id, ended, res := process.registry.InsertBuffer(b, aliases)
 	c.freeForeign(ended)
 	if res == registry.OK {
-		c.ForeignAdopted++
 		c.spendForeign(b.Real, b.Bytes)
 	}
 	if res == registry.Present {

@@ -231,7 +231,6 @@ func (c *Context) freeZero(p uintptr, o object) status.Status {
 	if o.TypeFlags&layout.TypeMask == layout.TypeVec {
 		c.freeVecData(p)
 	}
-	c.Died++
 	c.recycle(o.Record, o.Entry)
 	return status.OK
 }

@@ -14,6 +14,11 @@ func init() {
 	limit.Register(limit.FrontCaches, giveMagazines)
 	limit.Register(limit.EmptyChunks, givePages)
 	limit.Describe(describeHeap)
+	limit.OnResetPeaks(func() {
+		if Opened() {
+			process.heap.ResetPeak()
+		}
+	})
 }
 
 // take obtains the slot for an object of n bytes, with the help of every cache of the
@@ -104,17 +109,19 @@ func Discard(e layout.Entry) {
 	class := e.Gen & 0xFF
 	atomic.StoreUint32(&r.Loc, 0)
 	atomic.StoreUint32(&r.Sh, 0)
+	countDiscarded(r.TypeFlags&layout.TypeMask, e)
 	if e.Gen >= ^uint32(0)-layout.GenOne {
-		process.heap.Retire(class)
+		retire(e)
 		return
 	}
 	e.Gen += layout.GenOne
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
 	if class == layout.ClassLarge {
-		process.heap.GiveLarge(e)
+		giveLarge(e)
 		return
 	}
+	process.beside.gone[class].Add(1)
 	process.heap.Flush(class, []layout.Entry{e})
 }
 
@@ -124,5 +131,7 @@ func describeHeap(of limit.Need) limit.Part {
 	if !of.Covers(limit.CPU) || !Opened() {
 		return limit.Part{}
 	}
-	return limit.Part{InUse: ReadStats().LiveBytes, LargestFree: process.heap.LargestFree()}
+	s := ReadStats()
+	return limit.Part{InUse: s.LiveBytes, LargestFree: process.heap.LargestFree(), PeakInUse: process.heap.Peak(),
+		Allocated: s.AllocatedBytes, Allocations: s.Allocations, Live: s.LiveObjects}
 }

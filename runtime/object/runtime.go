@@ -63,6 +63,7 @@ var process struct {
 	side     side
 	endings  endings
 	debug    debugging
+	beside   beside
 }
 
 // Open starts the runtime; the first call decides the configuration. It is safe

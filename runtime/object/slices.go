@@ -12,7 +12,7 @@ import (
 
 // slices is one reservation cut into equal slices, one a context:
 //
-//	context and its magazines | marks | scope entries | index links | frame stack | arena
+//	context | types counted | magazines | flows | marks | scope entries | index links | frame stack | arena
 //
 // Everything is lazily backed, so a slice costs what its thread has touched. A
 // pointer into the reservation names its context by its address alone.
@@ -22,6 +22,8 @@ type slices struct {
 	count uint32 // slices that fit; slice 0 is the locked context's
 
 	magazines [layout.Classes]uint32 // capacity by class
+	types     part                   // layout.TypeCount by type, from layout.TypeFirstUser
+	flows     part                   // by class
 	marks     part
 	entries   part
 	links     part
@@ -70,10 +72,15 @@ func (s *slices) open(g *layout.Globals, arena uint64) status.Status {
 // plan lays out a slice for the given arena size and returns its size.
 func (s *slices) plan(g *layout.Globals, arena uint64) uint64 {
 	at := uint64(2 * memory.Round(contextBytes, 64)) // the context and its stub
+	s.types = part{at, min(maxTypes*layout.TypeCountBytes, arena/4)}
+	at += s.types.bytes
+	g.CountedTypes = uint32(s.types.bytes / layout.TypeCountBytes)
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		s.magazines[class] = magazineCapacity(g.Classes[class].Size)
 		at += uint64(s.magazines[class]) * layout.EntryBytes
 	}
+	s.flows = part{at, layout.Classes * flowBytes}
+	at += s.flows.bytes
 	next := func(bytes uint64) part {
 		at = (at + memory.PageBytes - 1) &^ (memory.PageBytes - 1)
 		p := part{at, bytes}
@@ -130,7 +137,7 @@ func (s *slices) prepare(c *Context, id uint32) {
 	stub := At(addr + memory.Round(contextBytes, 64))
 	stub.Owner, stub.Self = layout.OwnerNever, addr
 	c.One, stub.One = c.Owner|1, stub.Owner|1
-	at := addr + 2*memory.Round(contextBytes, 64)
+	at := addr + uintptr(s.types.offset+s.types.bytes)
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]
 		m.Base, m.Top = at, at

@@ -5,84 +5,221 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/status"
 )
 
-// Stats are the process's counters. At quiescence they are exact:
+// Stats are the process's counters. What the tensor pool keeps is live here; package
+// tensor knows how much that is. At quiescence they are exact:
 //
-//	allocations - frees = live objects
+//	Allocations - Frees == LiveObjects == sum over Classes == sum over kinds
 //
-// While others run, frees are read before allocations, so live is never negative.
+// While others run, frees are read before allocations: what is live may be too high
+// for a moment, and is never negative.
 type Stats struct {
-	LiveObjects, LiveBytes   uint64
-	Allocations, Frees       uint64
-	ForeignLive, ForeignBack uint64
-	TensorsMade, TensorsGone uint64
-	Reserved, Committed      uint64
-	Skipped, Deferred        uint64
-	SlowCalls, SystemCalls   uint64
-	Contexts                 uint64
+	LiveObjects, LiveBytes uint64
+	Allocations, Frees     uint64
+	AllocatedBytes         uint64 // of all allocations
+	ForeignLive            uint64
+	ForeignBack            uint64 // handed back to the host
+	ForeignMade            uint64 // ever
+	ForeignBytes           uint64
+	RegistryBuffers        uint64
+	RegistryBytes          uint64 // of its tables
+	TensorsMade            uint64
+	TensorsGone            uint64
+	Reserved, Committed    uint64
+	Skipped, Deferred      uint64
+	SlowCalls, SystemCalls uint64
+	Contexts               uint64
+	ScopeEntries           uint64
+	FrameBytes, ArenaBytes uint64 // in use
+	Classes                [layout.Classes]ClassStats
+	Kinds                  [layout.Kinds]KindStats // by record type; plain objects and user types are the rest
 }
 
-// ReadStats sums up the contexts and the depots.
+// ClassStats are the counters of one size class.
+type ClassStats struct {
+	Size        uint64 // of a slot; 0: large objects
+	Allocations uint64
+	Frees       uint64
+	Bytes       uint64 // live
+	Free        uint64 // slots of slabs that are in use
+	Held        uint64 // bytes of those slabs, and of large objects
+}
+
+// Live returns how many objects are live.
+func (s *ClassStats) Live() uint64 { return s.Allocations - s.Frees }
+
+// KindStats are the counters of the slots of one kind.
+type KindStats struct {
+	Allocations, Frees uint64
+	Bytes              uint64 // live
+}
+
+// Live returns how many slots are live.
+func (k *KindStats) Live() uint64 { return k.Allocations - k.Frees }
+
+// ReadStats sums up the contexts.
 func ReadStats() Stats {
-	usage := process.heap.Usage()
-	s := Stats{Reserved: usage.Reserved + process.g.SlicesBytes, Committed: usage.Committed, SystemCalls: memory.Calls()}
-	cached, large := process.debug.quarantined()
-	process.slices.each(func(c *Context) {
-		if c.Self == 0 {
-			return
-		}
-		s.addContext(c, &cached)
-	})
-	for class := uint32(1); class < layout.ClassRest; class++ {
-		live := max(usage.Out[class]-cached[class], 0)
-		s.LiveObjects += uint64(live)
-		if class == layout.ClassLarge {
-			s.LiveBytes += (usage.LargeSpan - uint64(large)) << layout.SpanShift
-		} else {
-			s.LiveBytes += uint64(live) * uint64(process.g.Classes[class].Size)
-		}
-	}
-	s.Frees = s.Allocations - min(s.Allocations, s.LiveObjects)
-	foreign := process.registry.Totals()
-	s.ForeignBack = foreign.HandedBack
-	s.ForeignLive = foreign.Pointers - min(foreign.Pointers, foreign.HandedBack)
+	var s Stats
+	s.readFrees()
+	s.readAllocations()
+	s.readHeap()
+	s.readForeign()
 	return s
 }
 
-func (s *Stats) addContext(c *Context, cached *[layout.Classes]int64) {
-	for class := uint32(1); class < layout.ClassRest; class++ {
-		m := &c.Magazines[class]
-		s.Allocations += c.allocated(class)
-		cached[class] += int64(atomic.LoadUintptr(&m.Top)-m.Base) / layout.EntryBytes
+// readFrees comes before readAllocations.
+func (s *Stats) readFrees() {
+	for class := range s.Classes {
+		s.Classes[class].Frees = process.beside.gone[class].Load()
 	}
+	s.Kinds[layout.TypeTensor].Frees = process.beside.tensors.Load()
+	given := process.beside.largeGiven.Load()
+	gone := [layout.Kinds]uint64{layout.TypeTensor: process.beside.tensorBytes.Load()}
+	eachUsed(func(c *Context) {
+		s.TensorsGone += layout.Peek(&c.TensorsGone)
+		for class := uint32(1); class < layout.ClassLarge; class++ {
+			s.Classes[class].Frees += c.cameBack(class)
+		}
+		for kind := range c.Kinds {
+			s.Kinds[kind].Frees += layout.Peek(&c.Kinds[kind].Gone)
+			gone[kind] += layout.Peek(&c.Kinds[kind].BytesGone)
+		}
+	})
+	held, large := process.debug.quarantined()
+	for class := range held {
+		s.Classes[class].Frees += uint64(held[class]) // dead, and not back yet
+	}
+	for kind, bytes := range gone {
+		s.Kinds[kind].Bytes = -bytes // what was made is added
+	}
+	s.Classes[layout.ClassLarge].Bytes = -given - uint64(large)<<layout.SpanShift
+}
+
+// cameBack returns how many slots ever came back to a magazine. The order of reading
+// is that of tally.go backwards.
+func (c *Context) cameBack(class uint32) uint64 {
+	f, m := c.flow(class), &c.Magazines[class]
+	flushed := atomic.LoadUint64(&f.flushed)
+	allocations := c.allocated(class)
+	cached := uint64(layout.PeekAddress(&m.Top)-m.Base) / layout.EntryBytes
+	return flushed + allocations + cached - atomic.LoadUint64(&f.refilled)
+}
+
+func (s *Stats) readAllocations() {
+	eachUsed(func(c *Context) {
+		for class := uint32(1); class < layout.ClassRest; class++ {
+			s.Classes[class].Allocations += c.allocated(class)
+		}
+		for kind := range c.Kinds {
+			s.Kinds[kind].Allocations += layout.Peek(&c.Kinds[kind].Made)
+			s.Kinds[kind].Bytes += layout.Peek(&c.Kinds[kind].BytesMade)
+		}
+		s.addContext(c)
+	})
+	taken := process.beside.largeTaken.Load()
+	s.Classes[layout.ClassLarge].Bytes += taken
+	s.AllocatedBytes = taken
+	for class := range s.Classes {
+		k := &s.Classes[class]
+		if class != layout.ClassLarge {
+			k.Size = uint64(process.g.Classes[class].Size)
+			k.Bytes = k.Live() * k.Size
+			s.AllocatedBytes += k.Allocations * k.Size
+		}
+		s.Allocations += k.Allocations
+		s.Frees += k.Frees
+		s.LiveBytes += k.Bytes
+	}
+	s.LiveObjects = s.Allocations - s.Frees
+}
+
+func (s *Stats) addContext(c *Context) {
 	if atomic.LoadUint64(&c.Word)&layout.CtxState != layout.CtxFree && c.Id != 0 {
 		s.Contexts++
 	}
-	s.Skipped += c.Skipped
-	s.Deferred += c.Deferred
-	s.SlowCalls += c.SlowCalls
-	s.TensorsMade += c.TensorsMade
-	s.TensorsGone += c.TensorsGone
+	s.Skipped += layout.Peek(&c.Skipped)
+	s.Deferred += layout.Peek(&c.Deferred)
+	s.SlowCalls += layout.Peek(&c.SlowCalls)
+	s.TensorsMade += layout.Peek(&c.TensorsMade)
+	s.ForeignMade += layout.Peek(&c.ForeignAdopted)
+	s.ScopeEntries += uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes
+	s.FrameBytes += uint64(layout.PeekAddress(&c.FrameTop) - c.FrameBase)
+	base, top := layout.PeekAddress(&c.ArenaBase), layout.PeekAddress(&c.ArenaTop)
+	s.ArenaBytes += uint64(top - min(base, top))
 }
 
-// Shutdown leaves the caller's scopes, its root scope included, finishes what
-// ended threads left, and gives idle memory back. Live objects stay valid.
-func (c *Context) Shutdown() status.Status {
-	busy := false
-	process.slices.each(func(p *Context) {
-		if p != c && p.Self != 0 && atomic.LoadUint64(&p.Word)&layout.CtxState == layout.CtxActive && p.MarkTop != p.Marks {
-			busy = true
+func (s *Stats) readHeap() {
+	usage := process.heap.Usage()
+	s.Reserved, s.Committed = usage.Reserved+process.g.SlicesBytes, usage.Committed
+	s.SystemCalls = memory.Calls()
+	for class := range s.Classes {
+		k := &s.Classes[class]
+		k.Held = uint64(usage.Held[class])
+		k.Free = uint64(usage.Slots[class]) - min(k.Live(), uint64(usage.Slots[class]))
+	}
+}
+
+func (s *Stats) readForeign() {
+	t := process.registry.Totals()
+	s.ForeignBack = t.HandedBack
+	s.ForeignLive = t.Pointers - min(t.Pointers, t.HandedBack)
+	s.ForeignMade = max(s.ForeignMade+process.registry.Named(), s.ForeignLive)
+	s.ForeignBytes, s.RegistryBuffers, s.RegistryBytes = t.Bytes, t.Buffers, t.Memory
+}
+
+// eachUsed visits the contexts that were ever in use.
+func eachUsed(visit func(c *Context)) {
+	process.slices.each(func(c *Context) {
+		if c.Self != 0 {
+			visit(c)
 		}
 	})
-	if busy {
-		return c.Fail(status.Busy, textOpenScopes, 0)
+}
+
+// TypeStats are the counters of one type.
+type TypeStats struct {
+	Type uint32
+	Name string
+	KindStats
+}
+
+// ReadTypes returns the types that programs have defined, by number.
+func ReadTypes() []TypeStats {
+	all := process.types.all.Load()
+	if all == nil {
+		return nil
 	}
-	c.drain(c)
-	c.finish(c)
-	atomic.StoreUint32(&process.g.Reap, 1)
-	c.Reap()
-	c.Purge()
-	return status.OK
+	types := make([]TypeStats, len(*all))
+	counted := types[:min(len(types), int(process.g.CountedTypes))]
+	for n := len(counted); n < len(types); n++ {
+		types[n].Frees = process.beside.typ(uint32(n)).gone.Load()
+	}
+	eachUsed(func(c *Context) {
+		for n := range counted {
+			counted[n].Frees += layout.Peek(&c.typeCount(uint32(n)).Gone)
+		}
+	})
+	eachUsed(func(c *Context) {
+		for n := range counted {
+			counted[n].Allocations += layout.Peek(&c.typeCount(uint32(n)).Made)
+		}
+	})
+	for n, t := range *all {
+		s := &types[n]
+		if n >= len(counted) {
+			s.Allocations = process.beside.typ(uint32(n)).made.Load()
+		}
+		s.Type, s.Name = uint32(n)+layout.TypeFirstUser, t.Name
+		s.Bytes = s.Live() * slotBytes(t.Size)
+	}
+	return types
+}
+
+// slotBytes is what an object of n bytes occupies.
+func slotBytes(n uintptr) uint64 {
+	if class := layout.ClassOf(n); class != 0 {
+		return uint64(process.g.Classes[class].Size)
+	}
+	return uint64(memory.Round(n, layout.SpanBytes))
 }

@@ -148,10 +148,12 @@ func (p *Pool) tryInstall(c chunk) bool {
 
 // Trim returns the chunks without a live block to the device.
 func Trim(h Handle) error {
-	return with(h, func(p *Pool) error {
+	err := with(h, func(p *Pool) error {
 		_, failed := p.trim(math.MaxUint64)
 		return failed
 	})
+	tell(h, err, "trim")
+	return err
 }
 
 // trim returns idle chunks until it has returned that many bytes, and tells how many. A

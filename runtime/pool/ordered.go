@@ -44,6 +44,12 @@ type waiting struct {
 // AllocateAsync is Allocate for work that will be put into a stream: a block that waits
 // for that stream alone will do. Without streams s is 0, and this is Allocate.
 func AllocateAsync(h Handle, n uintptr, s device.Stream) (uintptr, error) {
+	address, err := allocateAsync(h, n, s)
+	tell(h, err, "allocate %d bytes for stream %#x = %#x", n, uintptr(s), address)
+	return address, err
+}
+
+func allocateAsync(h Handle, n uintptr, s device.Stream) (uintptr, error) {
 	p, request, err := ask(h, n)
 	if err != nil || request == 0 {
 		return 0, err
@@ -52,7 +58,7 @@ func AllocateAsync(h Handle, n uintptr, s device.Stream) (uintptr, error) {
 		if err := p.noStreams(s); err != nil {
 			return 0, err
 		}
-		return Allocate(h, n)
+		return allocate(h, n)
 	}
 	p.mu.Lock()
 	address, err := p.takeWaiting(request, s)
@@ -75,6 +81,12 @@ func (p *Pool) noStreams(streams ...device.Stream) error {
 
 // DeallocateAsync takes a block back that work in those streams may still use.
 func DeallocateAsync(h Handle, address uintptr, streams ...device.Stream) error {
+	err := deallocateAsync(h, address, streams...)
+	tell(h, err, "deallocate %#x after streams %#x", address, streams)
+	return err
+}
+
+func deallocateAsync(h Handle, address uintptr, streams ...device.Stream) error {
 	p, err := find(h)
 	if err != nil {
 		return err
@@ -86,7 +98,7 @@ func DeallocateAsync(h Handle, address uintptr, streams ...device.Stream) error 
 		if err := p.noStreams(streams...); err != nil {
 			return err
 		}
-		return Deallocate(h, address)
+		return deallocate(h, address)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,7 +17,7 @@
 //	pressure.go  what is done when memory is short
 //	upkeep.go    reset, limit, statistics
 //
-// Lock order: slots.mu, then Pool.mu, then the lock in a pool's state. Under the last
+// Lock order: Pool.mu, then slots.mu, then the lock in a pool's state. Under the last
 // nothing is called, obtained or locked; a device is asked under Pool.mu alone, so that
 // others may use the pool meanwhile.
 package pool
@@ -82,9 +82,13 @@ var slots struct {
 	mu         sync.Mutex // guards the rest, but for reading of pools
 	base       uintptr
 	generation uint64
-	empty      []uint32 // slots that were in use
+	empty      []uint32        // slots that were in use
+	ended      map[int32]ended // by account
 	pools      [layout.PoolSlots]atomic.Pointer[Pool]
 }
+
+// ended is what the destroyed pools of an account have given out; all of it came back.
+type ended struct{ bytes, blocks uint64 }
 
 // Open maps the table of pools; later calls do nothing.
 func Open() status.Status {
@@ -99,6 +103,7 @@ func Open() status.Status {
 	}
 	slots.base = base
 	slots.generation = layout.PoolGeneration
+	slots.ended = map[int32]ended{}
 	stateAt(0).Fresh = 1
 	stateAt(0).Handle = 1 // as if it were slot 1's
 	return status.OK
@@ -140,6 +145,12 @@ func (p *Pool) enter() bool {
 // Create makes a pool over a device and obtains the first chunk, of at least that many
 // bytes. account is the number of the device, or limit.Own.
 func Create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
+	h, err := create(d, account, bytes)
+	tell(h, err, "create over %s, %d bytes", d.Name(), bytes)
+	return h, err
+}
+
+func create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
 	granule := uint64(d.Alignment())
 	switch {
 	case granule == 0 || granule&(granule-1) != 0:
@@ -240,6 +251,12 @@ func with(h Handle, body func(*Pool) error) error {
 // Destroy ends a pool and returns its chunks. A pool with live blocks stays as it is:
 // status.Busy.
 func Destroy(h Handle) error {
+	err := destroy(h)
+	tell(h, err, "destroy")
+	return err
+}
+
+func destroy(h Handle) error {
 	if h == 0 {
 		return nil
 	}
@@ -247,6 +264,7 @@ func Destroy(h Handle) error {
 	if err != nil {
 		return err
 	}
+	limit.Read(p.account) // a peak that only this pool knows of stays
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.withdraw(); err != nil {
@@ -261,8 +279,11 @@ func Destroy(h Handle) error {
 	return failed
 }
 
-// withdraw makes the handle invalid, unless blocks are live.
+// withdraw makes the handle invalid, unless blocks are live, and notes what the pool has
+// given out: whoever sums up under slots.mu finds either the pool or the note.
 func (p *Pool) withdraw() error {
+	slots.mu.Lock()
+	defer slots.mu.Unlock()
 	if !p.enter() {
 		return unknownPool(p.handle)
 	}
@@ -273,5 +294,7 @@ func (p *Pool) withdraw() error {
 	}
 	p.state.Handle = 0
 	slots.pools[p.handle%layout.PoolSlots].Store(nil)
+	sum := slots.ended[p.account]
+	slots.ended[p.account] = ended{sum.bytes + p.state.TotalAllocated, sum.blocks + p.state.Allocations}
 	return nil
 }

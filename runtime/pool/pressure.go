@@ -11,6 +11,7 @@ import (
 func init() {
 	limit.Register(limit.EmptyChunks, giveChunks)
 	limit.Describe(describe)
+	limit.OnResetPeaks(resetPeaks)
 }
 
 // shortage returns an error that tells of a lack of memory, and nil for one that tells of
@@ -79,8 +80,16 @@ func same(from, device any) bool {
 	return reflect.TypeOf(from).Comparable() && from == device
 }
 
-// describe adds up the pools of an account.
+// describe adds up the pools of an account, those that have ended included.
 func describe(of limit.Need) (part limit.Part) {
+	slots.mu.Lock()
+	defer slots.mu.Unlock()
+	for account, e := range slots.ended {
+		if of.Covers(account) {
+			part.Allocated += e.bytes
+			part.Allocations += e.blocks
+		}
+	}
 	for i := range slots.pools {
 		p := slots.pools[i].Load()
 		if p == nil || !of.Covers(p.account) || !p.enter() {
@@ -89,8 +98,24 @@ func describe(of limit.Need) (part limit.Part) {
 		t := view(p.state)
 		t.flush()
 		part.InUse += t.TotalAllocated - t.TotalFreed
+		part.PeakInUse += t.Peak
+		part.Allocated += t.TotalAllocated
+		part.Allocations += t.Allocations
+		part.Live += t.Allocations - t.Deallocations
 		part.LargestFree = max(part.LargestFree, t.largest())
 		unlock(p.state)
 	}
 	return part
+}
+
+// resetPeaks makes what is in use now the peak of every pool.
+func resetPeaks() {
+	for i := range slots.pools {
+		if p := slots.pools[i].Load(); p != nil && p.enter() {
+			t := view(p.state)
+			t.flush()
+			t.Peak = t.TotalAllocated - t.TotalFreed
+			unlock(p.state)
+		}
+	}
 }

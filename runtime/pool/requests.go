@@ -17,6 +17,12 @@ const (
 // Allocate returns a block of at least n bytes; 0 bytes are address 0, which is no
 // error.
 func Allocate(h Handle, n uintptr) (uintptr, error) {
+	address, err := allocate(h, n)
+	tell(h, err, "allocate %d bytes = %#x", n, address)
+	return address, err
+}
+
+func allocate(h Handle, n uintptr) (uintptr, error) {
 	p, request, err := ask(h, n)
 	if err != nil || request == 0 {
 		return 0, err
@@ -116,6 +122,12 @@ func (t tables) countAllocation(bytes uint64) {
 
 // Deallocate takes a block back. Address 0 is no block, and no error.
 func Deallocate(h Handle, address uintptr) error {
+	err := deallocate(h, address)
+	tell(h, err, "deallocate %#x", address)
+	return err
+}
+
+func deallocate(h Handle, address uintptr) error {
 	p, err := find(h)
 	if err != nil {
 		return err

@@ -56,13 +56,15 @@ func ReadStats(h Handle) (Stats, error) {
 // Reset makes every chunk one free block, when the last wait for a stream is over. What
 // was live counts as freed.
 func Reset(h Handle) error {
-	return with(h, func(p *Pool) error {
+	err := with(h, func(p *Pool) error {
 		if err := p.awaitAll(); err != nil {
 			return err
 		}
 		p.rebuild()
 		return nil
 	})
+	tell(h, err, "reset")
+	return err
 }
 
 // rebuild makes every chunk one free block, in tables that have their first size again:
@@ -109,4 +111,30 @@ func SetLimit(h Handle, bytes uint64) error {
 		}
 		return failed
 	})
+}
+
+// Totals sums up the blocks of all pools, those that were destroyed included; exact at
+// quiescence.
+func Totals() (sum Stats) {
+	slots.mu.Lock()
+	defer slots.mu.Unlock()
+	for _, e := range slots.ended {
+		sum.TotalAllocated += e.bytes
+		sum.Allocations += e.blocks
+	}
+	sum.TotalFreed, sum.Deallocations = sum.TotalAllocated, sum.Allocations
+	for i := range slots.pools {
+		p := slots.pools[i].Load()
+		if p == nil || !p.enter() {
+			continue
+		}
+		t := view(p.state)
+		t.flush()
+		sum.TotalAllocated += t.TotalAllocated
+		sum.TotalFreed += t.TotalFreed
+		sum.Allocations += t.Allocations
+		sum.Deallocations += t.Deallocations
+		unlock(p.state)
+	}
+	return sum
 }

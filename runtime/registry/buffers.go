@@ -227,7 +227,9 @@ func (t *Table) name(p uintptr, link uint32, kind uint8) Result {
 			}
 			r = NoMemory
 		}
-		if !fresh {
+		if fresh {
+			t.named.Add(1)
+		} else {
 			t.buffers.more(link, -1)
 		}
 		return r

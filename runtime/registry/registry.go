@@ -14,6 +14,7 @@ package registry
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -64,6 +65,7 @@ type Table struct {
 	mask   uint64
 
 	buffers buffers
+	named   atomic.Uint64 // addresses of buffers, ever
 
 	mu     sync.Mutex // guards mapped
 	mapped []region   // all memory ever obtained

@@ -103,6 +103,10 @@ type Totals struct {
 	Memory            uint64 // of tables and lists, in use or not
 }
 
+// Named returns how many addresses of buffers there ever were. Those of blocks with a
+// single address are counted by who registers them.
+func (t *Table) Named() uint64 { return t.named.Load() }
+
 // Totals is exact when nothing else runs.
 func (t *Table) Totals() (sum Totals) {
 	for i := range t.shards {

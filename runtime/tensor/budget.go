@@ -6,10 +6,10 @@ import (
 )
 
 // The pool's bytes are limited in all, but the fast door must not touch a word
-// that all shards share. So each shard has a grant and counts against that; only
+// that all shards share. So each shard has a share and counts against that; only
 // when it is used up does Go get it more:
 //
-//	shard.Bytes <= shard.Grant, granted = sum of shard.Grant <= pool.limit
+//	shard.kept() <= shard.Share, granted = sum of shard.Share <= pool.limit
 //
 // When everything is granted, what shards do not use is called in, and then a
 // hand goes round and gives up the tensors of keys that had no hit since it last
@@ -33,6 +33,7 @@ func (p *tensorPool) grow(me *object.Context, s *shard, n uint64) bool {
 		if p.granted.CompareAndSwap(granted, granted+more) {
 			s.lock()
 			s.Grant += more
+			s.Share += more
 			s.unlock()
 			return true
 		}
@@ -63,7 +64,8 @@ func (p *tensorPool) reclaim(me *object.Context, n uint64) bool {
 func (p *tensorPool) callIn(s *shard) {
 	s.lock()
 	idle := s.Grant - s.Bytes
-	s.Grant = s.Bytes
+	s.Grant -= idle
+	s.Share -= idle
 	s.unlock()
 	p.granted.Add(^idle + 1)
 }
@@ -97,8 +99,7 @@ func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint
 			if n == len(out) {
 				return from, n
 			}
-			out[n] = s.pop(at)
-			s.GivenUp++
+			out[n] = s.giveUpOne(at)
 		}
 	}
 	return from, n

@@ -14,6 +14,7 @@ type DeviceStats struct {
 	Kept         uint64 // tensors on shelves
 	KeptBytes    uint64 // of their blocks
 	HeaderBytes  uint64 // of their headers, in the heap
+	HitHeaders   uint64 // bytes of the headers of all hits
 	Hits, Misses uint64
 }
 
@@ -32,6 +33,7 @@ func ReadDevices() (sum DeviceStats) {
 		kept := s.puts - s.hits - s.givenUp
 		sum.Kept += kept
 		sum.HeaderBytes += kept * s.header
+		sum.HitHeaders += s.hits * s.header
 		sum.KeptBytes += s.bytes
 		sum.Hits += s.hits
 		sum.Misses += s.misses

@@ -76,8 +76,7 @@ func (s *shard) dropExcess() {
 		s.lock()
 		s.each(func(at *layout.PoolKey) {
 			for ; uint32(at.Count) > s.Limit && n < len(out); n++ {
-				out[n] = s.pop(at)
-				s.GivenUp++
+				out[n] = s.giveUpOne(at)
 			}
 		})
 		s.unlock()

@@ -35,10 +35,11 @@ func checkPool(t *testing.T) {
 			}
 		})
 		require.Equal(t, s.count(), count)
-		require.Equal(t, s.Bytes, bytes)
+		require.Equal(t, s.kept(), bytes)
 		require.Equal(t, s.Keys, keys)
 		require.LessOrEqual(t, s.Bytes, s.Grant)
-		granted += s.Grant
+		require.LessOrEqual(t, s.GivenUpBytes, s.taken())
+		granted += s.Share
 		s.unlock()
 	}
 	require.Equal(t, granted, pool.granted.Load())

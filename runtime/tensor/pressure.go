@@ -84,8 +84,7 @@ func (s *shard) popFor(need limit.Need, enough uint64, cold bool, out *[64]layou
 			return
 		}
 		for at.Count > 0 && n < len(out) && bytes < enough {
-			out[n] = s.pop(at)
-			s.GivenUp++
+			out[n] = s.giveUpOne(at)
 			bytes += at.Bytes
 			n++
 		}
@@ -102,18 +101,37 @@ var dtypeNames = [...]string{
 	I16: "i16", U16: "u16", U32: "u32", U64: "u64", C64: "c64", C128: "c128",
 }
 
-// describePool takes the kept tensors off what the heap counts as live.
+// describePool takes the kept tensors off what the heap counts as live, and adds the
+// hits to what was allocated.
 func describePool(of limit.Need) (part limit.Part) {
 	if !object.Opened() {
 		return part
 	}
+	if of.Covers(limit.CPU) {
+		describeHits(&part)
+	}
+	eachShelf(of, func(_ int, s *shelf) {
+		s.mu.Lock()
+		part.Allocated += s.hitBytes
+		part.Allocations += s.hits
+		s.mu.Unlock()
+	})
 	for _, k := range keptKeys(of) {
 		bytes := uint64(k.Count) * k.Bytes
 		part.Idle += bytes
+		part.IdleBlocks += uint64(k.Count)
 		part.Keys = append(part.Keys, limit.Key{Elements: k.Elements, Dtype: dtypeNames[dtypeOf(k.Kind)],
 			Tensors: uint64(k.Count), Bytes: bytes})
 	}
 	return part
+}
+
+// describeHits adds what the pool has handed out of the heap's memory, and the headers
+// that it keeps there of devices' tensors.
+func describeHits(part *limit.Part) {
+	all, devices := ReadPool(), ReadDevices()
+	part.Allocated, part.Allocations = all.HitBytes, all.Hits
+	part.Idle, part.IdleBlocks = devices.HeaderBytes, devices.Kept
 }
 
 // keptKeys returns the keys that have tensors, that with most bytes first.

@@ -124,8 +124,15 @@ func (s *shard) remove(i uint64) {
 // pop takes the newest tensor of a key; the caller counts why.
 func (s *shard) pop(at *layout.PoolKey) layout.Entry {
 	at.Count--
-	s.Bytes -= at.Bytes
+	s.Grant += at.Bytes
 	return *entry(at.Stack, at.Count)
+}
+
+// giveUpOne takes the newest tensor of a key to free it.
+func (s *shard) giveUpOne(at *layout.PoolKey) layout.Entry {
+	s.GivenUp++
+	s.GivenUpBytes += at.Bytes
+	return s.pop(at)
 }
 
 // push keeps a tensor; the caller has looked for room.
@@ -138,6 +145,12 @@ func (s *shard) push(at *layout.PoolKey, e layout.Entry) {
 
 // count returns how many tensors the shard keeps.
 func (s *shard) count() uint64 { return s.Puts - s.Hits - s.GivenUp }
+
+// taken returns the bytes of the tensors that were ever taken out.
+func (s *shard) taken() uint64 { return s.Grant - s.Share }
+
+// kept returns the bytes of the tensors that the shard keeps.
+func (s *shard) kept() uint64 { return s.Bytes - s.taken() }
 
 // each visits the keys.
 func (s *shard) each(visit func(at *layout.PoolKey)) {

@@ -40,6 +40,7 @@ type shelf struct {
 	header        uint64 // bytes of the heap that one of its tensors occupies
 	puts, givenUp uint64
 	hits, misses  uint64
+	hitBytes      uint64 // of the blocks of all hits
 }
 
 // stack are the kept tensors of a key, the newest last.
@@ -122,13 +123,18 @@ func (s *shelf) take(k key) (e keptTensor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.stacks[k]
+	if Debug {
+		defer func() { tellTake(k, e.Entry) }()
+	}
 	if of == nil || len(of.entries) == 0 {
 		s.misses++
 		return e
 	}
 	s.hits++
 	of.hot = true
-	return s.pop(of)
+	e = s.pop(of)
+	s.hitBytes += e.bytes
+	return e
 }
 
 func (s *shelf) pop(of *stack) keptTensor {
@@ -189,6 +195,7 @@ func (s *shelf) keep(me *object.Context, r *layout.Record, e layout.Entry, k key
 	s.header = object.Heap().Size(e.Object)
 	s.puts++
 	me.TensorsGone++
+	tellKeep(k, e, "kept")
 	return true
 }
 

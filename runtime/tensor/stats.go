@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -20,17 +21,19 @@ type PoolStats struct {
 	Tensors      uint64
 	Bytes        uint64 // of the heap
 	Hits, Misses uint64
+	HitBytes     uint64 // of the heap, of all hits
 }
 
 // ReadPool sums up the shards and the shelves; exact at quiescence.
 func ReadPool() (sum PoolStats) {
 	d := ReadDevices()
-	sum = PoolStats{Tensors: d.Kept, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses}
+	sum = PoolStats{Tensors: d.Kept, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.lock()
 		sum.Tensors += s.count()
-		sum.Bytes += s.Bytes
+		sum.Bytes += s.kept()
+		sum.HitBytes += s.taken() - s.GivenUpBytes
 		sum.Hits += s.Hits
 		sum.Misses += atomic.LoadUint64(&s.Misses)
 		s.unlock()
@@ -82,4 +85,24 @@ func (s *shard) keyCount() uint32 {
 	s.lock()
 	defer s.unlock()
 	return s.Keys
+}
+
+// Kept tells how many slots of the heap, all of the same size, hold kept tensors.
+type Kept struct{ SlotBytes, Slots uint64 }
+
+// KeptSlots returns the slots of what the pool keeps, and of the headers of what shelves
+// keep. A size may occur more than once.
+func KeptSlots() (all []Kept) {
+	for _, k := range keptKeys(limit.Need{Device: limit.CPU}) {
+		all = append(all, Kept{k.Bytes, uint64(k.Count)})
+	}
+	for i := range shelves {
+		s := &shelves[i]
+		s.mu.Lock()
+		if kept := s.puts - s.hits - s.givenUp; kept != 0 {
+			all = append(all, Kept{s.header, kept})
+		}
+		s.mu.Unlock()
+	}
+	return all
 }

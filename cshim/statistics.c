@@ -1,0 +1,10 @@
+/* What is told when the process ends. */
+#include "door.h"
+#include "gate.h"
+
+/* Prints the statistics if TL_SHOW_STATS asks for it. No context is entered, so nothing
+ * that died is taken apart and no function of the program's is called. */
+__attribute__((destructor)) static void show_at_exit(void)
+{
+	if (tlc_shared != &tlc_g && !tlc_forked()) tldoor_show_stats();
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Sources of a value.
+const (
+	FromDefault     = "default"
+	FromEnvironment = "environment"
+	FromCall        = "tl_configure"
+)
+
+// Expect notes that a call has put a value into the environment, for ReadEnvironment to
+// find: before the first use that is where options wait.
+func (o *Options) Expect(name, value string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.expected == nil {
+		o.expected = map[string]string{}
+	}
+	o.expected[name] = value
+}
+
+// ReadEnvironment takes the options of an environment of "NAME=value" strings, of two for
+// a name the first, as getenv does. It returns a sentence for each setting that is not
+// understood, and keeps them for Dump: values that do not suit, which leave the default,
+// and names beginning with TL_ that are very much like an option's. Other programs may
+// use such names for themselves, so what is like nothing is nobody's business.
+func (o *Options) ReadEnvironment(environ []string) []string {
+	seen := map[string]bool{}
+	for _, setting := range environ {
+		name, value, ok := strings.Cut(setting, "=")
+		if !ok || !strings.HasPrefix(name, prefix) || seen[name] {
+			continue
+		}
+		seen[name] = true
+		if complaint := o.take(name, value); complaint != "" {
+			o.complaints = append(o.complaints, complaint)
+		}
+	}
+	return o.complaints
+}
+
+const prefix = "TL_"
+
+// take sets an option of the environment and returns why that was not possible.
+func (o *Options) take(name, value string) string {
+	if o.all[name] == nil {
+		if like := o.like(name); like != "" {
+			return fmt.Sprintf("%s is no option; did you mean %s?", name, like)
+		}
+		return ""
+	}
+	source := FromEnvironment
+	if expected, called := o.expected[name]; called && expected == value {
+		source = FromCall
+	}
+	if err := o.Set(name, value, source); err != nil {
+		return fmt.Sprintf("%v; it stays %q", err, o.get(name))
+	}
+	return ""
+}
+
+// Complaints returns what ReadEnvironment did not understand.
+func (o *Options) Complaints() []string { return o.complaints }
+
+// like returns the option whose name was probably meant: two letters off at most, one
+// in short names.
+func (o *Options) like(name string) (found string) {
+	nearest := 2
+	if len(name) < 10 {
+		nearest = 1
+	}
+	for _, option := range o.Names() {
+		if d := distance(strings.ToUpper(name), option); d <= nearest {
+			found, nearest = option, d-1
+		}
+	}
+	return found
+}
+
+// distance is the number of letters to insert, delete, replace or swap with the next one
+// that make one word of the other (Damerau 1964, restricted to adjacent swaps).
+func distance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			change := 1
+			if a[i] == b[j] {
+				change = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+change)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
+
+// Dump returns a line for each option, `NAME=value (source)`, sorted, and one beginning
+// with # for each setting of the environment that was not understood.
+func (o *Options) Dump() []byte {
+	var text []byte
+	for _, name := range o.Names() {
+		text = fmt.Appendf(text, "%s=%s (%s)\n", name, o.get(name), o.Source(name))
+	}
+	for _, complaint := range o.complaints {
+		text = fmt.Appendf(text, "# %s\n", complaint)
+	}
+	return text
+}
+
+// Source returns where the value of an option came from.
+func (o *Options) Source(name string) string {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return cmp.Or(o.all[name].source, FromDefault)
+}

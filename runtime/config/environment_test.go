@@ -1,0 +1,60 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheEnvironmentIsReadAndComplainedAbout(t *testing.T) {
+	o := New()
+	o.Expect("TL_DEVICE", "cuda:1")
+	o.Expect("TL_MEM_LIMIT", "1GiB")
+	complaints := o.ReadEnvironment([]string{
+		"PATH=/bin", "TL_ON_ERROR=log", "TL_ON_ERROR=abort", "TL_DEVICE=cuda:1", "TL_MEM_LIMIT=2GiB",
+		"TL_HUGE_PAGES=perhaps", "TL_FASTPAHT=0", "TL_MEM_LIMITS=1GiB", "TL_heap_reserve=1GiB",
+		"TL_SOMETHING_ELSE=1", "TL_RUNTIME_LIBRARY=/x", "TL_TEST_DATA=/y", "TL_", "TLX=1",
+	})
+	require.Equal(t, []string{
+		`TL_HUGE_PAGES="perhaps": not 0 or 1; it stays "0"`,
+		"TL_FASTPAHT is no option; did you mean TL_FASTPATH?",
+		"TL_MEM_LIMITS is no option; did you mean TL_MEM_LIMIT?",
+		"TL_heap_reserve is no option; did you mean TL_HEAP_RESERVE?",
+	}, complaints)
+	require.Equal(t, complaints, o.Complaints())
+	dump := string(o.Dump())
+	for _, line := range []string{"TL_ON_ERROR=log (environment)", "TL_DEVICE=cuda:1 (tl_configure)",
+		"TL_MEM_LIMIT=2GiB (environment)", "TL_HUGE_PAGES=0 (default)", "# " + complaints[0]} {
+		require.Contains(t, dump, line+"\n")
+	}
+	require.Equal(t, len(o.Names())+len(complaints), strings.Count(dump, "\n"))
+}
+
+func TestEveryOptionRefusesWhatDoesNotSuit(t *testing.T) {
+	o := New()
+	for _, name := range o.Names() {
+		kept := o.Word(name)
+		require.NoError(t, o.Set(name, kept, FromCall), "the default of %s", name)
+		if o.all[name].kind == text {
+			continue
+		}
+		err := o.Set(name, "\x01 no value of any kind", FromCall)
+		require.ErrorContains(t, err, name)
+		require.Equal(t, kept, o.Word(name))
+	}
+	_, err := o.Check("TL_MEM_LIMITS", "1")
+	require.ErrorContains(t, err, "did you mean TL_MEM_LIMIT?")
+	_, err = o.Check("TL_NO_SUCH_THING", "1")
+	require.ErrorContains(t, err, "the options are TL_ARENA_BYTES, ")
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "abc", 0}, {"abc", "", 3}, {"abc", "acb", 1}, {"abc", "abcd", 1}, {"kitten", "sitting", 3}} {
+		require.Equal(t, c.want, distance(c.a, c.b), "%s %s", c.a, c.b)
+		require.Equal(t, c.want, distance(c.b, c.a), "%s %s", c.b, c.a)
+	}
+}

@@ -1,0 +1,79 @@
+package object
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+)
+
+// CheckStats compares what ReadStats and ReadTypes sum up with what stands in the
+// heap's records, and with the heap's own books. For tests: nothing else may run.
+//
+//	slot in use == its record is ALIVE or has a type
+//	slots out of a depot == slots in use + slots in magazines
+func CheckStats() error {
+	var want Stats
+	types := map[uint32]uint64{}
+	process.heap.Slabs(func(record uint32, start uintptr, slots, size uint32) {
+		for slot := range slots {
+			r := process.heap.Record(record + slot)
+			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
+			if atomic.LoadUint32(&r.Sh)&layout.Alive == 0 && typ == layout.TypePlain {
+				continue
+			}
+			want.countSlot(types, typ, r.Gen&0xFF, process.heap.Size(start+uintptr(slot*size)))
+		}
+	})
+	return want.compare(types, ReadStats(), ReadTypes())
+}
+
+func (s *Stats) countSlot(types map[uint32]uint64, typ, class uint32, bytes uint64) {
+	s.LiveObjects++
+	s.LiveBytes += bytes
+	s.Classes[class].Allocations++
+	s.Classes[class].Bytes += bytes
+	if typ >= layout.TypeFirstUser {
+		types[typ]++
+	} else if typ != layout.TypePlain {
+		s.Kinds[typ].Allocations++
+		s.Kinds[typ].Bytes += bytes
+	}
+}
+
+func (s *Stats) compare(types map[uint32]uint64, got Stats, gotTypes []TypeStats) error {
+	if got.LiveObjects != s.LiveObjects || got.LiveBytes != s.LiveBytes {
+		return fmt.Errorf("%d objects of %d bytes are counted, there are %d of %d", got.LiveObjects, got.LiveBytes,
+			s.LiveObjects, s.LiveBytes)
+	}
+	out := process.heap.Usage().Out
+	for class := range s.Classes {
+		k, want := &got.Classes[class], &s.Classes[class]
+		if k.Live() != want.Live() || k.Bytes != want.Bytes || uint64(out[class]) != k.Live()+cached(uint32(class)) {
+			return fmt.Errorf("class %d: %d objects of %d bytes are counted, there are %d of %d; %d slots are out", class,
+				k.Live(), k.Bytes, want.Live(), want.Bytes, out[class])
+		}
+	}
+	for kind := range s.Kinds {
+		k, want := &got.Kinds[kind], &s.Kinds[kind]
+		if k.Live() != want.Live() || k.Bytes != want.Bytes {
+			return fmt.Errorf("kind %d: %d slots of %d bytes are counted, there are %d of %d", kind, k.Live(), k.Bytes,
+				want.Live(), want.Bytes)
+		}
+	}
+	for i := range gotTypes {
+		if t := &gotTypes[i]; t.Live() != types[t.Type] {
+			return fmt.Errorf("type %s: %d objects are counted, there are %d", t.Name, t.Live(), types[t.Type])
+		}
+	}
+	return nil
+}
+
+// cached returns how many free slots of a class are in magazines.
+func cached(class uint32) (n uint64) {
+	if class == 0 || class > layout.ClassSmall {
+		return 0
+	}
+	eachUsed(func(c *Context) { n += uint64(c.Magazines[class].Top-c.Magazines[class].Base) / layout.EntryBytes })
+	return n
+}

@@ -1,0 +1,123 @@
+package object
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"tlruntime/runtime/layout"
+)
+
+// What is counted, and where. Nobody counts on the way of a plain object through a
+// magazine but the magazine itself, which knows how many it has handed out:
+//
+//	came back to a magazine = Allocs + (Top - Base) + flushed - refilled
+//
+// so refills and flushes are counted, which are slow anyway. Slots that get a type are
+// counted by kind and by type when they get it and when they lose it.
+
+// flow is what went between a magazine and its depot, ever. Its context writes it.
+type flow struct{ refilled, flushed uint64 }
+
+const flowBytes = uint64(unsafe.Sizeof(flow{}))
+
+func (c *Context) flow(class uint32) *flow {
+	return layout.At[flow](c.address() + uintptr(process.slices.flows.offset+uint64(class)*flowBytes))
+}
+
+// refilled is called before the magazine's top shows the slots, and flushed when it no
+// longer does: a reader that looks in between misses what came back, and never sees
+// more than did.
+func (c *Context) refilled(class uint32, n uint64) {
+	f := c.flow(class)
+	atomic.StoreUint64(&f.refilled, f.refilled+n)
+}
+
+func (c *Context) flushed(class uint32, n uint64) {
+	f := c.flow(class)
+	atomic.StoreUint64(&f.flushed, f.flushed+n)
+}
+
+// beside counts what passes by every magazine, and every context.
+type beside struct {
+	gone                   [layout.Classes]atomic.Uint64 // slots that came back
+	largeTaken, largeGiven atomic.Uint64                 // bytes of large objects
+	tensors, tensorBytes   atomic.Uint64                 // slots of kept tensors that were given up
+	types                  sync.Map                      // type number -> *uncounted
+}
+
+// uncounted is what is counted of a type beyond those that contexts count.
+type uncounted struct{ made, gone atomic.Uint64 }
+
+func (b *beside) typ(n uint32) *uncounted {
+	if found, ok := b.types.Load(n); ok {
+		return found.(*uncounted)
+	}
+	found, _ := b.types.LoadOrStore(n, &uncounted{})
+	return found.(*uncounted)
+}
+
+// typeCount is where c counts user type number n, from 0; nil when it does not.
+func (c *Context) typeCount(n uint32) *layout.TypeCount {
+	if n >= process.g.CountedTypes {
+		return nil
+	}
+	return layout.At[layout.TypeCount](c.address() + uintptr(process.slices.types.offset) + uintptr(n)*layout.TypeCountBytes)
+}
+
+// tally counts a slot that gets a type.
+func (c *Context) tally(typ uint32, e layout.Entry) {
+	switch {
+	case typ == layout.TypePlain:
+	case typ < layout.Kinds:
+		c.Kinds[typ].Made++
+		c.Kinds[typ].BytesMade += process.heap.Size(e.Object)
+	case typ >= layout.TypeFirstUser:
+		if n := c.typeCount(typ - layout.TypeFirstUser); n != nil {
+			n.Made++
+		} else {
+			process.beside.typ(typ - layout.TypeFirstUser).made.Add(1)
+		}
+	}
+}
+
+// untally counts a slot that loses its type.
+func (c *Context) untally(typ uint32, e layout.Entry) {
+	switch {
+	case typ == layout.TypePlain:
+	case typ < layout.Kinds:
+		c.Kinds[typ].Gone++
+		c.Kinds[typ].BytesGone += process.heap.Size(e.Object)
+	case typ >= layout.TypeFirstUser:
+		if n := c.typeCount(typ - layout.TypeFirstUser); n != nil {
+			n.Gone++
+		} else {
+			process.beside.typ(typ - layout.TypeFirstUser).gone.Add(1)
+		}
+	}
+}
+
+// countDiscarded is untally where there is no context: only kept tensors go that way.
+func countDiscarded(typ uint32, e layout.Entry) {
+	if typ == layout.TypeTensor {
+		process.beside.tensors.Add(1)
+		process.beside.tensorBytes.Add(process.heap.Size(e.Object))
+	}
+}
+
+// giveLarge gives the spans of a dead large object back.
+func giveLarge(e layout.Entry) {
+	process.beside.gone[layout.ClassLarge].Add(1)
+	process.beside.largeGiven.Add(process.heap.Size(e.Object))
+	process.heap.GiveLarge(e)
+}
+
+// retire forgets a slot whose generations are used up.
+func retire(e layout.Entry) {
+	class := e.Gen & 0xFF
+	process.beside.gone[class].Add(1)
+	if class == layout.ClassLarge {
+		process.beside.largeGiven.Add(process.heap.Size(e.Object))
+	}
+	process.heap.Retire(class)
+}
