@@ -3951,13 +3951,13 @@ TL_API tl_status tl_tag_pop(void);
  * Threads: any thread; counts are exact while no other changes them.
  * Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
  *     written.
- * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+ * Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (memory of a frame or an arena).
  * Cost: one crossing; linear in the live blocks of memory pools for what is
  *     neither an object nor registered.
  */
-TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info);
+TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 
 /*
  * tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
