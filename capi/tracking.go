@@ -106,20 +106,20 @@ func tlgo_tag_pop(c uintptr) int32 {
 // object, a tensor, a registered pointer, a block of a memory pool. What tracking
 // recorded of it stands in the fields from `file` on; they are 0 where it did not.
 //
-//	C: tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info);
+//	C: tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 //
 // Ownership: none; names and stacks that it points to stay valid for ever.
 // Threads: any thread; counts are exact while no other changes them.
 // Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was written.
-// Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+// Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (memory
 // of a frame or an arena).
 // Cost: one crossing; linear in the live blocks of memory pools for what is neither an
 // object nor registered.
 //
 //export tlgo_mem_allocation_info
-func tlgo_mem_allocation_info(c, pointer, outInfo uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return allocationInfo(o, pointer, outInfo) })
+func tlgo_mem_allocation_info(c, pointer, outAllocation uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return allocationInfo(o, pointer, outAllocation) })
 }
 
 // tl_leak_report looks for leaks now and writes what it finds to a file, or to standard

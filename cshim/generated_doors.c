@@ -2495,13 +2495,13 @@ tl_status tl_tag_pop(void) {
 	return tlc_found(context, result);
 }
 
-tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info) {
+tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_allocation_info, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_mem_allocation_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_info);
+	int32_t result = tlgo_mem_allocation_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_allocation);
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }

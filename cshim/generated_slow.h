@@ -459,7 +459,7 @@ extern int32_t tlgo_log_alloc(uintptr_t context, uintptr_t pointer, int64_t byte
 extern uintptr_t tlgo_track_site(uintptr_t context, uintptr_t pointer, uintptr_t file, uint32_t line);
 extern int32_t tlgo_tag_push(uintptr_t context, uintptr_t name);
 extern int32_t tlgo_tag_pop(uintptr_t context);
-extern int32_t tlgo_mem_allocation_info(uintptr_t context, uintptr_t pointer, uintptr_t out_info);
+extern int32_t tlgo_mem_allocation_info(uintptr_t context, uintptr_t pointer, uintptr_t out_allocation);
 extern int64_t tlgo_leak_report(uintptr_t context, uintptr_t path);
 extern int64_t tlgo_leak_report_since(uintptr_t context, uintptr_t path, uint64_t mark);
 extern int64_t tlgo_mem_check_all(uintptr_t context);

@@ -1,6 +1,7 @@
 /* Where allocations come from: samples, stacks, and the report at exit. What is
  * recorded is kept in Go (runtime/track). */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,12 +106,24 @@ void* tl_track_site(void* pointer, const char* file, uint32_t line)
 
 enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
 
+/* Go interrupts its own long calls by a signal, and ends the process when the thread has
+ * no stack for it. An interpreter that has shut down may have taken that away: Python's
+ * faulthandler does. */
+static void restore_signal_stack(void)
+{
+	static char room[64 << 10] __attribute__((aligned(64)));
+	stack_t now;
+	if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE)) return;
+	sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+}
+
 /* After the program's own handlers and the destructors of its statics: the library's
  * are called after those of whoever needs it. No code of the program is called: what
  * ended threads have left is reported, not released. */
 __attribute__((destructor)) static void report_at_exit(void)
 {
 	if (tlc_shared == &tlc_g || tlc_forked() || TLC_LOAD(tlc_shared->leak_check) == TL_LEAK_CHECK_OFF) return;
+	restore_signal_stack();
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
 	if (!attached) c = tlc_enter_unattached();

@@ -48,14 +48,15 @@
  * asked for) sets TL_OK, so that the two can be told apart; other successful
  * calls leave the last status alone.
  *
- * The lists of errors below are complete up to four statuses that any function
+ * The lists of errors below are complete up to five statuses that any function
  * may answer before it starts, and that none repeats: TL_E_FORKED in a process
  * made by fork(), which has no second thread to run the slow door;
  * TL_E_BUSY for a call from a signal handler that interrupted the slow door;
  * TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
  * a thread that drops the last reference to another's object finds none to tell
- * it (nothing changed then); and TL_E_INTERNAL, a defect of this library that
- * was contained.
+ * it (nothing changed then); TL_E_INTERNAL, a defect of this library that was
+ * contained; and, with TL_DEBUG=1 alone, TL_E_CORRUPTED: the call has done its work,
+ * and has found that something was written where nobody may.
  *
  * NULL is a value, the one of a type without any bytes: every function that
  * takes an object accepts NULL, does nothing and returns TL_OK, NULL, 0 or
@@ -4349,13 +4350,13 @@ TL_API tl_status tl_tag_pop(void);
  * Threads: any thread; counts are exact while no other changes them.
  * Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
  *     written.
- * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+ * Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (memory of a frame or an arena).
  * Cost: one crossing; linear in the live blocks of memory pools for what is
  *     neither an object nor registered.
  */
-TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info);
+TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 
 /*
  * tl_leak_report looks for leaks now and writes what it finds to a file, or to standard

@@ -86,12 +86,14 @@ TYPED = [
     if function.argnames[0] in ("tensor", "vec") and "TL_E_UNSUPPORTED" in function.errors
 ]
 INFO = _abi.tl_tensor_info(struct_size=ctypes.sizeof(_abi.tl_tensor_info))
+ALLOCATION = _abi.tl_alloc_info(struct_size=ctypes.sizeof(_abi.tl_alloc_info))
 FITTING = {  # what is refused before the pointer is looked at when it is 0
     "bytes": 64,
     "rank": 1,
     "shape": (ctypes.c_int64 * 1)(1),
     "axes": (ctypes.c_int64 * 1)(0),
     "out_info": ctypes.byref(INFO),
+    "out_allocation": ctypes.byref(ALLOCATION),
     "out_type": ctypes.byref(ctypes.c_int32()),
     "out_ordinal": ctypes.byref(ctypes.c_int32()),
 }

@@ -131,6 +131,17 @@ def test_no_false_report_at_exit(python: Run, ending: str, track: str) -> None:
     python(code, TL_LEAK_CHECK="fail", TL_TRACK=track)
 
 
+def test_a_long_report_after_the_interpreter_has_shut_down(python: Run) -> None:
+    """The end of faulthandler takes the signal stack away that Go's preemption needs."""
+    result = python(
+        "import faulthandler\nfaulthandler.enable()\nfor _ in range(300000): tl.lib.tl_mem_alloc(32)",
+        ok=False,
+        TL_LEAK_CHECK="fail",
+    )
+    assert result.returncode == 23, result.stderr[-2000:]
+    assert "SUMMARY: TLRuntime: 9600000 byte(s) leaked in 300000 allocation(s)." in result.stderr
+
+
 def test_a_leak_at_exit(python: Run) -> None:
     result = python("tl.Object.alloc(64)", ok=False, TL_LEAK_CHECK="fail", TL_TRACK="1")
     assert result.returncode == 23

@@ -4948,7 +4948,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "Tracking",
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
-        ("pointer", "out_info"),
+        ("pointer", "out_allocation"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
         """tl_mem_allocation_info tells what is known of a live allocation of any kind: an
         object, a tensor, a registered pointer, a block of a memory pool. What tracking
@@ -4958,7 +4958,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; counts are exact while no other changes them.
         Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
             written.
-        Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
+        Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (memory of a frame or an arena).
         Cost: one crossing; linear in the live blocks of memory pools for what is

@@ -208,6 +208,24 @@ func (d *debugging) count(e layout.Entry, size uint64, sign int64) {
 	}
 }
 
+// empty gives all slots that wait back to the heap and returns their bytes: when memory
+// is short, red zones are still checked, and writes after a release no longer.
+func (d *debugging) empty() (freed uint64) {
+	d.mu.Lock()
+	waiting := d.queue[d.first:]
+	freed, d.queue, d.first = d.bytes, nil, 0
+	d.bytes, d.held, d.large = 0, [layout.Classes]int64{}, 0
+	d.mu.Unlock()
+	for _, e := range waiting {
+		if class := e.Gen & 0xFF; class == layout.ClassLarge {
+			process.heap.GiveLarge(e)
+		} else {
+			process.heap.Flush(class, []layout.Entry{e})
+		}
+	}
+	return freed
+}
+
 // quarantined returns how many slots of each class wait, and the spans of large objects.
 func (d *debugging) quarantined() ([layout.Classes]int64, int64) {
 	d.mu.Lock()
