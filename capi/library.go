@@ -52,7 +52,8 @@ const _ = "tl_status"
 //	    TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
 //	    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow door */
 //	    TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
-//	    TL_E_INTERNAL = 18           /* a defect of this library, contained; please report the message */
+//	    TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
+//	    TL_E_CORRUPTED = 19          /* TL_DEBUG: memory beyond an object, or of a released one, was written to */
 //	};
 const _ = "tl_status_code"
 

@@ -44,14 +44,15 @@
 // asked for) sets TL_OK, so that the two can be told apart; other successful
 // calls leave the last status alone.
 //
-// The lists of errors below are complete up to four statuses that any function
+// The lists of errors below are complete up to five statuses that any function
 // may answer before it starts, and that none repeats: TL_E_FORKED in a process
 // made by fork(), which has no second thread to run the slow door;
 // TL_E_BUSY for a call from a signal handler that interrupted the slow door;
 // TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
 // a thread that drops the last reference to another's object finds none to tell
-// it (nothing changed then); and TL_E_INTERNAL, a defect of this library that
-// was contained.
+// it (nothing changed then); TL_E_INTERNAL, a defect of this library that was
+// contained; and, with TL_DEBUG=1 alone, TL_E_CORRUPTED: the call has done its work,
+// and has found that something was written where nobody may.
 //
 // NULL is a value, the one of a type without any bytes: every function that
 // takes an object accepts NULL, does nothing and returns TL_OK, NULL, 0 or

@@ -160,6 +160,25 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark) })
 }
 
+// tl_mem_check_all looks at the red zone of every live object, and at the poison in
+// what was released and not given out again yet, with TL_DEBUG=1. Each damage is an
+// error of its own, TL_E_CORRUPTED, which TL_ON_ERROR and the error callback tell of when
+// it is the last one found; it is mended, so that it is told once.
+//
+//	C: int64_t tl_mem_check_all(void);
+//
+// Ownership: none.
+// Threads: any thread, while no other allocates or releases.
+// Returns: how many slots are damaged, -1 without TL_DEBUG.
+// Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is damaged).
+// Cost: linear in the memory in use.
+// Fails: -1.
+//
+//export tlgo_mem_check_all
+func tlgo_mem_check_all(c uintptr) int64 {
+	return guarded(c, -1, (*object.Context).CheckAll)
+}
+
 // What the shim asks for. None of it is public.
 
 // tldoor_sampled records what the fast door has made.
@@ -173,10 +192,7 @@ func tldoor_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
 //
 //export tldoor_settle
 func tldoor_settle(c, stack uintptr, frames uint64, thread uint32) {
-	guarded(c, 0, func(*object.Context) int {
-		track.Settle(c, layout.Slice[uintptr](stack, frames), thread)
-		return 0
-	})
+	guarded(c, 0, func(o *object.Context) int { o.Settle(layout.Slice[uintptr](stack, frames), thread); return 0 })
 }
 
 // tldoor_forget_block drops what is known of a block that is being freed.

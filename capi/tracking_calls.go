@@ -16,7 +16,7 @@ import (
 // startTracking does what TL_TRACK and TL_TRACK_SAMPLE say.
 func startTracking() status.Status {
 	period := options.Bytes("TL_TRACK_SAMPLE")
-	if options.Flag("TL_TRACK") {
+	if options.Flag("TL_TRACK") || options.Flag("TL_DEBUG") {
 		period = 1
 	}
 	if period == track.Period() {

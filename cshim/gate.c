@@ -291,6 +291,8 @@ void tlc_gate_leave(tl_context* c)
 		tldoor_close((uintptr_t)c, target);
 	}
 	if (TLC_UNLIKELY(tlc_dying(c) != 0 && outermost)) pump(c);
+	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
 	c->in_go = 0;
 	if (TLC_UNLIKELY(is_shared(c))) pthread_mutex_unlock(&shared_lock);
 }

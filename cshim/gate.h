@@ -52,6 +52,14 @@ void tlc_end_samples(tl_context* c);
 /* Gives what this call has recorded its stack (tracking.c). The context is in Go. */
 void tlc_settle(tl_context* c) __attribute__((cold));
 
+/* What a call returns that went well but for what TL_DEBUG has found. */
+static inline tl_status tlc_found(tl_context* c, tl_status status)
+{
+	if (__builtin_expect(c->damaged == 0, 1)) return status;
+	c->damaged = 0;
+	return status == TL_OK ? TL_E_CORRUPTED : status;
+}
+
 /* Records an error of the fast door and returns its status. */
 tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
 

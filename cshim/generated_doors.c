@@ -14,7 +14,7 @@ tl_status tl_init(void) {
 		result = tlgo_init((uintptr_t)context);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_shutdown(void) {
@@ -25,7 +25,7 @@ tl_status tl_shutdown(void) {
 	}
 	int32_t result = tlgo_shutdown((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_configure(const char* key, const char* value) {
@@ -39,7 +39,7 @@ tl_status slow_configure(const char* key, const char* value) {
 		result = tlgo_configure((uintptr_t)context, (uintptr_t)key, (uintptr_t)value);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 const char* slow_last_error(void) {
@@ -64,7 +64,7 @@ tl_status tl_mem_manager_init(void) {
 		result = tlgo_mem_manager_init((uintptr_t)context);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_mem_manager_shutdown(void) {
@@ -75,7 +75,7 @@ tl_status tl_mem_manager_shutdown(void) {
 	}
 	int32_t result = tlgo_mem_manager_shutdown((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_enter_scope(void) {
@@ -86,7 +86,7 @@ tl_status slow_mem_enter_scope(void) {
 	}
 	int32_t result = tlgo_mem_enter_scope((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_exit_scope(void) {
@@ -97,7 +97,7 @@ tl_status slow_mem_exit_scope(void) {
 	}
 	int32_t result = tlgo_mem_exit_scope((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_exit_scopes_to(int64_t depth) {
@@ -108,7 +108,7 @@ tl_status slow_mem_exit_scopes_to(int64_t depth) {
 	}
 	int32_t result = tlgo_mem_exit_scopes_to((uintptr_t)context, depth);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int64_t slow_get_scope_depth(void) {
@@ -186,7 +186,7 @@ tl_status slow_mem_free(void* object) {
 	}
 	int32_t result = tlgo_mem_free((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_dealloc(void* object) {
@@ -197,7 +197,7 @@ tl_status slow_mem_dealloc(void* object) {
 	}
 	int32_t result = tlgo_mem_dealloc((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_alloc_tmp(int64_t bytes) {
@@ -222,7 +222,7 @@ tl_status slow_free_tmp(void* object) {
 	}
 	int32_t result = tlgo_free_tmp((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
@@ -233,7 +233,7 @@ tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 	}
 	int32_t result = tlgo_type_define((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_object_new(tl_type type) {
@@ -286,7 +286,7 @@ tl_status slow_mem_register_struct(void* object) {
 		result = tlgo_mem_register_struct((uintptr_t)context, (uintptr_t)object);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_register_struct_named(void* object, const char* name) {
@@ -300,7 +300,7 @@ tl_status slow_mem_register_struct_named(void* object, const char* name) {
 		result = tlgo_mem_register_struct_named((uintptr_t)context, (uintptr_t)object, (uintptr_t)name);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_register(void* object) {
@@ -314,7 +314,7 @@ tl_status slow_mem_register(void* object) {
 		result = tlgo_mem_register((uintptr_t)context, (uintptr_t)object);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_register_ptr(void* object) {
@@ -325,7 +325,7 @@ tl_status slow_mem_register_ptr(void* object) {
 	}
 	int32_t result = tlgo_mem_register_ptr((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_register_tensor(void* tensor) {
@@ -336,7 +336,7 @@ tl_status slow_mem_register_tensor(void* tensor) {
 	}
 	int32_t result = tlgo_mem_register_tensor((uintptr_t)context, (uintptr_t)tensor);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_register_vec_ptr(void* vec) {
@@ -347,7 +347,7 @@ tl_status slow_mem_register_vec_ptr(void* vec) {
 	}
 	int32_t result = tlgo_mem_register_vec_ptr((uintptr_t)context, (uintptr_t)vec);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_unregister(void* object) {
@@ -358,7 +358,7 @@ tl_status slow_mem_unregister(void* object) {
 	}
 	int32_t result = tlgo_mem_unregister((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_ptr_acquire(void* object) {
@@ -380,7 +380,7 @@ tl_status slow_ptr_release(void* object) {
 	}
 	int32_t result = tlgo_ptr_release((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_ptr_inc_ref(void* object) {
@@ -391,7 +391,7 @@ tl_status slow_ptr_inc_ref(void* object) {
 	}
 	int32_t result = tlgo_ptr_inc_ref((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int32_t slow_ptr_dec_ref(void* object) {
@@ -435,7 +435,7 @@ tl_status slow_ptr_check(const void* object) {
 	}
 	int32_t result = tlgo_ptr_check((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_ptr_share(void* object) {
@@ -446,7 +446,7 @@ tl_status tl_ptr_share(void* object) {
 	}
 	int32_t result = tlgo_ptr_share((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_ptr_make_immortal(void* object) {
@@ -457,7 +457,7 @@ tl_status tl_ptr_make_immortal(void* object) {
 	}
 	int32_t result = tlgo_ptr_make_immortal((uintptr_t)context, (uintptr_t)object);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* tl_vec_new(size_t capacity) {
@@ -485,7 +485,7 @@ tl_status slow_vec_push(void* vec, void* element) {
 		result = tlgo_vec_push((uintptr_t)context, (uintptr_t)vec, (uintptr_t)element);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_vec_get(void* vec, int64_t index) {
@@ -507,7 +507,7 @@ tl_status tl_vec_set(void* vec, int64_t index, void* element) {
 	}
 	int32_t result = tlgo_vec_set((uintptr_t)context, (uintptr_t)vec, index, (uintptr_t)element);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_vec_pop(void* vec) {
@@ -543,7 +543,7 @@ tl_status tl_vec_reserve(void* vec, size_t capacity) {
 		result = tlgo_vec_reserve((uintptr_t)context, (uintptr_t)vec, (uintptr_t)capacity);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_vec_clear(void* vec) {
@@ -554,7 +554,7 @@ tl_status tl_vec_clear(void* vec) {
 	}
 	int32_t result = tlgo_vec_clear((uintptr_t)context, (uintptr_t)vec);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_function_enter(int64_t slots) {
@@ -565,7 +565,7 @@ tl_status slow_mem_function_enter(int64_t slots) {
 	}
 	int32_t result = tlgo_mem_function_enter((uintptr_t)context, slots);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_mem_function_exit(void) {
@@ -576,7 +576,7 @@ tl_status slow_mem_function_exit(void) {
 	}
 	int32_t result = tlgo_mem_function_exit((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_mem_get_buffer(int64_t slot, int64_t min_bytes) {
@@ -609,7 +609,7 @@ tl_status slow_mem_frame_exit(void) {
 	}
 	int32_t result = tlgo_mem_frame_exit((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_arena_init(int64_t capacity) {
@@ -620,7 +620,7 @@ tl_status tl_arena_init(int64_t capacity) {
 	}
 	int32_t result = tlgo_arena_init((uintptr_t)context, capacity);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_arena_alloc(int64_t bytes) {
@@ -656,7 +656,7 @@ tl_status tl_arena_free(void) {
 	}
 	int32_t result = tlgo_arena_free((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_arena_reset(void) {
@@ -667,7 +667,7 @@ tl_status tl_arena_reset(void) {
 	}
 	int32_t result = tlgo_arena_reset((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 bool slow_arena_is_active(void) {
@@ -711,7 +711,7 @@ tl_status slow_arena_set_offset(int64_t offset) {
 	}
 	int32_t result = tlgo_arena_set_offset((uintptr_t)context, offset);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int64_t tl_arena_get_capacity(void) {
@@ -853,7 +853,7 @@ tl_status slow_tensor_release(tl_tensor* tensor) {
 	}
 	int32_t result = tlgo_tensor_release((uintptr_t)context, (uintptr_t)tensor);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_tensor_release_safe(tl_tensor* tensor) {
@@ -864,7 +864,7 @@ tl_status slow_tensor_release_safe(tl_tensor* tensor) {
 	}
 	int32_t result = tlgo_tensor_release_safe((uintptr_t)context, (uintptr_t)tensor);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_tensor_register(tl_tensor* tensor) {
@@ -875,7 +875,7 @@ tl_status slow_tensor_register(tl_tensor* tensor) {
 	}
 	int32_t result = tlgo_tensor_register((uintptr_t)context, (uintptr_t)tensor);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_tensor_promote(tl_tensor* tensor) {
@@ -886,7 +886,7 @@ tl_status tl_tensor_promote(tl_tensor* tensor) {
 	}
 	int32_t result = tlgo_tensor_promote((uintptr_t)context, (uintptr_t)tensor);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_tensor_finalize(tl_tensor* tensor) {
@@ -897,7 +897,7 @@ tl_status tl_tensor_finalize(tl_tensor* tensor) {
 	}
 	int32_t result = tlgo_tensor_finalize((uintptr_t)context, (uintptr_t)tensor);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor) {
@@ -922,7 +922,7 @@ tl_status slow_tensor_free(tl_tensor* tensor) {
 	}
 	int32_t result = tlgo_tensor_free((uintptr_t)context, (uintptr_t)tensor);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info) {
@@ -933,7 +933,7 @@ tl_status slow_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info
 	}
 	int32_t result = tlgo_tensor_info_get((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)out_info);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_tensor_data(const tl_tensor* tensor) {
@@ -1185,7 +1185,7 @@ tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, u
 	}
 	int32_t result = tlgo_pool_release((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)elements, dtype, device);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_tensor* slow_pool_acquire_compat(size_t elements) {
@@ -1207,7 +1207,7 @@ tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements) {
 	}
 	int32_t result = tlgo_pool_release_compat((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)elements);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int64_t tl_get_pool_count(void) {
@@ -1317,7 +1317,7 @@ tl_status tl_dump_gpu_pool_stats(void) {
 	}
 	int32_t result = tlgo_dump_gpu_pool_stats((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device) {
@@ -1345,7 +1345,7 @@ tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from) {
 		result = tlgo_tensor_copy((uintptr_t)context, (uintptr_t)to, (uintptr_t)from);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream) {
@@ -1356,7 +1356,7 @@ tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream) {
 	}
 	int32_t result = tlgo_tensor_record_stream((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)stream);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
@@ -1370,7 +1370,7 @@ tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
 		result = tlgo_tensor_sync_stream((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)stream);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options) {
@@ -1437,7 +1437,7 @@ tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values,
 	}
 	int32_t result = tlgo_sparse_row((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_length);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop) {
@@ -1479,7 +1479,7 @@ tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_value
 		result = tlgo_sparse_to_contiguous((uintptr_t)context, (uintptr_t)matrix, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_offsets);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_info* out_info) {
@@ -1490,7 +1490,7 @@ tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_in
 	}
 	int32_t result = tlgo_sparse_block((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_info);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets) {
@@ -1504,7 +1504,7 @@ tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor*
 		result = tlgo_sparse_block_tensors((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_offsets);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_sparse_validate(const tl_sparse* matrix) {
@@ -1515,7 +1515,7 @@ tl_status tl_sparse_validate(const tl_sparse* matrix) {
 	}
 	int32_t result = tlgo_sparse_validate((uintptr_t)context, (uintptr_t)matrix);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info) {
@@ -1526,7 +1526,7 @@ tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info
 	}
 	int32_t result = tlgo_sparse_info_get((uintptr_t)context, (uintptr_t)matrix, (uintptr_t)out_info);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int32_t tl_device_count(void) {
@@ -1548,7 +1548,7 @@ tl_status tl_device_info(int32_t device, tl_device_properties* out_properties) {
 	}
 	int32_t result = tlgo_device_info((uintptr_t)context, device, (uintptr_t)out_properties);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_device_by_name(const char* name, int32_t* out_device) {
@@ -1559,7 +1559,7 @@ tl_status tl_device_by_name(const char* name, int32_t* out_device) {
 	}
 	int32_t result = tlgo_device_by_name((uintptr_t)context, (uintptr_t)name, (uintptr_t)out_device);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_device_default(int32_t* out_device) {
@@ -1570,7 +1570,7 @@ tl_status tl_device_default(int32_t* out_device) {
 	}
 	int32_t result = tlgo_device_default((uintptr_t)context, (uintptr_t)out_device);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total) {
@@ -1584,7 +1584,7 @@ tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* ou
 		result = tlgo_device_memory_info((uintptr_t)context, device, (uintptr_t)out_free, (uintptr_t)out_total);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 const tl_device_allocator* tl_device_allocator_for(int32_t device) {
@@ -1623,7 +1623,7 @@ tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const
 		result = tlgo_device_copy((uintptr_t)context, to_device, (uintptr_t)to, from_device, (uintptr_t)from, (uintptr_t)bytes);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) {
@@ -1637,7 +1637,7 @@ tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) 
 		result = tlgo_device_fill((uintptr_t)context, device, (uintptr_t)to, value, (uintptr_t)bytes);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device) {
@@ -1648,7 +1648,7 @@ tl_status tl_device_register(const tl_device_allocator* allocator, const tl_devi
 	}
 	int32_t result = tlgo_device_register((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)copier, (uintptr_t)out_device);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool) {
@@ -1662,7 +1662,7 @@ tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t ini
 		result = tlgo_memory_pool_create((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)initial_bytes, (uintptr_t)out_pool);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes) {
@@ -1687,7 +1687,7 @@ tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block) {
 	}
 	int32_t result = tlgo_memory_pool_deallocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)block);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream) {
@@ -1715,7 +1715,7 @@ tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, voi
 		result = tlgo_memory_pool_deallocate_async((uintptr_t)context, (uintptr_t)pool, (uintptr_t)block, (uintptr_t)stream);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_memory_pool_reset(tl_memory_pool* pool) {
@@ -1726,7 +1726,7 @@ tl_status tl_memory_pool_reset(tl_memory_pool* pool) {
 	}
 	int32_t result = tlgo_memory_pool_reset((uintptr_t)context, (uintptr_t)pool);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_memory_pool_trim(tl_memory_pool* pool) {
@@ -1737,7 +1737,7 @@ tl_status tl_memory_pool_trim(tl_memory_pool* pool) {
 	}
 	int32_t result = tlgo_memory_pool_trim((uintptr_t)context, (uintptr_t)pool);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_memory_pool_destroy(tl_memory_pool* pool) {
@@ -1748,7 +1748,7 @@ tl_status tl_memory_pool_destroy(tl_memory_pool* pool) {
 	}
 	int32_t result = tlgo_memory_pool_destroy((uintptr_t)context, (uintptr_t)pool);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes) {
@@ -1759,7 +1759,7 @@ tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes) {
 	}
 	int32_t result = tlgo_memory_pool_set_limit((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats) {
@@ -1770,7 +1770,7 @@ tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* o
 	}
 	int32_t result = tlgo_memory_pool_stats_get((uintptr_t)context, (uintptr_t)pool, (uintptr_t)out_stats);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes) {
@@ -1781,7 +1781,7 @@ tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_by
 	}
 	int32_t result = tlgo_mem_set_limit((uintptr_t)context, device, soft_bytes, hard_bytes);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes) {
@@ -1792,7 +1792,7 @@ tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* o
 	}
 	int32_t result = tlgo_mem_get_limit((uintptr_t)context, device, (uintptr_t)out_soft_bytes, (uintptr_t)out_hard_bytes);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info) {
@@ -1803,7 +1803,7 @@ tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info) {
 	}
 	int32_t result = tlgo_mem_usage((uintptr_t)context, device, (uintptr_t)out_info);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_pool_set_limits(size_t per_key, size_t bytes) {
@@ -1817,7 +1817,7 @@ tl_status tl_pool_set_limits(size_t per_key, size_t bytes) {
 		result = tlgo_pool_set_limits((uintptr_t)context, (uintptr_t)per_key, (uintptr_t)bytes);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
@@ -1828,7 +1828,7 @@ tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
 	}
 	int32_t result = tlgo_pool_key_stats_get((uintptr_t)context, (uintptr_t)rank, (uintptr_t)out_stats);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_registry_new_array(size_t count, size_t element_bytes) {
@@ -1856,7 +1856,7 @@ tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind
 		result = tlgo_registry_register((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)bytes, kind);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx) {
@@ -1870,7 +1870,7 @@ tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter de
 		result = tlgo_registry_register_custom((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)bytes, (uintptr_t)deleter, (uintptr_t)ctx);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id) {
@@ -1884,7 +1884,7 @@ tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* ali
 		result = tlgo_registry_register_buffer((uintptr_t)context, (uintptr_t)real, (uintptr_t)bytes, (uintptr_t)aliases, (uintptr_t)n, kind, (uintptr_t)buffer_id);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias) {
@@ -1898,7 +1898,7 @@ tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias) {
 		result = tlgo_registry_add_alias((uintptr_t)context, buffer_id, (uintptr_t)alias);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_registry_unregister(void* pointer) {
@@ -1909,7 +1909,7 @@ tl_status slow_registry_unregister(void* pointer) {
 	}
 	int32_t result = tlgo_registry_unregister((uintptr_t)context, (uintptr_t)pointer);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 size_t tl_registry_total_bytes(void) {
@@ -1953,7 +1953,7 @@ tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info) {
 	}
 	int32_t result = tlgo_registry_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_info);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind) {
@@ -1967,7 +1967,7 @@ tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, 
 		result = tlgo_registry_register_many((uintptr_t)context, (uintptr_t)pointers, (uintptr_t)bytes, (uintptr_t)n, kind);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 size_t tl_registry_unregister_many(void* const* pointers, size_t n) {
@@ -1989,7 +1989,7 @@ tl_status tl_registry_print_statistics(const char* path) {
 	}
 	int32_t result = tlgo_registry_print_statistics((uintptr_t)context, (uintptr_t)path);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_aligned_alloc(size_t bytes, size_t alignment) {
@@ -2014,7 +2014,7 @@ tl_status slow_aligned_free(void* pointer) {
 	}
 	int32_t result = tlgo_aligned_free((uintptr_t)context, (uintptr_t)pointer);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace) {
@@ -2028,7 +2028,7 @@ tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignmen
 		result = tlgo_workspace_create((uintptr_t)context, (uintptr_t)threads, (uintptr_t)bytes_each, (uintptr_t)alignment, (uintptr_t)out_workspace);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_workspace_destroy(tl_workspace* workspace) {
@@ -2039,7 +2039,7 @@ tl_status tl_workspace_destroy(tl_workspace* workspace) {
 	}
 	int32_t result = tlgo_workspace_destroy((uintptr_t)context, (uintptr_t)workspace);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_create(tl_plan** out_plan) {
@@ -2050,7 +2050,7 @@ tl_status tl_plan_create(tl_plan** out_plan) {
 	}
 	int32_t result = tlgo_plan_create((uintptr_t)context, (uintptr_t)out_plan);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_destroy(tl_plan* plan) {
@@ -2061,7 +2061,7 @@ tl_status tl_plan_destroy(tl_plan* plan) {
 	}
 	int32_t result = tlgo_plan_destroy((uintptr_t)context, (uintptr_t)plan);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end) {
@@ -2094,7 +2094,7 @@ tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offs
 	}
 	int32_t result = tlgo_plan_alias((uintptr_t)context, (uintptr_t)plan, buffer, base, (uintptr_t)offset);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset) {
@@ -2105,7 +2105,7 @@ tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset) {
 	}
 	int32_t result = tlgo_plan_pin((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)offset);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end) {
@@ -2116,7 +2116,7 @@ tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t 
 	}
 	int32_t result = tlgo_plan_add_gap((uintptr_t)context, (uintptr_t)plan, buffer, first, end);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name) {
@@ -2127,7 +2127,7 @@ tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name) {
 	}
 	int32_t result = tlgo_plan_set_name((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)name);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
@@ -2149,7 +2149,7 @@ tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* space
 	}
 	int32_t result = tlgo_plan_set_spaces((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)spaces, (uintptr_t)n);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
@@ -2160,7 +2160,7 @@ tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
 	}
 	int32_t result = tlgo_plan_solve((uintptr_t)context, (uintptr_t)plan, budget_ms);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
@@ -2171,7 +2171,7 @@ tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
 	}
 	int32_t result = tlgo_plan_solve_with((uintptr_t)context, (uintptr_t)plan, (uintptr_t)options);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_validate(const tl_plan* plan) {
@@ -2182,7 +2182,7 @@ tl_status tl_plan_validate(const tl_plan* plan) {
 	}
 	int32_t result = tlgo_plan_validate((uintptr_t)context, (uintptr_t)plan);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int64_t tl_plan_num_buffers(const tl_plan* plan) {
@@ -2270,7 +2270,7 @@ tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out
 	}
 	int32_t result = tlgo_plan_offsets((uintptr_t)context, (uintptr_t)plan, (uintptr_t)out_offsets, (uintptr_t)out_spaces, (uintptr_t)n);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy) {
@@ -2309,7 +2309,7 @@ tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, in
 	}
 	int32_t result = tlgo_tensor_dlpack_device((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)out_type, (uintptr_t)out_ordinal);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
@@ -2390,7 +2390,7 @@ tl_status tl_stats_get(tl_stats* out_stats) {
 	}
 	int32_t result = tlgo_stats_get((uintptr_t)context, (uintptr_t)out_stats);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_mem_purge(void) {
@@ -2401,7 +2401,7 @@ tl_status tl_mem_purge(void) {
 	}
 	int32_t result = tlgo_mem_purge((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line) {
@@ -2412,7 +2412,7 @@ tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, u
 	}
 	int32_t result = tlgo_log_alloc((uintptr_t)context, (uintptr_t)pointer, bytes, (uintptr_t)file, line);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 void* slow_track_site(void* pointer, const char* file, uint32_t line) {
@@ -2437,7 +2437,7 @@ tl_status tl_tag_push(const char* name) {
 		result = tlgo_tag_push((uintptr_t)context, (uintptr_t)name);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_tag_pop(void) {
@@ -2448,7 +2448,7 @@ tl_status tl_tag_pop(void) {
 	}
 	int32_t result = tlgo_tag_pop((uintptr_t)context);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info) {
@@ -2459,7 +2459,7 @@ tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_info) {
 	}
 	int32_t result = tlgo_mem_allocation_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_info);
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 int64_t tl_leak_report(const char* path) {
@@ -2484,6 +2484,17 @@ int64_t tl_leak_report_since(const char* path, uint64_t mark) {
 	return result;
 }
 
+int64_t tl_mem_check_all(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_check_all, &why);
+	if (context == NULL) {
+		return -1;
+	}
+	int64_t result = tlgo_mem_check_all((uintptr_t)context);
+	tlc_gate_leave(context);
+	return result;
+}
+
 tl_status tl_profile_write(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_profile_write, &why);
@@ -2495,7 +2506,7 @@ tl_status tl_profile_write(const char* path) {
 		result = tlgo_profile_write((uintptr_t)context, (uintptr_t)path);
 	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
-	return result;
+	return tlc_found(context, result);
 }
 
 const char* const tlc_function_names[TL_FN_COUNT] = {
@@ -2733,6 +2744,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_mem_allocation_info",
 	"tl_leak_report",
 	"tl_leak_report_since",
+	"tl_mem_check_all",
 	"tl_profile_write",
 };
 
@@ -2788,6 +2800,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_log_free", (void*)(uintptr_t)tl_log_free},
 	{"tl_mem_alloc", (void*)(uintptr_t)tl_mem_alloc},
 	{"tl_mem_allocation_info", (void*)(uintptr_t)tl_mem_allocation_info},
+	{"tl_mem_check_all", (void*)(uintptr_t)tl_mem_check_all},
 	{"tl_mem_collect_cycles", (void*)(uintptr_t)tl_mem_collect_cycles},
 	{"tl_mem_dealloc", (void*)(uintptr_t)tl_mem_dealloc},
 	{"tl_mem_deep_clone", (void*)(uintptr_t)tl_mem_deep_clone},

@@ -128,7 +128,7 @@ typedef struct tl_slot {
 /* context.word = inbox node index << 2 | state */
 enum { TL_CTX_FREE = 0, TL_CTX_ACTIVE = 1, TL_CTX_PARKED = 2, TL_CTX_BORROWED = 3, TL_CTX_STATE = 3 };
 
-enum { TL_MESSAGE_BYTES = 512, TL_MAX_TAGS = 32 };
+enum { TL_MESSAGE_BYTES = 2048, TL_MAX_TAGS = 32 };
 
 /* A number below TL_BLOCK_MARKS for the address of a pool's block. */
 enum { TL_BLOCK_MARKS = 4096 };
@@ -197,10 +197,12 @@ typedef struct tl_context {
 	 * in their magazines, everything else in bytes here. */
 	uint64_t sample_left;   /* bytes that may pass before the next sample */
 	uintptr_t sampled;      /* what was recorded last: tl_track_site may still name its line */
-	uint32_t pending;       /* recordings of this call that lack their stack */
+	uint32_t pending;       /* what this call has recorded lacks its stack; Go clears it */
 	uint32_t tracking_seen; /* globals.tracking when the distances were drawn */
 	uint32_t tags;          /* how many are pushed */
-	uint32_t tag_spare;
+	uint32_t use_site;      /* TL_DEBUG: where the call that failed last was made */
+	uint32_t damaged;       /* TL_DEBUG: this call has found memory that was overwritten */
+	uint32_t debug_spare[7];
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */
@@ -249,7 +251,7 @@ typedef struct tl_globals {
 	tl_class_info classes[TL_CLASSES];
 	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
 	_Atomic uint32_t leak_check; /* what happens at exit */
-	uint32_t spare;
+	uint32_t debug;              /* TL_DEBUG */
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

@@ -101,7 +101,9 @@ enum {
 	tlc_at_context_pending = offsetof(tl_context, pending) * 100000 + sizeof(((tl_context*)0)->pending),
 	tlc_at_context_tracking_seen = offsetof(tl_context, tracking_seen) * 100000 + sizeof(((tl_context*)0)->tracking_seen),
 	tlc_at_context_tags = offsetof(tl_context, tags) * 100000 + sizeof(((tl_context*)0)->tags),
-	tlc_at_context_tag_spare = offsetof(tl_context, tag_spare) * 100000 + sizeof(((tl_context*)0)->tag_spare),
+	tlc_at_context_use_site = offsetof(tl_context, use_site) * 100000 + sizeof(((tl_context*)0)->use_site),
+	tlc_at_context_damaged = offsetof(tl_context, damaged) * 100000 + sizeof(((tl_context*)0)->damaged),
+	tlc_at_context_debug_spare = offsetof(tl_context, debug_spare) * 100000 + sizeof(((tl_context*)0)->debug_spare),
 	tlc_at_context_tag_names = offsetof(tl_context, tag_names) * 100000 + sizeof(((tl_context*)0)->tag_names),
 	tlc_at_context_tag_depths = offsetof(tl_context, tag_depths) * 100000 + sizeof(((tl_context*)0)->tag_depths),
 	tlc_at_context_status = offsetof(tl_context, status) * 100000 + sizeof(((tl_context*)0)->status),
@@ -143,7 +145,7 @@ enum {
 	tlc_at_globals_classes = offsetof(tl_globals, classes) * 100000 + sizeof(((tl_globals*)0)->classes),
 	tlc_at_globals_block_marks = offsetof(tl_globals, block_marks) * 100000 + sizeof(((tl_globals*)0)->block_marks),
 	tlc_at_globals_leak_check = offsetof(tl_globals, leak_check) * 100000 + sizeof(((tl_globals*)0)->leak_check),
-	tlc_at_globals_spare = offsetof(tl_globals, spare) * 100000 + sizeof(((tl_globals*)0)->spare),
+	tlc_at_globals_debug = offsetof(tl_globals, debug) * 100000 + sizeof(((tl_globals*)0)->debug),
 };
 */
 import "C"
@@ -258,7 +260,9 @@ var _ [C.tlc_at_context_sampled]struct{} = [unsafe.Offsetof(layout.Context{}.Sam
 var _ [C.tlc_at_context_pending]struct{} = [unsafe.Offsetof(layout.Context{}.Pending)*100000 + unsafe.Sizeof(layout.Context{}.Pending)]struct{}{}
 var _ [C.tlc_at_context_tracking_seen]struct{} = [unsafe.Offsetof(layout.Context{}.TrackingSeen)*100000 + unsafe.Sizeof(layout.Context{}.TrackingSeen)]struct{}{}
 var _ [C.tlc_at_context_tags]struct{} = [unsafe.Offsetof(layout.Context{}.Tags)*100000 + unsafe.Sizeof(layout.Context{}.Tags)]struct{}{}
-var _ [C.tlc_at_context_tag_spare]struct{} = [unsafe.Offsetof(layout.Context{}.TagSpare)*100000 + unsafe.Sizeof(layout.Context{}.TagSpare)]struct{}{}
+var _ [C.tlc_at_context_use_site]struct{} = [unsafe.Offsetof(layout.Context{}.UseSite)*100000 + unsafe.Sizeof(layout.Context{}.UseSite)]struct{}{}
+var _ [C.tlc_at_context_damaged]struct{} = [unsafe.Offsetof(layout.Context{}.Damaged)*100000 + unsafe.Sizeof(layout.Context{}.Damaged)]struct{}{}
+var _ [C.tlc_at_context_debug_spare]struct{} = [unsafe.Offsetof(layout.Context{}.DebugSpare)*100000 + unsafe.Sizeof(layout.Context{}.DebugSpare)]struct{}{}
 var _ [C.tlc_at_context_tag_names]struct{} = [unsafe.Offsetof(layout.Context{}.TagNames)*100000 + unsafe.Sizeof(layout.Context{}.TagNames)]struct{}{}
 var _ [C.tlc_at_context_tag_depths]struct{} = [unsafe.Offsetof(layout.Context{}.TagDepths)*100000 + unsafe.Sizeof(layout.Context{}.TagDepths)]struct{}{}
 var _ [C.tlc_at_context_status]struct{} = [unsafe.Offsetof(layout.Context{}.Status)*100000 + unsafe.Sizeof(layout.Context{}.Status)]struct{}{}
@@ -302,4 +306,4 @@ var _ [C.tlc_at_globals_tracking]struct{} = [unsafe.Offsetof(layout.Globals{}.Tr
 var _ [C.tlc_at_globals_classes]struct{} = [unsafe.Offsetof(layout.Globals{}.Classes)*100000 + unsafe.Sizeof(layout.Globals{}.Classes)]struct{}{}
 var _ [C.tlc_at_globals_block_marks]struct{} = [unsafe.Offsetof(layout.Globals{}.BlockMarks)*100000 + unsafe.Sizeof(layout.Globals{}.BlockMarks)]struct{}{}
 var _ [C.tlc_at_globals_leak_check]struct{} = [unsafe.Offsetof(layout.Globals{}.LeakCheck)*100000 + unsafe.Sizeof(layout.Globals{}.LeakCheck)]struct{}{}
-var _ [C.tlc_at_globals_spare]struct{} = [unsafe.Offsetof(layout.Globals{}.Spare)*100000 + unsafe.Sizeof(layout.Globals{}.Spare)]struct{}{}
+var _ [C.tlc_at_globals_debug]struct{} = [unsafe.Offsetof(layout.Globals{}.Debug)*100000 + unsafe.Sizeof(layout.Globals{}.Debug)]struct{}{}

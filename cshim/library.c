@@ -32,6 +32,7 @@ const char* tl_status_string(tl_status status)
 		"forked: a child made by fork() has no slow door; use exec, spawn or forkserver",
 		"busy: in use by somebody else, or a call from a signal handler",
 		"internal error of the library",
+		"corrupted: memory beyond an object or of a released one was written to",
 	};
 	if (status < 0 || (size_t)status >= sizeof sentences / sizeof *sentences) return "unknown status";
 	return sentences[status];

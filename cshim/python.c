@@ -106,7 +106,7 @@ void* tl_numpy_realloc(void* ctx, void* block, size_t bytes)
 	if (block == NULL) return tl_numpy_malloc(ctx, bytes);
 	if (!tlc_in_heap((uintptr_t)block)) return realloc(block, wanted);
 	size_t had = room((uintptr_t)block);
-	if (wanted <= had && wanted > had / 2) return block;
+	if (wanted <= had && wanted > had / 2 && !tlc_g.debug) return block; /* with TL_DEBUG had counts the red zone */
 	if (had == 0) {
 		tlc_fail(calling(), TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_realloc, block);
 		return NULL;

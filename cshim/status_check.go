@@ -26,3 +26,4 @@ var _ [C.TL_E_UNSUPPORTED]struct{} = [status.Unsupported]struct{}{}
 var _ [C.TL_E_FORKED]struct{} = [status.Forked]struct{}{}
 var _ [C.TL_E_BUSY]struct{} = [status.Busy]struct{}{}
 var _ [C.TL_E_INTERNAL]struct{} = [status.Internal]struct{}{}
+var _ [C.TL_E_CORRUPTED]struct{} = [status.Corrupted]struct{}{}

@@ -45,7 +45,6 @@ static uint32_t thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 void tlc_settle(tl_context* c)
 {
 	uintptr_t frames[MOST_FRAMES];
-	c->pending = 0;
 	size_t n = take_stack(frames);
 	tldoor_settle((uintptr_t)c, (uintptr_t)frames, n, thread_number());
 }

@@ -48,14 +48,15 @@
  * asked for) sets TL_OK, so that the two can be told apart; other successful
  * calls leave the last status alone.
  *
- * The lists of errors below are complete up to four statuses that any function
+ * The lists of errors below are complete up to five statuses that any function
  * may answer before it starts, and that none repeats: TL_E_FORKED in a process
  * made by fork(), which has no second thread to run the slow door;
  * TL_E_BUSY for a call from a signal handler that interrupted the slow door;
  * TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
  * a thread that drops the last reference to another's object finds none to tell
- * it (nothing changed then); and TL_E_INTERNAL, a defect of this library that
- * was contained.
+ * it (nothing changed then); TL_E_INTERNAL, a defect of this library that was
+ * contained; and, with TL_DEBUG=1 alone, TL_E_CORRUPTED: the call has done its work,
+ * and has found that something was written where nobody may.
  *
  * NULL is a value, the one of a type without any bytes: every function that
  * takes an object accepts NULL, does nothing and returns TL_OK, NULL, 0 or
@@ -153,7 +154,8 @@ enum tl_status_code {
     TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
     TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow door */
     TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
-    TL_E_INTERNAL = 18           /* a defect of this library, contained; please report the message */
+    TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
+    TL_E_CORRUPTED = 19          /* TL_DEBUG: memory beyond an object, or of a released one, was written to */
 };
 
 /*
@@ -4300,6 +4302,21 @@ TL_API int64_t tl_leak_report(const char* path);
  * Cost: as tl_leak_report.
  */
 TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
+
+/*
+ * tl_mem_check_all looks at the red zone of every live object, and at the poison in
+ * what was released and not given out again yet, with TL_DEBUG=1. Each damage is an
+ * error of its own, TL_E_CORRUPTED, which TL_ON_ERROR and the error callback tell of when
+ * it is the last one found; it is mended, so that it is told once.
+ *
+ * Ownership: none.
+ * Threads: any thread, while no other allocates or releases.
+ * Returns: how many slots are damaged, -1 without TL_DEBUG.
+ * Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
+ *     damaged).
+ * Cost: linear in the memory in use.
+ */
+TL_API int64_t tl_mem_check_all(void);
 
 /*
  * Profiles

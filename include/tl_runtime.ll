@@ -295,6 +295,7 @@ declare i32 @tl_tag_pop()
 declare i32 @tl_mem_allocation_info(ptr, ptr)
 declare i64 @tl_leak_report(ptr)
 declare i64 @tl_leak_report_since(ptr, i64)
+declare i64 @tl_mem_check_all()
 
 ; Profiles
 declare i32 @tl_profile_write(ptr)

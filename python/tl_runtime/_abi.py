@@ -49,6 +49,7 @@ class StatusCode(enum.IntEnum):
     FORKED = 16
     BUSY = 17
     INTERNAL = 18
+    CORRUPTED = 19
 
 
 tl_error_callback = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
@@ -4897,6 +4898,26 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; or nothing is
             being recorded), TL_E_OUT_OF_MEMORY.
         Cost: as tl_leak_report.
+        """,
+    ),
+    Function(
+        "tl_mem_check_all",
+        "Tracking",
+        ctypes.c_int64,
+        (),
+        (),
+        ("TL_E_UNSUPPORTED", "TL_E_CORRUPTED"),
+        """tl_mem_check_all looks at the red zone of every live object, and at the poison in
+        what was released and not given out again yet, with TL_DEBUG=1. Each damage is an
+        error of its own, TL_E_CORRUPTED, which TL_ON_ERROR and the error callback tell of when
+        it is the last one found; it is mended, so that it is told once.
+
+        Ownership: none.
+        Threads: any thread, while no other allocates or releases.
+        Returns: how many slots are damaged, -1 without TL_DEBUG.
+        Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
+            damaged).
+        Cost: linear in the memory in use.
         """,
     ),
     Function(

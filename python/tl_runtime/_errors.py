@@ -127,6 +127,12 @@ class InternalError(Error):
     status = Status.INTERNAL
 
 
+class CorruptedError(Error):
+    """TL_DEBUG has found that memory beyond an object, or of a released one, was written to."""
+
+    status = Status.CORRUPTED
+
+
 _CLASSES: dict[int, type[Error]] = {int(cls.status): cls for cls in Error.__subclasses__()}
 
 

@@ -63,6 +63,7 @@ func New() *Options {
 		"TL_TENSOR_POOL":     {kind: room, value: "32,256MiB"},
 		"TL_TRACK":           {kind: flag, value: "0"},
 		"TL_TRACK_SAMPLE":    {kind: bytes, value: "0"},
+		"TL_DEBUG":           {kind: flag, value: "0", fixed: true},
 		"TL_LEAK_CHECK":      {kind: words, words: []string{"off", "report", "fail"}, value: "off"},
 	}}
 }

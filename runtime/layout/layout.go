@@ -66,7 +66,7 @@ const GenOne = 0x100
 const Foreign = 0xFFFFFFFF
 
 // MessageBytes is the room for one rendered error message.
-const MessageBytes = 512
+const MessageBytes = 2048
 
 // MaxTags is how many tags a thread can have pushed.
 const MaxTags = 32
@@ -196,7 +196,9 @@ type Context struct {
 	SampleLeft                      uint64
 	Sampled                         uintptr
 	Pending, TrackingSeen           uint32
-	Tags, TagSpare                  uint32
+	Tags, UseSite                   uint32
+	Damaged                         uint32
+	DebugSpare                      [7]uint32
 	TagNames, TagDepths             [MaxTags]uint32
 	Status                          int32
 	FunctionId                      uint32
@@ -237,5 +239,5 @@ type Globals struct {
 	Tracking                 uint32
 	Classes                  [Classes]ClassInfo
 	BlockMarks               uintptr
-	LeakCheck, Spare         uint32
+	LeakCheck, Debug         uint32
 }

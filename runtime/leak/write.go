@@ -145,9 +145,19 @@ func (f Located) write(b *strings.Builder, n int) {
 	b.WriteString("\n")
 }
 
-// SiteText renders where something was allocated or released, as lines of a report.
-func SiteText(site uint32) string {
+func init() { object.SiteText = briefly }
+
+// briefly renders the innermost frames of a site, for a message.
+func briefly(site uint32) string {
+	const most = 4
 	var b strings.Builder
-	writeSite(&b, track.SiteOf(site))
-	return b.String()
+	s := track.SiteOf(site)
+	for i, pc := range s.Stack {
+		if !Resolve(pc).Own {
+			s.Stack = s.Stack[i:min(i+most, len(s.Stack))]
+			break
+		}
+	}
+	writeSite(&b, s)
+	return strings.TrimSuffix(b.String(), "\n")
 }

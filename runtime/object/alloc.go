@@ -45,6 +45,10 @@ func (c *Context) refill(class uint32) status.Status {
 // recycle makes the slot of a dead object available again, under the next
 // generation. A slot whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
+	if process.debug.on() {
+		c.bury(r, e)
+		return
+	}
 	class := e.Gen & 0xFF
 	if e.Gen >= ^uint32(0)-layout.GenOne {
 		process.heap.Retire(class)
@@ -53,6 +57,12 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 	e.Gen += layout.GenOne
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
+	c.giveSlot(e)
+}
+
+// giveSlot makes a slot available that has its next generation already.
+func (c *Context) giveSlot(e layout.Entry) {
+	class := e.Gen & 0xFF
 	if class == layout.ClassLarge {
 		process.heap.GiveLarge(e)
 		return
@@ -98,16 +108,24 @@ func (c *Context) returnMagazines() (bytes uint64) {
 // obtain obtains the slot for an object of n bytes; its record is dead still. zero
 // tells that the memory reads as zero.
 func (c *Context) obtain(n uintptr) (e layout.Entry, zero bool, st status.Status) {
+	if process.debug.on() {
+		return c.obtainGuarded(n)
+	}
+	return c.obtainSlot(n, n)
+}
+
+// obtainSlot obtains a slot of at least n bytes for an object of `asked` bytes.
+func (c *Context) obtainSlot(n, asked uintptr) (e layout.Entry, zero bool, st status.Status) {
 	class := layout.ClassOf(n)
 	if class == 0 {
 		e, zero, st = process.heap.TakeLarge(n)
 		if st == status.OK {
-			c.handedOut(e, n)
+			c.handedOut(e, asked)
 		}
 		return e, zero, st
 	}
 	if e, st = c.slot(class); st == status.OK {
-		c.handedOut(e, n)
+		c.handedOut(e, asked)
 	}
 	return e, false, st
 }

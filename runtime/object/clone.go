@@ -94,7 +94,7 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 // copyOf returns the copy of an object, with one reference for the caller when it
 // is new. Its references are NULL until fill.
 func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
-	size := process.heap.Size(p)
+	size := usable(o.Entry)
 	typ := o.TypeFlags & layout.TypeMask
 	if typ == layout.TypeVec {
 		size = vecBytes

@@ -69,6 +69,9 @@ const (
 	textVecEmpty
 	textVecSize
 	textOpenScopes
+	textRedZone
+	textPoison
+	textNoDebug
 	textTags
 	textNoTag
 	// texts of package tensor
@@ -140,6 +143,9 @@ var sentences = map[text]string{
 	textVecEmpty:      "the Vec at %#x is empty",
 	textVecSize:       "a Vec of %d elements is too large",
 	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
+	textRedZone:       "%#x: byte %d behind its %d bytes was written to",
+	textPoison:        "%#x was released, and written to afterwards: at byte %d",
+	textNoDebug:       "there are no red zones to look at; start the program with TL_DEBUG=1",
 	textTags:          "%d tags are pushed already; pop them with tl_tag_pop",
 	textNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
 	TextTensorKind:    "%#x is an object, but not a tensor",
@@ -165,6 +171,9 @@ func (c *Context) Fail(st status.Status, kind text, p uintptr, details ...uint64
 	c.ErrorFunction = c.FunctionId
 	c.ErrorDetail = [3]uint64{}
 	copy(c.ErrorDetail[:], details)
+	if process.debug.on() {
+		c.Pending |= pendingUse
+	}
 	if atomic.LoadUint32(&process.g.OnError) != 0 && c.ErrorPending == 0 {
 		c.ErrorPending = 1
 	}
@@ -261,7 +270,7 @@ func (c *Context) render() string {
 	if format != "" {
 		text += ": " + fmt.Sprintf(format, values...)
 	}
-	return text
+	return text + c.sitesOf(c.ErrorPointer)
 }
 
 // prefix names the function and the status.

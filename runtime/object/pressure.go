@@ -71,7 +71,7 @@ func giveMagazines(need limit.Need) (freed uint64) {
 		freed += p.returnMagazines()
 		p.parkAgain()
 	})
-	return freed
+	return freed + process.debug.empty()
 }
 
 // parkAgain ends a borrowing that did none of the context's work; what was delivered

@@ -174,9 +174,16 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	if o.TypeFlags != layout.TypePlain {
 		return 0, c.Fail(status.Unsupported, textReallocKind, p)
 	}
-	size := process.heap.Size(p)
-	class := layout.ClassOf(n)
-	if uint64(n) <= size && (class == o.Entry.Gen&0xFF || class == 0 && uint64(n) > size-layout.SpanBytes) {
+	size, slot := usable(o.Entry), n
+	if process.debug.on() {
+		size, slot = process.heap.Size(p), withZone(n)
+	}
+	class := layout.ClassOf(slot)
+	if uint64(slot) <= size && (class == o.Entry.Gen&0xFF || class == 0 && uint64(slot) > size-layout.SpanBytes) {
+		if process.debug.on() {
+			c.checkZone(o.Entry)
+			c.setGuard(o.Entry, n)
+		}
 		return p, status.OK
 	}
 	if !c.owns(o.Loc) || o.Sh != layout.Alive {
@@ -193,7 +200,7 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		c.failAlloc(st, uint64(n))
 		return 0, st
 	}
-	copy(layout.Bytes(e.Object, uint64(n)), layout.Bytes(p, min(size, uint64(n))))
+	copy(layout.Bytes(e.Object, uint64(n)), layout.Bytes(p, min(usable(o.Entry), uint64(n))))
 	r := process.heap.Record(e.Record)
 	r.Sh, r.Loc = layout.Alive, o.Loc
 	c.moveEntries(&held, p, e)

@@ -29,6 +29,8 @@ type Config struct {
 	ArenaBytes     uint64
 	RegistryShards int
 	SlowOnly       bool
+	// Debug guards every object (debug.go); it needs SlowOnly.
+	Debug bool
 	// Settles tells that whoever leaves the slow door gives recorded allocations their
 	// stack (track.Settle); a Go program's are those of its own calls.
 	Settles bool
@@ -60,6 +62,7 @@ var process struct {
 	types    types
 	side     side
 	endings  endings
+	debug    debugging
 }
 
 // Open starts the runtime; the first call decides the configuration. It is safe
@@ -97,6 +100,12 @@ func open(cfg Config) status.Status {
 		return st
 	}
 	g.Shards, g.ShardMask = process.registry.Layout()
+	if cfg.Debug {
+		if st = process.debug.open(); st != status.OK {
+			return st
+		}
+		g.Debug = 1
+	}
 	if st = process.slices.open(g, cfg.ArenaBytes); st != status.OK {
 		return st
 	}

@@ -28,7 +28,7 @@ type Stats struct {
 func ReadStats() Stats {
 	usage := process.heap.Usage()
 	s := Stats{Reserved: usage.Reserved + process.g.SlicesBytes, Committed: usage.Committed, SystemCalls: memory.Calls()}
-	cached := [layout.Classes]int64{}
+	cached, large := process.debug.quarantined()
 	process.slices.each(func(c *Context) {
 		if c.Self == 0 {
 			return
@@ -39,7 +39,7 @@ func ReadStats() Stats {
 		live := max(usage.Out[class]-cached[class], 0)
 		s.LiveObjects += uint64(live)
 		if class == layout.ClassLarge {
-			s.LiveBytes += usage.LargeSpan << layout.SpanShift
+			s.LiveBytes += (usage.LargeSpan - uint64(large)) << layout.SpanShift
 		} else {
 			s.LiveBytes += uint64(live) * uint64(process.g.Classes[class].Size)
 		}

@@ -118,10 +118,32 @@ func (c *Context) record(ref track.Ref, p uintptr, bytes uint64, weight float32)
 	c.Sampled = p
 	track.Record(c.address(), ref, bytes, weight, c.Tag())
 	if process.cfg.Settles {
-		c.Pending++
+		c.Pending |= pendingSome
 	} else {
 		track.Settle(c.address(), goStack(), 0)
 	}
+}
+
+// Bits of Context.Pending.
+const (
+	pendingSome = 1 << iota // recordings lack their stack
+	pendingUse              // the call has failed, and TL_DEBUG wants to know where it was made
+)
+
+// Settle gives what the call has recorded its stack.
+func (c *Context) Settle(stack []uintptr, thread uint32) {
+	site := track.Settle(c.address(), stack, thread)
+	if c.Pending&pendingUse != 0 {
+		c.UseSite, c.MessageReady = site, c.MessageReady&boolWord(c.ErrorKind == uint32(textPlain))
+	}
+	c.Pending = 0
+}
+
+func boolWord(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // spend counts bytes that come from no magazine; true: they are a sample.

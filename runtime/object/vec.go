@@ -91,7 +91,7 @@ func (c *Context) growVec(v *vec, n uint64) status.Status {
 	if v.len > 0 {
 		copy(layout.Slice[uintptr](e.Object, v.len), layout.Slice[uintptr](old.Object, v.len))
 	}
-	v.data, v.cap = e, process.heap.Size(e.Object)/8
+	v.data, v.cap = e, usable(e)/8
 	c.recycleData(old)
 	return status.OK
 }

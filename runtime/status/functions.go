@@ -237,6 +237,7 @@ var functions = [...]string{
 	"tl_mem_allocation_info",
 	"tl_leak_report",
 	"tl_leak_report_since",
+	"tl_mem_check_all",
 	"tl_profile_write",
 }
 

@@ -26,6 +26,7 @@ const (
 	Forked
 	Busy
 	Internal
+	Corrupted
 )
 
 var names = [...]string{
@@ -33,6 +34,7 @@ var names = [...]string{
 	"TL_E_ALREADY_REGISTERED", "TL_E_NOT_REGISTERED", "TL_E_SCOPE_UNDERFLOW", "TL_E_NO_FRAME",
 	"TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_OVERFLOW",
 	"TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_FORKED", "TL_E_BUSY", "TL_E_INTERNAL",
+	"TL_E_CORRUPTED",
 }
 
 // String returns the name of the C constant.

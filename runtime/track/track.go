@@ -205,11 +205,11 @@ func ForgetBlocks() {
 	}
 }
 
-// Settle gives what the context has recorded its stack.
-func Settle(context uintptr, stack []uintptr, thread uint32) {
+// Settle gives what the context has recorded its stack, and returns the number of the site.
+func Settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
-	site := tracker.sites.add(stack, 0, 0)
+	site = tracker.sites.add(stack, 0, 0)
 	for _, p := range tracker.pending[context] {
 		switch e := find(p.ref); {
 		case e == nil:
@@ -221,6 +221,7 @@ func Settle(context uintptr, stack []uintptr, thread uint32) {
 		}
 	}
 	delete(tracker.pending, context)
+	return site
 }
 
 // Name notes the line of the program at which an allocation was made; false: it is not

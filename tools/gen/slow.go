@@ -141,6 +141,8 @@ func fromGo(r ctype) string {
 		return "(" + r.text + ")result"
 	case r.base == "bool":
 		return "result != 0"
+	case r.base == "tl_status":
+		return "tlc_found(context, result)"
 	}
 	return "result"
 }

@@ -1,0 +1,93 @@
+package leak
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
+)
+
+func context(t *testing.T) *object.Context {
+	t.Helper()
+	c, st := object.NewContext()
+	require.Equal(t, status.OK, st)
+	require.Equal(t, status.OK, object.SetTracking(1))
+	c.HonourTracking()
+	t.Cleanup(func() {
+		require.Equal(t, status.OK, object.SetTracking(0))
+		c.Finish()
+	})
+	return c
+}
+
+func collect(t *testing.T, c *object.Context, since uint64) *Report {
+	t.Helper()
+	r, st := Collect(c, since)
+	require.Equal(t, status.OK, st)
+	return r
+}
+
+// A Go program's own stack is the site.
+func forgetful(c *object.Context) uintptr { return c.Alloc(40) }
+
+func TestGoProgramsSeeTheirLines(t *testing.T) {
+	c := context(t)
+	mark := track.Count()
+	p := forgetful(c)
+	r := collect(t, c, mark)
+	require.Equal(t, [2]uint64{1, 40}, [2]uint64{uint64(r.Count), r.Bytes})
+	require.Equal(t, object.Floating, r.Groups[0].Reason)
+	text := r.Text()
+	require.Contains(t, text, "Direct leak of 40 byte(s) in 1 object(s) allocated from:\n    #0 0x")
+	require.Contains(t, text, "leak.forgetful ")
+	require.Contains(t, text, "leak_test.go:")
+	require.True(t, strings.HasSuffix(text, "SUMMARY: TLRuntime: 40 byte(s) leaked in 1 allocation(s).\n"))
+	require.Equal(t, status.OK, c.Free(p))
+	r = collect(t, c, mark)
+	require.Zero(t, r.Count)
+	require.Empty(t, r.Text())
+}
+
+func TestWhatAScopeHoldsIsNoLeak(t *testing.T) {
+	c := context(t)
+	mark := track.Count()
+	require.Equal(t, status.OK, c.EnterScope())
+	p := c.New(64)
+	r := collect(t, c, mark)
+	require.Zero(t, r.Count)
+	require.Equal(t, int64(1), r.Held.Count)
+	require.Equal(t, status.OK, c.Acquire(p))
+	r = collect(t, c, mark)
+	require.Equal(t, object.Acquired, r.Groups[0].Reason)
+	require.Equal(t, status.OK, c.Release(p))
+	require.Equal(t, status.OK, c.ExitScope())
+}
+
+func TestGroupsComeInOrder(t *testing.T) {
+	group := func(reason object.Reason, bytes uint64, count int64) Group {
+		return Group{Reason: reason, Total: Total{count, bytes}}
+	}
+	order := []Group{
+		group(object.Lent, 90, 1), group(object.Floating, 80, 2), group(object.Acquired, 80, 1),
+		group(object.Indirect, 500, 1), group(object.HandedBack, 900, 1),
+	}
+	for i := range order[1:] {
+		require.Negative(t, before(order[i], order[i+1]), "%d", i)
+		require.Positive(t, before(order[i+1], order[i]), "%d", i)
+	}
+}
+
+func TestFramesWithoutNames(t *testing.T) {
+	var b strings.Builder
+	framed{pc: 0x10}.write(&b, 0)
+	framed{Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}, 0x1020}.write(&b, 1)
+	framed{Frame{File: "a.tl", Line: 3}, 0x30}.write(&b, 2)
+	require.Equal(t, "    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n", b.String())
+	b.Reset()
+	writeSite(&b, track.Site{})
+	require.Equal(t, "    (where was not recorded)\n", b.String())
+}

@@ -1,0 +1,287 @@
+package object
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
+)
+
+// TL_DEBUG: red zones, poison and quarantine, in the manner of AddressSanitizer
+// (Serebryany, Bruening, Potapenko and Vyukov, "AddressSanitizer: A Fast Address Sanity
+// Checker", USENIX ATC 2012), by software alone. Every call takes the slow door.
+//
+//	slot = | bytes that were asked for | red zone, at least 16 bytes |
+//
+// What stands before an object is the red zone of the slot before it. When an object
+// dies its zone is checked, the slot is filled with poison and waits in the quarantine,
+// oldest first out, before it is anybody's again: a pointer to it stays TL_E_NOT_LIVE, and
+// poison that changed tells of a write after the release. The tensor pool keeps nothing.
+const (
+	redZone        = 0xFB
+	poison         = 0xDD
+	smallZone      = 16
+	alignedZone    = 64 // of sizes whose objects are aligned to 64 bytes
+	quarantineMost = 16 << 20
+	quarantineLeft = 1 << 16 // blocks at once
+)
+
+type guardInfo struct {
+	gen   uint32
+	spare uint32
+	bytes uint64 // as asked for
+}
+
+const guardInfoBytes = 16
+
+// debugging is off as long as guards is 0.
+type debugging struct {
+	guards uintptr // guardInfo by record
+
+	mu    sync.Mutex // guards the rest; the heap's locks are taken under none of it
+	first int        // of the queue
+	queue []layout.Entry
+	bytes uint64
+	held  [layout.Classes]int64 // slots in the queue, by class
+	large int64                 // spans of large objects there
+}
+
+func (d *debugging) on() bool { return d.guards != 0 }
+
+func (d *debugging) open() status.Status {
+	base, err := memory.Map(uintptr(process.heap.RecordLimit()*guardInfoBytes), "debugging")
+	if err != nil {
+		return status.OutOfMemory
+	}
+	d.guards = base
+	return status.OK
+}
+
+func (d *debugging) guard(record uint32) *guardInfo {
+	return layout.At[guardInfo](d.guards + uintptr(record)*guardInfoBytes)
+}
+
+// withZone is what is asked of the heap for an object of n bytes.
+func withZone(n uintptr) uintptr {
+	if n%alignedZone == 0 {
+		return n + alignedZone
+	}
+	return n + smallZone
+}
+
+// obtainGuarded is obtain with a red zone behind the object.
+func (c *Context) obtainGuarded(n uintptr) (e layout.Entry, zero bool, st status.Status) {
+	if uint64(n) > process.g.HeapBytes {
+		return e, false, status.OutOfMemory
+	}
+	if e, zero, st = c.obtainSlot(withZone(n), n); st == status.OK {
+		c.setGuard(e, n)
+	}
+	return e, zero, st
+}
+
+// setGuard makes what lies behind n bytes of a slot its red zone.
+func (c *Context) setGuard(e layout.Entry, n uintptr) {
+	*process.debug.guard(e.Record) = guardInfo{gen: e.Gen, bytes: uint64(n)}
+	fill(zoneOf(e), redZone)
+}
+
+// usable returns the bytes of a live object that its holder may write to.
+func usable(e layout.Entry) uint64 {
+	size := process.heap.Size(e.Object)
+	if !process.debug.on() {
+		return size
+	}
+	if g := process.debug.guard(e.Record); g.gen == e.Gen {
+		return min(g.bytes, size)
+	}
+	return size
+}
+
+func zoneOf(e layout.Entry) []byte {
+	n := usable(e)
+	return layout.Bytes(e.Object+uintptr(n), process.heap.Size(e.Object)-n)
+}
+
+func fill(b []byte, value byte) {
+	for i := range b {
+		b[i] = value
+	}
+}
+
+// spoiled returns the first byte that is not what it should be, -1 when all are.
+func spoiled(b []byte, value byte) int {
+	if len(b) == 0 || b[0] == value && bytes.Equal(b[1:], b[:len(b)-1]) {
+		return -1
+	}
+	for i := range b {
+		if b[i] != value {
+			return i
+		}
+	}
+	return -1
+}
+
+// checkZone tells of a red zone that was written to, and mends it.
+func (c *Context) checkZone(e layout.Entry) (damaged bool) {
+	zone := zoneOf(e)
+	at := spoiled(zone, redZone)
+	if at < 0 {
+		return false
+	}
+	c.corrupted(textRedZone, e.Object, uint64(at), usable(e))
+	fill(zone, redZone)
+	return true
+}
+
+// checkPoison tells of a write to a slot that nobody has, and mends it.
+func (c *Context) checkPoison(e layout.Entry) (damaged bool) {
+	slot := layout.Bytes(e.Object, process.heap.Size(e.Object))
+	at := spoiled(slot, poison)
+	if at < 0 {
+		return false
+	}
+	c.corrupted(textPoison, e.Object, uint64(at))
+	fill(slot, poison)
+	return true
+}
+
+func (c *Context) corrupted(kind text, p uintptr, details ...uint64) {
+	c.Fail(status.Corrupted, kind, p, details...)
+	c.Damaged = 1
+}
+
+// bury is recycle with a check and a wait; the object is dead.
+func (c *Context) bury(r *layout.Record, e layout.Entry) {
+	c.checkZone(e)
+	track.Released(c.address(), objectRef(e))
+	c.Pending |= pendingSome
+	size := process.heap.Size(e.Object)
+	fill(layout.Bytes(e.Object, size), poison)
+	if e.Gen >= ^uint32(0)-layout.GenOne {
+		process.heap.Retire(e.Gen & 0xFF)
+		return
+	}
+	e.Gen += layout.GenOne
+	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
+	atomic.StoreUint32(&r.Gen, e.Gen)
+	if size > quarantineMost {
+		c.giveSlot(e)
+		return
+	}
+	for _, old := range process.debug.enter(e, size) {
+		c.checkPoison(old)
+		c.giveSlot(old)
+	}
+}
+
+// enter queues a slot and returns those that have waited long enough.
+func (d *debugging) enter(e layout.Entry, size uint64) (done []layout.Entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = append(d.queue, e)
+	d.count(e, size, 1)
+	for d.bytes > quarantineMost || len(d.queue)-d.first > quarantineLeft {
+		old := d.queue[d.first]
+		d.first++
+		d.count(old, process.heap.Size(old.Object), -1)
+		done = append(done, old)
+	}
+	if 2*d.first > len(d.queue) {
+		d.queue = append([]layout.Entry(nil), d.queue[d.first:]...)
+		d.first = 0
+	}
+	return done
+}
+
+func (d *debugging) count(e layout.Entry, size uint64, sign int64) {
+	class := e.Gen & 0xFF
+	d.bytes += size * uint64(sign)
+	d.held[class] += sign
+	if class == layout.ClassLarge {
+		d.large += sign * int64(size>>layout.SpanShift)
+	}
+}
+
+// empty gives all slots that wait back to the heap and returns their bytes: when memory
+// is short, red zones are still checked, and writes after a release no longer.
+func (d *debugging) empty() (freed uint64) {
+	d.mu.Lock()
+	waiting := d.queue[d.first:]
+	freed, d.queue, d.first = d.bytes, nil, 0
+	d.bytes, d.held, d.large = 0, [layout.Classes]int64{}, 0
+	d.mu.Unlock()
+	for _, e := range waiting {
+		if class := e.Gen & 0xFF; class == layout.ClassLarge {
+			process.heap.GiveLarge(e)
+		} else {
+			process.heap.Flush(class, []layout.Entry{e})
+		}
+	}
+	return freed
+}
+
+// quarantined returns how many slots of each class wait, and the spans of large objects.
+func (d *debugging) quarantined() ([layout.Classes]int64, int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.held, d.large
+}
+
+// CheckAll looks at every red zone and at all poison, and returns how many slots are
+// damaged; -1 when there are none to look at.
+func (c *Context) CheckAll() (damaged int64) {
+	d := &process.debug
+	if !d.on() {
+		c.Fail(status.Unsupported, textNoDebug, 0)
+		return -1
+	}
+	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
+		for i := range slots {
+			r := process.heap.Record(first + i)
+			e := layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)}
+			inUse := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
+			if inUse && d.guard(e.Record).gen == e.Gen && c.checkZone(e) {
+				damaged++
+			}
+		}
+	})
+	d.mu.Lock()
+	waiting := append([]layout.Entry(nil), d.queue[d.first:]...)
+	d.mu.Unlock()
+	for _, e := range waiting {
+		if c.checkPoison(e) {
+			damaged++
+		}
+	}
+	return damaged
+}
+
+// SiteText renders a site for messages; package leak sets it.
+var SiteText = func(site uint32) string { return "" }
+
+// sitesOf tells where the object that the last error is about came from and went, and
+// where it is used now; "" when that is not known.
+func (c *Context) sitesOf(p uintptr) (text string) {
+	if !process.debug.on() || p == 0 {
+		return ""
+	}
+	if process.heap.Contains(p) {
+		at := process.heap.Find(p)
+		if e, known := track.Last(at.Record); known {
+			text += named("allocated", e.Site) + named("released", e.Freed)
+		}
+	}
+	return text + named("used", c.UseSite)
+}
+
+func named(what string, site uint32) string {
+	if site == 0 {
+		return ""
+	}
+	return "\n  " + what + " at\n" + SiteText(site)
+}

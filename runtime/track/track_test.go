@@ -1,0 +1,148 @@
+package track
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"tlruntime/runtime/status"
+)
+
+func open(t *testing.T) {
+	t.Helper()
+	require.Equal(t, status.OK, Open(1<<16))
+	SetPeriod(1)
+	t.Cleanup(func() { SetPeriod(0) })
+}
+
+func TestWhatIsKnownLapsesWithTheGeneration(t *testing.T) {
+	open(t)
+	ref := Ref{Kind: Object, Key: 7, Gen: 0x105}
+	Record(1, ref, 40, 1, 0)
+	Settle(1, []uintptr{0x1000, 0x2000}, 9)
+	e, known := Find(ref)
+	require.True(t, known)
+	require.Equal(t, []uintptr{0x1000, 0x2000}, SiteOf(e.Site).Stack)
+	require.Equal(t, [2]uint64{40, 9}, [2]uint64{e.Bytes, uint64(e.Thread)})
+	require.True(t, Name(ref, "a.tl", 3))
+	e, _ = Find(ref)
+	require.Equal(t, Site{Stack: []uintptr{0x1000, 0x2000}, File: "a.tl", Line: 3}, SiteOf(e.Site))
+	later := ref
+	later.Gen += 0x100
+	_, known = Find(later)
+	require.False(t, known)
+	require.False(t, Name(later, "b.tl", 4))
+	last, known := Last(7)
+	require.True(t, known)
+	require.Equal(t, uint64(40), last.Bytes)
+}
+
+func TestOneStackIsKeptOnce(t *testing.T) {
+	open(t)
+	for i := range uint64(100) {
+		Record(1, Ref{Key: 100 + i}, 8, 1, 0)
+		Settle(1, []uintptr{0x1234, 0x5678}, 1)
+	}
+	first, _ := Find(Ref{Key: 100})
+	last, _ := Find(Ref{Key: 199})
+	require.Equal(t, first.Site, last.Site)
+	require.NotZero(t, first.Site)
+	require.Equal(t, first.Seq+99, last.Seq)
+}
+
+func TestSamplesAreDrawnByBytes(t *testing.T) {
+	const period, size, draws = 1 << 16, 96, 20000
+	SetPeriod(period)
+	defer SetPeriod(0)
+	var objects, bytes float64
+	drawn := 0
+	for range draws {
+		objects += float64(NextObject(size))
+		bytes += float64(NextBytes())
+		if Draw(size) {
+			drawn++
+		}
+	}
+	p := 1 - math.Exp(-float64(size)/period)
+	require.InEpsilon(t, 1/p, objects/draws, 0.05, "the mean of a geometric distribution")
+	require.InEpsilon(t, period, bytes/draws, 0.05)
+	require.InDelta(t, p*draws, drawn, 6*math.Sqrt(p*draws))
+	require.InEpsilon(t, 1/p, Weight(size), 1e-3)
+	require.Equal(t, float32(1), Weight(0))
+}
+
+func TestOffAndAllAreNoSamples(t *testing.T) {
+	SetPeriod(0)
+	require.Equal(t, [2]uint64{Never, Never}, [2]uint64{NextObject(8), NextBytes()})
+	require.False(t, Draw(math.MaxInt64))
+	SetPeriod(1)
+	defer SetPeriod(0)
+	require.Equal(t, [2]uint64{1, 0}, [2]uint64{NextObject(8), NextBytes()})
+	require.True(t, Draw(1))
+	require.Equal(t, float32(1), Weight(100))
+}
+
+// The table of addresses agrees with a map.
+func TestTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, model := table{}, map[uint64]uint64{}
+		for range rapid.IntRange(1, 3000).Draw(t, "steps") {
+			key := rapid.Uint64Range(1, 600).Draw(t, "key") << 4
+			if rapid.Bool().Draw(t, "place") {
+				bytes := rapid.Uint64().Draw(t, "bytes")
+				table.place(key).Bytes, model[key] = bytes, bytes
+				continue
+			}
+			_, had := model[key]
+			delete(model, key)
+			if table.remove(key) != had {
+				t.Fatalf("remove(%d) is %v", key, !had)
+			}
+		}
+		if uint64(len(model)) != table.used {
+			t.Fatalf("%d entries, want %d", table.used, len(model))
+		}
+		for key, bytes := range model {
+			if e := table.find(key); e == nil || e.Bytes != bytes {
+				t.Fatalf("%d is lost", key)
+			}
+		}
+	})
+}
+
+func TestWhatLapsedMakesRoom(t *testing.T) {
+	table := table{current: func(key uint64, _ uint32) bool { return key%2 == 0 }}
+	for key := range uint64(4 * firstSlots) {
+		require.NotNil(t, table.place(key+1))
+	}
+	require.Less(t, table.used, uint64(3*firstSlots))
+	require.NotNil(t, table.find(firstSlots))
+}
+
+func TestNamesStay(t *testing.T) {
+	first, again := Intern("epoch/load"), Intern("epoch/load")
+	require.Equal(t, first, again)
+	require.Equal(t, "epoch/load", NameOf(first))
+	require.NotZero(t, NameAddress(first))
+	require.Zero(t, Intern(""))
+	require.Zero(t, NameAddress(0))
+	require.Equal(t, Site{}, SiteOf(1<<30))
+}
+
+func TestBlocksAreForgotten(t *testing.T) {
+	open(t)
+	Record(1, Ref{Kind: Block, Key: 0x5000}, 8, 1, 0)
+	Settle(1, []uintptr{1}, 1)
+	_, known := Find(Ref{Kind: Block, Key: 0x5000})
+	require.True(t, known)
+	Forget(0x5000)
+	_, known = Find(Ref{Kind: Block, Key: 0x5000})
+	require.False(t, known)
+	Record(1, Ref{Kind: Block, Key: 0x6000}, 8, 1, 0)
+	ForgetBlocks()
+	Settle(1, []uintptr{1}, 1)
+	_, known = Find(Ref{Kind: Block, Key: 0x6000})
+	require.False(t, known)
+}
