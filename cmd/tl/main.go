@@ -3,6 +3,7 @@
 //	tl plan MODEL          how much memory a model needs, and where each buffer lies
 //	tl run MODEL           compiles a model and runs it
 //	tl export MODEL FILE   writes a model in another format
+//	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
 //
 // A model is a file in the ONNX format, or in the JSON form of docs/graph-json.md.
 package main
@@ -22,9 +23,9 @@ func main() {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:          "tl",
-		Short:        "Plans the memory of models and runs them on TL Runtime",
+		Short:        "Plans the memory of models, runs them on TL Runtime, and reads its statistics",
 		SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(), runCommand(), exportCommand())
+	root.AddCommand(planCommand(), runCommand(), exportCommand(), metricsCommand())
 	return root
 }

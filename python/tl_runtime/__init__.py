@@ -68,7 +68,20 @@ from ._plan import Plan
 from ._profiles import profile_write
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
-from ._stats import configure, live_count, purge, shutdown, stats
+from ._stats import (
+    config,
+    configure,
+    live_count,
+    memory_stats,
+    memory_summary,
+    openmetrics,
+    print_stats,
+    purge,
+    reset_peak_memory_stats,
+    shutdown,
+    statistics,
+    stats,
+)
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
 from ._tracking import AllocationInfo, allocation_info, leak_report, tag, track_count
 
@@ -111,6 +124,7 @@ __all__ = [
     "allocation_info",
     "arena",
     "collect_cycles",
+    "config",
     "configure",
     "default_device",
     "device",
@@ -129,18 +143,24 @@ __all__ = [
     "live_count",
     "make_symbols_global",
     "memory_limit",
+    "memory_stats",
+    "memory_summary",
     "memory_usage",
     "numpy_allocator",
+    "openmetrics",
     "path",
+    "print_stats",
     "profile_write",
     "purge",
     "registry",
+    "reset_peak_memory_stats",
     "scope",
     "scope_depth",
     "set_memory_limit",
     "set_out_of_memory_callback",
     "set_tensor_pool_limits",
     "shutdown",
+    "statistics",
     "stats",
     "symbols",
     "tag",

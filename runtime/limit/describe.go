@@ -17,6 +17,7 @@ type Figures struct {
 	Cached      uint64 // of what is reserved, the rest
 	Reserved    uint64 // charged
 	Peak        uint64 // the most that was charged since ResetPeaks
+	Obtained    uint64 // bytes ever charged; it never falls
 	PeakInUse   uint64 // at least the most that InUse was, and at most Peak; see Part
 	Allocated   uint64 // bytes of all objects and blocks that were ever given out; it never falls
 	Allocations uint64 // how many they were
@@ -55,7 +56,7 @@ func Describe(f func(of Need) Part) { describers = append(describers, f) }
 // Read returns the figures of an account; exact while nothing else happens.
 func Read(device int32) Figures {
 	a := at(device)
-	f := Figures{Reserved: a.used.Load(), Peak: a.peak.Load(), Soft: a.soft.Load(), Hard: a.hard.Load(),
+	f := Figures{Reserved: a.used.Load(), Obtained: a.obtained.Load(), Peak: a.peak.Load(), Soft: a.soft.Load(), Hard: a.hard.Load(),
 		Relieved: a.relieved.Load(), Failed: a.failed.Load()}
 	var live, idle, peak, idleBlocks uint64
 	for _, describe := range describers {
@@ -72,6 +73,7 @@ func Read(device int32) Figures {
 	}
 	f.InUse = min(live-min(live, idle), f.Reserved)
 	f.Cached = f.Reserved - f.InUse
+	f.Obtained = max(f.Obtained, f.Reserved)
 	f.Live -= min(f.Live, idleBlocks)
 	f.Allocated = max(f.Allocated, f.InUse)
 	f.PeakInUse = a.keepPeak(max(f.InUse, min(peak, f.Peak)))

@@ -41,6 +41,7 @@ const maxDevices = 256
 // account is what is held of one device. All fields are atomic.
 type account struct {
 	used, peak atomic.Uint64
+	obtained   atomic.Uint64 // sum of all charges; less used: sum of all credits
 	peakInUse  atomic.Uint64 // the most that Read has found since ResetPeaks
 	soft, hard atomic.Uint64 // 0 = none
 	brink      atomic.Uint64 // above it caches keep nothing new; 0 = nowhere
@@ -106,6 +107,7 @@ func ResetPeaks() {
 
 // grown notes that a charge of n bytes has succeeded and brought the account to sum.
 func (a *account) grown(sum, n uint64) {
+	a.obtained.Add(n)
 	for peak := a.peak.Load(); peak < sum && !a.peak.CompareAndSwap(peak, sum); peak = a.peak.Load() {
 	}
 	if brink := a.brink.Load(); brink != 0 && sum > brink && sum-n <= brink {

@@ -72,6 +72,8 @@ type Device struct {
 	Reserved    uint64 `json:"reserved"`
 	InUse       uint64 `json:"in_use"`
 	Cached      uint64 `json:"cached"`
+	Obtained    uint64 `json:"obtained"` // bytes ever reserved; obtained - returned == reserved
+	Returned    uint64 `json:"returned"`
 	Peak        uint64 `json:"peak"`
 	PeakInUse   uint64 `json:"peak_in_use"`
 	Allocated   uint64 `json:"allocated"` // bytes ever; allocated - freed == in_use
@@ -96,7 +98,7 @@ func devices() (out []Device) {
 func deviceOf(number int32) Device {
 	f := limit.Read(number)
 	d := Device{Device: limit.Name(number), Number: number, Reserved: f.Reserved, InUse: f.InUse, Cached: f.Cached,
-		Peak: f.Peak, PeakInUse: f.PeakInUse, Allocated: f.Allocated, Freed: f.Allocated - f.InUse,
+		Obtained: f.Obtained, Returned: f.Obtained - f.Reserved, Peak: f.Peak, PeakInUse: f.PeakInUse, Allocated: f.Allocated, Freed: f.Allocated - f.InUse,
 		Allocations: f.Allocations, Frees: f.Allocations - min(f.Allocations, f.Live), Live: f.Live,
 		SoftLimit: f.Soft, HardLimit: f.Hard, Relieved: f.Relieved, Failed: f.Failed, LargestFree: f.LargestFree}
 	if number == limit.Own {

@@ -63,6 +63,7 @@ func requireDevices(t require.TestingT, s *Snapshot) {
 		require.Equal(t, d.InUse+d.Cached, d.Reserved, d.Device)
 		require.Equal(t, d.Allocated-d.Freed, d.InUse, d.Device)
 		require.Equal(t, d.Allocations-d.Frees, d.Live, d.Device)
+		require.Equal(t, d.Obtained-d.Returned, d.Reserved, d.Device)
 		require.LessOrEqual(t, d.InUse, d.PeakInUse, d.Device)
 		require.LessOrEqual(t, d.PeakInUse, max(d.Peak, d.InUse), d.Device)
 		if i > 0 {

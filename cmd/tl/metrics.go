@@ -1,0 +1,48 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tlruntime/cmd/tl/internal/openmetrics"
+	"tlruntime/runtime/stats"
+)
+
+func metricsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "metrics STATS.json",
+		Short: "Writes statistics, as tl_stats_json gives them, as OpenMetrics text; - reads standard input",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := readStats(args[0], c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return openmetrics.Write(c.OutOrStdout(), s)
+		},
+	}
+}
+
+// readStats reads what tl_stats_json has written.
+func readStats(path string, in io.Reader) (*stats.Snapshot, error) {
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	var s stats.Snapshot
+	if err := json.NewDecoder(in).Decode(&s); err != nil {
+		return nil, fmt.Errorf("%s: not what tl_stats_json writes: %w", path, err)
+	}
+	if s.Version != stats.Version {
+		return nil, fmt.Errorf("%s: statistics of version %d; this command reads version %d", path, s.Version, stats.Version)
+	}
+	return &s, nil
+}
