@@ -25,7 +25,7 @@ type spec struct {
 	constant []bool    // by argument
 	want     []*tensor // nil: not asked for
 	inPlace  int       // argument that the first result takes the place of, or -1
-	permuted bool // the first argument has its second axis last in memory
+	permuted bool      // the first argument has its second axis last in memory
 	status   int32
 	bits     int
 	tol      float64 // 0: exact
