@@ -16,6 +16,7 @@ import (
 	"tlruntime/cmd/tl/internal/compile"
 	"tlruntime/cmd/tl/internal/host"
 	"tlruntime/cmd/tl/internal/npy"
+	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/runtime/plan"
 	"tlruntime/runtime/plan/graph"
 	"tlruntime/runtime/plan/llvm"
@@ -51,7 +52,7 @@ func runCommand() *cobra.Command {
 	f.StringToStringVarP(&r.inputs, "input", "i", nil, "`NAME=FILE` with the content of an input; may be repeated")
 	f.Uint64Var(&r.random, "random", 1, "seed of the inputs that come from no file")
 	f.IntVar(&r.repeat, "repeat", 1, "how often all samples are run")
-	f.StringVarP(&r.outputFolder, "output-folder", "o", "", "`FOLDER` in which each output is written as NAME.npy")
+	f.StringVarP(&r.outputFolder, "output-folder", "o", "", "`FOLDER` in which each output is written as NAME.npy, or as NAME.pb where NumPy has not its type (bf16)")
 	f.BoolVar(&r.json, "json", false, "print the report as JSON")
 	r.model.flags(f)
 	f.BoolVar(&r.slots, "slots", false, "take the memory by slots of a function's frame instead of one block")
@@ -215,8 +216,12 @@ func (r *running) save(c *checked, res *result, b *batch) error {
 		return err
 	}
 	for i, t := range res.outputs {
-		file := filepath.Join(r.outputFolder, strings.NewReplacer("/", "_", "\x00", "_").Replace(res.outputsNames[i])+".npy")
-		if err := create(file, func(w io.Writer) error { return npy.Write(w, t) }); err != nil {
+		ending, write := ".npy", npy.Write
+		if t.DType == graph.BF16 {
+			ending, write = ".pb", onnx.WriteTensor
+		}
+		file := filepath.Join(r.outputFolder, strings.NewReplacer("/", "_", "\x00", "_").Replace(res.outputsNames[i])+ending)
+		if err := create(file, func(w io.Writer) error { return write(w, t) }); err != nil {
 			return err
 		}
 	}

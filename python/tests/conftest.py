@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -41,6 +42,29 @@ def pytest_report_header() -> str:
 
     door = "slow" if os.environ.get("TL_FASTPATH") == "0" else "fast"
     return f"tl_runtime {tl.version} from {tl.path()}, {door} door"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many of ONNX's node tests pass, and why others do not apply."""
+    outcomes = {
+        outcome: [
+            report
+            for report in terminalreporter.stats.get(outcome, [])
+            if "test_onnx_nodes.py::test_node[" in getattr(report, "nodeid", "")
+        ]
+        for outcome in ("passed", "failed", "error", "skipped")
+    }
+    if not any(outcomes.values()):
+        return
+    # An error beside a test that passed or failed, when it is torn down, is not one more test.
+    decided = {report.nodeid for outcome in ("passed", "failed", "error") for report in outcomes[outcome]}
+    bad = {report.nodeid for outcome in ("failed", "error") for report in outcomes[outcome]}
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in outcomes["skipped"])
+    line = f"ONNX node tests: {len(decided - bad)} of {len(decided)} applicable pass"
+    if reasons:
+        listed = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        line += f"; {sum(reasons.values())} are not applicable: {listed}"
+    terminalreporter.write_line(line)
 
 
 def live() -> dict[str, int]:

@@ -19,8 +19,7 @@ def run(model, inputs, folder, *options, freeze=()):
     folder = pathlib.Path(folder)
     arguments = [str(TOOL), "run", str(model), "--json", "-o", str(folder / "out"), *map(str, options)]
     for number, (name, array) in enumerate(inputs.items()):
-        file = folder / f"{number}.npy"
-        np.save(file, np.asarray(array, order="C"))
+        file = save(array, folder / str(number))
         arguments += ["--freeze" if name in freeze else "--input", f"{name}={file}"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -28,7 +27,29 @@ def run(model, inputs, folder, *options, freeze=()):
     assert report["run"]["allocations"] == 0
     assert report["run"]["mallocs"] == 0
     assert report["run"]["live_bytes"] == 0
-    return {file.stem: np.load(file) for file in (folder / "out").glob("*.npy")}, report
+    return {file.stem: load(file) for file in (folder / "out").iterdir()}, report
+
+
+def save(array, path):
+    """Writes an array to a file of NumPy, or of ONNX where NumPy has not its type. Returns the file's name."""
+    if np.asarray(array).dtype.kind != "V":
+        file = path.with_suffix(".npy")
+        np.save(file, np.asarray(array, order="C"))
+        return file
+    import onnx
+
+    file = path.with_suffix(".pb")
+    onnx.save_tensor(onnx.numpy_helper.from_array(array), file)
+    return file
+
+
+def load(file):
+    """Reads what `save` or the tool wrote."""
+    if file.suffix == ".npy":
+        return np.load(file)
+    import onnx
+
+    return onnx.numpy_helper.to_array(onnx.load_tensor(file))
 
 
 def output(outputs, name):

@@ -208,9 +208,6 @@ func (k *call) emit() error {
 		outputs[i] = k.c.addValue(k.node.Outputs[i], r.dtype, r.shape)
 	}
 	if !constant {
-		if _, splits := k.attrs["split"]; !splits {
-			outputs = outputs[:1]
-		}
 		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{k.c.called(k.index), k.op, slices.Clone(k.keep), outputs, k.attrs})
 	}
 	return nil

@@ -321,9 +321,13 @@ func (c *checker) renumber(to []int) {
 	}
 	rename(c.out.Inputs)
 	rename(c.out.Outputs)
-	for i, n := range c.out.Nodes {
+	for i := range c.out.Nodes {
+		n := &c.out.Nodes[i]
 		rename(n.Inputs)
 		rename(n.Outputs)
+		for last := len(n.Outputs) - 1; n.Op != "Split" && n.Outputs[last] < 0; last-- {
+			n.Outputs = n.Outputs[:last]
+		}
 		for _, v := range n.Outputs {
 			if v >= 0 {
 				c.out.Values[v].Producer = i

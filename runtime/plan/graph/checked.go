@@ -28,7 +28,7 @@ type TypedNode struct {
 	Name    string // never empty: nodes without a name are called by operator and number
 	Op      string
 	Inputs  []int // values; one for each argument that is no parameter, -1 for one that was left out
-	Outputs []int // values; one, Split has one for each part; -1 for one that nobody asked for
+	Outputs []int // values, up to the last one asked for, Split's all; -1 for one that nobody asked for
 	Attrs   Attrs
 }
 

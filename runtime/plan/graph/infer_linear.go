@@ -95,8 +95,9 @@ func inferReduce(k *call) error {
 	shape := []int64{}
 	for i, d := range k.shape(0) {
 		gone := slices.Contains(axes, int64(i))
-		if gone && d == 0 && k.op != "ReduceSum" {
-			return k.fault("reduce at least one element", "axis %d of %s has no elements", i, shapeText(k.shape(0)))
+		if gone && d == 0 && k.op == "ReduceMean" && !floatTypes.Has(k.outType()) {
+			return k.fault("reduce at least one element, or Cast to a float type, whose mean of nothing is NaN",
+				"axis %d of %s has no elements", i, shapeText(k.shape(0)))
 		}
 		if gone && keep == 1 {
 			d = 1
@@ -185,5 +186,13 @@ func inferLayerNormalization(k *call) error {
 		}
 	}
 	k.attrs["axis"], k.attrs["epsilon"] = axis, k.floatOr("epsilon", 1e-5)
-	return k.give(x)
+	if stash := k.intOr("stash_type", 1); stash != 1 && (k.wanted(1) || k.wanted(2)) {
+		return k.fault("use 1, which is f32", "its attribute \"stash_type\" is %d, and Mean or InvStdDev is asked for", stash)
+	}
+	row := slices.Clone(x)
+	for i := int(axis); i < len(row); i++ {
+		row[i] = 1
+	}
+	k.results = []result{{k.outType(), x, nil}, {F32, row, nil}, {F32, row, nil}}
+	return nil
 }

@@ -149,8 +149,8 @@ func inferPad(k *call) error {
 		return err
 	}
 	mode := k.stringOr("mode", "constant")
-	if !slices.Contains([]string{"constant", "reflect", "edge"}, mode) {
-		return k.fault("use constant, reflect or edge", "its attribute \"mode\" is %q", mode)
+	if !slices.Contains([]string{"constant", "reflect", "edge", "wrap"}, mode) {
+		return k.fault("use constant, reflect, edge or wrap", "its attribute \"mode\" is %q", mode)
 	}
 	value, err := k.number(2, "value", 0)
 	if err != nil {
@@ -180,7 +180,7 @@ func reachable(mode string, d int64) int64 {
 	switch {
 	case mode == "reflect":
 		return max(d-1, 0)
-	case mode == "edge" && d == 0:
+	case mode != "constant" && d == 0:
 		return 0
 	}
 	return maxBytes

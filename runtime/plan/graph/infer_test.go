@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,6 +81,8 @@ func TestInferLinear(t *testing.T) {
 		{"ReduceMean", "f32(2,3)", nil, "f32(1,1); ReduceMean[axes:[0 1] keepdims:1]"},
 		{"ReduceMax", "bool(2,3) i64[]", A{"noop_with_empty_axes": int64(1)}, "bool(2,3); Identity"},
 		{"ReduceMax", "f32()", nil, "f32(); Identity"},
+		{"ReduceMax", "bool(2,0)", nil, "bool(1,1); ReduceMax[axes:[0 1] keepdims:1]"},
+		{"ReduceMean", "f16(2,0) i64[1]", A{"keepdims": int64(0)}, "f16(2); ReduceMean[axes:[1] keepdims:0]"},
 	})
 }
 
@@ -99,12 +102,12 @@ func TestInferWindow(t *testing.T) {
 			"f32(1,2,5,5,5); Conv[dilations:[1 1 1] group:1 kernel_shape:[1 2 3] pads:[0 0 0 0 0 0] strides:[1 1 1]]"},
 		{"Conv", "f32(0,1,5) f32(2,1,2)", nil, "f32(0,2,4); Conv[dilations:[1] group:1 kernel_shape:[2] pads:[0 0] strides:[1]]"},
 		{"MaxPool", "f32(1,2,6)", A{"kernel_shape": []int64{3}, "strides": []int64{2}},
-			"f32(1,2,2); MaxPool[dilations:[1] kernel_shape:[3] pads:[0 0] strides:[2]]"},
+			"f32(1,2,2); MaxPool[dilations:[1] kernel_shape:[3] pads:[0 0] storage_order:0 strides:[2]]"},
 		{"MaxPool", "f32(1,2,6)", A{"kernel_shape": []int64{3}, "strides": []int64{2}, "ceil_mode": int64(1)},
-			"f32(1,2,3); MaxPool[dilations:[1] kernel_shape:[3] pads:[0 0] strides:[2]]"},
+			"f32(1,2,3); MaxPool[dilations:[1] kernel_shape:[3] pads:[0 0] storage_order:0 strides:[2]]"},
 		// The fourth window would begin behind the last element.
 		{"MaxPool", "f32(1,2,5)", A{"kernel_shape": []int64{1}, "strides": []int64{3}, "ceil_mode": int64(1)},
-			"f32(1,2,2); MaxPool[dilations:[1] kernel_shape:[1] pads:[0 0] strides:[3]]"},
+			"f32(1,2,2); MaxPool[dilations:[1] kernel_shape:[1] pads:[0 0] storage_order:0 strides:[3]]"},
 		{"AveragePool", "f32(1,2,6,6)", A{"kernel_shape": []int64{2, 2}, "count_include_pad": int64(1), "pads": []int64{0, 1, 1, 0}},
 			"f32(1,2,6,6); AveragePool[count_include_pad:1 dilations:[1 1] kernel_shape:[2 2] pads:[0 1 1 0] strides:[1 1]]"},
 		{"GlobalAveragePool", "f32(2,3,4,5)", nil, "f32(2,3,1,1); GlobalAveragePool"},
@@ -162,6 +165,7 @@ func TestInferParts(t *testing.T) {
 		{"Pad", "f32(2,3) i64[1,2] f32=5 i64[-1]", nil, "f32(2,6); Pad[mode:constant pads:[0 1 0 2] value:5]"},
 		{"Pad", "f32(3)", A{"pads": []int64{2, 1}, "mode": "reflect"}, "f32(6); Pad[mode:reflect pads:[2 1] value:0]"},
 		{"Pad", "f32(3)", A{"paddings": []int64{9, 1}, "mode": "edge", "value": 1.0}, "f32(13); Pad[mode:edge pads:[9 1] value:1]"},
+		{"Pad", "f32(3)", A{"pads": []int64{7, -1}, "mode": "wrap"}, "f32(9); Pad[mode:wrap pads:[7 -1] value:0]"},
 		{"Pad", "f32(3)", A{"pads": []int64{0, 0}}, "f32(3); Identity"},
 	})
 }
@@ -216,6 +220,34 @@ func TestAttributesOfOtherKinds(t *testing.T) {
 		{"Constant", "", A{"value_int": []int64{1}}, `its attribute "value_int" is ints; it has to be int; give it as such`},
 		{"Constant", "", A{"value_int": nil}, `its attribute "value_int" is the Go type <nil>; it has to be int; give it as such`},
 	})
+}
+
+// TestSecondOutputs: outputs that nobody asks for are -1, or not there behind the
+// last one that somebody does.
+func TestSecondOutputs(t *testing.T) {
+	pool := A{"kernel_shape": []int64{2, 2}, "storage_order": int64(1)}
+	wants := []struct {
+		op, args string
+		attrs    Attrs
+		asked    []string
+		want     string
+		outputs  []int
+	}{
+		{"MaxPool", "u8(1,2,4,4)", pool, []string{"y0"}, "u8(1,2,3,3)", []int{1}},
+		{"MaxPool", "u8(1,2,4,4)", pool, []string{"y0", "y1"}, "u8(1,2,3,3); i64(1,2,3,3)", []int{1, 2}},
+		{"MaxPool", "u8(1,2,4,4)", pool, []string{"y1"}, "i64(1,2,3,3)", []int{-1, 1}},
+		{"LayerNormalization", "f16(2,3,4) f16(4)", A{"axis": int64(1)}, []string{"y2", "y0"}, "f32(2,1,1); f16(2,3,4)", []int{2, -1, 3}},
+		{"LayerNormalization", "f64(2,3) f64(3)", A{"stash_type": int64(1)}, []string{"y1"}, "f32(2,1)", []int{-1, 2}},
+		{"LayerNormalization", "f32(2,3) f32(3)", A{"stash_type": int64(16)}, []string{"y0"}, "f32(2,3)", []int{2}},
+	}
+	for _, w := range wants {
+		g := single(w.op, w.args, w.attrs, len(operators[w.op].Outputs))
+		g.Outputs = w.asked
+		c := check(t, g, CheckOptions{})
+		requireSound(t, c)
+		require.Equal(t, w.want, strings.Split(summary(c), "; "+w.op)[0])
+		require.Equal(t, w.outputs, c.Nodes[0].Outputs)
+	}
 }
 
 // TestOptionalArgumentsKeepTheirPlace: an argument that was left out is -1.

@@ -141,8 +141,16 @@ func inferPool(k *call) error {
 			return err
 		}
 		k.attrs["count_include_pad"] = count
+		return k.give(append(slices.Clone(k.shape(0)[:2]), spatial...))
 	}
-	return k.give(append(slices.Clone(k.shape(0)[:2]), spatial...))
+	order, err := k.flag("storage_order", 0)
+	if err != nil {
+		return err
+	}
+	k.attrs["storage_order"] = order
+	shape := append(slices.Clone(k.shape(0)[:2]), spatial...)
+	k.results = []result{{k.outType(), shape, nil}, {I64, shape, nil}}
+	return nil
 }
 
 // checkPoolPads refuses pads that hold a whole window: it would have no element.

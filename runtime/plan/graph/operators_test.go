@@ -18,8 +18,8 @@ Generated from the table in this package: ` + "`go test ./runtime/plan/graph -ru
 Each section has the operator's arguments, its result, and the attributes of its normal form: what a node of a Checked
 has, all of them and no other. A mark behind a type: ` + "`?`" + ` may be left out (-1 in TypedNode.Inputs), ` + "`*`" + ` one or more,
 ` + "`!`" + ` has to be constant; it becomes an attribute, and no node of a Checked has such an input. Otherwise a node has an
-input for each argument that stands here, in order. It has one output, the first; Split has one for each part. Types with
-the same letter are the same type. ` + "`index`" + ` is i32 or i64, ` + "`float`" + ` any float, ` + "`any`" + ` any type, ` + "`other`" + ` what the text says.
+input for each argument that stands here, in order. Its outputs go up to the last one that somebody asks for, and of those before it -1 stands for one
+that nobody does; Split has one for each part. Types with the same letter are the same type. ` + "`index`" + ` is i32 or i64, ` + "`float`" + ` any float, ` + "`any`" + ` any type, ` + "`other`" + ` what the text says.
 
 `
 

@@ -168,7 +168,7 @@ func (k *kernel) accepts(w writer) error {
 	if n := len(k.in); n < w.args[0] || n > w.args[1] {
 		return k.unsupported(d, "it has %d arguments; it takes %d to %d", n, w.args[0], w.args[1])
 	}
-	if len(k.out) == 0 || !k.out[0].present {
+	if len(k.out) == 0 || !k.anyResult(w.results) {
 		return k.unsupported(d, "it has no result")
 	}
 	for i := range k.in {
@@ -188,6 +188,11 @@ func (k *kernel) accepts(w writer) error {
 		return k.unsupported(decides, "there are kernels for %s", listed(w.types))
 	}
 	return nil
+}
+
+// anyResult reports whether one of the first n results is asked for.
+func (k *kernel) anyResult(n int) bool {
+	return slices.ContainsFunc(k.out[:min(n, len(k.out))], func(o operand) bool { return o.present })
 }
 
 func listed(types []graph.DType) string {

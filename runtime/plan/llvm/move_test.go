@@ -70,7 +70,7 @@ func drawSlice(t *rapid.T, r *rand.Rand) *spec {
 func drawPad(t *rapid.T, r *rand.Rand) *spec {
 	x := drawSource(t, r, rapid.IntRange(1, 3).Draw(t, "axes"))
 	n := len(x.shape)
-	mode := rapid.SampledFrom([]string{"constant", "edge", "reflect"}).Draw(t, "mode")
+	mode := rapid.SampledFrom([]string{"constant", "edge", "reflect", "wrap"}).Draw(t, "mode")
 	pads, shape := make([]int64, 2*n), make([]int64, n)
 	for i, d := range x.shape {
 		most := int64(4)
@@ -78,7 +78,10 @@ func drawPad(t *rapid.T, r *rand.Rand) *spec {
 			most = min(d-1, 4)
 		}
 		pads[i], pads[n+i] = rapid.Int64Range(0, most).Draw(t, "before"), rapid.Int64Range(0, most).Draw(t, "after")
-		if d > 2 && mode == "constant" && rapid.IntRange(0, 3).Draw(t, "cut") == 0 {
+		if mode == "wrap" {
+			pads[i] *= rapid.Int64Range(1, 3).Draw(t, "far")
+		}
+		if d > 2 && (mode == "constant" || mode == "wrap") && rapid.IntRange(0, 3).Draw(t, "cut") == 0 {
 			pads[i] = -1
 		}
 		shape[i] = d + pads[i] + pads[n+i]
@@ -89,6 +92,9 @@ func drawPad(t *rapid.T, r *rand.Rand) *spec {
 		for i, d := range x.shape {
 			from[i] = index[i] - pads[i]
 			switch mode {
+			case "wrap":
+				first, left := max(-pads[i], 0), d+min(pads[i], 0)
+				from[i] = first + ((index[i]-max(pads[i], 0))%left+left)%left
 			case "edge":
 				from[i] = min(max(from[i], 0), d-1)
 			case "reflect":
@@ -158,7 +164,7 @@ func drawParts(t *rapid.T, r *rand.Rand) *spec {
 	}
 	s := newSpec("Split", graph.Attrs{"axis": int64(axis), "split": parts}, []tensor{x}, cut(x, axis, parts)...)
 	if len(parts) > 1 && rapid.Bool().Draw(t, "one is not asked for") {
-		s.want[1] = nil
+		s.want[rapid.IntRange(0, len(parts)-1).Draw(t, "which")] = nil
 	}
 	return s
 }

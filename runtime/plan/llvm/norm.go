@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"tlruntime/runtime/plan/graph"
+	"tlruntime/runtime/plan/view"
 )
 
 var normKernels = map[string]writer{
 	"Softmax":            {emit: (*kernel).softmax, types: floats, args: exactly(1), results: 1, inPlace: true},
-	"LayerNormalization": {emit: (*kernel).layerNormalization, types: floats, args: [2]int{2, 3}, results: 1, inPlace: true},
+	"LayerNormalization": {emit: (*kernel).layerNormalization, types: floats, args: [2]int{2, 3}, results: 3, inPlace: true},
 	"BatchNormalization": {emit: (*kernel).batchNormalization, types: floats, args: exactly(5), results: 1, inPlace: true},
 	"LRN":                {emit: (*kernel).lrn, types: floats, args: exactly(1), results: 1, inPlace: true},
 }
@@ -72,33 +75,60 @@ func (e element) over(v string) string {
 // layerNormalization takes the mean first and the variance about it then, so that
 // nothing cancels out.
 func (k *kernel) layerNormalization() error {
-	if err := k.sameShape(); err != nil || k.in[0].View.Elements() == 0 {
+	x, scale := k.in[0], k.in[1]
+	if !k.out[0].present {
+		k.out[0] = x // its shape and layout; nothing is written
+		k.out[0].present = false
+	}
+	if err := k.sameShape(); err != nil || !k.anyElements() {
 		return err
 	}
-	x, y, scale := k.in[0], k.out[0], k.in[1]
-	operands := []operand{y, x, scale}
-	if len(k.in) > 2 && k.in[2].present {
-		operands = append(operands, k.in[2])
+	operands := []operand{k.out[0], x, scale}
+	for _, o := range append(slices.Clone(k.in[2:]), k.out[1:]...) {
+		if o.present {
+			operands = append(operands, o)
+		}
 	}
-	types, ptrs, views := all(operands)
-	list, ok := axesOf(x.Shape, views...)
+	_, ptrs, views := all(operands)
 	first := int(k.Attrs.Int("axis"))
-	if !ok || slices.ContainsFunc(types, func(e elem) bool { return e != x.elem }) {
-		return k.unsupported(scale.dtype, "scale %v or bias is not broadcast to %v", scale.Shape, x.Shape)
-	}
 	if first < 0 || first > len(x.Shape) {
 		return k.unsupported(x.dtype, "axis %d of %v", first, x.Shape)
 	}
-	n := float64(1)
-	for _, d := range x.Shape[first:] {
-		n *= float64(d)
+	if err := k.rowResults(first); err != nil {
+		return err
 	}
+	list, ok := axesOf(x.Shape, views...)
+	if !ok || slices.ContainsFunc(k.in, func(o operand) bool { return o.present && o.elem != x.elem }) {
+		return k.unsupported(scale.dtype, "scale %v or bias is not broadcast to %v", scale.Shape, x.Shape)
+	}
+	n := float64(view.Contiguous(x.Shape[first:]).Elements())
 	r := k.newRows(list, func(i int) bool { return i >= first }, operands, 1)
-	r.each(ptrs, func(w *row) { k.normalizeRow(w, x.elem, n, len(operands) > 3) })
+	r.each(ptrs, func(w *row) { k.normalizeRow(w, x.elem, n) })
 	return nil
 }
 
-func (k *kernel) normalizeRow(w *row, e elem, n float64, biased bool) {
+// anyElements reports whether some result has elements.
+func (k *kernel) anyElements() bool {
+	return slices.ContainsFunc(k.out, func(o operand) bool { return o.present && o.View.Elements() > 0 })
+}
+
+// rowResults checks the second and the third result: one element for each row.
+func (k *kernel) rowResults(first int) error {
+	shape := slices.Clone(k.in[0].Shape)
+	for i := first; i < len(shape); i++ {
+		shape[i] = 1
+	}
+	for i, o := range k.out {
+		if i > 0 && o.present && (o.dtype != graph.F32 || !slices.Equal(o.Shape, shape)) {
+			return k.unsupported(o.dtype, "result %d is of shape %v; f32 of shape %v is computed", i, o.Shape, shape)
+		}
+	}
+	return nil
+}
+
+// normalizeRow finds its operands in the order in which layerNormalization lists
+// those that there are.
+func (k *kernel) normalizeRow(w *row, e elem, n float64) {
 	l, zero := w.cell(e), k.scalar(e).number(0)
 	sum := w.fold(e, zero, lanes.add, func(x element) string { return x.get(1) })
 	mean := l.arith("div", sum, l.number(n))
@@ -108,6 +138,19 @@ func (k *kernel) normalizeRow(w *row, e elem, n float64, biased bool) {
 	})
 	variance := l.add(l.arith("div", squares, l.number(n)), l.number(k.Attrs.Float("epsilon")))
 	factor := l.arith("div", l.number(1), l.call("llvm.sqrt", variance))
+	at, biased := 3, len(k.in) > 2 && k.in[2].present
+	if biased {
+		at++
+	}
+	for i, v := range []string{mean, factor} {
+		if i+1 < len(k.out) && k.out[i+1].present {
+			w.store(l, at, convert(l, l.of(elems[graph.F32]), v), w.ptrs[at], false)
+			at++
+		}
+	}
+	if !k.out[0].present {
+		return
+	}
 	w.each(e, func(x element) {
 		v := x.mul(x.mul(x.sub(x.get(1), x.over(mean)), x.over(factor)), x.get(2))
 		if biased {

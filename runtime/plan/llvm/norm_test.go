@@ -67,6 +67,27 @@ func TestReduce(t *testing.T) {
 	})
 }
 
+// TestReduceOfNothing: a sum is 0, a mean NaN, and a maximum the lowest of its type.
+func TestReduceOfNothing(t *testing.T) {
+	var jobs []*job
+	add := func(op string, d graph.DType, want float64) {
+		y := tensor{dtype: d, shape: []int64{2, 1, 3}, data: slices.Repeat([]float64{want}, 6)}
+		s := newSpec(op, graph.Attrs{"axes": []int64{1}, "keepdims": int64(1)}, []tensor{zeros(d, 2, 0, 3)}, y)
+		jobs = append(jobs, s.plain(len(jobs)))
+	}
+	for _, d := range floats {
+		add("ReduceSum", d, 0)
+		add("ReduceMean", d, math.NaN())
+		add("ReduceMax", d, math.Inf(-1))
+	}
+	for d, lowest := range map[graph.DType]float64{graph.I8: math.MinInt8, graph.I32: math.MinInt32, graph.U16: 0, graph.Bool: 0} {
+		add("ReduceMax", d, lowest)
+	}
+	one := tensor{dtype: graph.F32, shape: []int64{2, 1}, data: []float64{math.NaN(), math.NaN()}}
+	s := newSpec("LayerNormalization", graph.Attrs{"axis": int64(1), "epsilon": 0.01}, []tensor{zeros(graph.F32, 2, 0), zeros(graph.F32, 0)}, zeros(graph.F32, 2, 0), one, one)
+	run(t, append(jobs, s.plain(len(jobs))))
+}
+
 func reduced(x tensor, op string, axes []int64, keep bool) tensor {
 	one := slices.Clone(x.shape)
 	var without []int64
@@ -143,12 +164,14 @@ func drawLayerNormalization(t *rapid.T, r *rand.Rand) *spec {
 	biased := rapid.Bool().Draw(t, "biased")
 	y := zeros(x.dtype, x.shape...)
 	y.size = slices.Repeat([]float64{5}, len(y.data))
+	means, factors := zeros(graph.F32, rowShape(x.shape, first)...), zeros(graph.F32, rowShape(x.shape, first)...)
+	means.size, factors.size = slices.Repeat([]float64{5}, len(means.data)), slices.Repeat([]float64{10}, len(means.data))
 	places := slices.Collect(func(yield func([]int64) bool) {
 		for index := range indices(x.shape) {
 			yield(slices.Clone(index))
 		}
 	})
-	for _, group := range lines(x, axes) {
+	for start, group := range lines(x, axes) {
 		mean, variance := 0.0, 0.0
 		for _, at := range group {
 			mean += x.data[at] / float64(len(group))
@@ -156,6 +179,8 @@ func drawLayerNormalization(t *rapid.T, r *rand.Rand) *spec {
 		for _, at := range group {
 			variance += (x.data[at] - mean) * (x.data[at] - mean) / float64(len(group))
 		}
+		row := int(start) / len(group)
+		means.data[row], factors.data[row] = mean, 1/math.Sqrt(variance+0.01)
 		for _, at := range group {
 			y.data[at] = (x.data[at] - mean) / math.Sqrt(variance+0.01) * scale.broadcast(places[at])
 			if biased {
@@ -167,8 +192,23 @@ func drawLayerNormalization(t *rapid.T, r *rand.Rand) *spec {
 	if !biased {
 		s.args[2] = nil
 	}
+	for _, extra := range []*tensor{&means, &factors} {
+		if rapid.Bool().Draw(t, "statistic") {
+			s.want = append(s.want, extra)
+		} else {
+			s.want = append(s.want, nil)
+		}
+	}
+	if (s.want[1] != nil || s.want[2] != nil) && rapid.IntRange(0, 3).Draw(t, "alone") == 0 {
+		s.want[0] = nil
+	}
 	s.tol = 2e-6
 	return s
+}
+
+// rowShape is a shape whose axes from first on have extent 1.
+func rowShape(shape []int64, first int) []int64 {
+	return append(slices.Clone(shape[:first]), slices.Repeat([]int64{1}, len(shape)-first)...)
 }
 
 func drawBatchNormalization(t *rapid.T, r *rand.Rand) *spec {
@@ -211,7 +251,7 @@ func TestNorms(t *testing.T) {
 	draws := []func(*rapid.T, *rand.Rand) *spec{drawSoftmax, drawLayerNormalization, drawBatchNormalization, drawLRN}
 	runExamples(t, 80, func(t *rapid.T, r *rand.Rand) *spec {
 		s := rapid.SampledFrom(draws).Draw(t, "operator")(t, r)
-		if rapid.Bool().Draw(t, "in place") {
+		if s.want[0] != nil && rapid.Bool().Draw(t, "in place") {
 			s.inPlace = 0
 		}
 		return s

@@ -1,7 +1,7 @@
 package llvm
 
 var poolKernels = map[string]writer{
-	"MaxPool":     {emit: (*kernel).maxPool, types: numbers, args: exactly(1), results: 1},
+	"MaxPool":     {emit: (*kernel).maxPool, types: numbers, args: exactly(1), results: 2},
 	"AveragePool": {emit: (*kernel).averagePool, types: floats, args: exactly(1), results: 1},
 }
 
@@ -24,6 +24,9 @@ func (k *kernel) newPool() (*pool, error) {
 }
 
 func (k *kernel) maxPool() error {
+	if len(k.out) > 1 && k.out[1].present {
+		return k.maxPoolIndices()
+	}
 	p, err := k.newPool()
 	if err != nil {
 		return err

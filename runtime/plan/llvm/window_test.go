@@ -160,6 +160,60 @@ func TestPools(t *testing.T) {
 		}
 		s := newSpec(op, attrs, []tensor{x}, y)
 		s.tol = close32
+		if op == "MaxPool" && rapid.IntRange(0, 2).Draw(t, "indices") > 0 {
+			columns := rapid.Bool().Draw(t, "columns")
+			attrs["storage_order"] = int64(truth(columns))
+			which := highestInputs(x, w, columns)
+			s.want = append(s.want, &which)
+			if rapid.IntRange(0, 3).Draw(t, "alone") == 0 {
+				s.want[0] = nil
+			}
+		}
 		return s
 	})
+}
+
+// highestInputs numbers, for each output, the first input under its window that is
+// the highest.
+func highestInputs(x tensor, w drawnWindow, columns bool) tensor {
+	which := zeros(graph.I64, slices.Concat(x.shape[:2], w.out)...)
+	for index := range indices(which.shape) {
+		most, number := 0.0, -1.0
+		w.taps(index[2:], func(_, in []int64, inside, _ bool) {
+			if !inside {
+				return
+			}
+			v := x.get(slices.Concat(index[:2], in)...)
+			if number < 0 || v > most || math.IsNaN(v) && !math.IsNaN(most) {
+				most, number = v, float64(numberOf(x.shape, slices.Concat(index[:2], in), columns))
+			}
+		})
+		which.data[which.at(index)] = number
+	}
+	return which
+}
+
+// numberOf is the number of an element when all are counted, the spatial axes
+// with the last one, or the first one, fastest.
+func numberOf(shape, index []int64, columns bool) int64 {
+	inside, spatial := slices.Clone(index[2:]), slices.Clone(shape[2:])
+	if columns {
+		slices.Reverse(inside)
+		slices.Reverse(spatial)
+	}
+	n := index[0]*shape[1] + index[1]
+	for i, d := range spatial {
+		n = n*d + inside[i]
+	}
+	return n
+}
+
+// TestMaxPoolOfNaN: the first NaN under a window is the highest.
+func TestMaxPoolOfNaN(t *testing.T) {
+	nan, low := math.NaN(), math.Inf(-1)
+	x := tensor{dtype: graph.F32, shape: []int64{1, 1, 6}, data: []float64{low, low, 3, nan, 5, nan}}
+	y := tensor{dtype: graph.F32, shape: []int64{1, 1, 5}, data: []float64{low, 3, nan, nan, nan}}
+	which := tensor{dtype: graph.I64, shape: y.shape, data: []float64{0, 2, 3, 3, 5}}
+	attrs := graph.Attrs{"kernel_shape": []int64{2}, "strides": []int64{1}, "dilations": []int64{1}, "pads": []int64{0, 0}, "storage_order": int64(0)}
+	run(t, []*job{newSpec("MaxPool", attrs, []tensor{x}, y, which).plain(0)})
 }

@@ -66,11 +66,12 @@ func Find(kind, python string) (*Compiler, error) {
 	return nil, ErrNoCompiler
 }
 
-// newest looks for a program under its name and under those with a version.
+// newest looks for a program under names with a version, which are believed, as asking
+// takes as long as a small model's run, and then under its own.
 func newest(kind, name string) *Compiler {
 	for v := Newest + 4; v >= Oldest; v-- {
-		if c := probe(kind, fmt.Sprintf("%s-%d", name, v)); c != nil {
-			return c
+		if path, err := exec.LookPath(fmt.Sprintf("%s-%d", name, v)); err == nil {
+			return &Compiler{Kind: kind, Path: path, LLVM: min(v, Newest)}
 		}
 	}
 	return probe(kind, name)

@@ -17,7 +17,7 @@ import (
 )
 
 func tensorOf(t *rapid.T, label string) graph.Tensor {
-	d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F64, graph.I64, graph.Bool, graph.F16}).Draw(t, label+" dtype")
+	d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F64, graph.I64, graph.Bool, graph.F16, graph.BF16}).Draw(t, label+" dtype")
 	shape := rapid.SliceOfN(rapid.Int64Range(0, 4), 0, 3).Draw(t, label+" shape")
 	bytes := int(graph.Elements(shape) * d.Bytes())
 	return graph.Tensor{DType: d, Shape: shape, Data: rapid.SliceOfN(rapid.Byte(), bytes, bytes).Draw(t, label)}
@@ -43,6 +43,21 @@ func TestRoundTrip(t *testing.T) {
 		normalise(out)
 		assert.Equal(t, in, out)
 	})
+}
+
+// A tensor comes back from a file as it went in.
+func TestTensorRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := tensorOf(t, "tensor")
+		var file bytes.Buffer
+		require.NoError(t, WriteTensor(&file, in))
+		out, err := ReadTensor(&file)
+		require.NoError(t, err)
+		assert.Equal(t, in.DType, out.DType)
+		assert.Equal(t, append([]int64{}, in.Shape...), out.Shape)
+		assert.Equal(t, append([]byte{}, in.Data...), append([]byte{}, out.Data...))
+	})
+	require.ErrorContains(t, WriteTensor(&bytes.Buffer{}, graph.Tensor{DType: 99}), "there is no element type 99")
 }
 
 // normalise makes empty and absent slices the same.

@@ -3,6 +3,7 @@ package onnx
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -83,6 +84,20 @@ func number(d graph.DType) (int32, error) {
 		}
 	}
 	return 0, fmt.Errorf("there is no element type %d", d)
+}
+
+// WriteTensor writes a tensor as ReadTensor reads it.
+func WriteTensor(w io.Writer, t graph.Tensor) error {
+	p, err := encodeTensor(t)
+	if err != nil {
+		return err
+	}
+	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(content)
+	return err
 }
 
 func encodeTensor(t graph.Tensor) (*onnxpb.TensorProto, error) {
