@@ -52,7 +52,7 @@ const _ = "tl_out_of_memory_callback"
 //	    uint64_t in_use;             /* bytes of live objects and of live blocks of pools */
 //	    uint64_t cached;             /* the rest of what is reserved: kept tensors, free slots and blocks */
 //	    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits are about */
-//	    uint64_t peak;               /* the most that reserved ever was */
+//	    uint64_t peak;               /* the most that reserved was, ever or since tl_stats_reset_peak */
 //	    uint64_t soft_limit;         /* 0 = none */
 //	    uint64_t hard_limit;         /* 0 = none */
 //	    uint64_t relieved;           /* how often caches were asked to give memory up */

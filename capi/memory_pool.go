@@ -51,7 +51,7 @@ const _ = "tl_memory_pool"
 //	    uint64_t total_allocated;        /* bytes ever given out */
 //	    uint64_t total_freed;            /* of them, bytes that came back */
 //	    uint64_t current_usage;          /* bytes of live blocks: the difference */
-//	    uint64_t peak_usage;             /* the most that current_usage ever was */
+//	    uint64_t peak_usage;             /* the most that current_usage was, ever or since tl_stats_reset_peak */
 //	    uint64_t num_allocations;        /* blocks ever given out */
 //	    uint64_t num_deallocations;      /* of them, blocks that came back */
 //	    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: all of them */

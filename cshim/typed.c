@@ -36,10 +36,10 @@ void* tl_object_new(tl_type type)
 	tl_entry e = info != NULL ? tlc_take(c, info->size) : (tl_entry){0, 0, 0};
 	if (TLC_UNLIKELY(e.object == 0)) return slow_object_new(type);
 	tl_record* r = tlc_g.records + e.record;
+	count_of(c, type)->made++;
 	memset((void*)e.object, 0, info->size);
 	TLC_STORE(r->type_flags, type);
 	tlc_set_counts(r, tlc_pair_of(&c->new_loc));
-	count_of(c, type)->made++;
 	tlc_push(c, e);
 	return (void*)e.object;
 }

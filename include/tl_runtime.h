@@ -2732,7 +2732,7 @@ typedef struct tl_memory_pool_stats {
     uint64_t total_allocated;        /* bytes ever given out */
     uint64_t total_freed;            /* of them, bytes that came back */
     uint64_t current_usage;          /* bytes of live blocks: the difference */
-    uint64_t peak_usage;             /* the most that current_usage ever was */
+    uint64_t peak_usage;             /* the most that current_usage was, ever or since tl_stats_reset_peak */
     uint64_t num_allocations;        /* blocks ever given out */
     uint64_t num_deallocations;      /* of them, blocks that came back */
     uint64_t num_pool_allocations;   /* blocks that were cut from chunks: all of them */
@@ -2950,7 +2950,7 @@ typedef struct tl_mem_usage_info {
     uint64_t in_use;             /* bytes of live objects and of live blocks of pools */
     uint64_t cached;             /* the rest of what is reserved: kept tensors, free slots and blocks */
     uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits are about */
-    uint64_t peak;               /* the most that reserved ever was */
+    uint64_t peak;               /* the most that reserved was, ever or since tl_stats_reset_peak */
     uint64_t soft_limit;         /* 0 = none */
     uint64_t hard_limit;         /* 0 = none */
     uint64_t relieved;           /* how often caches were asked to give memory up */
