@@ -20,6 +20,9 @@ import (
 
 // buffers plans a list of buffers.
 func (p *planning) buffers(out io.Writer, path string) error {
+	if err := p.sound(); err != nil {
+		return err
+	}
 	problem, err := readBuffers(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

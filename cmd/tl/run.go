@@ -175,7 +175,7 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 	}
 	for i, o := range e.Outputs {
 		res.outputsNames = append(res.outputsNames, o.Name)
-		res.outputs = append(res.outputs, gather(content, &job.Outputs, i, &e.Buffers[o.Buffer], job.Samples))
+		res.outputs = append(res.outputs, gather(content, &job.Outputs, i, e, job.Samples))
 	}
 	return nil
 }
@@ -214,13 +214,35 @@ func (r *running) save(c *checked, res *result, b *batch) error {
 	if err := os.MkdirAll(r.outputFolder, 0o755); err != nil {
 		return err
 	}
+	names := fileNames(res.outputsNames)
 	for i, t := range res.outputs {
-		file := filepath.Join(r.outputFolder, strings.NewReplacer("/", "_", "\x00", "_").Replace(res.outputsNames[i])+".npy")
+		file := filepath.Join(r.outputFolder, names[i])
 		if err := create(file, func(w io.Writer) error { return npy.Write(w, t) }); err != nil {
-			return err
+			return fmt.Errorf("output %q: %w", res.outputsNames[i], err)
 		}
 	}
 	return nil
+}
+
+// fileNames gives each output a file, the same to one that is listed twice. What no
+// name of a file can hold becomes an underscore; names that become equal, also where
+// the case of letters does not count, get _2, _3 and so on.
+func fileNames(outputs []string) []string {
+	files := make([]string, len(outputs))
+	taken, known := map[string]bool{}, map[string]string{}
+	for i, name := range outputs {
+		if files[i] = known[name]; files[i] != "" {
+			continue
+		}
+		plain := strings.NewReplacer("/", "_", "\x00", "_").Replace(name)
+		file := plain + ".npy"
+		for n := 2; taken[strings.ToLower(file)]; n++ {
+			file = fmt.Sprintf("%s_%d.npy", plain, n)
+		}
+		taken[strings.ToLower(file)] = true
+		files[i], known[name] = file, file
+	}
+	return files
 }
 
 func (res *result) print(out io.Writer) error {
