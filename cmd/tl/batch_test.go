@@ -85,6 +85,16 @@ func TestRunOfHugeModel(t *testing.T) {
 	}
 }
 
+// Where the library is nowhere, the error says how to name it.
+func TestRunWithoutLibrary(t *testing.T) {
+	needsRun(t)
+	t.Setenv("TL_RUNTIME_LIBRARY", "")
+	t.Chdir(t.TempDir())
+	if _, err := tl(t, "run", write(t, "perceptron.json", perceptron), "--bind", "batch=2"); err != nil { // else the system has it
+		assert.ErrorContains(t, err, "--runtime or $TL_RUNTIME_LIBRARY")
+	}
+}
+
 func TestNegativeBudget(t *testing.T) {
 	_, err := tl(t, "plan", write(t, "perceptron.json", perceptron), "--bind", "batch=2", "--budget", "-1s")
 	assert.ErrorContains(t, err, "--budget -1s")

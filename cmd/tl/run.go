@@ -165,6 +165,9 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 		return err
 	}
 	report, err := host.Run(program, job)
+	if err != nil && job.Runtime == runtimeLibrary && strings.Contains(err.Error(), runtimeLibrary) {
+		return fmt.Errorf("%w; build the library with make lib, and tell its path by --runtime or $TL_RUNTIME_LIBRARY", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -180,27 +183,29 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 	return nil
 }
 
+// runtimeLibrary is also what is asked for where no path is known.
+const runtimeLibrary = "libtl_runtime.so"
+
 // findRuntime looks for the library where it was said to be, beside this program, in
 // build/ of the working folder, and at last where the system looks.
 func (r *running) findRuntime() (string, error) {
-	const name = "libtl_runtime.so"
 	if r.runtime != "" {
 		if _, err := os.Stat(r.runtime); err != nil {
 			return "", fmt.Errorf("--runtime: %w", err)
 		}
 		return filepath.Abs(r.runtime)
 	}
-	places := []string{filepath.Join("build", name)}
+	places := []string{filepath.Join("build", runtimeLibrary)}
 	if program, err := os.Executable(); err == nil {
 		folder := filepath.Dir(program)
-		places = append([]string{filepath.Join(folder, name), filepath.Join(folder, "..", "lib", name)}, places...)
+		places = append([]string{filepath.Join(folder, runtimeLibrary), filepath.Join(folder, "..", "lib", runtimeLibrary)}, places...)
 	}
 	for _, place := range places {
 		if _, err := os.Stat(place); err == nil {
 			return filepath.Abs(place)
 		}
 	}
-	return name, nil
+	return runtimeLibrary, nil
 }
 
 func (r *running) save(c *checked, res *result, b *batch) error {
