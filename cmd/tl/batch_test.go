@@ -102,6 +102,33 @@ func TestNegativeBudget(t *testing.T) {
 	assert.ErrorContains(t, err, "--budget -1s")
 }
 
+// What stood in a file stays when nothing can be written in its place.
+func TestFailureKeepsTheFile(t *testing.T) {
+	model := write(t, "perceptron.json", perceptron)
+	notes := write(t, "notes.txt", "mine")
+	_, err := tl(t, "plan", model, "--bind", "batch=2", "-o", notes)
+	require.ErrorContains(t, err, "a plan is written as")
+	page := write(t, "page.html", "mine")
+	_, err = tl(t, "plan", write(t, "list.csv", "id,lower,upper,size\na,0,9223372036854775807,64\n"), "-o", page)
+	require.ErrorContains(t, err, "a picture shows 2^53 steps")
+	for _, path := range []string{notes, page} {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, "mine", string(content))
+		files, err := os.ReadDir(filepath.Dir(path))
+		require.NoError(t, err)
+		assert.Len(t, files, 1, "nothing is left beside it")
+	}
+}
+
+// A list of buffers may begin before step 0.
+func TestPictureOfNegativeSteps(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.svg")
+	_, err := tl(t, "plan", write(t, "list.csv", "id,lower,upper,size\na,-5,2,64\nb,-1,9,64\n"), "-o", page)
+	require.NoError(t, err)
+	assert.FileExists(t, page)
+}
+
 // No output is written over another one's file.
 func TestFileNames(t *testing.T) {
 	assert.Equal(t, []string{"a_b.npy", "a_b_2.npy", "A_B_3.npy", "a_b.npy", "a_b_2_2.npy"},
