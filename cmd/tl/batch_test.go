@@ -6,8 +6,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -179,4 +181,19 @@ func float32s(t graph.Tensor) []float32 {
 		list[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
 	}
 	return list
+}
+
+// docs/tl.md tells of every flag that there is, and of no other.
+func TestFlagsOfTheDocumentation(t *testing.T) {
+	content, err := os.ReadFile("../../docs/tl.md")
+	require.NoError(t, err)
+	there := map[string]bool{"help": true}
+	for _, c := range rootCommand().Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) { there[f.Name] = true })
+	}
+	told := map[string]bool{}
+	for _, m := range regexp.MustCompile("--([a-z][a-z-]*)").FindAllStringSubmatch(string(content), -1) {
+		told[m[1]] = true
+	}
+	assert.Equal(t, there, told)
 }
