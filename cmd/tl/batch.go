@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -12,7 +13,10 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/dustin/go-humanize"
+
 	"tlruntime/cmd/tl/internal/host"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/plan"
 	"tlruntime/runtime/plan/graph"
 )
@@ -20,19 +24,20 @@ import (
 // batch is the content of all inputs, for one sample or many.
 type batch struct {
 	samples int
-	rows    int64 // of all samples together, where the first axis is a symbol; else 0
-	bound   int64 // of that axis in one sample
-	symbol  string
-	content [][]byte // by input: samples after each other, or one for all
+	rows    map[string]int64 // of all samples together, by the symbol of the first axis
+	content [][]byte         // by input: samples after each other, or one for all
 }
 
 // batch reads the inputs from files and makes up those that come from none.
 func (r *running) batch(c *checked, e *plan.ExecutionPlan) (*batch, error) {
-	b := &batch{samples: 1, content: make([][]byte, len(e.Inputs))}
+	b := &batch{samples: 1, rows: map[string]int64{}, content: make([][]byte, len(e.Inputs))}
 	for name := range r.inputs {
 		if !slices.ContainsFunc(e.Inputs, func(o plan.Operand) bool { return o.Name == name }) {
 			return nil, fmt.Errorf("--input %s: the model has no such input; it has %s", name, inputNames(e))
 		}
+	}
+	if err := room(e); err != nil {
+		return nil, err
 	}
 	source := rand.New(rand.NewPCG(r.random, 0))
 	for i, in := range e.Inputs {
@@ -50,7 +55,23 @@ func (r *running) batch(c *checked, e *plan.ExecutionPlan) (*batch, error) {
 			return nil, fmt.Errorf("input %q: %w", in.Name, err)
 		}
 	}
-	return b, nil
+	return b, b.even(c.Symbols)
+}
+
+// room refuses models of which no sample can be held: its inputs, its outputs and the
+// frame are in memory at once.
+func room(e *plan.ExecutionPlan) error {
+	physical := memory.Physical()
+	need := uint64(e.Frame.Bytes)
+	for i := range e.Buffers {
+		if k := e.Buffers[i].Kind; physical > 0 && need <= physical && (k == plan.Input || k == plan.Output) {
+			need += uint64(e.Buffers[i].Bytes)
+		}
+	}
+	if physical > 0 && need > physical {
+		return fmt.Errorf("a run takes more than the %s of memory that this machine has; bind or declare smaller extents", humanize.IBytes(physical))
+	}
+	return nil
 }
 
 func inputNames(e *plan.ExecutionPlan) string {
@@ -71,24 +92,14 @@ func firstSymbol(g *graph.Graph, name string) string {
 	return ""
 }
 
-// add takes the content of one input and tells how many samples it holds.
+// add takes the content of one input.
 func (b *batch) add(t graph.Tensor, about *plan.Buffer, symbol string) ([]byte, error) {
 	if t.DType != about.DType {
 		return nil, fmt.Errorf("the file has elements of type %s; the model wants %s", t.DType, about.DType)
 	}
-	samples := 1
-	switch {
-	case slices.Equal(t.Shape, about.Shape):
-	case len(t.Shape) == len(about.Shape)+1 && slices.Equal(t.Shape[1:], about.Shape):
-		samples = int(t.Shape[0])
-	case symbol != "" && len(t.Shape) == len(about.Shape) && slices.Equal(t.Shape[1:], about.Shape[1:]):
-		if b.rows != 0 && b.rows != t.Shape[0] {
-			return nil, fmt.Errorf("the file has %d rows, that of another input %d", t.Shape[0], b.rows)
-		}
-		b.rows, b.bound, b.symbol = t.Shape[0], about.Shape[0], symbol
-		samples = int((t.Shape[0] + b.bound - 1) / b.bound)
-	default:
-		return nil, fmt.Errorf("the file has shape %v; the model wants %v, or many of these along one axis more", t.Shape, about.Shape)
+	samples, err := b.count(t.Shape, about.Shape, symbol)
+	if err != nil {
+		return nil, err
 	}
 	if samples == 0 {
 		return nil, fmt.Errorf("the file holds no sample")
@@ -99,6 +110,39 @@ func (b *batch) add(t graph.Tensor, about *plan.Buffer, symbol string) ([]byte, 
 	b.samples = max(b.samples, samples)
 	padding := int64(samples)*about.Bytes - int64(len(t.Data))
 	return append(slices.Clip(t.Data), make([]byte, padding)...), nil
+}
+
+// count tells how many samples of the wanted shape a file of the given one holds.
+// The rows of all files whose first axis is one symbol are the same number.
+func (b *batch) count(given, want []int64, symbol string) (int, error) {
+	switch {
+	case symbol != "" && len(given) == len(want) && slices.Equal(given[1:], want[1:]):
+		if rows, known := b.rows[symbol]; known && rows != given[0] {
+			return 0, fmt.Errorf("the file has %d rows, that of another input %d; both are of the symbol %s", given[0], rows, symbol)
+		}
+		b.rows[symbol] = given[0]
+		return parts(given[0], want[0]), nil
+	case slices.Equal(given, want):
+		return 1, nil
+	case len(given) == len(want)+1 && slices.Equal(given[1:], want):
+		return int(given[0]), nil
+	}
+	return 0, fmt.Errorf("the file has shape %v; the model wants %v, or many of these along one axis more", given, want)
+}
+
+func parts(rows, bound int64) int { return int((rows + bound - 1) / bound) }
+
+// even refuses rows of one symbol that end within the first sample when there are
+// more: what a model makes of them in the others has no rows of its own to be cut to.
+// A whole sample serves all.
+func (b *batch) even(bounds map[string]int64) error {
+	for _, symbol := range slices.Sorted(maps.Keys(b.rows)) {
+		rows, bound := b.rows[symbol], bounds[symbol]
+		if n := parts(rows, bound); n != b.samples && rows != bound {
+			return fmt.Errorf("the files have %d rows of the symbol %s, which is %d samples of %d, and %d samples of others; pass as many of each", rows, symbol, n, bound, b.samples)
+		}
+	}
+	return nil
 }
 
 // sample is the content of one input for one sample.
@@ -113,11 +157,14 @@ func (b *batch) sample(input, sample int, bytes int64) []byte {
 // trim gives an output of all samples the shape that a user expects: rows of padding
 // are dropped, a single sample has no axis of its own.
 func (b *batch) trim(t graph.Tensor, follow []string) graph.Tensor {
-	if b.rows > 0 && len(follow) > 0 && follow[0] == b.symbol {
-		shape := slices.Clone(t.Shape[1:])
-		row := t.DType.Bytes() * graph.Elements(shape[1:])
-		shape[0] = b.rows
-		return graph.Tensor{DType: t.DType, Shape: shape, Data: t.Data[:b.rows*row]}
+	if len(follow) > 0 {
+		rows, known := b.rows[follow[0]]
+		if known && parts(rows, t.Shape[1]) == b.samples {
+			shape := slices.Clone(t.Shape[1:])
+			row := t.DType.Bytes() * graph.Elements(shape[1:])
+			shape[0] = rows
+			return graph.Tensor{DType: t.DType, Shape: shape, Data: t.Data[:rows*row]}
+		}
 	}
 	if b.samples == 1 {
 		t.Shape = t.Shape[1:]
@@ -134,6 +181,10 @@ func random(source *rand.Rand, about *plan.Buffer) []byte {
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(source.NormFloat64())))
 		case graph.F64:
 			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(source.NormFloat64()))
+		case graph.BF16:
+			out = binary.LittleEndian.AppendUint16(out, uint16(math.Float32bits(float32(source.NormFloat64()))>>16))
+		case graph.F16:
+			out = binary.LittleEndian.AppendUint16(out, randomHalf(source))
 		case graph.Bool:
 			out = append(out, byte(source.IntN(2)))
 		default:
@@ -142,6 +193,13 @@ func random(source *rand.Rand, about *plan.Buffer) []byte {
 		}
 	}
 	return out
+}
+
+// randomHalf returns a number of at least 1/16 and below 2, or its negative, as IEEE
+// 754 binary16: sign, 5 bits of exponent, 10 of fraction.
+func randomHalf(source *rand.Rand) uint16 {
+	const oneSixteenth, two = 11 << 10, 16 << 10
+	return uint16(source.IntN(2))<<15 | uint16(oneSixteenth+source.IntN(two-oneSixteenth))
 }
 
 const sectionAlignment = 64
@@ -230,9 +288,13 @@ func writePadded(w io.Writer, data []byte) error {
 	return err
 }
 
-// gather returns one output of all samples, along an axis of their own.
-func gather(content []byte, s *host.Section, output int, about *plan.Buffer, samples int) graph.Tensor {
-	t := graph.Tensor{DType: about.DType, Shape: append([]int64{int64(samples)}, about.Shape...)}
+// gather returns one output of all samples, along an axis of their own. Its shape is
+// that of the operand: the buffer may have been made for a value of another shape, in
+// whose place the output was written.
+func gather(content []byte, s *host.Section, output int, e *plan.ExecutionPlan, samples int) graph.Tensor {
+	o := &e.Outputs[output]
+	about := &e.Buffers[o.Buffer]
+	t := graph.Tensor{DType: about.DType, Shape: append([]int64{int64(samples)}, o.View.Shape...)}
 	for sample := range samples {
 		start := int64(sample)*s.Bytes + s.Offsets[output]
 		t.Data = append(t.Data, content[start:start+about.Bytes]...)

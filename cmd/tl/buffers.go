@@ -20,6 +20,9 @@ import (
 
 // buffers plans a list of buffers.
 func (p *planning) buffers(out io.Writer, path string) error {
+	if err := p.sound(); err != nil {
+		return err
+	}
 	problem, err := readBuffers(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -93,6 +96,13 @@ func parseBuffer(record []string) (b offsets.Buffer, err error) {
 }
 
 func writeBuffers(path, title string, p *offsets.Problem, s *offsets.Solution) error {
+	draw := func(w io.Writer, format func(io.Writer, *picture.Chart) error) error {
+		c, err := chart(title, p, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return format(w, c)
+	}
 	return create(path, func(w io.Writer) error {
 		switch strings.ToLower(filepath.Ext(path)) {
 		case ".json":
@@ -102,9 +112,9 @@ func writeBuffers(path, title string, p *offsets.Problem, s *offsets.Solution) e
 		case ".csv":
 			return writeOffsets(w, p, s)
 		case ".svg":
-			return picture.WriteSVG(w, chart(title, p, s))
+			return draw(w, picture.WriteSVG)
 		case ".html":
-			return picture.WriteHTML(w, chart(title, p, s))
+			return draw(w, picture.WriteHTML)
 		}
 		return fmt.Errorf("%s: a list of buffers is written as .csv, .json, .svg or .html", path)
 	})
@@ -124,13 +134,23 @@ func writeOffsets(w io.Writer, p *offsets.Problem, s *offsets.Solution) error {
 	return c.Error()
 }
 
-func chart(title string, p *offsets.Problem, s *offsets.Solution) *picture.Chart {
+// chart is the picture's view of the buffers. Its steps begin with 0, or with the
+// first one of the list where that is negative.
+func chart(title string, p *offsets.Problem, s *offsets.Solution) (*picture.Chart, error) {
+	const most = 1 << 53 // beyond, not every step has a place of its own on a page
 	c := &picture.Chart{Title: filepath.Base(title), FrameBytes: s.FrameBytes(), LowerBound: s.LowerBound(), Optimal: s.Optimal}
+	start := int64(0)
+	for _, b := range p.Buffers {
+		start = min(start, b.First)
+	}
 	for i, b := range p.Buffers {
+		if b.End > most || start < -most {
+			return nil, fmt.Errorf("buffer %d (%q) is alive in [%d, %d); a picture shows 2^53 steps", i, b.Name, b.First, b.End)
+		}
 		c.NaiveBytes += b.Bytes
-		c.Steps = max(c.Steps, int(b.End))
-		c.Buffers = append(c.Buffers, picture.Rect{Name: b.Name, Kind: "buffer", First: int(b.First), End: int(b.End),
+		c.Steps = max(c.Steps, int(b.End-start))
+		c.Buffers = append(c.Buffers, picture.Rect{Name: b.Name, Kind: "buffer", First: int(b.First - start), End: int(b.End - start),
 			Offset: s.Offsets[i], Bytes: b.Bytes})
 	}
-	return c
+	return c, nil
 }

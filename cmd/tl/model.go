@@ -65,6 +65,9 @@ type checked struct {
 }
 
 func (m *model) check(path string) (*checked, error) {
+	if err := m.sound(); err != nil {
+		return nil, err
+	}
 	g, err := read(path)
 	if err != nil {
 		return nil, err
@@ -84,6 +87,14 @@ func (m *model) check(path string) (*checked, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &checked{g, o, c}, nil
+}
+
+// sound refuses what no flag may be.
+func (m *model) sound() error {
+	if m.options.OffsetBudget < 0 {
+		return fmt.Errorf("--budget %v: time cannot be negative", m.options.OffsetBudget)
+	}
+	return nil
 }
 
 func (m *model) bound() (map[string]int64, error) {

@@ -107,18 +107,23 @@ func (p *planning) writeLLVM(w io.Writer, e *plan.ExecutionPlan) error {
 	return err
 }
 
-// create writes a file; what could not be written as a whole is removed.
+// create writes a file beside its place and moves it there when it is whole: what
+// stood there before stays when something fails.
 func create(path string, body func(io.Writer) error) error {
-	f, err := os.Create(path)
+	folder, name := filepath.Split(path)
+	f, err := os.OpenFile(fmt.Sprintf("%s.%s.%d", folder, name, os.Getpid()), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	err = body(f)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
 	if err != nil {
-		os.Remove(path)
+		os.Remove(f.Name())
 	}
 	return err
 }

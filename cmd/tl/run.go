@@ -166,6 +166,9 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 		return err
 	}
 	report, err := host.Run(program, job)
+	if err != nil && job.Runtime == runtimeLibrary && strings.Contains(err.Error(), runtimeLibrary) {
+		return fmt.Errorf("%w; build the library with make lib, and tell its path by --runtime or $TL_RUNTIME_LIBRARY", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -176,32 +179,34 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 	}
 	for i, o := range e.Outputs {
 		res.outputsNames = append(res.outputsNames, o.Name)
-		res.outputs = append(res.outputs, gather(content, &job.Outputs, i, &e.Buffers[o.Buffer], job.Samples))
+		res.outputs = append(res.outputs, gather(content, &job.Outputs, i, e, job.Samples))
 	}
 	return nil
 }
 
+// runtimeLibrary is also what is asked for where no path is known.
+const runtimeLibrary = "libtl_runtime.so"
+
 // findRuntime looks for the library where it was said to be, beside this program, in
 // build/ of the working folder, and at last where the system looks.
 func (r *running) findRuntime() (string, error) {
-	const name = "libtl_runtime.so"
 	if r.runtime != "" {
 		if _, err := os.Stat(r.runtime); err != nil {
 			return "", fmt.Errorf("--runtime: %w", err)
 		}
 		return filepath.Abs(r.runtime)
 	}
-	places := []string{filepath.Join("build", name)}
+	places := []string{filepath.Join("build", runtimeLibrary)}
 	if program, err := os.Executable(); err == nil {
 		folder := filepath.Dir(program)
-		places = append([]string{filepath.Join(folder, name), filepath.Join(folder, "..", "lib", name)}, places...)
+		places = append([]string{filepath.Join(folder, runtimeLibrary), filepath.Join(folder, "..", "lib", runtimeLibrary)}, places...)
 	}
 	for _, place := range places {
 		if _, err := os.Stat(place); err == nil {
 			return filepath.Abs(place)
 		}
 	}
-	return name, nil
+	return runtimeLibrary, nil
 }
 
 func (r *running) save(c *checked, res *result, b *batch) error {
@@ -215,17 +220,38 @@ func (r *running) save(c *checked, res *result, b *batch) error {
 	if err := os.MkdirAll(r.outputFolder, 0o755); err != nil {
 		return err
 	}
+	names := fileNames(res.outputsNames)
 	for i, t := range res.outputs {
-		ending, write := ".npy", npy.Write
+		file, write := filepath.Join(r.outputFolder, names[i]), npy.Write
 		if t.DType == graph.BF16 {
-			ending, write = ".pb", onnx.WriteTensor
+			file, write = strings.TrimSuffix(file, ".npy")+".pb", onnx.WriteTensor
 		}
-		file := filepath.Join(r.outputFolder, strings.NewReplacer("/", "_", "\x00", "_").Replace(res.outputsNames[i])+ending)
 		if err := create(file, func(w io.Writer) error { return write(w, t) }); err != nil {
-			return err
+			return fmt.Errorf("output %q: %w", res.outputsNames[i], err)
 		}
 	}
 	return nil
+}
+
+// fileNames gives each output a file, the same to one that is listed twice. What no
+// name of a file can hold becomes an underscore; names that become equal, also where
+// the case of letters does not count, get _2, _3 and so on.
+func fileNames(outputs []string) []string {
+	files := make([]string, len(outputs))
+	taken, known := map[string]bool{}, map[string]string{}
+	for i, name := range outputs {
+		if files[i] = known[name]; files[i] != "" {
+			continue
+		}
+		plain := strings.NewReplacer("/", "_", "\x00", "_").Replace(name)
+		file := plain + ".npy"
+		for n := 2; taken[strings.ToLower(file)]; n++ {
+			file = fmt.Sprintf("%s_%d.npy", plain, n)
+		}
+		taken[strings.ToLower(file)] = true
+		files[i], known[name] = file, file
+	}
+	return files
 }
 
 func (res *result) print(out io.Writer) error {

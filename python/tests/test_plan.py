@@ -92,6 +92,25 @@ def test_errors():
         plan.solve()
 
 
+def test_numbers_of_more_than_64_bits():
+    """They are errors; ctypes would take them modulo 2^64, a large end for a small one."""
+    plan = tl.Plan()
+    buffer = plan.add_buffer(64, first=0, end=2)
+    for call in (
+        lambda: plan.add_buffer(64, first=0, end=(1 << 64) + 5),
+        lambda: plan.add_buffers([(64, -(1 << 63) - 1, 0)]),
+        lambda: plan.add_gap(buffer, 0, (1 << 64) + 1),
+        lambda: plan.solve(max_steps=1 << 64),
+        lambda: plan.solve(seed=-1),
+        lambda: plan.solve(float("nan")),
+    ):
+        with pytest.raises(ValueError, match="does not fit into 64 bits|is no size|is no time"):
+            call()
+    assert len(plan) == 1
+    plan.solve(float("inf"))  # a day at most, and proved at once
+    assert plan.is_optimal
+
+
 def test_plans_end_with_their_objects():
     for _ in range(70000):  # more than there can be at a time
         tl.Plan()

@@ -55,6 +55,7 @@ class Plan:
     def add_buffer(self, nbytes: int, *, first: int, end: int, alignment: int = 64, name: str | None = None) -> int:
         """Adds a buffer that is alive in the steps first to end - 1, and returns its index."""
         _not_negative(nbytes, alignment)
+        _steps(first, end)
         buffer = _index(lib.tl_plan_add_buffer(self._handle, nbytes, alignment, first, end))
         if name is not None:
             check(lib.tl_plan_set_name(self._handle, buffer, name.encode()))
@@ -64,6 +65,7 @@ class Plan:
         """Adds buffers given as (bytes, first, end) at once, all or none, and returns their indices."""
         given = list(buffers)
         _not_negative(alignment, *(nbytes for nbytes, _, _ in given))
+        _steps(*(step for _, *lifetime in given for step in lifetime))
         array = (_abi.tl_plan_buffer * len(given))(*((nbytes, alignment, first, end) for nbytes, first, end in given))
         start = _index(lib.tl_plan_add_buffers(self._handle, array, len(given)))
         return range(start, start + len(given))
@@ -80,6 +82,7 @@ class Plan:
 
     def add_gap(self, buffer: int, first: int, end: int) -> None:
         """Says that nobody needs a buffer's contents in the steps first to end - 1."""
+        _steps(first, end)
         check(lib.tl_plan_add_gap(self._handle, buffer, first, end))
 
     def add_space(self, capacity: int = 0) -> int:
@@ -99,6 +102,8 @@ class Plan:
         goes on until the frame is proved minimal or the budget is spent. One seed and one number
         of steps give one answer. LimitError names a buffer that fits into none of its spaces.
         """
+        _not_negative(seed)
+        _steps(max_steps)
         options = _abi.tl_plan_options()
         options.struct_size = ctypes.sizeof(options)
         options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
@@ -152,13 +157,25 @@ class Plan:
         return result
 
 
+_DAY = 86400.0  # what the library takes at most
+
+
 def _milliseconds(budget: float) -> int:
     """Rounds up, so that a short budget is not none; any negative one stays negative."""
-    return math.ceil(budget * 1000) if budget >= 0 else -1
+    if math.isnan(budget):
+        raise ValueError("a budget of NaN seconds is no time")
+    return math.ceil(min(budget, _DAY) * 1000) if budget >= 0 else -1
 
 
 def _not_negative(*numbers: int) -> None:
     """ctypes would wrap these around."""
     for number in numbers:
         if not 0 <= number < 1 << 64:
-            raise ValueError(f"{number} is no size, alignment or offset")
+            raise ValueError(f"{number} is no size, alignment, offset or seed")
+
+
+def _steps(*numbers: int) -> None:
+    """ctypes would wrap these around."""
+    for number in numbers:
+        if not -(1 << 63) <= number < 1 << 63:
+            raise ValueError(f"{number} does not fit into 64 bits")

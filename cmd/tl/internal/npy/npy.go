@@ -139,5 +139,5 @@ func description(d graph.DType) (string, error) {
 		}
 		return "<" + name, nil
 	}
-	return "", fmt.Errorf("NumPy has no elements of type %s", d)
+	return "", fmt.Errorf("NumPy has no elements of type %s; let the model end with a Cast to f32", d)
 }

@@ -130,6 +130,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1, Dims: []int64{1 << 40, 1 << 40}}}}}, "no shape of a tensor"},
 		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{SparseInitializer: []*onnxpb.SparseTensorProto{{}}}}, "sparse tensors"},
 		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x"}}}}, `input "x": it is no tensor`},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x", Type: &onnxpb.TypeProto{
+			Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{ElemType: 1}}}}}}}, `input "x": its shape is not declared`},
 	} {
 		content, err := proto.Marshal(c.model)
 		require.NoError(t, err)

@@ -134,6 +134,9 @@ func value(in *onnxpb.ValueInfoProto) (graph.Value, error) {
 	if err != nil {
 		return graph.Value{}, err
 	}
+	if t.Shape == nil {
+		return graph.Value{}, fmt.Errorf("its shape is not declared; declare one, of symbols for what is not known yet")
+	}
 	v := graph.Value{Name: in.Name, DType: d}
 	for axis, dim := range t.GetShape().GetDim() {
 		v.Shape = append(v.Shape, axisOf(in.Name, axis, dim))
