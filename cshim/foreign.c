@@ -72,8 +72,12 @@ static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
 
 tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 {
+	tl_context* c = tlc_tls;
+	uint64_t left;
+	/* A sample is the slow door's. Counted before, so that nothing is kept for it meanwhile. */
+	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left))) return slow_registry_register(pointer, bytes, kind);
 	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind))) return slow_registry_register(pointer, bytes, kind);
-	if (tlc_spend(tlc_tls, bytes)) tlc_sampled_foreign(tlc_tls, pointer, bytes);
+	c->sample_left = left;
 	return TL_OK;
 }
 

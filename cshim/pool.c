@@ -95,9 +95,8 @@ void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
 	return slow_memory_pool_allocate(pool, bytes);
 }
 
-tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
+static inline __attribute__((always_inline)) tl_status deallocate(tl_memory_pool* pool, void* block)
 {
-	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) tlc_forget_block(block);
 	tl_pool_state* p = enter(pool);
 	if (TLC_LIKELY(p != NULL)) {
 		bool known = tlc_pool_return_block(p, (uintptr_t)block);
@@ -105,4 +104,17 @@ tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
 		if (TLC_LIKELY(known)) return TL_OK;
 	}
 	return slow_memory_pool_deallocate(pool, block);
+}
+
+/* Out of line, so that nothing is kept across the call where nothing is recorded. */
+static __attribute__((noinline, cold)) tl_status deallocate_recorded(tl_memory_pool* pool, void* block)
+{
+	tlc_forget_block(block);
+	return deallocate(pool, block);
+}
+
+tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
+{
+	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) return deallocate_recorded(pool, block);
+	return deallocate(pool, block);
 }
