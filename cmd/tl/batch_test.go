@@ -152,6 +152,21 @@ func TestRandomHalves(t *testing.T) {
 	}
 }
 
+// Narrow floats are printed as numbers.
+func TestPreviewOfHalves(t *testing.T) {
+	words := func(list ...uint16) (data []byte) {
+		for _, w := range list {
+			data = binary.LittleEndian.AppendUint16(data, w)
+		}
+		return data
+	}
+	half := graph.Tensor{DType: graph.F16, Shape: []int64{6}, Data: words(0x3c00, 0xc100, 0x0001, 0x7bff, 0xfc00, 0x7e00)}
+	assert.Equal(t, "1 -2.5 5.96e-08 6.55e+04 -Inf NaN", preview(half))
+	brain := graph.Tensor{DType: graph.BF16, Shape: []int64{2}, Data: words(0x3f80, 0xc020)}
+	assert.Equal(t, "1 -2.5", preview(brain))
+	assert.Equal(t, "-0 0", preview(graph.Tensor{DType: graph.F16, Shape: []int64{2}, Data: words(0x8000, 0)}))
+}
+
 // An output that was written in place of a value of another shape has its own.
 func TestShapeOfOutputInPlace(t *testing.T) {
 	runtime := needsRun(t)

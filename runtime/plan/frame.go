@@ -28,7 +28,7 @@ func allocate(p *ExecutionPlan, o *Options) error {
 		})
 	}
 	p.Frame.Alignment = o.Alignment
-	solution, err := offsets.Solve(problem, offsets.Options{Seed: o.Seed, MaxSteps: o.steps(len(placed)), Budget: o.OffsetBudget})
+	solution, err := offsets.Solve(problem, o.search(len(placed)))
 	if err != nil {
 		return errorf("%w", err)
 	}

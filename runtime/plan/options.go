@@ -3,6 +3,8 @@ package plan
 import (
 	"math/bits"
 	"time"
+
+	"tlruntime/runtime/plan/offsets"
 )
 
 // Options say what Build may do. The zero value does all it can to make the frame
@@ -19,7 +21,7 @@ type Options struct {
 	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
 
 	OffsetBudget time.Duration // how long to look for better offsets, for each frame that is tried; 0: no limit but MaxSteps
-	MaxSteps     int64         // how many steps to look for better offsets; 0: DefaultMaxSteps, fewer for more than 100 buffers; negative: none
+	MaxSteps     int64         // how many steps to look for better offsets; 0: as many as OffsetBudget allows, without one DefaultMaxSteps, fewer for more than 100 buffers; negative: none
 	Seed         uint64        // of the search for offsets
 	OrderSteps   int           // how many states the search for an order may visit; 0: order.DefaultStates, negative: none
 
@@ -46,12 +48,16 @@ func (o Options) normal() (Options, error) {
 	return o, nil
 }
 
-// steps returns how long to look for offsets of so many buffers.
-func (o *Options) steps(buffers int) int64 {
-	if o.MaxSteps == 0 {
-		return max(DefaultMaxSteps*100/int64(max(buffers, 100)), 100)
+// search returns how long to look for offsets of so many buffers.
+func (o *Options) search(buffers int) offsets.Options {
+	s := offsets.Options{Seed: o.Seed, MaxSteps: o.MaxSteps, Budget: o.OffsetBudget}
+	switch {
+	case o.MaxSteps < 0:
+		s.MaxSteps, s.Budget = 0, 0
+	case o.MaxSteps == 0 && o.OffsetBudget == 0:
+		s.MaxSteps = max(DefaultMaxSteps*100/int64(max(buffers, 100)), 100)
 	}
-	return max(o.MaxSteps, 0)
+	return s
 }
 
 // placed reports whether buffers of this kind lie in the frame.
