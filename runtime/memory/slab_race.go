@@ -13,7 +13,7 @@ import (
 // sees no memory of mmap.
 const Instrumented = true
 
-const slabBytes = 320 << 20
+const slabBytes = 448 << 20
 
 var (
 	slab = make([]byte, slabBytes) // its pages are touched lazily

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
@@ -69,9 +70,13 @@ func (c *Context) arm(class uint32) {
 		ahead := track.NextObject(uint64(process.g.Classes[class].Size))
 		before, allocs = allocs+ahead, -ahead
 	}
-	atomic.StoreUint64(&c.AllocsBefore[class], before)
+	atomic.StoreUint64(&c.AllocsBefore[class], before|arming)
 	atomic.StoreUint64(&m.Allocs, allocs)
+	atomic.StoreUint64(&c.AllocsBefore[class], before)
 }
+
+// arming marks AllocsBefore while the two words that make up a count change.
+const arming = 1 << 63
 
 // count counts an object of a size class that the slow door hands out; true: it is a
 // sample.
@@ -84,9 +89,17 @@ func (c *Context) count(class uint32) (sample bool) {
 	return armed && int64(m.Allocs) >= 0
 }
 
-// allocated returns how many objects of a class a context has handed out.
+// allocated returns how many objects of a class a context has handed out. Any thread
+// may ask: it looks again while the context's own changes the two words.
 func (c *Context) allocated(class uint32) uint64 {
-	return atomic.LoadUint64(&c.Magazines[class].Allocs) + atomic.LoadUint64(&c.AllocsBefore[class])
+	for {
+		before := layout.Peek(&c.AllocsBefore[class])
+		allocs := layout.Peek(&c.Magazines[class].Allocs)
+		if before&arming == 0 && layout.Peek(&c.AllocsBefore[class]) == before {
+			return allocs + before
+		}
+		runtime.Gosched()
+	}
 }
 
 // handedOut counts the object of n bytes at e, and records it when it is a sample.
