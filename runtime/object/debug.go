@@ -217,11 +217,7 @@ func (d *debugging) empty() (freed uint64) {
 	d.bytes, d.held, d.large = 0, [layout.Classes]int64{}, 0
 	d.mu.Unlock()
 	for _, e := range waiting {
-		if class := e.Gen & 0xFF; class == layout.ClassLarge {
-			process.heap.GiveLarge(e)
-		} else {
-			process.heap.Flush(class, []layout.Entry{e})
-		}
+		giveDirectly(e)
 	}
 	return freed
 }

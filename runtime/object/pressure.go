@@ -106,7 +106,6 @@ func givePages(need limit.Need) uint64 {
 // Discard frees the slot of a dead object for all: it passes by every magazine.
 func Discard(e layout.Entry) {
 	r := process.heap.Record(e.Record)
-	class := e.Gen & 0xFF
 	atomic.StoreUint32(&r.Loc, 0)
 	atomic.StoreUint32(&r.Sh, 0)
 	countDiscarded(r.TypeFlags&layout.TypeMask, e)
@@ -117,12 +116,7 @@ func Discard(e layout.Entry) {
 	e.Gen += layout.GenOne
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
-	if class == layout.ClassLarge {
-		giveLarge(e)
-		return
-	}
-	process.beside.gone[class].Add(1)
-	process.heap.Flush(class, []layout.Entry{e})
+	giveDirectly(e)
 }
 
 // describeHeap counts live objects. Those that the tensor pool keeps are among them;

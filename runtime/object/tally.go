@@ -112,6 +112,17 @@ func giveLarge(e layout.Entry) {
 	process.heap.GiveLarge(e)
 }
 
+// giveDirectly gives a free slot back past every magazine.
+func giveDirectly(e layout.Entry) {
+	class := e.Gen & 0xFF
+	if class == layout.ClassLarge {
+		giveLarge(e)
+		return
+	}
+	process.beside.gone[class].Add(1)
+	process.heap.Flush(class, []layout.Entry{e})
+}
+
 // retire forgets a slot whose generations are used up.
 func retire(e layout.Entry) {
 	class := e.Gen & 0xFF
