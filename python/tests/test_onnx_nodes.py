@@ -1,8 +1,5 @@
 """The node tests that come with ONNX, of the operators that `tl run` knows, planned, compiled and run."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from planned import needs_tool, output, run
@@ -89,7 +86,6 @@ def parameters(graph):
 def runs(case, folder):
     """Runs a test's model on its data. Returns pairs of what came out and what should have, by output."""
     graph = case.model.graph
-    folder.mkdir()
     model = folder / "model.onnx"
     onnx.save(case.model, model)
     found = []
@@ -101,23 +97,12 @@ def runs(case, folder):
     return found
 
 
-@pytest.fixture(scope="session")
-def started(request, tmp_path_factory):
-    """The runs of all chosen tests by name, begun ahead: a run is processes that wait for each other."""
-    folder = tmp_path_factory.mktemp("nodes")
-    items = [item for item in request.session.items if getattr(item, "function", None) is test_node]
-    chosen = [item.callspec.params["case"] for item in items]
-    pool = ThreadPoolExecutor(os.cpu_count())
-    yield {case.name: pool.submit(runs, case, folder / case.name) for case in chosen if unfit(case) is None}
-    pool.shutdown(cancel_futures=True)
-
-
 @needs_tool
 @pytest.mark.parametrize("case", cases())
-def test_node(case, started):
+def test_node(case, tmp_path):
     if reason := unfit(case):
         pytest.skip(reason)
-    for got, wanted in started[case.name].result():
+    for got, wanted in runs(case, tmp_path):
         assert got.dtype == wanted.dtype
         assert got.shape == wanted.shape
         if got.dtype.kind == "V":
