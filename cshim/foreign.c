@@ -111,7 +111,7 @@ static void* new_block(tl_context* c, size_t bytes, size_t alignment)
 		return NULL;
 	}
 	c->foreign_adopted++;
-	return block;
+	return tlc_spend(c, bytes) ? tlc_sampled_foreign(c, block, bytes) : block;
 }
 
 void* tl_registry_new_array(size_t count, size_t element_bytes)

@@ -65,7 +65,7 @@ from ._limits import (
 )
 from ._object import Object, collect_cycles
 from ._plan import Plan
-from ._profiles import profile_write
+from ._profiles import profile_write, trace, trace_mark
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import configure, live_count, purge, shutdown, stats
@@ -145,6 +145,8 @@ __all__ = [
     "symbols",
     "tag",
     "tensor_pool_keys",
+    "trace",
+    "trace_mark",
     "track_count",
     "version",
     "zeros",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Optional
 
 from . import _deferred
 from ._library import check, lib
@@ -15,3 +18,35 @@ def profile_write(path: str | os.PathLike[str]) -> None:
     """
     _deferred.drain()
     check(lib.tl_profile_write(os.fsencode(path)))
+
+
+_Type = Optional[type[BaseException]]
+_Exception = Optional[BaseException]
+_Traceback = Optional[TracebackType]
+
+
+class trace(ContextDecorator):
+    """`with tl.trace("run.json"):` writes what the memory does in the block, for ui.perfetto.dev and `tl report`.
+
+    There is one trace at a time, of all threads; a thread follows at its next slow call.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+
+    def __enter__(self) -> trace:
+        _deferred.drain()
+        check(lib.tl_trace_start(os.fsencode(self.path)))
+        return self
+
+    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
+        _deferred.drain()
+        check(lib.tl_trace_stop())
+
+
+def trace_mark(name: str) -> None:
+    """Writes a mark and the counters as they are now into the trace that runs; without one nothing happens."""
+    _deferred.drain()
+    check(lib.tl_trace_mark(name.encode()))

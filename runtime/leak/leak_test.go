@@ -83,9 +83,9 @@ func TestGroupsComeInOrder(t *testing.T) {
 
 func TestFramesWithoutNames(t *testing.T) {
 	var b strings.Builder
-	framed{pc: 0x10}.write(&b, 0)
-	framed{Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}, 0x1020}.write(&b, 1)
-	framed{Frame{File: "a.tl", Line: 3}, 0x30}.write(&b, 2)
+	Located{PC: 0x10}.write(&b, 0)
+	Located{Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}, 0x1020}.write(&b, 1)
+	Located{Frame{File: "a.tl", Line: 3}, 0x30}.write(&b, 2)
 	require.Equal(t, "    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n", b.String())
 	b.Reset()
 	writeSite(&b, track.Site{})

@@ -41,3 +41,31 @@ func (p *Pool) lent() (all []lent) {
 	}
 	return all
 }
+
+// Chunk is memory that a pool has from its device.
+type Chunk struct {
+	Pool           uint64 // the number of its slot, from 1
+	Account        int32 // of package limit
+	Address, Bytes uint64
+}
+
+func (p *Pool) number() uint64 { return uint64(layout.Address(p.state)-slots.base) / layout.PoolStride }
+
+// Chunks calls visit with every chunk, pool by pool. No lock of a state is held then.
+func Chunks(visit func(Chunk)) {
+	for slot := range slots.pools {
+		if p := slots.pools[slot].Load(); p != nil {
+			p.visitChunks(visit)
+		}
+	}
+}
+
+func (p *Pool) visitChunks(visit func(Chunk)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.chunks.Len() {
+		if c := p.chunks.At(i); c.bytes != 0 {
+			visit(Chunk{p.number(), p.account, c.address, c.bytes})
+		}
+	}
+}
