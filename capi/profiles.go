@@ -95,6 +95,25 @@ func tlgo_trace_mark(c, name uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return markTrace(o, name) })
 }
 
+// tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
+// pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
+// pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
+// newest 65536 events become the history that the page plots; sites are those that
+// tracking knows.
+//
+//	C: tl_status tl_snapshot_write(const char* path);
+//
+// Ownership: none; the string is not kept.
+// Threads: any thread. Memory that others use meanwhile may be missing or too much.
+// Returns: TL_OK, or why there is no complete file.
+// Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
+// Cost: linear in the memory in use; symbols are looked up in files.
+//
+//export tlgo_snapshot_write
+func tlgo_snapshot_write(c, path uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return writeSnapshot(o, path) })
+}
+
 // What the shim asks for. None of it is public.
 
 // tldoor_end_trace completes the trace that runs at the end of the process.

@@ -2545,6 +2545,17 @@ tl_status tl_trace_mark(const char* name) {
 	return tlc_found(context, result);
 }
 
+tl_status tl_snapshot_write(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_snapshot_write, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_snapshot_write((uintptr_t)context, (uintptr_t)path);
+	tlc_gate_leave(context);
+	return tlc_found(context, result);
+}
+
 const char* const tlc_function_names[TL_FN_COUNT] = {
 	"",
 	"tl_version",
@@ -2785,6 +2796,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_trace_start",
 	"tl_trace_stop",
 	"tl_trace_mark",
+	"tl_snapshot_write",
 };
 
 const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
@@ -2941,6 +2953,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_registry_unregister_many", (void*)(uintptr_t)tl_registry_unregister_many},
 	{"tl_set_error_callback", (void*)(uintptr_t)tl_set_error_callback},
 	{"tl_shutdown", (void*)(uintptr_t)tl_shutdown},
+	{"tl_snapshot_write", (void*)(uintptr_t)tl_snapshot_write},
 	{"tl_sparse_block", (void*)(uintptr_t)tl_sparse_block},
 	{"tl_sparse_block_tensors", (void*)(uintptr_t)tl_sparse_block_tensors},
 	{"tl_sparse_create", (void*)(uintptr_t)tl_sparse_create},

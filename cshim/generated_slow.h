@@ -245,6 +245,7 @@ enum {
 	TL_FN_tl_trace_start,
 	TL_FN_tl_trace_stop,
 	TL_FN_tl_trace_mark,
+	TL_FN_tl_snapshot_write,
 	TL_FN_COUNT
 };
 
@@ -462,6 +463,7 @@ extern int32_t tlgo_profile_write(uintptr_t context, uintptr_t path);
 extern int32_t tlgo_trace_start(uintptr_t context, uintptr_t path);
 extern int32_t tlgo_trace_stop(uintptr_t context);
 extern int32_t tlgo_trace_mark(uintptr_t context, uintptr_t name);
+extern int32_t tlgo_snapshot_write(uintptr_t context, uintptr_t path);
 
 #pragma GCC visibility push(hidden)
 

@@ -178,3 +178,106 @@ def test_a_process_that_ends_completes_its_trace(tmp_path: Path, python: Run) ->
     trace = json.loads(path.read_text())
     check_format(trace)
     assert trace["otherData"]["complete"] is True
+
+
+def annotate(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Joins the two events of a release, as the page does."""
+    joined: list[dict[str, Any]] = []
+    for event in events:
+        if event["action"] == "free_completed" and joined[-1]["action"] == "free_requested":
+            assert joined[-1]["addr"] == event["addr"]
+            joined[-1]["action"] = "free"
+        else:
+            joined.append(dict(event))
+    return joined
+
+
+def replay_backwards(snapshot: dict[str, Any], device: int) -> int:
+    """Undoes the events one by one, as the page does; every live block has to lie in a segment. Returns the steps."""
+    segments = {s["address"]: s["total_size"] for s in snapshot["segments"] if s["device"] == device}
+    blocks = {
+        b["address"]: b["size"]
+        for s in snapshot["segments"]
+        if s["device"] == device
+        for b in s["blocks"]
+        if b["state"] != "inactive"
+    }
+
+    def inside(address: int) -> bool:
+        return any(start <= address < start + size for start, size in segments.items())
+
+    assert all(inside(address) for address in blocks)
+    events = annotate(snapshot["device_traces"][device])
+    for event in reversed(events):
+        match event["action"]:
+            case "alloc":
+                del blocks[event["addr"]]
+            case "free":
+                assert event["addr"] not in blocks and inside(event["addr"])
+                blocks[event["addr"]] = event["size"]
+            case "segment_alloc":
+                del segments[event["addr"]]
+            case "segment_free":
+                assert event["addr"] not in segments
+                segments[event["addr"]] = event["size"]
+            case other:
+                pytest.fail(f"an action that the page does not know: {other}")
+    assert all(inside(address) for address in blocks)
+    return len(events)
+
+
+def check_segments(snapshot: dict[str, Any]) -> None:
+    assert set(snapshot) == {"segments", "device_traces", "allocator_settings", "external_annotations"}
+    last = (-1, 0)
+    for segment in snapshot["segments"]:
+        assert (segment["device"], segment["address"]) >= last
+        last = (segment["device"], segment["address"] + segment["total_size"])
+        at, allocated, requested = segment["address"], 0, 0
+        for block in segment["blocks"]:
+            assert block["address"] == at and block["state"] in ("active_allocated", "active_pending_free", "inactive")
+            assert 0 <= block["requested_size"] <= block["size"]
+            assert all(set(frame) == {"name", "filename", "line"} for frame in block["frames"])
+            at += block["size"]
+            if block["state"] != "inactive":
+                allocated += block["size"]
+                requested += block["requested_size"]
+        assert at == segment["address"] + segment["total_size"]
+        assert (allocated, requested) == (segment["allocated_size"], segment["requested_size"])
+        assert segment["stream"] == 0 and segment["device"] < len(snapshot["device_traces"])
+
+
+def test_a_snapshot_of_pytorch(tmp_path: Path) -> None:
+    with tl.trace(tmp_path / "trace.json"):
+        work()
+        tensor, at = tl.zeros((50, 50)), line()
+        array = tl.registry.empty(1000)
+        large = tl.Object.alloc(1 << 20)
+        for _ in range(2000):
+            tl.Object.alloc(64).free()
+        snapshot = tl.memory_snapshot()
+    check_segments(snapshot)
+    assert replay_backwards(snapshot, 0) > 4000
+    blocks = {b["address"]: b for s in snapshot["segments"] for b in s["blocks"]}
+    block = blocks[tensor.address]
+    assert block["state"] == "active_allocated"
+    assert block["frames"][0] == {"name": f"test_profiles.py:{at}", "filename": __file__, "line": at}
+    assert 10_000 < block["requested_size"] < 10_300
+    assert blocks[array.__array_interface__["data"][0]]["requested_size"] == 8000
+    assert blocks[large.address]["size"] >= 1 << 20
+    large.free()
+
+
+def test_a_snapshot_without_a_trace() -> None:
+    tensor = tl.zeros(1000)
+    snapshot = tl.memory_snapshot()
+    check_segments(snapshot)
+    assert any(b["address"] == tensor.address for s in snapshot["segments"] for b in s["blocks"])
+
+
+def test_pytorchs_own_reader(tmp_path: Path) -> None:
+    viz = pytest.importorskip("torch.cuda._memory_viz")
+    with tl.trace(tmp_path / "trace.json"):
+        work()
+        snapshot = tl.memory_snapshot()
+    assert "segments: " in viz.segsum(snapshot)
+    assert "alloc" in viz.trace(snapshot)

@@ -65,7 +65,7 @@ from ._limits import (
 )
 from ._object import Object, collect_cycles
 from ._plan import Plan
-from ._profiles import profile_write, trace, trace_mark
+from ._profiles import dump_memory_snapshot, memory_snapshot, profile_write, trace, trace_mark
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import configure, live_count, purge, shutdown, stats
@@ -119,6 +119,7 @@ __all__ = [
     "device_fill",
     "device_memory",
     "devices",
+    "dump_memory_snapshot",
     "empty",
     "frame",
     "from_dlpack",
@@ -129,6 +130,7 @@ __all__ = [
     "live_count",
     "make_symbols_global",
     "memory_limit",
+    "memory_snapshot",
     "memory_usage",
     "numpy_allocator",
     "path",

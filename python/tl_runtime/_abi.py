@@ -4998,6 +4998,27 @@ FUNCTIONS: tuple[Function, ...] = (
         Cost: one crossing, and that of tl_stats_get while a trace runs.
         """,
     ),
+    Function(
+        "tl_snapshot_write",
+        "Profiles",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
+        pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
+        pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
+        newest 65536 events become the history that the page plots; sites are those that
+        tracking knows.
+
+        Ownership: none; the string is not kept.
+        Threads: any thread. Memory that others use meanwhile may be missing or too
+            much.
+        Returns: TL_OK, or why there is no complete file.
+        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
+        Cost: linear in the memory in use; symbols are looked up in files.
+        """,
+    ),
 )
 
 

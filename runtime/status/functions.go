@@ -242,6 +242,7 @@ var functions = [...]string{
 	"tl_trace_start",
 	"tl_trace_stop",
 	"tl_trace_mark",
+	"tl_snapshot_write",
 }
 
 // Function returns the name of the public function with a TL_FN_ id, "" for

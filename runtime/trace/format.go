@@ -35,9 +35,13 @@ func with(body func(r *recording)) {
 
 // record keeps an event for snapshots, and tells whether the file takes it.
 func (r *recording) record(e Event) bool {
+	r.keep(e)
+	return !r.full()
+}
+
+func (r *recording) keep(e Event) {
 	e.Micros = uint64(r.began.UnixMicro()) + r.now/1000
 	r.recent.add(e)
-	return !r.full()
 }
 
 // full tells whether the file is at its limit, and counts what is dropped then.

@@ -7,7 +7,7 @@ type recent struct {
 	next uint64 // how many were added
 }
 
-// recentEvents is how many are kept: with 56 bytes each, less than 4 MiB.
+// recentEvents is how many are kept: with 64 bytes each, 4 MiB.
 const recentEvents = 1 << 16
 
 func (r *recent) clear() { *r = recent{} }

@@ -54,10 +54,11 @@ type Frame struct {
 // Event is an allocation or a release, as snapshots show it.
 type Event struct {
 	Free           bool
-	Kind           string // "object", "registered" or "pool block"
+	Kind           string // "object", "registered", "pool block" or "chunk"
 	Address, Bytes uint64
 	Site           uint32 // of package track, 0 = not known
 	Micros         uint64 // since 1970
+	Device         int32  // of a chunk
 }
 
 // interval is how often counters are written, at most.
@@ -212,6 +213,7 @@ func Chunk(pool uint64, device int32, address, bytes uint64, obtained bool) {
 		name = "chunk obtained"
 	}
 	with(func(r *recording) {
+		r.keep(Event{Free: !obtained, Kind: "chunk", Address: address, Bytes: bytes, Device: device})
 		r.begin(name, "i", r.thread(0, 0))
 		r.text("s", "p")
 		r.args()
