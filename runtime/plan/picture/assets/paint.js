@@ -158,7 +158,7 @@ function drawAxes(axes, grid) {
   const line = (parent, x1, y1, x2, y2, name) => parent.append(make('line', { x1, y1, x2, y2, class: name }));
   for (const t of terms.vertical(view.y0, view.y1, panel.h / 34)) {
     const y = Math.round(Y(t.value)) + 0.5;
-    line(grid, panel.x, y, right, y, 'grid');
+    if (terms.lines) line(grid, panel.x, y, right, y, 'grid');
     label(axes, t.text, panel.x - 8, y, { anchor: 'end' });
   }
   for (const t of byteTicks(0, highest, Math.max(lower.h / 30, 2))) {

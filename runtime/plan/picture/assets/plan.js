@@ -32,7 +32,7 @@ function describe(i) {
 }
 
 const terms = {
-  horizontal: 'Step', middle: 0.5, highest: Math.max(data.bound, data.frame, data.peak), ticks: stepTicks,
+  horizontal: 'Step', middle: 0.5, lines: true, highest: Math.max(data.bound, data.frame, data.peak), ticks: stepTicks,
   vertical: (low, high, most) => byteTicks(low, high, most),
   describe, moment: (step) => `Step ${stepText(step)}`,
 
