@@ -6,6 +6,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 )
 
 // guarded runs body with the context at c and is the one place where a panic
@@ -19,7 +20,11 @@ func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R
 			result = failed
 		}
 	}()
-	return body(context)
+	result = body(context)
+	if trace.Due() {
+		trace.Count()
+	}
+	return result
 }
 
 // guardedStatus is guarded for functions that return a tl_status.

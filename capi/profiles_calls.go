@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/profile"
+	"tlruntime/runtime/snapshot"
 	"tlruntime/runtime/status"
 )
 
@@ -14,6 +15,17 @@ func writeProfile(o *object.Context, path uintptr) status.Status {
 	return toFile(o, path, func() (func(io.Writer) error, status.Status) {
 		p, st := profile.Collect(o)
 		return p.Write, st
+	})
+}
+
+// writeSnapshot writes where memory lies, for PyTorch's page.
+func writeSnapshot(o *object.Context, path uintptr) status.Status {
+	return toFile(o, path, func() (func(io.Writer) error, status.Status) {
+		text := snapshot.Take(codeOf).Pickle()
+		return func(to io.Writer) error {
+			_, err := to.Write(text)
+			return err
+		}, status.OK
 	})
 }
 

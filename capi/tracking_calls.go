@@ -19,7 +19,7 @@ func startTracking() status.Status {
 	if options.Flag("TL_TRACK") || options.Flag("TL_DEBUG") {
 		period = 1
 	}
-	if period == track.Period() {
+	if period == object.TrackingPeriod() {
 		return status.OK
 	}
 	return object.SetTracking(period)

@@ -72,6 +72,7 @@ static void after_fork_child(void)
 	alive = &alive_fallback;
 	alive_fallback = 0;
 	if (tlc_tls->self != NULL) tlc_end_samples(tlc_tls->self);
+	tlc_choose_door();
 	after_fork_parent();
 }
 
@@ -156,6 +157,15 @@ tl_status tlc_check_option(const char* key, const char* value)
 	return status;
 }
 
+bool tlc_is_tracing(void) { return (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_TRACE; }
+
+void tlc_choose_door(void)
+{
+	tl_context* c = tlc_tls->self;
+	if (c == NULL) return;
+	tlc_tls = tlc_g.fast && (tlc_forked() || !tlc_is_tracing()) ? c : (tl_context*)((char*)c + TLC_STUB_OFFSET);
+}
+
 /* Gives the thread a context of its own; NULL when there is none to be had. A
  * thousand threads that enter Go for the first time together take seconds, a few
  * at a time milliseconds. */
@@ -169,7 +179,8 @@ static tl_context* attach(tl_status* why)
 	sem_post(&first_entries);
 	if (c == NULL) return NULL;
 	pthread_setspecific(thread_key, c);
-	tlc_tls = tlc_g.fast ? c : (tl_context*)((char*)c + TLC_STUB_OFFSET);
+	tlc_tls = c;
+	tlc_choose_door();
 	return c;
 }
 
@@ -214,7 +225,10 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
-	if (TLC_UNLIKELY(has_requests(c))) tldoor_poll((uintptr_t)c);
+	if (TLC_UNLIKELY(has_requests(c))) {
+		tldoor_poll((uintptr_t)c);
+		tlc_choose_door();
+	}
 	return c;
 }
 

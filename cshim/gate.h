@@ -52,6 +52,11 @@ static inline bool tlc_gate_again(tl_context* c) { return __builtin_expect(c->sh
 /* Samples no more: in a forked child, which could not record them. */
 void tlc_end_samples(tl_context* c);
 
+/* While a trace runs, every call of the thread takes the slow door: the thread sees the
+ * context's stub. Threads follow at their next slow call. */
+bool tlc_is_tracing(void);
+void tlc_choose_door(void) __attribute__((cold));
+
 /* Gives what this call has recorded its stack (tracking.c). The context is in Go. */
 void tlc_settle(tl_context* c) __attribute__((cold));
 

@@ -2553,6 +2553,53 @@ tl_status tl_profile_write(const char* path) {
 	return tlc_found(context, result);
 }
 
+tl_status slow_trace_start(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_trace_start, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_trace_start((uintptr_t)context, (uintptr_t)path);
+	} while (result != TL_OK && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return tlc_found(context, result);
+}
+
+tl_status slow_trace_stop(void) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_trace_stop, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_trace_stop((uintptr_t)context);
+	tlc_gate_leave(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_trace_mark(const char* name) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_trace_mark, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_trace_mark((uintptr_t)context, (uintptr_t)name);
+	tlc_gate_leave(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_snapshot_write(const char* path) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_snapshot_write, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_snapshot_write((uintptr_t)context, (uintptr_t)path);
+	tlc_gate_leave(context);
+	return tlc_found(context, result);
+}
+
 const char* const tlc_function_names[TL_FN_COUNT] = {
 	"",
 	"tl_version",
@@ -2794,6 +2841,10 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_leak_report_since",
 	"tl_mem_check_all",
 	"tl_profile_write",
+	"tl_trace_start",
+	"tl_trace_stop",
+	"tl_trace_mark",
+	"tl_snapshot_write",
 };
 
 const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
@@ -2951,6 +3002,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_registry_unregister_many", (void*)(uintptr_t)tl_registry_unregister_many},
 	{"tl_set_error_callback", (void*)(uintptr_t)tl_set_error_callback},
 	{"tl_shutdown", (void*)(uintptr_t)tl_shutdown},
+	{"tl_snapshot_write", (void*)(uintptr_t)tl_snapshot_write},
 	{"tl_sparse_block", (void*)(uintptr_t)tl_sparse_block},
 	{"tl_sparse_block_tensors", (void*)(uintptr_t)tl_sparse_block_tensors},
 	{"tl_sparse_create", (void*)(uintptr_t)tl_sparse_create},
@@ -3019,7 +3071,10 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_thread_detach", (void*)(uintptr_t)tl_thread_detach},
 	{"tl_torch_free", (void*)(uintptr_t)tl_torch_free},
 	{"tl_torch_malloc", (void*)(uintptr_t)tl_torch_malloc},
+	{"tl_trace_mark", (void*)(uintptr_t)tl_trace_mark},
 	{"tl_trace_mem", (void*)(uintptr_t)tl_trace_mem},
+	{"tl_trace_start", (void*)(uintptr_t)tl_trace_start},
+	{"tl_trace_stop", (void*)(uintptr_t)tl_trace_stop},
 	{"tl_track_count", (void*)(uintptr_t)tl_track_count},
 	{"tl_track_site", (void*)(uintptr_t)tl_track_site},
 	{"tl_type_define", (void*)(uintptr_t)tl_type_define},

@@ -246,6 +246,10 @@ enum {
 	TL_FN_tl_leak_report_since,
 	TL_FN_tl_mem_check_all,
 	TL_FN_tl_profile_write,
+	TL_FN_tl_trace_start,
+	TL_FN_tl_trace_stop,
+	TL_FN_tl_trace_mark,
+	TL_FN_tl_snapshot_write,
 	TL_FN_COUNT
 };
 
@@ -464,6 +468,10 @@ extern int64_t tlgo_leak_report(uintptr_t context, uintptr_t path);
 extern int64_t tlgo_leak_report_since(uintptr_t context, uintptr_t path, uint64_t mark);
 extern int64_t tlgo_mem_check_all(uintptr_t context);
 extern int32_t tlgo_profile_write(uintptr_t context, uintptr_t path);
+extern int32_t tlgo_trace_start(uintptr_t context, uintptr_t path);
+extern int32_t tlgo_trace_stop(uintptr_t context);
+extern int32_t tlgo_trace_mark(uintptr_t context, uintptr_t name);
+extern int32_t tlgo_snapshot_write(uintptr_t context, uintptr_t path);
 
 #pragma GCC visibility push(hidden)
 
@@ -559,6 +567,8 @@ __attribute__((cold)) void* slow_numpy_malloc(void* ctx, size_t bytes);
 __attribute__((cold)) void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
 __attribute__((cold)) tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 __attribute__((cold)) void* slow_track_site(void* pointer, const char* file, uint32_t line);
+__attribute__((cold)) tl_status slow_trace_start(const char* path);
+__attribute__((cold)) tl_status slow_trace_stop(void);
 
 #pragma GCC visibility pop
 

@@ -151,7 +151,14 @@ enum { TL_BLOCK_MARKS = 4096 };
 enum { TL_LEAK_CHECK_OFF = 0, TL_LEAK_CHECK_REPORT = 1, TL_LEAK_CHECK_FAIL = 2 };
 
 /* globals.tracking = epoch << 2 | mode */
-enum { TL_TRACKING_OFF = 0, TL_TRACKING_SAMPLE = 1, TL_TRACKING_ALL = 2, TL_TRACKING_MODE = 3, TL_TRACKING_ONE = 4 };
+enum {
+	TL_TRACKING_OFF = 0,
+	TL_TRACKING_SAMPLE = 1,
+	TL_TRACKING_ALL = 2,
+	TL_TRACKING_TRACE = 3, /* all, and no call is answered by the fast door */
+	TL_TRACKING_MODE = 3,
+	TL_TRACKING_ONE = 4,
+};
 
 /* A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself. */
 typedef struct tl_context {

@@ -87,6 +87,23 @@ uint64_t tlc_recorded;
 
 const uint64_t* tl_track_count(void) { return &tlc_recorded; }
 
+/* ---- traces -------------------------------------------------------------------------- */
+
+/* The caller follows at once, others at their next slow call. */
+tl_status tl_trace_start(const char* path)
+{
+	tl_status status = slow_trace_start(path);
+	tlc_choose_door();
+	return status;
+}
+
+tl_status tl_trace_stop(void)
+{
+	tl_status status = slow_trace_stop();
+	tlc_choose_door();
+	return status;
+}
+
 /* ---- lines --------------------------------------------------------------------------- */
 
 /* With samples only what was recorded last can be meant: asking costs no crossing. */
@@ -94,7 +111,7 @@ bool tlc_may_name(const void* pointer)
 {
 	const tl_context* c = tlc_tls->self;
 	if (c == NULL || pointer == NULL) return false;
-	return c->sampled == (uintptr_t)pointer || (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_ALL;
+	return c->sampled == (uintptr_t)pointer || (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) >= TL_TRACKING_ALL;
 }
 
 void* tl_track_site(void* pointer, const char* file, uint32_t line)
@@ -122,14 +139,17 @@ static void restore_signal_stack(void)
  * ended threads have left is reported, not released. */
 __attribute__((destructor)) static void report_at_exit(void)
 {
-	if (tlc_shared == &tlc_g || tlc_forked() || TLC_LOAD(tlc_shared->leak_check) == TL_LEAK_CHECK_OFF) return;
+	if (tlc_shared == &tlc_g || tlc_forked()) return;
+	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
+	if (!checks && !traces) return;
 	restore_signal_stack();
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
 	if (!attached) c = tlc_enter_unattached();
 	if (c == NULL) return; /* exit() from inside a call: nothing can be asked */
 	if (attached) c->in_go = 1;
-	int64_t leaked = tldoor_leaks((uintptr_t)c);
+	if (traces) tldoor_end_trace((uintptr_t)c);
+	int64_t leaked = checks ? tldoor_leaks((uintptr_t)c) : 0;
 	if (attached) c->in_go = 0;
 	else tlc_leave_unattached(c);
 	if (leaked <= 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;

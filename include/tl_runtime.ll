@@ -303,3 +303,7 @@ declare i64 @tl_mem_check_all()
 
 ; Profiles
 declare i32 @tl_profile_write(ptr)
+declare i32 @tl_trace_start(ptr)
+declare i32 @tl_trace_stop()
+declare i32 @tl_trace_mark(ptr)
+declare i32 @tl_snapshot_write(ptr)

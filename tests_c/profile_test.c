@@ -126,13 +126,17 @@ static void nothing_was_recorded(void)
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 }
 
-/* covers: tl_profile_write TL_E_INVALID_ARGUMENT */
+/* covers: tl_profile_write TL_E_INVALID_ARGUMENT
+ * covers: tl_snapshot_write TL_E_INVALID_ARGUMENT */
 static void names_that_are_none(void)
 {
 	CHECK_FAILS(tl_profile_write(NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_profile_write(""), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_profile_write("/no/such/folder/profile"), TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "/no/such/folder/profile") != NULL);
+	CHECK_FAILS(tl_snapshot_write(NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_snapshot_write("/no/such/folder/snapshot"), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_snapshot_write("/dev/null"));
 }
 
 /* covers: tl_profile_write TL_E_OUT_OF_MEMORY */

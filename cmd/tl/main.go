@@ -4,6 +4,7 @@
 //	tl run MODEL           compiles a model and runs it
 //	tl export MODEL FILE   writes a model in another format
 //	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
+//	tl report TRACE        makes a page of a trace: what the memory did over time
 //
 // A model is a file in the ONNX format, or in the JSON form of docs/graph-json.md.
 package main
@@ -26,6 +27,6 @@ func rootCommand() *cobra.Command {
 		Short:        "Plans the memory of models, runs them on TL Runtime, and reads its statistics",
 		SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(), runCommand(), exportCommand(), metricsCommand())
+	root.AddCommand(planCommand(), runCommand(), exportCommand(), reportCommand(), metricsCommand())
 	return root
 }

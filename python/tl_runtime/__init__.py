@@ -65,7 +65,7 @@ from ._limits import (
 )
 from ._object import Object, collect_cycles
 from ._plan import Plan
-from ._profiles import profile_write
+from ._profiles import dump_memory_snapshot, memory_snapshot, profile_write, trace, trace_mark
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import (
@@ -133,6 +133,7 @@ __all__ = [
     "device_fill",
     "device_memory",
     "devices",
+    "dump_memory_snapshot",
     "empty",
     "frame",
     "from_dlpack",
@@ -143,6 +144,7 @@ __all__ = [
     "live_count",
     "make_symbols_global",
     "memory_limit",
+    "memory_snapshot",
     "memory_stats",
     "memory_summary",
     "memory_usage",
@@ -165,6 +167,8 @@ __all__ = [
     "symbols",
     "tag",
     "tensor_pool_keys",
+    "trace",
+    "trace_mark",
     "track_count",
     "version",
     "zeros",

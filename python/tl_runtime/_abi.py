@@ -5047,6 +5047,83 @@ FUNCTIONS: tuple[Function, ...] = (
         Cost: linear in the memory in use; symbols are looked up in files.
         """,
     ),
+    Function(
+        "tl_trace_start",
+        "Profiles",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
+        """tl_trace_start begins to write a trace to a file. At the end of the process the file
+        is completed if need be; it is valid JSON however the process ends, but without call
+        stacks when nobody completes it. TL_TRACE_BYTES bounds the file: what is left out from
+        there on is counted in it. The child of fork() writes no trace.
+
+        Ownership: none; the string is not kept.
+        Threads: any thread. The trace is of all threads.
+        Returns: TL_OK, or why no trace was begun.
+        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
+            TL_E_BUSY (a trace runs already), TL_E_OUT_OF_MEMORY.
+        Cost: linear in the memory in use. While a trace runs an allocation or
+            release takes about 2 microseconds and 150 bytes of the file.
+        """,
+    ),
+    Function(
+        "tl_trace_stop",
+        "Profiles",
+        ctypes.c_int32,
+        (),
+        (),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_trace_stop ends the trace and completes its file.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why the file is not complete.
+        Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not
+            be written).
+        Cost: linear in the call stacks of the trace; symbols are looked up in
+            files.
+        """,
+    ),
+    Function(
+        "tl_trace_mark",
+        "Profiles",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("name",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_trace_mark writes a mark with a name into the trace, and the counters as they are
+        now: those of tl_stats. Without a trace it does nothing.
+
+        Ownership: none; the string is copied.
+        Threads: any thread.
+        Returns: TL_OK, also without a trace, or why there is no mark.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
+        Cost: one crossing, and that of tl_stats_get while a trace runs.
+        """,
+    ),
+    Function(
+        "tl_snapshot_write",
+        "Profiles",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("path",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
+        pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
+        pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
+        newest 65536 events become the history that the page plots; sites are those that
+        tracking knows.
+
+        Ownership: none; the string is not kept.
+        Threads: any thread. Memory that others use meanwhile may be missing or too
+            much.
+        Returns: TL_OK, or why there is no complete file.
+        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
+        Cost: linear in the memory in use; symbols are looked up in files.
+        """,
+    ),
 )
 
 

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
+import tempfile
+from contextlib import ContextDecorator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Optional
 
 from . import _deferred
 from ._library import check, lib
@@ -15,3 +21,50 @@ def profile_write(path: str | os.PathLike[str]) -> None:
     """
     _deferred.drain()
     check(lib.tl_profile_write(os.fsencode(path)))
+
+
+_Type = Optional[type[BaseException]]
+_Exception = Optional[BaseException]
+_Traceback = Optional[TracebackType]
+
+
+class trace(ContextDecorator):
+    """`with tl.trace("run.json"):` writes what the memory does in the block, for ui.perfetto.dev and `tl report`.
+
+    There is one trace at a time, of all threads; a thread follows at its next slow call.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+
+    def __enter__(self) -> trace:
+        _deferred.drain()
+        check(lib.tl_trace_start(os.fsencode(self.path)))
+        return self
+
+    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
+        _deferred.drain()
+        check(lib.tl_trace_stop())
+
+
+def trace_mark(name: str) -> None:
+    """Writes a mark and the counters as they are now into the trace that runs; without one nothing happens."""
+    _deferred.drain()
+    check(lib.tl_trace_mark(name.encode()))
+
+
+def dump_memory_snapshot(path: str | os.PathLike[str]) -> None:
+    """Writes where memory lies now for pytorch.org/memory_viz, with the history of the trace that runs."""
+    _deferred.drain()
+    check(lib.tl_snapshot_write(os.fsencode(path)))
+
+
+def memory_snapshot() -> dict[str, Any]:
+    """Returns what dump_memory_snapshot writes: segments with their blocks, and the events of each device."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "snapshot.pickle"
+        dump_memory_snapshot(path)
+        snapshot: dict[str, Any] = pickle.loads(path.read_bytes())
+        return snapshot

@@ -83,6 +83,7 @@ const (
 	TrackingOff    = 0
 	TrackingSample = 1
 	TrackingAll    = 2
+	TrackingTrace  = 3 // all, and no call is answered by the fast door
 	TrackingMode   = 3
 	TrackingOne    = 4
 )

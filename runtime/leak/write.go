@@ -3,6 +3,7 @@ package leak
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -114,6 +115,20 @@ type Located struct {
 	Frame
 	PC uintptr
 }
+
+// Name is what is known of a frame: the function, else where in a file the code is.
+func (f Located) Name() string {
+	switch {
+	case f.Function != "":
+		return f.Function
+	case f.Module != "":
+		return fmt.Sprintf("%s+%#x", filepath.Base(f.Module), f.Offset)
+	}
+	return fmt.Sprintf("%#x", f.PC)
+}
+
+// Line is the line that a program told, in short: "train.py:12".
+func Line(s track.Site) string { return fmt.Sprintf("%s:%d", filepath.Base(s.File), s.Line) }
 
 // Frames finds the frames of a stack from the program's innermost on.
 func Frames(stack []uintptr) (frames []Located) {

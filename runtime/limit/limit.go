@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 )
 
 // Accounts that are no device of their own. CPU is device 0.
@@ -126,11 +127,13 @@ func Charge(device int32, n uint64) status.Status {
 	one, all := at(device), at(Total)
 	sum, ok := one.add(n)
 	if !ok {
+		trace.Pressure("limit refuses", device, n)
 		return status.Limit
 	}
 	total, ok := all.add(n)
 	if !ok {
 		one.sub(n)
+		trace.Pressure("limit refuses", Total, n)
 		return status.Limit
 	}
 	one.grown(sum, n)

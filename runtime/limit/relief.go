@@ -2,6 +2,8 @@ package limit
 
 import (
 	"time"
+
+	"tlruntime/runtime/trace"
 )
 
 // Stage is a kind of cache. Relief goes through them in this order.
@@ -91,6 +93,7 @@ func (r *Relief) Step() bool {
 	if !r.begun && !r.silent {
 		at(r.device).relieved.Add(1)
 		at(Total).relieved.Add(1)
+		trace.Pressure("memory is short", r.device, r.bytes)
 	}
 	r.begun = true
 	for ; r.stage < stages; r.stage, r.member = r.stage+1, 0 {
@@ -103,6 +106,7 @@ func (r *Relief) Step() bool {
 	if !r.silent {
 		at(r.device).failed.Add(1)
 		at(Total).failed.Add(1)
+		trace.Pressure("nothing left to give", r.device, r.bytes)
 	}
 	return false
 }
@@ -168,6 +172,7 @@ func (a *account) soften(device int32) {
 		return
 	}
 	a.relieved.Add(1)
+	trace.Pressure("above the soft limit", device, a.used.Load())
 	for r := newRelief(device, 0); a.above(soft) && r.Step(); {
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 )
 
 // refillBatch is how many objects a magazine gets at once; it starts small and
@@ -46,6 +47,9 @@ func (c *Context) refill(class uint32) status.Status {
 // recycle makes the slot of a dead object available again, under the next
 // generation. A slot whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
+	if trace.On() {
+		c.traceGone(e)
+	}
 	if process.debug.on() {
 		c.bury(r, e)
 		return

@@ -7,6 +7,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 )
 
 // Context is a mutator: a C thread has one of its own, a Go program makes as
@@ -130,6 +131,7 @@ func (c *Context) finish(me *Context) {
 		c.releaseEntry(me, *layout.At[layout.Entry](c.Top))
 	}
 	for i := range c.marks() {
+		trace.End(c.Id)
 		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.mark(i).Arena))
 	}
 	c.MarkTop, c.Planned, c.Floor, c.Function, c.Slots, c.Holes = c.Marks, 0, 0, 0, 0, 0

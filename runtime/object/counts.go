@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 )
 
 // The counting protocol. `c` is always the context whose objects may be counted
@@ -224,6 +225,9 @@ func (me *Context) kill(r *layout.Record, e layout.Entry) {
 	e.Gen = atomic.LoadUint32(&r.Gen)
 	typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 	if typ == layout.TypeTensor && !process.debug.on() && TensorHooks.Keep(me, r, e) {
+		if trace.On() {
+			me.traceGone(e)
+		}
 		return
 	}
 	if atomic.SwapUint32(&r.Sh, 0)&layout.Alive == 0 {

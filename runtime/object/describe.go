@@ -51,11 +51,17 @@ const VecType = "Vec"
 
 // TypeName names the type of an object; "" for plain bytes.
 func (c *Context) TypeName(e layout.Entry) string {
-	switch typ := atomic.LoadUint32(&process.heap.Record(e.Record).TypeFlags) & layout.TypeMask; typ {
+	return typeName(atomic.LoadUint32(&process.heap.Record(e.Record).TypeFlags) & layout.TypeMask)
+}
+
+func typeName(typ uint32) string {
+	switch typ {
 	case layout.TypePlain:
 		return ""
 	case layout.TypeVec:
 		return VecType
+	case layout.TypeVecData:
+		return "table of a Vec"
 	case layout.TypeTensor:
 		return "tensor"
 	case layout.TypeSparse:

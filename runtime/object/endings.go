@@ -5,6 +5,8 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/registry"
+	"tlruntime/runtime/trace"
+	"tlruntime/runtime/track"
 )
 
 // Endings are foreign blocks that nobody refers to any more and that a C function
@@ -62,6 +64,7 @@ func (c *Context) freeForeign(ended registry.Ended) {
 		return // one name of several
 	}
 	c.ForeignFreed++
+	trace.Free(c.Id, trace.Event{Kind: track.Foreign.String(), Address: uint64(ended.Pointer), Bytes: uint64(ended.Bytes)})
 	e := ending{function: ended.Deleter, pointer: ended.Pointer, ctx: ended.Ctx, arguments: 2}
 	switch ended.Kind {
 	case layout.ForeignMalloc, layout.ForeignAligned:

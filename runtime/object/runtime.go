@@ -62,8 +62,11 @@ var process struct {
 	types    types
 	side     side
 	endings  endings
-	debug    debugging
 	beside   beside
+
+	period  atomic.Uint64 // of tracking, as set; a trace records all the same
+	tracing atomic.Bool
+	debug   debugging
 }
 
 // Open starts the runtime; the first call decides the configuration. It is safe
@@ -87,6 +90,7 @@ func open(cfg Config) status.Status {
 	g := layout.At[layout.Globals](page)
 	process.cfg, process.g = cfg, g
 	g.Fast = 1
+	track.TypeOf = typeOf
 	if g.BlockMarks = track.Marks(); g.BlockMarks == 0 {
 		return status.OutOfMemory
 	}

@@ -6,6 +6,8 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
+	"tlruntime/runtime/track"
 )
 
 func (c *Context) mark(i uint64) *layout.Mark {
@@ -42,6 +44,9 @@ func (c *Context) pushMark(kind, slots uint32) status.Status {
 	c.MarkTop += layout.MarkBytes
 	if kind == layout.MarkPlanned {
 		c.Planned++
+	}
+	if trace.On() {
+		trace.Begin(c.Id, markNames[kind], track.NameOf(c.Tag()))
 	}
 	return status.OK
 }
@@ -128,7 +133,14 @@ func (c *Context) popMark() {
 	if kind == layout.MarkFunction {
 		c.enterFunction(uint64(m.Outer))
 	}
+	if trace.On() {
+		c.dropTags()
+		trace.End(c.Id)
+	}
 }
+
+// markNames are the names of marks in a trace.
+var markNames = [...]string{layout.MarkScope: "scope", layout.MarkFunction: "function", layout.MarkPlanned: "planned frame"}
 
 // Close is CloseTo for the C door: when a destructor has to run it leaves word in
 // the context, and the gate runs the pump and calls again.

@@ -5,6 +5,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 	"tlruntime/runtime/track"
 )
 
@@ -31,6 +32,7 @@ func (c *Context) PushTag(name string) status.Status {
 		c.mark(depth - 1).Kind |= layout.MarkTagged
 	}
 	c.TagNames[c.Tags], c.TagDepths[c.Tags] = number, uint32(depth)
+	trace.TagPushed(c.Id, c.Tags, name)
 	c.Tags++
 	return status.OK
 }
@@ -42,6 +44,7 @@ func (c *Context) PopTag() status.Status {
 		return c.Fail(status.ScopeUnderflow, textNoTag, 0)
 	}
 	c.Tags--
+	trace.TagPopped(c.Id, c.Tags)
 	return status.OK
 }
 
@@ -61,6 +64,7 @@ func (c *Context) dropTags() {
 		if depth == 0 || depth <= c.marks() && c.mark(depth-1).Kind&layout.MarkTagged != 0 {
 			return
 		}
+		trace.TagPopped(c.Id, c.Tags-1)
 	}
 }
 

@@ -22,8 +22,17 @@ import (
 // are further away than any program comes.
 
 // SetTracking records allocations from now on: one in so many bytes; 1 all, 0 none.
-// Other contexts follow at their next slow call.
-func SetTracking(period uint64) status.Status {
+// Other contexts follow at their next slow call. While a trace runs all are recorded.
+func SetTracking(period uint64) status.Status { return setRecording(period, process.tracing.Load()) }
+
+// TrackingPeriod returns what SetTracking has set.
+func TrackingPeriod() uint64 { return process.period.Load() }
+
+func setRecording(wanted uint64, tracing bool) status.Status {
+	period := wanted
+	if tracing {
+		period = 1
+	}
 	if period != 0 {
 		if st := track.Open(process.heap.RecordLimit()); st != status.OK {
 			return st
@@ -38,7 +47,12 @@ func SetTracking(period uint64) status.Status {
 	case 1:
 		mode = layout.TrackingAll
 	}
+	if tracing {
+		mode = layout.TrackingTrace
+	}
 	track.SetPeriod(period)
+	process.period.Store(wanted)
+	process.tracing.Store(tracing)
 	g := process.g
 	for {
 		old := atomic.LoadUint32(&g.Tracking)
@@ -129,7 +143,7 @@ func objectRef(e layout.Entry) track.Ref {
 // record notes an allocation; whoever leaves the slow door adds the stack.
 func (c *Context) record(ref track.Ref, p uintptr, bytes uint64, weight float32) {
 	c.Sampled = p
-	track.Record(c.address(), ref, bytes, weight, c.Tag())
+	track.Record(c.address(), ref, uint64(p), bytes, weight, c.Tag())
 	if process.cfg.Settles {
 		c.Pending |= pendingSome
 	} else {
@@ -234,6 +248,6 @@ func RefOf(p uintptr) (track.Ref, bool) {
 // NameSite notes the line at which p was allocated, if that was recorded.
 func NameSite(p uintptr, file string, line uint32) {
 	if ref, ok := RefOf(p); ok {
-		track.Name(ref, file, line)
+		track.Name(ref, uint64(p), file, line)
 	}
 }

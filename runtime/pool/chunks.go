@@ -8,6 +8,7 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 )
 
 // chunk is memory that the device granted. The array of chunks is sorted by address, and
@@ -74,11 +75,18 @@ func (p *Pool) obtainCharged(bytes uint64) error {
 	if err := p.admit(c); err != nil {
 		return err
 	}
+	p.told(c, true)
 	if err := p.install(c); err != nil {
 		_ = p.device.Deallocate(address, uintptr(bytes)) // what went wrong is told already
+		p.told(c, false)
 		return err
 	}
 	return nil
+}
+
+// told tells a trace of a chunk. The lock of the state is not held.
+func (p *Pool) told(c chunk, obtained bool) {
+	trace.Chunk(p.number(), p.account, c.address, c.bytes, obtained)
 }
 
 // deviceError keeps the status of a device's own error.
@@ -167,6 +175,7 @@ func (p *Pool) trim(enough uint64) (trimmed uint64, failed error) {
 			continue
 		}
 		trimmed += c.bytes
+		p.told(c, false)
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}
@@ -217,6 +226,7 @@ func (p *Pool) dropEmpty() {
 func (p *Pool) returnChunks() (failed error) {
 	for p.chunks.Len() > 0 {
 		c := p.chunks.Pop()
+		p.told(c, false)
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}

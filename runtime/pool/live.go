@@ -41,3 +41,99 @@ func (p *Pool) lent() (all []lent) {
 	}
 	return all
 }
+
+// Chunk is memory that a pool has from its device.
+type Chunk struct {
+	Pool           uint64 // the number of its slot, from 1
+	Account        int32  // of package limit
+	Address, Bytes uint64
+}
+
+func (p *Pool) number() uint64 { return uint64(layout.Address(p.state)-slots.base) / layout.PoolStride }
+
+// Chunks calls visit with every chunk, pool by pool. No lock of a state is held then.
+func Chunks(visit func(Chunk)) {
+	for slot := range slots.pools {
+		if p := slots.pools[slot].Load(); p != nil {
+			p.visitChunks(visit)
+		}
+	}
+}
+
+func (p *Pool) visitChunks(visit func(Chunk)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.chunks.Len() {
+		if c := p.chunks.At(i); c.bytes != 0 {
+			visit(Chunk{p.number(), p.account, c.address, c.bytes})
+		}
+	}
+}
+
+// State is what a block is to its pool.
+type State int
+
+// The states of blocks.
+const (
+	Lent    State = iota // somebody has it
+	Waiting              // it was given back, and work of a stream may still use it
+	Free
+)
+
+// Block is a part of a chunk.
+type Block struct {
+	Address, Bytes uint64
+	State          State
+}
+
+// Blocks calls visit with every chunk and the blocks that tile it, lowest first.
+func Blocks(visit func(Chunk, []Block)) {
+	for slot := range slots.pools {
+		p := slots.pools[slot].Load()
+		if p == nil {
+			continue
+		}
+		for _, c := range p.tiles() {
+			visit(c.Chunk, c.blocks)
+		}
+	}
+}
+
+type tiled struct {
+	Chunk
+	blocks []Block
+}
+
+func (p *Pool) tiles() (all []tiled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.enter() {
+		return nil
+	}
+	defer unlock(p.state)
+	t := view(p.state)
+	t.flush()
+	for i := range p.chunks.Len() {
+		c := p.chunks.At(i)
+		if c.bytes == 0 {
+			continue
+		}
+		one := tiled{Chunk: Chunk{p.number(), p.account, c.address, c.bytes}}
+		for r := uint32(c.first); r != 0; r = t.blocks[r].Next {
+			b := &t.blocks[r]
+			one.blocks = append(one.blocks, Block{b.Address, bytesOf(b), stateOf(b)})
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func stateOf(b *layout.PoolBlock) State {
+	switch {
+	case isFree(b):
+		return Free
+	case isTagged(b) && b.Word&layout.PoolLent == 0:
+		return Waiting
+	}
+	return Lent
+}

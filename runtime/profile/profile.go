@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -71,9 +70,6 @@ func (p *Profile) add(l object.Live) {
 	p.live[g] += float64(max(e.Weight, 1))
 }
 
-// kinds are the values of the label "kind".
-var kinds = map[track.Kind]string{track.Object: "object", track.Foreign: "registered", track.Block: "pool block"}
-
 // Write writes the profile, compressed, in the format of pprof.
 func (p *Profile) Write(to io.Writer) error {
 	w := newWriter(mappings())
@@ -120,7 +116,7 @@ func (w *writer) sample(stack []uint64, g group, values [4]float64) {
 	m.numbers(sampleValues, rounded)
 	w.text(&m, "tag", track.NameOf(g.tag))
 	if values[2] > 0 {
-		w.text(&m, "kind", kinds[g.kind])
+		w.text(&m, "kind", g.kind.String())
 		w.text(&m, "type", g.typeName())
 		if g.thread != 0 {
 			w.text(&m, "thread", strconv.Itoa(int(g.thread)))
@@ -152,8 +148,7 @@ func (s *stacks) of(site uint32) []uint64 {
 	at := track.SiteOf(site)
 	var list []uint64
 	if at.File != "" {
-		name := fmt.Sprintf("%s:%d", filepath.Base(at.File), at.Line)
-		list = append(list, s.w.location(0, function{name, at.File}, uint64(at.Line)))
+		list = append(list, s.w.location(0, function{leak.Line(at), at.File}, uint64(at.Line)))
 	}
 	for _, f := range leak.Frames(at.Stack) {
 		list = append(list, s.w.location(f.PC, function{f.Function, f.File}, uint64(f.Line)))

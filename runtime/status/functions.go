@@ -243,6 +243,10 @@ var functions = [...]string{
 	"tl_leak_report_since",
 	"tl_mem_check_all",
 	"tl_profile_write",
+	"tl_trace_start",
+	"tl_trace_stop",
+	"tl_trace_mark",
+	"tl_snapshot_write",
 }
 
 // Function returns the name of the public function with a TL_FN_ id, "" for

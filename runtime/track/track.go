@@ -13,6 +13,7 @@
 //	sites.go    stacks, names and tags, each kept once
 //	table.go    what is known by address
 //	totals.go   what was ever made where
+//	traced.go   what a trace is told of
 //
 // The package stands below all that allocates and knows only numbers: records,
 // addresses, generations. Lock order: tracker.mu before the locks of the registry, which
@@ -27,6 +28,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
 )
 
 // Kind tells in which table an allocation stands.
@@ -38,6 +40,8 @@ const (
 	Foreign
 	Block
 )
+
+func (k Kind) String() string { return [...]string{"object", "registered", "pool block"}[k] }
 
 // BufferKey marks the key of a shared buffer, which is its number.
 const BufferKey = 1 << 63
@@ -85,8 +89,9 @@ var tracker struct {
 
 // pending is an allocation, or the release of one, whose stack is not known yet.
 type pending struct {
-	ref   Ref
-	freed bool
+	ref     Ref
+	freed   bool
+	address uint64
 }
 
 // Open makes room for the entries of so many records; later calls do nothing.
@@ -164,7 +169,7 @@ func Count() uint64 {
 func Lost() uint64 { return tracker.lost.Load() }
 
 // Record notes an allocation of a context's. Its stack follows with Settle.
-func Record(context uintptr, ref Ref, bytes uint64, weight float32, tag uint32) {
+func Record(context uintptr, ref Ref, address, bytes uint64, weight float32, tag uint32) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	e := place(ref)
@@ -174,7 +179,7 @@ func Record(context uintptr, ref Ref, bytes uint64, weight float32, tag uint32) 
 	}
 	*e = Entry{Bytes: bytes, Gen: ref.Gen, Tag: tag, Weight: weight, Time: uint64(time.Now().UnixNano())}
 	e.Seq = atomic.AddUint64(layout.At[uint64](tracker.counter), 1)
-	tracker.pending[context] = append(tracker.pending[context], pending{ref: ref})
+	tracker.pending[context] = append(tracker.pending[context], pending{ref: ref, address: address})
 }
 
 // Released notes that an object was released in this call, for reports about its end.
@@ -182,7 +187,7 @@ func Released(context uintptr, ref Ref) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	if find(ref) != nil {
-		tracker.pending[context] = append(tracker.pending[context], pending{ref, true})
+		tracker.pending[context] = append(tracker.pending[context], pending{ref: ref, freed: true})
 	}
 }
 
@@ -190,6 +195,9 @@ func Released(context uintptr, ref Ref) {
 func Forget(address uint64) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
+	if e := tracker.blocks.find(address); e != nil && trace.On() {
+		told(0, Block, address, e.Bytes)
+	}
 	if tracker.blocks.remove(address) {
 		mark(address, ^uint32(0))
 	}
@@ -218,6 +226,7 @@ func Settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 		default:
 			e.Site, e.Thread = site, thread
 			e.count(1)
+			tell(context, p, e)
 		}
 	}
 	delete(tracker.pending, context)
@@ -226,7 +235,7 @@ func Settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 
 // Name notes the line of the program at which an allocation was made; false: it is not
 // among the recorded ones.
-func Name(ref Ref, file string, line uint32) bool {
+func Name(ref Ref, address uint64, file string, line uint32) bool {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	e := find(ref)
@@ -240,6 +249,9 @@ func Name(ref Ref, file string, line uint32) bool {
 	e.count(-1)
 	e.Site = tracker.sites.add(tracker.sites.stackOf(e.Site), name, line)
 	e.count(1)
+	if trace.On() {
+		trace.Named(0, address, e.Site)
+	}
 	return true
 }
 

@@ -20,20 +20,20 @@ func open(t *testing.T) {
 func TestWhatIsKnownLapsesWithTheGeneration(t *testing.T) {
 	open(t)
 	ref := Ref{Kind: Object, Key: 7, Gen: 0x105}
-	Record(1, ref, 40, 1, 0)
+	Record(1, ref, 0, 40, 1, 0)
 	Settle(1, []uintptr{0x1000, 0x2000}, 9)
 	e, known := Find(ref)
 	require.True(t, known)
 	require.Equal(t, []uintptr{0x1000, 0x2000}, SiteOf(e.Site).Stack)
 	require.Equal(t, [2]uint64{40, 9}, [2]uint64{e.Bytes, uint64(e.Thread)})
-	require.True(t, Name(ref, "a.tl", 3))
+	require.True(t, Name(ref, 0, "a.tl", 3))
 	e, _ = Find(ref)
 	require.Equal(t, Site{Stack: []uintptr{0x1000, 0x2000}, File: "a.tl", Line: 3}, SiteOf(e.Site))
 	later := ref
 	later.Gen += 0x100
 	_, known = Find(later)
 	require.False(t, known)
-	require.False(t, Name(later, "b.tl", 4))
+	require.False(t, Name(later, 0, "b.tl", 4))
 	last, known := Last(7)
 	require.True(t, known)
 	require.Equal(t, uint64(40), last.Bytes)
@@ -42,7 +42,7 @@ func TestWhatIsKnownLapsesWithTheGeneration(t *testing.T) {
 func TestOneStackIsKeptOnce(t *testing.T) {
 	open(t)
 	for i := range uint64(100) {
-		Record(1, Ref{Key: 100 + i}, 8, 1, 0)
+		Record(1, Ref{Key: 100 + i}, 0, 8, 1, 0)
 		Settle(1, []uintptr{0x1234, 0x5678}, 1)
 	}
 	first, _ := Find(Ref{Key: 100})
@@ -133,14 +133,14 @@ func TestNamesStay(t *testing.T) {
 
 func TestBlocksAreForgotten(t *testing.T) {
 	open(t)
-	Record(1, Ref{Kind: Block, Key: 0x5000}, 8, 1, 0)
+	Record(1, Ref{Kind: Block, Key: 0x5000}, 0, 8, 1, 0)
 	Settle(1, []uintptr{1}, 1)
 	_, known := Find(Ref{Kind: Block, Key: 0x5000})
 	require.True(t, known)
 	Forget(0x5000)
 	_, known = Find(Ref{Kind: Block, Key: 0x5000})
 	require.False(t, known)
-	Record(1, Ref{Kind: Block, Key: 0x6000}, 8, 1, 0)
+	Record(1, Ref{Kind: Block, Key: 0x6000}, 0, 8, 1, 0)
 	ForgetBlocks()
 	Settle(1, []uintptr{1}, 1)
 	_, known = Find(Ref{Kind: Block, Key: 0x6000})

@@ -138,21 +138,21 @@ const (
 	slots = 6
 )
 
-// kind is an entry of the legend.
-type kind struct {
+// Kind is an entry of the legend.
+type Kind struct {
 	Name  string `json:"name"`
 	Slot  int    `json:"slot"` // of the palette
 	Count int    `json:"count"`
 }
 
 // People is the count with commas.
-func (k kind) People() string { return humanize.Comma(int64(k.Count)) }
+func (k Kind) People() string { return humanize.Comma(int64(k.Count)) }
 
 var usualSlots = map[string]int{"activation": 0, "input": 1, "output": 2, "constant": 3, "scratch": 4}
 
 // kinds returns the legend, in the order in which kinds first appear, and the entry
 // of each rectangle. Kinds without a slot of their own take the free ones in turn.
-func (c *Chart) kinds(groups []int) (legend []kind, of []int) {
+func (c *Chart) kinds(groups []int) (legend []Kind, of []int) {
 	of = make([]int, len(c.Buffers))
 	entries, counted := map[string]int{}, map[[2]int]bool{}
 	free := freeSlots(c.Buffers)
@@ -168,7 +168,7 @@ func (c *Chart) kinds(groups []int) (legend []kind, of []int) {
 			}
 			e = len(legend)
 			entries[name] = e
-			legend = append(legend, kind{Name: kindLabel(name), Slot: slot})
+			legend = append(legend, Kind{Name: kindLabel(name), Slot: slot})
 		}
 		of[i] = e
 		if !counted[[2]int{e, groups[i]}] {

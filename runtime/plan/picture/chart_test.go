@@ -191,7 +191,7 @@ func TestFigures(t *testing.T) {
 	assert.Equal(t, "2.5 % above the lower bound", remark(Chart{FrameBytes: 1025, LowerBound: 1000}))
 	assert.Equal(t, "1,150 % above the lower bound", remark(Chart{FrameBytes: 125, LowerBound: 10}))
 	assert.Equal(t, "less than 0.01 % above the lower bound", remark(Chart{FrameBytes: 1e9 + 1, LowerBound: 1e9}))
-	assert.Equal(t, []figure{
+	assert.Equal(t, []Figure{
 		{"Frame", "1.5 KiB", "1,536 bytes", "50 % above the lower bound"},
 		{"Lower bound", "1.0 KiB", "1,024 bytes", ""},
 		{"Without reuse", "2.5 KiB", "2,560 bytes", "1.7 times the frame"},
@@ -207,7 +207,7 @@ func TestKinds(t *testing.T) {
 	assert.Equal(t, []string{"a", "b", "c"}, names)
 	assert.Equal(t, []int{0, 1, 0, 2}, groups)
 	legend, of := c.kinds(groups)
-	assert.Equal(t, []kind{{"pet", 0, 1}, {"output", 2, 1}, {"buffer", 1, 1}}, legend, "two parts are one buffer")
+	assert.Equal(t, []Kind{{"pet", 0, 1}, {"output", 2, 1}, {"buffer", 1, 1}}, legend, "two parts are one buffer")
 	assert.Equal(t, []int{0, 1, 0, 2}, of)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// figure is one of the numbers at the head of a picture.
-type figure struct {
+// Figure is one of the numbers at the head of a picture.
+type Figure struct {
 	Label  string
 	Value  string
 	Exact  string // in bytes
@@ -17,8 +17,8 @@ type figure struct {
 }
 
 // figures returns the frame's first; what is not known is left out.
-func (c *Chart) figures() []figure {
-	list := []figure{newFigure("Frame", c.FrameBytes, c.quality())}
+func (c *Chart) figures() []Figure {
+	list := []Figure{newFigure("Frame", c.FrameBytes, c.quality())}
 	if c.LowerBound > 0 {
 		list = append(list, newFigure("Lower bound", c.LowerBound, ""))
 	}
@@ -28,8 +28,11 @@ func (c *Chart) figures() []figure {
 	return list
 }
 
-func newFigure(label string, bytes int64, remark string) figure {
-	return figure{Label: label, Value: size(bytes), Exact: humanize.Comma(bytes) + " bytes", Remark: remark}
+// Size makes a figure of a number of bytes.
+func Size(label string, bytes int64, remark string) Figure { return newFigure(label, bytes, remark) }
+
+func newFigure(label string, bytes int64, remark string) Figure {
+	return Figure{Label: label, Value: size(bytes), Exact: humanize.Comma(bytes) + " bytes", Remark: remark}
 }
 
 // quality tells how good the frame is: proved, or at most how far from the best.

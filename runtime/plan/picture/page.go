@@ -26,7 +26,7 @@ type pageData struct {
 	Peak      int64    `json:"peak"` // of the live bytes
 	Live      curve    `json:"live"`
 	Names     []string `json:"names"`
-	Kinds     []kind   `json:"kinds"`
+	Kinds     []Kind   `json:"kinds"`
 	Details   []string `json:"details"`
 	StepNames []string `json:"stepNames"`
 
@@ -46,21 +46,53 @@ func WriteHTML(w io.Writer, c *Chart) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	style, err := pageStyle()
-	if err != nil {
-		return err
-	}
-	script, err := pageScript()
+	terms, err := assetText("plan.js")
 	if err != nil {
 		return err
 	}
 	data := c.pageData()
-	out := bufio.NewWriter(w)
-	err = pageTemplate.Execute(out, map[string]any{
-		"Title": c.title(), "Remarks": c.remarks(len(data.Names)), "Figures": c.figures(), "Optimal": c.Optimal,
-		"Style": style, "Script": script, "Data": data,
-	})
+	p := Page{
+		Title: c.title(), Subject: "memory plan", Things: "buffers", Find: "Find a buffer", Axes: "Buffers by step and address.",
+		Remarks: c.remarks(len(data.Names)), Figures: c.figures(), Proved: c.Optimal, Kinds: data.Kinds, Data: data,
+		Terms: template.JS(terms),
+	}
+	return p.Write(w)
+}
+
+// Page is a page of this kind: rectangles over two axes, a curve below them, search and
+// details. Text comes from anywhere; Terms, Style and Below are a package's own.
+type Page struct {
+	Title, Subject string // of what, and what the page is
+	Class          string // of the body; may be empty
+	Things, Find   string // what rectangles are, and the invitation to search
+	Axes           string // for who cannot see the picture
+	Remarks        []string
+	Figures        []Figure
+	Proved         bool // the first figure's remark is good news
+	Kinds          []Kind
+	Data           any           // for the scripts: the members of pageData
+	Terms          template.JS   // script: defines terms, see assets/plan.js
+	Style          template.CSS  // beyond that of all pages
+	Below          template.HTML // what follows the picture
+}
+
+// Write writes the page as one file, which needs nothing else and asks nothing of the
+// network.
+func (p Page) Write(w io.Writer) error {
+	style, err := pageStyle()
 	if err != nil {
+		return err
+	}
+	script, err := pageScript(string(p.Terms))
+	if err != nil {
+		return err
+	}
+	p.Style = style + p.Style
+	out := bufio.NewWriter(w)
+	if err := pageTemplate.Execute(out, struct {
+		Page
+		Script template.JS
+	}{p, script}); err != nil {
 		return fmt.Errorf("picture: %w", err)
 	}
 	return out.Flush()
@@ -101,7 +133,7 @@ func (d pageData) withoutNil() pageData {
 	if len(d.Names) > 0 {
 		return d
 	}
-	d.Names, d.Kinds, d.Details = []string{}, []kind{}, []string{}
+	d.Names, d.Kinds, d.Details = []string{}, []Kind{}, []string{}
 	d.Group, d.Kind, d.Detail = []int{}, []int{}, []int{}
 	d.First, d.Stop = []int{}, []int{}
 	d.Offset, d.Bytes = []int64{}, []int64{}
@@ -127,9 +159,10 @@ func kindRules() string {
 }
 
 // pageScript is the page's own script, in a scope of its own.
-func pageScript() (template.JS, error) {
-	text, err := assetText("scale.js", "paint.js", "page.js", "check.js")
-	return template.JS("(() => {\n" + text + "})();\n"), err
+func pageScript(terms string) (template.JS, error) {
+	text, err := assetText("numbers.js", "scale.js", "paint.js", "page.js", "check.js")
+	head, rest, _ := strings.Cut(text, "// TERMS\n")
+	return template.JS("(() => {\n" + head + terms + rest + "})();\n"), err
 }
 
 func assetText(files ...string) (string, error) {

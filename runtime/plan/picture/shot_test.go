@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/plan/picture/headless"
 )
 
 // palette returns the colours of the light or the dark theme by their names.
@@ -108,7 +110,7 @@ func alike(a color.Color, b color.RGBA) bool {
 // TestPage looks at pages as a person does: every rectangle where it belongs, in its
 // colour, and labels that do not overlap.
 func TestPage(t *testing.T) {
-	b := newBrowser(t)
+	b := headless.New(t)
 	small, usual, large := [2]int{800, 600}, [2]int{1280, 800}, [2]int{2560, 1440}
 	for _, look := range []struct {
 		chart   *Chart
@@ -122,25 +124,25 @@ func TestPage(t *testing.T) {
 		if look.chart == nil {
 			continue
 		}
-		page := file(t, "page.html", htmlOf(t, look.chart))
+		page := headless.File(t, "page.html", htmlOf(t, look.chart))
 		for _, window := range look.windows {
 			t.Run(fmt.Sprintf("%.20s at %dx%d", look.chart.Title, window[0], window[1]), func(t *testing.T) {
-				found := b.dump(t, page+"#check", window[0], window[1])
+				found := b.Dump(t, page+"#check", window[0], window[1])
 				tidy(t, found, window)
-				assert.Equal(t, []int{len(look.chart.Buffers)}, found.numbers(t, "rectangles"))
-				s := wholeScene(look.chart, found.numbers(t, "panel"))
-				s.agrees(t, b.shot(t, page, window[0], window[1]))
+				assert.Equal(t, []int{len(look.chart.Buffers)}, found.Numbers(t, "rectangles"))
+				s := wholeScene(look.chart, found.Numbers(t, "panel"))
+				s.agrees(t, b.Shot(t, page, window[0], window[1]))
 			})
 		}
 	}
 }
 
 // tidy holds what the page measured on itself.
-func tidy(t *testing.T, found attributes, window [2]int) {
-	assert.Equal(t, window[:], found.numbers(t, "window"))
+func tidy(t *testing.T, found headless.Attributes, window [2]int) {
+	assert.Equal(t, window[:], found.Numbers(t, "window"))
 	assert.Equal(t, "0", found["overlaps"], found["examples"])
 	assert.Equal(t, "0", found["clipped"], found["examples"])
-	assert.Greater(t, found.numbers(t, "checked")[0], 25, "labels of axes and head")
+	assert.Greater(t, found.Numbers(t, "checked")[0], 25, "labels of axes and head")
 }
 
 func (s *scene) agrees(t *testing.T, shot image.Image) {
@@ -162,23 +164,23 @@ func (s *scene) agrees(t *testing.T, shot image.Image) {
 }
 
 func TestDarkPage(t *testing.T) {
-	b := newBrowser(t)
+	b := headless.New(t)
 	c := synthetic(669)
-	page := file(t, "page.html", htmlOf(t, c))
-	s := wholeScene(c, b.dump(t, page+"#check", 1280, 800).numbers(t, "panel"))
+	page := headless.File(t, "page.html", htmlOf(t, c))
+	s := wholeScene(c, b.Dump(t, page+"#check", 1280, 800).Numbers(t, "panel"))
 	s.dark = true
-	s.agrees(t, b.shot(t, page, 1280, 800, "--blink-settings=preferredColorScheme=0"))
+	s.agrees(t, b.Shot(t, page, 1280, 800, "--blink-settings=preferredColorScheme=0"))
 }
 
 // TestManyRectangles draws on the canvas, whole and a part of it.
 func TestManyRectangles(t *testing.T) {
-	b := newBrowser(t)
+	b := headless.New(t)
 	c := synthetic(20000)
-	page := file(t, "page.html", htmlOf(t, c))
-	found := b.dump(t, page+"#check", 1280, 800)
+	page := headless.File(t, "page.html", htmlOf(t, c))
+	found := b.Dump(t, page+"#check", 1280, 800)
 	tidy(t, found, [2]int{1280, 800})
-	assert.Equal(t, []int{0}, found.numbers(t, "rectangles"), "none is an element")
-	coloured := colouredPart(t, b.shot(t, page, 1280, 800), found.numbers(t, "panel"))
+	assert.Equal(t, []int{0}, found.Numbers(t, "rectangles"), "none is an element")
+	coloured := colouredPart(t, b.Shot(t, page, 1280, 800), found.Numbers(t, "panel"))
 	covered := 0.0
 	for _, r := range c.Buffers {
 		covered += float64(r.End-r.First) * float64(r.Bytes)
@@ -186,11 +188,11 @@ func TestManyRectangles(t *testing.T) {
 	covered /= float64(c.Steps) * float64(c.FrameBytes)
 	assert.InDelta(t, covered, coloured, 0.05, "the picture is as full as the frame")
 
-	found = b.dump(t, page+"#check&steps=500-600", 1280, 800)
+	found = b.Dump(t, page+"#check&steps=500-600", 1280, 800)
 	tidy(t, found, [2]int{1280, 800})
-	assert.Greater(t, found.numbers(t, "names")[0], 3)
-	s := scene{chart: c, start: 500, end: 600, panel: found.numbers(t, "panel")}
-	s.agrees(t, b.shot(t, page+"#steps=500-600", 1280, 800))
+	assert.Greater(t, found.Numbers(t, "names")[0], 3)
+	s := scene{chart: c, start: 500, end: 600, panel: found.Numbers(t, "panel")}
+	s.agrees(t, b.Shot(t, page+"#steps=500-600", 1280, 800))
 }
 
 // colouredPart is how much of the panel has a buffer's colour, faint ones in part.
@@ -211,13 +213,13 @@ func colouredPart(t *testing.T, shot image.Image, panel []int) float64 {
 
 // TestCheckFindsFaults spoils a page: a check that finds nothing proves nothing.
 func TestCheckFindsFaults(t *testing.T) {
-	b := newBrowser(t)
+	b := headless.New(t)
 	page := htmlOf(t, synthetic(12))
 	spoilt := strings.Replace(page, "</style>", "svg text { transform: none !important } #names text { font-size: 60px } </style>", 1)
-	found := b.dump(t, file(t, "page.html", spoilt)+"#check", 1280, 800)
+	found := b.Dump(t, headless.File(t, "page.html", spoilt)+"#check", 1280, 800)
 	assert.NotEqual(t, "0", found["overlaps"])
 	spoilt = strings.Replace(page, "</style>", ".figures { margin-right: -100px } </style>", 1)
-	found = b.dump(t, file(t, "page.html", spoilt)+"#check", 1280, 800)
+	found = b.Dump(t, headless.File(t, "page.html", spoilt)+"#check", 1280, 800)
 	assert.NotEqual(t, "0", found["clipped"])
 }
 
@@ -261,12 +263,12 @@ setTimeout(() => {
 </script></body>`
 
 func TestPageAnswers(t *testing.T) {
-	b := newBrowser(t)
+	b := headless.New(t)
 	c := synthetic(669)
 	// A browser without a screen draws few frames, or none.
 	frames := "<head><script>window.requestAnimationFrame = (draw) => setTimeout(draw, 1);</script>"
-	page := file(t, "page.html", strings.NewReplacer("<head>", frames, "</body>", story).Replace(htmlOf(t, c)))
-	saw := b.dump(t, page, 1280, 800)
+	page := headless.File(t, "page.html", strings.NewReplacer("<head>", frames, "</body>", story).Replace(htmlOf(t, c)))
+	saw := b.Dump(t, page, 1280, 800)
 	largest, first := c.Buffers[0], c.Buffers[0]
 	conv3 := 0
 	for _, r := range c.Buffers {
@@ -294,14 +296,14 @@ func TestPageAnswers(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(conv3), saw["bright"])
 	assert.Contains(t, saw["entered"], "/conv3/")
 	assert.Equal(t, "0", saw["cleared"])
-	assert.Less(t, saw.numbers(t, "zoomed")[0], 200)
+	assert.Less(t, saw.Numbers(t, "zoomed")[0], 200)
 	assert.Equal(t, "669", saw["whole"])
 }
 
 // TestSVG shows the other picture to the browser, and has its labels measured by the
 // page's check.
 func TestSVG(t *testing.T) {
-	b := newBrowser(t)
+	b := headless.New(t)
 	for _, c := range []*Chart{synthetic(669), synthetic(12), crowded(), fromFile(t, "light_densenet121.csv")} {
 		if c == nil {
 			continue
@@ -309,12 +311,12 @@ func TestSVG(t *testing.T) {
 		t.Run(fmt.Sprintf("%.20s", c.Title), func(t *testing.T) {
 			picture := svgOf(t, c)
 			s := wholeScene(c, []int{panelLeft, panelTop, panelWidth, panelHeight})
-			s.agrees(t, b.shot(t, file(t, "picture.svg", picture), svgWidth, svgHeight))
+			s.agrees(t, b.Shot(t, headless.File(t, "picture.svg", picture), svgWidth, svgHeight))
 			check, err := assetText("check.js")
 			require.NoError(t, err)
-			page := file(t, "page.html", `<html><body style="margin: 0"><div id="stage">`+picture+`</div><script>
+			page := headless.File(t, "page.html", `<html><body style="margin: 0"><div id="stage">`+picture+`</div><script>
 const byId = (id) => document.getElementById(id), panel = {}, view = {}, fromAddress = () => check();`+check+`</script></body></html>`)
-			tidy(t, b.dump(t, page, svgWidth, svgHeight+10), [2]int{svgWidth, svgHeight + 10})
+			tidy(t, b.Dump(t, page, svgWidth, svgHeight+10), [2]int{svgWidth, svgHeight + 10})
 		})
 	}
 }

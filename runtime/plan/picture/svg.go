@@ -33,13 +33,13 @@ type drawing struct {
 }
 
 type placedFigure struct {
-	figure
+	Figure
 	X             float64
 	First, Proved bool
 }
 
 type placedKind struct {
-	kind
+	Kind
 	X float64
 }
 
@@ -110,7 +110,7 @@ func (c *Chart) draw() (*drawing, error) {
 }
 
 // placeHead puts the figures at the right end of the head and the legend below.
-func (d *drawing) placeHead(c *Chart, legend []kind) {
+func (d *drawing) placeHead(c *Chart, legend []Kind) {
 	figures := c.figures()
 	x := panelLeft + panelWidth + 80
 	for i := len(figures) - 1; i >= 0; i-- {
@@ -125,7 +125,7 @@ func (d *drawing) placeHead(c *Chart, legend []kind) {
 }
 
 // placeLegend leaves out the kinds that find no room, and says how many.
-func (d *drawing) placeLegend(legend []kind) {
+func (d *drawing) placeLegend(legend []Kind) {
 	x := 28.0
 	for i, k := range legend {
 		width := 28 + textWidth(k.Name+" "+k.People())*12 + 20

@@ -3,13 +3,17 @@
 
 function check() {
   const root = document.documentElement, texts = [];
-  for (const element of document.querySelectorAll('svg text, h1, header p, dt, dd, .legend li, #found, input, button, .hint')) {
+  for (const element of document.querySelectorAll('svg text, h1, header p, dt, dd, .legend li, #found, input, button, .hint, .below h2, .below th, .below td')) {
     const r = element.getBoundingClientRect();
     if (r.width > 0 && r.height > 0 && element.textContent + element.tagName !== '') texts.push({ element, r });
   }
   let overlaps = 0, clipped = 0;
   const examples = [];
   texts.forEach(({ element, r }, n) => {
+    if (element.tagName === 'TD' && element.scrollWidth > element.clientWidth + 1) {
+      clipped++;
+      examples.push(`too wide: ${element.textContent}`);
+    }
     const stage = byId('stage').getBoundingClientRect();
     const inside = element.closest('svg') ? stage : { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
     if (r.left < inside.left - 0.5 || r.top < inside.top - 0.5 || r.right > inside.right + 0.5 || r.bottom > inside.bottom + 0.5 ||

@@ -18,12 +18,6 @@ function at(x, y) {
   return best;
 }
 
-function stepText(step) {
-  if (step < 0) return 'before the first step';
-  if (step >= data.steps) return 'after the last step';
-  return data.stepNames.length ? `${commas(step)}  ${data.stepNames[step]}` : commas(step);
-}
-
 function liveAt(step) {
   const { steps, bytes } = data.live;
   let low = 0, high = steps.length;
@@ -51,18 +45,6 @@ function rows(title, remark, pairs) {
   tip.replaceChildren(heading, table);
 }
 
-function describe(i) {
-  const last = data.stop[i] - 1, parts = data.group.filter((g) => g === data.group[i]).length;
-  const pairs = [['Size', `${size(data.bytes[i])} (${commas(data.bytes[i])} bytes)`],
-    ['Offset', `${commas(data.offset[i])} (0x${data.offset[i].toString(16)})`],
-    ['First step', stepText(data.first[i])], ['Last step', stepText(last)],
-    ['Alive', `${commas(data.stop[i] - data.first[i])} ${last === data.first[i] ? 'step' : 'steps'}`]];
-  const text = data.details[data.detail[i]];
-  if (text) pairs.unshift(['Holds', text]);
-  if (parts > 1) pairs.push(['Parts', `one of ${parts} pieces of its life`]);
-  rows(data.names[data.group[i]], data.kinds[data.kind[i]].name, pairs);
-}
-
 // showTip puts the details beside a point, on the side where there is room.
 function showTip(x, y) {
   tip.hidden = false;
@@ -79,8 +61,8 @@ function hover(x, y) {
   drawMarks();
   if (state.pinned >= 0) return;
   tip.className = '';
-  if (i >= 0) describe(i);
-  else if (!outside) rows(`Step ${stepText(step)}`, '', [['Live', `${size(liveAt(step))} (${commas(liveAt(step))} bytes)`]]);
+  if (i >= 0) terms.describe(i);
+  else if (!outside) rows(terms.moment(step), '', [['Live', `${size(liveAt(step))} (${commas(liveAt(step))} bytes)`]]);
   if (i < 0 && outside) tip.hidden = true;
   else showTip(x, y);
 }
@@ -91,7 +73,7 @@ function pin(i) {
   tip.hidden = true;
   if (i >= 0) {
     reveal(i);
-    describe(i);
+    terms.describe(i);
     const b = visible(box(i));
     showTip(clamp(b.x + b.w, 0, screen.w), clamp(b.y, 0, screen.h));
   }

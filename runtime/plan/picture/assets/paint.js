@@ -56,6 +56,7 @@ function draw() {
   groups.marks.setAttribute('clip-path', 'url(#inside)');
   groups.curve.setAttribute('clip-path', 'url(#insideLower)');
   const grid = make('g', {});
+  terms.behind(grid);
   drawAxes(groups.axes, grid);
   drawCurve(groups.curve, groups.axes);
   const seen = [];
@@ -153,11 +154,11 @@ function drawAxes(axes, grid) {
   const right = panel.x + panel.w, bottom = panel.y + panel.h, floor = lower.y + lower.h;
   label(axes, 'Address', panel.x - 8, panel.y - 14, { anchor: 'end', style: 'strong' });
   label(axes, 'Live bytes', panel.x - 8, lower.y - 15, { anchor: 'end', style: 'strong' });
-  label(axes, 'Step', right + 8, floor + 14, { anchor: 'start', style: 'strong' });
+  label(axes, terms.horizontal, right + 8, floor + 14, { anchor: 'start', style: 'strong' });
   const line = (parent, x1, y1, x2, y2, name) => parent.append(make('line', { x1, y1, x2, y2, class: name }));
-  for (const t of byteTicks(view.y0, view.y1, panel.h / 34)) {
+  for (const t of terms.vertical(view.y0, view.y1, panel.h / 34)) {
     const y = Math.round(Y(t.value)) + 0.5;
-    line(grid, panel.x, y, right, y, 'grid');
+    if (terms.lines) line(grid, panel.x, y, right, y, 'grid');
     label(axes, t.text, panel.x - 8, y, { anchor: 'end' });
   }
   for (const t of byteTicks(0, highest, Math.max(lower.h / 30, 2))) {
@@ -166,20 +167,16 @@ function drawAxes(axes, grid) {
     label(axes, t.text, lower.x - 8, y, { anchor: 'end' });
   }
   // A line leads to its step, or parts it from the one before where each has a line.
-  const ticks = stepTicks(view.x0, view.x1, panel.w / 46);
-  const lead = ticks.length > 1 && ticks[1].value - ticks[0].value > 1 ? 0.5 : 0;
+  const ticks = terms.ticks(view.x0, view.x1, panel.w / 46);
+  const lead = ticks.length > 1 && ticks[1].value - ticks[0].value > 1 ? terms.middle : 0;
   for (const t of ticks) {
-    const x = Math.round(X(t.value + lead)) + 0.5, middle = X(t.value + 0.5);
+    const x = Math.round(X(t.value + lead)) + 0.5, middle = X(t.value + terms.middle);
     const named = middle >= panel.x && middle <= right && label(axes, t.text, middle, floor + 14);
     if (named && x >= panel.x) for (const p of [panel, lower]) line(grid, x, p.y, x, p.y + p.h, 'grid');
   }
   line(axes, panel.x, bottom + 0.5, right, bottom + 0.5, 'axis');
   line(axes, lower.x, floor + 0.5, right, floor + 0.5, 'axis');
-  if (view.y1 >= data.frame && data.frame > 0) {
-    const y = Math.round(Y(data.frame)) - 0.5;
-    line(axes, panel.x, y, right, y, 'frame');
-    label(axes, 'frame', right + 8, y, { anchor: 'start', style: 'strong' });
-  }
+  terms.over(axes);
 }
 
 // outline is the live bytes between the steps in view: as they are, or where there

@@ -1,49 +1,4 @@
-// Data, numbers for people, and the scales of the two axes.
-'use strict';
-
-const data = JSON.parse(document.getElementById('data').textContent);
-const count = data.first.length;
-const byId = (id) => document.getElementById(id);
-const clamp = (v, low, high) => Math.min(Math.max(v, low), high);
-const commas = (n) => n.toString().replace(/\B(?=(\d{3})+$)/g, ',');
-const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-
-// size has one decimal below ten and none above, halves rounded to even, as the
-// figures at the head of the page have.
-function size(bytes) {
-  if (bytes < 10) return `${bytes} B`;
-  const e = Math.min(Math.floor(Math.log2(bytes) / 10), units.length - 1);
-  const value = Math.floor(bytes / 1024 ** e * 10 + 0.5) / 10;
-  if (value < 10) return `${value.toFixed(1)} ${units[e]}`;
-  const odd = value % 1 === 0.5 && Math.floor(value) % 2 === 0;
-  return `${odd ? Math.floor(value) : Math.round(value)} ${units[e]}`;
-}
-
-// byteTicks are multiples of a power of two, at most `most` of them from low to high.
-function byteTicks(low, high, most) {
-  let step = 1;
-  while ((high - low) / step > most) step *= 2;
-  const e = clamp(Math.floor((Math.log2(step) + 3) / 10), 0, units.length - 1);
-  const ticks = [];
-  for (let v = Math.ceil(low / step) * step; v <= high; v += step) {
-    const number = String(v / 1024 ** e).replace(/^\d+/, commas);
-    ticks.push({ value: v, text: v === 0 ? '0' : `${number} ${units[e]}` });
-  }
-  return ticks;
-}
-
-// stepTicks are whole steps, one, two or five times a power of ten apart.
-function stepTicks(low, high, most) {
-  let step = 1;
-  for (let i = 0; (high - low) / step > most; i++) step *= i % 3 === 1 ? 2.5 : 2;
-  const ticks = [];
-  for (let v = Math.ceil(Math.max(low, 0) / step) * step; v < Math.min(high, data.steps); v += step) {
-    ticks.push({ value: v, text: commas(v) });
-  }
-  if (low < 0) ticks.push({ value: -1, text: 'before' });
-  if (high > data.steps && data.steps > 0) ticks.push({ value: data.steps, text: 'after' });
-  return ticks;
-}
+// The scales of the two axes.
 
 // whole is what the picture shows at first, view what it shows now: steps from x0
 // to x1, addresses from y0 to y1.
@@ -70,7 +25,7 @@ const X = (step) => panel.x + (step - view.x0) / (view.x1 - view.x0) * panel.w;
 const Y = (address) => panel.y + panel.h - (address - view.y0) / (view.y1 - view.y0) * panel.h;
 const stepAt = (x) => view.x0 + (x - panel.x) / panel.w * (view.x1 - view.x0);
 const addressAt = (y) => view.y0 + (panel.y + panel.h - y) / panel.h * (view.y1 - view.y0);
-const highest = Math.max(data.bound, data.frame, data.peak, 1);
+const highest = Math.max(terms.highest, 1);
 const L = (bytes) => lower.y + lower.h - bytes / highest * lower.h;
 
 // box is where rectangle i lies on the screen: edges on whole pixels, a gap to the

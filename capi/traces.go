@@ -1,0 +1,109 @@
+package main
+
+import (
+	"syscall"
+
+	"tlruntime/runtime/leak"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/trace"
+	"tlruntime/runtime/track"
+)
+
+// startTrace begins a trace, and tells it of what is there already.
+func startTrace(o *object.Context, path uintptr) status.Status {
+	name, named := text(path)
+	if !named || name == "" {
+		return fail(o, status.InvalidArgument, "the name of a file is needed, of 1 to %d bytes", maxString-1)
+	}
+	since := track.Count()
+	began, err := trace.Start(name, trace.Options{
+		Limit:   options.Bytes("TL_TRACE_BYTES"),
+		Thread:  func(uint32) uint32 { return uint32(syscall.Gettid()) },
+		Figures: figures,
+		Frames:  codeOf,
+	})
+	switch {
+	case err != nil:
+		return fail(o, status.InvalidArgument, "the trace could not be written: %v", err)
+	case !began:
+		return fail(o, status.Busy, "a trace runs already; tl_trace_stop ends it")
+	}
+	if st := followTrace(o, since); st != status.OK {
+		_, _ = trace.Stop() // the file is left as it is
+		_ = object.SetTracing(false)
+		return st
+	}
+	return status.OK
+}
+
+func followTrace(o *object.Context, since uint64) status.Status {
+	if st := object.SetTracing(true); st != status.OK {
+		return fail(o, st, "no memory for the tables of tracking")
+	}
+	o.HonourTracking()
+	pool.Chunks(func(c pool.Chunk) { trace.Chunk(c.Pool, c.Account, c.Address, c.Bytes, true) })
+	leak.Blocks(o.TraceBlock)
+	if st := o.TraceLive(since); st != status.OK {
+		return st
+	}
+	trace.Count()
+	return status.OK
+}
+
+// stopTrace ends the trace that runs.
+func stopTrace(o *object.Context) status.Status {
+	ended, err := trace.Stop()
+	if ended {
+		_ = object.SetTracing(false) // asks for no memory
+		o.HonourTracking()
+	}
+	switch {
+	case err != nil:
+		return fail(o, status.InvalidArgument, "part of the trace could not be written: %v", err)
+	case !ended:
+		return fail(o, status.InvalidArgument, "no trace runs; tl_trace_start begins one")
+	}
+	return status.OK
+}
+
+func markTrace(o *object.Context, name uintptr) status.Status {
+	mark, named := text(name)
+	if !named || mark == "" {
+		return fail(o, status.InvalidArgument, "a mark needs a name of 1 to %d bytes", maxString-1)
+	}
+	if trace.On() {
+		trace.Mark(mark)
+	}
+	return status.OK
+}
+
+// figures are the counters of a trace: those of tl_stats, and what memory pools have
+// from their devices.
+func figures() []trace.Figure {
+	s, reserved := gather(), uint64(0)
+	pool.Chunks(func(c pool.Chunk) { reserved += c.Bytes })
+	return []trace.Figure{
+		{Name: "live bytes", Value: s.LiveBytes},
+		{Name: "live objects", Value: s.LiveObjects},
+		{Name: "registered blocks", Value: s.ForeignLive},
+		{Name: "kept tensors bytes", Value: s.PooledBytes},
+		{Name: "heap committed bytes", Value: s.CommittedBytes},
+		{Name: "pool reserved bytes", Value: reserved},
+	}
+}
+
+// codeOf returns the frames of a site, with the line that the program told first.
+func codeOf(site uint32) (all []trace.Frame) {
+	reportMutex.Lock()
+	defer reportMutex.Unlock()
+	at := track.SiteOf(site)
+	if at.File != "" {
+		all = append(all, trace.Frame{Name: leak.Line(at), File: at.File, Line: int(at.Line)})
+	}
+	for _, f := range leak.Frames(at.Stack) {
+		all = append(all, trace.Frame{Name: f.Name(), File: f.File, Line: f.Line})
+	}
+	return all
+}

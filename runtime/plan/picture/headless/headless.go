@@ -1,0 +1,132 @@
+// Package headless looks at pages for tests, in a Chromium without a window. Tests are
+// skipped, with a line that says so, where there is none.
+package headless
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html"
+	"image"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Browser is a Chromium without a window. Its windows have a head that takes some of
+// their height; pages are asked how much.
+type Browser struct {
+	program string
+	profile string
+	head    int
+}
+
+var shared *Browser
+
+// Main runs tests and clears up behind the browser.
+func Main(m *testing.M) {
+	result := m.Run()
+	if shared != nil {
+		os.RemoveAll(shared.profile)
+	}
+	os.Exit(result)
+}
+
+const empty = "<html><script>document.documentElement.dataset.window = `${innerWidth} ${innerHeight}`</script></html>"
+
+// New returns the browser of all tests, or skips the test where there is none.
+func New(t *testing.T) *Browser {
+	if shared != nil {
+		return shared
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if program, err := exec.LookPath(name); err == nil {
+			profile, err := os.MkdirTemp("", "picture")
+			require.NoError(t, err)
+			shared = &Browser{program: program, profile: profile}
+			shared.head = 800 - shared.Dump(t, File(t, "empty.html", empty), 1280, 800).Numbers(t, "window")[1]
+			return shared
+		}
+	}
+	fmt.Printf("skip: %s: no chromium or chrome\n", t.Name())
+	t.Skip("no chromium or chrome")
+	return nil
+}
+
+func (b *Browser) run(t *testing.T, arguments ...string) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	arguments = append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+		"--force-color-profile=srgb", "--force-device-scale-factor=1", "--virtual-time-budget=3000",
+		"--user-data-dir=" + b.profile}, arguments...)
+	command := exec.CommandContext(ctx, b.program, arguments...)
+	var complaints bytes.Buffer
+	command.Stderr = &complaints
+	output, err := command.Output()
+	require.NoError(t, err, "%s", complaints.String())
+	return output
+}
+
+// Attributes are those of the page's root element after its scripts ran.
+type Attributes map[string]string
+
+var (
+	root      = regexp.MustCompile(`<html[^>]*>`)
+	attribute = regexp.MustCompile(`data-([a-z]+)="([^"]*)"`)
+)
+
+// Dump loads a page in a window whose inside has the size.
+func (b *Browser) Dump(t *testing.T, page string, width, height int) Attributes {
+	size := fmt.Sprintf("--window-size=%d,%d", width, height+b.head)
+	found := Attributes{}
+	text := b.run(t, "--dump-dom", size, "file://"+page)
+	for _, m := range attribute.FindAllSubmatch(root.Find(text), -1) {
+		found[string(m[1])] = html.UnescapeString(string(m[2]))
+	}
+	require.NotEmpty(t, found, "the page's script did not run")
+	return found
+}
+
+// Numbers returns whole numbers, of which there is one at least.
+func (a Attributes) Numbers(t *testing.T, name string) []int {
+	var list []int
+	for _, word := range strings.Fields(a[name]) {
+		n, err := strconv.Atoi(word)
+		require.NoError(t, err, "data-%s: whole numbers are expected: %q", name, a[name])
+		list = append(list, n)
+	}
+	require.NotEmpty(t, list, "data-%s is missing", name)
+	return list
+}
+
+// Shot returns a picture of the page, whose inside has the size.
+func (b *Browser) Shot(t *testing.T, page string, width, height int, more ...string) image.Image {
+	target := filepath.Join(t.TempDir(), "shot.png")
+	if folder := os.Getenv("TL_TEST_SHOTS"); folder != "" {
+		require.NoError(t, os.MkdirAll(folder, 0o750))
+		target = filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-")+".png")
+	}
+	b.run(t, append(more, "--screenshot="+target, fmt.Sprintf("--window-size=%d,%d", width, height), "file://"+page)...)
+	f, err := os.Open(target)
+	require.NoError(t, err)
+	defer f.Close()
+	picture, err := png.Decode(f)
+	require.NoError(t, err)
+	require.Equal(t, image.Rect(0, 0, width, height), picture.Bounds())
+	return picture
+}
+
+// File writes a page for the browser.
+func File(t *testing.T, name, text string) string {
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}

@@ -1,0 +1,168 @@
+package timeline
+
+import (
+	"cmp"
+	"maps"
+	"math/bits"
+	"slices"
+	"sort"
+)
+
+// kindOf names what a block is on the page.
+func (b *Block) kindOf() string {
+	switch {
+	case b.Kind == "object" && b.Type == "tensor":
+		return "tensor"
+	case b.Kind == "":
+		return "object"
+	}
+	return b.Kind
+}
+
+// slotOf is the colour of a kind.
+var slotOf = map[string]int{"tensor": 0, "object": 1, "pool block": 2, "registered": 3}
+
+// curve is how many bytes are live from each time on.
+type curve struct {
+	Steps []float64 `json:"steps"`
+	Bytes []int64   `json:"bytes"`
+}
+
+// mostPoints bounds a curve; each of so many stretches of time keeps its highest value.
+const mostPoints = 8000
+
+// live sums the blocks up, and returns the peak and its time.
+func (t *Trace) live() (c curve, peak int64, when float64) {
+	type change struct {
+		at    float64
+		bytes int64
+	}
+	changes := make([]change, 0, 2*len(t.Blocks))
+	for _, b := range t.Blocks {
+		changes = append(changes, change{b.First, int64(b.Bytes)})
+		if b.Freed {
+			changes = append(changes, change{b.End, -int64(b.Bytes)})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	c, sum := curve{Steps: []float64{0}, Bytes: []int64{0}}, int64(0)
+	for _, x := range changes {
+		sum += x.bytes
+		if sum > peak {
+			peak, when = sum, x.at
+		}
+		c.add(x.at, sum, t.End/mostPoints)
+	}
+	c.add(t.End, 0, 0)
+	return c, peak, when
+}
+
+// add sets the value from a time on. Within a stretch the highest value stays, so that
+// no peak is lost, up to its end, from which on the last one holds.
+func (c *curve) add(at float64, bytes int64, stretch float64) {
+	n := len(c.Steps) - 1
+	if n > 0 && (at == c.Steps[n] || at-c.Steps[n-1] < stretch && at-c.Steps[n] < stretch) {
+		if c.Bytes[n-1] < c.Bytes[n] {
+			c.Bytes[n-1] = c.Bytes[n]
+		}
+		c.Bytes[n] = bytes
+		return
+	}
+	c.Steps, c.Bytes = append(c.Steps, at), append(c.Bytes, bytes)
+}
+
+// site sums up what one place in the program has allocated.
+type site struct {
+	Name  string
+	Stack []string
+	Peak  int64 // bytes live when most was live in all
+	End   int64 // bytes live at the end
+	Count int
+	Bytes int64 // of all
+}
+
+// sites returns the sites, those that held most at the peak first, and the number in
+// that list of each site.
+func (t *Trace) sites(when float64) (list []site, number map[uint32]int) {
+	sums := map[uint32]*site{}
+	for _, b := range t.Blocks {
+		s := sums[b.Site]
+		if s == nil {
+			s = &site{Stack: t.Stack(b.Site)}
+			s.Name = "not recorded"
+			if len(s.Stack) > 0 {
+				s.Name = s.Stack[0]
+			}
+			sums[b.Site] = s
+		}
+		s.Count++
+		s.Bytes += int64(b.Bytes)
+		if b.First <= when && (b.End > when || !b.Freed) {
+			s.Peak += int64(b.Bytes)
+		}
+		if !b.Freed {
+			s.End += int64(b.Bytes)
+		}
+	}
+	ids := slices.SortedFunc(maps.Keys(sums), func(a, b uint32) int {
+		x, y := sums[a], sums[b]
+		return cmp.Or(cmp.Compare(y.Peak, x.Peak), cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name), cmp.Compare(a, b))
+	})
+	number = map[uint32]int{}
+	for n, id := range ids {
+		number[id] = n
+		list = append(list, *sums[id])
+	}
+	return list, number
+}
+
+// bin counts allocations of at least Low bytes and of less than twice as many.
+type bin struct {
+	Low   uint64
+	Count int
+	Bytes uint64
+}
+
+// sizes returns the histogram by powers of two, without empty ends.
+func (t *Trace) sizes() []bin {
+	var counts [65]bin
+	low, high := 64, 0
+	for _, b := range t.Blocks {
+		n := bits.Len64(b.Bytes)
+		counts[n].Count++
+		counts[n].Bytes += b.Bytes
+		low, high = min(low, n), max(high, n)
+	}
+	var all []bin
+	for n := low; n <= high; n++ {
+		if n > 0 {
+			counts[n].Low = 1 << (n - 1)
+		}
+		all = append(all, counts[n])
+	}
+	return all
+}
+
+// mostRects bounds the rectangles of a page: those with the most bytes, times
+// microseconds, stay.
+const mostRects = 40000
+
+// largest returns the blocks that are drawn, by the time at which they begin.
+func (t *Trace) largest() []*Block {
+	all := slices.Clone(t.Blocks)
+	if len(all) > mostRects {
+		area := func(b *Block) float64 { return float64(b.Bytes) * (b.End - b.First + 1) }
+		sort.SliceStable(all, func(i, j int) bool { return area(all[i]) > area(all[j]) })
+		all = all[:mostRects]
+		slices.SortStableFunc(all, func(a, b *Block) int { return cmp.Compare(a.First, b.First) })
+	}
+	return all
+}
+
+// counter returns the highest value of a counter.
+func (t *Trace) counter(name string) (most uint64) {
+	for _, p := range t.Counters[name] {
+		most = max(most, p.Value)
+	}
+	return most
+}

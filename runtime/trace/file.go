@@ -1,0 +1,65 @@
+package trace
+
+import "os"
+
+// file is the trace's file. Behind what is written for good stands the end of it, which
+// the next part overwrites.
+type file struct {
+	f      *os.File
+	good   int64 // bytes that stay
+	buffer []byte
+	first  bool  // no event yet
+	err    error // the first that happened: from there on nothing is written
+}
+
+// bufferBytes is what is kept before it is written.
+const bufferBytes = 256 << 10
+
+func create(path string) (*file, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &file{f: f, buffer: make([]byte, 0, bufferBytes+4096), first: true}, nil
+}
+
+func (f *file) text(text string) { f.buffer = append(f.buffer, text...) }
+
+func (f *file) event(text []byte) {
+	if !f.first {
+		f.buffer = append(f.buffer, ",\n"...)
+	}
+	f.first = false
+	f.buffer = append(f.buffer, text...)
+}
+
+func (f *file) isFull() bool { return len(f.buffer) >= bufferBytes }
+
+// written returns the bytes that the trace has.
+func (f *file) written() uint64 { return uint64(f.good) + uint64(len(f.buffer)) }
+
+// mark and takeFrom take out again what was added meanwhile.
+func (f *file) mark() int { return len(f.buffer) }
+
+func (f *file) takeFrom(mark int) []byte {
+	taken := append([]byte(nil), f.buffer[mark:]...)
+	f.buffer = f.buffer[:mark]
+	return taken
+}
+
+// flush writes the buffer for good, and the end behind it. After an error nothing is
+// written any more.
+func (f *file) flush(end []byte) error {
+	n := len(f.buffer)
+	if f.err == nil {
+		_, f.err = f.f.WriteAt(append(f.buffer, end...), f.good)
+	}
+	f.buffer = f.buffer[:0]
+	if f.err == nil {
+		f.good += int64(n)
+		f.err = f.f.Truncate(f.good + int64(len(end)))
+	}
+	return f.err
+}
+
+func (f *file) close() error { return f.f.Close() }

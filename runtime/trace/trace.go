@@ -1,0 +1,294 @@
+// Package trace writes what the memory does over time to a file in the trace event
+// format of Chrome, which Perfetto, chrome://tracing and Speedscope read:
+//
+//	C        counters: live bytes, bytes of memory pools, ...
+//	B, E     scopes, functions and planned frames of each thread
+//	b, e     tags, which need not nest in scopes
+//	i        allocations and releases, chunks of memory pools, limits and pressure
+//	M        names of the process and of threads
+//
+// A trace takes no more memory than its buffer and a list of the newest allocations:
+// what is full goes to the file, by whoever has filled it. Up to the limit of the file
+// nothing is dropped; from there on allocations and newly opened scopes are, and are
+// counted in it. What has begun is ended and counters go on, so the file stays sound.
+// Behind every part that is written stands the end of the file, which the next part
+// overwrites: it is valid JSON whenever the process ends, and however.
+//
+//	trace.go   start, stop, and what is told
+//	open.go    scopes and tags that are open
+//	file.go    the file
+//	format.go  events as text
+//	recent.go  the newest allocations, for snapshots
+//
+// The package stands below all that allocates, as package track does, and knows only
+// numbers and names. Its lock is innermost: under it nothing of the runtime is called.
+package trace
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options say what a trace has to ask others for. Fields that are nil are done without.
+type Options struct {
+	Limit   uint64                      // bytes of the file, about; 0 = no limit
+	Thread  func(context uint32) uint32 // the system's number of the calling thread
+	Figures func() []Figure             // counters; not called under a lock
+	Frames  func(site uint32) []Frame   // the code of a site, innermost first; not called under a lock
+}
+
+// Figure is a counter at one moment.
+type Figure struct {
+	Name  string
+	Value uint64
+}
+
+// Frame is code that a site's stack goes through.
+type Frame struct {
+	Name, File string
+	Line       int
+}
+
+// Event is an allocation or a release, as snapshots show it.
+type Event struct {
+	Free           bool
+	Kind           string // "object", "registered", "pool block" or "chunk"
+	Address, Bytes uint64
+	Site           uint32 // of package track, 0 = not known
+	Micros         uint64 // since 1970
+	Device         int32  // of a chunk
+}
+
+// interval is how often counters are written, at most.
+const interval = time.Millisecond
+
+var recorder recorderState
+
+type recorderState struct {
+	on  atomic.Bool
+	due atomic.Int64 // when counters are to be written again, by clock
+
+	mu      sync.Mutex // guards the rest
+	opts    Options
+	began   time.Time
+	file    *file
+	threads map[uint32]bool // that have a name
+	open    open
+	sites   map[uint32]bool
+	dropped uint64
+	recent  recent
+	line    []byte // the event that is being put together
+}
+
+// On tells whether a trace runs. It costs a load.
+func On() bool { return recorder.on.Load() }
+
+// Start begins a trace. false: one runs already. An error is the file's.
+func Start(path string, opts Options) (began bool, err error) {
+	r := &recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file != nil {
+		return false, nil
+	}
+	f, err := create(path)
+	if err != nil {
+		return false, err
+	}
+	r.file, r.opts, r.began = f, opts, time.Now()
+	r.threads, r.sites, r.dropped = map[uint32]bool{}, map[uint32]bool{}, 0
+	r.open.clear()
+	r.recent.clear()
+	r.head()
+	if err := f.flush(r.tail(nil)); err != nil {
+		r.file = nil
+		f.close()
+		return false, err
+	}
+	r.due.Store(0)
+	r.on.Store(true)
+	return true, nil
+}
+
+// Stop ends the trace and completes the file. false: none runs. An error is the file's:
+// what could not be written, then or before.
+func Stop() (ended bool, err error) {
+	if !On() {
+		return false, nil
+	}
+	writeFigures("")
+	r := &recorder
+	r.mu.Lock()
+	if !r.on.Swap(false) {
+		r.mu.Unlock()
+		return false, nil
+	}
+	frames, sites := r.opts.Frames, r.sites
+	r.mu.Unlock()
+	code := resolve(sites, frames)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.file
+	err = f.flush(r.tail(code))
+	r.file = nil
+	if closed := f.close(); err == nil {
+		err = closed
+	}
+	return true, err
+}
+
+// Allocation is what is told of one.
+type Allocation struct {
+	Event
+	Type, Tag string // "" = plain bytes, none
+	Thread    uint32 // 0 = the calling one
+	Before    bool   // it was made before the trace began
+}
+
+// Alloc tells of an allocation.
+func Alloc(context uint32, a Allocation) {
+	with(func(r *recording) {
+		if !r.record(a.Event) {
+			return
+		}
+		r.begin("alloc", "i", r.thread(context, a.Thread))
+		r.text("s", "t")
+		if a.Site != 0 {
+			r.sites[a.Site] = true
+			r.number("sf", uint64(a.Site))
+		}
+		r.args()
+		r.address(a.Address)
+		r.number("bytes", a.Bytes)
+		r.text("kind", a.Kind)
+		r.optional("type", a.Type)
+		r.optional("tag", a.Tag)
+		if a.Before {
+			r.number("before", 1)
+		}
+		r.end()
+	})
+}
+
+// Free tells of a release.
+func Free(context uint32, e Event) {
+	e.Free = true
+	with(func(r *recording) {
+		if !r.record(e) {
+			return
+		}
+		r.begin("free", "i", r.thread(context, 0))
+		r.text("s", "t")
+		r.args()
+		r.address(e.Address)
+		r.number("bytes", e.Bytes)
+		r.text("kind", e.Kind)
+		r.end()
+	})
+}
+
+// Named tells the site of an allocation that was told of before.
+func Named(context uint32, address uint64, site uint32) {
+	with(func(r *recording) {
+		r.recent.name(address, site)
+		if r.full() {
+			return
+		}
+		r.sites[site] = true
+		r.begin("site", "i", r.thread(context, 0))
+		r.text("s", "t")
+		r.number("sf", uint64(site))
+		r.args()
+		r.address(address)
+		r.end()
+	})
+}
+
+// Chunk tells of memory that a pool has obtained from its device, or returned.
+func Chunk(pool uint64, device int32, address, bytes uint64, obtained bool) {
+	name := "chunk returned"
+	if obtained {
+		name = "chunk obtained"
+	}
+	with(func(r *recording) {
+		r.keep(Event{Free: !obtained, Kind: "chunk", Address: address, Bytes: bytes, Device: device})
+		r.begin(name, "i", r.thread(0, 0))
+		r.text("s", "p")
+		r.args()
+		r.address(address)
+		r.number("bytes", bytes)
+		r.number("pool", pool)
+		r.signed("device", int64(device))
+		r.end()
+	})
+}
+
+// Pressure tells that memory was short: name says how, of a device or of an account of
+// package limit.
+func Pressure(name string, device int32, bytes uint64) {
+	with(func(r *recording) {
+		if r.full() {
+			return
+		}
+		r.begin(name, "i", r.thread(0, 0))
+		r.text("s", "g")
+		r.args()
+		r.signed("device", int64(device))
+		r.number("bytes", bytes)
+		r.end()
+	})
+}
+
+// Mark writes the counters now, and a mark with a name.
+func Mark(name string) { writeFigures(name) }
+
+// Due tells whether counters are to be written again.
+func Due() bool { return On() && clock() >= recorder.due.Load() }
+
+var loaded = time.Now()
+
+// clock is a time in nanoseconds that only goes forward.
+func clock() int64 { return int64(time.Since(loaded)) }
+
+// Count writes the counters. It may call everything that Options.Figures calls.
+func Count() { writeFigures("") }
+
+func writeFigures(mark string) {
+	recorder.mu.Lock()
+	ask := recorder.opts.Figures
+	recorder.mu.Unlock()
+	var figures []Figure
+	if ask != nil {
+		figures = ask()
+	}
+	with(func(r *recording) {
+		if mark != "" && !r.full() {
+			r.begin(mark, "i", r.thread(0, 0))
+			r.text("s", "p")
+			r.text("cat", "mark")
+			r.end()
+		}
+		for _, f := range figures {
+			r.begin(f.Name, "C", 0)
+			r.args()
+			r.number("value", f.Value)
+			r.end()
+		}
+		pause := interval
+		if r.atLimit() {
+			pause = time.Second
+		}
+		r.due.Store(clock() + int64(pause))
+	})
+}
+
+// Dropped returns how many events the trace has left out.
+func Dropped() uint64 {
+	recorder.mu.Lock()
+	defer recorder.mu.Unlock()
+	return recorder.dropped
+}
+
+func pid() uint64 { return uint64(os.Getpid()) }

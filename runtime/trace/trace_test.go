@@ -1,0 +1,147 @@
+package trace
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type written struct {
+	TraceEvents []struct {
+		Name, Ph, Cat string
+		Ts            float64
+		Tid, Sf       uint32
+		Args          map[string]any
+	}
+	StackFrames map[string]stackFrame
+	OtherData   struct {
+		Complete bool
+		Dropped  uint64
+	}
+}
+
+func read(t *testing.T, path string) (w written) {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &w), "%s", text)
+	return w
+}
+
+func start(t *testing.T, o Options) string {
+	path := filepath.Join(t.TempDir(), "trace.json")
+	began, err := Start(path, o)
+	require.NoError(t, err)
+	require.True(t, began)
+	return path
+}
+
+func stop(t *testing.T) {
+	ended, err := Stop()
+	require.NoError(t, err)
+	require.True(t, ended)
+}
+
+// TestThreads has many tell at once, through several parts of the file.
+func TestThreads(t *testing.T) {
+	path := start(t, Options{Figures: func() []Figure { return []Figure{{"live", 7}} }})
+	const threads, rounds = 8, 600
+	var wait sync.WaitGroup
+	for id := range uint32(threads) {
+		wait.Go(func() {
+			for n := range uint64(rounds) {
+				Begin(id, "scope", "a\"tag\n")
+				Alloc(id, Allocation{Event: Event{Kind: "object", Address: n, Bytes: 8, Site: id + 1}})
+				Free(id, Event{Kind: "object", Address: n, Bytes: 8})
+				if Due() {
+					Count()
+				}
+				End(id)
+			}
+		})
+	}
+	wait.Wait()
+	stop(t)
+	w := read(t, path)
+	last, open, count := 0.0, map[uint32]int{}, map[string]int{}
+	for _, e := range w.TraceEvents {
+		count[e.Ph+" "+e.Name]++
+		if e.Ph == "M" {
+			continue
+		}
+		require.GreaterOrEqual(t, e.Ts, last)
+		last = e.Ts
+		switch e.Ph {
+		case "B":
+			open[e.Tid]++
+			require.Equal(t, "a\"tag\n", e.Args["tag"])
+		case "E":
+			open[e.Tid]--
+			require.GreaterOrEqual(t, open[e.Tid], 0)
+		}
+	}
+	for _, name := range []string{"B scope", "E scope", "i alloc", "i free"} {
+		assert.Equal(t, threads*rounds, count[name], name)
+	}
+	assert.Positive(t, count["C live"])
+	assert.Len(t, w.StackFrames, threads)
+	assert.True(t, w.OtherData.Complete)
+	assert.Len(t, Recent(), 2*threads*rounds)
+}
+
+// TestEveryPartIsWhole reads the file while the trace runs: its end is always there.
+func TestEveryPartIsWhole(t *testing.T) {
+	path := start(t, Options{})
+	for n := range uint64(20000) {
+		if n%100 == 0 {
+			Begin(1, "scope", "")
+		}
+		Free(1, Event{Kind: "object", Address: n, Bytes: 1})
+		if n%2500 == 0 {
+			w := read(t, path)
+			assert.False(t, w.OtherData.Complete)
+			balance := 0
+			for _, e := range w.TraceEvents {
+				balance += map[string]int{"B": 1, "E": -1}[e.Ph]
+			}
+			assert.Zero(t, balance)
+		}
+	}
+	stop(t)
+	assert.True(t, read(t, path).OtherData.Complete)
+	assert.Len(t, Recent(), 20000)
+}
+
+func TestCallersAreShared(t *testing.T) {
+	c := resolve(map[uint32]bool{1: true, 2: true, 3: true}, func(site uint32) []Frame {
+		if site == 3 {
+			return nil
+		}
+		return []Frame{{Name: "leaf", Line: int(site)}, {Name: "middle"}, {Name: "main"}}
+	})
+	var frames map[string]stackFrame
+	require.NoError(t, json.Unmarshal(c.text, &frames))
+	require.Len(t, frames, 5)
+	require.Equal(t, frames["1"].Parent, frames["2"].Parent)
+	require.Equal(t, "middle", frames[frames["1"].Parent].Name)
+	require.Equal(t, "main", frames[frames[frames["1"].Parent].Parent].Name)
+	require.Equal(t, "[unknown]", frames["3"].Name)
+}
+
+func TestTheNewestAreKept(t *testing.T) {
+	var r recent
+	for n := range uint64(recentEvents + 5) {
+		r.add(Event{Address: n})
+	}
+	r.name(recentEvents+4, 9)
+	require.Len(t, r.ring, recentEvents)
+	recorder.recent = r
+	all := Recent()
+	require.EqualValues(t, 5, all[0].Address)
+	require.Equal(t, Event{Address: recentEvents + 4, Site: 9}, all[recentEvents-1])
+	recorder.recent = recent{}
+}

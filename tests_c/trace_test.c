@@ -1,0 +1,289 @@
+/* Traces: what is in the file, also when the process ends without a stop, and that
+ * tracing leaves everything else as it was. python/tests/test_profiles.py reads them as
+ * JSON. */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static char path[] = "/tmp/tl_trace_XXXXXX";
+static char* text;
+
+static void read_trace(void)
+{
+	FILE* f = fopen(path, "r");
+	CHECK(f != NULL);
+	fseek(f, 0, SEEK_END);
+	size_t n = (size_t)ftell(f);
+	rewind(f);
+	free(text);
+	text = calloc(n + 1, 1);
+	CHECK_INT(fread(text, 1, n, f), n);
+	fclose(f);
+}
+
+static int count(const char* what)
+{
+	int n = 0;
+	for (const char* at = text; (at = strstr(at, what)) != NULL; at++) n++;
+	return n;
+}
+
+static bool ends_well(void)
+{
+	size_t n = strlen(text);
+	return n > 2 && strcmp(text + n - 2, "}\n") == 0 && count("\"otherData\"") == 1;
+}
+
+__attribute__((noinline, noclone)) static void what_happens_is_told(void)
+{
+	void* before = tl_mem_alloc(48);
+	CHECK_OK(tl_trace_start(path));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_tag_push("epoch"));
+	CHECK_OK(tl_mem_function_enter(2));
+	void* p = tl_mem_new(100);
+	CHECK(p != NULL);
+	CHECK(tl_mem_frame_enter(64) != NULL);
+	CHECK_OK(tl_mem_frame_exit());
+	CHECK_OK(tl_mem_function_exit()); /* p dies */
+	CHECK_OK(tl_tag_pop());
+	CHECK_OK(tl_trace_mark("half"));
+	CHECK_OK(tl_mem_free(before));
+	CHECK_OK(tl_registry_unregister(tl_registry_new_array(5, 8)));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_trace_stop());
+	read_trace();
+	CHECK(ends_well());
+	CHECK_INT(count("\"complete\":true"), 1);
+	CHECK_INT(count("{\"name\":\"scope\",\"ph\":\"B\""), 1);
+	CHECK_INT(count("{\"name\":\"function\",\"ph\":\"B\""), 1);
+	CHECK_INT(count("{\"name\":\"planned frame\",\"ph\":\"B\""), 1);
+	CHECK_INT(count("\"ph\":\"E\""), 3);
+	CHECK_INT(count("{\"name\":\"epoch\",\"ph\":\"b\""), 1);
+	CHECK_INT(count("{\"name\":\"epoch\",\"ph\":\"e\""), 1);
+	CHECK_INT(count("\"before\":1"), 1);
+	CHECK_INT(count("{\"name\":\"alloc\""), 3);
+	CHECK_INT(count("{\"name\":\"free\""), 3);
+	CHECK_INT(count("\"bytes\":100,\"kind\":\"object\",\"tag\":\"epoch\""), 1);
+	CHECK_INT(count("{\"name\":\"half\",\"ph\":\"i\""), 1);
+	CHECK(strstr(text, "what_happens_is_told") != NULL);
+}
+
+/* A trace ends with what began in it. */
+static void what_was_open_before(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_trace_start(path));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_tag_push("open"));
+	CHECK_OK(tl_trace_stop());
+	CHECK_OK(tl_mem_exit_scope());
+	read_trace();
+	CHECK(ends_well());
+	CHECK_INT(count("\"ph\":\"B\""), 1);
+	CHECK_INT(count("\"ph\":\"E\""), 1);
+	CHECK_INT(count("\"ph\":\"b\""), 1);
+	CHECK_INT(count("\"ph\":\"e\""), 1);
+}
+
+static void* others_work(void* nothing)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 50; i++) CHECK(tl_mem_new(32) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	return nothing;
+}
+
+static void threads_and_pools(void)
+{
+	CHECK_OK(tl_trace_start(path));
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&threads[i], NULL, others_work, NULL), 0);
+	for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+	tl_memory_pool* pool;
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
+	void* block = tl_memory_pool_allocate(pool, 5000);
+	CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 4096));
+	CHECK(tl_memory_pool_allocate(pool, 2 << 20) == NULL);
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
+	CHECK_OK(tl_memory_pool_destroy(pool));
+	CHECK_OK(tl_trace_stop());
+	read_trace();
+	CHECK_INT(count("{\"name\":\"alloc\""), 201);
+	CHECK_INT(count("{\"name\":\"free\""), 201);
+	CHECK(count("{\"name\":\"thread_name\"") >= 2);
+	CHECK_INT(count("{\"name\":\"chunk obtained\""), 1);
+	CHECK_INT(count("{\"name\":\"chunk returned\""), 1);
+	CHECK(count("{\"name\":\"limit refuses\"") >= 1);
+	CHECK(count("{\"name\":\"nothing left to give\"") >= 1);
+	CHECK_INT(count("\"bytes\":5000,\"kind\":\"pool block\""), 2);
+}
+
+/* A tensor that rests in the pool is not live, and its slot is released once. */
+static void kept_tensors(void)
+{
+	int64_t shape[] = {7, 9};
+	CHECK_OK(tl_mem_purge());
+	CHECK_OK(tl_trace_start(path));
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(tl_tensor_empty(0, 0, 2, shape) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_mem_purge());
+	CHECK_OK(tl_trace_stop());
+	read_trace();
+	CHECK_INT(count("\"type\":\"tensor\""), 3);
+	CHECK_INT(count("{\"name\":\"free\""), 3);
+}
+
+static void afterwards_the_fast_door_answers(void)
+{
+	tl_stats before = {.struct_size = sizeof before}, after = before;
+	CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
+	CHECK_OK(tl_stats_get(&before));
+	for (int i = 0; i < 100; i++) CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
+	CHECK_OK(tl_stats_get(&after));
+	const char* fast = getenv("TL_FASTPATH");
+	if (fast == NULL || strcmp(fast, "0") != 0) CHECK_INT(after.slow_calls - before.slow_calls, 1);
+	CHECK_INT(after.allocations - before.allocations, 100);
+	CHECK_INT(after.frees - before.frees, 100);
+}
+
+static void the_file_has_a_limit(void)
+{
+	CHECK_OK(tl_configure("TL_TRACE_BYTES", "20KiB"));
+	CHECK_OK(tl_trace_start(path));
+	for (int i = 0; i < 2000; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(tl_mem_new(32) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_trace_stop());
+	CHECK_OK(tl_configure("TL_TRACE_BYTES", "1GiB"));
+	read_trace();
+	CHECK(ends_well());
+	CHECK(strlen(text) < 30000);
+	CHECK_INT(count("\"ph\":\"B\""), count("\"ph\":\"E\""));
+	const char* dropped = strstr(text, "\"dropped\":");
+	int written = count("{\"name\":\"alloc\"") + count("{\"name\":\"free\"") + count("\"ph\":\"B\"");
+	CHECK(dropped != NULL);
+	CHECK_INT(dropped != NULL ? atoi(dropped + strlen("\"dropped\":")) : 0, 6000 - written);
+}
+
+/* How a process ends: with exit, without it, and as a forked child. */
+static void the_end_of_the_process(void)
+{
+	for (int how = 0; how < 2; how++) {
+		CHECK_INT(fflush(NULL), 0);
+		pid_t child = fork();
+		if (child == 0) {
+			/* A new process image: a forked child has no slow door. */
+			execl("/proc/self/exe", "trace_test", how == 0 ? "exit" : "kill", path, (char*)NULL);
+			_exit(9);
+		}
+		int status;
+		CHECK_INT(waitpid(child, &status, 0), child);
+		read_trace();
+		CHECK(ends_well());
+		CHECK_INT(count("\"complete\":true"), how == 0);
+		CHECK_INT(count("\"ph\":\"B\""), count("\"ph\":\"E\""));
+		CHECK(count("{\"name\":\"alloc\"") > 1000);
+	}
+}
+
+static int end_as_told(const char* how)
+{
+	if (tl_trace_start(path) != TL_OK || tl_mem_enter_scope() != TL_OK) return 1;
+	for (int i = 0; i < 4000; i++) tl_mem_new(32);
+	if (strcmp(how, "kill") == 0) _exit(0);
+	return 0; /* without a stop, the scope open */
+}
+
+static void a_forked_child_writes_nothing(void)
+{
+	CHECK_OK(tl_trace_start(path));
+	void* p = tl_mem_alloc(32);
+	CHECK_INT(fflush(NULL), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		bool served = tl_mem_free(p) == TL_OK && tl_ptr_check(p) != TL_OK; /* by the fast door */
+		exit(served || getenv("TL_FASTPATH") != NULL ? 0 : 1);
+	}
+	int status;
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	CHECK_OK(tl_mem_free(p));
+	CHECK_OK(tl_trace_stop());
+	read_trace();
+	CHECK(ends_well());
+	CHECK_INT(count("{\"name\":\"free\""), 1);
+}
+
+/* covers: tl_trace_start TL_E_INVALID_ARGUMENT, TL_E_BUSY
+ * covers: tl_trace_stop TL_E_INVALID_ARGUMENT
+ * covers: tl_trace_mark TL_E_INVALID_ARGUMENT */
+static void refusals(void)
+{
+	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_trace_start(NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_trace_start("/no/such/folder/trace"), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_trace_mark("nobody listens"));
+	CHECK_FAILS(tl_trace_mark(NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_trace_mark(""), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_trace_start(path));
+	CHECK_FAILS(tl_trace_start(path), TL_E_BUSY);
+	CHECK_OK(tl_trace_stop());
+	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
+}
+
+/* The end of a trace is the first to learn that the disk is full. */
+static void a_full_disk(void)
+{
+	if (access("/dev/full", W_OK) != 0) {
+		printf("skip: no /dev/full\n");
+		return;
+	}
+	CHECK_FAILS(tl_trace_start("/dev/full"), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
+}
+
+/* covers: tl_trace_start TL_E_OUT_OF_MEMORY */
+static void no_memory_to_look(void)
+{
+	void* one = tl_mem_alloc(64);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
+	CHECK_FAILS(tl_trace_start(path), TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
+	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_free(one));
+}
+
+int main(int argc, char** argv)
+{
+	if (argc == 3) {
+		strcpy(path, argv[2]);
+		return end_as_told(argv[1]);
+	}
+	int file = mkstemp(path);
+	CHECK(file >= 0);
+	close(file);
+	RUN(no_memory_to_look);
+	RUN(refusals);
+	RUN(a_full_disk);
+	RUN(what_happens_is_told);
+	RUN(what_was_open_before);
+	RUN(threads_and_pools);
+	RUN(kept_tensors);
+	RUN(the_file_has_a_limit);
+	RUN(the_end_of_the_process);
+	RUN(a_forked_child_writes_nothing);
+	RUN(afterwards_the_fast_door_answers);
+	unlink(path);
+	free(text);
+	return check_finish();
+}
