@@ -82,7 +82,7 @@ test-lint: lint-lite
 
 # Examples are part of it; some want the packages in build/venv.
 # Which devices the suite could not run on is told at the end.
-test-go: $(VENV)/.ready
+test-go: $(LIBRARY) $(VENV)/.ready
 	go test ./...
 	@go test -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 

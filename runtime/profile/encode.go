@@ -2,14 +2,14 @@ package profile
 
 import (
 	"compress/gzip"
+	"encoding/binary"
 	"io"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The messages of profile.proto (github.com/google/pprof, proto/profile.proto), as far
 // as a heap profile needs them. They are written by hand, field by field: the library
-// of pprof would bring the parsers of a dozen other formats into this one.
+// of pprof would bring the parsers of a dozen other formats into this one, and that of
+// protobuf reads the program's file when it is loaded.
 const (
 	profileSampleType = 1
 	profileSample     = 2
@@ -58,21 +58,28 @@ const (
 // what zero means.
 type message []byte
 
-func (m *message) number(field protowire.Number, value uint64) {
+func (m *message) number(field, value uint64) {
 	if value != 0 {
-		*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.VarintType), value)
+		*m = binary.AppendUvarint(binary.AppendUvarint(*m, field<<3|wireVarint), value)
 	}
 }
 
-func (m *message) bytes(field protowire.Number, value []byte) {
-	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), value)
+func (m *message) bytes(field uint64, value []byte) {
+	*m = binary.AppendUvarint(binary.AppendUvarint(*m, field<<3|wireBytes), uint64(len(value)))
+	*m = append(*m, value...)
 }
 
+// Types of fields on the wire.
+const (
+	wireVarint = 0
+	wireBytes  = 2
+)
+
 // numbers is a repeated field of numbers, zeros included.
-func (m *message) numbers(field protowire.Number, values []uint64) {
+func (m *message) numbers(field uint64, values []uint64) {
 	var packed []byte
 	for _, v := range values {
-		packed = protowire.AppendVarint(packed, v)
+		packed = binary.AppendUvarint(packed, v)
 	}
 	m.bytes(field, packed)
 }
@@ -119,7 +126,7 @@ func newWriter(mappings []mapping) *writer {
 		used: map[int]bool{}}
 }
 
-func (w *writer) valueType(field protowire.Number, name, unit string) {
+func (w *writer) valueType(field uint64, name, unit string) {
 	var m message
 	m.number(typeName, w.strings.number(name))
 	m.number(typeUnit, w.strings.number(unit))

@@ -161,7 +161,7 @@ func (t *Trace) figures(peak int64, when float64) []picture.Figure {
 		{Label: "Allocations", Value: humanize.Comma(int64(count)), Exact: humanize.Comma(int64(released)) + " released"},
 	}
 	if pools := t.counter("pool reserved bytes"); pools > 0 {
-		all = append(all, picture.Size("Memory pools", int64(min(pools, math.MaxInt64)), humanize.Comma(int64(len(t.Chunks)))+" chunks"))
+		all = append(all, picture.Size("Memory pools", int64(min(pools, math.MaxInt64)), plural(len(t.Chunks), "chunk")))
 	}
 	return all
 }

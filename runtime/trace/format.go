@@ -1,12 +1,13 @@
 package trace
 
 import (
-	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // recording is the recorder with its lock held, while a trace runs.
@@ -154,17 +155,21 @@ func appendMicros(to []byte, nanos uint64) []byte {
 	return append(to, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }
 
+// appendString quotes a text as JSON wants it.
 func appendString(to []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(text)
-			if err != nil {
-				return append(to, `""`...)
-			}
-			return append(to, quoted...)
+	const digits = "0123456789abcdef"
+	to = append(to, '"')
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		switch {
+		case r == '"' || r == '\\':
+			to = append(to, '\\', byte(r))
+		case r < ' ':
+			to = append(to, '\\', 'u', '0', '0', digits[r>>4], digits[r&15])
+		default:
+			to = utf8.AppendRune(to, r)
 		}
 	}
-	return append(append(append(to, '"'), text...), '"')
+	return append(to, '"')
 }
 
 // head writes what comes before the first event.
@@ -192,32 +197,33 @@ func (s *recorderState) tail(code *code) []byte {
 	if code != nil {
 		end = append(append(end, `,"stackFrames":`...), code.text...)
 	}
-	other, err := json.Marshal(map[string]any{
-		"writer": "TL Runtime", "complete": code != nil, "dropped": s.dropped,
-		"began": s.began.UTC().Format(time.RFC3339Nano),
-	})
-	if err == nil {
-		end = append(append(end, `,"otherData":`...), other...)
-	}
-	return append(end, "}\n"...)
+	r.line = append(r.line[:0], `,"otherData":{`...)
+	r.text("writer", "TL Runtime")
+	r.text("began", s.began.UTC().Format(time.RFC3339Nano))
+	r.key("complete")
+	r.line = strconv.AppendBool(r.line, code != nil)
+	r.number("dropped", s.dropped)
+	return append(append(end, r.line...), "}}\n"...)
 }
 
 // code is the text of stackFrames.
 type code struct{ text []byte }
 
+// stackFrame is a frame of the file, with the number of its caller.
 type stackFrame struct {
-	Category string `json:"category"`
-	Name     string `json:"name"`
-	Parent   string `json:"parent,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
+	Frame
+	parent int // 0 = none
 }
 
+// firstCaller is the number of the first frame that is no site.
+const firstCaller = 1 << 32
+
 // resolve finds the code of sites. A site is a frame by its number, callers have
-// numbers from 2^32 on; equal callers are one frame.
+// numbers from firstCaller on; equal callers are one frame.
 func resolve(sites map[uint32]bool, frames func(uint32) []Frame) *code {
-	all, callers := map[string]stackFrame{}, map[stackFrame]string{}
-	for site := range sites {
+	w := &recording{recorderState: &recorderState{line: []byte{'{'}}}
+	callers := map[stackFrame]int{}
+	for _, site := range slices.Sorted(maps.Keys(sites)) {
 		var stack []Frame
 		if frames != nil {
 			stack = frames(site)
@@ -225,21 +231,33 @@ func resolve(sites map[uint32]bool, frames func(uint32) []Frame) *code {
 		if len(stack) == 0 {
 			stack = []Frame{{Name: "[unknown]"}}
 		}
-		parent := ""
+		parent := 0
 		for _, f := range slices.Backward(stack[1:]) {
-			frame := stackFrame{"memory", f.Name, parent, f.File, f.Line}
+			frame := stackFrame{f, parent}
 			id, known := callers[frame]
 			if !known {
-				id = strconv.Itoa(1<<32 + len(callers))
-				callers[frame], all[id] = id, frame
+				id = firstCaller + len(callers)
+				callers[frame] = id
+				w.stackFrame(id, frame)
 			}
 			parent = id
 		}
-		all[strconv.Itoa(int(site))] = stackFrame{"memory", stack[0].Name, parent, stack[0].File, stack[0].Line}
+		w.stackFrame(int(site), stackFrame{stack[0], parent})
 	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		text = []byte("{}")
+	return &code{append(w.line, '}')}
+}
+
+func (r *recording) stackFrame(id int, f stackFrame) {
+	r.key(strconv.Itoa(id))
+	r.line = append(r.line, '{')
+	r.text("category", "memory")
+	r.text("name", f.Name)
+	r.optional("file", f.File)
+	if f.Line > 0 {
+		r.number("line", uint64(f.Line))
 	}
-	return &code{text}
+	if f.parent != 0 {
+		r.text("parent", strconv.Itoa(f.parent))
+	}
+	r.line = append(r.line, '}')
 }

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+type writtenFrame struct{ Name, Parent string }
 
 type written struct {
 	TraceEvents []struct {
@@ -18,7 +21,7 @@ type written struct {
 		Tid, Sf       uint32
 		Args          map[string]any
 	}
-	StackFrames map[string]stackFrame
+	StackFrames map[string]writtenFrame
 	OtherData   struct {
 		Complete bool
 		Dropped  uint64
@@ -123,13 +126,21 @@ func TestCallersAreShared(t *testing.T) {
 		}
 		return []Frame{{Name: "leaf", Line: int(site)}, {Name: "middle"}, {Name: "main"}}
 	})
-	var frames map[string]stackFrame
+	var frames map[string]writtenFrame
 	require.NoError(t, json.Unmarshal(c.text, &frames))
 	require.Len(t, frames, 5)
 	require.Equal(t, frames["1"].Parent, frames["2"].Parent)
 	require.Equal(t, "middle", frames[frames["1"].Parent].Name)
 	require.Equal(t, "main", frames[frames[frames["1"].Parent].Parent].Name)
 	require.Equal(t, "[unknown]", frames["3"].Name)
+}
+
+func TestTexts(t *testing.T) {
+	for _, text := range []string{"", "plain", "\"\\\x00\x1f\x7f\n", "µ\u2028€😀", "a\xffb"} {
+		var back string
+		require.NoError(t, json.Unmarshal(appendString(nil, text), &back))
+		require.Equal(t, strings.ToValidUTF8(text, "\uFFFD"), back)
+	}
 }
 
 func TestTheNewestAreKept(t *testing.T) {
