@@ -99,6 +99,7 @@ func tldoor_open(out uintptr) int32 {
 			tellPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))
 			setLeakCheck(options.Word("TL_LEAK_CHECK"))
+			setShowStats(options.Flag("TL_SHOW_STATS"))
 			_ = startTracking()
 			store(out, layout.Address(object.Globals()))
 		}
@@ -204,15 +205,12 @@ func tldoor_check_option(key, value uintptr) int32 {
 	})
 }
 
-// tldoor_show_stats prints the statistics when TL_SHOW_STATS asks for it: at the end of
-// the process, without a context and without a callback.
+// tldoor_show_stats prints the statistics at the end of the process, without a context and without a callback.
 //
 //export tldoor_show_stats
 func tldoor_show_stats() {
 	contained(0, func() int {
-		if options.Flag("TL_SHOW_STATS") {
-			fmt.Fprint(os.Stderr, stats.Read(stats.All).Table())
-		}
+		fmt.Fprint(os.Stderr, stats.Read(stats.All).Table())
 		return 0
 	})
 }

@@ -52,6 +52,8 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 		tellDefaultDevice()
 	case "TL_LEAK_CHECK":
 		setLeakCheck(wanted)
+	case "TL_SHOW_STATS":
+		setShowStats(options.Flag(name))
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}

@@ -42,6 +42,15 @@ func setLeakCheck(value string) {
 	atomic.StoreUint32(&object.Globals().LeakCheck, wanted)
 }
 
+// setShowStats tells the shim whether it has something to do at exit.
+func setShowStats(wanted bool) {
+	flag := uint32(0)
+	if wanted {
+		flag = 1
+	}
+	atomic.StoreUint32(&object.Globals().ShowStats, flag)
+}
+
 // nameSite notes a line that the program told.
 func nameSite(pointer, file uintptr, line uint32) {
 	if name, named := text(file); named {

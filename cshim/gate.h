@@ -165,4 +165,7 @@ static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 #define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
 #define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 
+/* Before Go is entered at the end of the process (tracking.c). */
+void tlc_restore_signal_stack(void);
+
 #endif

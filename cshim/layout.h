@@ -274,6 +274,7 @@ typedef struct tl_globals {
 	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
 	_Atomic uint32_t leak_check; /* what happens at exit */
 	uint32_t debug;              /* TL_DEBUG */
+	_Atomic uint32_t show_stats; /* TL_SHOW_STATS */
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

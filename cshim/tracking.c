@@ -126,7 +126,7 @@ enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
 /* Go interrupts its own long calls by a signal, and ends the process when the thread has
  * no stack for it. An interpreter that has shut down may have taken that away: Python's
  * faulthandler does. */
-static void restore_signal_stack(void)
+void tlc_restore_signal_stack(void)
 {
 	static char room[64 << 10] __attribute__((aligned(64)));
 	stack_t now;
@@ -142,7 +142,7 @@ __attribute__((destructor)) static void report_at_exit(void)
 	if (tlc_shared == &tlc_g || tlc_forked()) return;
 	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
 	if (!checks && !traces) return;
-	restore_signal_stack();
+	tlc_restore_signal_stack();
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
 	if (!attached) c = tlc_enter_unattached();

@@ -259,4 +259,5 @@ type Globals struct {
 	Classes                  [Classes]ClassInfo
 	BlockMarks               uintptr
 	LeakCheck, Debug         uint32
+	ShowStats                uint32
 }
