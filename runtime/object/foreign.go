@@ -6,6 +6,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
 )
 
 // ForeignBlock is memory that the runtime did not allocate, and how it is freed.
@@ -173,6 +174,7 @@ func (c *Context) retract(gens []uint32, block func(uint64) (p, bytes uintptr)) 
 	for i, gen := range gens {
 		if p, _ := block(uint64(i)); p != 0 {
 			process.registry.Retract(p, gen)
+			track.Undo(track.Ref{Kind: track.Foreign, Key: uint64(p), Gen: gen})
 			c.ForeignAdopted--
 		}
 	}

@@ -50,8 +50,15 @@ func (c *Context) traceLive(l Live, e track.Entry) {
 	})
 }
 
-// traceGone tells the trace that an object has died, or rests in the pool.
+// traceGone tells the trace that an object has died.
 func (c *Context) traceGone(e layout.Entry) { track.Gone(c.address(), objectRef(e), uint64(e.Object)) }
+
+// traceResting tells it of a tensor that dies or will rest in the pool, from which others
+// may take it at once.
+func (c *Context) traceResting(e layout.Entry) {
+	c.traceGone(e)
+	track.Undo(objectRef(e))
+}
 
 // typeOf names the type of an allocation that was just made.
 func typeOf(ref track.Ref, address uint64) string {

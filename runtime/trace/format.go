@@ -191,7 +191,7 @@ func (s *recorderState) head() {
 func (s *recorderState) tail(code *code) []byte {
 	r := &recording{recorderState: s, now: uint64(time.Since(s.began))}
 	mark := s.file.mark()
-	s.open.closeAll(r)
+	s.open.closeAll(r, code != nil)
 	end := s.file.takeFrom(mark)
 	end = append(end, "\n]"...)
 	if code != nil {

@@ -25,6 +25,7 @@
 package trace
 
 import (
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -244,8 +245,14 @@ func Pressure(name string, device int32, bytes uint64) {
 // Mark writes the counters now, and a mark with a name.
 func Mark(name string) { writeFigures(name) }
 
-// Due tells whether counters are to be written again.
-func Due() bool { return On() && clock() >= recorder.due.Load() }
+// Due tells one caller that it is to write the counters again, with Count.
+func Due() bool {
+	if !On() {
+		return false
+	}
+	due := recorder.due.Load()
+	return clock() >= due && recorder.due.CompareAndSwap(due, math.MaxInt64)
+}
 
 var loaded = time.Now()
 
@@ -259,10 +266,12 @@ func writeFigures(mark string) {
 	recorder.mu.Lock()
 	ask := recorder.opts.Figures
 	recorder.mu.Unlock()
+	before := clock()
 	var figures []Figure
 	if ask != nil {
 		figures = ask()
 	}
+	pause := max(interval, 20*time.Duration(clock()-before)) // a program with many threads has much to sum up
 	with(func(r *recording) {
 		if mark != "" && !r.full() {
 			r.begin(mark, "i", r.thread(0, 0))
@@ -276,7 +285,6 @@ func writeFigures(mark string) {
 			r.number("value", f.Value)
 			r.end()
 		}
-		pause := interval
 		if r.atLimit() {
 			pause = time.Second
 		}

@@ -35,10 +35,24 @@ func Gone(context uintptr, ref Ref, address uint64) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	e := find(ref)
-	if e == nil || slices.ContainsFunc(tracker.pending[context], func(p pending) bool { return p.ref == ref && !p.freed }) {
+	if e == nil {
+		return
+	}
+	if slices.ContainsFunc(tracker.pending[context], func(p pending) bool { return p.ref == ref && !p.freed }) {
+		e.Seq = 0
 		return
 	}
 	told(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
+}
+
+// Undo drops what is known of an allocation: it was taken back in the call that made it,
+// before anybody could know of it, or its end was told already.
+func Undo(ref Ref) {
+	tracker.mu.Lock()
+	defer tracker.mu.Unlock()
+	if e := find(ref); e != nil {
+		e.Seq = 0
+	}
 }
 
 // Adopt notes an allocation of which nothing was recorded, so that a trace is told of
