@@ -100,7 +100,9 @@ func tldoor_open(out uintptr) int32 {
 			setOnError(options.Word("TL_ON_ERROR"))
 			setLeakCheck(options.Word("TL_LEAK_CHECK"))
 			setShowStats(options.Flag("TL_SHOW_STATS"))
-			_ = startTracking()
+			if startTracking() != status.OK {
+				fmt.Fprintln(os.Stderr, "tl_runtime: no memory for the tables of tracking: nothing is recorded")
+			}
 			store(out, layout.Address(object.Globals()))
 		}
 		return int32(st)

@@ -11,6 +11,7 @@
 //	track.go    what is recorded, and by whom
 //	sample.go   which allocations are
 //	sites.go    stacks, names and tags, each kept once
+//	records.go  what is known by record
 //	table.go    what is known by address
 //	totals.go   what was ever made where
 //	traced.go   what a trace is told of
@@ -78,8 +79,7 @@ var tracker struct {
 
 	mu      sync.Mutex // guards the rest
 	marks   uintptr
-	records uintptr // entries by record
-	limit   uint64  // how many of them
+	records records
 	foreign table
 	blocks  table
 	sites   sites
@@ -98,17 +98,13 @@ type pending struct {
 func Open(records uint64) status.Status {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
-	if tracker.records != 0 {
+	if tracker.records != nil {
 		return status.OK
 	}
 	if tables() == 0 {
 		return status.OutOfMemory
 	}
-	base, err := memory.Map(uintptr(records*entryBytes), purpose)
-	if err != nil {
-		return status.OutOfMemory
-	}
-	tracker.records, tracker.limit = base, records
+	tracker.records = newRecords(records)
 	tracker.pending = map[uintptr][]pending{}
 	tracker.made = map[origin]*Made{}
 	return status.OK
@@ -269,15 +265,11 @@ func Find(ref Ref) (Entry, bool) {
 func Last(record uint32) (Entry, bool) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
-	if uint64(record) >= tracker.limit {
+	e := tracker.records.find(uint64(record))
+	if e == nil {
 		return Entry{}, false
 	}
-	e := recordEntry(uint64(record))
 	return *e, e.Seq != 0
-}
-
-func recordEntry(record uint64) *Entry {
-	return layout.At[Entry](tracker.records + uintptr(record)*entryBytes)
 }
 
 // find returns the entry of an allocation, nil when nothing is known of this life of it.
@@ -285,10 +277,7 @@ func find(ref Ref) *Entry {
 	var e *Entry
 	switch ref.Kind {
 	case Object:
-		if ref.Key >= tracker.limit {
-			return nil
-		}
-		e = recordEntry(ref.Key)
+		e = tracker.records.find(ref.Key)
 	case Foreign:
 		e = tracker.foreign.find(ref.Key)
 	default:
@@ -302,18 +291,17 @@ func find(ref Ref) *Entry {
 
 // place returns the entry to be written, nil when there is no memory for it.
 func place(ref Ref) *Entry {
-	switch {
-	case ref.Kind == Foreign:
+	switch ref.Kind {
+	case Object:
+		return tracker.records.place(ref.Key)
+	case Foreign:
 		return tracker.foreign.place(ref.Key)
-	case ref.Kind == Block:
+	default:
 		if tracker.blocks.find(ref.Key) == nil {
 			mark(ref.Key, 1)
 		}
 		return tracker.blocks.place(ref.Key)
-	case ref.Key < tracker.limit:
-		return recordEntry(ref.Key)
 	}
-	return nil
 }
 
 // Lapse tells which foreign blocks still have the generation that is known of them;

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"tlruntime/runtime/memory"
+
 	"tlruntime/runtime/status"
 )
 
@@ -110,6 +112,18 @@ func TestTable(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Address space for all records at once is not asked for: valgrind has not that much.
+func TestRecordsAreMappedInParts(t *testing.T) {
+	before := memory.Purposes()[purpose]
+	all := newRecords(1 << 31)
+	require.Nil(t, all.find(5))
+	all.place(5).Bytes, all.place(1<<31-1).Bytes = 40, 50
+	require.Equal(t, [2]uint64{40, 50}, [2]uint64{all.find(5).Bytes, all.find(1<<31 - 1).Bytes})
+	require.Nil(t, all.find(partRecords))
+	require.Nil(t, all.place(1<<31))
+	require.Equal(t, uint64(2*partRecords*entryBytes), memory.Purposes()[purpose]-before)
 }
 
 func TestWhatLapsedMakesRoom(t *testing.T) {
