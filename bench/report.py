@@ -189,6 +189,24 @@ def sparse_memory_section(lines_read: list[dict], score: Score) -> list[str]:
     return lines + table(["matrix", "bytes / payload", "target", "met"], rows)
 
 
+def training_section(path: pathlib.Path, score: Score) -> list[str]:
+    if not path.exists():
+        return []
+    lines = ["### A whole training, observed", "", "Digits, as in `make demo`; time over that of a training in the same "]
+    lines[-1] += "round without options, median and quartiles; and instructions over those without, by valgrind."
+    rows = []
+    for language, figures in json.loads(path.read_text()).items():
+        lines[-1] += f" {language}: {1e3 * figures['plain']:.0f} ms without, {figures['rounds']} rounds."
+        for way, found in figures["ways"].items():
+            limit = targets.OBSERVED_TRAININGS.get(way)
+            what = f"{language}, {targets.OBSERVED[way]}"
+            by = f"{found['ratio']:.3f}"
+            met = score.judge(f"training, {what}", found["ratio"] <= limit, by) if limit else ""
+            counted = f"{found['instructions']:.4f}" if "instructions" in found else ""
+            rows.append([what, by, f"{found['low']:.3f} - {found['high']:.3f}", counted, f"<= {limit}" if limit else "", met])
+    return lines + [""] + table(["observed", "time over plain", "quartiles", "instructions", "target", "met"], rows)
+
+
 def registry_section(lines_read: list[dict], score: Score) -> list[str]:
     if not lines_read:
         return []
@@ -270,6 +288,8 @@ def main() -> None:
             body += footprint_section(load_lines(figures / "footprint.jsonl"), score)
         if name == "sparse":
             body += sparse_memory_section(load_lines(figures / "sparse_memory.jsonl"), score)
+        if name == "observing":
+            body += training_section(figures / "training.json", score)
         if name == "registry":
             body += registry_section(load_lines(figures / "registry_memory.jsonl"), score)
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)

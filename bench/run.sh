@@ -71,6 +71,13 @@ placement() {
 	"$programs/planner" "$@" >"$figures/planner.log"
 }
 
+trainings() {
+	echo "bench: trainings that are observed"
+	make --no-print-directory -C "$here/../examples/digits" BUILD="$build" all >>"$programs/build.log" 2>&1
+	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
+		python3 "$here/training.py" "$build" "$figures/training.json"
+}
+
 startup() {
 	echo "bench: start-up and size"
 	for _ in 1 2 3 4 5 6 7 8 9 10 11; do
@@ -90,7 +97,7 @@ startup
 gzip -dc "$here/data/digits.trace.gz" >"$programs/digits.trace"
 TL_BENCH_TRACE=${TL_BENCH_TRACE:-$programs/digits.trace}
 export TL_BENCH_TRACE
-for program in counting scopes frames allocation tensors memory_pool workspace; do timed "$program"; done
+for program in counting scopes frames allocation tensors memory_pool workspace observing; do timed "$program"; done
 "$programs/footprint" >"$figures/footprint.jsonl"
 "$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
 for live in 1000 100000 1000000; do
@@ -102,6 +109,7 @@ for keys in 64 4096; do
 	for who in tl unordered_map absl-flat; do "$programs/registry_memory" "$who" "$keys" || [ $? -eq 3 ]; done
 done >"$figures/registry_memory.jsonl"
 from_python
+trainings
 placement
 whole_models
 resident

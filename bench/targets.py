@@ -332,6 +332,35 @@ SPARSE = Table(
     needs="SciPy",
 )
 
+OBSERVING = Table(
+    "What observing costs",
+    "The options are set in the running process; the pair is tl_mem_alloc + tl_ptr_release of 64 bytes. Reports are of "
+    "100,000 live objects that were tracked, for each of them.",
+    [
+        Row("a pair, nothing observed", "observe/pair/off"),
+        Row("a pair, one in 512 KiB sampled", "observe/pair/sampled", Beside("observe/pair/off")),
+        Row("a pair, all tracked", "observe/pair/tracked", Beside("observe/pair/off")),
+        Row("a pair, traced", "observe/pair/traced", Beside("observe/pair/off")),
+        Row("tl_stats_get", "observe/stats/get"),
+        Row("tl_stats_json", "observe/stats/json"),
+        Row("tl_mem_allocation_info", "observe/info"),
+        Row("tl_leak_report, an object", "observe/many/leaks"),
+        Row("tl_profile_write, an object", "observe/many/profile"),
+    ],
+)
+
+# Time of a training over one without options: at most this.
+OBSERVED_TRAININGS = {"sampled": 1.05}
+
+OBSERVED = {
+    "again": "nothing, once more",
+    "sampled": "`TL_TRACK_SAMPLE=512K`",
+    "sampled-64K": "`TL_TRACK_SAMPLE=64K`",
+    "tracked": "`TL_TRACK=1`",
+    "leak-check": "`TL_LEAK_CHECK=fail`",
+    "debug": "`TL_DEBUG=1`",
+}
+
 TABLES = {
     "counting": COUNTING,
     "scopes": SCOPES,
@@ -341,6 +370,7 @@ TABLES = {
     "memory_pool": MEMORY_POOL,
     "registry": REGISTRY,
     "workspace": WORKSPACE,
+    "observing": OBSERVING,
     "python": PYTHON,
     "sparse": SPARSE,
 }
