@@ -2,12 +2,6 @@
  * as a span of pieces. See registry_cells.h for what they own. */
 #include "registry.h"
 
-/* Memory at hand to open so many units and to enter one entry? */
-static bool has_memory(const tl_shard* s, uint32_t units)
-{
-	return s->chunk_end - s->chunk >= units * TL_FOREIGN_UNIT_RESERVE + TL_FOREIGN_LIST_RESERVE;
-}
-
 /* The unit and entry of p in a shard that is locked and has room; NULL when new. */
 static tlc_spot spot_of(uintptr_t p)
 {
@@ -43,39 +37,57 @@ static bool enter_entry(tlc_spot x, uint64_t bytes, uint64_t as, uint32_t* gen)
 
 /* ---- two neighbouring units ------------------------------------------------------------
  *
- * Both are in one cell, so that one lock and one search do. A unit that is opened has to be
- * in use before the other one is: making room drops what is vacant, and moves the rest.
+ * Both are in one cell, so that one lock and one search do, and beside each other in its list.
  */
 
-/* Where a block that straddles ends, and what it owns there. */
+/* Where a block that straddles ends, and what it owns in either unit. */
 static tlc_place tail_of(uintptr_t p, uint64_t bytes) { return tlc_place_of(TL_UNIT_0, tlc_last(p, bytes)); }
 static uint64_t head_bits(tlc_place start) { return ~tlc_below(start.bit); }
 static uint64_t tail_bits(tlc_place tail) { return tlc_range(0, tail.bit); }
 
-static int enter_straddling(tl_shard* s, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
+/* The unit of a place, in use or vacant, when the next one is in the list too; else NULL. */
+static tl_unit* both_units(const tl_region* cell, tlc_place at)
+{
+	uint64_t present = tlc_get(&cell->present);
+	if (tlc_get(&cell->key) == 0 || (present >> at.unit & 3) != 3) return NULL;
+	return tlc_units(tlc_get(&cell->list)) + tlc_rank(present, at.unit);
+}
+
+/* Units of the list that were vacant are in use. */
+static void count_opened(tl_shard* s, tl_region* cell, unsigned units)
+{
+	if (units == 0) return;
+	tlc_put(&cell->list, tlc_get(&cell->list) - units * TL_REGION_VACANT);
+	s->units += units;
+	if (s->idle == tlc_get(&cell->key)) s->idle = 0;
+}
+
+/* TLC_MISS, nothing changed: a unit has to be made, as for any span. */
+static int enter_straddling(uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
 {
 	tlc_spot x = spot_of(p);
-	tlc_place tail = tail_of(p, bytes);
 	int known = enter_known(x, as, gen);
 	if (known != TLC_MISS) return known;
-	tl_unit* next = tlc_find_in(x.cell, tail);
-	if (above || (x.unit != NULL && (tlc_get(&x.unit->covers) & head_bits(x.at)))) return TLC_REFUSED;
-	if (next != NULL && (tlc_get(&next->covers) & tail_bits(tail))) return TLC_REFUSED;
-	if (!has_memory(s, 2) || !enter_entry(x, bytes, as, gen)) return TLC_SLOW;
-	tlc_set(&tlc_find_in(x.cell, x.at)->covers, head_bits(x.at));
-	next = tlc_find_in(x.cell, tail);
-	if (next == NULL) next = tlc_open_unit(s, x.cell, tail);
-	tlc_set(&next->covers, tail_bits(tail));
+	tl_unit* u = both_units(x.cell, x.at);
+	if (u == NULL) return TLC_MISS;
+	tlc_place tail = tail_of(p, bytes);
+	uint64_t covers = tlc_get(&u[0].covers), next = tlc_get(&u[1].covers);
+	if (above || (covers & head_bits(x.at)) || (next & tail_bits(tail))) return TLC_REFUSED;
+	unsigned vacant = (unsigned)tlc_vacant(&u[0]) + tlc_vacant(&u[1]);
+	x.unit = u;
+	if (!enter_entry(x, bytes, as, gen)) return TLC_SLOW; /* has entries: was not vacant */
+	tlc_put(&u[0].covers, covers | head_bits(x.at));
+	tlc_put(&u[1].covers, next | tail_bits(tail));
+	count_opened(x.shard, x.cell, vacant);
 	return TLC_OK;
 }
 
-/* The unit of the start keeps its entry; the next one is beside it in the list, as both are in use. */
+/* The unit of the start keeps its entry. */
 static void uncover_straddling(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes)
 {
-	tl_unit* next = u + 1;
-	tlc_clear(&u->covers, head_bits(tlc_start(p)));
-	tlc_clear(&next->covers, tail_bits(tail_of(p, bytes)));
-	if (tlc_vacant(next)) tlc_close_unit(s, cell);
+	tlc_clear(&u[0].covers, head_bits(tlc_start(p)));
+	tlc_clear(&u[1].covers, tail_bits(tail_of(p, bytes)));
+	if (tlc_vacant(&u[1])) tlc_close_unit(s, cell);
 }
 
 /* ---- blocks that own granules of several units -------------------------------------- */
@@ -97,10 +109,10 @@ typedef struct span {
 
 static void span_add_shard(span* b, uint32_t shard)
 {
-	int i = b->shards;
-	while (i > 0 && b->shard[i - 1] > shard) i--;
-	if (i > 0 && b->shard[i - 1] == shard) return;
-	for (int j = b->shards++; j > i; j--) b->shard[j] = b->shard[j - 1];
+	int i;
+	for (i = 0; i < b->shards; i++)
+		if (b->shard[i] == shard) return;
+	for (b->shards++; i > 0 && b->shard[i - 1] > shard; i--) b->shard[i] = b->shard[i - 1];
 	b->shard[i] = shard;
 }
 
@@ -169,9 +181,10 @@ static void span_unlock_others(const span* b, const tl_shard* held)
 static bool span_fits(const span* b)
 {
 	uint32_t units = (uint32_t)b->pieces + 1;
+	uint64_t bytes = units * TL_FOREIGN_UNIT_RESERVE + TL_FOREIGN_LIST_RESERVE;
 	for (int i = 0; i < b->shards; i++) {
 		const tl_shard* s = &tlc_shards[b->shard[i]];
-		if (s->used + units > s->limit || !has_memory(s, units)) return false;
+		if (s->used + units > s->limit || s->chunk_end - s->chunk < bytes) return false;
 	}
 	return true;
 }
@@ -262,17 +275,18 @@ int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
 	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_SLOW; /* no block: Go says so */
 	bool above = tlc_units_up(0) != 0 && (tlc_covered_above(p) || tlc_covered_above(tlc_last(p, bytes) << 4));
+	int result = TLC_MISS;
 	if (tlc_straddles(p, bytes)) {
 		tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 		tlc_shard_lock(s);
-		int result = enter_straddling(s, p, bytes, as, above, gen);
+		result = enter_straddling(p, bytes, as, above, gen);
 		tlc_shard_unlock(s);
-		return result;
 	}
+	if (result != TLC_MISS) return result;
 	span b;
 	span_of(&b, p, bytes);
 	span_lock(&b);
-	int result = enter_span(&b, p, bytes, as, above, gen);
+	result = enter_span(&b, p, bytes, as, above, gen);
 	span_unlock(&b);
 	return result;
 }
