@@ -60,7 +60,7 @@ enum { PEEK_TRIES = 32 };
  * way. Whatever was read is void unless the version is still the one before: table and
  * capacity are compared before either is used, and so is what a cell says of its list.
  * None of that memory is ever unmapped. */
-static int peek_once(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	if (v & 1) return -1;
@@ -98,22 +98,33 @@ static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uin
 	return u != NULL;
 }
 
-/* peek_once until it succeeds. */
-static inline bool peek(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+/* peek_once again, until it succeeds. */
+static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
 {
-	for (int i = 0; i < PEEK_TRIES; i++) {
-		int found = peek_once(s, at, starts, covers);
-		if (TLC_LIKELY(found >= 0)) return found;
+	for (int i = 1; i < PEEK_TRIES; i++) {
 		tlc_spin();
+		int found = peek_once(s, at, starts, covers);
+		if (found >= 0) return found;
 	}
 	return peek_locked(s, at, starts, covers);
+}
+
+static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+{
+	uint64_t in[2] = {0, 0}; /* lest the others lose their registers to an address */
+	int found = peek_once(s, at, starts, covers);
+	if (TLC_LIKELY(found >= 0)) return found;
+	bool later = peek_again(s, at, &in[0], &in[1]);
+	*starts = in[0];
+	*covers = in[1];
+	return later;
 }
 
 /* A start that is owned: what was handed back or is held at zero owns nothing. Starts
  * between granules do not tell that, and are taken to be held. */
 bool tlc_foreign_known(uintptr_t p)
 {
-	uint64_t starts, covers;
+	uint64_t starts = 0, covers = 0;
 	tlc_place at = tlc_start(p);
 	if (!peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
 	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
@@ -125,7 +136,7 @@ bool tlc_foreign_known(uintptr_t p)
 
 static bool covered_at(int up, uintptr_t p)
 {
-	uint64_t granule = (p >> 4) >> (6 * up), starts, covers;
+	uint64_t granule = (p >> 4) >> (6 * up), starts = 0, covers = 0;
 	tlc_place at = tlc_place_of(TL_UNIT_0 + up, granule);
 	return peek(&tlc_shards[tlc_shard_of_place(up, granule)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
