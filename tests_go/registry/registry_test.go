@@ -34,6 +34,11 @@ func open(t *rapid.T) *machine {
 	m := &machine{fast: cdoor.Attach(table)}
 	m.slow, st = registry.Open(shards)
 	require.Equal(t, status.OK, st)
+	for i := range uintptr(rapid.SampledFrom([]int{0, 35}).Draw(t, "crowd")) { // cells that stand in each other's way
+		_, wanted := m.slow.Adopt(base+(i+100)*region, 16)
+		_, r := m.fast.Adopt(base+(i+100)*region, 16)
+		require.Equal(t, wanted, r)
+	}
 	return m
 }
 
