@@ -123,6 +123,9 @@ FRAMES = Table(
     "",
     [
         Row("enter, malloc + register_struct, exit", "foreign/1/tl", Ratio(5.5, G)),
+        Row("the same, a block across the edge of a KiB of addresses", "foreign/1/straddle/tl"),
+        Row("the same, 256 bytes", "foreign/1/256/tl"),
+        Row("the same, 4096 bytes", "foreign/1/4096/tl"),
         Row("the same with eight structs in the scope", "foreign/8/tl"),
         Row("two threads: malloc + register_struct", "foreign/1/tl@2", Ratio(5.5, G + "@2")),
         Row("function frame, four slots of 256 bytes", "frame/4x256/tl", Ratio(2.5, G)),

@@ -6,6 +6,7 @@
  *
  * Budget of the common case, a block inside one unit: one compare-and-swap (half of the
  * time spent), three multiplications to find the cell, the cell's line and the entry's.
+ * One that ends in the next unit: some 300 instructions more for coming and going, and no other lock.
  */
 #ifndef TL_REGISTRY_H
 #define TL_REGISTRY_H
@@ -28,11 +29,12 @@ enum tlc_foreign_result {
 	TLC_NO_MEMORY = 9, /* never from C, nor are those that follow it in Go */
 };
 
-/* ---- cold edges, registry.c ----------------------------------------------------- */
+/* ---- cold edges, registry.c and registry_wide.c ----------------------------------------------------- */
 
 bool tlc_covered_above(uintptr_t p);
 uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes);
 int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
+tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
 int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* kind);
 int tlc_foreign_make_immortal(uintptr_t p);
 int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
@@ -51,8 +53,7 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
 	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen);
-	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
-	bool above = atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0 && tlc_covered_above(p);
+	bool above = tlc_units_up(0) != 0 && tlc_covered_above(p);
 	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
 	uint64_t bits = tlc_range(at.bit, tlc_last(p, usable) & 63);
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
@@ -105,8 +106,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	uint32_t gen;
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
 	if (TLC_UNLIKELY(tlc_wide(p, bytes))) return tlc_enter_wide(p, bytes, as, &gen) == TLC_OK;
-	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
-	if (TLC_UNLIKELY(atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0) && tlc_covered_above(p)) return false;
+	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
 	tlc_shard_lock(s);
@@ -180,6 +180,19 @@ static inline bool tlc_ends_cover(const tl_foreign_entry* e, tlc_effect f)
 	return (f.hand_back || f.result == TLC_GONE || f.result == TLC_ZERO) && tlc_is_covered(e);
 }
 
+/* Takes a block's granules from it; its entry is still there, so that its unit stays. false,
+ * nothing changed: a lock that this needs is somebody's. The cell may move. */
+static inline __attribute__((always_inline)) bool tlc_uncover(tlc_spot* x, uintptr_t p, uint64_t bytes)
+{
+	if (TLC_LIKELY(!tlc_wide(p, bytes))) {
+		tlc_clear(&x->unit->covers, tlc_range(x->at.bit, tlc_last(p, bytes) & 63));
+		return true;
+	}
+	tl_region* cell = tlc_uncover_wide(x->shard, x->cell, x->unit, p, bytes);
+	if (TLC_LIKELY(cell != NULL)) x->cell = cell;
+	return cell != NULL;
+}
+
 /* Carries an effect out on everything but covers. An entry that is gone is erased. */
 static inline void tlc_apply(tlc_spot x, tlc_effect f, uint8_t* kind)
 {
@@ -222,11 +235,10 @@ static inline int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
 	tlc_effect f = tlc_effect_of(x.entry, drop, gen);
 	if (tlc_ends_cover(x.entry, f)) {
 		uint64_t bytes = tlc_bytes(x.entry);
-		if (TLC_UNLIKELY(tlc_wide(p, bytes))) {
+		if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) {
 			tlc_shard_unlock(x.shard);
 			return tlc_drop_wide(p, bytes, drop, gen, kind);
 		}
-		tlc_clear(&x.unit->covers, tlc_range(x.at.bit, tlc_last(p, bytes) & 63));
 	}
 	tlc_apply(x, f, kind);
 	if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
@@ -254,7 +266,7 @@ static inline int tlc_foreign_forget(uintptr_t p, uint8_t* kind) { return tlc_dr
 
 /* ---- the common block -----------------------------------------------------------------
  *
- * A new block of malloc's, inside one unit, comes; it goes with its only reference.
+ * A new block of malloc's comes; it goes with its only reference.
  * false: it is anything else, nothing changed, and the operations above do it.
  */
 
@@ -285,22 +297,21 @@ static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit*
  * Budget: one compare-and-swap, about 110 instructions. */
 static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
 {
-	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
 	tl_unit* u;
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
-	if (TLC_UNLIKELY(!tlc_peek_unit(s, v, at, &u) || atomic_load_explicit(&r->units[0], memory_order_relaxed) != 0)) return false;
+	if (TLC_UNLIKELY(!tlc_peek_unit(s, v, at, &u))) return false;
+	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
 	size_t usable = malloc_usable_size((void*)p);
-	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES || tlc_wide(p, usable))) return false;
+	*size = usable;
+	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES)) return false;
+	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
 	if (u == NULL) u = tlc_open_unit(s, tlc_cell(s, at.region), at);
 	tl_foreign_entry* e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
-	if (TLC_LIKELY(e != NULL)) {
-		*gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
-		*size = usable;
-	}
+	if (TLC_LIKELY(e != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
 	tlc_shard_unlock(s);
 	return e != NULL;
 }
@@ -312,14 +323,15 @@ static inline bool tlc_is_sole(const tl_foreign_entry* e, uint32_t gen)
 	       e->block >> TL_FOREIGN_KIND_SHIFT == (TL_FOREIGN_MALLOC | TL_FOREIGN_ADOPTED >> TL_FOREIGN_KIND_SHIFT);
 }
 
-/* Erases the entry of a block inside one unit. */
-static inline __attribute__((always_inline)) void tlc_end(tlc_spot x, uintptr_t p, uint64_t bytes)
+/* Takes the granules and the entry of a block. false: as tlc_uncover. */
+static inline __attribute__((always_inline)) bool tlc_end(tlc_spot x, uintptr_t p, uint64_t bytes)
 {
-	tlc_clear(&x.unit->covers, tlc_range(x.at.bit, tlc_last(p, bytes) & 63));
+	if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) return false;
 	x.shard->entries--;
 	x.shard->bytes -= bytes;
 	tlc_erase(x.shard, x.unit, x.at.bit);
 	if (TLC_UNLIKELY(tlc_vacant(x.unit))) tlc_close_unit(x.shard, x.cell);
+	return true;
 }
 
 /* Ends a block of one owner with its only reference; the caller frees it by kind. What
@@ -329,13 +341,13 @@ static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
 	tlc_spot x = tlc_lock_entry(p);
 	if (TLC_UNLIKELY(x.entry == NULL)) return false;
 	uint64_t bytes = tlc_bytes(x.entry);
-	bool sole = x.entry->count == 1 && tlc_floats(x.entry) == 0 && x.entry->link == 0 && bytes != 0 && !tlc_wide(p, bytes);
-	if (TLC_LIKELY(sole)) {
+	bool ends = x.entry->count == 1 && tlc_floats(x.entry) == 0 && x.entry->link == 0 && bytes != 0;
+	if (TLC_LIKELY(ends)) {
 		*kind = tlc_kind(x.entry);
-		tlc_end(x, p, bytes);
+		ends = tlc_end(x, p, bytes);
 	}
 	tlc_shard_unlock(x.shard);
-	return sole;
+	return ends;
 }
 
 /* Ends a block of that kind which is held at zero; the caller frees it. It owns no granules. */
@@ -361,10 +373,9 @@ static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
 	tlc_spot x = tlc_lock_entry(p);
 	if (TLC_UNLIKELY(x.entry == NULL)) return false;
 	uint64_t bytes = tlc_bytes(x.entry);
-	bool sole = tlc_is_sole(x.entry, gen) && !tlc_wide(p, bytes);
-	if (TLC_LIKELY(sole)) tlc_end(x, p, bytes);
+	bool ends = tlc_is_sole(x.entry, gen) && tlc_end(x, p, bytes);
 	tlc_shard_unlock(x.shard);
-	return sole;
+	return ends;
 }
 
 #endif

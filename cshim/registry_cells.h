@@ -55,12 +55,12 @@
  * be registered; the entry stays until its address is registered again.
  *
  * Regions of level 0 live in the shard of their 64 KiB, with those of FINE that are inside
- * them; the others where their key says. The common block, inside one unit, needs one lock.
- * Any other takes the locks of all its units before it changes anything, and makes sure
- * that there is memory for all of them.
+ * them; the others where their key says. The common block, inside one unit or in two
+ * neighbours that it does not fill, needs one lock. Any other takes the locks of all its
+ * units before it changes anything, and makes sure that there is memory for all of them.
  *
- * Lock order: shard locks by ascending index; nothing else is locked or called
- * under one. A lock word is also the shard's version: odd while it is held, so
+ * Lock order: shard locks by ascending index, out of order only where nobody waits for
+ * them; nothing else is locked or called under one. A lock word is also the shard's version: odd while it is held, so
  * readers that must not wait read without it and compare (tlc_foreign_known).
  * Tables that were outgrown stay mapped, emptied, for their sake, and so does the memory of lists.
  *
@@ -199,6 +199,14 @@ static inline bool tlc_wide(uintptr_t p, uint64_t bytes)
 	return ((p >> 4) ^ tlc_last(p, bytes)) >> 6 != 0 || (p & 15) != 0;
 }
 
+/* Does it own granules of two neighbouring units of one region, and fill neither? It is in one cell then. */
+static inline bool tlc_straddles(uintptr_t p, uint64_t bytes)
+{
+	uint64_t first = p >> 4, last = tlc_last(p, bytes);
+	return (last >> 6) - (first >> 6) == 1 && (first ^ last) >> 12 == 0 && (first & 63) != 0 && (last & 63) != 63 &&
+	       (p & 15) == 0;
+}
+
 /* Regions that follow each other are in different shards. */
 static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 16) * 0x9E3779B97F4A7C15ull >> 32) & tlc_shard_mask; }
 
@@ -208,6 +216,20 @@ static inline uint64_t tlc_mix(uint64_t key)
 	key *= 0x9E3779B97F4A7C15ull;
 	key ^= key >> 32;
 	return key * 0xD6E8FEB86659FD93ull;
+}
+
+/* Of the unit, `up` levels above 0, that granule is in. */
+static inline uint64_t tlc_shard_of_place(int up, uint64_t granule)
+{
+	if (up == 0) return tlc_shard_of(granule << 4);
+	return (tlc_mix(tlc_place_of(TL_UNIT_0 + up, granule).region) >> 20) & tlc_shard_mask;
+}
+
+/* Units in use, `up` levels above 0; of 0: above it in all. */
+static inline uint32_t tlc_units_up(int up)
+{
+	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
+	return atomic_load_explicit(&r->units[up], memory_order_relaxed);
 }
 
 /* Scaled, not masked: a table grows in steps smaller than doubling, and is rehashed in order. */
@@ -249,6 +271,13 @@ static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
 		return false;
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 	return true;
+}
+
+/* Takes it if nobody has it. */
+static inline bool tlc_shard_try_lock(tl_shard* s)
+{
+	uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
+	return !(v & 1) && tlc_shard_lock_at(s, v);
 }
 
 static inline void tlc_shard_unlock(tl_shard* s)

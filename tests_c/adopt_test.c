@@ -298,6 +298,38 @@ static void many_pointers_from_malloc(void)
 	free(objects);
 }
 
+/* Blocks of every size that malloc lays across a KiB, several, or 64 of them: taken,
+ * handed back, taken again, and their insides refused meanwhile. */
+static void blocks_across_the_edges_of_units(void)
+{
+	static const size_t sizes[] = {24, 64, 200, 256, 900, 1000, 1024, 2000, 4096, 5000, 20000, 65536, 70000, 200000};
+	enum { COUNT = 1400, SIZES = sizeof sizes / sizeof sizes[0] };
+	static char* blocks[COUNT];
+	int across = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < COUNT; i++) {
+		size_t bytes = sizes[i * 5 % SIZES];
+		char *block = blocks[i] = malloc(bytes), *edge = (char*)(((uintptr_t)block | 1023) + 1);
+		memset(block, 0x78, bytes);
+		CHECK_OK(tl_mem_register_struct(block));
+		if (edge >= block + bytes) continue;
+		across++;
+		CHECK_FAILS(tl_mem_register_struct(edge), TL_E_ALREADY_REGISTERED);
+		CHECK_COUNT(block, 1);
+	}
+	CHECK(across > COUNT / 2);
+	CHECK_INT(check_take_balance().foreign, COUNT);
+	for (int i = 0; i < COUNT; i += 3) {
+		CHECK_OK(tl_mem_unregister(blocks[i])); /* back with the host */
+		CHECK_OK(tl_mem_register_struct(blocks[i]));
+		CHECK_PTR(tl_ptr_acquire(blocks[i]), blocks[i]);
+		CHECK_OK(tl_ptr_release(blocks[i]));
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < COUNT; i++) CHECK_DEAD(blocks[i]);
+	CHECK_INT(check_take_balance().foreign, 0);
+}
+
 int main(void)
 {
 	RUN(malloced_memory_lives_with_its_scope);
@@ -314,6 +346,7 @@ int main(void)
 	RUN(another_threads_arena_is_refused);
 	RUN(memory_of_the_runtime_without_objects_is_refused);
 	RUN(inside_a_registered_block_is_refused);
+	RUN(blocks_across_the_edges_of_units);
 	RUN(many_pointers_from_malloc);
 	return check_finish();
 }

@@ -2,6 +2,7 @@
 #include <tl_runtime.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <numeric>
@@ -23,27 +24,62 @@ void malloc_pair(benchmark::State& state) {
   });
 }
 
-void register_one(benchmark::State& state) {
-  measure(state, [] {
-    tl_mem_enter_scope();
-    void* object = std::malloc(64);
-    touch(object);
-    tl_mem_register_struct(object);
-    tl_mem_exit_scope();
-  });
+// ---- malloc's blocks in a scope ----
+//
+// What a block costs in the registry hangs on whether it lies within a KiB of addresses, and malloc gives a loop the same
+// block again and again. So the blocks that a batch gets are other ones each time, at every place in a KiB alike.
+
+constexpr int kPlaces = 512;
+
+std::vector<void*> all_places(std::size_t bytes) {
+  std::vector<void*> blocks(kPlaces);
+  for (void*& block : blocks) block = std::malloc(bytes);
+  return blocks;
 }
 
-void register_eight(benchmark::State& state) {
-  measure(state, [] {
-    tl_mem_enter_scope();
-    for (int i = 0; i < 8; ++i) {
-      void* object = std::malloc(64);
-      touch(object);
-      tl_mem_register_struct(object);
+// Those that begin in one KiB and end in the next. The others stay allocated, so that malloc does not give them.
+std::vector<void*> straddling_places(std::size_t bytes) {
+  std::vector<void*> blocks;
+  for (int tries = 0; blocks.size() < 8 && tries < 64; ++tries)
+    for (void* block : all_places(bytes)) {
+      const auto first = reinterpret_cast<std::uintptr_t>(block) / 1024;
+      const auto last = (reinterpret_cast<std::uintptr_t>(block) + bytes - 1) / 1024;
+      if (first != last) blocks.push_back(block);
     }
-    tl_mem_exit_scope();
-  });
+  return blocks;
 }
+
+// malloc gives what was freed last: those blocks, one batch after the other.
+template <int kBlocks>
+void measure_scopes(benchmark::State& state, std::size_t bytes, std::vector<void*> blocks) {
+  std::size_t next = 0;
+  for (auto _ : state) {
+    void** mine = &blocks[next];
+    next = next + 2 * kBlocks > blocks.size() ? 0 : next + kBlocks;
+    for (int i = kBlocks; i-- > 0;) std::free(mine[i]);
+    for (int i = 0; i < kBatch; ++i) {
+      tl_mem_enter_scope();
+      for (int k = 0; k < kBlocks; ++k) {
+        void* object = std::malloc(bytes);
+        touch(object);
+        tl_mem_register_struct(object);
+      }
+      tl_mem_exit_scope();
+    }
+    for (int i = 0; i < kBlocks; ++i) mine[i] = std::malloc(bytes);
+  }
+  state.SetItemsProcessed(state.iterations() * kBatch);
+  for (void* block : blocks) std::free(block);
+}
+
+template <std::size_t kBytes>
+void register_one(benchmark::State& state) {
+  measure_scopes<1>(state, kBytes, all_places(kBytes));
+}
+
+void register_straddling(benchmark::State& state) { measure_scopes<1>(state, 64, straddling_places(64)); }
+
+void register_eight(benchmark::State& state) { measure_scopes<8>(state, 64, all_places(64)); }
 
 void function_frame(benchmark::State& state) {
   measure(state, [] {
@@ -150,7 +186,10 @@ void add_million(const std::string& name, Order order) {
 
 void register_all() {
   add_threaded("pair/64/glibc", malloc_pair);
-  add_threaded("foreign/1/tl", register_one);
+  add_threaded("foreign/1/tl", register_one<64>);
+  add("foreign/1/straddle/tl", register_straddling);
+  add("foreign/1/256/tl", register_one<256>);
+  add("foreign/1/4096/tl", register_one<4096>);
   add("foreign/8/tl", register_eight);
   add_threaded("frame/4x256/tl", function_frame);
   add("frame/4x256/glibc", four_pairs);

@@ -4,7 +4,9 @@
 //
 //   registry_places_test [SEED [STEPS]]
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "../check.h"
@@ -49,6 +51,14 @@ Block draw() {
   return {p, std::max<std::size_t>(bytes, 1)};
 }
 
+// Over the edge of a unit into the next, or between two such, in three regions: lists of units are full, and move.
+Block draw_straddling() {
+  constexpr std::uintptr_t unit = 1024;
+  if (below(3) == 0) return {kBase + 16 * below(190 * 64), 1 + below(100)};
+  const std::uintptr_t edge = kBase + unit * (1 + below(190)), p = edge - 16 * (1 + below(40));
+  return {p, edge - p + 1 + below(600)};
+}
+
 void enter(const Block& b) {
   if (swallows(b)) return;
   const bool taken = std::any_of(live.begin(), live.end(), [&](const Block& x) { return overlap(x, b); });
@@ -73,7 +83,7 @@ void look(std::uintptr_t p) {
   CHECK_INT(tl_registry_is_registered(at(p)), known);
 }
 
-void as_the_list_says(std::uint64_t seed, long steps) {
+void as_the_list_says(Block (*draw)(), std::uint64_t seed, long steps) {
   random_bits.seed(seed);
   std::size_t target = kMost;
   for (long i = 0; i < steps; ++i) {
@@ -95,10 +105,59 @@ void as_the_list_says(std::uint64_t seed, long steps) {
   CHECK_INT(tl_registry_num_pointers(), 0);
 }
 
+// ---- threads beside each other in memory ----
+
+constexpr std::uintptr_t kThreads = 4;
+std::atomic<long> wrong{0};
+
+void expect(bool good) {
+  if (!good) wrong++;
+}
+
+// Over an edge that is this thread's: of units of one list, or of regions, with what fills the units there.
+Block own_block(std::mt19937_64& bits, std::uintptr_t me) {
+  const bool large = bits() % 4 == 0;
+  const std::uintptr_t step = large ? 65536 : 1024, from = large ? kBase + (std::uintptr_t{1} << 32) : kBase;
+  const std::uintptr_t edge = from + step * (1 + me + kThreads * (bits() % 30)), reach = step / 16 / 2 - 1;
+  const std::uintptr_t p = edge - 16 * (1 + bits() % reach);
+  return {p, edge - p + 1 + bits() % (16 * reach)};
+}
+
+void come_and_go(std::uintptr_t me) {
+  std::mt19937_64 bits(me);
+  for (int round = 0; round < 3000; ++round) {
+    Block b = own_block(bits, me);
+    void* p = at(b.start);
+    expect((bits() % 8 != 0 ? tl_registry_register(p, b.bytes, TL_ALLOC_NEW_ARRAY)
+                            : tl_registry_register_many(&p, &b.bytes, 1, TL_ALLOC_NEW_ARRAY)) == TL_OK);
+    expect(tl_registry_is_registered(p));
+    if (bits() % 2 != 0) {
+      expect(tl_ptr_acquire(p) == p);
+      expect(tl_ptr_release(p) == TL_OK);
+    }
+    if (bits() % 8 != 0) expect(tl_registry_unregister(p) == TL_OK);
+    else expect(tl_registry_unregister_many(&p, 1) == 1);
+    expect(!tl_registry_is_registered(p));
+  }
+}
+
+void threads_at_neighbouring_edges() {
+  std::vector<std::thread> threads;
+  for (std::uintptr_t me = 0; me < kThreads; ++me) threads.emplace_back(come_and_go, me);
+  for (std::thread& thread : threads) thread.join();
+  CHECK_INT(wrong.load(), 0);
+  CHECK_INT(tl_registry_num_pointers(), 0);
+  CHECK_INT(tl_registry_total_bytes(), 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CHECK_OK(tl_init());
-  as_the_list_says(argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1, argc > 2 ? std::strtol(argv[2], nullptr, 0) : 60000);
+  const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+  const long steps = argc > 2 ? std::strtol(argv[2], nullptr, 0) : 60000;
+  as_the_list_says(draw, seed, steps);
+  as_the_list_says(draw_straddling, seed, steps);
+  threads_at_neighbouring_edges();
   return check_finish();
 }

@@ -64,6 +64,38 @@ static void make_blocks(void)
 	}
 }
 
+/* Blocks over edges of a KiB or of 64, every thread's between the others' in memory: one
+ * list of units for all, and for the large ones locks that somebody else has just taken. */
+static void* come_and_go(void* argument)
+{
+	uintptr_t me = (uintptr_t)argument, base = (uintptr_t)1 << 44;
+	uint64_t random = 1 + me;
+	EXPECT(tl_init() == TL_OK);
+	for (int round = 0; round < 40 * ROUNDS; round++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		bool large = (random >> 60 & 3) == 0;
+		uintptr_t step = large ? 65536 : 1024, from = large ? base + ((uintptr_t)1 << 32) : base;
+		uintptr_t edge = from + step * (1 + me + THREADS * (random >> 32 & 15));
+		uintptr_t p = edge - step / 4 - 16, bytes = step / 2;
+		EXPECT(tlc_foreign_insert(p, bytes, TL_FOREIGN_NEW_ARRAY));
+		uint8_t kind = 0;
+		uint32_t ended = TL_FOREIGN_NEW_ARRAY;
+		EXPECT(tlc_foreign_known(p) && tlc_foreign_covered(edge));
+		if (random >> 59 & 1) EXPECT(tlc_foreign_acquire(p) == TLC_OK && tlc_foreign_release(p, &kind) == TLC_OK);
+		/* A lock that the block needs besides may be somebody's. */
+		if (!tlc_foreign_end_owned(p, &ended)) EXPECT(tlc_foreign_release(p, &kind) == TLC_GONE);
+		EXPECT(ended == TL_FOREIGN_NEW_ARRAY && !tlc_foreign_covered(edge));
+	}
+	return NULL;
+}
+
+static void run_neighbours(void)
+{
+	pthread_t threads[THREADS];
+	for (uintptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(come_and_go, (void*)i);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
 int main(void)
 {
 	pthread_t threads[THREADS];
@@ -81,6 +113,7 @@ int main(void)
 		pthread_barrier_wait(&stop);
 	}
 	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+	run_neighbours();
 	printf("%ld blocks ended, %ld failures\n", atomic_load(&ends), atomic_load(&failures));
 	return ends != (long)ROUNDS * BLOCKS || failures != 0;
 }

@@ -1,0 +1,122 @@
+// Package cdoor calls the fast door's functions of cshim/registry.h from Go, so that a test
+// can look at the table after each of them. Sources and headers are links into cshim: go
+// build notices changes of files in a package's own folder only.
+package cdoor
+
+/*
+#cgo CFLAGS: -std=gnu11 -O1 -Wall -Wextra
+#include <malloc.h>
+
+static size_t usable;
+static size_t measured(void* block) { (void)block; return usable; }
+#define malloc_usable_size measured // the blocks of tests are not there
+#include "registry.h"
+
+static int adopt(uintptr_t p, uint64_t bytes, uint32_t* gen)
+{
+	uint64_t size;
+	usable = bytes;
+	return tlc_foreign_adopt_new(p, gen, &size) ? TLC_OK : tlc_foreign_adopt(p, bytes, gen);
+}
+static bool insert(uintptr_t p, uint64_t bytes, uint32_t kind) { return tlc_foreign_insert(p, bytes, kind); }
+static int registered(uintptr_t p, uint32_t* gen) { return tlc_foreign_register(p, gen); }
+static int acquire(uintptr_t p) { return tlc_foreign_acquire(p); }
+static int decref(uintptr_t p) { return tlc_foreign_decref(p); }
+static int floated(uintptr_t p, uint32_t gen) { return tlc_foreign_float(p, gen); }
+static int forget(uintptr_t p) { uint8_t kind; return tlc_foreign_forget(p, &kind); }
+static int release(uintptr_t p)
+{
+	uint32_t owned;
+	uint8_t kind;
+	return tlc_foreign_end_owned(p, &owned) ? TLC_GONE : tlc_foreign_release(p, &kind);
+}
+static int release_entry(uintptr_t p, uint32_t gen)
+{
+	uint8_t kind;
+	return tlc_foreign_end(p, gen) ? TLC_GONE : tlc_foreign_release_entry(p, gen, &kind);
+}
+*/
+import "C"
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/registry"
+)
+
+const slow = registry.Result(C.TLC_SLOW)
+
+// Door is a table as the library uses it: C, and what C cannot answer is Go's. One
+// goroutine at a time, and the newest Door alone.
+type Door struct{ *registry.Table }
+
+// Attach makes C work on the table.
+func Attach(t *registry.Table) Door {
+	shards, mask := t.Layout()
+	C.tlc_foreign_attach(C.uintptr_t(shards), C.uint64_t(mask))
+	return Door{t}
+}
+
+func result(r C.int, other func() registry.Result) registry.Result {
+	if registry.Result(r) == slow {
+		return other()
+	}
+	return registry.Result(r)
+}
+
+// Adopt is what tl_mem_register_struct does with a block of malloc's.
+func (d Door) Adopt(p, bytes uintptr) (uint32, registry.Result) {
+	var gen C.uint32_t
+	r := C.adopt(C.uintptr_t(p), C.uint64_t(bytes), &gen)
+	if registry.Result(r) == slow {
+		return d.Table.Adopt(p, bytes)
+	}
+	return uint32(gen), registry.Result(r)
+}
+
+// Insert is what tl_registry_register does: Go says why C did not.
+func (d Door) Insert(p, bytes uintptr) registry.Result {
+	if C.insert(C.uintptr_t(p), C.uint64_t(bytes), layout.ForeignNewArray) {
+		return registry.OK
+	}
+	_, r := d.Table.Insert(p, bytes, layout.ForeignNewArray, 0)
+	return r
+}
+
+// Register is tl_mem_register_ptr's part in the table.
+func (d Door) Register(p uintptr) (uint32, registry.Result) {
+	var gen C.uint32_t
+	r := C.registered(C.uintptr_t(p), &gen)
+	return uint32(gen), registry.Result(r)
+}
+
+// Acquire counts one more reference.
+func (d Door) Acquire(p uintptr) registry.Result { return registry.Result(C.acquire(C.uintptr_t(p))) }
+
+// DecRef drops a reference; what comes to zero stays.
+func (d Door) DecRef(p uintptr) registry.Result {
+	return result(C.decref(C.uintptr_t(p)), func() registry.Result { return d.Table.DecRef(p) })
+}
+
+// Float is unregister.
+func (d Door) Float(p uintptr, gen uint32) registry.Result {
+	return result(C.floated(C.uintptr_t(p), C.uint32_t(gen)), func() registry.Result { return d.Table.Float(p, gen) })
+}
+
+// Forget removes an entry that nobody holds.
+func (d Door) Forget(p uintptr) registry.Result {
+	return result(C.forget(C.uintptr_t(p)), func() registry.Result { _, r := d.Table.Forget(p); return r })
+}
+
+// Release is tl_registry_unregister's part in the table.
+func (d Door) Release(p uintptr) registry.Result {
+	return result(C.release(C.uintptr_t(p)), func() registry.Result { _, r := d.Table.Release(p); return r })
+}
+
+// ReleaseEntry is what leaving a scope does with an entry.
+func (d Door) ReleaseEntry(p uintptr, gen uint32) registry.Result {
+	return result(C.release_entry(C.uintptr_t(p), C.uint32_t(gen)),
+		func() registry.Result { _, r := d.Table.ReleaseEntry(p, gen); return r })
+}
+
+// Covered tells whether p is inside a registered block.
+func (d Door) Covered(p uintptr) bool { return bool(C.tlc_foreign_covered(C.uintptr_t(p))) }

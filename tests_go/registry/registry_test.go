@@ -1,0 +1,149 @@
+// Package registry tests that the fast door and the slow one make the same of a registry of
+// foreign pointers: after each step both tables hold the same blocks, and keep every invariant.
+package registry
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"tlruntime/runtime/registry"
+	"tlruntime/runtime/status"
+	"tlruntime/tests_go/registry/cdoor"
+)
+
+const (
+	base   = uintptr(0x7f00_0000_0000)
+	unit   = uintptr(1 << 10)
+	region = uintptr(1 << 16)
+)
+
+// machine is one random run.
+type machine struct {
+	fast  cdoor.Door
+	slow  *registry.Table
+	known []uintptr // addresses that were ever entered
+}
+
+func open(t *rapid.T) *machine {
+	shards := rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "shards")
+	table, st := registry.Open(shards)
+	require.Equal(t, status.OK, st)
+	m := &machine{fast: cdoor.Attach(table)}
+	m.slow, st = registry.Open(shards)
+	require.Equal(t, status.OK, st)
+	for i := range uintptr(rapid.SampledFrom([]int{0, 35}).Draw(t, "crowd")) { // cells that stand in each other's way
+		_, wanted := m.slow.Adopt(base+(i+100)*region, 16)
+		_, r := m.fast.Adopt(base+(i+100)*region, 16)
+		require.Equal(t, wanted, r)
+	}
+	return m
+}
+
+// block draws one near the edge of a unit or of a region, that ends before it, beyond it or
+// several units further.
+func block(t *rapid.T) (p, bytes uintptr) {
+	edge := rapid.SampledFrom([]uintptr{unit, unit, unit, region}).Draw(t, "edge")
+	p = base + edge*uintptr(rapid.IntRange(1, 12).Draw(t, "at")) - 16*uintptr(rapid.IntRange(-1, 8).Draw(t, "before"))
+	most := rapid.SampledFrom([]int{100, 300, 1500, 5000, 70_000, 200_000}).Draw(t, "most")
+	return p, uintptr(rapid.IntRange(1, most).Draw(t, "bytes"))
+}
+
+func (m *machine) one(t *rapid.T) uintptr {
+	if len(m.known) == 0 {
+		p, _ := block(t)
+		return p
+	}
+	return rapid.SampledFrom(m.known).Draw(t, "known")
+}
+
+func (m *machine) enter(p uintptr) {
+	if at, found := slices.BinarySearch(m.known, p); !found {
+		m.known = slices.Insert(m.known, at, p)
+	}
+}
+
+func (m *machine) adopt(t *rapid.T) {
+	p, bytes := block(t)
+	gen, r := m.fast.Adopt(p, bytes)
+	want, wanted := m.slow.Adopt(p, bytes)
+	require.Equal(t, wanted, r, "%#x, %d bytes", p, bytes)
+	if r == registry.OK {
+		require.Equal(t, want, gen)
+		m.enter(p)
+	}
+}
+
+func (m *machine) insert(t *rapid.T) {
+	p, bytes := block(t)
+	_, wanted := m.slow.Insert(p, bytes, 2, 0)
+	require.Equal(t, wanted, m.fast.Insert(p, bytes), "%#x, %d bytes", p, bytes)
+	if wanted == registry.OK {
+		m.enter(p)
+	}
+}
+
+func (m *machine) register(t *rapid.T) {
+	p := m.one(t)
+	gen, r := m.fast.Register(p)
+	want, wanted := m.slow.Register(p)
+	require.Equal(t, wanted, r)
+	if r == registry.OK {
+		require.Equal(t, want, gen)
+	}
+}
+
+// each runs a step on a known pointer in both doors; most often with the generation that it has.
+func (m *machine) each(fast, slow func(p uintptr, gen uint32) registry.Result) func(*rapid.T) {
+	return func(t *rapid.T) {
+		p := m.one(t)
+		info, _ := m.slow.Info(p)
+		gen := info.Gen + uint32(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "other"))
+		wanted := slow(p, gen)
+		require.Equal(t, wanted, fast(p, gen), "%#x", p)
+	}
+}
+
+func (m *machine) covered(t *rapid.T) {
+	p, _ := block(t)
+	require.Equal(t, m.slow.Covered(p), m.fast.Covered(p), "%#x", p)
+}
+
+func (m *machine) check(t *rapid.T) {
+	require.NoError(t, m.fast.Check())
+	for _, p := range m.known {
+		info, known := m.fast.Info(p)
+		want, wanted := m.slow.Info(p)
+		require.Equal(t, wanted, known, "%#x", p)
+		require.Equal(t, want, info)
+	}
+	got, want := m.fast.Totals(), m.slow.Totals()
+	got.Memory, want.Memory = 0, 0
+	require.Equal(t, want, got)
+}
+
+func TestBothDoorsMakeTheSameTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := open(t)
+		defer m.fast.Close()
+		defer m.slow.Close()
+		without := func(f func(uintptr) registry.Result) func(uintptr, uint32) registry.Result {
+			return func(p uintptr, _ uint32) registry.Result { return f(p) }
+		}
+		release := func(p uintptr) registry.Result { _, r := m.slow.Release(p); return r }
+		entry := func(p uintptr, gen uint32) registry.Result { _, r := m.slow.ReleaseEntry(p, gen); return r }
+		forget := func(p uintptr) registry.Result { _, r := m.slow.Forget(p); return r }
+		t.Repeat(map[string]func(*rapid.T){
+			"adopt": m.adopt, "adopt too": m.adopt, "adopt more": m.adopt, "insert": m.insert, "insert too": m.insert,
+			"register": m.register, "covered": m.covered, "": m.check,
+			"acquire":       m.each(without(m.fast.Acquire), without(m.slow.Acquire)),
+			"dec ref":       m.each(without(m.fast.DecRef), without(m.slow.DecRef)),
+			"float":         m.each(m.fast.Float, m.slow.Float),
+			"forget":        m.each(without(m.fast.Forget), without(forget)),
+			"release":       m.each(without(m.fast.Release), without(release)),
+			"release entry": m.each(m.fast.ReleaseEntry, entry),
+		})
+	})
+}
