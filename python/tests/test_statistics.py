@@ -94,6 +94,38 @@ def test_openmetrics_is_read_by_others() -> None:
         )
 
 
+def test_counters_never_fall() -> None:
+    from tl_runtime._metrics import Rising
+
+    counters = Rising()
+    first = 'a_total{name="b c"} 5\na{name="b c"} 5\n# EOF\n'
+    assert counters.hold(first) == first
+    assert counters.hold(first.replace("5", "3")) == 'a_total{name="b c"} 5\na{name="b c"} 3\n# EOF\n'
+    assert counters.hold(first.replace("5", "7")) == first.replace("5", "7")
+
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            tensors = [tl.zeros((n, 16), "float32") for n in range(1, 30)]
+            del tensors
+            tl.purge()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        told: dict[str, int] = {}
+        for _ in range(100):
+            for line in tl.openmetrics().splitlines():
+                series, _, value = line.rpartition(" ")
+                if not line.startswith("#") and "_total" in series:
+                    assert int(value) >= told.get(series, 0), line
+                    told[series] = int(value)
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_live_is_never_negative_while_threads_work() -> None:
     stop = threading.Event()
 

@@ -20,7 +20,7 @@ from . import _abi, _deferred
 from ._devices import device_number
 from ._library import check, last_error, lib
 from ._limits import memory_usage
-from ._metrics import openmetrics_text
+from ._metrics import Rising, openmetrics_text
 
 
 def stats() -> dict[str, int]:
@@ -129,9 +129,12 @@ def print_stats(path: str | None = None) -> None:
     check(lib.tl_stats_print(None if path is None else path.encode()))
 
 
+_counters = Rising()
+
+
 def openmetrics() -> str:
-    """Returns all statistics as OpenMetrics text."""
-    return openmetrics_text(statistics())
+    """Returns all statistics as OpenMetrics text. No counter is less than in an earlier text."""
+    return _counters.hold(openmetrics_text(statistics()))
 
 
 _SETTING = re.compile(r"(\w+)=(.*) \((\w+)\)")
