@@ -99,7 +99,7 @@ func tldoor_open(out uintptr) int32 {
 			tellPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))
 			setLeakCheck(options.Word("TL_LEAK_CHECK"))
-			setShowStats(options.Flag("TL_SHOW_STATS"))
+			tellShimFlags()
 			_ = startTracking()
 			store(out, layout.Address(object.Globals()))
 		}

@@ -4343,8 +4343,9 @@ TL_API tl_status tl_tag_pop(void);
 
 /*
  * tl_mem_allocation_info tells what is known of a live allocation of any kind: an
- * object, a tensor, a registered pointer, a block of a memory pool. What tracking
- * recorded of it stands in the fields from `file` on; they are 0 where it did not.
+ * object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+ * until somebody registers it), a block of a memory pool. What tracking recorded of it
+ * stands in the fields from `file` on; they are 0 where it did not.
  *
  * Ownership: none; names and stacks that it points to stay valid for ever.
  * Threads: any thread; counts are exact while no other changes them.

@@ -133,6 +133,35 @@ static void every_kind_of_memory_is_covered(void)
 	track("0");
 }
 
+static void what_nobody_has_registered_is_known(void)
+{
+	track("1");
+	void* aligned = tl_aligned_alloc(100, 256);
+	tl_alloc_info info = info_of(aligned);
+	CHECK(info.number != 0 && info.frames != 0);
+	CHECK_INT(info.bytes, 100);
+	CHECK_INT(info.count, 0);
+	CHECK_INT(info.kind, TL_ALLOC_ALIGNED);
+	CHECK_OK(tl_aligned_free(aligned));
+	CHECK_FAILS(tl_mem_allocation_info(aligned, &info), TL_E_UNKNOWN_POINTER);
+	track("0");
+}
+
+static void another_size_is_known(void)
+{
+	track("1");
+	void* p = allocate(5000);
+	uint64_t number = info_of(p).number;
+	CHECK_PTR(tl_mem_realloc(p, 5001), p); /* in place */
+	CHECK_INT(info_of(p).bytes, 5001);
+	CHECK_INT(info_of(p).number, number);
+	p = tl_mem_realloc(p, 20);
+	CHECK_INT(info_of(p).bytes, 20);
+	CHECK(info_of(p).number > number);
+	CHECK_OK(tl_mem_free(p));
+	track("0");
+}
+
 static void samples_come_by_bytes(void)
 {
 	enum { OBJECTS = 200000, BYTES = 64, PERIOD = 64 << 10 };
@@ -293,6 +322,8 @@ int main(void)
 	RUN(lines_are_told);
 	tl_mem_purge();
 	RUN(every_kind_of_memory_is_covered);
+	RUN(what_nobody_has_registered_is_known);
+	RUN(another_size_is_known);
 	RUN(samples_come_by_bytes);
 	RUN(tags_nest_and_end_with_their_scope);
 	RUN(threads_are_told_apart);

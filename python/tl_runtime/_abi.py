@@ -4951,8 +4951,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer", "out_allocation"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
         """tl_mem_allocation_info tells what is known of a live allocation of any kind: an
-        object, a tensor, a registered pointer, a block of a memory pool. What tracking
-        recorded of it stands in the fields from `file` on; they are 0 where it did not.
+        object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+        until somebody registers it), a block of a memory pool. What tracking recorded of it
+        stands in the fields from `file` on; they are 0 where it did not.
 
         Ownership: none; names and stacks that it points to stay valid for ever.
         Threads: any thread; counts are exact while no other changes them.
