@@ -100,6 +100,27 @@ def test_what_python_holds_is_reported_until_it_lets_go() -> None:
     tl.lib.tl_mem_exit_scope()
 
 
+def recordings() -> int:
+    before = tl.track_count()
+    tl.zeros(3)
+    return tl.track_count() - before
+
+
+def test_recording_goes_on_where_it_was_on(tracking: None) -> None:
+    with no_leaks():
+        with no_leaks():
+            pass
+        assert recordings() == 1
+    assert recordings() == 1
+    tl.configure("TL_TRACK", "0")
+    with pytest.raises(LeakError), no_leaks():
+        with no_leaks():
+            pass
+        kept = tl.zeros(10)  # after the inner block
+    assert recordings() == 0
+    assert kept.shape == (10,)
+
+
 def test_the_fixture(tl_no_leaks: None) -> None:  # noqa: F811
     with tl.scope():
         tl.Object.new(64)

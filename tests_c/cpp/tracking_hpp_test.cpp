@@ -84,6 +84,38 @@ void leaks_are_thrown()
 	CHECK_OK(tl_mem_free(p));
 }
 
+std::uint64_t recordings()
+{
+	const std::uint64_t before = *tl_track_count();
+	CHECK_OK(tl_mem_free((tl_mem_alloc)(64)));
+	return *tl_track_count() - before;
+}
+
+void recording_goes_on_where_it_was_on()
+{
+	CHECK_INT(recordings(), 0);
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	tl::assert_no_leaks([] {
+		tl::assert_no_leaks([] {});
+		CHECK_INT(recordings(), 1);
+	});
+	CHECK_INT(recordings(), 1);
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	void* p = nullptr;
+	std::int64_t count = 0;
+	try {
+		tl::assert_no_leaks([&p] {
+			tl::assert_no_leaks([] {});
+			p = tl_mem_alloc(64); // after the inner one
+		});
+	} catch (const tl::leak_error& e) {
+		count = e.count();
+	}
+	CHECK_INT(count, 1);
+	CHECK_OK(tl_mem_free(p));
+	CHECK_INT(recordings(), 0);
+}
+
 } // namespace
 
 int main()
@@ -92,5 +124,6 @@ int main()
 	RUN(tags_end_with_their_block);
 	RUN(clean_bodies_pass);
 	RUN(leaks_are_thrown);
+	RUN(recording_goes_on_where_it_was_on);
 	return check_finish();
 }
