@@ -4598,6 +4598,27 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_python_lines",
+        "Python",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("skip",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
+        """tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
+        Python that wants an array, where its allocation is recorded. Frames whose file begins
+        with skip, such as the folder of NumPy's own code, are passed over. Further calls
+        change nothing.
+
+        Ownership: none; skip is copied.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
+            TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
+            the symbols of the process).
+        Cost: looks symbols up.
+        """,
+    ),
+    Function(
         "tl_python_attach",
         "Python",
         ctypes.c_int32,
