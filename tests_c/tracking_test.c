@@ -1,4 +1,5 @@
 /* Tracking: sites, samples, tags, and what is told of an allocation. */
+#define TL_TRACK_ALLOCATIONS
 #include <pthread.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ static bool passes(const tl_alloc_info* info, uintptr_t function, size_t length)
 
 __attribute__((noinline, noclone)) static void* allocate(size_t bytes)
 {
-	void* p = tl_mem_alloc(bytes);
+	void* p = (tl_mem_alloc)(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
 	return p;
 }
@@ -84,6 +85,20 @@ static void lines_are_told(void)
 	CHECK_OK(tl_mem_free(p));
 	CHECK_PTR(tl_track_site(NULL, "model.tl", 1), NULL);
 	CHECK_PTR(tl_track_site(p, "model.tl", 1), p); /* not live: nothing to tell */
+	track("0");
+}
+
+static void macros_tell_the_line(void)
+{
+	track("1");
+	tl_mem_enter_scope();
+	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
+	int line = __LINE__ - 1;
+	CHECK(strcmp(info_of(t).file, __FILE__) == 0);
+	CHECK_INT(info_of(t).line, line);
+	t = (tl_tensor_zeros)(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
+	CHECK(info_of(t).file == NULL);
+	CHECK_OK(tl_mem_exit_scope());
 	track("0");
 }
 
@@ -320,6 +335,7 @@ int main(void)
 	RUN(an_allocation_has_a_stack_time_thread_and_size);
 	RUN(a_freed_object_takes_its_record_along);
 	RUN(lines_are_told);
+	RUN(macros_tell_the_line);
 	tl_mem_purge();
 	RUN(every_kind_of_memory_is_covered);
 	RUN(what_nobody_has_registered_is_known);
