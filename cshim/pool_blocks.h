@@ -175,6 +175,13 @@ static inline void tlc_pool_count_deallocation(tl_pool_state* p, uint64_t bytes)
 	p->deallocations++;
 }
 
+/* The address of a block of at least n bytes; 0: ask Go, and nothing but the log has changed. */
+static inline uint64_t tlc_pool_take_block(tl_pool_state* p, uint64_t n)
+{
+	uint64_t logged = tlc_pool_take_logged(p, n);
+	return logged != 0 ? logged : tlc_pool_take_other(p, n);
+}
+
 /* Takes back the block that was logged last; false: it is another, and nothing has changed. */
 static inline bool tlc_pool_return_logged(tl_pool_state* p, uint64_t address)
 {
@@ -196,6 +203,12 @@ static inline bool tlc_pool_return_other(tl_pool_state* p, uint64_t address)
 	p->low = p->high = p->live; /* what was logged happened in another state */
 	tlc_pool_count_deallocation(p, bytes);
 	return true;
+}
+
+/* Takes a block back; false: no live block starts there, and nothing but the log has changed. */
+static inline bool tlc_pool_return_block(tl_pool_state* p, uint64_t address)
+{
+	return tlc_pool_return_logged(p, address) || tlc_pool_return_other(p, address);
 }
 
 #endif
