@@ -99,7 +99,7 @@ func tldoor_open(out uintptr) int32 {
 			tellPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))
 			setLeakCheck(options.Word("TL_LEAK_CHECK"))
-			setShowStats(options.Flag("TL_SHOW_STATS"))
+			tellShimFlags()
 			if startTracking() != status.OK {
 				fmt.Fprintln(os.Stderr, "tl_runtime: no memory for the tables of tracking: nothing is recorded")
 			}

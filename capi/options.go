@@ -27,6 +27,21 @@ func setOnError(action string) {
 	}
 }
 
+// tellShim hands the value of a flag to the shim.
+func tellShim(word *uint32, name string) {
+	flag := uint32(0)
+	if options.Flag(name) {
+		flag = 1
+	}
+	atomic.StoreUint32(word, flag)
+}
+
+// tellShimFlags does so with those that may change.
+func tellShimFlags() {
+	tellShim(&object.Globals().ShowStats, "TL_SHOW_STATS")
+	tellShim(&object.Globals().MemLog, "TL_MEM_LOG")
+}
+
 // configure sets the option that the caller's strings name, after the first use.
 func configure(o *object.Context, key, value uintptr) status.Status {
 	name, named := text(key)
@@ -52,8 +67,8 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 		tellDefaultDevice()
 	case "TL_LEAK_CHECK":
 		setLeakCheck(wanted)
-	case "TL_SHOW_STATS":
-		setShowStats(options.Flag(name))
+	case "TL_SHOW_STATS", "TL_MEM_LOG":
+		tellShimFlags()
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}

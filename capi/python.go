@@ -94,6 +94,23 @@ const _ = "tl_numpy_free"
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_numpy_handler"
 
+// tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
+// Python that wants an array, where its allocation is recorded. Frames whose file begins
+// with skip, such as the folder of NumPy's own code, are passed over. Further calls
+// change nothing.
+//
+//	C: tl_status tl_python_lines(const char* skip);
+//
+// Ownership: none; skip is copied.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_UNSUPPORTED
+// (the functions of CPython 3.10 and later are not among the symbols of the process).
+// Cost: looks symbols up.
+// Door: shim.
+// LLVM: nounwind.
+const _ = "tl_python_lines"
+
 // tl_python_api is what this library has to know of the interpreter that it is
 // loaded into: functions of Python's C interface by address, and an object that
 // lives as long as the interpreter.

@@ -103,8 +103,9 @@ func tlgo_tag_pop(c uintptr) int32 {
 }
 
 // tl_mem_allocation_info tells what is known of a live allocation of any kind: an
-// object, a tensor, a registered pointer, a block of a memory pool. What tracking
-// recorded of it stands in the fields from `file` on; they are 0 where it did not.
+// object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+// until somebody registers it), a block of a memory pool. What tracking recorded of it
+// stands in the fields from `file` on; they are 0 where it did not.
 //
 //	C: tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 //

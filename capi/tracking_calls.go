@@ -42,15 +42,6 @@ func setLeakCheck(value string) {
 	atomic.StoreUint32(&object.Globals().LeakCheck, wanted)
 }
 
-// setShowStats tells the shim whether it has something to do at exit.
-func setShowStats(wanted bool) {
-	flag := uint32(0)
-	if wanted {
-		flag = 1
-	}
-	atomic.StoreUint32(&object.Globals().ShowStats, flag)
-}
-
 // nameSite notes a line that the program told.
 func nameSite(pointer, file uintptr, line uint32) {
 	if name, named := text(file); named {
@@ -89,10 +80,23 @@ func allocationInfo(o *object.Context, pointer, out uintptr) status.Status {
 			return recorded(info, track.Ref{Kind: track.Block, Key: uint64(pointer)})
 		})
 	}
+	if d, unheld := alignedBlock(pointer); unheld {
+		return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info { return describedInfo(pointer, d) })
+	}
 	if st := o.Check(pointer); st != status.OK {
 		return st
 	}
 	return registryInfo(o, pointer, out)
+}
+
+// alignedBlock describes memory of tl_aligned_alloc that nobody has registered: it is
+// live with a count of 0.
+func alignedBlock(p uintptr) (d registry.Described, unheld bool) {
+	info, known := object.Registry().Info(p)
+	if !known || info.Count != 0 || info.HandedBack || info.Kind != layout.ForeignAligned {
+		return d, false
+	}
+	return registry.Described{Real: p, Bytes: info.Bytes, Kind: info.Kind, Names: 1}, true
 }
 
 // blockBytes returns the size of the memory pools' block that starts at an address; 0:

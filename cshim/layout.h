@@ -275,6 +275,7 @@ typedef struct tl_globals {
 	_Atomic uint32_t leak_check; /* what happens at exit */
 	uint32_t debug;              /* TL_DEBUG */
 	_Atomic uint32_t show_stats; /* TL_SHOW_STATS */
+	_Atomic uint32_t mem_log;    /* TL_MEM_LOG */
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

@@ -157,6 +157,7 @@ enum {
 	tlc_at_globals_leak_check = offsetof(tl_globals, leak_check) * 100000 + sizeof(((tl_globals*)0)->leak_check),
 	tlc_at_globals_debug = offsetof(tl_globals, debug) * 100000 + sizeof(((tl_globals*)0)->debug),
 	tlc_at_globals_show_stats = offsetof(tl_globals, show_stats) * 100000 + sizeof(((tl_globals*)0)->show_stats),
+	tlc_at_globals_mem_log = offsetof(tl_globals, mem_log) * 100000 + sizeof(((tl_globals*)0)->mem_log),
 };
 */
 import "C"
@@ -331,3 +332,4 @@ var _ [C.tlc_at_globals_block_marks]struct{} = [unsafe.Offsetof(layout.Globals{}
 var _ [C.tlc_at_globals_leak_check]struct{} = [unsafe.Offsetof(layout.Globals{}.LeakCheck)*100000 + unsafe.Sizeof(layout.Globals{}.LeakCheck)]struct{}{}
 var _ [C.tlc_at_globals_debug]struct{} = [unsafe.Offsetof(layout.Globals{}.Debug)*100000 + unsafe.Sizeof(layout.Globals{}.Debug)]struct{}{}
 var _ [C.tlc_at_globals_show_stats]struct{} = [unsafe.Offsetof(layout.Globals{}.ShowStats)*100000 + unsafe.Sizeof(layout.Globals{}.ShowStats)]struct{}{}
+var _ [C.tlc_at_globals_mem_log]struct{} = [unsafe.Offsetof(layout.Globals{}.MemLog)*100000 + unsafe.Sizeof(layout.Globals{}.MemLog)]struct{}{}

@@ -103,15 +103,10 @@ static bool is_on(const char* value)
 	return false;
 }
 
+/* What the functions below want is no first use: before it they look themselves. */
 static bool logging(void)
 {
-	static _Atomic int state; /* 0 = not looked yet, 1 = off, 2 = on */
-	int s = atomic_load_explicit(&state, memory_order_relaxed);
-	if (s == 0) {
-		s = is_on(getenv("TL_MEM_LOG")) ? 2 : 1;
-		atomic_store_explicit(&state, s, memory_order_relaxed);
-	}
-	return s == 2;
+	return TLC_LIKELY(tlc_shared != &tlc_g) ? TLC_LOAD(tlc_shared->mem_log) != 0 : is_on(getenv("TL_MEM_LOG"));
 }
 
 tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line)

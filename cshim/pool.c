@@ -51,6 +51,20 @@ static inline void lock(tl_pool_state* p)
 
 static inline void unlock(tl_pool_state* p) { atomic_store_explicit(&p->lock, 0, memory_order_release); }
 
+/* The pool of a handle, locked, if nobody else has the lock; NULL: nothing locked. */
+static inline tl_pool_state* enter_at_once(tl_memory_pool* pool)
+{
+	uint64_t handle = (uintptr_t)pool;
+	uint32_t open = 0;
+	if (TLC_UNLIKELY(pools == NULL)) return NULL;
+	tl_pool_state* p = pool_at(handle % TL_POOL_SLOTS);
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
+		return NULL;
+	if (TLC_LIKELY(p->handle == handle)) return p;
+	unlock(p);
+	return NULL;
+}
+
 /* The pool of a handle, locked; NULL, nothing locked: it has none, or Go must look. */
 static inline tl_pool_state* enter(tl_memory_pool* pool)
 {
@@ -81,40 +95,67 @@ void tlc_memory_pools_unlock_all(void)
 
 /* ---- the fast door ------------------------------------------------------------------- */
 
+/* Counts a block for tracking, and returns its address. */
+static inline void* given(uint64_t address, size_t bytes)
+{
+	tl_context* c = tlc_tls->self; /* NULL: a thread that is not attached */
+	return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
+}
+
+/* What the log has not got, in a pool that is locked. */
+static __attribute__((noinline)) void* allocate_other(tl_pool_state* p, tl_memory_pool* pool, size_t bytes)
+{
+	uint64_t address = tlc_pool_take_other(p, bytes);
+	unlock(p);
+	return TLC_LIKELY(address != 0) ? given(address, bytes) : slow_memory_pool_allocate(pool, bytes);
+}
+
+static __attribute__((noinline, cold)) void* allocate_waiting(tl_memory_pool* pool, size_t bytes)
+{
+	tl_pool_state* p = enter(pool);
+	if (p == NULL) return slow_memory_pool_allocate(pool, bytes);
+	uint64_t address = tlc_pool_take_logged(p, bytes);
+	if (address == 0) return allocate_other(p, pool, bytes);
+	unlock(p);
+	return given(address, bytes);
+}
+
+/* What the log knows is done in a function that needs no stack, the rest in one that
+ * does. Budget: one compare-and-swap, about 45 instructions. */
 void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
 {
-	tl_pool_state* p = enter(pool);
-	if (TLC_LIKELY(p != NULL)) {
-		uint64_t address = tlc_pool_take_block(p, bytes);
-		unlock(p);
-		if (TLC_LIKELY(address != 0)) {
-			tl_context* c = tlc_tls->self; /* NULL: a thread that is not attached */
-			return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
-		}
-	}
-	return slow_memory_pool_allocate(pool, bytes);
+	tl_pool_state* p = enter_at_once(pool);
+	if (TLC_UNLIKELY(p == NULL)) return allocate_waiting(pool, bytes);
+	uint64_t address = tlc_pool_take_logged(p, bytes);
+	if (TLC_UNLIKELY(address == 0)) return allocate_other(p, pool, bytes);
+	unlock(p);
+	return given(address, bytes);
 }
 
-static inline __attribute__((always_inline)) tl_status deallocate(tl_memory_pool* pool, void* block)
+static __attribute__((noinline)) tl_status deallocate_other(tl_pool_state* p, tl_memory_pool* pool, void* block)
 {
-	tl_pool_state* p = enter(pool);
-	if (TLC_LIKELY(p != NULL)) {
-		bool known = tlc_pool_return_block(p, (uintptr_t)block);
-		unlock(p);
-		if (TLC_LIKELY(known)) return TL_OK;
-	}
-	return slow_memory_pool_deallocate(pool, block);
+	bool known = tlc_pool_return_other(p, (uintptr_t)block);
+	unlock(p);
+	return TLC_LIKELY(known) ? TL_OK : slow_memory_pool_deallocate(pool, block);
 }
 
-/* Out of line, so that nothing is kept across the call where nothing is recorded. */
-static __attribute__((noinline, cold)) tl_status deallocate_recorded(tl_memory_pool* pool, void* block)
+/* With tracking on what is known of the block lapses first: then it is anybody's. */
+static __attribute__((noinline, cold)) tl_status deallocate_waiting(tl_memory_pool* pool, void* block)
 {
-	tlc_forget_block(block);
-	return deallocate(pool, block);
+	if ((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0) tlc_forget_block(block);
+	tl_pool_state* p = enter(pool);
+	if (p == NULL) return slow_memory_pool_deallocate(pool, block);
+	if (!tlc_pool_return_logged(p, (uintptr_t)block)) return deallocate_other(p, pool, block);
+	unlock(p);
+	return TL_OK;
 }
 
 tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
 {
-	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) return deallocate_recorded(pool, block);
-	return deallocate(pool, block);
+	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) return deallocate_waiting(pool, block);
+	tl_pool_state* p = enter_at_once(pool);
+	if (TLC_UNLIKELY(p == NULL)) return deallocate_waiting(pool, block);
+	if (TLC_UNLIKELY(!tlc_pool_return_logged(p, (uintptr_t)block))) return deallocate_other(p, pool, block);
+	unlock(p);
+	return TL_OK;
 }

@@ -137,16 +137,26 @@ static inline void tlc_pool_count_allocation(tl_pool_state* p, uint64_t bytes)
 	if (total - p->total_freed > p->peak) p->peak = total - p->total_freed;
 }
 
-/* The address of a block of at least n bytes; 0: ask Go, and nothing but the log has changed. */
-static inline uint64_t tlc_pool_take_block(tl_pool_state* p, uint64_t n)
+static inline uint64_t tlc_pool_request(const tl_pool_state* p, uint64_t n)
 {
-	uint64_t granule = 1ull << p->shift, request = (n + granule - 1) & -granule;
-	tl_pool_replay* x = tlc_replay(p, p->live);
-	if (TLC_POOL_LIKELY(p->live != p->high && x->request == request)) {
-		p->live++;
-		tlc_pool_count_allocation(p, x->bytes);
-		return x->address;
-	}
+	uint64_t granule = 1ull << p->shift;
+	return (n + granule - 1) & -granule;
+}
+
+/* The address of a block of at least n bytes if the log has it; 0: nothing has changed. */
+static inline uint64_t tlc_pool_take_logged(tl_pool_state* p, uint64_t n)
+{
+	const tl_pool_replay* x = tlc_replay(p, p->live);
+	if (TLC_POOL_UNLIKELY(p->live == p->high || x->request != tlc_pool_request(p, n))) return 0;
+	p->live++;
+	tlc_pool_count_allocation(p, x->bytes);
+	return x->address;
+}
+
+/* The same where the log has none; 0: ask Go, and nothing but the log has changed. */
+static inline uint64_t tlc_pool_take_other(tl_pool_state* p, uint64_t n)
+{
+	uint64_t request = tlc_pool_request(p, n);
 	if (TLC_POOL_UNLIKELY(n - 1 >= TL_POOL_BYTES >> 1)) return 0;
 	tlc_replay_flush(p);
 	if (TLC_POOL_UNLIKELY(!tlc_record_at_hand(p))) return 0;
@@ -159,24 +169,46 @@ static inline uint64_t tlc_pool_take_block(tl_pool_state* p, uint64_t n)
 	return b->address;
 }
 
+static inline void tlc_pool_count_deallocation(tl_pool_state* p, uint64_t bytes)
+{
+	p->total_freed += bytes;
+	p->deallocations++;
+}
+
+/* The address of a block of at least n bytes; 0: ask Go, and nothing but the log has changed. */
+static inline uint64_t tlc_pool_take_block(tl_pool_state* p, uint64_t n)
+{
+	uint64_t logged = tlc_pool_take_logged(p, n);
+	return logged != 0 ? logged : tlc_pool_take_other(p, n);
+}
+
+/* Takes back the block that was logged last; false: it is another, and nothing has changed. */
+static inline bool tlc_pool_return_logged(tl_pool_state* p, uint64_t address)
+{
+	const tl_pool_replay* x = tlc_replay(p, p->live - 1);
+	if (TLC_POOL_UNLIKELY(p->live == p->low || x->address != address)) return false;
+	p->live--;
+	tlc_pool_count_deallocation(p, x->bytes);
+	return true;
+}
+
+/* Takes back another; false: no live block starts there, and nothing but the log has changed. */
+static inline bool tlc_pool_return_other(tl_pool_state* p, uint64_t address)
+{
+	tlc_replay_flush(p);
+	uint32_t* link = tlc_chain_find(p, address);
+	if (TLC_POOL_UNLIKELY(*link == 0)) return false;
+	uint64_t bytes = tlc_block_bytes(&tlc_blocks(p)[*link]);
+	tlc_block_vacate(p, link);
+	p->low = p->high = p->live; /* what was logged happened in another state */
+	tlc_pool_count_deallocation(p, bytes);
+	return true;
+}
+
 /* Takes a block back; false: no live block starts there, and nothing but the log has changed. */
 static inline bool tlc_pool_return_block(tl_pool_state* p, uint64_t address)
 {
-	const tl_pool_replay* x = tlc_replay(p, p->live - 1);
-	uint64_t bytes = x->bytes;
-	if (TLC_POOL_LIKELY(p->live != p->low && x->address == address)) {
-		p->live--;
-	} else {
-		tlc_replay_flush(p);
-		uint32_t* link = tlc_chain_find(p, address);
-		if (TLC_POOL_UNLIKELY(*link == 0)) return false;
-		bytes = tlc_block_bytes(&tlc_blocks(p)[*link]);
-		tlc_block_vacate(p, link);
-		p->low = p->high = p->live; /* what was logged happened in another state */
-	}
-	p->total_freed += bytes;
-	p->deallocations++;
-	return true;
+	return tlc_pool_return_logged(p, address) || tlc_pool_return_other(p, address);
 }
 
 #endif

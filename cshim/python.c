@@ -23,18 +23,39 @@ static inline void* pooled(tl_context* c, size_t n)
 	int64_t shape = (int64_t)n;
 	tlc_tensor_describe((tl_tensor_header*)e.object, TL_DTYPE_U8, n, 1, &shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
-	if (tlc_spend(c, n)) tlc_sampled_object(c, (void*)e.object, n);
+	if (tlc_spend(c, n)) {
+		tlc_sampled_object(c, (void*)e.object, n);
+		tlc_python_name((const void*)e.object);
+	}
 	return (char*)e.object + TL_TENSOR_HEADER;
 }
 
 static inline size_t at_least_1(size_t n) { return n != 0 ? n : 1; }
+
+/* The tensor whose data begins at p; NULL when there is none. */
+static tl_tensor* tensor_of(uintptr_t p)
+{
+	tl_record* r;
+	if (!tlc_find_record(p - TL_TENSOR_HEADER, &r) || TLC_LOAD(r->type_flags) != TL_TYPE_TENSOR) return NULL;
+	const tl_tensor_header* h = (const tl_tensor_header*)(p - TL_TENSOR_HEADER);
+	return h->data == p ? (tl_tensor*)h : NULL;
+}
+
+/* A block that the slow door has made, and may have recorded. */
+static void* named(void* p)
+{
+	if (p == NULL || !tlc_in_heap((uintptr_t)p)) return p;
+	const tl_tensor* tensor = tensor_of((uintptr_t)p);
+	tlc_python_name(tensor != NULL ? (const void*)tensor : p);
+	return p;
+}
 
 /* What is large, what the magazine has not got, and in a child of fork() malloc. */
 static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
-	p = slow_numpy_malloc(ctx, bytes);
+	p = named(slow_numpy_malloc(ctx, bytes));
 	return p != NULL || !tlc_forked() ? p : malloc(at_least_1(bytes));
 }
 
@@ -45,7 +66,7 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : tlc_held_take(tlc_tls, bytes);
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
 	}
-	void* p = slow_numpy_calloc(ctx, count, bytes_each);
+	void* p = named(slow_numpy_calloc(ctx, count, bytes_each));
 	return p != NULL || !tlc_forked() ? p : calloc(at_least_1(count), at_least_1(bytes_each));
 }
 
@@ -55,15 +76,6 @@ void* tl_numpy_malloc(void* ctx, size_t bytes)
 {
 	void* p = tlc_held_take(tlc_tls, bytes);
 	return TLC_LIKELY(p != NULL) ? p : other_malloc(ctx, bytes);
-}
-
-/* The tensor whose data begins at p; NULL when there is none. */
-static tl_tensor* tensor_of(uintptr_t p)
-{
-	tl_record* r;
-	if (!tlc_find_record(p - TL_TENSOR_HEADER, &r) || TLC_LOAD(r->type_flags) != TL_TYPE_TENSOR) return NULL;
-	const tl_tensor_header* h = (const tl_tensor_header*)(p - TL_TENSOR_HEADER);
-	return h->data == p ? (tl_tensor*)h : NULL;
 }
 
 static __attribute__((noinline)) void other_free(void* block)

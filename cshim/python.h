@@ -22,6 +22,10 @@ typedef struct tlc_python_api {
 
 extern tlc_python_api tlc_python;
 
+/* Tells tracking which line of Python has wanted a block that was just allocated, where
+ * that is known and wanted (python_lines.c). */
+void tlc_python_name(const void* block);
+
 /* Tells Python why there is no capsule; NULL. */
 void* tlc_python_refuse(void);
 

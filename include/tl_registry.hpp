@@ -177,7 +177,7 @@ registry_guard<T> new_array(std::size_t n)
 		throw std::bad_array_new_length();
 	}
 	if constexpr (std::is_trivially_destructible_v<T> && alignof(T) <= 64) {
-		auto memory = registry_guard<T>::adopt(static_cast<T*>(check(tl_registry_new_array(n, sizeof(T)))));
+		auto memory = registry_guard<T>::adopt(static_cast<T*>(check((tl_registry_new_array)(n, sizeof(T)))));
 		std::uninitialized_value_construct_n(memory.get(), n);
 		return memory;
 	} else {
@@ -287,7 +287,7 @@ private:
 		if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - more) {
 			throw std::bad_alloc();
 		}
-		void* block = tl_memory_pool_allocate(pool_, bytes + more);
+		void* block = (tl_memory_pool_allocate)(pool_, bytes + more);
 		if (block == nullptr) {
 			throw std::bad_alloc();
 		}
@@ -309,8 +309,8 @@ private:
 		if (pool_ != nullptr && alignment > heap_alignment) {
 			return padded(bytes, alignment);
 		}
-		void* block = pool_ != nullptr ? tl_memory_pool_allocate(pool_, bytes)
-		            : alignment > heap_alignment ? tl_aligned_alloc(bytes, alignment)
+		void* block = pool_ != nullptr ? (tl_memory_pool_allocate)(pool_, bytes)
+		            : alignment > heap_alignment ? (tl_aligned_alloc)(bytes, alignment)
 		                                         : tl_numpy_malloc(nullptr, rounded(bytes, alignment));
 		if (block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment != 0) {
 			do_deallocate(block, bytes, alignment); /* more than the pool's allocator aligns to */

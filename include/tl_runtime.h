@@ -3977,6 +3977,22 @@ TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
 TL_API const void* tl_numpy_handler(void);
 
 /*
+ * tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
+ * Python that wants an array, where its allocation is recorded. Frames whose file begins
+ * with skip, such as the folder of NumPy's own code, are passed over. Further calls
+ * change nothing.
+ *
+ * Ownership: none; skip is copied.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
+ *     TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
+ *     the symbols of the process).
+ * Cost: looks symbols up.
+ */
+TL_API tl_status tl_python_lines(const char* skip);
+
+/*
  * tl_python_api is what this library has to know of the interpreter that it is
  * loaded into: functions of Python's C interface by address, and an object that
  * lives as long as the interpreter.
@@ -4343,8 +4359,9 @@ TL_API tl_status tl_tag_pop(void);
 
 /*
  * tl_mem_allocation_info tells what is known of a live allocation of any kind: an
- * object, a tensor, a registered pointer, a block of a memory pool. What tracking
- * recorded of it stands in the fields from `file` on; they are 0 where it did not.
+ * object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+ * until somebody registers it), a block of a memory pool. What tracking recorded of it
+ * stands in the fields from `file` on; they are 0 where it did not.
  *
  * Ownership: none; names and stacks that it points to stay valid for ever.
  * Threads: any thread; counts are exact while no other changes them.
@@ -4506,22 +4523,43 @@ TL_API tl_status tl_snapshot_write(const char* path);
  */
 #ifdef TL_TRACK_ALLOCATIONS
 #define TL_TRACKED_(type, call) ((type)tl_track_site((call), __FILE__, __LINE__))
-#define tl_mem_alloc(bytes) TL_TRACKED_(void*, tl_mem_alloc(bytes))
-#define tl_mem_new(bytes) TL_TRACKED_(void*, tl_mem_new(bytes))
-#define tl_mem_new_zeroed(bytes) TL_TRACKED_(void*, tl_mem_new_zeroed(bytes))
-#define tl_alloc_tmp(bytes) TL_TRACKED_(void*, tl_alloc_tmp(bytes))
-#define tl_object_new(type) TL_TRACKED_(void*, tl_object_new(type))
-#define tl_mem_deep_clone(object) TL_TRACKED_(void*, tl_mem_deep_clone(object))
-#define tl_mem_realloc(object, bytes) TL_TRACKED_(void*, tl_mem_realloc(object, bytes))
-#define tl_vec_new(capacity) TL_TRACKED_(void*, tl_vec_new(capacity))
-#define tl_tensor_new(data, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_new(data, rank, shape))
-#define tl_tensor_new_i64(data, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_new_i64(data, rank, shape))
-#define tl_tensor_empty(dtype, device, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_empty(dtype, device, rank, shape))
-#define tl_tensor_zeros(dtype, device, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_zeros(dtype, device, rank, shape))
-#define tl_tensor_clone(tensor) TL_TRACKED_(tl_tensor*, tl_tensor_clone(tensor))
-#define tl_registry_new_array(count, bytes) TL_TRACKED_(void*, tl_registry_new_array(count, bytes))
-#define tl_aligned_alloc(bytes, alignment) TL_TRACKED_(void*, tl_aligned_alloc(bytes, alignment))
-#define tl_memory_pool_allocate(pool, bytes) TL_TRACKED_(void*, tl_memory_pool_allocate(pool, bytes))
+#define tl_mem_alloc(...) TL_TRACKED_(void*, tl_mem_alloc(__VA_ARGS__))
+#define tl_mem_new(...) TL_TRACKED_(void*, tl_mem_new(__VA_ARGS__))
+#define tl_mem_new_zeroed(...) TL_TRACKED_(void*, tl_mem_new_zeroed(__VA_ARGS__))
+#define tl_alloc_tmp(...) TL_TRACKED_(void*, tl_alloc_tmp(__VA_ARGS__))
+#define tl_object_new(...) TL_TRACKED_(void*, tl_object_new(__VA_ARGS__))
+#define tl_mem_deep_clone(...) TL_TRACKED_(void*, tl_mem_deep_clone(__VA_ARGS__))
+#define tl_mem_realloc(...) TL_TRACKED_(void*, tl_mem_realloc(__VA_ARGS__))
+#define tl_vec_new(...) TL_TRACKED_(void*, tl_vec_new(__VA_ARGS__))
+#define tl_registry_new_array(...) TL_TRACKED_(void*, tl_registry_new_array(__VA_ARGS__))
+#define tl_aligned_alloc(...) TL_TRACKED_(void*, tl_aligned_alloc(__VA_ARGS__))
+#define tl_memory_pool_allocate(...) TL_TRACKED_(void*, tl_memory_pool_allocate(__VA_ARGS__))
+#define tl_memory_pool_allocate_async(...) TL_TRACKED_(void*, tl_memory_pool_allocate_async(__VA_ARGS__))
+#define tl_tensor_new(...) TL_TRACKED_(tl_tensor*, tl_tensor_new(__VA_ARGS__))
+#define tl_tensor_new_i64(...) TL_TRACKED_(tl_tensor*, tl_tensor_new_i64(__VA_ARGS__))
+#define tl_tensor_empty(...) TL_TRACKED_(tl_tensor*, tl_tensor_empty(__VA_ARGS__))
+#define tl_tensor_zeros(...) TL_TRACKED_(tl_tensor*, tl_tensor_zeros(__VA_ARGS__))
+#define tl_tensor_from_buffer(...) TL_TRACKED_(tl_tensor*, tl_tensor_from_buffer(__VA_ARGS__))
+#define tl_tensor_wrap(...) TL_TRACKED_(tl_tensor*, tl_tensor_wrap(__VA_ARGS__))
+#define tl_tensor_clone(...) TL_TRACKED_(tl_tensor*, tl_tensor_clone(__VA_ARGS__))
+#define tl_tensor_to(...) TL_TRACKED_(tl_tensor*, tl_tensor_to(__VA_ARGS__))
+#define tl_tensor_reshape(...) TL_TRACKED_(tl_tensor*, tl_tensor_reshape(__VA_ARGS__))
+#define tl_tensor_slice(...) TL_TRACKED_(tl_tensor*, tl_tensor_slice(__VA_ARGS__))
+#define tl_tensor_transpose(...) TL_TRACKED_(tl_tensor*, tl_tensor_transpose(__VA_ARGS__))
+#define tl_tensor_permute(...) TL_TRACKED_(tl_tensor*, tl_tensor_permute(__VA_ARGS__))
+#define tl_tensor_broadcast_to(...) TL_TRACKED_(tl_tensor*, tl_tensor_broadcast_to(__VA_ARGS__))
+#define tl_tensor_squeeze(...) TL_TRACKED_(tl_tensor*, tl_tensor_squeeze(__VA_ARGS__))
+#define tl_tensor_expand_dims(...) TL_TRACKED_(tl_tensor*, tl_tensor_expand_dims(__VA_ARGS__))
+#define tl_tensor_from_dlpack(...) TL_TRACKED_(tl_tensor*, tl_tensor_from_dlpack(__VA_ARGS__))
+#define tl_tensor_from_dlpack_legacy(...) TL_TRACKED_(tl_tensor*, tl_tensor_from_dlpack_legacy(__VA_ARGS__))
+#define tl_pool_acquire(...) TL_TRACKED_(tl_tensor*, tl_pool_acquire(__VA_ARGS__))
+#define tl_pool_acquire_compat(...) TL_TRACKED_(tl_tensor*, tl_pool_acquire_compat(__VA_ARGS__))
+#define tl_sparse_create(...) TL_TRACKED_(tl_sparse*, tl_sparse_create(__VA_ARGS__))
+#define tl_sparse_from_csr(...) TL_TRACKED_(tl_sparse*, tl_sparse_from_csr(__VA_ARGS__))
+#define tl_sparse_from_csc(...) TL_TRACKED_(tl_sparse*, tl_sparse_from_csc(__VA_ARGS__))
+#define tl_sparse_wrap(...) TL_TRACKED_(tl_sparse*, tl_sparse_wrap(__VA_ARGS__))
+#define tl_sparse_slice(...) TL_TRACKED_(tl_sparse*, tl_sparse_slice(__VA_ARGS__))
+#define tl_sparse_transpose(...) TL_TRACKED_(tl_sparse*, tl_sparse_transpose(__VA_ARGS__))
 #endif
 
 #endif

@@ -433,7 +433,7 @@ private:
 		if (tl_mem_enter_scope() != TL_OK) {
 			return nullptr;
 		}
-		void* object = tl_object_new(id_);
+		void* object = (tl_object_new)(id_); /* no macro of TL_TRACK_ALLOCATIONS: the line would be this one */
 		tl_ptr_acquire(object);
 		tl_mem_exit_scopes_to(depth);
 		return object;

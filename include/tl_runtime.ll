@@ -271,6 +271,7 @@ declare ptr @tl_numpy_calloc(ptr, i64, i64)
 declare ptr @tl_numpy_realloc(ptr, ptr, i64)
 declare void @tl_numpy_free(ptr, ptr, i64)
 declare nonnull ptr @tl_numpy_handler() nounwind
+declare i32 @tl_python_lines(ptr) nounwind
 declare i32 @tl_python_attach(ptr) nounwind
 declare ptr @tl_python_capsule(ptr, i32, i1 zeroext)
 declare ptr @tl_python_registered(ptr)

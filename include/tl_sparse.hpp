@@ -45,7 +45,7 @@ public:
 			throw error(failure{TL_E_INVALID_ARGUMENT, "there have to be as many lengths as lines"});
 		}
 		return own([&] {
-			return tl_sparse_create(format, rows, columns, dtype_of<Value>::value, dtype_of<Index>::value, lengths.data(), options);
+			return (tl_sparse_create)(format, rows, columns, dtype_of<Value>::value, dtype_of<Index>::value, lengths.data(), options);
 		});
 	}
 
@@ -55,7 +55,7 @@ public:
 	                              const Index* indices, const Index* offsets, const tl_sparse_options* options = nullptr)
 	{
 		return own([&] {
-			return tl_sparse_from_csr(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values, indices,
+			return (tl_sparse_from_csr)(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values, indices,
 			                          offsets, options);
 		});
 	}
@@ -64,7 +64,7 @@ public:
 	                              const Index* indices, const Index* offsets, const tl_sparse_options* options = nullptr)
 	{
 		return own([&] {
-			return tl_sparse_from_csc(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values, indices,
+			return (tl_sparse_from_csc)(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values, indices,
 			                          offsets, options);
 		});
 	}
@@ -78,7 +78,7 @@ public:
 		using plain = std::remove_const_t<Value>;
 		const std::uint32_t flags = std::is_const_v<Value> ? std::uint32_t{TL_TENSOR_FLAG_READ_ONLY} : 0u;
 		return own([&] {
-			return tl_sparse_wrap(format, rows, columns, nonzeros, dtype_of<plain>::value,
+			return (tl_sparse_wrap)(format, rows, columns, nonzeros, dtype_of<plain>::value,
 			                      dtype_of<std::remove_const_t<Index>>::value, const_cast<plain*>(values),
 			                      const_cast<std::remove_const_t<Index>*>(indices), offsets, flags, deleter, ctx);
 		});
@@ -110,11 +110,11 @@ public:
 
 	sparse_matrix slice(std::int64_t start, std::int64_t stop) const
 	{
-		return own([&] { return tl_sparse_slice(get(), start, stop); });
+		return own([&] { return (tl_sparse_slice)(get(), start, stop); });
 	}
 	sparse_matrix transpose() const
 	{
-		return own([&] { return tl_sparse_transpose(get()); });
+		return own([&] { return (tl_sparse_transpose)(get()); });
 	}
 	void validate() const { check(tl_sparse_validate(get())); }
 

@@ -57,12 +57,12 @@ public:
 	template <class T>
 	static tensor empty(const extents& shape)
 	{
-		return own([&] { return tl_tensor_empty(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
+		return own([&] { return (tl_tensor_empty)(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
 	}
 	template <class T>
 	static tensor zeros(const extents& shape)
 	{
-		return own([&] { return tl_tensor_zeros(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
+		return own([&] { return (tl_tensor_zeros)(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
 	}
 
 	/* A tensor over memory that deleter(data, ctx) ends. On failure it stays the caller's. */
@@ -77,7 +77,7 @@ public:
 		what.rank = static_cast<std::int32_t>(shape.size());
 		what.dtype = dtype_of<element>::value;
 		what.flags = std::is_const_v<T> ? std::uint32_t{TL_TENSOR_FLAG_READ_ONLY} : 0u;
-		return own([&] { return tl_tensor_wrap(&what, deleter, ctx); });
+		return own([&] { return (tl_tensor_wrap)(&what, deleter, ctx); });
 	}
 
 	/* What there is to know, in one call. Its pointers live as long as the tensor. */
@@ -115,31 +115,31 @@ public:
 	/* Views; the functions of the same names in tl_runtime.h say what they mean. */
 	tensor reshape(const extents& shape) const
 	{
-		return own([&] { return tl_tensor_reshape(get(), rank_of(shape), shape.data()); });
+		return own([&] { return (tl_tensor_reshape)(get(), rank_of(shape), shape.data()); });
 	}
 	tensor slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const
 	{
-		return own([&] { return tl_tensor_slice(get(), axis, start, stop, step); });
+		return own([&] { return (tl_tensor_slice)(get(), axis, start, stop, step); });
 	}
 	tensor transpose(std::int64_t axis_a = 0, std::int64_t axis_b = 1) const
 	{
-		return own([&] { return tl_tensor_transpose(get(), axis_a, axis_b); });
+		return own([&] { return (tl_tensor_transpose)(get(), axis_a, axis_b); });
 	}
 	tensor permute(const extents& axes) const
 	{
-		return own([&] { return tl_tensor_permute(get(), rank_of(axes), axes.data()); });
+		return own([&] { return (tl_tensor_permute)(get(), rank_of(axes), axes.data()); });
 	}
 	tensor broadcast_to(const extents& shape) const
 	{
-		return own([&] { return tl_tensor_broadcast_to(get(), rank_of(shape), shape.data()); });
+		return own([&] { return (tl_tensor_broadcast_to)(get(), rank_of(shape), shape.data()); });
 	}
 	tensor squeeze(std::int64_t axis) const
 	{
-		return own([&] { return tl_tensor_squeeze(get(), axis); });
+		return own([&] { return (tl_tensor_squeeze)(get(), axis); });
 	}
 	tensor expand_dims(std::int64_t axis) const
 	{
-		return own([&] { return tl_tensor_expand_dims(get(), axis); });
+		return own([&] { return (tl_tensor_expand_dims)(get(), axis); });
 	}
 
 	/* The tensor whose memory a view shares; none for a tensor that is no view. */
@@ -148,7 +148,7 @@ public:
 	/* A contiguous copy. */
 	tensor clone() const
 	{
-		return own([&] { return tl_tensor_clone(get()); });
+		return own([&] { return (tl_tensor_clone)(get()); });
 	}
 
 	/* For a consumer, who calls the struct's deleter. */
@@ -164,11 +164,11 @@ public:
 	/* From a producer; takes the struct unless it throws. */
 	static tensor from_dlpack(DLManagedTensorVersioned* managed)
 	{
-		return own([&] { return tl_tensor_from_dlpack(managed); });
+		return own([&] { return (tl_tensor_from_dlpack)(managed); });
 	}
 	static tensor from_dlpack(DLManagedTensor* managed)
 	{
-		return own([&] { return tl_tensor_from_dlpack_legacy(managed); });
+		return own([&] { return (tl_tensor_from_dlpack_legacy)(managed); });
 	}
 
 private:

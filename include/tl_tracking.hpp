@@ -6,7 +6,9 @@
 #ifndef TL_TRACKING_HPP
 #define TL_TRACKING_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -37,15 +39,70 @@ private:
 	std::int64_t count_;
 };
 
-/* Records what is allocated while it lives: TL_TRACK is on until the destructor turns it
- * off. Do not use it in a program that runs with TL_TRACK itself; take tl_track_count
- * there. Other threads take part from their next slow call on. */
+namespace detail {
+
+/* TL_TRACK=1 from the first of several that want it to the last; then what it was. */
+class recording {
+public:
+	recording()
+	{
+		state& s = shared();
+		const std::lock_guard<std::mutex> lock(s.mutex);
+		if (s.users == 0) {
+			s.before = option();
+		}
+		check(tl_configure("TL_TRACK", "1")); /* another thread may have done so; this one follows at once */
+		++s.users;
+	}
+	recording(const recording&) = delete;
+	recording& operator=(const recording&) = delete;
+	~recording()
+	{
+		state& s = shared();
+		const std::lock_guard<std::mutex> lock(s.mutex);
+		if (--s.users == 0) {
+			tl_configure("TL_TRACK", s.before.c_str());
+		}
+	}
+
+private:
+	struct state {
+		std::mutex mutex;
+		int users = 0;
+		std::string before;
+	};
+
+	static state& shared()
+	{
+		static state only;
+		return only;
+	}
+
+	/* The value of TL_TRACK, out of a line "TL_TRACK=value (source)". */
+	static std::string option()
+	{
+		std::string text(tl_config_dump(nullptr, 0) + 1, '\0');
+		tl_config_dump(&text[0], text.size());
+		const std::string name = "\nTL_TRACK=";
+		const std::size_t at = text.find(name);
+		if (at == std::string::npos) {
+			return "0";
+		}
+		const std::size_t begin = at + name.size();
+		return text.substr(begin, text.find(' ', begin) - begin);
+	}
+};
+
+} // namespace detail
+
+/* Records what is allocated while it lives: TL_TRACK is on until the last of those that
+ * live at the same time ends, and then what it was before. Other threads take part from
+ * their next slow call on. */
 class leak_check {
 public:
-	leak_check() : mark_(start()) {}
+	leak_check() : mark_(*tl_track_count()) {}
 	leak_check(const leak_check&) = delete;
 	leak_check& operator=(const leak_check&) = delete;
-	~leak_check() { tl_configure("TL_TRACK", "0"); }
 
 	/* How many allocations since the constructor have leaked; they are written to a file,
 	 * or to standard error for nullptr. */
@@ -59,12 +116,7 @@ public:
 	}
 
 private:
-	static std::uint64_t start()
-	{
-		check(tl_configure("TL_TRACK", "1"));
-		return *tl_track_count();
-	}
-
+	detail::recording recording_; /* before the mark */
 	std::uint64_t mark_;
 };
 

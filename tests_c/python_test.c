@@ -63,6 +63,25 @@ static void memory_is_reused(void)
 	}
 }
 
+/* No interpreter is in this process: what NumPy's functions allocate has a stack and no line. */
+static void lines_want_an_interpreter(void)
+{
+	static char long_name[5000];
+	memset(long_name, 'x', sizeof long_name - 1);
+	/* covers: tl_python_lines TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
+	CHECK_FAILS(tl_python_lines(NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_python_lines(""), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_python_lines(long_name), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_python_lines("/usr/lib/python3/"), TL_E_UNSUPPORTED);
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	void* p = tl_numpy_malloc(NULL, 100);
+	tl_alloc_info info = {.struct_size = sizeof info};
+	CHECK_OK(tl_mem_allocation_info(p, &info));
+	CHECK(info.number != 0 && info.frames != 0 && info.file == NULL);
+	tl_numpy_free(NULL, p, 100);
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+}
+
 static void memory_that_cannot_be_had(void)
 {
 	void* p = tl_numpy_malloc(NULL, 100);
@@ -299,6 +318,7 @@ int main(void)
 	RUN(blocks_are_aligned_and_counted);
 	RUN(realloc_keeps_what_fits);
 	RUN(memory_is_reused);
+	RUN(lines_want_an_interpreter);
 	RUN(memory_that_cannot_be_had);
 	RUN(a_block_is_an_object);
 	RUN(blocks_are_freed_at_once_on_any_thread);

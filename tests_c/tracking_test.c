@@ -1,4 +1,5 @@
 /* Tracking: sites, samples, tags, and what is told of an allocation. */
+#define TL_TRACK_ALLOCATIONS
 #include <pthread.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ static bool passes(const tl_alloc_info* info, uintptr_t function, size_t length)
 
 __attribute__((noinline, noclone)) static void* allocate(size_t bytes)
 {
-	void* p = tl_mem_alloc(bytes);
+	void* p = (tl_mem_alloc)(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
 	return p;
 }
@@ -87,6 +88,20 @@ static void lines_are_told(void)
 	track("0");
 }
 
+static void macros_tell_the_line(void)
+{
+	track("1");
+	tl_mem_enter_scope();
+	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
+	int line = __LINE__ - 1;
+	CHECK(strcmp(info_of(t).file, __FILE__) == 0);
+	CHECK_INT(info_of(t).line, line);
+	t = (tl_tensor_zeros)(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
+	CHECK(info_of(t).file == NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	track("0");
+}
+
 static void every_kind_of_memory_is_covered(void)
 {
 	track("1");
@@ -130,6 +145,35 @@ static void every_kind_of_memory_is_covered(void)
 	CHECK(info_of(pooled).number != 0);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_memory_pool_destroy(pool));
+	track("0");
+}
+
+static void what_nobody_has_registered_is_known(void)
+{
+	track("1");
+	void* aligned = tl_aligned_alloc(100, 256);
+	tl_alloc_info info = info_of(aligned);
+	CHECK(info.number != 0 && info.frames != 0);
+	CHECK_INT(info.bytes, 100);
+	CHECK_INT(info.count, 0);
+	CHECK_INT(info.kind, TL_ALLOC_ALIGNED);
+	CHECK_OK(tl_aligned_free(aligned));
+	CHECK_FAILS(tl_mem_allocation_info(aligned, &info), TL_E_UNKNOWN_POINTER);
+	track("0");
+}
+
+static void another_size_is_known(void)
+{
+	track("1");
+	void* p = allocate(5000);
+	uint64_t number = info_of(p).number;
+	CHECK_PTR(tl_mem_realloc(p, 5001), p); /* in place */
+	CHECK_INT(info_of(p).bytes, 5001);
+	CHECK_INT(info_of(p).number, number);
+	p = tl_mem_realloc(p, 20);
+	CHECK_INT(info_of(p).bytes, 20);
+	CHECK(info_of(p).number > number);
+	CHECK_OK(tl_mem_free(p));
 	track("0");
 }
 
@@ -291,8 +335,11 @@ int main(void)
 	RUN(an_allocation_has_a_stack_time_thread_and_size);
 	RUN(a_freed_object_takes_its_record_along);
 	RUN(lines_are_told);
+	RUN(macros_tell_the_line);
 	tl_mem_purge();
 	RUN(every_kind_of_memory_is_covered);
+	RUN(what_nobody_has_registered_is_known);
+	RUN(another_size_is_known);
 	RUN(samples_come_by_bytes);
 	RUN(tags_nest_and_end_with_their_scope);
 	RUN(threads_are_told_apart);

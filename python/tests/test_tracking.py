@@ -45,6 +45,39 @@ def test_the_line_of_python_is_told(tracking: None) -> None:
     assert tl.allocation_info(array.__array_interface__["data"][0]).line == at
 
 
+@pytest.mark.parametrize("size", [10, 1000, 100_000])
+def test_the_line_of_an_array_of_numpys_is_told(tracking: None, tmp_path: Path, size: int) -> None:
+    numpy = pytest.importorskip("numpy", minversion="1.22")
+    mark = tl.track_count()
+    with tl.numpy_allocator():
+        arrays, lines = [numpy.empty(size)], [line()]
+        arrays.append(numpy.zeros(size)), lines.append(line())
+        arrays.append(numpy.ones(size)), lines.append(line())  # by way of Python code of NumPy's
+        arrays.append(arrays[2] + 1), lines.append(line())
+        arrays[0].resize(2 * size, refcheck=False), lines.append(line())
+    assert tl.leak_report(tmp_path / "report", since=mark) == 4
+    text = (tmp_path / "report").read_text()
+    assert [text.count(f" {__file__}:{at}\n") for at in lines] == [0, 1, 1, 1, 1]
+    del arrays
+    assert tl.leak_report(tmp_path / "report", since=mark) == 0
+
+
+def test_lines_of_numpys_arrays_among_samples(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy", minversion="1.22")
+    tl.configure("TL_TRACK_SAMPLE", "64KiB")
+    try:
+        mark = tl.track_count()
+        with tl.numpy_allocator():
+            arrays = [numpy.empty(n % 2 * 20_000 + 500) for n in range(200)]
+        samples = tl.track_count() - mark
+        assert samples > 60  # about 97
+        assert tl.leak_report(tmp_path / "report", since=mark) >= samples
+        assert f" {__file__}:" in (tmp_path / "report").read_text()
+        del arrays
+    finally:
+        tl.configure("TL_TRACK_SAMPLE", "0")
+
+
 def test_nothing_is_told_where_nothing_is_recorded() -> None:
     tensor = tl.zeros(3)
     info = tl.allocation_info(tensor.address)
@@ -98,6 +131,27 @@ def test_what_python_holds_is_reported_until_it_lets_go() -> None:
     with pytest.raises(LeakError, match="1 scopes are open, 0 were before"), no_leaks():
         tl.lib.tl_mem_enter_scope()
     tl.lib.tl_mem_exit_scope()
+
+
+def recordings() -> int:
+    before = tl.track_count()
+    tl.zeros(3)
+    return tl.track_count() - before
+
+
+def test_recording_goes_on_where_it_was_on(tracking: None) -> None:
+    with no_leaks():
+        with no_leaks():
+            pass
+        assert recordings() == 1
+    assert recordings() == 1
+    tl.configure("TL_TRACK", "0")
+    with pytest.raises(LeakError), no_leaks():
+        with no_leaks():
+            pass
+        kept = tl.zeros(10)  # after the inner block
+    assert recordings() == 0
+    assert kept.shape == (10,)
 
 
 def test_the_fixture(tl_no_leaks: None) -> None:  # noqa: F811

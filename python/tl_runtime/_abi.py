@@ -4598,6 +4598,27 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_python_lines",
+        "Python",
+        ctypes.c_int32,
+        (ctypes.c_char_p,),
+        ("skip",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
+        """tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
+        Python that wants an array, where its allocation is recorded. Frames whose file begins
+        with skip, such as the folder of NumPy's own code, are passed over. Further calls
+        change nothing.
+
+        Ownership: none; skip is copied.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
+            TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
+            the symbols of the process).
+        Cost: looks symbols up.
+        """,
+    ),
+    Function(
         "tl_python_attach",
         "Python",
         ctypes.c_int32,
@@ -4951,8 +4972,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer", "out_allocation"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
         """tl_mem_allocation_info tells what is known of a live allocation of any kind: an
-        object, a tensor, a registered pointer, a block of a memory pool. What tracking
-        recorded of it stands in the fields from `file` on; they are 0 where it did not.
+        object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+        until somebody registers it), a block of a memory pool. What tracking recorded of it
+        stands in the fields from `file` on; they are 0 where it did not.
 
         Ownership: none; names and stacks that it points to stay valid for ever.
         Threads: any thread; counts are exact while no other changes them.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ._errors import UnsupportedError
-from ._library import lib
+from ._library import check, lib
 
 _SET_HANDLER = 304  # PyDataMem_SetHandler in NumPy's table of C functions, since 1.22
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
@@ -33,6 +34,7 @@ def _find() -> None:
     table = _get_pointer(core._multiarray_umath._ARRAY_API, None)
     address = ctypes.c_void_p.from_address(table + _SET_HANDLER * ctypes.sizeof(ctypes.c_void_p)).value
     assert address is not None
+    check(lib.tl_python_lines(os.fsencode(os.path.dirname(numpy.__file__) + os.sep)))
     _handler = _new_capsule(lib.tl_numpy_handler(), ctypes.cast(_NAME, ctypes.c_char_p), None)
     _set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
 

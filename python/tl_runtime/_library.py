@@ -109,6 +109,14 @@ def check(status: int) -> None:
         raise error_for(status)
 
 
+def c_string(text: str | os.PathLike[str]) -> bytes:
+    """Returns a string for C, in the encoding of file names; ValueError when C would see only the beginning of it."""
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        raise ValueError("embedded null character")
+    return encoded
+
+
 def check_pointer(address: int | None) -> int:
     """Returns an address; raises when it is NULL because of a failure, returns 0 when NULL is right."""
     if address is None:

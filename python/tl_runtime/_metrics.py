@@ -5,6 +5,7 @@ The twin of cmd/tl/internal/openmetrics: a test of each holds it to the same tex
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -95,3 +96,27 @@ def openmetrics_text(s: dict[str, Any]) -> str:
         "# EOF",
     ]
     return "\n".join(lines) + "\n"
+
+
+class Rising:
+    """Holds every counter to the most that it was told to be.
+
+    While threads work what was freed may be read a little too low, and a counter that falls is taken for one that
+    began anew.
+    """
+
+    def __init__(self) -> None:
+        self._most: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def hold(self, text: str) -> str:
+        """Returns OpenMetrics text with the values of its counters that have not fallen."""
+        with self._lock:
+            return "".join(self._line(line) + "\n" for line in text.split("\n")[:-1])
+
+    def _line(self, line: str) -> str:
+        series, _, value = line.rpartition(" ")
+        if line.startswith("#") or not series.partition("{")[0].endswith("_total"):
+            return line
+        self._most[series] = max(self._most.get(series, 0), int(value))
+        return f"{series} {self._most[series]}"

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
 from collections.abc import Callable
 from typing import Any
 
 from . import _abi, _deferred
 from ._devices import device_number
-from ._library import check, last_error, lib
+from ._library import c_string, check, last_error, lib
 from ._limits import memory_usage
-from ._metrics import openmetrics_text
+from ._metrics import Rising, openmetrics_text
 
 
 def stats() -> dict[str, int]:
@@ -123,15 +124,18 @@ def reset_peak_memory_stats() -> None:
     check(lib.tl_stats_reset_peak())
 
 
-def print_stats(path: str | None = None) -> None:
+def print_stats(path: str | os.PathLike[str] | None = None) -> None:
     """Writes all statistics as a table into a file, or to standard error."""
     _deferred.drain()
-    check(lib.tl_stats_print(None if path is None else path.encode()))
+    check(lib.tl_stats_print(None if path is None else c_string(path)))
+
+
+_counters = Rising()
 
 
 def openmetrics() -> str:
-    """Returns all statistics as OpenMetrics text."""
-    return openmetrics_text(statistics())
+    """Returns all statistics as OpenMetrics text. No counter is less than in an earlier text."""
+    return _counters.hold(openmetrics_text(statistics()))
 
 
 _SETTING = re.compile(r"(\w+)=(.*) \((\w+)\)")
@@ -139,7 +143,7 @@ _SETTING = re.compile(r"(\w+)=(.*) \((\w+)\)")
 
 def config() -> dict[str, tuple[str, str]]:
     """Returns every option's value and where it came from: default, environment or tl_configure."""
-    rows = (_SETTING.fullmatch(line) for line in _text(lib.tl_config_dump).splitlines())
+    rows = (_SETTING.fullmatch(line) for line in _text(lib.tl_config_dump).split("\n"))
     return {row[1]: (row[2], row[3]) for row in rows if row is not None}
 
 
@@ -157,7 +161,7 @@ def purge() -> None:
 
 def configure(key: str, value: str) -> None:
     """Sets an option by the name of its environment variable, for example ("TL_ON_ERROR", "log")."""
-    check(lib.tl_configure(key.encode(), value.encode()))
+    check(lib.tl_configure(c_string(key), c_string(value)))
 
 
 def shutdown() -> None:

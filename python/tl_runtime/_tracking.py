@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import NamedTuple, Optional
 
 from . import _abi, _deferred
-from ._library import check, last_error, lib, recorder
+from ._library import c_string, check, last_error, lib, recorder
 
 
 class AllocationInfo(NamedTuple):
@@ -65,7 +65,7 @@ def leak_report(path: str | os.PathLike[str] | None = None, since: int | None = 
     With a mark only what was recorded since counts.
     """
     _deferred.drain()
-    file = None if path is None else os.fsencode(path)
+    file = None if path is None else c_string(path)
     leaked = int(lib.tl_leak_report(file) if since is None else lib.tl_leak_report_since(file, since))
     if leaked < 0:
         raise last_error()
@@ -86,7 +86,7 @@ class tag(ContextDecorator):
         self.name = name
 
     def __enter__(self) -> tag:
-        check(lib.tl_tag_push(self.name.encode()))
+        check(lib.tl_tag_push(c_string(self.name)))
         return self
 
     def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:

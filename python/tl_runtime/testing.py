@@ -12,12 +12,13 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ._scope import scope_depth
-from ._stats import configure
+from ._stats import config, configure
 from ._tracking import leak_report, track_count
 
 
@@ -25,22 +26,44 @@ class LeakError(AssertionError):
     """What was allocated in the block has leaked; the message is the report."""
 
 
+class _Recording:
+    """TL_TRACK=1 from the first of several blocks that want it to the last; then what it was."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = "0"
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._before = config()["TL_TRACK"][0]
+            configure("TL_TRACK", "1")  # other threads' blocks may have done so; this one follows at once
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                configure("TL_TRACK", self._before)
+
+
+_recording = _Recording()
+
+
 @contextmanager
 def no_leaks() -> Iterator[None]:
     """Raises LeakError when something that was allocated in the block is live after it and nothing will release it.
 
     Everything is recorded meanwhile (TL_TRACK=1), on other threads from their next slow call on. What a scope still
-    holds is no leak, but a scope that was opened and not closed is one.
+    holds is no leak, but a scope that was opened and not closed is one. Blocks may nest, and overlap on threads.
     """
     gc.collect()
-    configure("TL_TRACK", "1")
-    try:
+    with _recording:
         mark, depth = track_count(), scope_depth()
         yield
         gc.collect()
         _verify(mark, depth)
-    finally:
-        configure("TL_TRACK", os.environ.get("TL_TRACK", "0"))
 
 
 def _verify(mark: int, depth: int) -> None:

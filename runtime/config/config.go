@@ -54,7 +54,7 @@ func New() *Options {
 		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: true},
 		"TL_REGISTRY_SHARDS": {kind: words, words: powers(12), value: "64", fixed: true},
 		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort"}, value: "ignore"},
-		"TL_MEM_LOG":         {kind: flag, value: "0", fixed: true},
+		"TL_MEM_LOG":         {kind: flag, value: "0"},
 		"TL_FAIL_MEMORY":     {kind: count, value: "-1"},
 		"TL_HUGE_PAGES":      {kind: flag, value: "0"},
 		"TL_DEVICE":          {kind: device, value: "cpu"},

@@ -3,7 +3,9 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Sources of a value.
@@ -112,10 +114,18 @@ func distance(a, b string) int {
 func (o *Options) Dump() []byte {
 	var text []byte
 	for _, name := range o.Names() {
-		text = fmt.Appendf(text, "%s=%s (%s)\n", name, o.get(name), o.Source(name))
+		text = fmt.Appendf(text, "%s=%s (%s)\n", name, oneLine(o.get(name)), o.Source(name))
 	}
 	for _, complaint := range o.complaints {
-		text = fmt.Appendf(text, "# %s\n", complaint)
+		text = fmt.Appendf(text, "# %s\n", oneLine(complaint))
+	}
+	return text
+}
+
+// oneLine keeps a text as it is, or quotes it when it has control characters.
+func oneLine(text string) string {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return strconv.Quote(text)
 	}
 	return text
 }

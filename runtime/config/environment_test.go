@@ -31,6 +31,15 @@ func TestTheEnvironmentIsReadAndComplainedAbout(t *testing.T) {
 	require.Equal(t, len(o.Names())+len(complaints), strings.Count(dump, "\n"))
 }
 
+func TestADumpHasALineForEachOption(t *testing.T) {
+	o := New()
+	require.NoError(t, o.Set("TL_CUDA_LIBRARY", "/a b\nTL_TRACK=1 (x)", FromCall))
+	o.ReadEnvironment([]string{"TL_\nFASTPATH=1"})
+	dump := string(o.Dump())
+	require.Contains(t, dump, `TL_CUDA_LIBRARY="/a b\nTL_TRACK=1 (x)" (tl_configure)`+"\n")
+	require.Equal(t, len(o.Names())+len(o.Complaints()), strings.Count(dump, "\n"))
+}
+
 func TestEveryOptionRefusesWhatDoesNotSuit(t *testing.T) {
 	o := New()
 	for _, name := range o.Names() {

@@ -64,24 +64,6 @@ func (h *Heap) DropEmpty() {
 	}
 }
 
-// LargestFree returns the bytes of the largest free run of spans that were in use
-// before.
-func (h *Heap) LargestFree() uint64 {
-	t := &h.spans
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for b := bins - 1; b >= 0; b-- {
-		largest := uint32(0)
-		for run := t.bins[b]; run != 0; run = t.meta(run).next {
-			largest = max(largest, t.meta(run).run)
-		}
-		if largest != 0 {
-			return uint64(largest) << layout.SpanShift
-		}
-	}
-	return 0
-}
-
 func (h *Heap) dropEmpty(class uint32) {
 	d := &h.depot[class]
 	d.mu.Lock()

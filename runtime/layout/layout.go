@@ -259,5 +259,5 @@ type Globals struct {
 	Classes                  [Classes]ClassInfo
 	BlockMarks               uintptr
 	LeakCheck, Debug         uint32
-	ShowStats                uint32
+	ShowStats, MemLog        uint32
 }

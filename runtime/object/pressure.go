@@ -126,6 +126,6 @@ func describeHeap(of limit.Need) limit.Part {
 		return limit.Part{}
 	}
 	s := ReadStats()
-	return limit.Part{InUse: s.LiveBytes, LargestFree: process.heap.LargestFree(), PeakInUse: process.heap.Peak(),
+	return limit.Part{InUse: s.LiveBytes, LargestFree: s.largestFree(), PeakInUse: process.heap.Peak(),
 		Allocated: s.AllocatedBytes, Allocations: s.Allocations, Live: s.LiveObjects}
 }

@@ -7,6 +7,7 @@ import (
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
 )
 
 // Register sinks a floating reference of p into the current scope, or acquires
@@ -183,6 +184,9 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		if process.debug.on() {
 			c.checkZone(o.Entry)
 			c.setGuard(o.Entry, n)
+		}
+		if track.Period() != 0 {
+			track.Resize(objectRef(o.Entry), uint64(n))
 		}
 		return p, status.OK
 	}

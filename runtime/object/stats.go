@@ -168,6 +168,17 @@ func (s *Stats) readForeign() {
 	s.ForeignBytes, s.RegistryBuffers, s.RegistryBytes = t.Bytes, t.Buffers, t.Memory
 }
 
+// largestFree returns the size of the largest slot that is held and free. Free spans are
+// not held: whoever takes them is charged for them anew.
+func (s *Stats) largestFree() (largest uint64) {
+	for class := range s.Classes {
+		if k := &s.Classes[class]; k.Free != 0 && class != layout.ClassLarge {
+			largest = max(largest, k.Size)
+		}
+	}
+	return largest
+}
+
 // eachUsed visits the contexts that were ever in use.
 func eachUsed(visit func(c *Context)) {
 	process.slices.each(func(c *Context) {

@@ -24,8 +24,8 @@ func typed(types []object.TypeStats) []Type {
 }
 
 // Class counts the slots of a size class. Allocations are slots handed out; with the
-// hits of the tensor pool, which hand none out, they sum up to those of the total.
-// Kept tensors are in no Count.Live, and in Kept.
+// hits of the tensor pool, which hand none out, they sum up to those of the total, and
+// so do frees. A slot whose tensor the pool keeps was freed.
 type Class struct {
 	SlotBytes uint64 `json:"slot_bytes"` // 0: large objects, each on pages of its own
 	Count
@@ -44,7 +44,7 @@ func classes(all *object.Stats) []Class {
 		}
 		n := min(kept[class], k.Live())
 		c := Class{SlotBytes: k.Size, Kept: n, Free: k.Free, Held: k.Held}
-		c.Count = Count{k.Allocations, k.Frees, k.Live() - n, k.Bytes - min(k.Bytes, keptBytes[class])}
+		c.Count = Count{k.Allocations, k.Frees + n, k.Live() - n, k.Bytes - min(k.Bytes, keptBytes[class])}
 		out = append(out, c)
 	}
 	return out

@@ -106,9 +106,10 @@ var All = Options{}
 func Read(o Options) *Snapshot {
 	s := &Snapshot{Version: Version}
 	types := object.ReadTypes()
+	put := tensor.ReadPool().Puts
 	all, kept := object.ReadStats(), tensor.ReadPool()
-	s.Total = total(&all, kept)
-	s.Kinds = kinds(&all, s.Total, types, kept)
+	s.Total = total(&all, kept, put)
+	s.Kinds = kinds(&all, s.Total, types, kept, put)
 	s.Foreign = Count{all.ForeignMade, all.ForeignMade - all.ForeignLive, all.ForeignLive, all.ForeignBytes}
 	s.PoolBlocks = poolBlocks()
 	s.TensorPool = TensorPool{kept.Tensors, kept.Bytes, kept.Hits, kept.Misses, kept.HitBytes}
@@ -126,9 +127,21 @@ func Read(o Options) *Snapshot {
 
 // total takes what the tensor pool keeps off what the heap has out, and counts a hit as
 // an allocation.
-func total(all *object.Stats, kept tensor.PoolStats) Count {
-	return count(all.Allocations+kept.Hits, all.LiveObjects-min(all.LiveObjects, kept.Tensors),
-		all.LiveBytes-min(all.LiveBytes, kept.Bytes))
+func total(all *object.Stats, kept tensor.PoolStats, put uint64) Count {
+	return pooled(all.Allocations, all.Frees, all.LiveBytes, kept, put)
+}
+
+// pooled counts a tensor that the pool keeps as freed, once, and one that it gives out as
+// allocated:
+//
+//	frees = frees of the heap + puts - given up
+//
+// The three are read in this order: puts, the heap, given up. So frees are never too many.
+func pooled(allocations, frees, bytes uint64, kept tensor.PoolStats, put uint64) Count {
+	frees += put
+	frees -= min(frees, kept.GivenUp)
+	allocations = max(allocations+kept.Hits, frees)
+	return Count{allocations, frees, allocations - frees, bytes - min(bytes, kept.Bytes)}
 }
 
 // count is a Count of which the live ones are known.
@@ -141,7 +154,7 @@ var kindNames = [layout.Kinds]string{layout.TypePlain: "objects", layout.TypeVec
 	layout.TypeTensor: "tensors", layout.TypeSparse: "sparse"}
 
 // kinds divides the sum up; what nobody else claims are plain objects.
-func kinds(all *object.Stats, sum Count, types []object.TypeStats, kept tensor.PoolStats) []Kind {
+func kinds(all *object.Stats, sum Count, types []object.TypeStats, kept tensor.PoolStats, put uint64) []Kind {
 	rest := sum
 	take := func(c Count) Count {
 		c.Allocations, c.Bytes = min(c.Allocations, rest.Allocations), min(c.Bytes, rest.Bytes)
@@ -157,7 +170,7 @@ func kinds(all *object.Stats, sum Count, types []object.TypeStats, kept tensor.P
 		k := all.Kinds[kind]
 		c := Count{Allocations: k.Allocations, Live: k.Live(), Bytes: k.Bytes}
 		if kind == layout.TypeTensor {
-			c = count(k.Allocations+kept.Hits, c.Live-min(c.Live, kept.Tensors), c.Bytes-min(c.Bytes, kept.Bytes))
+			c = pooled(k.Allocations, k.Frees, k.Bytes, kept, put)
 		}
 		out = append(out, Kind{name, take(c)})
 	}

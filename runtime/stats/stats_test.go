@@ -38,16 +38,16 @@ func requireSums(t require.TestingT, s *Snapshot) {
 	}
 	require.Equal(t, s.Total, kinds)
 	for _, k := range s.Classes {
-		require.Equal(t, k.Allocations-k.Frees, k.Live+k.Kept)
+		require.Equal(t, k.Allocations-k.Frees, k.Live, k.SlotBytes)
 		if k.SlotBytes != 0 {
 			require.Equal(t, k.Live*k.SlotBytes, k.Bytes)
 		}
 		classes.Allocations += k.Allocations
+		classes.Frees += k.Frees
 		classes.Live += k.Live
 		classes.Bytes += k.Bytes
 	}
-	require.Equal(t, [3]uint64{s.Total.Allocations, s.Total.Live, s.Total.Bytes},
-		[3]uint64{classes.Allocations + hits, classes.Live, classes.Bytes})
+	require.Equal(t, s.Total, Count{classes.Allocations + hits, classes.Frees + hits, classes.Live, classes.Bytes})
 	for _, k := range s.Types {
 		require.Equal(t, k.Allocations-k.Frees, k.Live, k.Name)
 		types = Count{types.Allocations + k.Allocations, types.Frees + k.Frees, types.Live + k.Live, types.Bytes + k.Bytes}
@@ -65,6 +65,7 @@ func requireDevices(t require.TestingT, s *Snapshot) {
 		require.Equal(t, d.Allocations-d.Frees, d.Live, d.Device)
 		require.Equal(t, d.Obtained-d.Returned, d.Reserved, d.Device)
 		require.LessOrEqual(t, d.InUse, d.PeakInUse, d.Device)
+		require.LessOrEqual(t, d.LargestFree, d.Cached, d.Device)
 		require.LessOrEqual(t, d.PeakInUse, max(d.Peak, d.InUse), d.Device)
 		if i > 0 {
 			sum.Reserved += d.Reserved

@@ -11,7 +11,9 @@ import (
 // DeviceStats are figures of all devices but the CPU.
 type DeviceStats struct {
 	Allocated    uint64 // bytes of the blocks that the default pools have given out
-	Kept         uint64 // tensors on shelves
+	Kept         uint64 // tensors on shelves: Puts - Hits - GivenUp
+	Puts         uint64 // tensors that ever came onto one
+	GivenUp      uint64 // of them, those that were freed
 	KeptBytes    uint64 // of their blocks
 	HeaderBytes  uint64 // of their headers, in the heap
 	HitHeaders   uint64 // bytes of the headers of all hits
@@ -32,6 +34,8 @@ func ReadDevices() (sum DeviceStats) {
 		s.mu.Lock()
 		kept := s.puts - s.hits - s.givenUp
 		sum.Kept += kept
+		sum.Puts += s.puts
+		sum.GivenUp += s.givenUp
 		sum.HeaderBytes += kept * s.header
 		sum.HitHeaders += s.hits * s.header
 		sum.KeptBytes += s.bytes

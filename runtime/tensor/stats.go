@@ -17,8 +17,11 @@ import (
 //
 //	live heap objects = objects out of the heap - Tensors
 //	allocations       = slots handed out by the heap + Hits
+//	Tensors           = Puts - Hits - GivenUp
 type PoolStats struct {
 	Tensors      uint64
+	Puts         uint64 // tensors that were ever kept
+	GivenUp      uint64 // of them, those whose slots went to the heap; counted before the heap sees them
 	Bytes        uint64 // of the heap
 	Hits, Misses uint64
 	HitBytes     uint64 // of the heap, of all hits
@@ -27,11 +30,13 @@ type PoolStats struct {
 // ReadPool sums up the shards and the shelves; exact at quiescence.
 func ReadPool() (sum PoolStats) {
 	d := ReadDevices()
-	sum = PoolStats{Tensors: d.Kept, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
+	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, GivenUp: d.GivenUp, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
 	for i := range uint64(layout.PoolShards) {
 		s := shardAt(i)
 		s.lock()
 		sum.Tensors += s.count()
+		sum.Puts += s.Puts
+		sum.GivenUp += s.GivenUp
 		sum.Bytes += s.kept()
 		sum.HitBytes += s.taken() - s.GivenUpBytes
 		sum.Hits += s.Hits

@@ -251,6 +251,18 @@ func Name(ref Ref, address uint64, file string, line uint32) bool {
 	return true
 }
 
+// Resize notes that other bytes are asked of a recorded allocation now. A trace was told
+// of those that it was made with, and so it is of its end.
+func Resize(ref Ref, bytes uint64) {
+	tracker.mu.Lock()
+	defer tracker.mu.Unlock()
+	if e := find(ref); e != nil && !trace.On() {
+		e.count(-1)
+		e.Bytes = bytes
+		e.count(1)
+	}
+}
+
 // Find returns what is known of an allocation.
 func Find(ref Ref) (Entry, bool) {
 	tracker.mu.Lock()

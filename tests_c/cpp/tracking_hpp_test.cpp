@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "check.h"
+#include "tl_tensor.hpp"
 #include "tl_tracking.hpp"
 
 namespace {
@@ -26,6 +27,36 @@ void macros_tell_the_line()
 	p = (tl_mem_alloc)(40);
 	CHECK(info_of(p).file == nullptr && info_of(p).frames > 0);
 	CHECK_OK(tl_mem_free(p));
+}
+
+bool at(const void* pointer, std::uint64_t line)
+{
+	const tl_alloc_info info = info_of(pointer);
+	return info.file != nullptr && std::strcmp(info.file, __FILE__) == 0 && info.line == line;
+}
+
+/* What looks like one argument may have commas; and all that allocates is told. */
+void arguments_may_have_commas()
+{
+	const tl::leak_check recording;
+	tl_mem_enter_scope();
+	void* p = tl_mem_new(std::pair<int, long>{40, 2}.first); std::uint64_t line = __LINE__;
+	CHECK(at(p, line));
+	const std::int64_t shape[] = {2, 3};
+	float data[6] = {};
+	tl_tensor* t = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 2, shape, data, nullptr, nullptr, nullptr); line = __LINE__;
+	CHECK(at(t, line));
+	tl_tensor* view = tl_tensor_slice(t, 0, 0, 1, 1); line = __LINE__;
+	CHECK(at(view, line));
+	tl_mem_exit_scope();
+}
+
+/* The line of a header is nobody's: its call stack leads further. */
+void classes_tell_no_line_of_their_own()
+{
+	const tl::leak_check recording;
+	const tl::tensor t = tl::tensor::zeros<float>({2, 3});
+	CHECK(info_of(t.get()).file == nullptr && info_of(t.get()).frames > 1);
 }
 
 void tags_end_with_their_block()
@@ -84,13 +115,48 @@ void leaks_are_thrown()
 	CHECK_OK(tl_mem_free(p));
 }
 
+std::uint64_t recordings()
+{
+	const std::uint64_t before = *tl_track_count();
+	CHECK_OK(tl_mem_free((tl_mem_alloc)(64)));
+	return *tl_track_count() - before;
+}
+
+void recording_goes_on_where_it_was_on()
+{
+	CHECK_INT(recordings(), 0);
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	tl::assert_no_leaks([] {
+		tl::assert_no_leaks([] {});
+		CHECK_INT(recordings(), 1);
+	});
+	CHECK_INT(recordings(), 1);
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	void* p = nullptr;
+	std::int64_t count = 0;
+	try {
+		tl::assert_no_leaks([&p] {
+			tl::assert_no_leaks([] {});
+			p = tl_mem_alloc(64); // after the inner one
+		});
+	} catch (const tl::leak_error& e) {
+		count = e.count();
+	}
+	CHECK_INT(count, 1);
+	CHECK_OK(tl_mem_free(p));
+	CHECK_INT(recordings(), 0);
+}
+
 } // namespace
 
 int main()
 {
 	RUN(macros_tell_the_line);
+	RUN(arguments_may_have_commas);
+	RUN(classes_tell_no_line_of_their_own);
 	RUN(tags_end_with_their_block);
 	RUN(clean_bodies_pass);
 	RUN(leaks_are_thrown);
+	RUN(recording_goes_on_where_it_was_on);
 	return check_finish();
 }

@@ -27,7 +27,7 @@ func renderHeader(s *source) (string, error) {
 			b.WriteString(e.c + "\n\n")
 		}
 	}
-	b.WriteString("#ifdef __cplusplus\n}\n#endif\n\n" + trackingMacros + "\n#endif\n")
+	b.WriteString("#ifdef __cplusplus\n}\n#endif\n\n" + trackingMacros() + "\n#endif\n")
 	return b.String(), nil
 }
 

@@ -1,29 +1,41 @@
 package main
 
+import "strings"
+
+// tracked are the functions that allocate, by what they return.
+var tracked = []struct {
+	result string
+	names  []string
+}{
+	{"void*", []string{"mem_alloc", "mem_new", "mem_new_zeroed", "alloc_tmp", "object_new", "mem_deep_clone", "mem_realloc",
+		"vec_new", "registry_new_array", "aligned_alloc", "memory_pool_allocate", "memory_pool_allocate_async"}},
+	{"tl_tensor*", []string{"tensor_new", "tensor_new_i64", "tensor_empty", "tensor_zeros", "tensor_from_buffer", "tensor_wrap",
+		"tensor_clone", "tensor_to", "tensor_reshape", "tensor_slice", "tensor_transpose", "tensor_permute",
+		"tensor_broadcast_to", "tensor_squeeze", "tensor_expand_dims", "tensor_from_dlpack", "tensor_from_dlpack_legacy",
+		"pool_acquire", "pool_acquire_compat"}},
+	{"tl_sparse*", []string{"sparse_create", "sparse_from_csr", "sparse_from_csc", "sparse_wrap", "sparse_slice",
+		"sparse_transpose"}},
+}
+
 // trackingMacros ends the header: calls that tell the runtime where they stand. A macro
-// is not expanded inside its own expansion, so the name on the right is the function.
-const trackingMacros = `/*
+// is not expanded inside its own expansion, so the name on the right is the function. It
+// takes any number of arguments: what looks like one may have commas, as
+// (int64_t[]){2, 3} has.
+func trackingMacros() string {
+	var b strings.Builder
+	b.WriteString(`/*
  * With TL_TRACK_ALLOCATIONS defined before this header is included, the functions below
  * are macros that tell tracking the line of each call (see tl_track_site). The names stay
  * usable as functions, in parentheses: (tl_mem_alloc)(64).
  */
 #ifdef TL_TRACK_ALLOCATIONS
 #define TL_TRACKED_(type, call) ((type)tl_track_site((call), __FILE__, __LINE__))
-#define tl_mem_alloc(bytes) TL_TRACKED_(void*, tl_mem_alloc(bytes))
-#define tl_mem_new(bytes) TL_TRACKED_(void*, tl_mem_new(bytes))
-#define tl_mem_new_zeroed(bytes) TL_TRACKED_(void*, tl_mem_new_zeroed(bytes))
-#define tl_alloc_tmp(bytes) TL_TRACKED_(void*, tl_alloc_tmp(bytes))
-#define tl_object_new(type) TL_TRACKED_(void*, tl_object_new(type))
-#define tl_mem_deep_clone(object) TL_TRACKED_(void*, tl_mem_deep_clone(object))
-#define tl_mem_realloc(object, bytes) TL_TRACKED_(void*, tl_mem_realloc(object, bytes))
-#define tl_vec_new(capacity) TL_TRACKED_(void*, tl_vec_new(capacity))
-#define tl_tensor_new(data, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_new(data, rank, shape))
-#define tl_tensor_new_i64(data, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_new_i64(data, rank, shape))
-#define tl_tensor_empty(dtype, device, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_empty(dtype, device, rank, shape))
-#define tl_tensor_zeros(dtype, device, rank, shape) TL_TRACKED_(tl_tensor*, tl_tensor_zeros(dtype, device, rank, shape))
-#define tl_tensor_clone(tensor) TL_TRACKED_(tl_tensor*, tl_tensor_clone(tensor))
-#define tl_registry_new_array(count, bytes) TL_TRACKED_(void*, tl_registry_new_array(count, bytes))
-#define tl_aligned_alloc(bytes, alignment) TL_TRACKED_(void*, tl_aligned_alloc(bytes, alignment))
-#define tl_memory_pool_allocate(pool, bytes) TL_TRACKED_(void*, tl_memory_pool_allocate(pool, bytes))
-#endif
-`
+`)
+	for _, t := range tracked {
+		for _, name := range t.names {
+			b.WriteString("#define tl_" + name + "(...) TL_TRACKED_(" + t.result + ", tl_" + name + "(__VA_ARGS__))\n")
+		}
+	}
+	b.WriteString("#endif\n")
+	return b.String()
+}
