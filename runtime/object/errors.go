@@ -102,7 +102,7 @@ var sentences = map[text]string{
 	textOtherStack:    "%#x is arena or frame memory of another thread (context %d); copy the data out before handing it over",
 	textNotRegistered: "%#x is live, but no scope of this function has it registered; nothing was done",
 	textFloats:        "%#x has 15 floating references already; register or release some before unregistering more",
-	textZero:          "%#x was brought to zero by tl_ptr_dec_ref; tl_mem_free is the only call left for it",
+	textZero:          "nobody holds %#x: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it), or it is tl_aligned_alloc's and not registered",
 	textTable:         "%#x could not be registered: the table cannot grow, the system refused memory",
 	textNodes:         "%#x could not be handed to its owner: no inbox node is left; its owner should make a call",
 	textReferenced:    "%#x still has %d references; release them, or bring the count to zero with tl_ptr_dec_ref",
