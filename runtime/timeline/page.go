@@ -180,7 +180,10 @@ func (t *Trace) remarks(drawn int) []string {
 	if t.Dropped > 0 {
 		all = append(all, plural(int(t.Dropped), "event")+" not in the file, which was full")
 	}
-	if !t.Whole {
+	switch {
+	case t.Broken:
+		all = append(all, "the file breaks off: call stacks and what came after are not known")
+	case !t.Whole:
 		all = append(all, "nobody completed the file: call stacks are not known")
 	}
 	return all

@@ -24,6 +24,7 @@ type Trace struct {
 	End     float64 // microseconds
 	Dropped uint64
 	Whole   bool // the file was completed: call stacks are known
+	Broken  bool // the file breaks off
 
 	Blocks   []*Block
 	Chunks   []*Chunk
@@ -87,43 +88,131 @@ type traceEvent struct {
 	}
 }
 
-type document struct {
-	TraceEvents []traceEvent
-	StackFrames map[string]frame
-	OtherData   struct {
-		Writer, Began string
-		Complete      bool
-		Dropped       uint64
-	}
-}
+// writer is what a trace says of who has written it.
+const writer = "TL Runtime"
 
-// Read reads what tl_trace_start has written.
+// errForeign tells of a trace that others have written.
+var errForeign = errors.New("not a trace of TL Runtime; make one with tl_trace_start or tl.trace")
+
+// Read reads what tl_trace_start has written, event by event. Of a file that breaks off it
+// takes what is there.
 func Read(r io.Reader) (*Trace, error) {
-	var d document
-	if err := json.NewDecoder(r).Decode(&d); err != nil {
-		return nil, fmt.Errorf("not a trace in JSON: %w", err)
-	}
-	if d.OtherData.Writer != "TL Runtime" {
-		return nil, errors.New("not a trace of TL Runtime: otherData does not say so; make one with tl_trace_start or tl.trace")
-	}
-	t := &Trace{Began: d.OtherData.Began, Dropped: d.OtherData.Dropped, Whole: d.OtherData.Complete, frames: d.StackFrames,
-		Counters: map[string][]Point{}}
-	b := builder{t, map[uint64]*Block{}, map[uint64]*Chunk{}, map[int64]bool{}}
-	for i := range d.TraceEvents {
-		if err := b.add(&d.TraceEvents[i]); err != nil {
-			return nil, fmt.Errorf("event %d, %q: %w", i, d.TraceEvents[i].Name, err)
-		}
+	b := builder{Trace: &Trace{Counters: map[string][]Point{}}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{}}
+	err := b.document(json.NewDecoder(r))
+	broken := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	switch {
+	case broken && b.ours:
+		b.Broken = true
+	case err != nil:
+		return nil, err
+	case !b.ours:
+		return nil, errForeign
 	}
 	b.finish()
-	return t, nil
+	return b.Trace, nil
 }
 
 // builder follows what is live.
 type builder struct {
 	*Trace
+	ours    bool // the file says that the runtime has written it
 	live    map[uint64]*Block
 	chunks  map[uint64]*Chunk
 	threads map[int64]bool
+}
+
+// document reads the members of the outermost object.
+func (b *builder) document(d *json.Decoder) error {
+	switch start, err := d.Token(); {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case err != nil:
+		return fmt.Errorf("not a trace in JSON: %w", err)
+	case start != json.Delim('{'):
+		return errForeign // a list of events, which is a trace of other tools
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err == nil {
+			err = b.member(d, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return fmt.Errorf("not a trace in JSON: %w", err)
+	}
+	return nil
+}
+
+func (b *builder) member(d *json.Decoder, key json.Token) error {
+	switch key {
+	case "writer":
+		return b.writtenBy(d)
+	case "traceEvents":
+		return b.events(d)
+	case "stackFrames":
+		return b.foreign(d.Decode(&b.frames))
+	case "otherData":
+		return b.otherData(d)
+	}
+	var rest json.RawMessage
+	return d.Decode(&rest)
+}
+
+func (b *builder) writtenBy(d *json.Decoder) error {
+	var name string
+	err := d.Decode(&name)
+	b.ours = name == writer
+	return b.foreign(err)
+}
+
+func (b *builder) otherData(d *json.Decoder) error {
+	var data struct {
+		Writer, Began string
+		Complete      bool
+		Dropped       uint64
+	}
+	if err := d.Decode(&data); err != nil {
+		return b.foreign(err)
+	}
+	b.ours = b.ours || data.Writer == writer
+	b.Began, b.Dropped, b.Whole = data.Began, data.Dropped, data.Complete
+	return nil
+}
+
+// foreign tells of a value of another type than the runtime writes that the trace is
+// somebody else's, unless it says otherwise.
+func (b *builder) foreign(err error) error {
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) && !b.ours {
+		return errForeign
+	}
+	return err
+}
+
+func (b *builder) events(d *json.Decoder) error {
+	if start, err := d.Token(); err != nil {
+		return err
+	} else if start != json.Delim('[') {
+		return errForeign
+	}
+	for n := 0; d.More(); n++ {
+		var e traceEvent
+		err := b.foreign(d.Decode(&e))
+		if err == nil {
+			err = b.add(&e)
+		}
+		if err != nil && !errors.Is(err, errForeign) {
+			return fmt.Errorf("event %d, %q: %w", n, e.Name, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
 }
 
 func (b *builder) add(e *traceEvent) error {

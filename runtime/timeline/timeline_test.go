@@ -151,8 +151,14 @@ func TestACurveKeepsItsPeaks(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "not a trace in JSON", "[]": "not a trace in JSON", "{}": "not a trace of TL Runtime",
-		strings.Replace(training().text(), `"0x7f0000000000"`, `"zz"`, 1): "no address",
+		"": "the file is empty", "hello": "not a trace in JSON", "{}": "not a trace of TL Runtime",
+		"[]": "not a trace of TL Runtime", `[{"name":"a","ph":"X","ts":1}]`: "not a trace of TL Runtime",
+		`{"traceEvents":{}}`: "not a trace of TL Runtime", `{"traceEvents":[`: "EOF",
+		`{"traceEvents":[{"name":"a","ph":"X","ts":1,"tid":"main"}]}`:          "not a trace of TL Runtime",
+		`{"traceEvents":[{"name":"a","ph":"i","args":{"bytes":"much"}}]}`:      "not a trace of TL Runtime",
+		`{"writer":"TL Runtime","traceEvents":[{"name":"a","tid":"main"}]}`:    "event 0",
+		`{"otherData":{"writer":"TL Runtime"},"traceEvents":[{"name":"a"} 5]}`: "event 1",
+		strings.Replace(training().text(), `"0x7f0000000000"`, `"zz"`, 1):      "no address",
 	} {
 		_, err := Read(strings.NewReader(text))
 		require.ErrorContains(t, err, want)
@@ -176,4 +182,25 @@ func TestNamesStayText(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(b.String(), "<script"))
 	assert.NotContains(t, b.String(), "<img")
 	assert.NotContains(t, b.String(), "<b>&lt;")
+}
+
+// TestFilesThatBreakOff has every beginning of a trace: what is there is shown.
+func TestFilesThatBreakOff(t *testing.T) {
+	text := `{"writer":"TL Runtime",` + training().text()[1:]
+	first := strings.Index(text, "[")
+	for n := first + 1; n < len(text); n += 97 {
+		trace, err := Read(strings.NewReader(text[:n]))
+		require.NoError(t, err, "%d bytes", n)
+		require.True(t, trace.Broken)
+		var b strings.Builder
+		require.NoError(t, trace.Write(&b, ""))
+		require.Contains(t, b.String(), "the file breaks off")
+	}
+	trace, err := Read(strings.NewReader(text))
+	require.NoError(t, err)
+	require.False(t, trace.Broken)
+	half, err := Read(strings.NewReader(text[:len(text)/2]))
+	require.NoError(t, err)
+	require.Equal(t, trace.Blocks[0].Address, half.Blocks[0].Address)
+	require.Greater(t, len(half.Blocks), len(trace.Blocks)/4)
 }
