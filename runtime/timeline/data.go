@@ -7,11 +7,12 @@ import (
 )
 
 // data lays the trace out for the page's scripts.
-func (t *Trace) data(live curve, peak int64, sites []site, number map[uint32]int) *pageData {
+func (t *Trace) data(live curve, peak int64, when float64, sites []site, number map[uint32]int) *pageData {
 	bands := t.bands()
-	d := &pageData{Steps: t.End, End: t.End, Peak: peak, Live: live, Names: []string{}, Stacks: []string{}, Types: []string{},
+	d := &pageData{Steps: t.End, End: t.End, Peak: peak, When: when, Live: live, Names: []string{}, Stacks: []string{}, Types: []string{},
 		Group: []int{}, Kind: []int{}, Type: []int{}, First: []float64{}, Stop: []float64{}, Offset: []int64{}, Bytes: []int64{}, Freed: []int{},
-		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks), Alerts: marks(t.Alerts), Pools: t.pools()}
+		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks), Alerts: marks(t.Alerts)}
+	d.Pools, _ = t.pools()
 	for _, s := range sites {
 		d.Names = append(d.Names, s.Name)
 		d.Stacks = append(d.Stacks, join3(s.Stack))
@@ -90,13 +91,15 @@ func marks(all []Mark) []markData {
 	return list
 }
 
-// pools is the curve of what chunks take.
-func (t *Trace) pools() curve {
-	c := curve{Steps: []float64{0}, Bytes: []int64{0}}
-	for _, p := range t.Counters["pool reserved bytes"] {
-		if last := len(c.Bytes) - 1; c.Bytes[last] != int64(p.Value) {
-			c.Steps, c.Bytes = append(c.Steps, p.Time), append(c.Bytes, int64(p.Value))
+// pools is the curve of what chunks take, by the events themselves: counters come late.
+func (t *Trace) pools() (c curve, most int64) {
+	var changes []change
+	for _, x := range t.Chunks {
+		changes = append(changes, change{x.First, int64(x.Bytes)})
+		if x.returned {
+			changes = append(changes, change{x.End, -int64(x.Bytes)})
 		}
 	}
-	return c
+	c, most, _ = t.sum(changes)
+	return c, most
 }

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"cmp"
-	"maps"
 	"math/bits"
 	"slices"
 	"sort"
@@ -31,12 +30,14 @@ type curve struct {
 // mostPoints bounds a curve; each of so many stretches of time keeps its highest value.
 const mostPoints = 8000
 
+// change is bytes that come, or go if it is negative.
+type change struct {
+	at    float64
+	bytes int64
+}
+
 // live sums the blocks up, and returns the peak and its time.
 func (t *Trace) live() (c curve, peak int64, when float64) {
-	type change struct {
-		at    float64
-		bytes int64
-	}
 	changes := make([]change, 0, 2*len(t.Blocks))
 	for _, b := range t.Blocks {
 		changes = append(changes, change{b.First, int64(b.Bytes)})
@@ -44,6 +45,13 @@ func (t *Trace) live() (c curve, peak int64, when float64) {
 			changes = append(changes, change{b.End, -int64(b.Bytes)})
 		}
 	}
+	c, peak, when = t.sum(changes)
+	c.add(t.End, 0, 0)
+	return c, peak, when
+}
+
+// sum is the curve of changes, its peak and when that is.
+func (t *Trace) sum(changes []change) (c curve, peak int64, when float64) {
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	c, sum := curve{Steps: []float64{0}, Bytes: []int64{0}}, int64(0)
 	for _, x := range changes {
@@ -53,7 +61,6 @@ func (t *Trace) live() (c curve, peak int64, when float64) {
 		}
 		c.add(x.at, sum, t.End/mostPoints)
 	}
-	c.add(t.End, 0, 0)
 	return c, peak, when
 }
 
@@ -69,51 +76,6 @@ func (c *curve) add(at float64, bytes int64, stretch float64) {
 		return
 	}
 	c.Steps, c.Bytes = append(c.Steps, at), append(c.Bytes, bytes)
-}
-
-// site sums up what one place in the program has allocated.
-type site struct {
-	Name  string
-	Stack []string
-	Peak  int64 // bytes live when most was live in all
-	End   int64 // bytes live at the end
-	Count int
-	Bytes int64 // of all
-}
-
-// sites returns the sites, those that held most at the peak first, and the number in
-// that list of each site.
-func (t *Trace) sites(when float64) (list []site, number map[uint32]int) {
-	sums := map[uint32]*site{}
-	for _, b := range t.Blocks {
-		s := sums[b.Site]
-		if s == nil {
-			s = &site{Stack: t.Stack(b.Site)}
-			s.Name = "not recorded"
-			if len(s.Stack) > 0 {
-				s.Name = s.Stack[0]
-			}
-			sums[b.Site] = s
-		}
-		s.Count++
-		s.Bytes += int64(b.Bytes)
-		if b.First <= when && (b.End > when || !b.Freed) {
-			s.Peak += int64(b.Bytes)
-		}
-		if !b.Freed {
-			s.End += int64(b.Bytes)
-		}
-	}
-	ids := slices.SortedFunc(maps.Keys(sums), func(a, b uint32) int {
-		x, y := sums[a], sums[b]
-		return cmp.Or(cmp.Compare(y.Peak, x.Peak), cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name), cmp.Compare(a, b))
-	})
-	number = map[uint32]int{}
-	for n, id := range ids {
-		number[id] = n
-		list = append(list, *sums[id])
-	}
-	return list, number
 }
 
 // bin counts allocations of at least Low bytes and of less than twice as many.
@@ -157,12 +119,4 @@ func (t *Trace) largest() []*Block {
 		slices.SortStableFunc(all, func(a, b *Block) int { return cmp.Compare(a.First, b.First) })
 	}
 	return all
-}
-
-// counter returns the highest value of a counter.
-func (t *Trace) counter(name string) (most uint64) {
-	for _, p := range t.Counters[name] {
-		most = max(most, p.Value)
-	}
-	return most
 }

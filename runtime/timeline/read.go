@@ -4,6 +4,7 @@
 //
 //	read.go   the trace
 //	model.go  what of it is shown
+//	sites.go  where memory came from
 //	space.go  addresses without what nobody used
 //	page.go   the page
 package timeline
@@ -26,14 +27,13 @@ type Trace struct {
 	Whole   bool // the file was completed: call stacks are known
 	Broken  bool // the file breaks off
 
-	Blocks   []*Block
-	Chunks   []*Chunk
-	Counters map[string][]Point
-	Marks    []Mark
-	Alerts   []Mark // limits and pressure
-	Scopes   int
-	Threads  int
-	frames   map[string]frame
+	Blocks  []*Block
+	Chunks  []*Chunk
+	Marks   []Mark
+	Alerts  []Mark // limits and pressure
+	Scopes  int
+	Threads int
+	frames  map[string]frame
 }
 
 // Block is an allocation. Its end is that of the trace while it lives.
@@ -53,12 +53,6 @@ type Chunk struct {
 	Device         int64
 	First, End     float64
 	returned       bool
-}
-
-// Point is a counter's value from a time on.
-type Point struct {
-	Time  float64
-	Value uint64
 }
 
 // Mark is something that happened at once.
@@ -81,7 +75,7 @@ type traceEvent struct {
 	Sf   uint32
 	Args struct {
 		Address, Kind, Type, Tag string
-		Bytes, Value, Pool       uint64
+		Bytes, Pool              uint64
 		Device                   int64
 		Before                   uint64
 		Name                     string
@@ -97,7 +91,7 @@ var errForeign = errors.New("not a trace of TL Runtime; make one with tl_trace_s
 // Read reads what tl_trace_start has written, event by event. Of a file that breaks off it
 // takes what is there.
 func Read(r io.Reader) (*Trace, error) {
-	b := builder{Trace: &Trace{Counters: map[string][]Point{}}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{}}
+	b := builder{Trace: &Trace{}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{}}
 	err := b.document(json.NewDecoder(r))
 	broken := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 	switch {
@@ -224,8 +218,6 @@ func (b *builder) add(e *traceEvent) error {
 		} else {
 			b.threads[e.Tid] = true
 		}
-	case e.Ph == "C":
-		b.Counters[e.Name] = append(b.Counters[e.Name], Point{e.Ts, e.Args.Value})
 	case e.Ph == "B":
 		b.Scopes++
 	case e.Ph == "i" && e.Cat == "mark":
@@ -295,21 +287,4 @@ func (b *builder) finish() {
 		}
 	}
 	b.Threads = len(b.threads)
-}
-
-// Stack returns the frames of a site, innermost first.
-func (t *Trace) Stack(site uint32) (all []string) {
-	for id := strconv.Itoa(int(site)); site != 0 && id != "" && len(all) < 64; {
-		f, known := t.frames[id]
-		if !known {
-			break
-		}
-		text := f.Name
-		if f.File != "" && f.Line != 0 && !strings.HasSuffix(f.Name, ":"+strconv.Itoa(f.Line)) {
-			text += fmt.Sprintf(" (%s:%d)", f.File, f.Line)
-		}
-		all = append(all, text)
-		id = f.Parent
-	}
-	return all
 }

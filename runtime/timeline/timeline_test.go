@@ -106,6 +106,9 @@ func TestFigures(t *testing.T) {
 	assert.Equal(t, len(trace.Blocks), total)
 	assert.Equal(t, 12, trace.Scopes)
 	assert.Len(t, trace.Marks, 12)
+	pools, most := trace.pools()
+	assert.Equal(t, curve{Steps: []float64{0, 50}, Bytes: []int64{0, 4 * mib}}, pools)
+	assert.EqualValues(t, 4*mib, most)
 	assert.Len(t, trace.Alerts, 1)
 	assert.Equal(t, 1, trace.Threads)
 }
@@ -203,4 +206,42 @@ func TestFilesThatBreakOff(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, trace.Blocks[0].Address, half.Blocks[0].Address)
 	require.Greater(t, len(half.Blocks), len(trace.Blocks)/4)
+}
+
+// TestSitesAreToldApart has three sites in one function that others call, of which two
+// share a caller, and two that nothing tells apart.
+func TestSitesAreToldApart(t *testing.T) {
+	s := &script{frames: []string{
+		`"1":{"name":"new","file":"/a/new.h","line":7,"parent":"11"}`, `"2":{"name":"new","file":"/a/new.h","line":7,"parent":"12"}`,
+		`"3":{"name":"new","file":"/a/new.h","line":7,"parent":"13"}`, `"4":{"name":"twice","parent":"20"}`, `"5":{"name":"twice","parent":"20"}`,
+		`"11":{"name":"linear","file":"/a/b.c","line":3,"parent":"14"}`, `"12":{"name":"linear","file":"/a/b.c","line":3,"parent":"20"}`,
+		`"13":{"name":"relu","parent":"20"}`, `"14":{"name":"train","parent":"20"}`, `"20":{"name":"main"}`,
+	}}
+	for site := range 5 {
+		s.alloc(1, heapAt+mib*uint64(site), 100-uint64(site), "object", "", site+1)
+	}
+	sites, _ := s.trace(t).sites(1)
+	var names []string
+	for _, site := range sites {
+		names = append(names, site.Name)
+	}
+	assert.Equal(t, []string{"new (new.h:7) ← linear (b.c:3) ← train", "new (new.h:7) ← linear (b.c:3) ← main", "new (new.h:7) ← relu",
+		"twice", "twice"}, names)
+}
+
+// TestLeaksAfterThePeakAreShown has more sites at the peak than the table has lines.
+func TestLeaksAfterThePeakAreShown(t *testing.T) {
+	s := &script{}
+	for site := range uint64(40) {
+		s.alloc(float64(site), heapAt+mib*site, 1000+site, "object", "", int(site)+1)
+	}
+	for site := range uint64(40) {
+		s.free(50, heapAt+mib*site)
+	}
+	s.alloc(60, heapAt, 77, "object", "", 41)
+	sites, _ := s.trace(t).sites(40)
+	table := shown(sites)
+	assert.Len(t, table, 17)
+	assert.EqualValues(t, 77, table[16].End)
+	assert.Zero(t, table[16].Peak)
 }
