@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
-	"sort"
 )
 
 // kindOf names what a block is on the page.
@@ -105,18 +104,30 @@ func (t *Trace) sizes() []bin {
 	return all
 }
 
-// mostRects bounds the rectangles of a page: those with the most bytes, times
+// mostRects and mostChunks bound the rectangles of a page: those with the most bytes, times
 // microseconds, stay.
-const mostRects = 40000
+const (
+	mostRects  = 40000
+	mostChunks = 2000
+)
+
+func (b *Block) area() float64 { return float64(b.Bytes) * (b.End - b.First + 1) }
+
+func (c *Chunk) area() float64 { return float64(c.Bytes) * (c.End - c.First + 1) }
 
 // largest returns the blocks that are drawn, by the time at which they begin.
 func (t *Trace) largest() []*Block {
-	all := slices.Clone(t.Blocks)
-	if len(all) > mostRects {
-		area := func(b *Block) float64 { return float64(b.Bytes) * (b.End - b.First + 1) }
-		sort.SliceStable(all, func(i, j int) bool { return area(all[i]) > area(all[j]) })
-		all = all[:mostRects]
-		slices.SortStableFunc(all, func(a, b *Block) int { return cmp.Compare(a.First, b.First) })
+	all := largest(t.Blocks, mostRects, (*Block).area)
+	slices.SortStableFunc(all, func(a, b *Block) int { return cmp.Compare(a.First, b.First) })
+	return all
+}
+
+// largest returns at most so many of a list: those with the largest areas.
+func largest[T any](list []T, most int, area func(T) float64) []T {
+	all := slices.Clone(list)
+	if len(all) > most {
+		slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(area(b), area(a)) })
+		all = all[:most]
 	}
 	return all
 }

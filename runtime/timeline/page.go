@@ -173,6 +173,9 @@ func (t *Trace) remarks(drawn int) []string {
 	if len(t.Alerts) > 0 {
 		all = append(all, plural(len(t.Alerts), "sign")+" of memory being short")
 	}
+	if left := len(t.Marks) - len(marks(t.Marks)); left > 0 {
+		all = append(all, "of "+plural(len(t.Marks), "mark")+" some are drawn")
+	}
 	if left := len(t.Blocks) - drawn; left > 0 {
 		all = append(all, humanize.Comma(int64(left))+" small or short-lived ones are not drawn")
 	}

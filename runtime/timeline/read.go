@@ -86,7 +86,7 @@ type traceEvent struct {
 const writer = "TL Runtime"
 
 // errForeign tells of a trace that others have written.
-var errForeign = errors.New("not a trace of TL Runtime; make one with tl_trace_start or tl.trace")
+var errForeign = errors.New("not a trace of TL Runtime, such as tl_trace_start and tl.trace write")
 
 // Read reads what tl_trace_start has written, event by event. Of a file that breaks off it
 // takes what is there.
@@ -97,6 +97,8 @@ func Read(r io.Reader) (*Trace, error) {
 	switch {
 	case broken && b.ours:
 		b.Broken = true
+	case broken:
+		return nil, fmt.Errorf("%w: it breaks off before it says who wrote it", errForeign)
 	case err != nil:
 		return nil, err
 	case !b.ours:

@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "the file is empty", "hello": "not a trace in JSON", "{}": "not a trace of TL Runtime",
 		"[]": "not a trace of TL Runtime", `[{"name":"a","ph":"X","ts":1}]`: "not a trace of TL Runtime",
-		`{"traceEvents":{}}`: "not a trace of TL Runtime", `{"traceEvents":[`: "EOF",
+		`{"traceEvents":{}}`: "not a trace of TL Runtime", `{"traceEvents":[`: "breaks off",
 		`{"traceEvents":[{"name":"a","ph":"X","ts":1,"tid":"main"}]}`:          "not a trace of TL Runtime",
 		`{"traceEvents":[{"name":"a","ph":"i","args":{"bytes":"much"}}]}`:      "not a trace of TL Runtime",
 		`{"writer":"TL Runtime","traceEvents":[{"name":"a","tid":"main"}]}`:    "event 0",
@@ -244,4 +244,31 @@ func TestLeaksAfterThePeakAreShown(t *testing.T) {
 	assert.Len(t, table, 17)
 	assert.EqualValues(t, 77, table[16].End)
 	assert.Zero(t, table[16].Peak)
+}
+
+// TestPagesStaySmall has a long run: many sites, tags, marks, chunks and blocks.
+func TestPagesStaySmall(t *testing.T) {
+	s := &script{}
+	for n := range uint64(60000) {
+		at := float64(10 * n)
+		s.frames = append(s.frames, fmt.Sprintf(`"%d":{"name":"function_%d_with_a_name","file":"/folder/of/sources/file.c","line":%d}`, n+1, n, n+1))
+		s.alloc(at, heapAt+64*n, 1+n%4096, "object", "", int(n)+1)
+		s.free(at+5, heapAt+64*n)
+		s.event(fmt.Sprintf("step %d", n), "i", at, `,"s":"p","cat":"mark"`)
+		s.chunk(at+1, "chunk obtained", chunkAt, mib)
+		s.chunk(at+2, "chunk returned", chunkAt, mib)
+	}
+	trace := s.trace(t)
+	live, peak, when := trace.live()
+	sites, number := trace.sites(when)
+	d := trace.data(live, peak, when, sites, number)
+	assert.Len(t, d.First, mostRects)
+	assert.Len(t, d.Chunks, mostChunks)
+	assert.Len(t, d.Marks, mostMarks)
+	assert.InDelta(t, trace.End, d.Marks[mostMarks-1].Time, trace.End/mostMarks+1)
+	assert.Len(t, d.Names, mostRects, "each block has a site of its own")
+	var b strings.Builder
+	require.NoError(t, trace.Write(&b, ""))
+	assert.Less(t, b.Len(), 8<<20)
+	assert.Contains(t, b.String(), "of 60,000 marks some are drawn")
 }
