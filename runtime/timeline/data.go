@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"tlruntime/runtime/plan/picture"
 )
@@ -42,7 +43,7 @@ func (d *pageData) addSites(sites []site, number map[uint32]int, blocks []*Block
 	ids := slices.SortedFunc(maps.Keys(drawn), func(a, b uint32) int { return cmp.Compare(drawn[a], drawn[b]) })
 	for n, id := range ids {
 		s := &sites[drawn[id]]
-		d.Names, d.Stacks = append(d.Names, s.Name), append(d.Stacks, join3(s.Stack))
+		d.Names, d.Stacks = append(d.Names, s.Name), append(d.Stacks, innermost(s.calls))
 		drawn[id] = n
 	}
 	return drawn
@@ -87,17 +88,8 @@ func typeText(b *Block) string {
 	return text + "\n" + b.Tag
 }
 
-// join3 keeps the frames that tell most.
-func join3(stack []string) string {
-	text := ""
-	for i, f := range stack[:min(len(stack), 6)] {
-		if i > 0 {
-			text += "\n"
-		}
-		text += f
-	}
-	return text
-}
+// innermost are the calls that tell most, a line each.
+func innermost(calls []string) string { return strings.Join(calls[:min(len(calls), 6)], "\n") }
 
 // mostMarks bounds marks, and signs of pressure: of more an even selection is drawn.
 const mostMarks = 400

@@ -88,7 +88,7 @@ func (r *recording) begin(name, phase string, thread uint32) {
 	r.line = append(r.line[:0], `{"name":`...)
 	r.line = appendString(r.line, name)
 	r.text("ph", phase)
-	r.number("pid", pid())
+	r.number("pid", r.pid)
 	r.number("tid", uint64(thread))
 	if phase != "M" {
 		r.line = append(r.line, `,"ts":`...)

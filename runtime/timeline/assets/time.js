@@ -65,8 +65,8 @@ const terms = {
   // over draws the line of pools, marks and alerts.
   over(axes) {
     const right = panel.x + panel.w;
-    if (data.peak > 0) drawPeak(axes, right);
     if (poolPeak > 0) drawPools(axes, right);
+    if (data.peak > 0) drawPeak(axes, right);
     for (const [list, name] of [[data.alerts, 'alert'], [data.marks, 'sign']]) {
       for (const m of list) {
         const x = Math.round(X(m.time)) + 0.5;
