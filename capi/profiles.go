@@ -25,7 +25,7 @@ import (
 // that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
 // inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
 // type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
-// pprof finds functions and lines of C and C++ in the program's own files.
+// Functions and lines of C and C++ are those of the debugging information of their files.
 //
 //	C: tl_status tl_profile_write(const char* path);
 //
@@ -34,7 +34,7 @@ import (
 // Returns: TL_OK, or why there is no complete profile.
 // Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
 // TL_E_OUT_OF_MEMORY.
-// Cost: linear in the memory in use; symbols are looked up in files.
+// Cost: linear in the memory in use; symbols and lines are looked up in files.
 //
 //export tlgo_profile_write
 func tlgo_profile_write(c, path uintptr) int32 {

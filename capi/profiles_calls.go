@@ -14,13 +14,17 @@ import (
 func writeProfile(o *object.Context, path uintptr) status.Status {
 	return toFile(o, path, func() (func(io.Writer) error, status.Status) {
 		p, st := profile.Collect(o)
-		return p.Write, st
+		return func(to io.Writer) error {
+			defer sources.Forget()
+			return p.Write(to, &sources)
+		}, st
 	})
 }
 
 // writeSnapshot writes where memory lies, for PyTorch's page.
 func writeSnapshot(o *object.Context, path uintptr) status.Status {
 	return toFile(o, path, func() (func(io.Writer) error, status.Status) {
+		defer forgetSources()
 		text := snapshot.Take(codeOf).Pickle()
 		return func(to io.Writer) error {
 			_, err := to.Write(text)

@@ -1,18 +1,34 @@
 package main
 
 /*
+#include <stdlib.h>
 #include "../cshim/symbols.h"
 */
 import "C"
 
 import (
+	"cmp"
+	"strings"
 	"sync"
+	"unsafe"
 
 	"tlruntime/runtime/leak"
+	"tlruntime/runtime/source"
+	"tlruntime/runtime/trace"
 )
 
-// reportMutex guards the symbol table of the file that was looked into last.
+// reportMutex guards the symbol table of the file that was looked into last, and sources.
 var reportMutex sync.Mutex
+
+// sources finds the lines of the host's code. What it has read is forgotten when a
+// profile, trace or snapshot is complete.
+var sources source.Files
+
+func forgetSources() {
+	reportMutex.Lock()
+	defer reportMutex.Unlock()
+	sources.Forget()
+}
 
 func init() { leak.Resolve = resolve }
 
@@ -20,5 +36,34 @@ func init() { leak.Resolve = resolve }
 func resolve(pc uintptr) leak.Frame {
 	var s C.tlc_symbol
 	C.tlc_symbolize(C.uintptr_t(pc), &s)
-	return leak.Frame{Function: C.GoString(&s.function[0]), Module: C.GoString(&s.module[0]), Offset: uint64(s.offset), Own: s.own != 0}
+	symbol := C.GoString(&s.function[0])
+	return leak.Frame{Function: readable(symbol), Symbol: symbol, Module: C.GoString(&s.module[0]), Offset: uint64(s.offset), Own: s.own != 0}
+}
+
+// readable is a name as its source has it: names of C++ are mangled for the linker
+// (Itanium C++ ABI, section 5.1). Without the library of C++ in the process they stay.
+func readable(symbol string) string {
+	if !strings.HasPrefix(symbol, "_Z") {
+		return symbol
+	}
+	name := C.CString(symbol)
+	defer C.free(unsafe.Pointer(name))
+	clear := C.tlc_demangle(name)
+	if clear == nil {
+		return symbol
+	}
+	defer C.free(unsafe.Pointer(clear))
+	return C.GoString(clear)
+}
+
+// codeAt returns the functions at an address, innermost first: by the source if that is
+// known, else what the linker knows. reportMutex is held.
+func codeAt(f leak.Located) (all []trace.Frame) {
+	for _, at := range sources.Frames(f.Module, f.Offset, f.Symbol) {
+		all = append(all, trace.Frame{Name: cmp.Or(readable(at.Function), f.Name()), File: at.File, Line: at.Line})
+	}
+	if len(all) == 0 {
+		all = []trace.Frame{{Name: f.Name(), File: f.File, Line: f.Line}}
+	}
+	return all
 }

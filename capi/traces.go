@@ -56,6 +56,7 @@ func followTrace(o *object.Context, since uint64) status.Status {
 func stopTrace(o *object.Context) status.Status {
 	ended, err := trace.Stop()
 	if ended {
+		forgetSources()
 		_ = object.SetTracing(false) // asks for no memory
 		o.HonourTracking()
 	}
@@ -103,7 +104,7 @@ func codeOf(site uint32) (all []trace.Frame) {
 		all = append(all, trace.Frame{Name: leak.Line(at), File: at.File, Line: int(at.Line)})
 	}
 	for _, f := range leak.Frames(at.Stack) {
-		all = append(all, trace.Frame{Name: f.Name(), File: f.File, Line: f.Line})
+		all = append(all, codeAt(f)...)
 	}
 	return all
 }

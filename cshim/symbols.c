@@ -105,6 +105,30 @@ static void set_module(tlc_symbol* out, const char* name)
 	out->module[n > 0 ? n : 0] = 0;
 }
 
+typedef char* demangle_f(const char*, char*, size_t*, int*);
+
+/* Where there is C++ its library is in the process, if not always for everybody to see. */
+static demangle_f* find_demangle(void)
+{
+	static const char* const libraries[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+	demangle_f* found = NULL;
+	*(void**)&found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+	for (size_t i = 0; found == NULL && i < sizeof libraries / sizeof *libraries; i++) {
+		void* library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (library == NULL) continue;
+		*(void**)&found = dlsym(library, "__cxa_demangle");
+		dlclose(library); /* its owner keeps it */
+	}
+	return found;
+}
+
+char* tlc_demangle(const char* symbol)
+{
+	demangle_f* demangle = find_demangle();
+	int status = 0;
+	return demangle != NULL ? demangle(symbol, NULL, NULL, &status) : NULL;
+}
+
 void tlc_symbolize(uintptr_t pc, tlc_symbol* out)
 {
 	static void* own;

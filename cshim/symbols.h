@@ -13,6 +13,9 @@ typedef struct tlc_symbol {
 	uint32_t own;                    /* code of this library */
 } tlc_symbol;
 
+/* A C++ name as its source has it, to be freed; NULL: it is none, or there is no C++ here. */
+char* tlc_demangle(const char* symbol);
+
 void tlc_symbolize(uintptr_t pc, tlc_symbol* out);
 
 #endif

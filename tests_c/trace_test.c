@@ -141,6 +141,36 @@ static void kept_tensors(void)
 	CHECK_INT(count("{\"name\":\"free\""), 3);
 }
 
+/* A block that goes back to the host is no longer live, whether the host keeps it, brings
+ * it again, or has the runtime free it. */
+static void blocks_that_go_back_to_the_host(void)
+{
+	char* kept = malloc(70);
+	CHECK_OK(tl_trace_start(path));
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(tl_mem_register(kept));
+		CHECK_OK(tl_mem_unregister(kept));
+	}
+	char* freed = malloc(90);
+	CHECK_OK(tl_mem_register(freed));
+	CHECK_OK(tl_mem_unregister(freed));
+	CHECK_OK(tl_mem_free(freed));
+	char* shared = malloc(110);
+	CHECK_OK(tl_mem_register(shared));
+	CHECK_OK(tl_mem_register(shared));
+	CHECK_OK(tl_mem_unregister(shared)); /* the other reference is left */
+	CHECK_OK(tl_trace_mark("shared"));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_trace_stop());
+	free(kept);
+	read_trace();
+	CHECK_INT(count("{\"name\":\"alloc\""), 5);
+	CHECK_INT(count("{\"name\":\"free\""), 5);
+	const char* mark = strstr(text, "{\"name\":\"shared\"");
+	CHECK(mark != NULL && strstr(mark, "{\"name\":\"free\"") != NULL);
+}
+
 static void afterwards_the_fast_door_answers(void)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = before;
@@ -279,6 +309,7 @@ int main(int argc, char** argv)
 	RUN(what_was_open_before);
 	RUN(threads_and_pools);
 	RUN(kept_tensors);
+	RUN(blocks_that_go_back_to_the_host);
 	RUN(the_file_has_a_limit);
 	RUN(the_end_of_the_process);
 	RUN(a_forked_child_writes_nothing);

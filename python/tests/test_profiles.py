@@ -58,6 +58,25 @@ def test_a_profile_needs_a_name(tmp_path: Path) -> None:
         tl.profile_write(tmp_path / "no" / "such")
 
 
+def test_a_block_is_profiled(tmp_path: Path) -> None:
+    path, sampled = tmp_path / "heap.pb.gz", tmp_path / "sampled.pb.gz"
+    with tl.profile(path):
+        kept, at = [tl.zeros((50, 50)) for _ in range(4)], line()
+    assert tl.config()["TL_TRACK"][0] == "0"
+    after, later = tl.zeros((50, 50)), line()
+    top = pprof(path, "-top", "-unit=B", "-sample_index=inuse_space")
+    row = next(row for row in top.splitlines() if f"test_profiles.py:{at}" in row)
+    assert 4 * 10_000 < int(row.split()[0].removesuffix("B")) < 4 * 11_000
+    assert f"test_profiles.py:{later}" not in top
+    with pytest.raises(ValueError, match="in the block"), tl.profile(sampled, sample=1):
+        raise ValueError("in the block")
+    assert sampled.exists() and tl.config()["TL_TRACK_SAMPLE"][0] == "0"
+    with pytest.raises(tl.InvalidArgumentError, match="no/such"), tl.profile(tmp_path / "no" / "such"):
+        pass
+    assert tl.config()["TL_TRACK"][0] == "0"
+    del kept, after
+
+
 PHASES = {"B", "E", "b", "e", "i", "C", "M"}
 
 
@@ -276,8 +295,14 @@ def test_a_snapshot_without_a_trace() -> None:
 
 def test_pytorchs_own_reader(tmp_path: Path) -> None:
     viz = pytest.importorskip("torch.cuda._memory_viz")
+    if not hasattr(viz, "segsum"):
+        pytest.skip("this PyTorch is older than snapshots are: 2.1 is needed")
     with tl.trace(tmp_path / "trace.json"):
         work()
         snapshot = tl.memory_snapshot()
     assert "segments: " in viz.segsum(snapshot)
-    assert "alloc" in viz.trace(snapshot)
+    events = sum(len(device) for device in snapshot["device_traces"])
+    told = viz.trace(snapshot)
+    assert f"{events} entries" in told and "free completed for" in told
+    for plot_segments in (False, True):
+        assert "MemoryViz.js" in viz.trace_plot(snapshot, plot_segments=plot_segments)

@@ -65,7 +65,7 @@ from ._limits import (
 )
 from ._object import Object, collect_cycles
 from ._plan import Plan
-from ._profiles import dump_memory_snapshot, memory_snapshot, profile_write, trace, trace_mark
+from ._profiles import dump_memory_snapshot, memory_snapshot, profile, profile_write, trace, trace_mark
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import (
@@ -152,6 +152,7 @@ __all__ = [
     "openmetrics",
     "path",
     "print_stats",
+    "profile",
     "profile_write",
     "purge",
     "registry",

@@ -12,6 +12,7 @@ from typing import Any, Optional
 
 from . import _deferred
 from ._library import check, lib
+from ._stats import config, configure
 
 
 def profile_write(path: str | os.PathLike[str]) -> None:
@@ -26,6 +27,33 @@ def profile_write(path: str | os.PathLike[str]) -> None:
 _Type = Optional[type[BaseException]]
 _Exception = Optional[BaseException]
 _Traceback = Optional[TracebackType]
+
+
+class profile(ContextDecorator):
+    """`with tl.profile("heap.pb.gz"):` records allocations in the block, and writes a heap profile at its end.
+
+    In use is what the block has left; what it allocated in all is alloc_space. With sample, such as "64K", one
+    allocation in so many bytes is recorded instead of all. Blocks do not nest; allocations of threads that are in the
+    block before it begins are recorded from their next slow call on.
+    """
+
+    __slots__ = ("before", "path", "setting")
+
+    def __init__(self, path: str | os.PathLike[str], *, sample: str | int | None = None) -> None:
+        self.path = path
+        self.setting = ("TL_TRACK", "1") if sample is None else ("TL_TRACK_SAMPLE", str(sample))
+
+    def __enter__(self) -> profile:
+        key, value = self.setting
+        self.before = config()[key][0]
+        configure(key, value)
+        return self
+
+    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
+        try:
+            profile_write(self.path)
+        finally:
+            configure(self.setting[0], self.before)
 
 
 class trace(ContextDecorator):

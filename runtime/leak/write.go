@@ -13,7 +13,8 @@ import (
 
 // Frame is what is known of a code address.
 type Frame struct {
-	Function string // "" = unknown
+	Function string // for people; "" = unknown
+	Symbol   string // its name as the linker knows it; "" = unknown
 	File     string // of the source; "" = unknown
 	Line     int
 	Module   string // program or library; "" = none, as of code that a JIT compiler made

@@ -5,8 +5,6 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/registry"
-	"tlruntime/runtime/trace"
-	"tlruntime/runtime/track"
 )
 
 // Endings are foreign blocks that nobody refers to any more and that a C function
@@ -57,6 +55,18 @@ func (s *endings) link(last, next uint32) {
 	s.mu.Unlock()
 }
 
+// dropped does what follows from a reference to a registered block that is gone: it is
+// freed, or the trace is told that the host has it back. Whether and when the host frees it
+// nobody is told.
+func (c *Context) dropped(ended registry.Ended, res registry.Result) {
+	switch {
+	case res == registry.Gone:
+		c.freeForeign(ended)
+	case ended.Returned:
+		c.traceForeignGone(ended.Pointer, ended.Bytes)
+	}
+}
+
 // freeForeign frees a block that nobody refers to any more, by its kind. What free()
 // does not take waits for the gate, a few instructions from here.
 func (c *Context) freeForeign(ended registry.Ended) {
@@ -64,7 +74,9 @@ func (c *Context) freeForeign(ended registry.Ended) {
 		return // one name of several
 	}
 	c.ForeignFreed++
-	trace.Free(c.Id, trace.Event{Kind: track.Foreign.String(), Address: uint64(ended.Pointer), Bytes: uint64(ended.Bytes)})
+	if !ended.Returned {
+		c.traceForeignGone(ended.Pointer, ended.Bytes)
+	}
 	e := ending{function: ended.Deleter, pointer: ended.Pointer, ctx: ended.Ctx, arguments: 2}
 	switch ended.Kind {
 	case layout.ForeignMalloc, layout.ForeignAligned:

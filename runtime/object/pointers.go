@@ -141,8 +141,8 @@ func (c *Context) dropAt(p uintptr, o object) status.Status {
 
 func (c *Context) releaseForeign(p uintptr) status.Status {
 	ended, res := process.registry.Release(p)
+	c.dropped(ended, res)
 	if res == registry.Gone {
-		c.freeForeign(ended)
 		return status.OK
 	}
 	return c.foreign(p, res)

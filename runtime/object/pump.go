@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/registry"
 )
 
 // The dying list: dead objects whose fields are still to be released, first in
@@ -150,7 +149,6 @@ func (c *Context) Pump() {
 var CallC func(c *Context)
 
 func (c *Context) releaseForeignField(p uintptr) {
-	if ended, res := process.registry.Release(p); res == registry.Gone {
-		c.freeForeign(ended)
-	}
+	ended, res := process.registry.Release(p)
+	c.dropped(ended, res)
 }

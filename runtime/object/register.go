@@ -109,7 +109,8 @@ func (c *Context) Unregister(p uintptr) status.Status {
 // recorded, when the entry meant an earlier object at p.
 func (c *Context) floatEntry(p uintptr, e layout.Entry) status.Status {
 	if e.Record == layout.Foreign {
-		res := process.registry.Float(p, e.Gen)
+		ended, res := process.registry.Float(p, e.Gen)
+		c.dropped(ended, res)
 		if res == registry.Stale || res == registry.Miss {
 			return status.NotLive
 		}

@@ -230,10 +230,9 @@ func (c *Context) releaseEntry(me *Context, e layout.Entry) {
 }
 
 func (c *Context) releaseForeignEntry(e layout.Entry) {
-	switch ended, res := process.registry.ReleaseEntry(e.Object, e.Gen); res {
-	case registry.Gone:
-		c.freeForeign(ended)
-	case registry.Stale, registry.Miss:
+	ended, res := process.registry.ReleaseEntry(e.Object, e.Gen)
+	c.dropped(ended, res)
+	if res == registry.Stale || res == registry.Miss {
 		c.Skipped++
 	}
 }

@@ -53,6 +53,11 @@ func (c *Context) traceLive(l Live, e track.Entry) {
 // traceGone tells the trace that an object has died.
 func (c *Context) traceGone(e layout.Entry) { track.Gone(c.address(), objectRef(e), uint64(e.Object)) }
 
+// traceForeignGone tells it that a registered block is no longer there.
+func (c *Context) traceForeignGone(p, bytes uintptr) {
+	trace.Free(c.Id, trace.Event{Kind: track.Foreign.String(), Address: uint64(p), Bytes: uint64(bytes)})
+}
+
 // traceResting tells it of a tensor that dies or will rest in the pool, from which others
 // may take it at once.
 func (c *Context) traceResting(e layout.Entry) {

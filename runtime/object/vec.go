@@ -221,7 +221,9 @@ func (c *Context) floatElement(p uintptr) status.Status {
 		},
 		func() status.Status {
 			known, _ := process.registry.Info(p)
-			return c.foreign(p, process.registry.Float(p, known.Gen))
+			ended, res := process.registry.Float(p, known.Gen)
+			c.dropped(ended, res)
+			return c.foreign(p, res)
 		})
 }
 

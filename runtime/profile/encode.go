@@ -40,6 +40,7 @@ const (
 	mappingLimit  = 3
 	mappingOffset = 4
 	mappingFile   = 5
+	mappingHas    = 7 // to 10: functions, files, lines, inlined functions
 
 	locationID      = 1
 	locationMapping = 2
@@ -51,6 +52,7 @@ const (
 
 	functionID   = 1
 	functionName = 2
+	functionLink = 3
 	functionFile = 4
 )
 
@@ -109,16 +111,21 @@ type writer struct {
 	functions map[function]uint64
 	places    map[place]uint64 // locations
 	mappings  []mapping
-	used      map[int]bool // of mappings
+	used      map[int]bool // of mappings; true: their locations have functions and lines
 }
 
 type function struct{ name, file string }
 
+// line is a line of a function.
+type line struct {
+	function
+	number uint64
+}
+
 // place is a location: an address of code, or a line that the program told.
 type place struct {
-	pc       uint64
-	function uint64
-	line     uint64
+	pc uint64
+	line
 }
 
 func newWriter(mappings []mapping) *writer {
@@ -144,15 +151,20 @@ func (w *writer) function(f function) uint64 {
 		var m message
 		m.number(functionID, id)
 		m.number(functionName, w.strings.number(f.name))
+		m.number(functionLink, w.strings.number(f.name)) // equal: pprof is to demangle it
 		m.number(functionFile, w.strings.number(f.file))
 		w.bytes(profileFunction, m)
 	}
 	return id
 }
 
-// location returns the number of a location.
-func (w *writer) location(pc uintptr, f function, line uint64) uint64 {
-	p := place{uint64(pc), w.function(f), line}
+// location returns the number of a location. Of several lines each is inlined in the
+// next. Those that are known of the source are told to pprof to be all that there is.
+func (w *writer) location(pc uintptr, lines []line, source bool) uint64 {
+	p := place{pc: uint64(pc)}
+	if len(lines) > 0 {
+		p.line = lines[0]
+	}
 	id, known := w.places[p]
 	if known {
 		return id
@@ -162,18 +174,26 @@ func (w *writer) location(pc uintptr, f function, line uint64) uint64 {
 	var m message
 	m.number(locationID, id)
 	if at := find(w.mappings, pc); at >= 0 {
-		w.used[at] = true
+		w.used[at] = w.used[at] || source
 		m.number(locationMapping, uint64(at+1))
 	}
 	m.number(locationAddress, p.pc)
-	if p.function != 0 {
-		var l message
-		l.number(lineFunction, p.function)
-		l.number(lineNumber, line)
-		m.bytes(locationLine, l)
+	for _, at := range lines {
+		w.line(&m, at)
 	}
 	w.bytes(profileLocation, m)
 	return id
+}
+
+func (w *writer) line(to *message, at line) {
+	id := w.function(at.function)
+	if id == 0 {
+		return
+	}
+	var m message
+	m.number(lineFunction, id)
+	m.number(lineNumber, at.number)
+	to.bytes(locationLine, m)
 }
 
 func (w *writer) text(to *message, key, value string) {
@@ -197,7 +217,8 @@ func (w *writer) size(to *message, key string, value uint64) {
 // finish writes the mappings that locations are in, and the strings, which come last.
 func (w *writer) finish(to io.Writer) error {
 	for i, at := range w.mappings {
-		if !w.used[i] {
+		complete, used := w.used[i]
+		if !used {
 			continue
 		}
 		var m message
@@ -206,6 +227,9 @@ func (w *writer) finish(to io.Writer) error {
 		m.number(mappingLimit, uint64(at.limit))
 		m.number(mappingOffset, at.offset)
 		m.number(mappingFile, w.strings.number(at.file))
+		for field := mappingHas; complete && field < mappingHas+4; field++ {
+			m.number(uint64(field), 1)
+		}
 		w.bytes(profileMapping, m)
 	}
 	for _, text := range w.strings.list {

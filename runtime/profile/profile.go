@@ -19,6 +19,7 @@ import (
 
 	"tlruntime/runtime/leak"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/source"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/track"
 )
@@ -70,8 +71,9 @@ func (p *Profile) add(l object.Live) {
 	p.live[g] += float64(max(e.Weight, 1))
 }
 
-// Write writes the profile, compressed, in the format of pprof.
-func (p *Profile) Write(to io.Writer) error {
+// Write writes the profile, compressed, in the format of pprof. files finds the lines of
+// code.
+func (p *Profile) Write(to io.Writer, files *source.Files) error {
 	w := newWriter(mappings())
 	for _, t := range [][2]string{{"alloc_objects", "count"}, {"alloc_space", "bytes"}, {"inuse_objects", "count"}, {"inuse_space", "bytes"}} {
 		w.valueType(profileSampleType, t[0], t[1])
@@ -81,7 +83,7 @@ func (p *Profile) Write(to io.Writer) error {
 	w.valueType(profilePeriodType, "space", "bytes")
 	w.number(profilePeriod, p.period)
 	w.comment(p.comment())
-	s := &stacks{w: w, known: map[uint32][]uint64{}}
+	s := &stacks{w: w, files: files, known: map[uint32][]uint64{}}
 	for _, m := range p.made {
 		w.sample(s.of(m.Site), group{tag: m.Tag}, [4]float64{m.Count, m.Bytes})
 	}
@@ -136,6 +138,7 @@ func (g group) typeName() string {
 // stacks turns sites into locations.
 type stacks struct {
 	w     *writer
+	files *source.Files
 	known map[uint32][]uint64
 }
 
@@ -148,16 +151,30 @@ func (s *stacks) of(site uint32) []uint64 {
 	at := track.SiteOf(site)
 	var list []uint64
 	if at.File != "" {
-		list = append(list, s.w.location(0, function{leak.Line(at), at.File}, uint64(at.Line)))
+		told := line{function{leak.Line(at), at.File}, uint64(at.Line)}
+		list = append(list, s.w.location(0, []line{told}, false))
 	}
 	for _, f := range leak.Frames(at.Stack) {
-		list = append(list, s.w.location(f.PC, function{f.Function, f.File}, uint64(f.Line)))
+		lines, source := s.lines(f)
+		list = append(list, s.w.location(f.PC, lines, source))
 	}
 	if len(list) == 0 {
-		list = append(list, s.w.location(0, function{name: "[not recorded]"}, 0))
+		list = append(list, s.w.location(0, []line{{function: function{name: "[not recorded]"}}}, false))
 	}
 	s.known[site] = list
 	return list
+}
+
+// lines returns the functions at an address, by the source if that is known. Names are
+// the linker's, which pprof makes readable.
+func (s *stacks) lines(f leak.Located) (all []line, source bool) {
+	for _, at := range s.files.Frames(f.Module, f.Offset, f.Symbol) {
+		all = append(all, line{function{at.Function, at.File}, uint64(max(at.Line, 0))})
+	}
+	if len(all) > 0 {
+		return all, true
+	}
+	return []line{{function{cmp.Or(f.Symbol, f.Function), f.File}, uint64(max(f.Line, 0))}}, false
 }
 
 // compare orders groups, so that equal memory gives equal profiles.

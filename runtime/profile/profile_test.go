@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/source"
 	"tlruntime/runtime/status"
 )
 
@@ -18,7 +19,7 @@ func read(t *testing.T, c *object.Context) *profile.Profile {
 	p, st := Collect(c)
 	require.Equal(t, status.OK, st)
 	var b bytes.Buffer
-	require.NoError(t, p.Write(&b))
+	require.NoError(t, p.Write(&b, &source.Files{}))
 	parsed, err := profile.Parse(&b)
 	require.NoError(t, err)
 	require.NoError(t, parsed.CheckValid())

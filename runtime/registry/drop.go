@@ -10,10 +10,7 @@ func (t *Table) ReleaseEntry(p uintptr, gen uint32) (Ended, Result) { return t.d
 
 // Float is unregister: the reference of a scope's entry floats. The block is
 // handed back to the host when no other reference is held.
-func (t *Table) Float(p uintptr, gen uint32) Result {
-	_, r := t.drop(p, dropFloat, gen)
-	return r
-}
+func (t *Table) Float(p uintptr, gen uint32) (Ended, Result) { return t.drop(p, dropFloat, gen) }
 
 // DecRef is Release, but what comes to Zero stays, dead and owning nothing,
 // until it is forgotten or adopted again.
@@ -134,7 +131,7 @@ func apply(x spot, f effect) (ended Ended, link uint32) {
 	switch {
 	case f.result == Gone:
 		if link = e.Link; link == 0 {
-			ended = Ended{Pointer: x.at.pointer(), Bytes: bytesOf(e), Kind: uint8(e.Block >> layout.ForeignKindShift)}
+			ended = x.ended(back)
 		}
 		x.drop()
 		return ended, link
@@ -152,10 +149,15 @@ func apply(x spot, f effect) (ended Ended, link uint32) {
 		s.HandedBack++
 		s.Bytes -= uint64(bytesOf(e))
 		e.Block |= layout.ForeignHandedBack
+		ended = x.ended(true)
 	}
 	e.Count = f.count
 	e.TypeFloats = e.TypeFloats&layout.TypeMask | f.floats*layout.ForeignFloat
 	return ended, 0
+}
+
+func (x *spot) ended(returned bool) Ended {
+	return Ended{Pointer: x.at.pointer(), Bytes: bytesOf(x.entry), Kind: uint8(x.entry.Block >> layout.ForeignKindShift), Returned: returned}
 }
 
 // drop erases an entry and what is counted of it, covers excepted.

@@ -20,7 +20,7 @@ type modelBuffer struct {
 func (b *modelBlock) ended(p uintptr) Ended {
 	switch {
 	case b.buffer == nil && b.adopted:
-		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignMalloc}
+		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignMalloc, Returned: b.back}
 	case b.buffer == nil:
 		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignNewScalar}
 	case b.buffer.names > 0:

@@ -202,11 +202,19 @@ func (m *model) release(t *rapid.T) {
 	case b.count == 0:
 		require.Equal(t, Stale, r)
 	default:
+		back := b.back
 		require.Equal(t, m.lose(p), r)
-		if r == Gone {
-			require.Equal(t, b.ended(p), ended)
-		}
+		require.Equal(t, b.after(p, r, back), ended)
 	}
+}
+
+// after is what the registry hands out with the result of a drop: what is to be freed, or
+// what the host has back only now.
+func (b *modelBlock) after(p uintptr, r Result, before bool) Ended {
+	if r == Gone || r == OK && b.back && !before {
+		return b.ended(p)
+	}
+	return Ended{}
 }
 
 func (m *model) releaseEntry(t *rapid.T) {
@@ -216,22 +224,26 @@ func (m *model) releaseEntry(t *rapid.T) {
 	if b != nil {
 		gen += b.gen
 	}
-	_, r := m.table.ReleaseEntry(p, gen)
+	ended, r := m.table.ReleaseEntry(p, gen)
 	if b == nil || b.gen != gen || b.count == 0 {
 		require.Equal(t, Stale, r)
 		return
 	}
+	back := b.back
 	require.Equal(t, m.lose(p), r)
+	require.Equal(t, b.after(p, r, back), ended)
 }
 
 func (m *model) float(t *rapid.T) {
 	p := m.known(t)
 	b := m.blocks[p]
 	if b == nil {
-		require.Equal(t, Miss, m.table.Float(p, 1))
+		_, r := m.table.Float(p, 1)
+		require.Equal(t, Miss, r)
 		return
 	}
-	r := m.table.Float(p, b.gen)
+	back := b.back
+	ended, r := m.table.Float(p, b.gen)
 	switch {
 	case b.count == 0:
 		require.Equal(t, Stale, r)
@@ -245,6 +257,7 @@ func (m *model) float(t *rapid.T) {
 		b.floats++
 		b.settle()
 	}
+	require.Equal(t, b.after(p, r, back), ended)
 }
 
 func (m *model) decRef(t *rapid.T) {

@@ -3,11 +3,13 @@ package registry
 import "tlruntime/runtime/layout"
 
 // Ended is memory that nobody refers to any more: the caller frees it. Zeros when
-// there is nothing to free: what is gone was one name of several.
+// there is nothing to free: what is gone was one name of several. With OK it is a block
+// that the host has back from now on, or zeros.
 type Ended struct {
 	Pointer, Bytes uintptr
 	Kind           uint8
 	Deleter, Ctx   uintptr // of layout.ForeignCustom: what to call, and with what
+	Returned       bool    // the host has it back
 }
 
 func floats(e *layout.ForeignEntry) uint32 { return e.TypeFloats >> 24 }

@@ -132,7 +132,7 @@ func TestImpossibleAddresses(t *testing.T) {
 func TestHandedBackMayBeReused(t *testing.T) {
 	table := open64(t)
 	gen := adopt(t, table, base, 200)
-	assert.Equal(t, OK, table.Float(base, gen))
+	assert.Equal(t, OK, second(table.Float(base, gen)))
 	assert.EqualValues(t, 1, table.Totals().HandedBack)
 	_, r := table.Register(base)
 	assert.Equal(t, Returned, r, "it must be measured again")
@@ -160,10 +160,10 @@ func TestFloats(t *testing.T) {
 		require.Equal(t, OK, table.Acquire(base))
 	}
 	for range layout.MaxFloats {
-		require.Equal(t, OK, table.Float(base, gen))
+		require.Equal(t, OK, second(table.Float(base, gen)))
 	}
-	assert.Equal(t, Overflow, table.Float(base, gen))
-	assert.Equal(t, Stale, table.Float(base, gen+1))
+	assert.Equal(t, Overflow, second(table.Float(base, gen)))
+	assert.Equal(t, Stale, second(table.Float(base, gen+1)))
 	assert.False(t, table.handedBack(base), "two counted references are held")
 	_, r := table.Release(base)
 	assert.Equal(t, OK, r)
@@ -212,7 +212,7 @@ func TestCountsStick(t *testing.T) {
 	_, r := table.ReleaseEntry(base, gen)
 	assert.Equal(t, OK, r)
 	assert.Equal(t, OK, table.DecRef(base))
-	assert.Equal(t, OK, table.Float(base, gen))
+	assert.Equal(t, OK, second(table.Float(base, gen)))
 	assert.EqualValues(t, math.MaxUint32, table.Count(base))
 	_, r = table.Forget(base)
 	assert.Equal(t, Refused, r)
@@ -401,3 +401,5 @@ func TestConcurrentAdoptionOfOneBlockCountsEveryone(t *testing.T) {
 		require.NoError(t, table.Check())
 	}
 }
+
+func second(_ Ended, r Result) Result { return r }

@@ -1,38 +1,57 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"tlruntime/runtime/plan/picture"
 )
 
 // data lays the trace out for the page's scripts.
-func (t *Trace) data(live curve, peak int64, sites []site, number map[uint32]int) *pageData {
+func (t *Trace) data(live curve, peak int64, when float64, sites []site, number map[uint32]int) *pageData {
 	bands := t.bands()
-	d := &pageData{Steps: t.End, End: t.End, Peak: peak, Live: live, Names: []string{}, Stacks: []string{}, Types: []string{},
+	d := &pageData{Steps: t.End, End: t.End, Peak: peak, When: when, Live: live, Names: []string{}, Stacks: []string{}, Types: []string{},
 		Group: []int{}, Kind: []int{}, Type: []int{}, First: []float64{}, Stop: []float64{}, Offset: []int64{}, Bytes: []int64{}, Freed: []int{},
-		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks), Alerts: marks(t.Alerts), Pools: t.pools()}
-	for _, s := range sites {
-		d.Names = append(d.Names, s.Name)
-		d.Stacks = append(d.Stacks, join3(s.Stack))
-	}
+		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks), Alerts: marks(t.Alerts)}
+	d.Pools, _ = t.pools()
+	blocks := t.largest()
+	number = d.addSites(sites, number, blocks)
 	for _, b := range bands {
 		bytes := int64(b.end - b.start)
 		d.Bands = append(d.Bands, bandData{b.at, bytes, fmt.Sprintf("%#x", b.start), b.name})
 		d.Frame = b.at + bytes
 	}
-	for _, c := range t.Chunks {
+	for _, c := range largest(t.Chunks, mostChunks, (*Chunk).area) {
 		if i := find(bands, c.Address); i >= 0 {
 			d.Chunks = append(d.Chunks, chunkData{bands[i].at + int64(c.Address-bands[i].start), int64(c.Bytes), c.First, c.End})
 		}
 	}
-	d.addBlocks(t, bands, number)
+	d.addBlocks(blocks, bands, number)
 	return d
 }
 
-func (d *pageData) addBlocks(t *Trace, bands []band, number map[uint32]int) {
+// addSites adds the sites of the blocks that are drawn, in the order of all, and returns
+// their numbers there.
+func (d *pageData) addSites(sites []site, number map[uint32]int, blocks []*Block) map[uint32]int {
+	drawn := map[uint32]int{}
+	for _, b := range blocks {
+		drawn[b.Site] = number[b.Site]
+	}
+	ids := slices.SortedFunc(maps.Keys(drawn), func(a, b uint32) int { return cmp.Compare(drawn[a], drawn[b]) })
+	for n, id := range ids {
+		s := &sites[drawn[id]]
+		d.Names, d.Stacks = append(d.Names, s.Name), append(d.Stacks, innermost(s.calls))
+		drawn[id] = n
+	}
+	return drawn
+}
+
+func (d *pageData) addBlocks(blocks []*Block, bands []band, number map[uint32]int) {
 	kinds, types := map[string]int{}, map[string]int{}
-	for _, b := range t.largest() {
+	for _, b := range blocks {
 		i := find(bands, b.Address)
 		if i < 0 {
 			continue
@@ -69,34 +88,29 @@ func typeText(b *Block) string {
 	return text + "\n" + b.Tag
 }
 
-// join3 keeps the frames that tell most.
-func join3(stack []string) string {
-	text := ""
-	for i, f := range stack[:min(len(stack), 6)] {
-		if i > 0 {
-			text += "\n"
-		}
-		text += f
-	}
-	return text
-}
+// innermost are the calls that tell most, a line each.
+func innermost(calls []string) string { return strings.Join(calls[:min(len(calls), 6)], "\n") }
+
+// mostMarks bounds marks, and signs of pressure: of more an even selection is drawn.
+const mostMarks = 400
 
 func marks(all []Mark) []markData {
-	const most = 400
-	list := []markData{}
-	for _, m := range all[:min(len(all), most)] {
-		list = append(list, markData(m))
+	list, every := []markData{}, (len(all)+mostMarks-1)/mostMarks
+	for i := 0; i < len(all); i += every {
+		list = append(list, markData(all[i]))
 	}
 	return list
 }
 
-// pools is the curve of what chunks take.
-func (t *Trace) pools() curve {
-	c := curve{Steps: []float64{0}, Bytes: []int64{0}}
-	for _, p := range t.Counters["pool reserved bytes"] {
-		if last := len(c.Bytes) - 1; c.Bytes[last] != int64(p.Value) {
-			c.Steps, c.Bytes = append(c.Steps, p.Time), append(c.Bytes, int64(p.Value))
+// pools is the curve of what chunks take, by the events themselves: counters come late.
+func (t *Trace) pools() (c curve, most int64) {
+	var changes []change
+	for _, x := range t.Chunks {
+		changes = append(changes, change{x.First, int64(x.Bytes)})
+		if x.returned {
+			changes = append(changes, change{x.End, -int64(x.Bytes)})
 		}
 	}
-	return c
+	c, most, _ = t.sum(changes)
+	return c, most
 }

@@ -2,10 +2,8 @@ package timeline
 
 import (
 	"cmp"
-	"maps"
 	"math/bits"
 	"slices"
-	"sort"
 )
 
 // kindOf names what a block is on the page.
@@ -31,12 +29,14 @@ type curve struct {
 // mostPoints bounds a curve; each of so many stretches of time keeps its highest value.
 const mostPoints = 8000
 
+// change is bytes that come, or go if it is negative.
+type change struct {
+	at    float64
+	bytes int64
+}
+
 // live sums the blocks up, and returns the peak and its time.
 func (t *Trace) live() (c curve, peak int64, when float64) {
-	type change struct {
-		at    float64
-		bytes int64
-	}
 	changes := make([]change, 0, 2*len(t.Blocks))
 	for _, b := range t.Blocks {
 		changes = append(changes, change{b.First, int64(b.Bytes)})
@@ -44,6 +44,13 @@ func (t *Trace) live() (c curve, peak int64, when float64) {
 			changes = append(changes, change{b.End, -int64(b.Bytes)})
 		}
 	}
+	c, peak, when = t.sum(changes)
+	c.add(t.End, 0, 0)
+	return c, peak, when
+}
+
+// sum is the curve of changes, its peak and when that is.
+func (t *Trace) sum(changes []change) (c curve, peak int64, when float64) {
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	c, sum := curve{Steps: []float64{0}, Bytes: []int64{0}}, int64(0)
 	for _, x := range changes {
@@ -53,7 +60,6 @@ func (t *Trace) live() (c curve, peak int64, when float64) {
 		}
 		c.add(x.at, sum, t.End/mostPoints)
 	}
-	c.add(t.End, 0, 0)
 	return c, peak, when
 }
 
@@ -69,51 +75,6 @@ func (c *curve) add(at float64, bytes int64, stretch float64) {
 		return
 	}
 	c.Steps, c.Bytes = append(c.Steps, at), append(c.Bytes, bytes)
-}
-
-// site sums up what one place in the program has allocated.
-type site struct {
-	Name  string
-	Stack []string
-	Peak  int64 // bytes live when most was live in all
-	End   int64 // bytes live at the end
-	Count int
-	Bytes int64 // of all
-}
-
-// sites returns the sites, those that held most at the peak first, and the number in
-// that list of each site.
-func (t *Trace) sites(when float64) (list []site, number map[uint32]int) {
-	sums := map[uint32]*site{}
-	for _, b := range t.Blocks {
-		s := sums[b.Site]
-		if s == nil {
-			s = &site{Stack: t.Stack(b.Site)}
-			s.Name = "not recorded"
-			if len(s.Stack) > 0 {
-				s.Name = s.Stack[0]
-			}
-			sums[b.Site] = s
-		}
-		s.Count++
-		s.Bytes += int64(b.Bytes)
-		if b.First <= when && (b.End > when || !b.Freed) {
-			s.Peak += int64(b.Bytes)
-		}
-		if !b.Freed {
-			s.End += int64(b.Bytes)
-		}
-	}
-	ids := slices.SortedFunc(maps.Keys(sums), func(a, b uint32) int {
-		x, y := sums[a], sums[b]
-		return cmp.Or(cmp.Compare(y.Peak, x.Peak), cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name), cmp.Compare(a, b))
-	})
-	number = map[uint32]int{}
-	for n, id := range ids {
-		number[id] = n
-		list = append(list, *sums[id])
-	}
-	return list, number
 }
 
 // bin counts allocations of at least Low bytes and of less than twice as many.
@@ -143,26 +104,30 @@ func (t *Trace) sizes() []bin {
 	return all
 }
 
-// mostRects bounds the rectangles of a page: those with the most bytes, times
+// mostRects and mostChunks bound the rectangles of a page: those with the most bytes, times
 // microseconds, stay.
-const mostRects = 40000
+const (
+	mostRects  = 40000
+	mostChunks = 2000
+)
+
+func (b *Block) area() float64 { return float64(b.Bytes) * (b.End - b.First + 1) }
+
+func (c *Chunk) area() float64 { return float64(c.Bytes) * (c.End - c.First + 1) }
 
 // largest returns the blocks that are drawn, by the time at which they begin.
 func (t *Trace) largest() []*Block {
-	all := slices.Clone(t.Blocks)
-	if len(all) > mostRects {
-		area := func(b *Block) float64 { return float64(b.Bytes) * (b.End - b.First + 1) }
-		sort.SliceStable(all, func(i, j int) bool { return area(all[i]) > area(all[j]) })
-		all = all[:mostRects]
-		slices.SortStableFunc(all, func(a, b *Block) int { return cmp.Compare(a.First, b.First) })
-	}
+	all := largest(t.Blocks, mostRects, (*Block).area)
+	slices.SortStableFunc(all, func(a, b *Block) int { return cmp.Compare(a.First, b.First) })
 	return all
 }
 
-// counter returns the highest value of a counter.
-func (t *Trace) counter(name string) (most uint64) {
-	for _, p := range t.Counters[name] {
-		most = max(most, p.Value)
+// largest returns at most so many of a list: those with the largest areas.
+func largest[T any](list []T, most int, area func(T) float64) []T {
+	all := slices.Clone(list)
+	if len(all) > most {
+		slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(area(b), area(a)) })
+		all = all[:most]
 	}
-	return most
+	return all
 }

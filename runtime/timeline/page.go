@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -30,6 +29,7 @@ type pageData struct {
 	Frame  int64          `json:"frame"` // bytes of the axis of addresses
 	Bound  int64          `json:"bound"`
 	Peak   int64          `json:"peak"`
+	When   float64        `json:"when"` // the peak is
 	Live   curve          `json:"live"`
 	Names  []string       `json:"names"` // of sites
 	Kinds  []picture.Kind `json:"kinds"`
@@ -82,7 +82,7 @@ func (t *Trace) Write(w io.Writer, title string) error {
 	}
 	live, peak, when := t.live()
 	sites, number := t.sites(when)
-	data := t.data(live, peak, sites, number)
+	data := t.data(live, peak, when, sites, number)
 	below, err := t.below(sites, peak)
 	if err != nil {
 		return fmt.Errorf("timeline: %w", err)
@@ -99,15 +99,14 @@ func (t *Trace) Write(w io.Writer, title string) error {
 
 // below renders what follows the picture: sites and sizes.
 func (t *Trace) below(sites []site, peak int64) (template.HTML, error) {
-	const mostSites = 24
 	var b strings.Builder
-	bins := t.sizes()
+	bins, table := t.sizes(), shown(sites)
 	most := 1
 	for _, x := range bins {
 		most = max(most, x.Count)
 	}
 	err := belowTemplate.Execute(&b, map[string]any{
-		"Sites": rows(sites[:min(len(sites), mostSites)], peak), "More": max(len(sites)-mostSites, 0), "Bins": bars(bins, most),
+		"Sites": rows(table, peak), "More": len(sites) - len(table), "Bins": bars(bins, most),
 	})
 	return template.HTML(b.String()), err
 }
@@ -160,8 +159,8 @@ func (t *Trace) figures(peak int64, when float64) []picture.Figure {
 		picture.Size("At the end", left, humanize.Comma(int64(count-released))+" live"),
 		{Label: "Allocations", Value: humanize.Comma(int64(count)), Exact: humanize.Comma(int64(released)) + " released"},
 	}
-	if pools := t.counter("pool reserved bytes"); pools > 0 {
-		all = append(all, picture.Size("Memory pools", int64(min(pools, math.MaxInt64)), plural(len(t.Chunks), "chunk")))
+	if _, pools := t.pools(); pools > 0 {
+		all = append(all, picture.Size("Memory pools", pools, plural(len(t.Chunks), "chunk")))
 	}
 	return all
 }
@@ -174,13 +173,19 @@ func (t *Trace) remarks(drawn int) []string {
 	if len(t.Alerts) > 0 {
 		all = append(all, plural(len(t.Alerts), "sign")+" of memory being short")
 	}
+	if left := len(t.Marks) - len(marks(t.Marks)); left > 0 {
+		all = append(all, "of "+plural(len(t.Marks), "mark")+" some are drawn")
+	}
 	if left := len(t.Blocks) - drawn; left > 0 {
 		all = append(all, humanize.Comma(int64(left))+" small or short-lived ones are not drawn")
 	}
 	if t.Dropped > 0 {
 		all = append(all, plural(int(t.Dropped), "event")+" not in the file, which was full")
 	}
-	if !t.Whole {
+	switch {
+	case t.Broken:
+		all = append(all, "the file breaks off: call stacks and what came after are not known")
+	case !t.Whole:
 		all = append(all, "nobody completed the file: call stacks are not known")
 	}
 	return all

@@ -4,6 +4,7 @@
 //
 //	read.go   the trace
 //	model.go  what of it is shown
+//	sites.go  where memory came from
 //	space.go  addresses without what nobody used
 //	page.go   the page
 package timeline
@@ -24,15 +25,15 @@ type Trace struct {
 	End     float64 // microseconds
 	Dropped uint64
 	Whole   bool // the file was completed: call stacks are known
+	Broken  bool // the file breaks off
 
-	Blocks   []*Block
-	Chunks   []*Chunk
-	Counters map[string][]Point
-	Marks    []Mark
-	Alerts   []Mark // limits and pressure
-	Scopes   int
-	Threads  int
-	frames   map[string]frame
+	Blocks  []*Block
+	Chunks  []*Chunk
+	Marks   []Mark
+	Alerts  []Mark // limits and pressure
+	Scopes  int
+	Threads int
+	frames  map[string]frame
 }
 
 // Block is an allocation. Its end is that of the trace while it lives.
@@ -52,12 +53,6 @@ type Chunk struct {
 	Device         int64
 	First, End     float64
 	returned       bool
-}
-
-// Point is a counter's value from a time on.
-type Point struct {
-	Time  float64
-	Value uint64
 }
 
 // Mark is something that happened at once.
@@ -80,50 +75,140 @@ type traceEvent struct {
 	Sf   uint32
 	Args struct {
 		Address, Kind, Type, Tag string
-		Bytes, Value, Pool       uint64
+		Bytes, Pool              uint64
 		Device                   int64
 		Before                   uint64
 		Name                     string
 	}
 }
 
-type document struct {
-	TraceEvents []traceEvent
-	StackFrames map[string]frame
-	OtherData   struct {
-		Writer, Began string
-		Complete      bool
-		Dropped       uint64
-	}
-}
+// writer is what a trace says of who has written it.
+const writer = "TL Runtime"
 
-// Read reads what tl_trace_start has written.
+// errForeign tells of a trace that others have written.
+var errForeign = errors.New("not a trace of TL Runtime, such as tl_trace_start and tl.trace write")
+
+// Read reads what tl_trace_start has written, event by event. Of a file that breaks off it
+// takes what is there.
 func Read(r io.Reader) (*Trace, error) {
-	var d document
-	if err := json.NewDecoder(r).Decode(&d); err != nil {
-		return nil, fmt.Errorf("not a trace in JSON: %w", err)
-	}
-	if d.OtherData.Writer != "TL Runtime" {
-		return nil, errors.New("not a trace of TL Runtime: otherData does not say so; make one with tl_trace_start or tl.trace")
-	}
-	t := &Trace{Began: d.OtherData.Began, Dropped: d.OtherData.Dropped, Whole: d.OtherData.Complete, frames: d.StackFrames,
-		Counters: map[string][]Point{}}
-	b := builder{t, map[uint64]*Block{}, map[uint64]*Chunk{}, map[int64]bool{}}
-	for i := range d.TraceEvents {
-		if err := b.add(&d.TraceEvents[i]); err != nil {
-			return nil, fmt.Errorf("event %d, %q: %w", i, d.TraceEvents[i].Name, err)
-		}
+	b := builder{Trace: &Trace{}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{}}
+	err := b.document(json.NewDecoder(r))
+	broken := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	switch {
+	case broken && b.ours:
+		b.Broken = true
+	case broken:
+		return nil, fmt.Errorf("%w: it breaks off before it says who wrote it", errForeign)
+	case err != nil:
+		return nil, err
+	case !b.ours:
+		return nil, errForeign
 	}
 	b.finish()
-	return t, nil
+	return b.Trace, nil
 }
 
 // builder follows what is live.
 type builder struct {
 	*Trace
+	ours    bool // the file says that the runtime has written it
 	live    map[uint64]*Block
 	chunks  map[uint64]*Chunk
 	threads map[int64]bool
+}
+
+// document reads the members of the outermost object.
+func (b *builder) document(d *json.Decoder) error {
+	switch start, err := d.Token(); {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case err != nil:
+		return fmt.Errorf("not a trace in JSON: %w", err)
+	case start != json.Delim('{'):
+		return errForeign // a list of events, which is a trace of other tools
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err == nil {
+			err = b.member(d, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return fmt.Errorf("not a trace in JSON: %w", err)
+	}
+	return nil
+}
+
+func (b *builder) member(d *json.Decoder, key json.Token) error {
+	switch key {
+	case "writer":
+		return b.writtenBy(d)
+	case "traceEvents":
+		return b.events(d)
+	case "stackFrames":
+		return b.foreign(d.Decode(&b.frames))
+	case "otherData":
+		return b.otherData(d)
+	}
+	var rest json.RawMessage
+	return d.Decode(&rest)
+}
+
+func (b *builder) writtenBy(d *json.Decoder) error {
+	var name string
+	err := d.Decode(&name)
+	b.ours = name == writer
+	return b.foreign(err)
+}
+
+func (b *builder) otherData(d *json.Decoder) error {
+	var data struct {
+		Writer, Began string
+		Complete      bool
+		Dropped       uint64
+	}
+	if err := d.Decode(&data); err != nil {
+		return b.foreign(err)
+	}
+	b.ours = b.ours || data.Writer == writer
+	b.Began, b.Dropped, b.Whole = data.Began, data.Dropped, data.Complete
+	return nil
+}
+
+// foreign tells of a value of another type than the runtime writes that the trace is
+// somebody else's, unless it says otherwise.
+func (b *builder) foreign(err error) error {
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) && !b.ours {
+		return errForeign
+	}
+	return err
+}
+
+func (b *builder) events(d *json.Decoder) error {
+	if start, err := d.Token(); err != nil {
+		return err
+	} else if start != json.Delim('[') {
+		return errForeign
+	}
+	for n := 0; d.More(); n++ {
+		var e traceEvent
+		err := b.foreign(d.Decode(&e))
+		if err == nil {
+			err = b.add(&e)
+		}
+		if err != nil && !errors.Is(err, errForeign) {
+			return fmt.Errorf("event %d, %q: %w", n, e.Name, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
 }
 
 func (b *builder) add(e *traceEvent) error {
@@ -135,8 +220,6 @@ func (b *builder) add(e *traceEvent) error {
 		} else {
 			b.threads[e.Tid] = true
 		}
-	case e.Ph == "C":
-		b.Counters[e.Name] = append(b.Counters[e.Name], Point{e.Ts, e.Args.Value})
 	case e.Ph == "B":
 		b.Scopes++
 	case e.Ph == "i" && e.Cat == "mark":
@@ -206,21 +289,4 @@ func (b *builder) finish() {
 		}
 	}
 	b.Threads = len(b.threads)
-}
-
-// Stack returns the frames of a site, innermost first.
-func (t *Trace) Stack(site uint32) (all []string) {
-	for id := strconv.Itoa(int(site)); site != 0 && id != "" && len(all) < 64; {
-		f, known := t.frames[id]
-		if !known {
-			break
-		}
-		text := f.Name
-		if f.File != "" && f.Line != 0 && !strings.HasSuffix(f.Name, ":"+strconv.Itoa(f.Line)) {
-			text += fmt.Sprintf(" (%s:%d)", f.File, f.Line)
-		}
-		all = append(all, text)
-		id = f.Parent
-	}
-	return all
 }

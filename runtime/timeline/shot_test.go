@@ -16,10 +16,25 @@ import (
 
 func TestMain(m *testing.M) { headless.Main(m) }
 
-func pageOf(t *testing.T, trace *Trace) string {
+func textOf(t *testing.T, trace *Trace) string {
 	var b strings.Builder
 	require.NoError(t, trace.Write(&b, "train.py"))
-	return headless.File(t, "page.html", b.String())
+	return b.String()
+}
+
+func pageOf(t *testing.T, trace *Trace) string {
+	return headless.File(t, "page.html", textOf(t, trace))
+}
+
+// TestOnAPhone has what TestPage looks for in a narrow window.
+func TestOnAPhone(t *testing.T) {
+	b := headless.New(t)
+	found := b.DumpNarrow(t, textOf(t, training().trace(t)), 390, 3200)
+	assert.Equal(t, "390 3200", found["window"])
+	assert.Equal(t, "0", found["overlaps"], found["examples"])
+	assert.Equal(t, "0", found["clipped"], found["examples"])
+	assert.Greater(t, found.Numbers(t, "checked")[0], 40)
+	assert.Greater(t, found.Numbers(t, "panel")[2], 260, "most of the window is for the picture")
 }
 
 // TestPage looks at the page in several sizes: no text touches another or is cut off,
@@ -95,4 +110,64 @@ func TestPointerAndDark(t *testing.T) {
 	shot := b.Shot(t, page+"#find=weights&pin", 1280, 1700, "--blink-settings=preferredColorScheme=0")
 	r, g, bl, _ := shot.At(3, 3).RGBA()
 	assert.Less(t, (r+g+bl)>>8, uint32(120), "the page is dark")
+}
+
+// TestLabels reads the axes: units are those of the largest value, and the peak is named.
+func TestLabels(t *testing.T) {
+	b := headless.New(t)
+	s := &script{}
+	s.alloc(10, heapAt, 340000, "object", "tensor", 0)
+	s.free(30, heapAt)
+	s.alloc(40, heapAt, 5000, "object", "", 0)
+	s.event("step", "i", 90, `,"s":"p","cat":"mark"`)
+	labels := strings.Split(b.Dump(t, pageOf(t, s.trace(t))+"#check", 1280, 900)["labels"], "|")
+	for _, want := range []string{"peak 332 KiB", "128 KiB", "256 KiB", "20 µs", "step"} {
+		assert.Contains(t, labels, want)
+	}
+	labels = strings.Split(b.Dump(t, pageOf(t, training().trace(t))+"#check", 1280, 900)["labels"], "|")
+	for _, want := range []string{"peak 6.5 MiB", "4 MiB", "1.0 ms", "pool 3", "pools have"} {
+		assert.Contains(t, labels, want)
+	}
+}
+
+// TestTablesAreSorted presses the heads of the columns.
+func TestTablesAreSorted(t *testing.T) {
+	b := headless.New(t)
+	const press = `<script>
+	const first = () => document.querySelector('.below tbody td').textContent, told = document.documentElement.dataset;
+	told.before = first();
+	document.querySelectorAll('.below th button')[2].click();
+	told.after = first();
+	told.sorted = document.querySelector('.below th[aria-sort]').textContent;
+	</script>`
+	s := training()
+	for n := range uint64(100) {
+		s.alloc(5000+float64(n), heapAt+64*mib, 1, "object", "", 9)
+		s.free(5000.5+float64(n), heapAt+64*mib)
+	}
+	found := b.Dump(t, headless.File(t, "page.html", textOf(t, s.trace(t))+press), 1280, 900)
+	assert.Contains(t, found["before"], "forward.py:14")
+	assert.Equal(t, "main", found["after"])
+	assert.Equal(t, "Allocations", found["sorted"])
+}
+
+// TestACrowdIsPointedAt has the pointer rest on one of thousands of a site: marks for all of
+// them would take longer than the pointer does.
+func TestACrowdIsPointedAt(t *testing.T) {
+	b := headless.New(t)
+	const point = `<script>
+	const front = document.getElementById('front'), r = front.getBoundingClientRect(), told = document.documentElement.dataset;
+	front.dispatchEvent(new PointerEvent('pointermove', { clientX: r.left + 400, clientY: r.top + 100 }));
+	told.marks = document.querySelectorAll('#marks .mark').length;
+	told.tip = document.getElementById('tip').textContent;
+	</script>`
+	s := &script{}
+	for n := range uint64(20000) {
+		at := float64(n)
+		s.alloc(at, heapAt, mib, "object", "", 1)
+		s.free(at+1, heapAt)
+	}
+	found := b.Dump(t, headless.File(t, "page.html", textOf(t, s.trace(t))+point), 1280, 900)
+	assert.Equal(t, "1", found["marks"])
+	assert.Contains(t, found["tip"], "1.0 MiB")
 }

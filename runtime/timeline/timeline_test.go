@@ -106,6 +106,9 @@ func TestFigures(t *testing.T) {
 	assert.Equal(t, len(trace.Blocks), total)
 	assert.Equal(t, 12, trace.Scopes)
 	assert.Len(t, trace.Marks, 12)
+	pools, most := trace.pools()
+	assert.Equal(t, curve{Steps: []float64{0, 50}, Bytes: []int64{0, 4 * mib}}, pools)
+	assert.EqualValues(t, 4*mib, most)
 	assert.Len(t, trace.Alerts, 1)
 	assert.Equal(t, 1, trace.Threads)
 }
@@ -151,8 +154,14 @@ func TestACurveKeepsItsPeaks(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "not a trace in JSON", "[]": "not a trace in JSON", "{}": "not a trace of TL Runtime",
-		strings.Replace(training().text(), `"0x7f0000000000"`, `"zz"`, 1): "no address",
+		"": "the file is empty", "hello": "not a trace in JSON", "{}": "not a trace of TL Runtime",
+		"[]": "not a trace of TL Runtime", `[{"name":"a","ph":"X","ts":1}]`: "not a trace of TL Runtime",
+		`{"traceEvents":{}}`: "not a trace of TL Runtime", `{"traceEvents":[`: "breaks off",
+		`{"traceEvents":[{"name":"a","ph":"X","ts":1,"tid":"main"}]}`:          "not a trace of TL Runtime",
+		`{"traceEvents":[{"name":"a","ph":"i","args":{"bytes":"much"}}]}`:      "not a trace of TL Runtime",
+		`{"writer":"TL Runtime","traceEvents":[{"name":"a","tid":"main"}]}`:    "event 0",
+		`{"otherData":{"writer":"TL Runtime"},"traceEvents":[{"name":"a"} 5]}`: "event 1",
+		strings.Replace(training().text(), `"0x7f0000000000"`, `"zz"`, 1):      "no address",
 	} {
 		_, err := Read(strings.NewReader(text))
 		require.ErrorContains(t, err, want)
@@ -176,4 +185,90 @@ func TestNamesStayText(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(b.String(), "<script"))
 	assert.NotContains(t, b.String(), "<img")
 	assert.NotContains(t, b.String(), "<b>&lt;")
+}
+
+// TestFilesThatBreakOff has every beginning of a trace: what is there is shown.
+func TestFilesThatBreakOff(t *testing.T) {
+	text := `{"writer":"TL Runtime",` + training().text()[1:]
+	first := strings.Index(text, "[")
+	for n := first + 1; n < len(text); n += 97 {
+		trace, err := Read(strings.NewReader(text[:n]))
+		require.NoError(t, err, "%d bytes", n)
+		require.True(t, trace.Broken)
+		var b strings.Builder
+		require.NoError(t, trace.Write(&b, ""))
+		require.Contains(t, b.String(), "the file breaks off")
+	}
+	trace, err := Read(strings.NewReader(text))
+	require.NoError(t, err)
+	require.False(t, trace.Broken)
+	half, err := Read(strings.NewReader(text[:len(text)/2]))
+	require.NoError(t, err)
+	require.Equal(t, trace.Blocks[0].Address, half.Blocks[0].Address)
+	require.Greater(t, len(half.Blocks), len(trace.Blocks)/4)
+}
+
+// TestSitesAreToldApart has three sites in one function that others call, of which two
+// share a caller, and two that nothing tells apart.
+func TestSitesAreToldApart(t *testing.T) {
+	s := &script{frames: []string{
+		`"1":{"name":"new","file":"/a/new.h","line":7,"parent":"11"}`, `"2":{"name":"new","file":"/a/new.h","line":7,"parent":"12"}`,
+		`"3":{"name":"new","file":"/a/new.h","line":7,"parent":"13"}`, `"4":{"name":"twice","parent":"20"}`, `"5":{"name":"twice","parent":"20"}`,
+		`"11":{"name":"linear","file":"/a/b.c","line":3,"parent":"14"}`, `"12":{"name":"linear","file":"/a/b.c","line":3,"parent":"20"}`,
+		`"13":{"name":"relu","parent":"20"}`, `"14":{"name":"train","parent":"20"}`, `"20":{"name":"main"}`,
+	}}
+	for site := range 5 {
+		s.alloc(1, heapAt+mib*uint64(site), 100-uint64(site), "object", "", site+1)
+	}
+	sites, _ := s.trace(t).sites(1)
+	var names []string
+	for _, site := range sites {
+		names = append(names, site.Name)
+	}
+	assert.Equal(t, []string{"new (new.h:7) ← linear (b.c:3) ← train", "new (new.h:7) ← linear (b.c:3) ← main", "new (new.h:7) ← relu",
+		"twice", "twice"}, names)
+}
+
+// TestLeaksAfterThePeakAreShown has more sites at the peak than the table has lines.
+func TestLeaksAfterThePeakAreShown(t *testing.T) {
+	s := &script{}
+	for site := range uint64(40) {
+		s.alloc(float64(site), heapAt+mib*site, 1000+site, "object", "", int(site)+1)
+	}
+	for site := range uint64(40) {
+		s.free(50, heapAt+mib*site)
+	}
+	s.alloc(60, heapAt, 77, "object", "", 41)
+	sites, _ := s.trace(t).sites(40)
+	table := shown(sites)
+	assert.Len(t, table, 17)
+	assert.EqualValues(t, 77, table[16].End)
+	assert.Zero(t, table[16].Peak)
+}
+
+// TestPagesStaySmall has a long run: many sites, tags, marks, chunks and blocks.
+func TestPagesStaySmall(t *testing.T) {
+	s := &script{}
+	for n := range uint64(60000) {
+		at := float64(10 * n)
+		s.frames = append(s.frames, fmt.Sprintf(`"%d":{"name":"function_%d_with_a_name","file":"/folder/of/sources/file.c","line":%d}`, n+1, n, n+1))
+		s.alloc(at, heapAt+64*n, 1+n%4096, "object", "", int(n)+1)
+		s.free(at+5, heapAt+64*n)
+		s.event(fmt.Sprintf("step %d", n), "i", at, `,"s":"p","cat":"mark"`)
+		s.chunk(at+1, "chunk obtained", chunkAt, mib)
+		s.chunk(at+2, "chunk returned", chunkAt, mib)
+	}
+	trace := s.trace(t)
+	live, peak, when := trace.live()
+	sites, number := trace.sites(when)
+	d := trace.data(live, peak, when, sites, number)
+	assert.Len(t, d.First, mostRects)
+	assert.Len(t, d.Chunks, mostChunks)
+	assert.Len(t, d.Marks, mostMarks)
+	assert.InDelta(t, trace.End, d.Marks[mostMarks-1].Time, trace.End/mostMarks+1)
+	assert.Len(t, d.Names, mostRects, "each block has a site of its own")
+	var b strings.Builder
+	require.NoError(t, trace.Write(&b, ""))
+	assert.Less(t, b.Len(), 8<<20)
+	assert.Contains(t, b.String(), "of 60,000 marks some are drawn")
 }

@@ -1,12 +1,23 @@
 package trace
 
-import "os"
+import (
+	"io"
+	"os"
+)
+
+// disk is what a trace is written to, an *os.File.
+type disk interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+}
 
 // file is the trace's file. Behind what is written for good stands the end of it, which
 // the next part overwrites.
 type file struct {
-	f      *os.File
-	good   int64 // bytes that stay
+	f      disk
+	good   int64  // bytes that stay
+	end    []byte // behind them
 	buffer []byte
 	first  bool  // no event yet
 	err    error // the first that happened: from there on nothing is written
@@ -48,18 +59,33 @@ func (f *file) takeFrom(mark int) []byte {
 }
 
 // flush writes the buffer for good, and the end behind it. After an error nothing is
-// written any more.
+// written any more: the file is left as it was before.
 func (f *file) flush(end []byte) error {
+	part := append(f.buffer, end...)
 	n := len(f.buffer)
-	if f.err == nil {
-		_, f.err = f.f.WriteAt(append(f.buffer, end...), f.good)
-	}
 	f.buffer = f.buffer[:0]
-	if f.err == nil {
-		f.good += int64(n)
-		f.err = f.f.Truncate(f.good + int64(len(end)))
+	if f.err != nil {
+		return f.err
 	}
-	return f.err
+	_, f.err = f.f.WriteAt(part, f.good)
+	if f.err == nil {
+		f.err = f.f.Truncate(f.good + int64(len(part)))
+	}
+	if f.err != nil {
+		f.restore()
+		return f.err
+	}
+	f.good += int64(n)
+	f.end = append(f.end[:0], end...)
+	return nil
+}
+
+// restore takes half a part back, as a full disk leaves it. There is room for the end that
+// stood there, and when it fails nevertheless there is nothing else to try.
+func (f *file) restore() {
+	if f.f.Truncate(f.good) == nil {
+		_, _ = f.f.WriteAt(f.end, f.good)
+	}
 }
 
 func (f *file) close() error { return f.f.Close() }

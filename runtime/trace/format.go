@@ -88,7 +88,7 @@ func (r *recording) begin(name, phase string, thread uint32) {
 	r.line = append(r.line[:0], `{"name":`...)
 	r.line = appendString(r.line, name)
 	r.text("ph", phase)
-	r.number("pid", pid())
+	r.number("pid", r.pid)
 	r.number("tid", uint64(thread))
 	if phase != "M" {
 		r.line = append(r.line, `,"ts":`...)
@@ -175,7 +175,7 @@ func appendString(to []byte, text string) []byte {
 // head writes what comes before the first event.
 func (s *recorderState) head() {
 	r := &recording{recorderState: s}
-	s.file.text(`{"displayTimeUnit":"ms","traceEvents":[` + "\n")
+	s.file.text(`{"writer":"TL Runtime","displayTimeUnit":"ms","traceEvents":[` + "\n")
 	r.begin("process_name", "M", 0)
 	r.args()
 	name, err := os.ReadFile("/proc/self/comm")

@@ -74,6 +74,7 @@ type recorderState struct {
 	mu      sync.Mutex // guards the rest
 	opts    Options
 	began   time.Time
+	pid     uint64
 	file    *file
 	threads map[uint32]bool // that have a name
 	open    open
@@ -98,7 +99,7 @@ func Start(path string, opts Options) (began bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r.file, r.opts, r.began = f, opts, time.Now()
+	r.file, r.opts, r.began, r.pid = f, opts, time.Now(), uint64(os.Getpid())
 	r.threads, r.sites, r.dropped = map[uint32]bool{}, map[uint32]bool{}, 0
 	r.open.clear()
 	r.recent.clear()
@@ -298,5 +299,3 @@ func Dropped() uint64 {
 	defer recorder.mu.Unlock()
 	return recorder.dropped
 }
-
-func pid() uint64 { return uint64(os.Getpid()) }

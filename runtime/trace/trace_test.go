@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,4 +156,42 @@ func TestTheNewestAreKept(t *testing.T) {
 	require.EqualValues(t, 5, all[0].Address)
 	require.Equal(t, Event{Address: recentEvents + 4, Site: 9}, all[recentEvents-1])
 	recorder.recent = recent{}
+}
+
+// fullDisk is a file that has room for so many bytes.
+type fullDisk struct {
+	*os.File
+	room int64
+}
+
+var errFull = errors.New("no space left on the disk")
+
+func (d *fullDisk) WriteAt(text []byte, at int64) (int, error) {
+	if at+int64(len(text)) <= d.room {
+		return d.File.WriteAt(text, at)
+	}
+	n, err := d.File.WriteAt(text[:max(d.room-at, 0)], at)
+	return n, errors.Join(err, errFull)
+}
+
+// TestAFullDiskLeavesAWholeFile has the disk become full in the middle of a trace.
+func TestAFullDiskLeavesAWholeFile(t *testing.T) {
+	path := start(t, Options{})
+	recorder.file.f = &fullDisk{recorder.file.f.(*os.File), 700 << 10}
+	Begin(1, "outermost", "")
+	for n := range uint64(20000) {
+		Begin(1, "scope", "")
+		Free(1, Event{Kind: "object", Address: n, Bytes: 1})
+		End(1)
+	}
+	ended, err := Stop()
+	require.True(t, ended)
+	require.ErrorIs(t, err, errFull)
+	w, balance := read(t, path), 0
+	assert.False(t, w.OtherData.Complete)
+	assert.Greater(t, len(w.TraceEvents), 4000)
+	for _, e := range w.TraceEvents {
+		balance += map[string]int{"B": 1, "E": -1}[e.Ph]
+	}
+	assert.Zero(t, balance)
 }

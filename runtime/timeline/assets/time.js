@@ -66,10 +66,11 @@ const terms = {
   over(axes) {
     const right = panel.x + panel.w;
     if (poolPeak > 0) drawPools(axes, right);
+    if (data.peak > 0) drawPeak(axes, right);
     for (const [list, name] of [[data.alerts, 'alert'], [data.marks, 'sign']]) {
       for (const m of list) {
         const x = Math.round(X(m.time)) + 0.5;
-        if (x < panel.x || x > right) continue;
+        if (x < panel.x || x > right + 1) continue;
         axes.append(make('line', { x1: x, y1: panel.y - 4, x2: x, y2: lower.y + lower.h, class: name }));
         label(axes, m.name, x, panel.y - 11, { style: name === 'alert' ? 'bound' : 'strong' });
       }
@@ -85,6 +86,34 @@ function drawPools(axes, right) {
     if (to > from) path += `${path ? 'L' : 'M'}${from.toFixed(1)} ${L(bytes[i]).toFixed(1)}H${to.toFixed(1)}`;
   }
   axes.append(make('path', { d: path, class: 'pools' }));
-  label(axes, 'pools have', right + 8, Math.round(L(bytes[bytes.length - 1])), { anchor: 'start', style: 'pooled' });
+  beside(axes, 'pools have', Math.round(L(bytes[bytes.length - 1])), 'pooled');
+}
+
+// drawPeak marks when most was live.
+function drawPeak(axes, right) {
+  const x = X(data.when), y = L(data.peak), text = `peak ${size(data.peak)}`;
+  if (x < panel.x || x > right) return;
+  axes.append(make('circle', { cx: x, cy: y, r: 3.5, class: 'peak' }));
+  const room = textWidth(text) + 10;
+  for (const [at, anchor] of [[x + 8, 'start'], [x - 8, 'end']]) {
+    const inside = anchor === 'start' ? at + room <= right : at - room >= panel.x;
+    if (inside && label(axes, text, at, Math.max(y - 9, lower.y - 9), { anchor, style: 'strong over' })) return;
+  }
+}
+
+// Tables are sorted by the column whose head is pressed.
+for (const table of document.querySelectorAll('.below table.sorted')) {
+  const heads = Array.from(table.tHead.rows[0].cells);
+  heads.forEach((head, column) => {
+    const button = head.querySelector('button');
+    if (button) button.addEventListener('click', () => sortTable(table, heads, column));
+  });
+}
+
+function sortTable(table, heads, column) {
+  const body = table.tBodies[0], value = (row) => Number(row.cells[column].dataset.value);
+  const rows = Array.from(body.rows).sort((a, b) => value(b) - value(a));
+  heads.forEach((head, i) => { if (i === column) head.setAttribute('aria-sort', 'descending'); else head.removeAttribute('aria-sort'); });
+  body.append(...rows);
 }
 

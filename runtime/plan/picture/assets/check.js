@@ -10,7 +10,7 @@ function check() {
   let overlaps = 0, clipped = 0;
   const examples = [];
   texts.forEach(({ element, r }, n) => {
-    if (element.tagName === 'TD' && element.scrollWidth > element.clientWidth + 1) {
+    if ((element.tagName === 'TD' || element.tagName === 'TH') && element.scrollWidth > element.clientWidth + 1) {
       clipped++;
       examples.push(`too wide: ${element.textContent}`);
     }
@@ -25,7 +25,7 @@ function check() {
       const w = Math.min(r.right, other.r.right) - Math.max(r.left, other.r.left);
       const h = Math.min(r.bottom, other.r.bottom) - Math.max(r.top, other.r.top);
       // Buttons share a border; boxes of lines of text include leading, which may touch.
-      if (w <= 1.5 || h <= 2.5) continue;
+      if (w <= 1.5 || h <= 2.5 || element.contains(other.element)) continue;
       overlaps++;
       examples.push(`overlap: ${element.textContent} / ${other.element.textContent}`);
     }
@@ -33,6 +33,7 @@ function check() {
   Object.assign(root.dataset, {
     checked: texts.length, overlaps, clipped, examples: examples.slice(0, 5).join('; '),
     names: document.querySelectorAll('#names text').length, rectangles: document.querySelectorAll('.buffer').length,
+    labels: Array.from(document.querySelectorAll('#axes text'), (text) => text.textContent).join('|'),
     panel: panelOnPage(), window: `${innerWidth} ${innerHeight}`, view: `${view.x0} ${view.x1} ${view.y0} ${view.y1}`,
   });
 }

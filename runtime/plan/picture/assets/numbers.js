@@ -19,11 +19,12 @@ function size(bytes) {
   return `${odd ? Math.floor(value) : Math.round(value)} ${units[e]}`;
 }
 
-// byteTicks are multiples of a power of two, at most `most` of them from low to high.
+// byteTicks are multiples of a power of two, at most `most` of them from low to high, in
+// the largest unit that leaves three decimals at most and of which there is one.
 function byteTicks(low, high, most) {
   let step = 1;
   while ((high - low) / step > most) step *= 2;
-  const e = clamp(Math.floor((Math.log2(step) + 3) / 10), 0, units.length - 1);
+  const e = clamp(Math.min(Math.floor((Math.log2(step) + 3) / 10), Math.floor(Math.log2(Math.max(high, 1)) / 10)), 0, units.length - 1);
   const ticks = [];
   for (let v = Math.ceil(low / step) * step; v <= high; v += step) {
     const number = String(v / 1024 ** e).replace(/^\d+/, commas);

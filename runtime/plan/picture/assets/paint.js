@@ -179,6 +179,12 @@ function drawAxes(axes, grid) {
   terms.over(axes);
 }
 
+// beside names a line at its right end, or above the end where there is no room.
+function beside(axes, text, y, style) {
+  const right = panel.x + panel.w;
+  return label(axes, text, right + 8, y, { anchor: 'start', style }) || label(axes, text, right - 4, y - 8, { anchor: 'end', style: `${style} over` });
+}
+
 // outline is the live bytes between the steps in view: as they are, or where there
 // are more changes than pixels, the highest of each pixel.
 function outline() {
@@ -202,11 +208,11 @@ function drawCurve(curve, axes) {
   if (!data.bound) return;
   const y = Math.round(L(data.bound)) + 0.5;
   axes.append(make('line', { class: 'bound', x1: lower.x, y1: y, x2: right, y2: y }));
-  label(axes, 'lower bound', right + 8, y, { anchor: 'start', style: 'bound' });
+  beside(axes, 'lower bound', y, 'bound');
   if (data.frame <= data.bound) return;
   const top = Math.round(L(data.frame)) + 0.5;
   axes.append(make('line', { class: 'frame', x1: lower.x, y1: top, x2: right, y2: top }));
-  label(axes, 'frame', right + 8, top, { anchor: 'start', style: 'strong' });
+  beside(axes, 'frame', top, 'strong');
 }
 
 // drawNames writes the names of the largest first, along or upright, where the
@@ -246,6 +252,15 @@ function shorten(text, room) {
   return '';
 }
 
+// alike are the rectangles of a group that are to be seen; of a crowd, which nobody could
+// tell apart, the one that was asked for.
+const mostMarks = 400;
+function alike(at) {
+  const all = [];
+  for (let i = 0; i < count; i++) if (data.group[i] === data.group[at] && inView(i)) all.push(i);
+  return all.length > mostMarks ? [at] : all;
+}
+
 function drawMarks() {
   const marks = byId('marks');
   marks.replaceChildren();
@@ -255,8 +270,7 @@ function drawMarks() {
   }
   for (const [at, name] of [[state.hover, 'mark'], [state.pinned, 'mark pinned']]) {
     if (at < 0) continue;
-    for (let i = 0; i < count; i++) {
-      if (data.group[i] !== data.group[at]) continue;
+    for (const i of alike(at)) {
       const b = box(i);
       marks.append(make('rect', { class: name, x: b.x, y: b.y, width: Math.max(b.w, 1), height: Math.max(b.h, 1) }));
     }

@@ -14,7 +14,7 @@ function arrange(width, height) {
   screen.w = width;
   screen.h = height;
   panel.x = lower.x = 74;
-  panel.w = lower.w = Math.max(Math.round(width) - 74 - 82, 40);
+  panel.w = lower.w = Math.max(Math.round(width) - 74 - (width < 560 ? 14 : 82), 40);
   lower.h = clamp(Math.round(height * 0.17), 40, 130);
   panel.y = 24;
   panel.h = Math.max(Math.round(height) - panel.y - 38 - lower.h - 30, 40);

@@ -5,6 +5,7 @@ package headless
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"html"
 	"image"
@@ -65,14 +66,35 @@ func (b *Browser) run(t *testing.T, arguments ...string) []byte {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	arguments = append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-		"--force-color-profile=srgb", "--force-device-scale-factor=1", "--virtual-time-budget=3000",
+		"--enable-logging=stderr", "--force-color-profile=srgb", "--force-device-scale-factor=1", "--virtual-time-budget=3000",
 		"--user-data-dir=" + b.profile}, arguments...)
 	command := exec.CommandContext(ctx, b.program, arguments...)
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
 	output, err := command.Output()
 	require.NoError(t, err, "%s", complaints.String())
+	for line := range strings.Lines(complaints.String()) {
+		require.NotContains(t, line, "CONSOLE", "the page complains")
+	}
 	return output
+}
+
+// narrow shows a page in a frame, since windows have a least width, and takes over what
+// its root element tells.
+const narrow = `<html><body style="margin:0"><iframe id="frame" style="border:0" width="%d" height="%d"></iframe><script>
+const frame = document.getElementById('frame');
+frame.addEventListener('load', () => {
+  frame.contentWindow.location.hash = 'check';
+  setTimeout(() => Object.assign(document.documentElement.dataset, frame.contentDocument.documentElement.dataset), 500);
+}, { once: true });
+frame.srcdoc = %s;
+</script></body></html>`
+
+// DumpNarrow is Dump for a page, given as text, in a window as narrow as that of a phone.
+func (b *Browser) DumpNarrow(t *testing.T, text string, width, height int) Attributes {
+	quoted, err := json.Marshal(text) // also < and >
+	require.NoError(t, err)
+	return b.Dump(t, File(t, "narrow.html", fmt.Sprintf(narrow, width, height, quoted)), max(width, 600), height)
 }
 
 // Attributes are those of the page's root element after its scripts ran.
