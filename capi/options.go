@@ -51,7 +51,7 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	case "TL_DEVICE":
 		tellDefaultDevice()
 	case "TL_LEAK_CHECK":
-		setLeakCheck(wanted)
+		setLeakCheck(options.Word(name))
 	case "TL_SHOW_STATS":
 		setShowStats(options.Flag(name))
 	case "TL_FAIL_MEMORY":

@@ -202,9 +202,10 @@ func tldoor_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
 }
 
-// tldoor_leaks reports at the end of the process and returns how much leaked.
+// tldoor_leaks reports at the end of the process and returns how much leaked, -1 when it
+// could not be found out.
 //
 //export tldoor_leaks
 func tldoor_leaks(c uintptr) int64 {
-	return guarded(c, 0, leaksAtExit)
+	return guarded(c, -1, leaksAtExit)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"sync/atomic"
 
@@ -177,10 +178,16 @@ func leakReportSince(o *object.Context, path uintptr, mark uint64) int64 {
 	return leakReport(o, path, min(mark, leak.All-1))
 }
 
-// leaksAtExit reports on standard error, if there is anything to report.
+// leaksAtExit reports on standard error, if there is anything to report. A search that
+// failed is no clean one: -1, and why.
 func leaksAtExit(o *object.Context) int64 {
 	report, st := leak.Collect(o, leak.All)
-	if st != status.OK || report.Count == 0 {
+	if st != status.OK {
+		fmt.Fprintf(os.Stderr, "tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: %s\n", o.Message())
+		return -1
+	}
+	report.AddLeftOpen()
+	if report.Count == 0 {
 		return 0
 	}
 	reportMutex.Lock()

@@ -134,6 +134,14 @@ void tlc_restore_signal_stack(void)
 	sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
 }
 
+/* Looks for leaks: 0 = there are none, else as many, -1 = that is unknown. */
+static int64_t look_for_leaks(tl_context* c)
+{
+	if (c != NULL) return tldoor_leaks((uintptr_t)c);
+	fputs("tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: exit() was called from inside a call\n", stderr);
+	return -1;
+}
+
 /* After the program's own handlers and the destructors of its statics: the library's
  * are called after those of whoever needs it. No code of the program is called: what
  * ended threads have left is reported, not released. */
@@ -146,13 +154,12 @@ __attribute__((destructor)) static void report_at_exit(void)
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
 	if (!attached) c = tlc_enter_unattached();
-	if (c == NULL) return; /* exit() from inside a call: nothing can be asked */
 	if (attached) c->in_go = 1;
-	if (traces) tldoor_end_trace((uintptr_t)c);
-	int64_t leaked = checks ? tldoor_leaks((uintptr_t)c) : 0;
+	if (traces && c != NULL) tldoor_end_trace((uintptr_t)c);
+	int64_t leaked = checks ? look_for_leaks(c) : 0;
 	if (attached) c->in_go = 0;
-	else tlc_leave_unattached(c);
-	if (leaked <= 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
+	else if (c != NULL) tlc_leave_unattached(c);
+	if (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
 	fflush(NULL);
 	_exit(LEAKED);
 }

@@ -1,6 +1,7 @@
 /* The leak report: what is a leak, what is none, how it is written, and what the end of
  * a process makes of it. */
 #include <pthread.h>
+#include <regex.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,12 +65,12 @@ __attribute__((noinline, noclone)) static void a_float_that_nobody_takes(void)
 	uint64_t before = mark();
 	void *a = forgetful(40), *b = forgetful(40);
 	CHECK_INT(leaks_since(before), 2);
-	CHECK(shows("ERROR: TLRuntime: detected memory leaks\n"));
+	CHECK(shows("ERROR: LeakSanitizer: detected memory leaks\n"));
 	CHECK(shows("nobody took its floating reference"));
 	CHECK(shows("    #0 0x"));
 	CHECK(shows(" in forgetful ("));
 	CHECK(shows(" in a_float_that_nobody_takes ("));
-	CHECK(shows("SUMMARY: TLRuntime: 80 byte(s) leaked in 2 allocation(s).\n"));
+	CHECK(shows("SUMMARY: LeakSanitizer: 80 byte(s) leaked in 2 allocation(s).\n"));
 	CHECK(hides("libtl_runtime"));
 	CHECK_OK(tl_mem_free(a));
 	CHECK_OK(tl_mem_free(b));
@@ -88,6 +89,75 @@ static void groups_come_by_site_the_largest_first(void)
 	const char *large = strstr(report, "large.tl:7"), *small = strstr(report, "small.tl:3");
 	CHECK(large != NULL && small != NULL && large < small);
 	for (int i = 0; i < 7; i++) CHECK_OK(tl_mem_free(all[i]));
+}
+
+/* ---- as tools read it ---------------------------------------------------------------------- */
+
+/* The text behind a match of an expression at the start of `text`, NULL: there is none.
+ * Its first two groups come as numbers. */
+static const char* match(const char* text, const char* expression, long* first, long* second)
+{
+	regex_t compiled;
+	regmatch_t at[4];
+	CHECK(regcomp(&compiled, expression, REG_EXTENDED) == 0);
+	int failed = regexec(&compiled, text, 4, at, 0);
+	regfree(&compiled);
+	if (failed != 0 || at[0].rm_so != 0) return NULL;
+	if (first != NULL) *first = strtol(text + at[1].rm_so, NULL, 10);
+	if (second != NULL) *second = strtol(text + at[2].rm_so, NULL, 10);
+	return text + at[0].rm_eo;
+}
+
+#define KIND "(Direct|Indirect) leak of "
+
+/* Reads `report` by the form that LeakSanitizer gives its own (compiler-rt/lib/lsan, and
+ * the wiki of github.com/google/sanitizers); how many leaks it sums up, -1: it is no such. */
+static long read_as_leak_sanitizers(int* groups, int* frames)
+{
+	long pid, bytes, count, sum = 0, objects = 0;
+	const char *at = strstr(report, "\n=="), *summary = strstr(report, "\nSUMMARY: ");
+	while (at != NULL && at[3] == '=') at = strstr(at + 1, "\n==");
+	if (at == NULL || summary == NULL) return -1;
+	at = match(at + 1, "^==([0-9]+)==ERROR: LeakSanitizer: detected memory leaks\n", &pid, NULL);
+	if (at == NULL || match(summary + 1, "^SUMMARY: LeakSanitizer: ([0-9]+) byte\\(s\\) leaked in ([0-9]+) allocation\\(s\\)\\.\n$", &bytes, &count) == NULL)
+		return -1;
+	for (*groups = *frames = 0; (at = strstr(at, "irect leak of ")) != NULL; ++*groups) {
+		long of, in;
+		while (at[-1] != '\n') at--;
+		at = match(at, "^" KIND, NULL, NULL);
+		if (at == NULL || (at = match(at, "^([0-9]+) byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n", &of, &in)) == NULL) return -1;
+		sum += of;
+		objects += in;
+		long number, before = -1;
+		const char* next;
+		while ((next = match(at, "^    #([0-9]+) 0x[0-9a-f]+ (in [^\n]+ )?([^ \n]+:[0-9]+|\\([^ \n]+\\+0x[0-9a-f]+\\)|\\(<unknown module>\\))\n", &number, NULL)) != NULL) {
+			if (number != ++before) return -1;
+			at = next;
+			++*frames;
+		}
+		if (strncmp(at, "    #", 5) == 0) return -1; /* a frame that could not be read */
+	}
+	return sum == bytes && objects == count ? count : -1;
+}
+
+static void tools_can_read_it(void)
+{
+	uint64_t before = mark();
+	int groups = 0, frames = 0;
+	void* one = forgetful(40);
+	void* other = tl_track_site(forgetful(24), "model.tl", 12);
+	tl_mem_enter_scope();
+	void* vec = tl_ptr_acquire(tl_vec_new(0));
+	CHECK_OK(tl_vec_push(vec, tl_mem_new(200)));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), 4);
+	CHECK_INT(read_as_leak_sanitizers(&groups, &frames), 4);
+	CHECK_INT(groups, 4);
+	CHECK(frames >= 4);
+	CHECK(strstr(report, "\n    #0 ") != NULL);
+	CHECK_OK(tl_mem_free(one));
+	CHECK_OK(tl_mem_free(other));
+	CHECK_OK(tl_ptr_release(vec));
 }
 
 static void a_reference_that_was_not_released(void)
@@ -286,6 +356,41 @@ static void end_a_thread(void)
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, leave_a_scope_open, NULL) == 0) pthread_join(thread, NULL);
 }
+/* Whoever makes the next slow call releases what the thread has left: that is told, too. */
+static void end_a_thread_and_go_on(void)
+{
+	end_a_thread();
+	tl_mem_enter_scope();
+	for (int i = 0; i < 5000; i++) tl_mem_new(64);
+	tl_vec_new(100);
+	tl_mem_exit_scope();
+}
+static void end_two_threads(void)
+{
+	end_a_thread();
+	end_a_thread();
+}
+static void end_a_thread_and_shut_down(void)
+{
+	end_a_thread();
+	if (tl_shutdown() != TL_OK || tl_shutdown() != TL_OK) _exit(97);
+}
+static void leak_and_shut_down(void)
+{
+	leak_one();
+	if (tl_shutdown() != TL_OK) _exit(97);
+}
+static void* outlives;
+static void release_late(void) { tl_ptr_release(outlives); }
+/* As the static of a C++ program, or an array that Python still has. */
+static void shut_down_first(void)
+{
+	atexit(release_late);
+	tl_mem_enter_scope();
+	outlives = tl_ptr_acquire(tl_mem_new(64));
+	tl_mem_exit_scope();
+	if (tl_shutdown() != TL_OK) _exit(97);
+}
 static void end_a_thread_at_rest(void)
 {
 	pthread_t thread;
@@ -328,6 +433,13 @@ static const struct ending {
 	{"leak-unseen", leak_one, "off", 0, NULL},
 	{"open", leave_scopes_open, "fail", 0, NULL},
 	{"thread", end_a_thread, "fail", 23, "held by an open scope of a thread that has ended"},
+	{"thread-goes-on", end_a_thread_and_go_on, "fail", 23, "Direct leak of 96 byte(s) in 1 object(s)"},
+	{"threads", end_two_threads, "fail", 23, "SUMMARY: LeakSanitizer: 192 byte(s) leaked in 2 allocation(s)."},
+	{"thread-shutdown", end_a_thread_and_shut_down, "fail", 23, "SUMMARY: LeakSanitizer: 96 byte(s) leaked in 1 allocation(s)."},
+	{"shutdown", leak_and_shut_down, "fail", 23, "Direct leak of 64 byte(s) in 1 object(s)"},
+	{"shutdown-first", shut_down_first, "fail", 0, NULL},
+	{"leak-word", leak_one, "1", 0, "Direct leak of 64 byte(s) in 1 object(s)"},
+	{"leak-word-off", leak_one, "0", 0, NULL},
 	{"rest", end_a_thread_at_rest, "fail", 0, NULL},
 	{"handler", free_in_a_handler, "fail", 0, NULL},
 	{"destructor", leave_a_destructor, "fail", 0, NULL},
@@ -344,8 +456,13 @@ static void end_as(const char* self, const struct ending* e, const char* track)
 	int status = pclose(pipe);
 	CHECK_INT(WEXITSTATUS(status), e->status);
 	if (WEXITSTATUS(status) != e->status) fprintf(stderr, "%s: %s\n", e->name, report);
-	CHECK(e->shows != NULL ? shows(e->shows) : hides("TLRuntime"));
-	if (e->shows != NULL && *track == '0') CHECK(shows("Run with TL_TRACK=1"));
+	CHECK(e->shows != NULL ? shows(e->shows) : hides("TL Runtime"));
+	if (e->shows == NULL) return;
+	if (*track == '0') CHECK(shows("Run with TL_TRACK=1"));
+	const char* first = strstr(report, "ERROR: LeakSanitizer");
+	CHECK(first != NULL && strstr(first + 1, "ERROR: LeakSanitizer") == NULL); /* told once */
+	int groups, frames;
+	CHECK(read_as_leak_sanitizers(&groups, &frames) > 0);
 }
 
 int main(int count, char** arguments)
@@ -361,6 +478,7 @@ int main(int count, char** arguments)
 	RUN(a_clean_program_leaks_nothing);
 	RUN(a_float_that_nobody_takes);
 	RUN(groups_come_by_site_the_largest_first);
+	RUN(tools_can_read_it);
 	RUN(a_reference_that_was_not_released);
 	RUN(cycles_are_named_and_what_hangs_on_them_is_indirect);
 	RUN(what_a_leak_leads_to_is_indirect);

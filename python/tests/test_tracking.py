@@ -139,14 +139,14 @@ def test_a_long_report_after_the_interpreter_has_shut_down(python: Run) -> None:
         TL_LEAK_CHECK="fail",
     )
     assert result.returncode == 23, result.stderr[-2000:]
-    assert "SUMMARY: TLRuntime: 9600000 byte(s) leaked in 300000 allocation(s)." in result.stderr
+    assert "SUMMARY: LeakSanitizer: 9600000 byte(s) leaked in 300000 allocation(s)." in result.stderr
 
 
 def test_a_leak_at_exit(python: Run) -> None:
     result = python("tl.Object.alloc(64)", ok=False, TL_LEAK_CHECK="fail", TL_TRACK="1")
     assert result.returncode == 23
     assert "program.py:2" in result.stderr
-    assert "SUMMARY: TLRuntime: 64 byte(s) leaked in 1 allocation(s)." in result.stderr
+    assert "SUMMARY: LeakSanitizer: 64 byte(s) leaked in 1 allocation(s)." in result.stderr
     result = python("tl.Object.alloc(64)", ok=False, TL_LEAK_CHECK="report")
     assert result.returncode == 0
     assert "Run with TL_TRACK=1" in result.stderr

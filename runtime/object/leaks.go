@@ -22,6 +22,7 @@ const (
 	Cycle                    // only what it refers to refers to it
 	Aliases                  // a buffer of which aliases are left
 	Lent                     // a block of a memory pool
+	LeftOpen                 // a scope of a thread that has ended held it, and it was released since
 	Indirect                 // another leak refers to it
 	HandedBack               // the host has it: no leak
 	Held                     // a scope of a running thread, or nobody can release it: no leak
@@ -127,7 +128,7 @@ func (s *search) scopes(c *Context) {
 	if c.Self == 0 {
 		return
 	}
-	ended := atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked && c.MarkTop != c.Marks
+	ended := atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked && c.hasOpenScopes()
 	for at := c.Entries; at < atomic.LoadUintptr(&c.Top); at += layout.EntryBytes {
 		e, mark := *layout.At[layout.Entry](at), uint32(leakHeld)
 		if ended && uint64(at-c.Entries)/layout.EntryBytes >= c.mark(0).Entries {
