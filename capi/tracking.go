@@ -202,6 +202,13 @@ func tldoor_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
 }
 
+// tldoor_check_at_end tells at the end of the process of damage that no call has found.
+//
+//export tldoor_check_at_end
+func tldoor_check_at_end(c uintptr) int64 {
+	return guarded(c, 0, (*object.Context).CheckAtEnd)
+}
+
 // tldoor_leaks reports at the end of the process and returns how much leaked, -1 when it
 // could not be found out.
 //

@@ -122,6 +122,7 @@ void* tl_track_site(void* pointer, const char* file, uint32_t line)
 /* ---- the end of the process ------------------------------------------------------------ */
 
 enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
+enum { ON_ERROR_ABORT = 2 };
 
 /* Go interrupts its own long calls by a signal, and ends the process when the thread has
  * no stack for it. An interpreter that has shut down may have taken that away: Python's
@@ -149,16 +150,19 @@ __attribute__((destructor)) static void report_at_exit(void)
 {
 	if (tlc_shared == &tlc_g || tlc_forked()) return;
 	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
-	if (!checks && !traces) return;
+	bool guards = tlc_shared->debug != 0;
+	if (!checks && !traces && !guards) return;
 	tlc_restore_signal_stack();
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
 	if (!attached) c = tlc_enter_unattached();
 	if (attached) c->in_go = 1;
 	if (traces && c != NULL) tldoor_end_trace((uintptr_t)c);
+	int64_t damaged = guards && c != NULL ? tldoor_check_at_end((uintptr_t)c) : 0;
 	int64_t leaked = checks ? look_for_leaks(c) : 0;
 	if (attached) c->in_go = 0;
 	else if (c != NULL) tlc_leave_unattached(c);
+	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & ON_ERROR_ABORT) != 0) abort();
 	if (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
 	fflush(NULL);
 	_exit(LEAKED);
