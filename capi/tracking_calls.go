@@ -67,8 +67,16 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 	return o.PushTag(tag)
 }
 
+// guardBlock puts a red zone behind a block, with TL_DEBUG.
+func guardBlock(o *object.Context, h, block, bytes uintptr) {
+	if room, onCPU := pool.Room(pool.Handle(h), bytes); onCPU && options.Flag("TL_DEBUG") {
+		o.GuardBlock(h, block, uint64(bytes), room)
+	}
+}
+
 // resetPool takes all blocks of a pool back; what was known of them lapses.
 func resetPool(o *object.Context, h pool.Handle) status.Status {
+	o.UnguardPool(uintptr(h))
 	if track.Period() != 0 {
 		pool.Live(func(of pool.Handle, address, _ uintptr) {
 			if of == h {

@@ -156,6 +156,38 @@ static void tensors_are_guarded_to_the_byte(void)
 	CHECK_INT(tl_mem_check_all(), 0);
 }
 
+static void blocks_of_pools_are_guarded_by_their_rounding(void)
+{
+	tl_memory_pool *pool, *other;
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &other));
+	unsigned char *block = tl_memory_pool_allocate(pool, 100), *whole = tl_memory_pool_allocate(pool, 256);
+	memset(block, 1, 100);
+	memset(whole, 1, 256);
+	CHECK_INT(tl_mem_check_all(), 0);
+	scribble(block, 100, 1);
+	CHECK_INT(tl_mem_check_all(), 1);
+	CHECK(says("byte 0 behind its 100 bytes") && says("allocated at\n    #0 0x"));
+	CHECK_INT(tl_mem_check_all(), 0);
+	scribble(block, 101, 1);
+	CHECK_FAILS(tl_memory_pool_deallocate(other, block), TL_E_UNKNOWN_POINTER);
+	CHECK_INT(block[5], 1);
+	CHECK_FAILS(tl_memory_pool_deallocate(pool, block), TL_E_CORRUPTED);
+	CHECK(says("byte 1 behind its 100 bytes"));
+	CHECK_INT(((volatile unsigned char*)block)[5], 0xDD);
+	CHECK_FAILS(tl_memory_pool_deallocate(pool, block), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_memory_pool_deallocate(pool, whole));
+	block = tl_memory_pool_allocate(pool, 70);
+	scribble(block, 70, 1);
+	CHECK_FAILS(tl_memory_pool_reset(pool), TL_E_CORRUPTED);
+	block = tl_memory_pool_allocate_async(pool, 70, NULL);
+	scribble(block, 70, 1); /* work of a stream may use it all */
+	CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	CHECK_INT(tl_mem_check_all(), 0);
+	CHECK_OK(tl_memory_pool_destroy(pool));
+	CHECK_OK(tl_memory_pool_destroy(other));
+}
+
 static void every_kind_of_object_is_guarded(void)
 {
 	int64_t shape[] = {3};
@@ -404,6 +436,7 @@ int main(int count, char** arguments)
 	RUN(the_neighbour_is_told_when_it_has_overrun);
 	RUN(damage_is_told_once_whatever_finds_it);
 	RUN(tensors_are_guarded_to_the_byte);
+	RUN(blocks_of_pools_are_guarded_by_their_rounding);
 	RUN(every_kind_of_object_is_guarded);
 	RUN(a_stale_pointer_stays_stale);
 	RUN(a_write_after_the_release_is_told);

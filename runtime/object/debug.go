@@ -50,6 +50,7 @@ type debugging struct {
 	large int64                 // spans of large objects there
 
 	findings findings
+	blocks   guardedBlocks
 }
 
 func (d *debugging) on() bool { return d.guards != 0 }

@@ -120,6 +120,9 @@ func (c *Context) CheckAll() (damaged int64) {
 	for _, e := range waiting {
 		count(c.checkPoison(e))
 	}
+	for _, b := range d.blocks.all() {
+		count(c.checkGuarded(b))
+	}
 	return damaged
 }
 

@@ -72,14 +72,15 @@ func (c *Context) sitesOf(p uintptr) string {
 	return originOf(p) + named("used", c.UseSite)
 }
 
-func originOf(p uintptr) (text string) {
+func originOf(p uintptr) string {
 	if process.heap.Contains(p) {
-		at := process.heap.Find(p)
-		if e, known := track.Last(at.Record); known {
-			text += named("allocated", e.Site) + named("released", e.Freed)
+		if e, known := track.Last(process.heap.Find(p).Record); known {
+			return named("allocated", e.Site) + named("released", e.Freed)
 		}
+		return ""
 	}
-	return text
+	e, _ := track.Find(track.Ref{Kind: track.Block, Key: uint64(p)})
+	return named("allocated", e.Site)
 }
 
 func named(what string, site uint32) string {
