@@ -209,6 +209,52 @@ static void cycles_are_named_and_what_hangs_on_them_is_indirect(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
+/* How many objects the group of `report` has that an expression finds. */
+static long objects_of(const char* kind, const char* why)
+{
+	char expression[256];
+	regex_t compiled;
+	regmatch_t at[2];
+	long n = 0;
+	snprintf(expression, sizeof expression, "%s leak of [0-9]+ byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n(    #[^\n]*\n)+    %s", kind, why);
+	CHECK(regcomp(&compiled, expression, REG_EXTENDED) == 0);
+	for (const char* from = report; regexec(&compiled, from, 2, at, 0) == 0; from += at[0].rm_eo) n += atol(from + at[1].rm_so);
+	regfree(&compiled);
+	return n;
+}
+
+static void one_object_of_each_cycle_is_named(void)
+{
+	enum { N = 100 };
+	uint64_t before = mark();
+	tl_mem_enter_scope();
+	node* list[N]; /* doubly linked: a cycle of two between any two neighbours */
+	for (int i = 0; i < N; i++) list[i] = tl_object_new(node_type());
+	for (int i = 0; i + 1 < N; i++) {
+		list[i]->next = tl_ptr_acquire(list[i + 1]);
+		list[i + 1]->payload = tl_ptr_acquire(list[i]);
+	}
+	node *below = tl_object_new(node_type()), *tail = tl_object_new(node_type());
+	list[N - 1]->next = tl_ptr_acquire(below); /* a cycle that another one leads to, and a tail */
+	below->next = tl_ptr_acquire(below);
+	below->payload = tl_ptr_acquire(tail);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), N + 2);
+	CHECK_INT(objects_of("Direct", "node; a cycle"), 1);
+	CHECK_INT(objects_of("Indirect", "node; only another leak"), N + 1);
+	tl_ptr_acquire(tail); /* what is held by a caller leads to no cycle, and is a leak of its own */
+	CHECK_INT(leaks_since(before), N + 2);
+	CHECK_INT(objects_of("Direct", "node; a cycle"), 1);
+	CHECK_INT(objects_of("Direct", "node; a reference was acquired"), 1);
+	tl_ptr_acquire(below); /* and now the cycles below it are no more than what it leads to */
+	CHECK_INT(leaks_since(before), N + 2);
+	CHECK_INT(objects_of("Direct", "node; a cycle"), 1);
+	CHECK_OK(tl_ptr_release(tail));
+	CHECK_OK(tl_ptr_release(below));
+	CHECK_INT(tl_mem_collect_cycles(), N + 2);
+	CHECK_INT(leaks_since(before), 0);
+}
+
 static void what_a_leak_leads_to_is_indirect(void)
 {
 	uint64_t before = mark();
@@ -481,6 +527,7 @@ int main(int count, char** arguments)
 	RUN(tools_can_read_it);
 	RUN(a_reference_that_was_not_released);
 	RUN(cycles_are_named_and_what_hangs_on_them_is_indirect);
+	RUN(one_object_of_each_cycle_is_named);
 	RUN(what_a_leak_leads_to_is_indirect);
 	RUN(foreign_memory_and_its_aliases);
 	RUN(what_the_host_has_back_is_no_leak);
