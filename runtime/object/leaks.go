@@ -281,7 +281,7 @@ func reasonOf(v *sideValue) Reason {
 func (s *search) tell(visit func(Live)) {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		visit(Live{Ref: objectRef(e), Address: e.Object, Bytes: s.c.bytesOf(e), Type: s.c.TypeName(e),
+		visit(Live{Ref: objectRef(e), Address: e.Object, Bytes: s.c.bytesAnywhere(e), Type: s.c.TypeName(e),
 			Reason: reasonOf(process.side.at(e.Record))})
 	}
 }

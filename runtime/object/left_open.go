@@ -59,7 +59,7 @@ func (c *Context) noteLeftOpen() {
 		if e.Record == layout.Foreign {
 			c.noteForeign(e.Object, held[e.Object])
 		} else if r := process.heap.Record(e.Record); atomic.LoadUint32(&r.Gen) == e.Gen && references(r) == held[e.Object] {
-			note(Live{Ref: objectRef(e), Bytes: c.bytesOf(e), Type: c.TypeName(e)})
+			note(Live{Ref: objectRef(e), Bytes: c.bytesAnywhere(e), Type: c.TypeName(e)})
 		}
 	}
 }
