@@ -1,13 +1,8 @@
-/* The leak report: what is a leak, what is none, how it is written, and what the end of
- * a process makes of it. */
-#include <pthread.h>
-#include <regex.h>
-#include <sys/wait.h>
+/* The leak report: what is a leak, what is none, and how it is written. What the end of a
+ * process makes of it: leak_exit_test.c. */
 #include <unistd.h>
 
-#include "check.h"
-
-static char report[1 << 16];
+#include "leak_reader.h"
 
 /* The leaks that have come since a mark, and their report in `report`. */
 static int64_t leaks_since(uint64_t mark)
@@ -23,28 +18,7 @@ static int64_t leaks_since(uint64_t mark)
 	return leaked;
 }
 
-static bool shows(const char* text)
-{
-	if (strstr(report, text) != NULL) return true;
-	fprintf(stderr, "not in the report: %s\n%s\n", text, report);
-	return false;
-}
-
-static bool hides(const char* text)
-{
-	if (strstr(report, text) == NULL) return true;
-	fprintf(stderr, "in the report: %s\n%s\n", text, report);
-	return false;
-}
-
 static uint64_t mark(void) { return *tl_track_count(); }
-
-__attribute__((noinline, noclone)) static void* forgetful(size_t bytes)
-{
-	void* p = tl_mem_alloc(bytes);
-	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
-	return p;
-}
 
 static void a_clean_program_leaks_nothing(void)
 {
@@ -89,55 +63,6 @@ static void groups_come_by_site_the_largest_first(void)
 	const char *large = strstr(report, "large.tl:7"), *small = strstr(report, "small.tl:3");
 	CHECK(large != NULL && small != NULL && large < small);
 	for (int i = 0; i < 7; i++) CHECK_OK(tl_mem_free(all[i]));
-}
-
-/* ---- as tools read it ---------------------------------------------------------------------- */
-
-/* The text behind a match of an expression at the start of `text`, NULL: there is none.
- * Its first two groups come as numbers. */
-static const char* match(const char* text, const char* expression, long* first, long* second)
-{
-	regex_t compiled;
-	regmatch_t at[4];
-	CHECK(regcomp(&compiled, expression, REG_EXTENDED) == 0);
-	int failed = regexec(&compiled, text, 4, at, 0);
-	regfree(&compiled);
-	if (failed != 0 || at[0].rm_so != 0) return NULL;
-	if (first != NULL) *first = strtol(text + at[1].rm_so, NULL, 10);
-	if (second != NULL) *second = strtol(text + at[2].rm_so, NULL, 10);
-	return text + at[0].rm_eo;
-}
-
-#define KIND "(Direct|Indirect) leak of "
-
-/* Reads `report` by the form that LeakSanitizer gives its own (compiler-rt/lib/lsan, and
- * the wiki of github.com/google/sanitizers); how many leaks it sums up, -1: it is no such. */
-static long read_as_leak_sanitizers(int* groups, int* frames)
-{
-	long pid, bytes, count, sum = 0, objects = 0;
-	const char *at = strstr(report, "\n=="), *summary = strstr(report, "\nSUMMARY: ");
-	while (at != NULL && at[3] == '=') at = strstr(at + 1, "\n==");
-	if (at == NULL || summary == NULL) return -1;
-	at = match(at + 1, "^==([0-9]+)==ERROR: LeakSanitizer: detected memory leaks\n", &pid, NULL);
-	if (at == NULL || match(summary + 1, "^SUMMARY: LeakSanitizer: ([0-9]+) byte\\(s\\) leaked in ([0-9]+) allocation\\(s\\)\\.\n$", &bytes, &count) == NULL)
-		return -1;
-	for (*groups = *frames = 0; (at = strstr(at, "irect leak of ")) != NULL; ++*groups) {
-		long of, in;
-		while (at[-1] != '\n') at--;
-		at = match(at, "^" KIND, NULL, NULL);
-		if (at == NULL || (at = match(at, "^([0-9]+) byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n", &of, &in)) == NULL) return -1;
-		sum += of;
-		objects += in;
-		long number, before = -1;
-		const char* next;
-		while ((next = match(at, "^    #([0-9]+) 0x[0-9a-f]+ (in [^\n]+ )?([^ \n]+:[0-9]+|\\([^ \n]+\\+0x[0-9a-f]+\\)|\\(<unknown module>\\))\n", &number, NULL)) != NULL) {
-			if (number != ++before) return -1;
-			at = next;
-			++*frames;
-		}
-		if (strncmp(at, "    #", 5) == 0) return -1; /* a frame that could not be read */
-	}
-	return sum == bytes && objects == count ? count : -1;
 }
 
 static void tools_can_read_it(void)
@@ -374,150 +299,8 @@ static void no_memory_to_look_is_an_answer(void)
 	CHECK_OK(tl_mem_free(one));
 }
 
-/* ---- the end of a process ---------------------------------------------------------------- */
-
-static void* register_at_rest(void* nothing)
+int main(void)
 {
-	tl_mem_new(96);
-	return nothing;
-}
-
-static void* leave_a_scope_open(void* nothing)
-{
-	tl_mem_enter_scope();
-	tl_mem_new(96);
-	return nothing;
-}
-
-static void nothing_but(void) {}
-static void leak_one(void) { forgetful(64); }
-static void leave_scopes_open(void)
-{
-	tl_mem_enter_scope();
-	tl_mem_new(64);
-	tl_mem_function_enter(2);
-}
-static void end_a_thread(void)
-{
-	pthread_t thread;
-	if (pthread_create(&thread, NULL, leave_a_scope_open, NULL) == 0) pthread_join(thread, NULL);
-}
-/* Whoever makes the next slow call releases what the thread has left: that is told, too. */
-static void end_a_thread_and_go_on(void)
-{
-	end_a_thread();
-	tl_mem_enter_scope();
-	for (int i = 0; i < 5000; i++) tl_mem_new(64);
-	tl_vec_new(100);
-	tl_mem_exit_scope();
-}
-static void end_two_threads(void)
-{
-	end_a_thread();
-	end_a_thread();
-}
-static void end_a_thread_and_shut_down(void)
-{
-	end_a_thread();
-	if (tl_shutdown() != TL_OK || tl_shutdown() != TL_OK) _exit(97);
-}
-static void leak_and_shut_down(void)
-{
-	leak_one();
-	if (tl_shutdown() != TL_OK) _exit(97);
-}
-static void* outlives;
-static void release_late(void) { tl_ptr_release(outlives); }
-/* As the static of a C++ program, or an array that Python still has. */
-static void shut_down_first(void)
-{
-	atexit(release_late);
-	tl_mem_enter_scope();
-	outlives = tl_ptr_acquire(tl_mem_new(64));
-	tl_mem_exit_scope();
-	if (tl_shutdown() != TL_OK) _exit(97);
-}
-static void end_a_thread_at_rest(void)
-{
-	pthread_t thread;
-	if (pthread_create(&thread, NULL, register_at_rest, NULL) == 0) pthread_join(thread, NULL);
-}
-static void* late;
-static void free_late(void) { tl_mem_free(late); }
-static void free_in_a_handler(void)
-{
-	late = forgetful(40);
-	atexit(free_late);
-}
-static void run_no_destructor(void* object) { (void)object, _exit(99); }
-static void leave_a_destructor(void)
-{
-	tl_type type;
-	tl_type_desc description = {"never", 32, NULL, 0, run_no_destructor, 0};
-	if (tl_type_define(&description, &type) == TL_OK) tl_object_new(type);
-}
-static void fork_and_leak(void)
-{
-	leak_one();
-	if (fork() == 0) exit(0); /* the child's end says nothing */
-	int status;
-	wait(&status);
-	if (status != 0) _exit(98);
-	tl_configure("TL_LEAK_CHECK", "off");
-}
-
-static const struct ending {
-	const char* name;
-	void (*body)(void);
-	const char* check;
-	int status;
-	const char* shows; /* on standard error; NULL = nothing */
-} endings[] = {
-	{"clean", nothing_but, "fail", 0, NULL},
-	{"leak", leak_one, "fail", 23, "Direct leak of 64 byte(s) in 1 object(s)"},
-	{"leak-reported", leak_one, "report", 0, "Direct leak of 64 byte(s) in 1 object(s)"},
-	{"leak-unseen", leak_one, "off", 0, NULL},
-	{"open", leave_scopes_open, "fail", 0, NULL},
-	{"thread", end_a_thread, "fail", 23, "held by an open scope of a thread that has ended"},
-	{"thread-goes-on", end_a_thread_and_go_on, "fail", 23, "Direct leak of 96 byte(s) in 1 object(s)"},
-	{"threads", end_two_threads, "fail", 23, "SUMMARY: LeakSanitizer: 192 byte(s) leaked in 2 allocation(s)."},
-	{"thread-shutdown", end_a_thread_and_shut_down, "fail", 23, "SUMMARY: LeakSanitizer: 96 byte(s) leaked in 1 allocation(s)."},
-	{"shutdown", leak_and_shut_down, "fail", 23, "Direct leak of 64 byte(s) in 1 object(s)"},
-	{"shutdown-first", shut_down_first, "fail", 0, NULL},
-	{"leak-word", leak_one, "1", 0, "Direct leak of 64 byte(s) in 1 object(s)"},
-	{"leak-word-off", leak_one, "0", 0, NULL},
-	{"rest", end_a_thread_at_rest, "fail", 0, NULL},
-	{"handler", free_in_a_handler, "fail", 0, NULL},
-	{"destructor", leave_a_destructor, "fail", 0, NULL},
-	{"fork", fork_and_leak, "fail", 0, NULL},
-};
-
-static void end_as(const char* self, const struct ending* e, const char* track)
-{
-	char command[512];
-	snprintf(command, sizeof command, "TL_LEAK_CHECK=%s TL_TRACK=%s %s %s 2>&1", e->check, track, self, e->name);
-	FILE* pipe = popen(command, "r");
-	size_t n = fread(report, 1, sizeof report - 1, pipe);
-	report[n] = 0;
-	int status = pclose(pipe);
-	CHECK_INT(WEXITSTATUS(status), e->status);
-	if (WEXITSTATUS(status) != e->status) fprintf(stderr, "%s: %s\n", e->name, report);
-	CHECK(e->shows != NULL ? shows(e->shows) : hides("TL Runtime"));
-	if (e->shows == NULL) return;
-	if (*track == '0') CHECK(shows("Run with TL_TRACK=1"));
-	const char* first = strstr(report, "ERROR: LeakSanitizer");
-	CHECK(first != NULL && strstr(first + 1, "ERROR: LeakSanitizer") == NULL); /* told once */
-	int groups, frames;
-	CHECK(read_as_leak_sanitizers(&groups, &frames) > 0);
-}
-
-int main(int count, char** arguments)
-{
-	for (size_t i = 0; count > 1 && i < sizeof endings / sizeof *endings; i++) {
-		if (strcmp(arguments[1], endings[i].name) != 0) continue;
-		endings[i].body();
-		return 0;
-	}
 	CHECK_OK(tl_init());
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	no_memory_to_look_is_an_answer(); /* before the tables exist */
@@ -535,9 +318,5 @@ int main(int count, char** arguments)
 	RUN(blocks_of_pools);
 	RUN(mistakes_are_told);
 	immortals_are_no_leak();
-	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-		end_as(arguments[0], &endings[i], "1");
-		end_as(arguments[0], &endings[i], "0");
-	}
 	return check_finish();
 }
