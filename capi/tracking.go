@@ -160,10 +160,10 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark) })
 }
 
-// tl_mem_check_all looks at the red zone of every live object, and at the poison in
-// what was released and not given out again yet, with TL_DEBUG=1. Each damage is an
-// error of its own, TL_E_CORRUPTED, which TL_ON_ERROR and the error callback tell of when
-// it is the last one found; it is mended, so that it is told once.
+// tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
+// in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
+// on standard error and mended, so that it is told once; the last one is the error of the
+// call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
 //
 //	C: int64_t tl_mem_check_all(void);
 //

@@ -363,6 +363,12 @@ static void outgrow_the_quarantine(void)
 	}
 }
 
+static void write_late_and_run_short(void)
+{
+	write_late();
+	if (tl_mem_alloc(10 << 20) != NULL) _exit(97); /* the quarantine is emptied before this fails */
+}
+
 static const struct ending {
 	const char* name;
 	void (*body)(void);
@@ -377,6 +383,7 @@ static const struct ending {
 	{"two", damage_two, "TL_ON_ERROR=log", 0, 2, {"byte 0 behind its 40 bytes", "byte 1 behind its 50 bytes", NULL}},
 	{"kept", overrun_and_keep, "TL_ON_ERROR=abort", 128 + SIGABRT, 1, {"byte 0 behind its 80 bytes", NULL}},
 	{"shutdown", write_late_and_shut_down, "", 0, 1, {"tl_shutdown: TL_E_CORRUPTED: 0x", "at byte 9", NULL}},
+	{"short", write_late_and_run_short, "TL_MEM_LIMIT=8MiB", 0, 1, {"\n  released at\n    #0 0x", "at byte 9", NULL}},
 	{"quarantine", outgrow_the_quarantine, "", 0, 0, {NULL}},
 	{"quarantine", outgrow_the_quarantine, "TL_QUARANTINE=64KiB", 42, 0, {NULL}},
 	{"late", write_late, "TL_QUARANTINE=0", 0, 0, {NULL}},

@@ -173,8 +173,8 @@ func (d *debugging) count(e layout.Entry, size uint64, sign int64) {
 	}
 }
 
-// empty gives all slots that wait back to the heap and returns their bytes: when memory
-// is short, red zones are still checked, and writes after a release no longer.
+// empty gives all slots that wait back to the heap, when memory is short, and returns
+// their bytes. No call can have the status of what is found: it is only written.
 func (d *debugging) empty() (freed uint64) {
 	d.mu.Lock()
 	waiting := d.queue[d.first:]
@@ -182,6 +182,11 @@ func (d *debugging) empty() (freed uint64) {
 	d.bytes, d.held, d.large = 0, [layout.Classes]int64{}, 0
 	d.mu.Unlock()
 	for _, e := range waiting {
+		slot := layout.Bytes(e.Object, process.heap.Size(e.Object))
+		if at := spoiled(slot, poison); at >= 0 {
+			d.findings.tell(textPoison, e.Object, at)
+			fill(slot, poison)
+		}
 		giveDirectly(e)
 	}
 	return freed

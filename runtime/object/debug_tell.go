@@ -60,6 +60,13 @@ func (c *Context) tellFindings(site uint32) {
 	}
 }
 
+// tell writes of damage that was found outside of any call.
+func (f *findings) tell(kind text, p uintptr, at int) {
+	if f.count.Add(1) <= mostFindings {
+		fmt.Fprintf(os.Stderr, "tl_runtime: %v: %s%s\n", status.Corrupted, fmt.Sprintf(sentences[kind], p, at), originOf(p))
+	}
+}
+
 // SiteText renders a site for messages; package leak sets it.
 var SiteText = func(site uint32) string { return "" }
 
