@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/track"
@@ -65,6 +66,34 @@ func TestWhatAScopeHoldsIsNoLeak(t *testing.T) {
 	require.Equal(t, object.Acquired, r.Groups[0].Reason)
 	require.Equal(t, status.OK, c.Release(p))
 	require.Equal(t, status.OK, c.ExitScope())
+}
+
+// A context that is parked in an open scope is what a thread leaves that ends there.
+func TestWhatEndedThreadsLeftIsToldAfterItWasReleased(t *testing.T) {
+	c := context(t)
+	object.Globals().LeakCheck = layout.LeakCheckReport
+	defer func() { object.Globals().LeakCheck = layout.LeakCheckOff }()
+	before := &Report{}
+	before.AddLeftOpen()
+	for range 2 {
+		ended, st := object.NewContext()
+		require.Equal(t, status.OK, st)
+		ended.New(32) // at rest: no leak
+		require.Equal(t, status.OK, ended.EnterScope())
+		shared := ended.New(64)
+		require.Equal(t, status.OK, ended.Register(shared)) // a second entry, of the same object
+		kept := ended.New(128)
+		require.Equal(t, status.OK, ended.Acquire(kept))
+		ended.Park()
+		c.Reap()
+		require.Equal(t, status.OK, c.Release(kept))
+	}
+	after := &Report{}
+	after.AddLeftOpen()
+	require.Equal(t, int64(2), after.Count-before.Count)
+	require.Equal(t, uint64(128), after.Bytes-before.Bytes)
+	require.Equal(t, object.LeftOpen, after.Groups[0].Reason)
+	require.Contains(t, after.Text(), "a thread ended in the open scope that held it")
 }
 
 func TestGroupsComeInOrder(t *testing.T) {
