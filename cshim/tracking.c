@@ -155,7 +155,8 @@ __attribute__((destructor)) static void report_at_exit(void)
 	tlc_restore_signal_stack();
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
-	if (!attached) c = tlc_enter_unattached();
+	/* An exit() from inside a call, as of an allocator of the program's: that may hold locks. */
+	if (!attached) c = c == NULL ? tlc_enter_unattached() : NULL;
 	if (attached) c->in_go = 1;
 	if (traces && c != NULL) tldoor_end_trace((uintptr_t)c);
 	int64_t damaged = guards && c != NULL ? tldoor_check_at_end((uintptr_t)c) : 0;

@@ -95,6 +95,28 @@ static void fork_and_leak(void)
 	tl_configure("TL_LEAK_CHECK", "off");
 }
 
+static void* exit_when_empty(void* ctx, size_t bytes)
+{
+	static int calls;
+	static _Alignas(64) char memory[1 << 16];
+	(void)ctx;
+	if (calls++ > 0 || bytes > sizeof memory) exit(5);
+	return memory;
+}
+static void take_back(void* ctx, void* memory, size_t bytes)
+{
+	(void)ctx, (void)memory, (void)bytes;
+}
+/* The pool is locked while its allocator is asked. */
+static void exit_from_inside_a_call(void)
+{
+	tl_device_allocator own = {sizeof own, "own", 64, NULL, exit_when_empty, take_back};
+	tl_memory_pool* pool;
+	if (tl_memory_pool_create(&own, 1 << 16, &pool) != TL_OK) _exit(97);
+	for (int i = 0; i < 4; i++) tl_memory_pool_allocate(pool, 1 << 16);
+	_exit(96);
+}
+
 static const struct ending {
 	const char* name;
 	void (*body)(void);
@@ -118,6 +140,8 @@ static const struct ending {
 	{"rest", end_a_thread_at_rest, "fail", 0, NULL},
 	{"handler", free_in_a_handler, "fail", 0, NULL},
 	{"destructor", leave_a_destructor, "fail", 0, NULL},
+	{"inside", exit_from_inside_a_call, "fail", 23, "leaks could not be looked for: exit() was called from inside a call"},
+	{"inside", exit_from_inside_a_call, "off", 5, NULL},
 	{"fork", fork_and_leak, "fail", 0, NULL},
 };
 
@@ -132,7 +156,7 @@ static void end_as(const char* self, const struct ending* e, const char* track)
 	CHECK_INT(WEXITSTATUS(status), e->status);
 	if (WEXITSTATUS(status) != e->status) fprintf(stderr, "%s: %s\n", e->name, report);
 	CHECK(e->shows != NULL ? shows(e->shows) : hides("TL Runtime"));
-	if (e->shows == NULL) return;
+	if (e->shows == NULL || strstr(e->shows, "could not") != NULL) return;
 	if (*track == '0') CHECK(shows("Run with TL_TRACK=1"));
 	const char* first = strstr(report, "ERROR: LeakSanitizer");
 	CHECK(first != NULL && strstr(first + 1, "ERROR: LeakSanitizer") == NULL); /* told once */
