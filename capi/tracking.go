@@ -168,7 +168,7 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 //	C: int64_t tl_mem_check_all(void);
 //
 // Ownership: none.
-// Threads: any thread, while no other allocates or releases.
+// Threads: any thread; what others allocate or release meanwhile may not be looked at.
 // Returns: how many slots are damaged, -1 without TL_DEBUG.
 // Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is damaged).
 // Cost: linear in the memory in use.

@@ -4397,7 +4397,8 @@ TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
  * call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
  *
  * Ownership: none.
- * Threads: any thread, while no other allocates or releases.
+ * Threads: any thread; what others allocate or release meanwhile may not be
+ *     looked at.
  * Returns: how many slots are damaged, -1 without TL_DEBUG.
  * Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
  *     damaged).

@@ -303,9 +303,10 @@ static void* churn(void* seed)
 {
 	unsigned state = (unsigned)(uintptr_t)seed;
 	void* kept[64] = {0};
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 20000; i++) { /* with a realloc in place now and then */
 		state = state * 1664525u + 1013904223u;
 		void** at = &kept[state >> 26];
+		if (*at != NULL && i % 3 == 0) *at = tl_mem_realloc(*at, 1 + state % 190);
 		if (*at != NULL && tl_mem_free(*at) != TL_OK) return *at;
 		*at = tl_mem_alloc(1 + (state >> 8) % 200);
 		memset(*at, (int)state, 1 + (state >> 8) % 200);
@@ -321,6 +322,7 @@ static void threads_that_share_slabs_are_not_told_of_each_other(void)
 	pthread_t threads[4];
 	tellings = 0;
 	for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, churn, (void*)(i + 1)) == 0);
+	for (int i = 0; i < 20; i++) CHECK_INT(tl_mem_check_all(), 0);
 	for (int i = 0; i < 4; i++) {
 		void* failed;
 		CHECK(pthread_join(threads[i], &failed) == 0);

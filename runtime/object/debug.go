@@ -90,10 +90,14 @@ func (c *Context) obtainGuarded(n uintptr) (e layout.Entry, zero bool, st status
 	return e, zero, st
 }
 
-// setGuard makes what lies behind n bytes of a slot its red zone.
+// setGuard makes what lies behind n bytes of a slot its red zone. Who looks at a live
+// object meanwhile sees none (isGuarded).
 func (c *Context) setGuard(e layout.Entry, n uintptr) {
-	*process.debug.guard(e.Record) = guardInfo{gen: e.Gen, bytes: uint64(n)}
-	fill(zoneOf(e), redZone)
+	g := process.debug.guard(e.Record)
+	atomic.StoreUint32(&g.gen, 0)
+	atomic.StoreUint64(&g.bytes, uint64(n))
+	fill(layout.Bytes(e.Object+n, process.heap.Size(e.Object)-uint64(n)), redZone)
+	atomic.StoreUint32(&g.gen, e.Gen)
 }
 
 // usable returns the bytes of a live object that its holder may write to.
@@ -102,8 +106,8 @@ func usable(e layout.Entry) uint64 {
 	if !process.debug.on() {
 		return size
 	}
-	if g := process.debug.guard(e.Record); g.gen == e.Gen {
-		return min(g.bytes, size)
+	if g := process.debug.guard(e.Record); atomic.LoadUint32(&g.gen) == e.Gen {
+		return min(atomic.LoadUint64(&g.bytes), size)
 	}
 	return size
 }
@@ -182,10 +186,8 @@ func (d *debugging) empty() (freed uint64) {
 	d.bytes, d.held, d.large = 0, [layout.Classes]int64{}, 0
 	d.mu.Unlock()
 	for _, e := range waiting {
-		slot := layout.Bytes(e.Object, process.heap.Size(e.Object))
-		if at := spoiled(slot, poison); at >= 0 {
+		if at := mendPoison(e); at >= 0 {
 			d.findings.tell(textPoison, e.Object, at)
-			fill(slot, poison)
 		}
 		giveDirectly(e)
 	}

@@ -70,30 +70,53 @@ func (c *Context) UnguardBlock(pool, address uintptr, poisons bool) {
 
 // UnguardPool looks at all blocks of a pool that takes them back at once.
 func (c *Context) UnguardPool(pool uintptr) {
-	for _, b := range process.debug.blocks.all() {
-		if b.pool == pool {
-			c.UnguardBlock(pool, b.address, true)
-		}
+	for _, address := range process.debug.blocks.of(pool) {
+		c.UnguardBlock(pool, address, true)
 	}
 }
 
-func (c *Context) checkGuarded(b guardedBlock) (damaged bool) {
+func (c *Context) checkGuarded(b guardedBlock) {
+	if at := b.mend(); at >= 0 {
+		c.corrupted(textRedZone, b.address, uint64(at), b.bytes)
+	}
+}
+
+// mend returns the first byte of the red zone that was written to, -1 when none was.
+func (b *guardedBlock) mend() int {
 	at := spoiled(b.zone(), redZone)
-	if at < 0 {
-		return false
+	if at >= 0 {
+		fill(b.zone(), redZone)
 	}
-	c.corrupted(textRedZone, b.address, uint64(at), b.bytes)
-	fill(b.zone(), redZone)
-	return true
+	return at
 }
 
-// all returns the blocks, lowest first.
-func (g *guardedBlocks) all() (blocks []guardedBlock) {
+// overrun is a block that was written beyond.
+type overrun struct {
+	guardedBlock
+	at int
+}
+
+// overrun mends the zones of all blocks; none goes meanwhile. The lowest comes first.
+func (g *guardedBlocks) overrun() (all []overrun) {
 	g.mu.Lock()
 	for _, b := range g.at {
-		blocks = append(blocks, b)
+		if at := b.mend(); at >= 0 {
+			all = append(all, overrun{b, at})
+		}
 	}
 	g.mu.Unlock()
-	sort.Slice(blocks, func(i, j int) bool { return blocks[i].address < blocks[j].address })
+	sort.Slice(all, func(i, j int) bool { return all[i].address < all[j].address })
+	return all
+}
+
+// of returns the blocks of a pool.
+func (g *guardedBlocks) of(pool uintptr) (blocks []uintptr) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, b := range g.at {
+		if b.pool == pool {
+			blocks = append(blocks, b.address)
+		}
+	}
 	return blocks
 }

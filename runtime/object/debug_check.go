@@ -23,16 +23,29 @@ func (c *Context) checkZone(e layout.Entry) (damaged bool) {
 	return true
 }
 
+// checkLive is checkZone for an object that another thread may release meanwhile: what
+// was read counts if it was live all the time.
+func (c *Context) checkLive(e layout.Entry) (damaged bool) {
+	return spoiled(zoneOf(e), redZone) >= 0 && isGuarded(e) && c.checkZone(e)
+}
+
 // checkPoison tells of a write to a slot that nobody has, and mends it.
 func (c *Context) checkPoison(e layout.Entry) (damaged bool) {
+	at := mendPoison(e)
+	if at >= 0 {
+		c.corrupted(textPoison, e.Object, uint64(at))
+	}
+	return at >= 0
+}
+
+// mendPoison returns the first byte of a slot that was written to, -1 when none was.
+func mendPoison(e layout.Entry) int {
 	slot := layout.Bytes(e.Object, process.heap.Size(e.Object))
 	at := spoiled(slot, poison)
-	if at < 0 {
-		return false
+	if at >= 0 {
+		fill(slot, poison)
 	}
-	c.corrupted(textPoison, e.Object, uint64(at))
-	fill(slot, poison)
-	return true
+	return at
 }
 
 // checkBefore tells of a write to what stands before a live object, and mends it: the
@@ -75,7 +88,7 @@ func lastForeign(b []byte, guarded bool) int {
 func isGuarded(e layout.Entry) bool {
 	r := process.heap.Record(e.Record)
 	inUse := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
-	return inUse && atomic.LoadUint32(&r.Gen) == e.Gen && process.debug.guard(e.Record).gen == e.Gen
+	return inUse && atomic.LoadUint32(&r.Gen) == e.Gen && atomic.LoadUint32(&process.debug.guard(e.Record).gen) == e.Gen
 }
 
 // spoiled returns the first byte that is not what it should be, -1 when all are.
@@ -92,7 +105,7 @@ func spoiled(b []byte, value byte) int {
 }
 
 // CheckAll looks at every red zone and at all poison, and returns how many slots are
-// damaged; -1 when there are none to look at.
+// damaged; -1 when there are none to look at. Other threads may go on.
 func (c *Context) CheckAll() (damaged int64) {
 	d := &process.debug
 	if !d.on() {
@@ -110,20 +123,37 @@ func (c *Context) CheckAll() (damaged int64) {
 			gen := atomic.LoadUint32(&process.heap.Record(first + at).Gen)
 			if e := (layout.Entry{Object: start + uintptr(at*size), Record: first + at, Gen: gen}); isGuarded(e) {
 				count(c.checkBefore(e))
-				count(c.checkZone(e))
+				count(c.checkLive(e))
 			}
 		}
 	})
-	d.mu.Lock()
-	waiting := append([]layout.Entry(nil), d.queue[d.first:]...)
-	d.mu.Unlock()
-	for _, e := range waiting {
-		count(c.checkPoison(e))
+	for _, w := range d.written() {
+		c.corrupted(textPoison, w.object, uint64(w.at))
+		damaged++
 	}
-	for _, b := range d.blocks.all() {
-		count(c.checkGuarded(b))
+	for _, b := range d.blocks.overrun() {
+		c.corrupted(textRedZone, b.address, uint64(b.at), b.bytes)
+		damaged++
 	}
 	return damaged
+}
+
+// written is a write after a release.
+type written struct {
+	object uintptr
+	at     int
+}
+
+// written mends what waits in the quarantine, where nobody gets it meanwhile.
+func (d *debugging) written() (all []written) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.queue[d.first:] {
+		if at := mendPoison(e); at >= 0 {
+			all = append(all, written{e.Object, at})
+		}
+	}
+	return all
 }
 
 // CheckAtEnd is CheckAll for the end of the process, where nobody asks for the status:
