@@ -299,6 +299,8 @@ static void a_call_from_a_signal_handler_is_refused(void)
 	CHECK_OK(release(victim));
 }
 
+static _Atomic int churning;
+
 static void* churn(void* seed)
 {
 	unsigned state = (unsigned)(uintptr_t)seed;
@@ -313,6 +315,7 @@ static void* churn(void* seed)
 	}
 	for (int i = 0; i < 64; i++)
 		if (kept[i] != NULL && tl_mem_free(kept[i]) != TL_OK) return kept[i];
+	churning--;
 	return NULL;
 }
 
@@ -321,8 +324,9 @@ static void threads_that_share_slabs_are_not_told_of_each_other(void)
 {
 	pthread_t threads[4];
 	tellings = 0;
+	churning = 4;
 	for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, churn, (void*)(i + 1)) == 0);
-	for (int i = 0; i < 20; i++) CHECK_INT(tl_mem_check_all(), 0);
+	for (int i = 0; i < 20 || (churning > 0 && i < 2000); i++) CHECK_INT(tl_mem_check_all(), 0);
 	for (int i = 0; i < 4; i++) {
 		void* failed;
 		CHECK(pthread_join(threads[i], &failed) == 0);
