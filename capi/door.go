@@ -82,6 +82,7 @@ func tldoor_open(out uintptr) int32 {
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
 			SlowOnly:       !options.Flag("TL_FASTPATH") || options.Flag("TL_DEBUG") || options.Flag("TL_POOL_DEBUG"),
 			Debug:          options.Flag("TL_DEBUG"),
+			Quarantine:     max(options.Bytes("TL_QUARANTINE"), 1), // 0 stands for the default there
 			Settles:        true,
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
 			AlignedAlloc:   alignedAlloc,

@@ -121,8 +121,10 @@ func tlgo_init(c uintptr) int32 {
 }
 
 // tl_shutdown closes the calling thread's scopes and frames, releases what its
-// root scope holds and gives idle memory back to the system. Live objects stay valid and releasable, and later
-// calls work as if nothing had happened.
+// root scope holds and gives idle memory back to the system. Live objects stay valid and
+// releasable, and later calls work as if nothing had happened. Leaks are reported at the
+// end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
+// tl_mem_check_all does.
 //
 //	C: tl_status tl_shutdown(void);
 //

@@ -123,6 +123,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := pool.Allocate(pool.Handle(p), bytes)
 		o.SpendBlock(block, bytes)
+		guardBlock(o, p, block, bytes)
 		setOutcome(o, err)
 		return block
 	})
@@ -144,6 +145,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 //export tlgo_memory_pool_deallocate
 func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
+		o.UnguardBlock(p, block, true)
 		return poolStatus(o, pool.Deallocate(pool.Handle(p), block))
 	})
 }
@@ -195,6 +197,7 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 //export tlgo_memory_pool_deallocate_async
 func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
+		o.UnguardBlock(p, block, false)
 		track.Forget(uint64(block))
 		return poolStatus(o, pool.DeallocateAsync(pool.Handle(p), block, device.Stream(stream)))
 	})

@@ -66,7 +66,7 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	case "TL_DEVICE":
 		tellDefaultDevice()
 	case "TL_LEAK_CHECK":
-		setLeakCheck(wanted)
+		setLeakCheck(options.Word(name))
 	case "TL_SHOW_STATS", "TL_MEM_LOG":
 		tellShimFlags()
 	case "TL_FAIL_MEMORY":

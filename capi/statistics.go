@@ -94,5 +94,8 @@ func shutdown(o *object.Context) status.Status {
 		tensor.Purge(o)
 		o.Purge()
 	}
+	if st == status.OK && options.Flag("TL_DEBUG") {
+		o.CheckAll() // damage is the status of the call: it is not asked for here
+	}
 	return st
 }

@@ -17,8 +17,12 @@ import (
 	"tlruntime/runtime/trace"
 )
 
-// reportMutex guards the symbol table of the file that was looked into last, and sources.
+// reportMutex keeps reports apart that are written to the same place, and guards sources.
 var reportMutex sync.Mutex
+
+// symbolMutex guards the symbol table of the file that was looked into last: messages of
+// TL_DEBUG name functions, too, on the thread that asks for one.
+var symbolMutex sync.Mutex
 
 // sources finds the lines of the host's code. What it has read is forgotten when a
 // profile, trace or snapshot is complete.
@@ -35,6 +39,8 @@ func init() { leak.Resolve = resolve }
 // resolve finds out about an address of the host's code.
 func resolve(pc uintptr) leak.Frame {
 	var s C.tlc_symbol
+	symbolMutex.Lock()
+	defer symbolMutex.Unlock()
 	C.tlc_symbolize(C.uintptr_t(pc), &s)
 	symbol := C.GoString(&s.function[0])
 	return leak.Frame{Function: readable(symbol), Symbol: symbol, Module: C.GoString(&s.module[0]), Offset: uint64(s.offset), Own: s.own != 0}

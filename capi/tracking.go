@@ -161,15 +161,15 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark) })
 }
 
-// tl_mem_check_all looks at the red zone of every live object, and at the poison in
-// what was released and not given out again yet, with TL_DEBUG=1. Each damage is an
-// error of its own, TL_E_CORRUPTED, which TL_ON_ERROR and the error callback tell of when
-// it is the last one found; it is mended, so that it is told once.
+// tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
+// in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
+// on standard error and mended, so that it is told once; the last one is the error of the
+// call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
 //
 //	C: int64_t tl_mem_check_all(void);
 //
 // Ownership: none.
-// Threads: any thread, while no other allocates or releases.
+// Threads: any thread; what others allocate or release meanwhile may not be looked at.
 // Returns: how many slots are damaged, -1 without TL_DEBUG.
 // Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is damaged).
 // Cost: linear in the memory in use.
@@ -203,9 +203,17 @@ func tldoor_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
 }
 
-// tldoor_leaks reports at the end of the process and returns how much leaked.
+// tldoor_check_at_end tells at the end of the process of damage that no call has found.
+//
+//export tldoor_check_at_end
+func tldoor_check_at_end(c uintptr) int64 {
+	return guarded(c, 0, (*object.Context).CheckAtEnd)
+}
+
+// tldoor_leaks reports at the end of the process and returns how much leaked, -1 when it
+// could not be found out.
 //
 //export tldoor_leaks
 func tldoor_leaks(c uintptr) int64 {
-	return guarded(c, 0, leaksAtExit)
+	return guarded(c, -1, leaksAtExit)
 }

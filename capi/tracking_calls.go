@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"sync/atomic"
 
@@ -57,8 +58,16 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 	return o.PushTag(tag)
 }
 
+// guardBlock puts a red zone behind a block, with TL_DEBUG.
+func guardBlock(o *object.Context, h, block, bytes uintptr) {
+	if room, onCPU := pool.Room(pool.Handle(h), bytes); onCPU && options.Flag("TL_DEBUG") {
+		o.GuardBlock(h, block, uint64(bytes), room)
+	}
+}
+
 // resetPool takes all blocks of a pool back; what was known of them lapses.
 func resetPool(o *object.Context, h pool.Handle) status.Status {
+	o.UnguardPool(uintptr(h))
 	if track.Period() != 0 {
 		pool.Live(func(of pool.Handle, address, _ uintptr) {
 			if of == h {
@@ -181,10 +190,16 @@ func leakReportSince(o *object.Context, path uintptr, mark uint64) int64 {
 	return leakReport(o, path, min(mark, leak.All-1))
 }
 
-// leaksAtExit reports on standard error, if there is anything to report.
+// leaksAtExit reports on standard error, if there is anything to report. A search that
+// failed is no clean one: -1, and why.
 func leaksAtExit(o *object.Context) int64 {
 	report, st := leak.Collect(o, leak.All)
-	if st != status.OK || report.Count == 0 {
+	if st != status.OK {
+		fmt.Fprintf(os.Stderr, "tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: %s\n", o.Message())
+		return -1
+	}
+	report.AddLeftOpen()
+	if report.Count == 0 {
 		return 0
 	}
 	reportMutex.Lock()

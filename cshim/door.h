@@ -24,6 +24,7 @@ void tldoor_sampled(uintptr_t context, uint32_t kind, uintptr_t address, uint64_
 void tldoor_settle(uintptr_t context, uintptr_t stack, uint64_t frames, uint32_t thread);
 void tldoor_forget_block(uintptr_t address);
 int64_t tldoor_leaks(uintptr_t context);
+int64_t tldoor_check_at_end(uintptr_t c);
 void tldoor_end_trace(uintptr_t context);
 
 void tlc_pool_lock_all(void);

@@ -223,6 +223,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 	c->in_go = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	c->short_of = c->short_attempts = 0;
+	if (c->pumping == 0) c->damaged = 0; /* found by a call without a status */
 	c->function_id = function;
 	c->slow_calls++;
 	if (TLC_UNLIKELY(has_requests(c))) {

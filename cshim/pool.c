@@ -142,7 +142,8 @@ static __attribute__((noinline)) tl_status deallocate_other(tl_pool_state* p, tl
 /* With tracking on what is known of the block lapses first: then it is anybody's. */
 static __attribute__((noinline, cold)) tl_status deallocate_waiting(tl_memory_pool* pool, void* block)
 {
-	if ((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0) tlc_forget_block(block);
+	bool lapses = (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0 && tlc_shared->debug == 0;
+	if (lapses) tlc_forget_block(block); /* else after its red zone was looked at */
 	tl_pool_state* p = enter(pool);
 	if (p == NULL) return slow_memory_pool_deallocate(pool, block);
 	if (!tlc_pool_return_logged(p, (uintptr_t)block)) return deallocate_other(p, pool, block);

@@ -122,6 +122,7 @@ void* tl_track_site(void* pointer, const char* file, uint32_t line)
 /* ---- the end of the process ------------------------------------------------------------ */
 
 enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
+enum { ON_ERROR_ABORT = 2 };
 
 /* Go interrupts its own long calls by a signal, and ends the process when the thread has
  * no stack for it. An interpreter that has shut down may have taken that away: Python's
@@ -134,6 +135,14 @@ void tlc_restore_signal_stack(void)
 	sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
 }
 
+/* Looks for leaks: 0 = there are none, else as many, -1 = that is unknown. */
+static int64_t look_for_leaks(tl_context* c)
+{
+	if (c != NULL) return tldoor_leaks((uintptr_t)c);
+	fputs("tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: exit() was called from inside a call\n", stderr);
+	return -1;
+}
+
 /* After the program's own handlers and the destructors of its statics: the library's
  * are called after those of whoever needs it. No code of the program is called: what
  * ended threads have left is reported, not released. */
@@ -141,18 +150,21 @@ __attribute__((destructor)) static void report_at_exit(void)
 {
 	if (tlc_shared == &tlc_g || tlc_forked()) return;
 	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
-	if (!checks && !traces) return;
+	bool guards = tlc_shared->debug != 0;
+	if (!checks && !traces && !guards) return;
 	tlc_restore_signal_stack();
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
-	if (!attached) c = tlc_enter_unattached();
-	if (c == NULL) return; /* exit() from inside a call: nothing can be asked */
+	/* An exit() from inside a call, as of an allocator of the program's: that may hold locks. */
+	if (!attached) c = c == NULL ? tlc_enter_unattached() : NULL;
 	if (attached) c->in_go = 1;
-	if (traces) tldoor_end_trace((uintptr_t)c);
-	int64_t leaked = checks ? tldoor_leaks((uintptr_t)c) : 0;
+	if (traces && c != NULL) tldoor_end_trace((uintptr_t)c);
+	int64_t damaged = guards && c != NULL ? tldoor_check_at_end((uintptr_t)c) : 0;
+	int64_t leaked = checks ? look_for_leaks(c) : 0;
 	if (attached) c->in_go = 0;
-	else tlc_leave_unattached(c);
-	if (leaked <= 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
+	else if (c != NULL) tlc_leave_unattached(c);
+	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & ON_ERROR_ABORT) != 0) abort();
+	if (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
 	fflush(NULL);
 	_exit(LEAKED);
 }

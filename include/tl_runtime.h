@@ -213,8 +213,10 @@ TL_API tl_status tl_init(void);
 
 /*
  * tl_shutdown closes the calling thread's scopes and frames, releases what its
- * root scope holds and gives idle memory back to the system. Live objects stay valid and releasable, and later
- * calls work as if nothing had happened.
+ * root scope holds and gives idle memory back to the system. Live objects stay valid and
+ * releasable, and later calls work as if nothing had happened. Leaks are reported at the
+ * end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
+ * tl_mem_check_all does.
  *
  * Ownership: every reference held by the calling thread's scopes is released.
  * Threads: any thread, while no other has open scopes.
@@ -4406,13 +4408,14 @@ TL_API int64_t tl_leak_report(const char* path);
 TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
 
 /*
- * tl_mem_check_all looks at the red zone of every live object, and at the poison in
- * what was released and not given out again yet, with TL_DEBUG=1. Each damage is an
- * error of its own, TL_E_CORRUPTED, which TL_ON_ERROR and the error callback tell of when
- * it is the last one found; it is mended, so that it is told once.
+ * tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
+ * in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
+ * on standard error and mended, so that it is told once; the last one is the error of the
+ * call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
  *
  * Ownership: none.
- * Threads: any thread, while no other allocates or releases.
+ * Threads: any thread; what others allocate or release meanwhile may not be
+ *     looked at.
  * Returns: how many slots are damaged, -1 without TL_DEBUG.
  * Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
  *     damaged).

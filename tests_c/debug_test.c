@@ -1,6 +1,7 @@
 /* TL_DEBUG: red zones, poison, quarantine, and calls from signal handlers. */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -61,6 +62,130 @@ static void a_write_beyond_the_end_is_told_on_release(void)
 		CHECK(strstr(told, "behind its") != NULL);
 		CHECK_DEAD(p);
 	}
+}
+
+static int by_address(const void* a, const void* b)
+{
+	uintptr_t x = *(const uintptr_t*)a, y = *(const uintptr_t*)b;
+	return (x > y) - (x < y);
+}
+
+enum { ROW = 32 };
+
+/* Fills `row` with objects, lowest first, and returns one that has neighbours on both sides. */
+static size_t make_neighbours(char** row, size_t bytes)
+{
+	size_t gap = SIZE_MAX, found = 0;
+	for (size_t i = 0; i < ROW; i++) row[i] = allocate(bytes);
+	qsort(row, ROW, sizeof *row, by_address);
+	for (size_t i = 1; i < ROW; i++)
+		if ((size_t)(row[i] - row[i - 1]) < gap) gap = (size_t)(row[i] - row[i - 1]);
+	for (size_t i = 1; i + 1 < ROW; i++)
+		if (row[i] - row[i - 1] == row[i + 1] - row[i] && (size_t)(row[i] - row[i - 1]) == gap) found = i;
+	CHECK(found > 0);
+	return found;
+}
+
+static void release_all(char** row)
+{
+	for (size_t i = 0; i < ROW; i++)
+		if (row[i] != NULL) CHECK_OK(release(row[i]));
+}
+
+/* What stands before an object is the zone, or the poison, of the one before. */
+static void a_write_before_the_start_is_told_on_release(void)
+{
+	static const size_t sizes[] = {1, 32, 40, 64, 100, 500, 2000};
+	char* row[ROW];
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		size_t at = make_neighbours(row, sizes[i]);
+		scribble(row[at], (size_t)-1, 0); /* its neighbour is live: a zero is seen, too */
+		CHECK_FAILS(release(row[at]), TL_E_CORRUPTED);
+		CHECK(says("byte 1 before its start was written to"));
+		CHECK(says("allocated at\n    #0 0x") && says(" in allocate ("));
+		row[at] = NULL;
+		scribble(row[at + 1], (size_t)-3, 7); /* and here it is poison */
+		CHECK_INT(tl_mem_check_all(), 1);
+		CHECK(says("byte 3 before its start was written to"));
+		release_all(row);
+		CHECK_INT(tl_mem_check_all(), 0);
+	}
+}
+
+static void the_neighbour_is_told_when_it_has_overrun(void)
+{
+	char* row[ROW];
+	size_t at = make_neighbours(row, 40);
+	for (char* p = row[at] + 40; p < row[at + 1]; p++) scribble(p, 0, 1);
+	CHECK_OK(release(row[at + 1]));
+	CHECK_FAILS(release(row[at]), TL_E_CORRUPTED);
+	CHECK(says("byte 0 behind its 40 bytes"));
+	row[at] = row[at + 1] = NULL;
+	release_all(row);
+}
+
+/* Only the call that finds it has the status. */
+static void damage_is_told_once_whatever_finds_it(void)
+{
+	void* p = allocate(40);
+	scribble(p, 41, 1);
+	CHECK_INT(tl_mem_check_all(), 1);
+	CHECK_OK(release(p));
+	p = allocate(40);
+	scribble(p, 41, 1);
+	p = tl_mem_realloc(p, 5000); /* which returns no status */
+	CHECK(p != NULL);
+	CHECK_STATUS(tl_last_status(), TL_E_CORRUPTED);
+	CHECK_OK(release(p));
+}
+
+static void tensors_are_guarded_to_the_byte(void)
+{
+	int64_t shape[] = {10};
+	tl_mem_enter_scope();
+	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, shape);
+	tl_tensor* filled = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, shape);
+	char* data = tl_tensor_data(tensor);
+	memset(data, 1, 40);
+	CHECK_INT(tl_mem_check_all(), 0);
+	scribble(data, 40, 1);
+	CHECK_INT(tl_mem_check_all(), 1);
+	CHECK(says("byte 0 behind its "));
+	scribble((char*)tl_tensor_data(filled), 63, 1);
+	CHECK_FAILS(tl_mem_exit_scope(), TL_E_CORRUPTED);
+	CHECK_INT(tl_mem_check_all(), 0);
+}
+
+static void blocks_of_pools_are_guarded_by_their_rounding(void)
+{
+	tl_memory_pool *pool, *other;
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &other));
+	unsigned char *block = tl_memory_pool_allocate(pool, 100), *whole = tl_memory_pool_allocate(pool, 256);
+	memset(block, 1, 100);
+	memset(whole, 1, 256);
+	CHECK_INT(tl_mem_check_all(), 0);
+	scribble(block, 100, 1);
+	CHECK_INT(tl_mem_check_all(), 1);
+	CHECK(says("byte 0 behind its 100 bytes") && says("allocated at\n    #0 0x"));
+	CHECK_INT(tl_mem_check_all(), 0);
+	scribble(block, 101, 1);
+	CHECK_FAILS(tl_memory_pool_deallocate(other, block), TL_E_UNKNOWN_POINTER);
+	CHECK_INT(block[5], 1);
+	CHECK_FAILS(tl_memory_pool_deallocate(pool, block), TL_E_CORRUPTED);
+	CHECK(says("byte 1 behind its 100 bytes"));
+	CHECK_INT(((volatile unsigned char*)block)[5], 0xDD);
+	CHECK_FAILS(tl_memory_pool_deallocate(pool, block), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_memory_pool_deallocate(pool, whole));
+	block = tl_memory_pool_allocate(pool, 70);
+	scribble(block, 70, 1);
+	CHECK_FAILS(tl_memory_pool_reset(pool), TL_E_CORRUPTED);
+	block = tl_memory_pool_allocate_async(pool, 70, NULL);
+	scribble(block, 70, 1); /* work of a stream may use it all */
+	CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	CHECK_INT(tl_mem_check_all(), 0);
+	CHECK_OK(tl_memory_pool_destroy(pool));
+	CHECK_OK(tl_memory_pool_destroy(other));
 }
 
 static void every_kind_of_object_is_guarded(void)
@@ -174,6 +299,123 @@ static void a_call_from_a_signal_handler_is_refused(void)
 	CHECK_OK(release(victim));
 }
 
+static _Atomic int churning;
+
+static void* churn(void* seed)
+{
+	unsigned state = (unsigned)(uintptr_t)seed;
+	void* kept[64] = {0};
+	for (int i = 0; i < 20000; i++) { /* with a realloc in place now and then */
+		state = state * 1664525u + 1013904223u;
+		void** at = &kept[state >> 26];
+		if (*at != NULL && i % 3 == 0) *at = tl_mem_realloc(*at, 1 + state % 190);
+		if (*at != NULL && tl_mem_free(*at) != TL_OK) return *at;
+		*at = tl_mem_alloc(1 + (state >> 8) % 200);
+		memset(*at, (int)state, 1 + (state >> 8) % 200);
+	}
+	for (int i = 0; i < 64; i++)
+		if (kept[i] != NULL && tl_mem_free(kept[i]) != TL_OK) return kept[i];
+	churning--;
+	return NULL;
+}
+
+/* A neighbour may come and go while what it borders on is looked at. */
+static void threads_that_share_slabs_are_not_told_of_each_other(void)
+{
+	pthread_t threads[4];
+	tellings = 0;
+	churning = 4;
+	for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, churn, (void*)(i + 1)) == 0);
+	for (int i = 0; i < 20 || (churning > 0 && i < 2000); i++) CHECK_INT(tl_mem_check_all(), 0);
+	for (int i = 0; i < 4; i++) {
+		void* failed;
+		CHECK(pthread_join(threads[i], &failed) == 0);
+		CHECK(failed == NULL);
+	}
+	CHECK_INT(tellings, 0);
+	CHECK_INT(tl_mem_check_all(), 0);
+}
+
+/* ---- standard error, and the end of the process -------------------------------------------- */
+
+static void overrun_and_keep(void) { scribble(allocate(80), 80, 1); }
+static void write_late(void)
+{
+	void* p = allocate(80);
+	release(p);
+	scribble(p, 9, 1);
+}
+static void damage_two(void)
+{
+	tl_mem_enter_scope();
+	scribble(tl_mem_new(40), 40, 1);
+	scribble(tl_mem_new(50), 51, 1);
+	if (tl_mem_exit_scope() != TL_E_CORRUPTED) _exit(97);
+}
+static void write_late_and_shut_down(void)
+{
+	write_late();
+	if (tl_shutdown() != TL_E_CORRUPTED || tl_shutdown() != TL_OK) _exit(97);
+}
+static void damage_nothing(void) { release(allocate(80)); }
+static void outgrow_the_quarantine(void)
+{
+	void* p = tl_mem_alloc(2000);
+	tl_mem_free(p);
+	for (int i = 0; i < 200; i++) {
+		void* q = tl_mem_alloc(2000);
+		if (q == p) _exit(42);
+		tl_mem_free(q);
+	}
+}
+
+static void write_late_and_run_short(void)
+{
+	write_late();
+	if (tl_mem_alloc(10 << 20) != NULL) _exit(97); /* the quarantine is emptied before this fails */
+}
+
+static const struct ending {
+	const char* name;
+	void (*body)(void);
+	const char* options;
+	int status, reports;
+	const char* shows[3];
+} endings[] = {
+	{"clean", damage_nothing, "", 0, 0, {NULL}},
+	{"kept", overrun_and_keep, "", 0, 1, {"tl_runtime: TL_E_CORRUPTED: 0x", "byte 0 behind its 80 bytes", " in allocate ("}},
+	{"late", write_late, "", 0, 1, {"written to afterwards: at byte 9\n  allocated at\n    #0 0x", "\n  released at\n    #0 0x", " in release ("}},
+	{"two", damage_two, "", 0, 2, {"tl_mem_exit_scope: TL_E_CORRUPTED: 0x", "byte 1 behind its 50 bytes", "\n  found at\n    #0 0x"}},
+	{"two", damage_two, "TL_ON_ERROR=log", 0, 2, {"byte 0 behind its 40 bytes", "byte 1 behind its 50 bytes", NULL}},
+	{"kept", overrun_and_keep, "TL_ON_ERROR=abort", 128 + SIGABRT, 1, {"byte 0 behind its 80 bytes", NULL}},
+	{"shutdown", write_late_and_shut_down, "", 0, 1, {"tl_shutdown: TL_E_CORRUPTED: 0x", "at byte 9", NULL}},
+	{"short", write_late_and_run_short, "TL_MEM_LIMIT=8MiB", 0, 1, {"\n  released at\n    #0 0x", "at byte 9", NULL}},
+	{"quarantine", outgrow_the_quarantine, "", 0, 0, {NULL}},
+	{"quarantine", outgrow_the_quarantine, "TL_QUARANTINE=64KiB", 42, 0, {NULL}},
+	{"late", write_late, "TL_QUARANTINE=0", 0, 0, {NULL}},
+};
+
+static void end_as(const char* self, const struct ending* e)
+{
+	static char output[1 << 16];
+	char command[512];
+	snprintf(command, sizeof command, "%s TL_DEBUG=1 %s %s 2>&1; exit $?", e->options, self, e->name);
+	FILE* pipe = popen(command, "r");
+	size_t n = fread(output, 1, sizeof output - 1, pipe);
+	output[n] = 0;
+	CHECK_INT(WEXITSTATUS(pclose(pipe)), e->status);
+	int reports = 0;
+	for (const char* at = output; (at = strstr(at, "TL_E_CORRUPTED")) != NULL; at++) reports++;
+	CHECK_INT(reports, e->reports);
+	for (int i = 0; i < 3 && e->shows[i] != NULL; i++) CHECK(strstr(output, e->shows[i]) != NULL);
+	if (reports != e->reports) fprintf(stderr, "%s %s:\n%s\n", e->options, e->name, output);
+}
+
+static void damage_is_told_on_standard_error(const char* self)
+{
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) end_as(self, &endings[i]);
+}
+
 /* covers: tl_mem_check_all TL_E_UNSUPPORTED, TL_E_CORRUPTED */
 static void without_the_option_there_is_nothing_to_check(const char* self)
 {
@@ -194,16 +436,28 @@ static int off(void)
 
 int main(int count, char** arguments)
 {
+	for (size_t i = 0; count > 1 && i < sizeof endings / sizeof *endings; i++) {
+		if (strcmp(arguments[1], endings[i].name) != 0) continue;
+		endings[i].body();
+		return 0;
+	}
 	if (count > 1) return off();
 	setenv("TL_DEBUG", "1", 1);
 	CHECK_OK(tl_set_error_callback(listen, NULL));
 	RUN(a_write_beyond_the_end_is_told_on_release);
+	RUN(a_write_before_the_start_is_told_on_release);
+	RUN(the_neighbour_is_told_when_it_has_overrun);
+	RUN(damage_is_told_once_whatever_finds_it);
+	RUN(tensors_are_guarded_to_the_byte);
+	RUN(blocks_of_pools_are_guarded_by_their_rounding);
 	RUN(every_kind_of_object_is_guarded);
 	RUN(a_stale_pointer_stays_stale);
 	RUN(a_write_after_the_release_is_told);
 	RUN(the_quarantine_is_bounded);
 	RUN(resizing_moves_the_zone);
 	RUN(a_call_from_a_signal_handler_is_refused);
+	RUN(threads_that_share_slabs_are_not_told_of_each_other);
+	damage_is_told_on_standard_error(arguments[0]);
 	without_the_option_there_is_nothing_to_check(arguments[0]);
 	return check_finish();
 }

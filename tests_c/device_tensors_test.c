@@ -1,6 +1,7 @@
 /* Tensors on devices: their lives, views, what is kept of them, and what a program may
  * overwrite. Copies have a test of their own. */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "fake_cuda.h"
 
@@ -277,6 +278,20 @@ static void the_last_reference_may_go_anywhere(void)
 	CHECK_DEAD(t);
 }
 
+static void their_memory_is_in_the_leak_report(void)
+{
+	char path[] = "/tmp/tl_leaks_XXXXXX", text[4096] = "";
+	int file = mkstemp(path);
+	tl_tensor* t = floating_on(CUDA, 1000);
+	CHECK(file >= 0);
+	CHECK_INT(tl_leak_report(path), 1);
+	CHECK(read(file, text, sizeof text - 1) > 0);
+	CHECK(strstr(text, "Direct leak of 4192 byte(s) in 1 object(s)") != NULL); /* a header of 192, 1000 floats */
+	close(file);
+	unlink(path);
+	CHECK_OK(tl_tensor_release(t));
+}
+
 int main(void)
 {
 	prepare_devices();
@@ -292,5 +307,6 @@ int main(void)
 	RUN(headers_may_be_overwritten);
 	RUN(threads_share_them);
 	RUN(the_last_reference_may_go_anywhere);
+	RUN(their_memory_is_in_the_leak_report);
 	return finish_devices();
 }

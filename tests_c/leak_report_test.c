@@ -1,12 +1,8 @@
-/* The leak report: what is a leak, what is none, how it is written, and what the end of
- * a process makes of it. */
-#include <pthread.h>
-#include <sys/wait.h>
+/* The leak report: what is a leak, what is none, and how it is written. What the end of a
+ * process makes of it: leak_exit_test.c. */
 #include <unistd.h>
 
-#include "check.h"
-
-static char report[1 << 16];
+#include "leak_reader.h"
 
 /* The leaks that have come since a mark, and their report in `report`. */
 static int64_t leaks_since(uint64_t mark)
@@ -22,28 +18,7 @@ static int64_t leaks_since(uint64_t mark)
 	return leaked;
 }
 
-static bool shows(const char* text)
-{
-	if (strstr(report, text) != NULL) return true;
-	fprintf(stderr, "not in the report: %s\n%s\n", text, report);
-	return false;
-}
-
-static bool hides(const char* text)
-{
-	if (strstr(report, text) == NULL) return true;
-	fprintf(stderr, "in the report: %s\n%s\n", text, report);
-	return false;
-}
-
 static uint64_t mark(void) { return *tl_track_count(); }
-
-__attribute__((noinline, noclone)) static void* forgetful(size_t bytes)
-{
-	void* p = tl_mem_alloc(bytes);
-	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
-	return p;
-}
 
 static void a_clean_program_leaks_nothing(void)
 {
@@ -64,12 +39,12 @@ __attribute__((noinline, noclone)) static void a_float_that_nobody_takes(void)
 	uint64_t before = mark();
 	void *a = forgetful(40), *b = forgetful(40);
 	CHECK_INT(leaks_since(before), 2);
-	CHECK(shows("ERROR: TLRuntime: detected memory leaks\n"));
+	CHECK(shows("ERROR: LeakSanitizer: detected memory leaks\n"));
 	CHECK(shows("nobody took its floating reference"));
 	CHECK(shows("    #0 0x"));
 	CHECK(shows(" in forgetful ("));
 	CHECK(shows(" in a_float_that_nobody_takes ("));
-	CHECK(shows("SUMMARY: TLRuntime: 80 byte(s) leaked in 2 allocation(s).\n"));
+	CHECK(shows("SUMMARY: LeakSanitizer: 80 byte(s) leaked in 2 allocation(s).\n"));
 	CHECK(hides("libtl_runtime"));
 	CHECK_OK(tl_mem_free(a));
 	CHECK_OK(tl_mem_free(b));
@@ -88,6 +63,26 @@ static void groups_come_by_site_the_largest_first(void)
 	const char *large = strstr(report, "large.tl:7"), *small = strstr(report, "small.tl:3");
 	CHECK(large != NULL && small != NULL && large < small);
 	for (int i = 0; i < 7; i++) CHECK_OK(tl_mem_free(all[i]));
+}
+
+static void tools_can_read_it(void)
+{
+	uint64_t before = mark();
+	int groups = 0, frames = 0;
+	void* one = forgetful(40);
+	void* other = tl_track_site(forgetful(24), "model.tl", 12);
+	tl_mem_enter_scope();
+	void* vec = tl_ptr_acquire(tl_vec_new(0));
+	CHECK_OK(tl_vec_push(vec, tl_mem_new(200)));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), 4);
+	CHECK_INT(read_as_leak_sanitizers(&groups, &frames), 4);
+	CHECK_INT(groups, 4);
+	CHECK(frames >= 4);
+	CHECK(strstr(report, "\n    #0 ") != NULL);
+	CHECK_OK(tl_mem_free(one));
+	CHECK_OK(tl_mem_free(other));
+	CHECK_OK(tl_ptr_release(vec));
 }
 
 static void a_reference_that_was_not_released(void)
@@ -136,6 +131,52 @@ static void cycles_are_named_and_what_hangs_on_them_is_indirect(void)
 	CHECK(hides("tag phase"));
 	CHECK(shows("Indirect leak of 100 byte(s) in 1 object(s)"));
 	CHECK_INT(tl_mem_collect_cycles(), 5);
+	CHECK_INT(leaks_since(before), 0);
+}
+
+/* How many objects the group of `report` has that an expression finds. */
+static long objects_of(const char* kind, const char* why)
+{
+	char expression[256];
+	regex_t compiled;
+	regmatch_t at[2];
+	long n = 0;
+	snprintf(expression, sizeof expression, "%s leak of [0-9]+ byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n(    #[^\n]*\n)+    %s", kind, why);
+	CHECK(regcomp(&compiled, expression, REG_EXTENDED) == 0);
+	for (const char* from = report; regexec(&compiled, from, 2, at, 0) == 0; from += at[0].rm_eo) n += atol(from + at[1].rm_so);
+	regfree(&compiled);
+	return n;
+}
+
+static void one_object_of_each_cycle_is_named(void)
+{
+	enum { N = 100 };
+	uint64_t before = mark();
+	tl_mem_enter_scope();
+	node* list[N]; /* doubly linked: a cycle of two between any two neighbours */
+	for (int i = 0; i < N; i++) list[i] = tl_object_new(node_type());
+	for (int i = 0; i + 1 < N; i++) {
+		list[i]->next = tl_ptr_acquire(list[i + 1]);
+		list[i + 1]->payload = tl_ptr_acquire(list[i]);
+	}
+	node *below = tl_object_new(node_type()), *tail = tl_object_new(node_type());
+	list[N - 1]->next = tl_ptr_acquire(below); /* a cycle that another one leads to, and a tail */
+	below->next = tl_ptr_acquire(below);
+	below->payload = tl_ptr_acquire(tail);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(leaks_since(before), N + 2);
+	CHECK_INT(objects_of("Direct", "node; a cycle"), 1);
+	CHECK_INT(objects_of("Indirect", "node; only another leak"), N + 1);
+	tl_ptr_acquire(tail); /* what is held by a caller leads to no cycle, and is a leak of its own */
+	CHECK_INT(leaks_since(before), N + 2);
+	CHECK_INT(objects_of("Direct", "node; a cycle"), 1);
+	CHECK_INT(objects_of("Direct", "node; a reference was acquired"), 1);
+	tl_ptr_acquire(below); /* and now the cycles below it are no more than what it leads to */
+	CHECK_INT(leaks_since(before), N + 2);
+	CHECK_INT(objects_of("Direct", "node; a cycle"), 1);
+	CHECK_OK(tl_ptr_release(tail));
+	CHECK_OK(tl_ptr_release(below));
+	CHECK_INT(tl_mem_collect_cycles(), N + 2);
 	CHECK_INT(leaks_since(before), 0);
 }
 
@@ -258,111 +299,18 @@ static void no_memory_to_look_is_an_answer(void)
 	CHECK_OK(tl_mem_free(one));
 }
 
-/* ---- the end of a process ---------------------------------------------------------------- */
-
-static void* register_at_rest(void* nothing)
+int main(void)
 {
-	tl_mem_new(96);
-	return nothing;
-}
-
-static void* leave_a_scope_open(void* nothing)
-{
-	tl_mem_enter_scope();
-	tl_mem_new(96);
-	return nothing;
-}
-
-static void nothing_but(void) {}
-static void leak_one(void) { forgetful(64); }
-static void leave_scopes_open(void)
-{
-	tl_mem_enter_scope();
-	tl_mem_new(64);
-	tl_mem_function_enter(2);
-}
-static void end_a_thread(void)
-{
-	pthread_t thread;
-	if (pthread_create(&thread, NULL, leave_a_scope_open, NULL) == 0) pthread_join(thread, NULL);
-}
-static void end_a_thread_at_rest(void)
-{
-	pthread_t thread;
-	if (pthread_create(&thread, NULL, register_at_rest, NULL) == 0) pthread_join(thread, NULL);
-}
-static void* late;
-static void free_late(void) { tl_mem_free(late); }
-static void free_in_a_handler(void)
-{
-	late = forgetful(40);
-	atexit(free_late);
-}
-static void run_no_destructor(void* object) { (void)object, _exit(99); }
-static void leave_a_destructor(void)
-{
-	tl_type type;
-	tl_type_desc description = {"never", 32, NULL, 0, run_no_destructor, 0};
-	if (tl_type_define(&description, &type) == TL_OK) tl_object_new(type);
-}
-static void fork_and_leak(void)
-{
-	leak_one();
-	if (fork() == 0) exit(0); /* the child's end says nothing */
-	int status;
-	wait(&status);
-	if (status != 0) _exit(98);
-	tl_configure("TL_LEAK_CHECK", "off");
-}
-
-static const struct ending {
-	const char* name;
-	void (*body)(void);
-	const char* check;
-	int status;
-	const char* shows; /* on standard error; NULL = nothing */
-} endings[] = {
-	{"clean", nothing_but, "fail", 0, NULL},
-	{"leak", leak_one, "fail", 23, "Direct leak of 64 byte(s) in 1 object(s)"},
-	{"leak-reported", leak_one, "report", 0, "Direct leak of 64 byte(s) in 1 object(s)"},
-	{"leak-unseen", leak_one, "off", 0, NULL},
-	{"open", leave_scopes_open, "fail", 0, NULL},
-	{"thread", end_a_thread, "fail", 23, "held by an open scope of a thread that has ended"},
-	{"rest", end_a_thread_at_rest, "fail", 0, NULL},
-	{"handler", free_in_a_handler, "fail", 0, NULL},
-	{"destructor", leave_a_destructor, "fail", 0, NULL},
-	{"fork", fork_and_leak, "fail", 0, NULL},
-};
-
-static void end_as(const char* self, const struct ending* e, const char* track)
-{
-	char command[512];
-	snprintf(command, sizeof command, "TL_LEAK_CHECK=%s TL_TRACK=%s %s %s 2>&1", e->check, track, self, e->name);
-	FILE* pipe = popen(command, "r");
-	size_t n = fread(report, 1, sizeof report - 1, pipe);
-	report[n] = 0;
-	int status = pclose(pipe);
-	CHECK_INT(WEXITSTATUS(status), e->status);
-	if (WEXITSTATUS(status) != e->status) fprintf(stderr, "%s: %s\n", e->name, report);
-	CHECK(e->shows != NULL ? shows(e->shows) : hides("TLRuntime"));
-	if (e->shows != NULL && *track == '0') CHECK(shows("Run with TL_TRACK=1"));
-}
-
-int main(int count, char** arguments)
-{
-	for (size_t i = 0; count > 1 && i < sizeof endings / sizeof *endings; i++) {
-		if (strcmp(arguments[1], endings[i].name) != 0) continue;
-		endings[i].body();
-		return 0;
-	}
 	CHECK_OK(tl_init());
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	no_memory_to_look_is_an_answer(); /* before the tables exist */
 	RUN(a_clean_program_leaks_nothing);
 	RUN(a_float_that_nobody_takes);
 	RUN(groups_come_by_site_the_largest_first);
+	RUN(tools_can_read_it);
 	RUN(a_reference_that_was_not_released);
 	RUN(cycles_are_named_and_what_hangs_on_them_is_indirect);
+	RUN(one_object_of_each_cycle_is_named);
 	RUN(what_a_leak_leads_to_is_indirect);
 	RUN(foreign_memory_and_its_aliases);
 	RUN(what_the_host_has_back_is_no_leak);
@@ -370,9 +318,5 @@ int main(int count, char** arguments)
 	RUN(blocks_of_pools);
 	RUN(mistakes_are_told);
 	immortals_are_no_leak();
-	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-		end_as(arguments[0], &endings[i], "1");
-		end_as(arguments[0], &endings[i], "0");
-	}
 	return check_finish();
 }

@@ -239,6 +239,20 @@ def test_kinds_and_info(tmp_path: Path) -> None:
         tl.registry.print_statistics(tmp_path / "none" / "statistics")
 
 
+def test_info_of_what_was_recorded(python: Run) -> None:
+    """Tracking adds names, which are no numbers."""
+    program = """
+        array = tl.registry.empty(5, "int16")
+        with tl.tag("load"):
+            other = tl.registry.empty(7, "int16")
+        for block in array, other:
+            details = tl.registry.info(block.ctypes.data)
+            assert details["bytes"] == block.nbytes and details["number"] > 0
+        assert tl.allocation_info(other.ctypes.data).tag == "load"
+    """
+    python(program, TL_TRACK="1")
+
+
 @pytest.mark.parametrize(("given", "shards"), [("1", 1), ("16", 16), ("4096", 4096)])
 def test_shards_by_environment(python: Run, tmp_path: Path, given: str, shards: int) -> None:
     program = f"""

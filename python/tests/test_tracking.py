@@ -193,14 +193,36 @@ def test_a_long_report_after_the_interpreter_has_shut_down(python: Run) -> None:
         TL_LEAK_CHECK="fail",
     )
     assert result.returncode == 23, result.stderr[-2000:]
-    assert "SUMMARY: TLRuntime: 9600000 byte(s) leaked in 300000 allocation(s)." in result.stderr
+    assert "SUMMARY: LeakSanitizer: 9600000 byte(s) leaked in 300000 allocation(s)." in result.stderr
 
 
 def test_a_leak_at_exit(python: Run) -> None:
     result = python("tl.Object.alloc(64)", ok=False, TL_LEAK_CHECK="fail", TL_TRACK="1")
     assert result.returncode == 23
     assert "program.py:2" in result.stderr
-    assert "SUMMARY: TLRuntime: 64 byte(s) leaked in 1 allocation(s)." in result.stderr
+    assert "SUMMARY: LeakSanitizer: 64 byte(s) leaked in 1 allocation(s)." in result.stderr
     result = python("tl.Object.alloc(64)", ok=False, TL_LEAK_CHECK="report")
     assert result.returncode == 0
     assert "Run with TL_TRACK=1" in result.stderr
+
+
+def test_damage_is_told(python: Run) -> None:
+    """One byte behind the last element, and one that nobody has released when the interpreter ends."""
+    result = python(
+        """
+        import ctypes
+        tensor = tl.zeros(10, "float32")
+        address = tensor.numpy().ctypes.data
+        ctypes.memset(address + 40, 1, 1)
+        del tensor
+        kept = tl.lib.tl_mem_alloc(100)
+        ctypes.memset(kept + 100, 1, 1)
+        """,
+        ok=False,
+        TL_DEBUG="1",
+    )
+    assert result.returncode == 0
+    assert result.stderr.count("TL_E_CORRUPTED") == 2, result.stderr
+    assert "tl_tensor_release: TL_E_CORRUPTED" in result.stderr
+    assert "byte 0 behind its 100 bytes was written to\n  allocated at\n    #0 0x" in result.stderr
+    assert "program.py:4" in result.stderr

@@ -259,10 +259,10 @@ def _new_info() -> Any:
 
 
 def info(pointer: int) -> dict[str, int]:
-    """Returns what is known of a registered pointer."""
+    """Returns what is known of a registered pointer, in numbers; tl.allocation_info has the names, too."""
     details = _new_info()
     check(lib.tl_registry_info(_number(pointer, "an address"), ctypes.byref(details)))
-    names = [name for name, *_ in details._fields_ if name != "struct_size"]
+    names = [name for name, kind, *_ in details._fields_ if name != "struct_size" and kind is not ctypes.c_char_p]
     return {name: int(getattr(details, name) or 0) for name in names}
 
 

@@ -23,6 +23,7 @@ const (
 	bytes              // 4096, 64KiB, 1.5 GB
 	count              // a whole number
 	words              // one of a list
+	level              // one of a list, the first two of which a flag says, too
 	text               // anything
 	device             // cpu, cuda:0, a name of a device of the program's own
 	limits             // 8GiB,cpu=4GiB,cuda:0=20GiB
@@ -66,8 +67,9 @@ func New() *Options {
 		"TL_TRACK":           {kind: flag, value: "0"},
 		"TL_TRACK_SAMPLE":    {kind: bytes, value: "0"},
 		"TL_DEBUG":           {kind: flag, value: "0", fixed: true},
+		"TL_QUARANTINE":      {kind: bytes, value: "16MiB", fixed: true},
 		"TL_TRACE_BYTES":     {kind: bytes, value: "1GiB"},
-		"TL_LEAK_CHECK":      {kind: words, words: []string{"off", "report", "fail"}, value: "off"},
+		"TL_LEAK_CHECK":      {kind: level, words: []string{"off", "report", "fail"}, value: "off"},
 		"TL_SHOW_STATS":      {kind: flag, value: "0"},
 		"TL_POOL_DEBUG":      {kind: flag, value: "0", fixed: true},
 	}}
@@ -92,7 +94,20 @@ func (o *Options) Check(name, value string) (fixed bool, err error) {
 	return opt.fixed, nil
 }
 
+// canonical spells a value of a level as the word that it stands for.
+func (opt *option) canonical(value string) string {
+	on, err := parseFlag(value)
+	switch {
+	case opt.kind != level || err != nil:
+		return value
+	case on:
+		return opt.words[1]
+	}
+	return opt.words[0]
+}
+
 func (opt *option) check(value string) error {
+	value = opt.canonical(value)
 	switch opt.kind {
 	case flag:
 		_, err := parseFlag(value)
@@ -105,7 +120,7 @@ func (opt *option) check(value string) error {
 		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
 			return fmt.Errorf("not a whole number")
 		}
-	case words:
+	case words, level:
 		if !slices.Contains(opt.words, value) {
 			return fmt.Errorf("not one of %s", strings.Join(opt.words, ", "))
 		}
@@ -144,7 +159,8 @@ func (o *Options) Set(name, value, source string) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.all[name].value, o.all[name].source = value, source
+	opt := o.all[name]
+	opt.value, opt.source = opt.canonical(value), source
 	return nil
 }
 

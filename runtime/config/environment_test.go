@@ -67,3 +67,13 @@ func TestDistance(t *testing.T) {
 		require.Equal(t, c.want, distance(c.b, c.a), "%s %s", c.b, c.a)
 	}
 }
+
+func TestALevelCanBeAFlag(t *testing.T) {
+	o := New()
+	for value, word := range map[string]string{"1": "report", "on": "report", "0": "off", "": "off", "fail": "fail"} {
+		require.NoError(t, o.Set("TL_LEAK_CHECK", value, FromCall), value)
+		require.Equal(t, word, o.Word("TL_LEAK_CHECK"), value)
+	}
+	require.EqualError(t, o.Set("TL_LEAK_CHECK", "FAIL", FromCall), `TL_LEAK_CHECK="FAIL": not one of off, report, fail`)
+	require.Error(t, o.Set("TL_ON_ERROR", "1", FromCall), "a list of words is none")
+}

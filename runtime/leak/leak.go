@@ -101,6 +101,18 @@ func (r *Report) add(groups map[key]*Group, l object.Live, e track.Entry, record
 	}
 }
 
+// AddLeftOpen adds what threads that have ended left in open scopes, and what was released
+// for them since: it was no leak in the end, and would be one in a program that goes on.
+func (r *Report) AddLeftOpen() {
+	object.EachLeftOpen(func(l object.LeftOpenGroup) {
+		r.Count += l.Count
+		r.Bytes += l.Bytes
+		r.Groups = append(r.Groups, Group{Total: Total{l.Count, l.Bytes}, Reason: object.LeftOpen, Type: l.Type,
+			Tag: track.NameOf(l.Tag), Site: track.SiteOf(l.Site)})
+	})
+	slices.SortFunc(r.Groups, before)
+}
+
 // Blocks visits the blocks of memory pools that the program has; those of tensors are
 // the tensors'.
 func Blocks(visit func(object.Live)) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/track"
@@ -45,7 +46,7 @@ func TestGoProgramsSeeTheirLines(t *testing.T) {
 	require.Contains(t, text, "Direct leak of 40 byte(s) in 1 object(s) allocated from:\n    #0 0x")
 	require.Contains(t, text, "leak.forgetful ")
 	require.Contains(t, text, "leak_test.go:")
-	require.True(t, strings.HasSuffix(text, "SUMMARY: TLRuntime: 40 byte(s) leaked in 1 allocation(s).\n"))
+	require.True(t, strings.HasSuffix(text, "SUMMARY: LeakSanitizer: 40 byte(s) leaked in 1 allocation(s).\n"))
 	require.Equal(t, status.OK, c.Free(p))
 	r = collect(t, c, mark)
 	require.Zero(t, r.Count)
@@ -65,6 +66,34 @@ func TestWhatAScopeHoldsIsNoLeak(t *testing.T) {
 	require.Equal(t, object.Acquired, r.Groups[0].Reason)
 	require.Equal(t, status.OK, c.Release(p))
 	require.Equal(t, status.OK, c.ExitScope())
+}
+
+// A context that is parked in an open scope is what a thread leaves that ends there.
+func TestWhatEndedThreadsLeftIsToldAfterItWasReleased(t *testing.T) {
+	c := context(t)
+	object.Globals().LeakCheck = layout.LeakCheckReport
+	defer func() { object.Globals().LeakCheck = layout.LeakCheckOff }()
+	before := &Report{}
+	before.AddLeftOpen()
+	for range 2 {
+		ended, st := object.NewContext()
+		require.Equal(t, status.OK, st)
+		ended.New(32) // at rest: no leak
+		require.Equal(t, status.OK, ended.EnterScope())
+		shared := ended.New(64)
+		require.Equal(t, status.OK, ended.Register(shared)) // a second entry, of the same object
+		kept := ended.New(128)
+		require.Equal(t, status.OK, ended.Acquire(kept))
+		ended.Park()
+		c.Reap()
+		require.Equal(t, status.OK, c.Release(kept))
+	}
+	after := &Report{}
+	after.AddLeftOpen()
+	require.Equal(t, int64(2), after.Count-before.Count)
+	require.Equal(t, uint64(128), after.Bytes-before.Bytes)
+	require.Equal(t, object.LeftOpen, after.Groups[0].Reason)
+	require.Contains(t, after.Text(), "a thread ended in the open scope that held it")
 }
 
 func TestGroupsComeInOrder(t *testing.T) {
@@ -88,6 +117,6 @@ func TestFramesWithoutNames(t *testing.T) {
 	Located{Frame{File: "a.tl", Line: 3}, 0x30}.write(&b, 2)
 	require.Equal(t, "    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n", b.String())
 	b.Reset()
-	writeSite(&b, track.Site{})
-	require.Equal(t, "    (where was not recorded)\n", b.String())
+	writeSite(&b, track.Site{}, Resolve)
+	require.Equal(t, "    <empty stack>\n", b.String())
 }

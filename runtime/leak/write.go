@@ -42,16 +42,18 @@ var what = map[object.Reason]string{
 	object.Lent:       "not given back to its pool",
 	object.Indirect:   "only another leak refers to it",
 	object.HandedBack: "unregistered by its last holder, so the host has it",
+	object.LeftOpen:   "a thread ended in the open scope that held it, and the library has released it: leave the scope",
 }
 
 // Text renders the report; "" when nothing leaked and nothing was handed back.
 func (r *Report) Text() string {
 	var b strings.Builder
 	if r.Count > 0 {
-		fmt.Fprintf(&b, "\n=================================================================\n==%d==ERROR: TLRuntime: detected memory leaks\n\n", os.Getpid())
+		fmt.Fprintf(&b, head, os.Getpid())
 	}
+	resolve := remembering(Resolve)
 	for _, g := range r.Groups {
-		g.write(&b)
+		g.write(&b, resolve)
 	}
 	if r.Count == 0 {
 		return b.String()
@@ -65,11 +67,29 @@ func (r *Report) Text() string {
 	if n := track.Lost(); n > 0 {
 		fmt.Fprintf(&b, "%d allocation(s) were not recorded: the system refused the memory for it.\n\n", n)
 	}
-	fmt.Fprintf(&b, "SUMMARY: TLRuntime: %d byte(s) leaked in %d allocation(s).\n", r.Bytes, r.Count)
+	fmt.Fprintf(&b, "SUMMARY: LeakSanitizer: %d byte(s) leaked in %d allocation(s).\n", r.Bytes, r.Count)
 	return b.String()
 }
 
-func (g *Group) write(b *strings.Builder) {
+// head is what tools look for, and a line for people: both reports may be of one process.
+const head = "\n=================================================================\n" +
+	"==%[1]d==ERROR: LeakSanitizer: detected memory leaks\n" +
+	"==%[1]d==NOTE: this is memory of TL Runtime; LeakSanitizer itself does not know it\n\n"
+
+// remembering looks each address up once: most stacks share most of their frames.
+func remembering(resolve func(uintptr) Frame) func(uintptr) Frame {
+	known := map[uintptr]Frame{}
+	return func(pc uintptr) Frame {
+		f, ok := known[pc]
+		if !ok {
+			f = resolve(pc)
+			known[pc] = f
+		}
+		return f
+	}
+}
+
+func (g *Group) write(b *strings.Builder, resolve func(uintptr) Frame) {
 	kind := "Direct leak of"
 	switch g.Reason {
 	case object.Indirect:
@@ -78,7 +98,7 @@ func (g *Group) write(b *strings.Builder) {
 		kind = "No leak, handed back to the host:"
 	}
 	fmt.Fprintf(b, "%s %d byte(s) in %d object(s) allocated from:\n", kind, g.Bytes, g.Count)
-	writeSite(b, g.Site)
+	writeSite(b, g.Site, resolve)
 	typ := g.Type
 	if typ == "" {
 		typ = "plain bytes"
@@ -95,8 +115,8 @@ func (g *Group) write(b *strings.Builder) {
 
 // writeSite writes the frames of a site, but for the library's own. A line that the
 // program told is that of the first.
-func writeSite(b *strings.Builder, s track.Site) {
-	frames := Frames(s.Stack)
+func writeSite(b *strings.Builder, s track.Site, resolve func(uintptr) Frame) {
+	frames := locate(s.Stack, resolve)
 	if s.File != "" {
 		if len(frames) == 0 {
 			frames = make([]Located, 1)
@@ -107,7 +127,7 @@ func writeSite(b *strings.Builder, s track.Site) {
 		f.write(b, n)
 	}
 	if len(frames) == 0 {
-		b.WriteString("    (where was not recorded)\n")
+		b.WriteString("    <empty stack>\n")
 	}
 }
 
@@ -132,9 +152,11 @@ func (f Located) Name() string {
 func Line(s track.Site) string { return fmt.Sprintf("%s:%d", filepath.Base(s.File), s.Line) }
 
 // Frames finds the frames of a stack from the program's innermost on.
-func Frames(stack []uintptr) (frames []Located) {
+func Frames(stack []uintptr) []Located { return locate(stack, Resolve) }
+
+func locate(stack []uintptr, resolve func(uintptr) Frame) (frames []Located) {
 	for _, pc := range stack {
-		if f := Resolve(pc); len(frames) > 0 || !f.Own {
+		if f := resolve(pc); len(frames) > 0 || !f.Own {
 			frames = append(frames, Located{f, pc})
 		}
 	}
@@ -174,6 +196,6 @@ func briefly(site uint32) string {
 			break
 		}
 	}
-	writeSite(&b, s)
+	writeSite(&b, s, Resolve)
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -67,6 +67,7 @@ func adopt() *Context {
 		if atomic.CompareAndSwapUint64(&c.Word, w, w&^layout.CtxState|layout.CtxActive) {
 			atomic.AddUint32(&process.g.Parked, ^uint32(0))
 			c.drain(c)
+			c.noteLeftOpen()
 			c.finish(c)
 			c.reset()
 			return c
@@ -163,6 +164,7 @@ func (c *Context) Reap() {
 func (c *Context) giveBack(me *Context) {
 	for {
 		c.drain(me)
+		c.noteLeftOpen()
 		c.finish(me)
 		if atomic.CompareAndSwapUint64(&c.Word, layout.CtxBorrowed, layout.CtxParked) {
 			return

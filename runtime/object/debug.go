@@ -1,7 +1,6 @@
 package object
 
 import (
-	"bytes"
 	"sync"
 	"sync/atomic"
 
@@ -22,12 +21,12 @@ import (
 // oldest first out, before it is anybody's again: a pointer to it stays TL_E_NOT_LIVE, and
 // poison that changed tells of a write after the release. The tensor pool keeps nothing.
 const (
-	redZone        = 0xFB
-	poison         = 0xDD
-	smallZone      = 16
-	alignedZone    = 64 // of sizes whose objects are aligned to 64 bytes
-	quarantineMost = 16 << 20
-	quarantineLeft = 1 << 16 // blocks at once
+	redZone     = 0xFB
+	poison      = 0xDD
+	smallZone   = 16
+	alignedZone = 64 // of sizes whose objects are aligned to 64 bytes
+	quarantine  = 16 << 20
+	leastBytes  = 256 // quarantine for one block: so many wait at once at most
 )
 
 type guardInfo struct {
@@ -41,6 +40,7 @@ const guardInfoBytes = 16
 // debugging is off as long as guards is 0.
 type debugging struct {
 	guards uintptr // guardInfo by record
+	most   uint64  // bytes of the quarantine
 
 	mu    sync.Mutex // guards the rest; the heap's locks are taken under none of it
 	first int        // of the queue
@@ -48,6 +48,9 @@ type debugging struct {
 	bytes uint64
 	held  [layout.Classes]int64 // slots in the queue, by class
 	large int64                 // spans of large objects there
+
+	findings findings
+	blocks   guardedBlocks
 }
 
 func (d *debugging) on() bool { return d.guards != 0 }
@@ -57,7 +60,10 @@ func (d *debugging) open() status.Status {
 	if err != nil {
 		return status.OutOfMemory
 	}
-	d.guards = base
+	d.guards, d.most = base, process.cfg.Quarantine
+	if d.most == 0 {
+		d.most = quarantine
+	}
 	return status.OK
 }
 
@@ -84,10 +90,14 @@ func (c *Context) obtainGuarded(n uintptr) (e layout.Entry, zero bool, st status
 	return e, zero, st
 }
 
-// setGuard makes what lies behind n bytes of a slot its red zone.
+// setGuard makes what lies behind n bytes of a slot its red zone. Who looks at a live
+// object meanwhile sees none (isGuarded).
 func (c *Context) setGuard(e layout.Entry, n uintptr) {
-	*process.debug.guard(e.Record) = guardInfo{gen: e.Gen, bytes: uint64(n)}
-	fill(zoneOf(e), redZone)
+	g := process.debug.guard(e.Record)
+	atomic.StoreUint32(&g.gen, 0)
+	atomic.StoreUint64(&g.bytes, uint64(n))
+	fill(layout.Bytes(e.Object+n, process.heap.Size(e.Object)-uint64(n)), redZone)
+	atomic.StoreUint32(&g.gen, e.Gen)
 }
 
 // usable returns the bytes of a live object that its holder may write to.
@@ -96,8 +106,8 @@ func usable(e layout.Entry) uint64 {
 	if !process.debug.on() {
 		return size
 	}
-	if g := process.debug.guard(e.Record); g.gen == e.Gen {
-		return min(g.bytes, size)
+	if g := process.debug.guard(e.Record); atomic.LoadUint32(&g.gen) == e.Gen {
+		return min(atomic.LoadUint64(&g.bytes), size)
 	}
 	return size
 }
@@ -113,50 +123,9 @@ func fill(b []byte, value byte) {
 	}
 }
 
-// spoiled returns the first byte that is not what it should be, -1 when all are.
-func spoiled(b []byte, value byte) int {
-	if len(b) == 0 || b[0] == value && bytes.Equal(b[1:], b[:len(b)-1]) {
-		return -1
-	}
-	for i := range b {
-		if b[i] != value {
-			return i
-		}
-	}
-	return -1
-}
-
-// checkZone tells of a red zone that was written to, and mends it.
-func (c *Context) checkZone(e layout.Entry) (damaged bool) {
-	zone := zoneOf(e)
-	at := spoiled(zone, redZone)
-	if at < 0 {
-		return false
-	}
-	c.corrupted(textRedZone, e.Object, uint64(at), usable(e))
-	fill(zone, redZone)
-	return true
-}
-
-// checkPoison tells of a write to a slot that nobody has, and mends it.
-func (c *Context) checkPoison(e layout.Entry) (damaged bool) {
-	slot := layout.Bytes(e.Object, process.heap.Size(e.Object))
-	at := spoiled(slot, poison)
-	if at < 0 {
-		return false
-	}
-	c.corrupted(textPoison, e.Object, uint64(at))
-	fill(slot, poison)
-	return true
-}
-
-func (c *Context) corrupted(kind text, p uintptr, details ...uint64) {
-	c.Fail(status.Corrupted, kind, p, details...)
-	c.Damaged = 1
-}
-
 // bury is recycle with a check and a wait; the object is dead.
 func (c *Context) bury(r *layout.Record, e layout.Entry) {
+	c.checkBefore(e)
 	c.checkZone(e)
 	c.untally(r.TypeFlags&layout.TypeMask, e)
 	track.Released(c.address(), objectRef(e))
@@ -170,7 +139,7 @@ func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	e.Gen += layout.GenOne
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
-	if size > quarantineMost {
+	if size > process.debug.most {
 		c.giveSlot(e)
 		return
 	}
@@ -186,7 +155,7 @@ func (d *debugging) enter(e layout.Entry, size uint64) (done []layout.Entry) {
 	defer d.mu.Unlock()
 	d.queue = append(d.queue, e)
 	d.count(e, size, 1)
-	for d.bytes > quarantineMost || len(d.queue)-d.first > quarantineLeft {
+	for d.bytes > d.most || uint64(len(d.queue)-d.first) > d.most/leastBytes {
 		old := d.queue[d.first]
 		d.first++
 		d.count(old, process.heap.Size(old.Object), -1)
@@ -208,8 +177,8 @@ func (d *debugging) count(e layout.Entry, size uint64, sign int64) {
 	}
 }
 
-// empty gives all slots that wait back to the heap and returns their bytes: when memory
-// is short, red zones are still checked, and writes after a release no longer.
+// empty gives all slots that wait back to the heap, when memory is short, and returns
+// their bytes. No call can have the status of what is found: it is only written.
 func (d *debugging) empty() (freed uint64) {
 	d.mu.Lock()
 	waiting := d.queue[d.first:]
@@ -217,6 +186,9 @@ func (d *debugging) empty() (freed uint64) {
 	d.bytes, d.held, d.large = 0, [layout.Classes]int64{}, 0
 	d.mu.Unlock()
 	for _, e := range waiting {
+		if at := mendPoison(e); at >= 0 {
+			d.findings.tell(textPoison, e.Object, at)
+		}
 		giveDirectly(e)
 	}
 	return freed
@@ -227,58 +199,4 @@ func (d *debugging) quarantined() ([layout.Classes]int64, int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.held, d.large
-}
-
-// CheckAll looks at every red zone and at all poison, and returns how many slots are
-// damaged; -1 when there are none to look at.
-func (c *Context) CheckAll() (damaged int64) {
-	d := &process.debug
-	if !d.on() {
-		c.Fail(status.Unsupported, textNoDebug, 0)
-		return -1
-	}
-	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
-		for i := range slots {
-			r := process.heap.Record(first + i)
-			e := layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)}
-			inUse := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
-			if inUse && d.guard(e.Record).gen == e.Gen && c.checkZone(e) {
-				damaged++
-			}
-		}
-	})
-	d.mu.Lock()
-	waiting := append([]layout.Entry(nil), d.queue[d.first:]...)
-	d.mu.Unlock()
-	for _, e := range waiting {
-		if c.checkPoison(e) {
-			damaged++
-		}
-	}
-	return damaged
-}
-
-// SiteText renders a site for messages; package leak sets it.
-var SiteText = func(site uint32) string { return "" }
-
-// sitesOf tells where the object that the last error is about came from and went, and
-// where it is used now; "" when that is not known.
-func (c *Context) sitesOf(p uintptr) (text string) {
-	if !process.debug.on() || p == 0 {
-		return ""
-	}
-	if process.heap.Contains(p) {
-		at := process.heap.Find(p)
-		if e, known := track.Last(at.Record); known {
-			text += named("allocated", e.Site) + named("released", e.Freed)
-		}
-	}
-	return text + named("used", c.UseSite)
-}
-
-func named(what string, site uint32) string {
-	if site == 0 {
-		return ""
-	}
-	return "\n  " + what + " at\n" + SiteText(site)
 }

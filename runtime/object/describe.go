@@ -37,11 +37,20 @@ func (c *Context) partsOf(p uintptr, visit func(p uintptr)) {
 
 // bytesOf returns what an object occupies, the table of a Vec included.
 func (c *Context) bytesOf(e layout.Entry) uint64 {
-	bytes := process.heap.Size(e.Object)
+	bytes := usable(e)
 	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeVec {
 		if v := layout.At[vec](e.Object); v.sound() && v.data.Object != 0 {
-			bytes += process.heap.Size(v.data.Object)
+			bytes += usable(v.data)
 		}
+	}
+	return bytes
+}
+
+// bytesAnywhere is bytesOf and what a tensor has on a device.
+func (c *Context) bytesAnywhere(e layout.Entry) uint64 {
+	bytes := c.bytesOf(e)
+	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && TensorHooks.DeviceBytes != nil {
+		bytes += TensorHooks.DeviceBytes(e.Object)
 	}
 	return bytes
 }

@@ -71,6 +71,7 @@ const (
 	textOpenScopes
 	textRedZone
 	textPoison
+	textBefore
 	textNoDebug
 	textTags
 	textNoTag
@@ -145,6 +146,7 @@ var sentences = map[text]string{
 	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
 	textRedZone:       "%#x: byte %d behind its %d bytes was written to",
 	textPoison:        "%#x was released, and written to afterwards: at byte %d",
+	textBefore:        "%#x: byte %d before its start was written to",
 	textNoDebug:       "there are no red zones to look at; start the program with TL_DEBUG=1",
 	textTags:          "%d tags are pushed already; pop them with tl_tag_pop",
 	textNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
@@ -246,7 +248,10 @@ func (c *Context) SetMessage(st status.Status, message string) {
 	c.MessageReady = 1
 }
 
-func (c *Context) render() string {
+func (c *Context) render() string { return c.sentence() + c.sitesOf(c.ErrorPointer) }
+
+// sentence is what went wrong, without the sites.
+func (c *Context) sentence() string {
 	st := status.Status(c.Status)
 	if st == status.OK {
 		return ""
@@ -270,7 +275,7 @@ func (c *Context) render() string {
 	if format != "" {
 		text += ": " + fmt.Sprintf(format, values...)
 	}
-	return text + c.sitesOf(c.ErrorPointer)
+	return text
 }
 
 // prefix names the function and the status.

@@ -22,6 +22,7 @@ const (
 	Cycle                    // only what it refers to refers to it
 	Aliases                  // a buffer of which aliases are left
 	Lent                     // a block of a memory pool
+	LeftOpen                 // a scope of a thread that has ended held it, and it was released since
 	Indirect                 // another leak refers to it
 	HandedBack               // the host has it: no leak
 	Held                     // a scope of a running thread, or nobody can release it: no leak
@@ -49,8 +50,7 @@ const (
 	leakZero
 	leakReached // from a scope of a running thread
 	leakIndirect
-	leakOpen // on the path that is being walked
-	leakDone
+	leakSeen // by the walk for cycles
 	leakCycle
 	leakImmortal
 )
@@ -61,6 +61,7 @@ type search struct {
 	c       *Context
 	nodes   memory.Array[layout.Entry]
 	stack   memory.Array[layout.Entry]
+	left    memory.Array[layout.Entry] // by the walk for cycles, in that order
 	foreign foreignSearch
 	failed  bool
 }
@@ -73,9 +74,11 @@ func (c *Context) Leaks(visit func(Live)) status.Status {
 		return c.Fail(st, textTables, 0)
 	}
 	defer process.side.end()
-	s := search{c: c, nodes: memory.NewArray[layout.Entry]("leaks"), stack: memory.NewArray[layout.Entry]("leaks")}
+	entries := func() memory.Array[layout.Entry] { return memory.NewArray[layout.Entry]("leaks") }
+	s := search{c: c, nodes: entries(), stack: entries(), left: entries()}
 	defer s.nodes.Free()
 	defer s.stack.Free()
+	defer s.left.Free()
 	s.foreign.find()
 	s.find()
 	process.slices.each(s.scopes)
@@ -127,7 +130,7 @@ func (s *search) scopes(c *Context) {
 	if c.Self == 0 {
 		return
 	}
-	ended := atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked && c.MarkTop != c.Marks
+	ended := atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked && c.hasOpenScopes()
 	for at := c.Entries; at < atomic.LoadUintptr(&c.Top); at += layout.EntryBytes {
 		e, mark := *layout.At[layout.Entry](at), uint32(leakHeld)
 		if ended && uint64(at-c.Entries)/layout.EntryBytes >= c.mark(0).Entries {
@@ -214,40 +217,46 @@ func (s *search) spread(e layout.Entry, mark uint32) {
 	}
 }
 
-// cycles walks what is left, depth first: a reference back to the path closes a cycle,
-// of which the object that it leads to is named. An entry without a generation on the
-// stack ends the path below its object.
+// leakSettled are the marks that tell who holds an object, or what leads to it.
+const leakSettled = leakHeld | leakImmortal | leakReached | leakIndirect | leakCycle
+
+// cycles names one object of each cycle that is left, unless another one leads to it:
+// what is left is held by what is left alone. The object that a walk in depth leaves last
+// can be reached from none that it did not reach itself; so that is named, all it
+// leads to is marked, and the next one to be left late is looked at. (Sharir, "A
+// strong-connectivity algorithm and its applications in data flow analysis", 1981.)
 func (s *search) cycles() {
-	const settled = leakHeld | leakImmortal | leakReached | leakIndirect | leakDone
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		if v := process.side.at(e.Record); v.flags&settled == 0 && !isDirect(v) {
-			s.add(&s.stack, e)
+		if v := process.side.at(e.Record); v.flags&(leakSettled|leakSeen) == 0 && !isDirect(v) {
+			s.walk(e)
 		}
-		for s.stack.Len() > 0 {
-			at := s.stack.Pop()
-			v := process.side.at(at.Record)
-			switch {
-			case at.Gen == 0:
-				v.flags = v.flags&^leakOpen | leakDone
-			case v.flags&(settled|leakOpen) == 0:
-				s.open(at, v)
-			}
+	}
+	for s.left.Len() > 0 {
+		e := s.left.Pop()
+		if v := process.side.at(e.Record); v.flags&leakSettled == 0 {
+			v.flags |= leakCycle
+			s.spread(e, leakIndirect)
 		}
 	}
 }
 
-func (s *search) open(at layout.Entry, v *sideValue) {
-	v.flags |= leakOpen
-	s.add(&s.stack, layout.Entry{Object: at.Object, Record: at.Record})
-	s.each(at, func(child layout.Entry, w *sideValue) {
+// walk lists what e leads to in the order in which it is left. An entry without a
+// generation on the stack ends the path below its object.
+func (s *search) walk(e layout.Entry) {
+	s.add(&s.stack, e)
+	for s.stack.Len() > 0 {
+		at := s.stack.Pop()
+		v := process.side.at(at.Record)
 		switch {
-		case w.flags&leakOpen != 0:
-			w.flags |= leakCycle
-		case w.flags&leakDone == 0:
-			s.add(&s.stack, child)
+		case at.Gen == 0:
+			s.add(&s.left, at)
+		case v.flags&(leakSettled|leakSeen) == 0:
+			v.flags |= leakSeen
+			s.add(&s.stack, layout.Entry{Object: at.Object, Record: at.Record})
+			s.each(at, func(child layout.Entry, _ *sideValue) { s.add(&s.stack, child) }, nil)
 		}
-	}, func(p uintptr) { s.foreign.mark(p, leakIndirect) })
+	}
 }
 
 func reasonOf(v *sideValue) Reason {
@@ -272,7 +281,7 @@ func reasonOf(v *sideValue) Reason {
 func (s *search) tell(visit func(Live)) {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		visit(Live{Ref: objectRef(e), Address: e.Object, Bytes: s.c.bytesOf(e), Type: s.c.TypeName(e),
+		visit(Live{Ref: objectRef(e), Address: e.Object, Bytes: s.c.bytesAnywhere(e), Type: s.c.TypeName(e),
 			Reason: reasonOf(process.side.at(e.Record))})
 	}
 }

@@ -87,6 +87,8 @@ var TensorHooks struct {
 	Deleter func(object uintptr) (f, data, context uintptr)
 	// Dismantle releases the storage that a view shares.
 	Dismantle func(c *Context, object uintptr)
+	// DeviceBytes returns what a tensor has on a device, beside its header.
+	DeviceBytes func(p uintptr) uint64
 }
 
 func (c *Context) wantsCall(typ uint32, object uintptr) bool {

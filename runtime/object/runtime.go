@@ -31,6 +31,8 @@ type Config struct {
 	SlowOnly       bool
 	// Debug guards every object (debug.go); it needs SlowOnly.
 	Debug bool
+	// Quarantine is how many bytes of released objects Debug keeps back.
+	Quarantine uint64
 	// Settles tells that whoever leaves the slow door gives recorded allocations their
 	// stack (track.Settle); a Go program's are those of its own calls.
 	Settles bool

@@ -79,6 +79,14 @@ func (c *Context) TakeTensor(n uintptr) (e layout.Entry, zero bool) {
 	return e, zero
 }
 
+// GuardTensor moves the red zone of a tensor to behind its last element; n bytes are
+// header and elements.
+func (c *Context) GuardTensor(e layout.Entry, n uint64) {
+	if process.debug.on() {
+		c.setGuard(e, uintptr(n))
+	}
+}
+
 // Revive makes a dead tensor live with one reference, which floats or will be
 // held by the caller.
 func (c *Context) Revive(e layout.Entry, floating bool) {

@@ -164,6 +164,9 @@ func (c *Context) Settle(stack []uintptr, thread uint32) {
 		c.UseSite, c.MessageReady = site, c.MessageReady&boolWord(c.ErrorKind == uint32(textPlain))
 	}
 	c.Pending = 0
+	if process.debug.on() {
+		c.tellFindings(site)
+	}
 }
 
 func boolWord(b bool) uint32 {

@@ -1,6 +1,9 @@
 package pool
 
-import "tlruntime/runtime/layout"
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+)
 
 // Live calls visit with every block that is lent, pool by pool. No lock is held then.
 func Live(visit func(h Handle, address, bytes uintptr)) {
@@ -13,6 +16,16 @@ func Live(visit func(h Handle, address, bytes uintptr)) {
 			visit(p.handle, b.address, b.bytes)
 		}
 	}
+}
+
+// Room returns how many bytes a block for n has at least, and whether the CPU may write to
+// them; false of a handle that names no pool.
+func Room(h Handle, n uintptr) (bytes uint64, onCPU bool) {
+	p, err := find(h)
+	if err != nil {
+		return 0, false
+	}
+	return roundUp(uint64(n), p.granule), p.account == limit.CPU
 }
 
 type lent struct{ address, bytes uintptr }

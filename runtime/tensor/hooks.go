@@ -9,6 +9,10 @@ func init() {
 	object.TensorHooks.Keep = keepAnywhere
 	object.TensorHooks.Deleter = deleterOf
 	object.TensorHooks.Dismantle = dismantle
+	object.TensorHooks.DeviceBytes = func(p uintptr) uint64 {
+		b, _ := blocks.find(p)
+		return uint64(b.bytes)
+	}
 }
 
 // deleterOf returns what ends the memory that a dying tensor was lent: f(data,

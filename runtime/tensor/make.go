@@ -17,6 +17,8 @@ func obtain(c *object.Context, s *spec, floating bool) (e layout.Entry, zero boo
 		c.SpendObject(e, s.total())
 	} else if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {
 		return e, false
+	} else {
+		c.GuardTensor(e, layout.TensorHeaderBytes+s.nbytes)
 	}
 	s.describe(e.Object, layout.TensorContiguous)
 	c.Revive(e, floating)

@@ -34,6 +34,7 @@ func NewBlock(c *object.Context, n uint64) uintptr {
 	if e.Object == 0 {
 		return 0
 	}
+	c.GuardTensor(e, layout.TensorHeaderBytes+n)
 	s.describe(e.Object, layout.TensorContiguous|layout.TensorBlock)
 	c.Revive(e, false)
 	return e.Object

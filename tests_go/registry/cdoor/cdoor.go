@@ -99,7 +99,8 @@ func (d Door) DecRef(p uintptr) registry.Result {
 
 // Float is unregister.
 func (d Door) Float(p uintptr, gen uint32) registry.Result {
-	return result(C.floated(C.uintptr_t(p), C.uint32_t(gen)), func() registry.Result { return d.Table.Float(p, gen) })
+	return result(C.floated(C.uintptr_t(p), C.uint32_t(gen)),
+		func() registry.Result { _, r := d.Table.Float(p, gen); return r })
 }
 
 // Forget removes an entry that nobody holds.

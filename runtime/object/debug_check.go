@@ -1,0 +1,166 @@
+package object
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"tlruntime/runtime/heap"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// What TL_DEBUG looks at, when something is released and on demand.
+
+// checkZone tells of a red zone that was written to, and mends it.
+func (c *Context) checkZone(e layout.Entry) (damaged bool) {
+	zone := zoneOf(e)
+	at := spoiled(zone, redZone)
+	if at < 0 {
+		return false
+	}
+	c.corrupted(textRedZone, e.Object, uint64(at), usable(e))
+	fill(zone, redZone)
+	return true
+}
+
+// checkLive is checkZone for an object that another thread may release meanwhile: what
+// was read counts if it was live all the time.
+func (c *Context) checkLive(e layout.Entry) (damaged bool) {
+	return spoiled(zoneOf(e), redZone) >= 0 && isGuarded(e) && c.checkZone(e)
+}
+
+// checkPoison tells of a write to a slot that nobody has, and mends it.
+func (c *Context) checkPoison(e layout.Entry) (damaged bool) {
+	at := mendPoison(e)
+	if at >= 0 {
+		c.corrupted(textPoison, e.Object, uint64(at))
+	}
+	return at >= 0
+}
+
+// mendPoison returns the first byte of a slot that was written to, -1 when none was.
+func mendPoison(e layout.Entry) int {
+	slot := layout.Bytes(e.Object, process.heap.Size(e.Object))
+	at := spoiled(slot, poison)
+	if at >= 0 {
+		fill(slot, poison)
+	}
+	return at
+}
+
+// checkBefore tells of a write to what stands before a live object, and mends it: the
+// last bytes of the slot before. Those are never anybody's; while that object lives they
+// are red zone, and else poison, zone or zero, whatever other threads do meanwhile. A
+// zone that is damaged from its first byte on was overrun from its own side, and is told
+// when it is that object's turn. Nothing of ours stands before the first slot of a slab.
+func (c *Context) checkBefore(e layout.Entry) (damaged bool) {
+	before := process.heap.Find(e.Object - 1)
+	if before.Kind != heap.Interior || before.Record+1 != e.Record || before.Start+uintptr(process.heap.Size(e.Object)) != e.Object {
+		return false
+	}
+	left := layout.Entry{Object: before.Start, Record: before.Record, Gen: before.Gen}
+	guarded := isGuarded(left)
+	bytes := layout.Bytes(e.Object-smallZone, smallZone)
+	at := lastForeign(bytes, guarded)
+	if at < 0 || guarded && !isGuarded(left) || guarded && zoneOf(left)[0] != redZone {
+		return false
+	}
+	c.corrupted(textBefore, e.Object, uint64(smallZone-at))
+	value := byte(poison)
+	if guarded {
+		value = redZone
+	}
+	fill(bytes, value)
+	return true
+}
+
+// lastForeign returns the last byte that is not the runtime's own, -1: there is none.
+func lastForeign(b []byte, guarded bool) int {
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] != redZone && (guarded || b[i] != poison && b[i] != 0) {
+			return i
+		}
+	}
+	return -1
+}
+
+// isGuarded tells whether a slot holds an object, or the table of a Vec, with a red zone.
+func isGuarded(e layout.Entry) bool {
+	r := process.heap.Record(e.Record)
+	inUse := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
+	return inUse && atomic.LoadUint32(&r.Gen) == e.Gen && atomic.LoadUint32(&process.debug.guard(e.Record).gen) == e.Gen
+}
+
+// spoiled returns the first byte that is not what it should be, -1 when all are.
+func spoiled(b []byte, value byte) int {
+	if len(b) == 0 || b[0] == value && bytes.Equal(b[1:], b[:len(b)-1]) {
+		return -1
+	}
+	for i := range b {
+		if b[i] != value {
+			return i
+		}
+	}
+	return -1
+}
+
+// CheckAll looks at every red zone and at all poison, and returns how many slots are
+// damaged; -1 when there are none to look at. Other threads may go on.
+func (c *Context) CheckAll() (damaged int64) {
+	d := &process.debug
+	if !d.on() {
+		c.Fail(status.Unsupported, textNoDebug, 0)
+		return -1
+	}
+	count := func(found bool) {
+		if found {
+			damaged++
+		}
+	}
+	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
+		for i := slots; i > 0; i-- { // an object before the one to the left of it
+			at := i - 1
+			gen := atomic.LoadUint32(&process.heap.Record(first + at).Gen)
+			if e := (layout.Entry{Object: start + uintptr(at*size), Record: first + at, Gen: gen}); isGuarded(e) {
+				count(c.checkBefore(e))
+				count(c.checkLive(e))
+			}
+		}
+	})
+	for _, w := range d.written() {
+		c.corrupted(textPoison, w.object, uint64(w.at))
+		damaged++
+	}
+	for _, b := range d.blocks.overrun() {
+		c.corrupted(textRedZone, b.address, uint64(b.at), b.bytes)
+		damaged++
+	}
+	return damaged
+}
+
+// written is a write after a release.
+type written struct {
+	object uintptr
+	at     int
+}
+
+// written mends what waits in the quarantine, where nobody gets it meanwhile.
+func (d *debugging) written() (all []written) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.queue[d.first:] {
+		if at := mendPoison(e); at >= 0 {
+			all = append(all, written{e.Object, at})
+		}
+	}
+	return all
+}
+
+// CheckAtEnd is CheckAll for the end of the process, where nobody asks for the status:
+// the damage is told at once.
+func (c *Context) CheckAtEnd() (damaged int64) {
+	c.FunctionId = 0
+	damaged = c.CheckAll()
+	c.tellFindings(0)
+	return damaged
+}

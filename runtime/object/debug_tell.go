@@ -1,0 +1,98 @@
+package object
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/track"
+)
+
+// How damage is told. The call that finds some returns TL_E_CORRUPTED, and the last one
+// is its tl_last_error; but it may find several, and a program that releases something
+// seldom asks how that went. So each damage is written to standard error as well, when
+// the call is left and its stack is known.
+
+// mostFindings are told: a loop that runs wild fills no disk.
+const mostFindings = 1000
+
+type findings struct {
+	mu    sync.Mutex // guards waiting; taken last
+	count atomic.Int64
+	// waiting is what calls that go on have found, by context.
+	waiting map[*Context][]string
+}
+
+func (c *Context) corrupted(kind text, p uintptr, details ...uint64) {
+	c.Fail(status.Corrupted, kind, p, details...)
+	c.Damaged = 1
+	f := &process.debug.findings
+	if f.count.Add(1) > mostFindings {
+		return
+	}
+	found := c.sentence() + originOf(p)
+	f.mu.Lock()
+	if f.waiting == nil {
+		f.waiting = map[*Context][]string{}
+	}
+	f.waiting[c] = append(f.waiting[c], found)
+	f.mu.Unlock()
+	if !process.cfg.Settles {
+		c.tellFindings(0)
+	}
+}
+
+// tellFindings writes what the call has found, and where it was made. With TL_ON_ERROR=log
+// or abort the last finding is told by that.
+func (c *Context) tellFindings(site uint32) {
+	f := &process.debug.findings
+	f.mu.Lock()
+	found := f.waiting[c]
+	delete(f.waiting, c)
+	f.mu.Unlock()
+	if n := len(found); n > 0 && site != 0 && c.ErrorPending == 1 && atomic.LoadUint32(&process.g.OnError)&3 != 0 {
+		found = found[:n-1]
+	}
+	for _, text := range found {
+		fmt.Fprintf(os.Stderr, "tl_runtime: %s%s\n", text, named("found", site))
+	}
+}
+
+// tell writes of damage that was found outside of any call.
+func (f *findings) tell(kind text, p uintptr, at int) {
+	if f.count.Add(1) <= mostFindings {
+		fmt.Fprintf(os.Stderr, "tl_runtime: %v: %s%s\n", status.Corrupted, fmt.Sprintf(sentences[kind], p, at), originOf(p))
+	}
+}
+
+// SiteText renders a site for messages; package leak sets it.
+var SiteText = func(site uint32) string { return "" }
+
+// sitesOf tells where the object that the last error is about came from and went, and
+// where it is used now; "" when that is not known.
+func (c *Context) sitesOf(p uintptr) string {
+	if !process.debug.on() || p == 0 {
+		return ""
+	}
+	return originOf(p) + named("used", c.UseSite)
+}
+
+func originOf(p uintptr) string {
+	if process.heap.Contains(p) {
+		if e, known := track.Last(process.heap.Find(p).Record); known {
+			return named("allocated", e.Site) + named("released", e.Freed)
+		}
+		return ""
+	}
+	e, _ := track.Find(track.Ref{Kind: track.Block, Key: uint64(p)})
+	return named("allocated", e.Site)
+}
+
+func named(what string, site uint32) string {
+	if site == 0 {
+		return ""
+	}
+	return "\n  " + what + " at\n" + SiteText(site)
+}
