@@ -159,11 +159,12 @@ static void blocks_that_go_back_to_the_host(void)
 	char* shared = malloc(110);
 	CHECK_OK(tl_mem_register(shared));
 	CHECK_OK(tl_mem_register(shared));
-	CHECK_OK(tl_mem_unregister(shared)); /* the other reference is left */
+	CHECK_OK(tl_mem_unregister(shared)); /* the scope's other reference is the last, and gives it back */
 	CHECK_OK(tl_trace_mark("shared"));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_trace_stop());
 	free(kept);
+	free(shared);
 	read_trace();
 	CHECK_INT(count("{\"name\":\"alloc\""), 5);
 	CHECK_INT(count("{\"name\":\"free\""), 5);
