@@ -187,7 +187,9 @@ VALUES = {
     "TL_TRACE_BYTES": "2GiB",
     "TL_LEAK_CHECK": "report",
     "TL_DEBUG": "true",
+    "TL_QUARANTINE": "1MiB",
 }
+
 
 def documented() -> set[str]:
     readme = ROOT / "README.md"
