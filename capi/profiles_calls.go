@@ -7,6 +7,7 @@ import (
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/profile"
 	"tlruntime/runtime/snapshot"
+	"tlruntime/runtime/source"
 	"tlruntime/runtime/status"
 )
 
@@ -15,8 +16,7 @@ func writeProfile(o *object.Context, path uintptr) status.Status {
 	return toFile(o, path, func() (func(io.Writer) error, status.Status) {
 		p, st := profile.Collect(o)
 		return func(to io.Writer) error {
-			defer sources.Forget()
-			return p.Write(to, &sources)
+			return p.Write(to, new(source.Files))
 		}, st
 	})
 }

@@ -14,27 +14,26 @@ import (
 
 	"tlruntime/runtime/leak"
 	"tlruntime/runtime/source"
-	"tlruntime/runtime/trace"
 )
 
-// reportMutex keeps reports apart that are written to the same place, and guards sources.
+// reportMutex keeps reports apart that are written to the same place.
 var reportMutex sync.Mutex
 
-// symbolMutex guards the symbol table of the file that was looked into last: messages of
-// TL_DEBUG name functions, too, on the thread that asks for one.
+// symbolMutex guards the symbol table of the file that was looked into last, and sources:
+// messages of TL_DEBUG name functions, too, on the thread that asks for one.
 var symbolMutex sync.Mutex
 
 // sources finds the lines of the host's code. What it has read is forgotten when a
-// profile, trace or snapshot is complete.
+// report, trace or snapshot is complete.
 var sources source.Files
 
 func forgetSources() {
-	reportMutex.Lock()
-	defer reportMutex.Unlock()
+	symbolMutex.Lock()
+	defer symbolMutex.Unlock()
 	sources.Forget()
 }
 
-func init() { leak.Resolve = resolve }
+func init() { leak.Resolve, leak.InSource = resolve, inSource }
 
 // resolve finds out about an address of the host's code.
 func resolve(pc uintptr) leak.Frame {
@@ -62,14 +61,15 @@ func readable(symbol string) string {
 	return C.GoString(clear)
 }
 
-// codeAt returns the functions at an address, innermost first: by the source if that is
-// known, else what the linker knows. reportMutex is held.
-func codeAt(f leak.Located) (all []trace.Frame) {
+// inSource returns the functions at a frame, innermost first, by the debugging information
+// of its file; none without.
+func inSource(f leak.Located) (all []leak.Located) {
+	symbolMutex.Lock()
+	defer symbolMutex.Unlock()
 	for _, at := range sources.Frames(f.Module, f.Offset, f.Symbol) {
-		all = append(all, trace.Frame{Name: cmp.Or(readable(at.Function), f.Name()), File: at.File, Line: at.Line})
-	}
-	if len(all) == 0 {
-		all = []trace.Frame{{Name: f.Name(), File: f.File, Line: f.Line}}
+		in := f
+		in.Function, in.File, in.Line = cmp.Or(readable(at.Function), f.Function), at.File, at.Line
+		all = append(all, in)
 	}
 	return all
 }

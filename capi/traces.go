@@ -97,14 +97,12 @@ func figures() []trace.Figure {
 
 // codeOf returns the frames of a site, with the line that the program told first.
 func codeOf(site uint32) (all []trace.Frame) {
-	reportMutex.Lock()
-	defer reportMutex.Unlock()
 	at := track.SiteOf(site)
 	if at.File != "" {
 		all = append(all, trace.Frame{Name: leak.Line(at), File: at.File, Line: int(at.Line)})
 	}
-	for _, f := range leak.Frames(at.Stack) {
-		all = append(all, codeAt(f)...)
+	for _, f := range leak.Lines(at.Stack) {
+		all = append(all, trace.Frame{Name: f.Name(), File: f.File, Line: f.Line})
 	}
 	return all
 }

@@ -169,6 +169,7 @@ func leakReport(o *object.Context, path uintptr, since uint64) int64 {
 	if st != status.OK {
 		return -1
 	}
+	defer forgetSources()
 	reportMutex.Lock()
 	defer reportMutex.Unlock()
 	if path == 0 {

@@ -57,8 +57,8 @@ static void a_write_beyond_the_end_is_told_on_release(void)
 		CHECK_INT(tellings, 1);
 		CHECK_STATUS(told_status, TL_E_CORRUPTED);
 		CHECK(says("byte 2 behind its "));
-		CHECK(says("allocated at\n    #0 0x") && says(" in allocate ("));
-		CHECK(says("used at\n    #0 0x") && says(" in release ("));
+		CHECK(says("allocated at\n    #0 0x") && says(" in allocate "));
+		CHECK(says("used at\n    #0 0x") && says(" in release "));
 		CHECK(strstr(told, "behind its") != NULL);
 		CHECK_DEAD(p);
 	}
@@ -102,7 +102,7 @@ static void a_write_before_the_start_is_told_on_release(void)
 		scribble(row[at], (size_t)-1, 0); /* its neighbour is live: a zero is seen, too */
 		CHECK_FAILS(release(row[at]), TL_E_CORRUPTED);
 		CHECK(says("byte 1 before its start was written to"));
-		CHECK(says("allocated at\n    #0 0x") && says(" in allocate ("));
+		CHECK(says("allocated at\n    #0 0x") && says(" in allocate "));
 		row[at] = NULL;
 		scribble(row[at + 1], (size_t)-3, 7); /* and here it is poison */
 		CHECK_INT(tl_mem_check_all(), 1);
@@ -211,8 +211,8 @@ static void a_stale_pointer_stays_stale(void)
 	CHECK_OK(release(p));
 	for (int i = 0; i < 1000; i++) CHECK_OK(tl_mem_free(tl_mem_alloc(48)));
 	CHECK_FAILS(tl_ptr_check(p), TL_E_NOT_LIVE);
-	CHECK(says("allocated at\n") && says(" in allocate ("));
-	CHECK(says("released at\n") && says(" in release ("));
+	CHECK(says("allocated at\n") && says(" in allocate "));
+	CHECK(says("released at\n") && says(" in release "));
 	CHECK(says("used at\n"));
 	CHECK_INT(((volatile unsigned char*)p)[5], 0xDD);
 }
@@ -383,8 +383,8 @@ static const struct ending {
 	const char* shows[3];
 } endings[] = {
 	{"clean", damage_nothing, "", 0, 0, {NULL}},
-	{"kept", overrun_and_keep, "", 0, 1, {"tl_runtime: TL_E_CORRUPTED: 0x", "byte 0 behind its 80 bytes", " in allocate ("}},
-	{"late", write_late, "", 0, 1, {"written to afterwards: at byte 9\n  allocated at\n    #0 0x", "\n  released at\n    #0 0x", " in release ("}},
+	{"kept", overrun_and_keep, "", 0, 1, {"tl_runtime: TL_E_CORRUPTED: 0x", "byte 0 behind its 80 bytes", " in allocate "}},
+	{"late", write_late, "", 0, 1, {"written to afterwards: at byte 9\n  allocated at\n    #0 0x", "\n  released at\n    #0 0x", " in release "}},
 	{"two", damage_two, "", 0, 2, {"tl_mem_exit_scope: TL_E_CORRUPTED: 0x", "byte 1 behind its 50 bytes", "\n  found at\n    #0 0x"}},
 	{"two", damage_two, "TL_ON_ERROR=log", 0, 2, {"byte 0 behind its 40 bytes", "byte 1 behind its 50 bytes", NULL}},
 	{"kept", overrun_and_keep, "TL_ON_ERROR=abort", 128 + SIGABRT, 1, {"byte 0 behind its 80 bytes", NULL}},

@@ -110,6 +110,27 @@ func TestGroupsComeInOrder(t *testing.T) {
 	}
 }
 
+// What is inlined comes first, each address is looked up once, and the line that the
+// program told is the innermost's.
+func TestLinesOfTheSource(t *testing.T) {
+	asked := 0
+	resolve := Resolve
+	Resolve = func(uintptr) Frame { return Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20} }
+	InSource = func(f Located) []Located {
+		asked++
+		return []Located{{Frame{Function: "inlined", File: "a.c", Line: 3}, f.PC}, {Frame{Function: "f", File: "a.c", Line: 9}, f.PC}}
+	}
+	defer func() { Resolve, InSource = resolve, func(Located) []Located { return nil } }()
+	var b strings.Builder
+	find := remembering(lines)
+	writeSite(&b, track.Site{Stack: []uintptr{0x10, 0x10}}, find)
+	writeSite(&b, track.Site{Stack: []uintptr{0x10}, File: "train.tl", Line: 7}, find)
+	f := "#1 0x10 in f a.c:9\n"
+	require.Equal(t, "    #0 0x10 in inlined a.c:3\n    "+f+"    #2 0x10 in inlined a.c:3\n    #3 0x10 in f a.c:9\n"+
+		"    #0 0x10 in inlined train.tl:7\n    "+f, b.String())
+	require.Equal(t, 1, asked)
+}
+
 func TestFramesWithoutNames(t *testing.T) {
 	var b strings.Builder
 	Located{PC: 0x10}.write(&b, 0)
@@ -117,6 +138,6 @@ func TestFramesWithoutNames(t *testing.T) {
 	Located{Frame{File: "a.tl", Line: 3}, 0x30}.write(&b, 2)
 	require.Equal(t, "    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n", b.String())
 	b.Reset()
-	writeSite(&b, track.Site{}, Resolve)
+	writeSite(&b, track.Site{}, lines)
 	require.Equal(t, "    <empty stack>\n", b.String())
 }

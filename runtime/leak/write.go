@@ -25,6 +25,10 @@ type Frame struct {
 // Resolve finds out about a code address; it is GoFrame in a Go program.
 var Resolve = GoFrame
 
+// InSource returns the functions that the source has at a frame, inlined ones first,
+// with their lines; none where the source is not known.
+var InSource = func(Located) []Located { return nil }
+
 // GoFrame resolves addresses of Go code.
 func GoFrame(pc uintptr) Frame {
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
@@ -51,9 +55,9 @@ func (r *Report) Text() string {
 	if r.Count > 0 {
 		fmt.Fprintf(&b, head, os.Getpid())
 	}
-	resolve := remembering(Resolve)
+	find := remembering(lines)
 	for _, g := range r.Groups {
-		g.write(&b, resolve)
+		g.write(&b, find)
 	}
 	if r.Count == 0 {
 		return b.String()
@@ -76,20 +80,38 @@ const head = "\n================================================================
 	"==%[1]d==ERROR: LeakSanitizer: detected memory leaks\n" +
 	"==%[1]d==NOTE: this is memory of TL Runtime; LeakSanitizer itself does not know it\n\n"
 
+// finder finds the functions at an address, those that are inlined first.
+type finder func(pc uintptr) []Located
+
+// symbol finds what the linker knows.
+func symbol(pc uintptr) []Located { return []Located{{Resolve(pc), pc}} }
+
+// lines finds what the source has there, if that is known.
+func lines(pc uintptr) []Located {
+	all := symbol(pc)
+	if all[0].Own {
+		return all
+	}
+	if in := InSource(all[0]); len(in) > 0 {
+		return in
+	}
+	return all
+}
+
 // remembering looks each address up once: most stacks share most of their frames.
-func remembering(resolve func(uintptr) Frame) func(uintptr) Frame {
-	known := map[uintptr]Frame{}
-	return func(pc uintptr) Frame {
-		f, ok := known[pc]
+func remembering(find finder) finder {
+	known := map[uintptr][]Located{}
+	return func(pc uintptr) []Located {
+		all, ok := known[pc]
 		if !ok {
-			f = resolve(pc)
-			known[pc] = f
+			all = find(pc)
+			known[pc] = all
 		}
-		return f
+		return all
 	}
 }
 
-func (g *Group) write(b *strings.Builder, resolve func(uintptr) Frame) {
+func (g *Group) write(b *strings.Builder, find finder) {
 	kind := "Direct leak of"
 	switch g.Reason {
 	case object.Indirect:
@@ -98,7 +120,7 @@ func (g *Group) write(b *strings.Builder, resolve func(uintptr) Frame) {
 		kind = "No leak, handed back to the host:"
 	}
 	fmt.Fprintf(b, "%s %d byte(s) in %d object(s) allocated from:\n", kind, g.Bytes, g.Count)
-	writeSite(b, g.Site, resolve)
+	writeSite(b, g.Site, find)
 	typ := g.Type
 	if typ == "" {
 		typ = "plain bytes"
@@ -115,8 +137,8 @@ func (g *Group) write(b *strings.Builder, resolve func(uintptr) Frame) {
 
 // writeSite writes the frames of a site, but for the library's own. A line that the
 // program told is that of the first.
-func writeSite(b *strings.Builder, s track.Site, resolve func(uintptr) Frame) {
-	frames := locate(s.Stack, resolve)
+func writeSite(b *strings.Builder, s track.Site, find finder) {
+	frames := locate(s.Stack, find)
 	if s.File != "" {
 		if len(frames) == 0 {
 			frames = make([]Located, 1)
@@ -152,12 +174,15 @@ func (f Located) Name() string {
 func Line(s track.Site) string { return fmt.Sprintf("%s:%d", filepath.Base(s.File), s.Line) }
 
 // Frames finds the frames of a stack from the program's innermost on.
-func Frames(stack []uintptr) []Located { return locate(stack, Resolve) }
+func Frames(stack []uintptr) []Located { return locate(stack, symbol) }
 
-func locate(stack []uintptr, resolve func(uintptr) Frame) (frames []Located) {
+// Lines is Frames with the lines of the source, and the functions that are inlined there.
+func Lines(stack []uintptr) []Located { return locate(stack, lines) }
+
+func locate(stack []uintptr, find finder) (frames []Located) {
 	for _, pc := range stack {
-		if f := resolve(pc); len(frames) > 0 || !f.Own {
-			frames = append(frames, Located{f, pc})
+		if at := find(pc); len(frames) > 0 || !at[0].Own {
+			frames = append(frames, at...)
 		}
 	}
 	return frames
@@ -196,6 +221,6 @@ func briefly(site uint32) string {
 			break
 		}
 	}
-	writeSite(&b, s, Resolve)
+	writeSite(&b, s, lines)
 	return strings.TrimSuffix(b.String(), "\n")
 }

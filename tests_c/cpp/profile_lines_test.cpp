@@ -1,4 +1,4 @@
-// Names and lines of C++ in profiles and traces: members that are declared in their class,
+// Names and lines of C++ in profiles, traces and leak reports: members that are declared in their class,
 // functions that are inlined and copies that are not, as `go tool pprof` shows them.
 #include <unistd.h>
 
@@ -92,6 +92,18 @@ void a_trace()
 	CHECK_OK(tl_mem_free(l.weights));
 }
 
+void a_report()
+{
+	layer l;
+	const uint64_t mark = *tl_track_count();
+	l.grow(5000);
+	CHECK_INT(tl_leak_report_since((path + ".txt").c_str(), mark), 1);
+	const std::string text = text_of(path + ".txt");
+	CHECK(shows(text, " in takes " + at(inlined_line) + "\n"));
+	CHECK(shows(text, " in (anonymous namespace)::layer::grow(unsigned long) " + at(grow_line) + "\n"));
+	CHECK_OK(tl_mem_free(l.weights));
+}
+
 } // namespace
 
 int main()
@@ -99,6 +111,7 @@ int main()
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	RUN(a_profile);
 	RUN(a_trace);
+	RUN(a_report);
 	for (const char* ending : {".pb.gz", ".txt", ".json"}) unlink((path + ending).c_str());
 	return check_finish();
 }
