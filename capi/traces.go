@@ -102,7 +102,7 @@ func codeOf(site uint32) (all []trace.Frame) {
 		all = append(all, trace.Frame{Name: leak.Line(at), File: at.File, Line: int(at.Line)})
 	}
 	for _, f := range leak.Lines(at.Stack) {
-		all = append(all, trace.Frame{Name: f.Name(), File: f.File, Line: f.Line})
+		all = append(all, trace.Frame{Name: f.Place(), File: f.File, Line: f.Line})
 	}
 	return all
 }

@@ -170,6 +170,14 @@ func (f Located) Name() string {
 	return fmt.Sprintf("%#x", f.PC)
 }
 
+// Place is its name, and where in the file the code is if no line tells.
+func (f Located) Place() string {
+	if f.Function == "" || f.Module == "" || f.Line != 0 {
+		return f.Name()
+	}
+	return fmt.Sprintf("%s (%s+%#x)", f.Function, filepath.Base(f.Module), f.Offset)
+}
+
 // Line is the line that a program told, in short: "train.py:12".
 func Line(s track.Site) string { return fmt.Sprintf("%s:%d", filepath.Base(s.File), s.Line) }
 
