@@ -104,6 +104,9 @@ func tldoor_open(out uintptr) int32 {
 			if startTracking() != status.OK {
 				fmt.Fprintln(os.Stderr, "tl_runtime: no memory for the tables of tracking: nothing is recorded")
 			}
+			if err := traceFromStart(options.Word("TL_TRACE")); err != nil {
+				fmt.Fprintf(os.Stderr, "tl_runtime: %v\n", err)
+			}
 			store(out, layout.Address(object.Globals()))
 		}
 		return int32(st)

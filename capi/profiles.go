@@ -41,10 +41,11 @@ func tlgo_profile_write(c, path uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return writeProfile(o, path) })
 }
 
-// tl_trace_start begins to write a trace to a file. At the end of the process the file
-// is completed if need be; it is valid JSON however the process ends, but without call
-// stacks when nobody completes it. TL_TRACE_BYTES bounds the file: what is left out from
-// there on is counted in it. The child of fork() writes no trace.
+// tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
+// At the end of the process the file is completed if need be; it is valid JSON however
+// the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
+// bounds the file: what is left out from there on is counted in it. The child of fork()
+// writes no trace.
 //
 //	C: tl_status tl_trace_start(const char* path);
 //

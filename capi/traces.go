@@ -1,6 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"tlruntime/runtime/leak"
@@ -18,12 +23,7 @@ func startTrace(o *object.Context, path uintptr) status.Status {
 		return fail(o, status.InvalidArgument, "the name of a file is needed, of 1 to %d bytes", maxString-1)
 	}
 	since := track.Count()
-	began, err := trace.Start(name, trace.Options{
-		Limit:   options.Bytes("TL_TRACE_BYTES"),
-		Thread:  func(uint32) uint32 { return uint32(syscall.Gettid()) },
-		Figures: figures,
-		Frames:  codeOf,
-	})
+	began, err := openTrace(name)
 	switch {
 	case err != nil:
 		return fail(o, status.InvalidArgument, "the trace could not be written: %v", err)
@@ -36,6 +36,31 @@ func startTrace(o *object.Context, path uintptr) status.Status {
 		return st
 	}
 	return status.OK
+}
+
+func openTrace(name string) (began bool, err error) {
+	return trace.Start(name, trace.Options{
+		Limit:   options.Bytes("TL_TRACE_BYTES"),
+		Thread:  func(uint32) uint32 { return uint32(syscall.Gettid()) },
+		Figures: figures,
+		Frames:  codeOf,
+	})
+}
+
+// traceFromStart does what TL_TRACE says, when there is nothing yet. %p is the number of
+// the process: programs that this one starts have the option, too.
+func traceFromStart(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := openTrace(strings.ReplaceAll(name, "%p", strconv.Itoa(os.Getpid()))); err != nil {
+		return fmt.Errorf("TL_TRACE: the trace could not be written: %w", err)
+	}
+	if st := object.SetTracing(true); st != status.OK {
+		_, _ = trace.Stop()
+		return errors.New("TL_TRACE: no memory for the tables of tracking: nothing is traced")
+	}
+	return nil
 }
 
 func followTrace(o *object.Context, since uint64) status.Status {

@@ -10,9 +10,9 @@
 static char path[] = "/tmp/tl_trace_XXXXXX";
 static char* text;
 
-static void read_trace(void)
+static void read_file(const char* name)
 {
-	FILE* f = fopen(path, "r");
+	FILE* f = fopen(name, "r");
 	CHECK(f != NULL);
 	fseek(f, 0, SEEK_END);
 	size_t n = (size_t)ftell(f);
@@ -22,6 +22,8 @@ static void read_trace(void)
 	CHECK_INT(fread(text, 1, n, f), n);
 	fclose(f);
 }
+
+static void read_trace(void) { read_file(path); }
 
 static int count(const char* what)
 {
@@ -229,10 +231,57 @@ static void the_end_of_the_process(void)
 
 static int end_as_told(const char* how)
 {
-	if (tl_trace_start(path) != TL_OK || tl_mem_enter_scope() != TL_OK) return 1;
+	bool told = getenv("TL_TRACE") != NULL; /* then the first call is traced */
+	if (told && tl_mem_free(tl_mem_alloc(16)) != TL_OK) return 2;
+	if (strcmp(how, "whole") == 0 && tl_trace_start(path) != TL_E_BUSY) return 3;
+	if (!told && tl_trace_start(path) != TL_OK) return 4;
+	if (tl_mem_enter_scope() != TL_OK) return 1;
 	for (int i = 0; i < 4000; i++) tl_mem_new(32);
 	if (strcmp(how, "kill") == 0) _exit(0);
 	return 0; /* without a stop, the scope open */
+}
+
+/* TL_TRACE, which the process only has in its environment; its number is in the file's name. */
+static void a_trace_of_the_whole_process(void)
+{
+	char own[64];
+	CHECK_INT(fflush(NULL), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		snprintf(own, sizeof own, "%s.%%p", path);
+		setenv("TL_TRACE", own, 1);
+		execl("/proc/self/exe", "trace_test", "whole", path, (char*)NULL);
+		_exit(9);
+	}
+	int status;
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	snprintf(own, sizeof own, "%s.%d", path, (int)child);
+	read_file(own);
+	CHECK(ends_well());
+	CHECK_INT(count("\"complete\":true"), 1);
+	CHECK_INT(count("{\"name\":\"alloc\""), 4001);
+	CHECK_INT(count("\"ph\":\"B\""), 1);
+	unlink(own);
+}
+
+/* A file that cannot be written is told, and the program runs as it is. */
+static void a_trace_that_cannot_be_written(void)
+{
+	CHECK_INT(fflush(NULL), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		setenv("TL_TRACE", "/no/such/folder/trace", 1);
+		CHECK(freopen(path, "w", stderr) != NULL);
+		execl("/proc/self/exe", "trace_test", "untraced", path, (char*)NULL);
+		_exit(9);
+	}
+	int status;
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	read_trace();
+	CHECK(strncmp(text, "tl_runtime: TL_TRACE: the trace could not be written: ", 54) == 0);
+	CHECK_INT(count("tl_runtime: "), 1);
 }
 
 static void a_forked_child_writes_nothing(void)
@@ -313,6 +362,8 @@ int main(int argc, char** argv)
 	RUN(blocks_that_go_back_to_the_host);
 	RUN(the_file_has_a_limit);
 	RUN(the_end_of_the_process);
+	RUN(a_trace_of_the_whole_process);
+	RUN(a_trace_that_cannot_be_written);
 	RUN(a_forked_child_writes_nothing);
 	RUN(afterwards_the_fast_door_answers);
 	unlink(path);

@@ -5079,10 +5079,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("path",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
-        """tl_trace_start begins to write a trace to a file. At the end of the process the file
-        is completed if need be; it is valid JSON however the process ends, but without call
-        stacks when nobody completes it. TL_TRACE_BYTES bounds the file: what is left out from
-        there on is counted in it. The child of fork() writes no trace.
+        """tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
+        At the end of the process the file is completed if need be; it is valid JSON however
+        the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
+        bounds the file: what is left out from there on is counted in it. The child of fork()
+        writes no trace.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.

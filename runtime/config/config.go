@@ -68,6 +68,7 @@ func New() *Options {
 		"TL_TRACK_SAMPLE":    {kind: bytes, value: "0"},
 		"TL_DEBUG":           {kind: flag, value: "0", fixed: true},
 		"TL_QUARANTINE":      {kind: bytes, value: "16MiB", fixed: true},
+		"TL_TRACE":           {kind: text, fixed: true},
 		"TL_TRACE_BYTES":     {kind: bytes, value: "1GiB"},
 		"TL_LEAK_CHECK":      {kind: level, words: []string{"off", "report", "fail"}, value: "off"},
 		"TL_SHOW_STATS":      {kind: flag, value: "0"},
