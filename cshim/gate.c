@@ -135,6 +135,7 @@ static tl_status start(void)
 			tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
 			tlc_shared = (tl_globals*)globals;
 			pthread_key_create(&thread_key, thread_ended);
+			tlc_forget_relocations();
 			atomic_store_explicit(&started, true, memory_order_release);
 		}
 	}

@@ -6,10 +6,14 @@
  * the start-up code of Go and the one of runtime/cgo that creates its first thread.
  * Without that option Go starts at load, whatever is left. */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -78,4 +82,26 @@ bool tlc_start_go(void)
 	postponed.body = NULL;
 	__real_x_cgo_sys_thread_create(body, postponed.argument);
 	return true;
+}
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static uintptr_t dynamic(intptr_t tag)
+{
+	for (const ElfW(Dyn)* d = _DYNAMIC; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag) return d->d_un.d_val;
+	return 0;
+}
+
+/* Gives the pages of the library's relocations back. Only the dynamic linker reads them,
+ * once, and they are half a megabyte. Nobody writes to them: what is read again after all
+ * comes from the file. */
+void tlc_forget_relocations(void)
+{
+	uintptr_t base = (uintptr_t)&__ehdr_start, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = dynamic(DT_RELA), bytes = dynamic(DT_RELASZ);
+	if (from == 0 || bytes == 0) return;
+	if (from < base) from += base; /* not every dynamic linker has replaced it by the address */
+	uintptr_t first = (from + page - 1) & ~(page - 1), end = (from + bytes) & ~(page - 1);
+	if (first < end) madvise((void*)first, end - first, MADV_DONTNEED);
 }
