@@ -192,8 +192,8 @@ def sparse_memory_section(lines_read: list[dict], score: Score) -> list[str]:
 def training_section(path: pathlib.Path, score: Score) -> list[str]:
     if not path.exists():
         return []
-    lines = ["### A whole training, observed", "", "Digits, as in `make demo`; time over that of a training in the same "]
-    lines[-1] += "round without options, median and quartiles; and instructions over those without, by valgrind."
+    lines = ["### A whole training, observed", "", "Digits, as in `make demo`; time over that of a training without "]
+    lines[-1] += "options right before or after, median and quartiles; and instructions over those without, by valgrind."
     rows = []
     for language, figures in json.loads(path.read_text()).items():
         lines[-1] += f" {language}: {1e3 * figures['plain']:.0f} ms without, {figures['rounds']} rounds."

@@ -2,9 +2,10 @@
 
     training.py BUILD_DIR OUTPUT
 
-Every round trains once with each set of options, in an order of chance, each in a process of its own, and notes the time
-of the training alone. What is told is the median over the rounds of the ratio to the round's training without options:
-whatever slows the machine down slows a round's trainings alike. Instructions are counted by valgrind, where it is there.
+Every round trains once with each set of options, in an order of chance, and each time without them right before or after,
+in processes of their own; what is noted is the time of the training alone. What is told is the median over the rounds of
+the ratio of such a pair: machines change their speed for seconds at a time. Instructions are counted by valgrind, where it
+is there.
 """
 
 import json
@@ -22,13 +23,14 @@ ROUNDS = 4 * int(os.environ.get("TL_BENCH_REPETITIONS", "7")) + 1
 
 PLAIN: dict[str, str] = {}
 OPTIONS = {
-    "again": PLAIN,  # what the noise is
+    "again": {},  # what the noise is
     "sampled": {"TL_TRACK_SAMPLE": "512K"},
     "sampled-64K": {"TL_TRACK_SAMPLE": "64K"},
     "tracked": {"TL_TRACK": "1"},
     "leak-check": {"TL_LEAK_CHECK": "fail"},
     "debug": {"TL_DEBUG": "1"},
 }
+SLOW = ("tracked", "debug")  # every third round will do
 COUNTED = ("again", "sampled", "sampled-64K")
 
 
@@ -42,7 +44,7 @@ def environment(options: dict[str, str]) -> dict[str, str]:
 
 
 def seconds(command: list[str], options: dict[str, str]) -> float:
-    shown = subprocess.run(command, env=environment(options), check=True, capture_output=True, text=True).stdout
+    shown = subprocess.run(command, env=environment(options), check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(shown)["seconds"] if shown.startswith("{") else float(shown.split()[1])
 
 
@@ -52,19 +54,25 @@ def instructions(command: list[str], options: dict[str, str]) -> int:
     return int(re.search(r"I\s+refs:\s+([\d,]+)", shown)[1].replace(",", ""))
 
 
-def train(command: list[str]) -> list[dict[str, float]]:
-    """Seconds by way, of each round."""
-    ways = {"plain": PLAIN, **OPTIONS}
-    return [{way: seconds(command, ways[way]) for way in random.sample(list(ways), len(ways))} for _ in range(ROUNDS)]
+def pair(command: list[str], options: dict[str, str]) -> tuple[float, float]:
+    """Seconds with the options and without, one right after the other, in an order of chance."""
+    sides = random.sample([options, PLAIN], 2)
+    taken = [seconds(command, side) for side in sides]
+    return (taken[0], taken[1]) if sides[0] is options else (taken[1], taken[0])
 
 
 def compare(command: list[str]) -> dict:
-    rounds = train(command)
-    ways = {}
-    for way in OPTIONS:
-        low, middle, high = statistics.quantiles((one[way] / one["plain"] for one in rounds), n=4)
-        ways[way] = {"ratio": middle, "low": low, "high": high}
-    return {"plain": statistics.median(one["plain"] for one in rounds), "rounds": ROUNDS, "ways": ways}
+    pairs: dict[str, list[tuple[float, float]]] = {way: [] for way in OPTIONS}
+    for number in range(ROUNDS):
+        ways = [way for way in OPTIONS if way not in SLOW or number % 3 == 0]
+        for way in random.sample(ways, len(ways)):
+            pairs[way].append(pair(command, OPTIONS[way]))
+    found = {}
+    for way, taken in pairs.items():
+        low, middle, high = statistics.quantiles((observed / plain for observed, plain in taken), n=4)
+        found[way] = {"ratio": middle, "low": low, "high": high}
+    plain = statistics.median(plain for taken in pairs.values() for _, plain in taken)
+    return {"plain": plain, "rounds": ROUNDS, "ways": found}
 
 
 def count(command: list[str], ways: dict) -> None:
