@@ -54,8 +54,6 @@ _USED_VERSIONED = _deferred.forever(b"used_dltensor_versioned")
 
 def device_of(address: int) -> tuple[int, int]:
     """Returns the device of a tensor as DLPack numbers it."""
-    if lib.tl_tensor_device(address) == 0:  # a call without outputs costs a third
-        return CPU
     kind, ordinal = ctypes.c_int32(), ctypes.c_int32()
     if lib.tl_tensor_dlpack_device(address, ctypes.byref(kind), ctypes.byref(ordinal)):
         error = last_error()

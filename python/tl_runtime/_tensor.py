@@ -48,11 +48,12 @@ class Tensor(Viewable):
     that is. Make one with empty, zeros, from_numpy or from_address.
     """
 
-    __slots__ = ("__array_interface__", "__weakref__", "_address", "_interface")
+    __slots__ = ("__array_interface__", "__weakref__", "_address", "_device", "_interface")
 
     __array_interface__: dict[str, Any]  # not set where the CPU cannot use the memory
     _interface: dict[str, Any]
     _address: int
+    _device: int
 
     def __new__(cls) -> Tensor:
         raise TypeError("make a Tensor with tl.empty, tl.zeros, tl.from_numpy or Tensor.from_address")
@@ -72,6 +73,7 @@ class Tensor(Viewable):
         """Sets what is known of the tensor: once, so that numpy() is one look-up."""
         self._address = address
         self._interface = interface
+        self._device = device
         if device == 0 or in_reach(device):
             self.__array_interface__ = interface
 
@@ -142,7 +144,7 @@ class Tensor(Viewable):
     @property
     def device(self) -> int:
         """The number of the device that holds the data; 0 is the CPU."""
-        return int(lib.tl_tensor_device(self._address))
+        return self._device
 
     @property
     def is_contiguous(self) -> bool:
@@ -201,7 +203,7 @@ class Tensor(Viewable):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The device as DLPack numbers it."""
-        return _dlpack.device_of(self._address)
+        return _dlpack.CPU if self._device == 0 else _dlpack.device_of(self._address)
 
     def __buffer__(self, flags: int) -> memoryview:
         """The memory as a buffer, for Python 3.12 and newer."""
