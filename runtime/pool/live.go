@@ -7,13 +7,21 @@ import (
 
 // Live calls visit with every block that is lent, pool by pool. No lock is held then.
 func Live(visit func(h Handle, address, bytes uintptr)) {
-	for slot := range slots.pools {
-		p := slots.pools[slot].Load()
-		if p == nil {
-			continue
+	eachPool(func(p *Pool) {
+		for _, c := range p.tiles() {
+			for _, b := range c.blocks {
+				if b.State == Lent {
+					visit(p.handle, uintptr(b.Address), uintptr(b.Bytes))
+				}
+			}
 		}
-		for _, b := range p.lent() {
-			visit(p.handle, b.address, b.bytes)
+	})
+}
+
+func eachPool(visit func(*Pool)) {
+	for slot := range slots.pools {
+		if p := slots.pools[slot].Load(); p != nil {
+			visit(p)
 		}
 	}
 }
@@ -28,33 +36,6 @@ func Room(h Handle, n uintptr) (bytes uint64, onCPU bool) {
 	return roundUp(uint64(n), p.granule), p.account == limit.CPU
 }
 
-type lent struct{ address, bytes uintptr }
-
-// lent lists the blocks of a pool that somebody has; nothing of one that was destroyed.
-func (p *Pool) lent() (all []lent) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.enter() {
-		return nil
-	}
-	defer unlock(p.state)
-	t := view(p.state)
-	t.flush()
-	for i := range p.chunks.Len() {
-		if p.chunks.At(i).bytes == 0 {
-			continue
-		}
-		for r := uint32(p.chunks.At(i).first); r != 0; r = t.blocks[r].Next {
-			b := &t.blocks[r]
-			if isFree(b) || isTagged(b) && b.Word&layout.PoolLent == 0 {
-				continue
-			}
-			all = append(all, lent{uintptr(b.Address), uintptr(bytesOf(b))})
-		}
-	}
-	return all
-}
-
 // Chunk is memory that a pool has from its device.
 type Chunk struct {
 	Pool           uint64 // the number of its slot, from 1
@@ -66,11 +47,7 @@ func (p *Pool) number() uint64 { return uint64(layout.Address(p.state)-slots.bas
 
 // Chunks calls visit with every chunk, pool by pool. No lock of a state is held then.
 func Chunks(visit func(Chunk)) {
-	for slot := range slots.pools {
-		if p := slots.pools[slot].Load(); p != nil {
-			p.visitChunks(visit)
-		}
-	}
+	eachPool(func(p *Pool) { p.visitChunks(visit) })
 }
 
 func (p *Pool) visitChunks(visit func(Chunk)) {
@@ -101,15 +78,11 @@ type Block struct {
 
 // Blocks calls visit with every chunk and the blocks that tile it, lowest first.
 func Blocks(visit func(Chunk, []Block)) {
-	for slot := range slots.pools {
-		p := slots.pools[slot].Load()
-		if p == nil {
-			continue
-		}
+	eachPool(func(p *Pool) {
 		for _, c := range p.tiles() {
 			visit(c.Chunk, c.blocks)
 		}
-	}
+	})
 }
 
 type tiled struct {
@@ -117,6 +90,7 @@ type tiled struct {
 	blocks []Block
 }
 
+// tiles lists the chunks of a pool; none of one that was destroyed.
 func (p *Pool) tiles() (all []tiled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
