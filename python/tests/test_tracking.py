@@ -226,3 +226,21 @@ def test_damage_is_told(python: Run) -> None:
     assert "tl_tensor_release: TL_E_CORRUPTED" in result.stderr
     assert "byte 0 behind its 100 bytes was written to\n  allocated at\n    #0 0x" in result.stderr
     assert "program.py:4" in result.stderr
+
+
+def test_damage_is_found_on_demand(python: Run) -> None:
+    code = """
+        import ctypes
+        damaged, sound = tl.Object.alloc(40), tl.Object.alloc(40)
+        assert tl.check_all() == 0
+        ctypes.memset(damaged.address + 40, 0xAA, 1)
+        assert (tl.check_all(), tl.check_all()) == (1, 0)  # each is told once
+        """
+    result = python(code, ok=False, TL_DEBUG="1")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("TL_E_CORRUPTED") == 1
+
+
+def test_damage_is_looked_for_under_debug_only() -> None:
+    with pytest.raises(tl.UnsupportedError, match="TL_DEBUG"):
+        tl.check_all()

@@ -83,7 +83,7 @@ from ._stats import (
     stats,
 )
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
-from ._tracking import AllocationInfo, allocation_info, leak_report, tag, track_count
+from ._tracking import AllocationInfo, allocation_info, check_all, leak_report, tag, track_count
 
 version: str = lib.tl_version().decode()
 __version__ = version
@@ -123,6 +123,7 @@ __all__ = [
     "UnsupportedError",
     "allocation_info",
     "arena",
+    "check_all",
     "collect_cycles",
     "config",
     "configure",

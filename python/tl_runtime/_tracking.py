@@ -72,6 +72,18 @@ def leak_report(path: str | os.PathLike[str] | None = None, since: int | None = 
     return leaked
 
 
+def check_all() -> int:
+    """Looks at everything that TL_DEBUG=1 guards, and returns how many objects and blocks are damaged.
+
+    Each is told once, on standard error. Without TL_DEBUG that is an UnsupportedError.
+    """
+    _deferred.drain()
+    damaged = int(lib.tl_mem_check_all())
+    if damaged < 0:
+        raise last_error()
+    return damaged
+
+
 _Type = Optional[type[BaseException]]
 _Exception = Optional[BaseException]
 _Traceback = Optional[TracebackType]
