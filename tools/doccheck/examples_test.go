@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The examples are built against the library of this working tree and print
-// what README says; addresses differ from run to run.
+// The examples are built against the library of this working tree, print what README
+// says, and leak nothing; addresses differ from run to run.
 
 // quoted is a program of which README shows only what it prints.
 const quoted = "tools/doccheck/testdata/errors.c"
@@ -84,15 +84,18 @@ func TestExamplesPrintWhatREADMESays(t *testing.T) {
 	}
 }
 
+// checked has a program fail when it leaks.
+var checked = []string{"TL_LEAK_CHECK=fail", "TL_TRACK=1"}
+
 func compiled(t *testing.T, lib, compiler, standard, source string) string {
 	program := filepath.Join(t.TempDir(), "example")
 	must(t, nil, compiler, standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude", source, "-o", program,
 		"-L"+lib, "-ltl_runtime", "-Wl,-rpath,"+lib)
-	return must(t, nil, program)
+	return must(t, checked, program)
 }
 
 func withLibrary(lib string) []string {
-	return []string{"PYTHONPATH=python", "TL_RUNTIME_LIBRARY=" + filepath.Join(lib, "libtl_runtime.so")}
+	return append([]string{"PYTHONPATH=python", "TL_RUNTIME_LIBRARY=" + filepath.Join(lib, "libtl_runtime.so")}, checked...)
 }
 
 // interpreter returns a Python that has a module.
@@ -137,7 +140,7 @@ func interpreted(t *testing.T, lib, source string) string {
 		for _, flags := range [][]string{nil, {"-opaque-pointers"}} {
 			args := append(flags, "--load="+filepath.Join(lib, "libtl_runtime.so"), source)
 			command := exec.Command(lli, args...)
-			command.Dir = root
+			command.Dir, command.Env = root, append(os.Environ(), checked...)
 			if out, err := command.Output(); err == nil {
 				return string(out)
 			}
