@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import inspect
 import json
+import os
 import shutil
 import subprocess
 import threading
@@ -293,8 +295,19 @@ def test_a_snapshot_without_a_trace() -> None:
     assert any(b["address"] == tensor.address for s in snapshot["segments"] for b in s["blocks"])
 
 
+def memory_viz() -> Any:
+    """PyTorch's reader of snapshots: the file that $TL_MEMORY_VIZ names, or that of the PyTorch that is installed."""
+    if path := os.environ.get("TL_MEMORY_VIZ"):
+        spec = importlib.util.spec_from_file_location("memory_viz", path)
+        assert spec is not None and spec.loader is not None
+        viz = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(viz)
+        return viz
+    return pytest.importorskip("torch.cuda._memory_viz")
+
+
 def test_pytorchs_own_reader(tmp_path: Path) -> None:
-    viz = pytest.importorskip("torch.cuda._memory_viz")
+    viz = memory_viz()
     if not hasattr(viz, "segsum"):
         pytest.skip("this PyTorch is older than snapshots are: 2.1 is needed")
     with tl.trace(tmp_path / "trace.json"):
