@@ -174,6 +174,23 @@ static void blocks_that_go_back_to_the_host(void)
 	CHECK(mark != NULL && strstr(mark, "{\"name\":\"free\"") != NULL);
 }
 
+/* A size that changes in place is an end and an allocation, and is known afterwards. */
+static void an_object_that_grows_in_place(void)
+{
+	tl_alloc_info info = {.struct_size = sizeof info};
+	void* p = tl_mem_alloc(100);
+	CHECK_OK(tl_trace_start(path));
+	CHECK(tl_mem_realloc(p, 105) == p);
+	CHECK_OK(tl_mem_allocation_info(p, &info));
+	CHECK_INT(info.bytes, 105);
+	CHECK_OK(tl_mem_free(p));
+	CHECK_OK(tl_trace_stop());
+	read_trace();
+	CHECK_INT(count("{\"name\":\"alloc\""), 2);
+	CHECK_INT(count("{\"name\":\"free\""), 2);
+	CHECK_INT(count("\"bytes\":105"), 2);
+}
+
 static void afterwards_the_fast_door_answers(void)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = before;
@@ -360,6 +377,7 @@ int main(int argc, char** argv)
 	RUN(threads_and_pools);
 	RUN(kept_tensors);
 	RUN(blocks_that_go_back_to_the_host);
+	RUN(an_object_that_grows_in_place);
 	RUN(the_file_has_a_limit);
 	RUN(the_end_of_the_process);
 	RUN(a_trace_of_the_whole_process);

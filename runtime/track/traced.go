@@ -13,7 +13,7 @@ import (
 var TypeOf = func(ref Ref, address uint64) string { return "" }
 
 // tell tells a trace of an allocation whose site is known now. tracker.mu is held.
-func tell(context uintptr, p pending, e *Entry) {
+func tell(context uintptr, p pendingMade, e *Entry) {
 	if !trace.On() {
 		return
 	}
@@ -38,7 +38,7 @@ func Gone(context uintptr, ref Ref, address uint64) {
 	if e == nil {
 		return
 	}
-	if slices.ContainsFunc(tracker.pending[context], func(p pending) bool { return p.ref == ref && !p.freed }) {
+	if p := tracker.pending[context]; p != nil && slices.ContainsFunc(p.made, func(m pendingMade) bool { return m.ref == ref }) {
 		e.Seq = 0
 		return
 	}

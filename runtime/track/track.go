@@ -83,15 +83,28 @@ var tracker struct {
 	foreign table
 	blocks  table
 	sites   sites
-	pending map[uintptr][]pending // by context: recordings that lack their stack
+	pending map[uintptr]*pending // by context: what lacks its stack
 	made    map[origin]*Made
 }
 
-// pending is an allocation, or the release of one, whose stack is not known yet.
+// pending is what a call has made and released so far; the stack comes at its end.
 type pending struct {
+	made  []pendingMade
+	freed []Ref
+}
+
+type pendingMade struct {
 	ref     Ref
-	freed   bool
 	address uint64
+}
+
+func pendingOf(context uintptr) *pending {
+	p := tracker.pending[context]
+	if p == nil {
+		p = &pending{}
+		tracker.pending[context] = p
+	}
+	return p
 }
 
 // Open makes room for the entries of so many records; later calls do nothing.
@@ -105,7 +118,7 @@ func Open(records uint64) status.Status {
 		return status.OutOfMemory
 	}
 	tracker.records = newRecords(records)
-	tracker.pending = map[uintptr][]pending{}
+	tracker.pending = map[uintptr]*pending{}
 	tracker.made = map[origin]*Made{}
 	return status.OK
 }
@@ -175,7 +188,8 @@ func Record(context uintptr, ref Ref, address, bytes uint64, weight float32, tag
 	}
 	*e = Entry{Bytes: bytes, Gen: ref.Gen, Tag: tag, Weight: weight, Time: uint64(time.Now().UnixNano())}
 	e.Seq = atomic.AddUint64(layout.At[uint64](tracker.counter), 1)
-	tracker.pending[context] = append(tracker.pending[context], pending{ref: ref, address: address})
+	p := pendingOf(context)
+	p.made = append(p.made, pendingMade{ref, address})
 }
 
 // Released notes that an object was released in this call, for reports about its end.
@@ -183,7 +197,8 @@ func Released(context uintptr, ref Ref) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	if find(ref) != nil {
-		tracker.pending[context] = append(tracker.pending[context], pending{ref: ref, freed: true})
+		p := pendingOf(context)
+		p.freed = append(p.freed, ref)
 	}
 }
 
@@ -214,15 +229,20 @@ func Settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	site = tracker.sites.add(stack, 0, 0)
-	for _, p := range tracker.pending[context] {
-		switch e := find(p.ref); {
-		case e == nil:
-		case p.freed:
-			e.Freed = site
-		default:
+	all := tracker.pending[context]
+	if all == nil {
+		return site
+	}
+	for _, p := range all.made {
+		if e := find(p.ref); e != nil {
 			e.Site, e.Thread = site, thread
 			e.count(1)
 			tell(context, p, e)
+		}
+	}
+	for _, ref := range all.freed {
+		if e := find(ref); e != nil {
+			e.Freed = site
 		}
 	}
 	delete(tracker.pending, context)
@@ -251,16 +271,22 @@ func Name(ref Ref, address uint64, file string, line uint32) bool {
 	return true
 }
 
-// Resize notes that other bytes are asked of a recorded allocation now. A trace was told
-// of those that it was made with, and so it is of its end.
-func Resize(ref Ref, bytes uint64) {
+// Resize notes that other bytes are asked of a recorded allocation now. To a trace that
+// is an end and an allocation.
+func Resize(context uintptr, ref Ref, address, bytes uint64) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
-	if e := find(ref); e != nil && !trace.On() {
-		e.count(-1)
-		e.Bytes = bytes
-		e.count(1)
+	e := find(ref)
+	if e == nil {
+		return
 	}
+	if trace.On() {
+		told(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
+	}
+	e.count(-1)
+	e.Bytes = bytes
+	e.count(1)
+	tell(context, pendingMade{ref, address}, e)
 }
 
 // Find returns what is known of an allocation.
@@ -309,10 +335,12 @@ func place(ref Ref) *Entry {
 	case Foreign:
 		return tracker.foreign.place(ref.Key)
 	default:
-		if tracker.blocks.find(ref.Key) == nil {
+		known := tracker.blocks.find(ref.Key) != nil
+		e := tracker.blocks.place(ref.Key)
+		if e != nil && !known {
 			mark(ref.Key, 1)
 		}
-		return tracker.blocks.place(ref.Key)
+		return e
 	}
 }
 
@@ -322,14 +350,4 @@ func Lapse(current func(key uint64, gen uint32) bool) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	tracker.foreign.current = current
-}
-
-// Blocks calls visit with every block of a pool that is known.
-func Blocks(visit func(address uint64, e Entry)) {
-	tracker.mu.Lock()
-	all := tracker.blocks.all()
-	tracker.mu.Unlock()
-	for _, s := range all {
-		visit(s.key, s.entry)
-	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-
 	"tlruntime/runtime/status"
 )
 
@@ -39,6 +39,46 @@ func TestWhatIsKnownLapsesWithTheGeneration(t *testing.T) {
 	last, known := Last(7)
 	require.True(t, known)
 	require.Equal(t, uint64(40), last.Bytes)
+}
+
+// What a call makes and what it releases get the same site, each in its place.
+func TestBothEndsOfACallAreSettled(t *testing.T) {
+	open(t)
+	older, newer := Ref{Key: 300, Gen: 1}, Ref{Key: 301, Gen: 1}
+	Record(1, older, 0, 8, 1, 0)
+	first := Settle(1, []uintptr{0x10}, 1)
+	Released(1, older)
+	Record(1, newer, 0, 8, 1, 0)
+	second := Settle(1, []uintptr{0x20}, 1)
+	o, _ := Find(older)
+	n, _ := Find(newer)
+	require.Equal(t, [4]uint32{first, second, second, 0}, [4]uint32{o.Site, o.Freed, n.Site, n.Freed})
+	Settle(1, []uintptr{0x30}, 1)
+	o, _ = Find(older)
+	require.Equal(t, second, o.Freed)
+}
+
+func TestABlockWithoutAnEntryLeavesNoMark(t *testing.T) {
+	open(t)
+	sum := func() (all uint32) {
+		for i := range uintptr(1 << markBits) {
+			all += *layout.At[uint32](tracker.marks + 4*i)
+		}
+		return all
+	}
+	before, n := sum(), uint64(0)
+	memory.FailAfter(0)
+	defer memory.FailAfter(-1)
+	for lost := Lost(); Lost() == lost; n++ {
+		require.Less(t, n, uint64(4*firstSlots), "the table never asks for memory")
+		Record(1, Ref{Kind: Block, Key: 1<<40 + 16*n}, 0, 8, 1, 0)
+	}
+	require.EqualValues(t, n-1, sum()-before)
+	memory.FailAfter(-1)
+	for i := range n {
+		Forget(1<<40 + 16*i)
+	}
+	require.Equal(t, before, sum())
 }
 
 func TestOneStackIsKeptOnce(t *testing.T) {
