@@ -6,6 +6,7 @@ type open struct {
 	scopes map[uint32][]scope // by context, innermost last
 	tags   map[tagKey]tag
 	number uint64 // of the newest tag
+	chunks map[uint64]bool
 }
 
 type scope struct {
@@ -23,7 +24,7 @@ type tag struct {
 }
 
 func (o *open) clear() {
-	*o = open{scopes: map[uint32][]scope{}, tags: map[tagKey]tag{}}
+	*o = open{scopes: map[uint32][]scope{}, tags: map[tagKey]tag{}, chunks: map[uint64]bool{}}
 }
 
 // Begin tells that a context has opened something. tags are those that hold.

@@ -216,6 +216,14 @@ func Chunk(pool uint64, device int32, address, bytes uint64, obtained bool) {
 	}
 	with(func(r *recording) {
 		r.keep(Event{Free: !obtained, Kind: "chunk", Address: address, Bytes: bytes, Device: device})
+		if obtained && r.full() || !obtained && !r.open.chunks[address] {
+			return
+		}
+		if obtained {
+			r.open.chunks[address] = true
+		} else {
+			delete(r.open.chunks, address)
+		}
 		r.begin(name, "i", r.thread(0, 0))
 		r.text("s", "p")
 		r.args()
@@ -291,11 +299,4 @@ func writeFigures(mark string) {
 		}
 		r.due.Store(clock() + int64(pause))
 	})
-}
-
-// Dropped returns how many events the trace has left out.
-func Dropped() uint64 {
-	recorder.mu.Lock()
-	defer recorder.mu.Unlock()
-	return recorder.dropped
 }

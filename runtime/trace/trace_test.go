@@ -120,6 +120,27 @@ func TestEveryPartIsWhole(t *testing.T) {
 	assert.Len(t, Recent(), 20000)
 }
 
+// A chunk that the file has no room for is left out with its end, and one that it has ends there.
+func TestChunksStayBelowTheLimit(t *testing.T) {
+	path := start(t, Options{Limit: 64 << 10})
+	Chunk(1, 0, 1<<30, 4096, true)
+	for n := range uint64(20000) {
+		Chunk(1, 0, n<<12, 4096, true)
+		Chunk(1, 0, n<<12, 4096, false)
+	}
+	Chunk(1, 0, 1<<30, 4096, false)
+	stop(t)
+	count := map[string]int{}
+	for _, e := range read(t, path).TraceEvents {
+		count[e.Name]++
+	}
+	assert.Greater(t, count["chunk obtained"], 100)
+	assert.Equal(t, count["chunk obtained"], count["chunk returned"])
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Less(t, info.Size(), int64(128<<10))
+}
+
 func TestCallersAreShared(t *testing.T) {
 	c := resolve(map[uint32]bool{1: true, 2: true, 3: true}, func(site uint32) []Frame {
 		if site == 3 {
