@@ -24,7 +24,7 @@ var reportMutex sync.Mutex
 var symbolMutex sync.Mutex
 
 // sources finds the lines of the host's code. What it has read is forgotten when a
-// report, trace or snapshot is complete.
+// report, trace or snapshot is complete; messages of TL_DEBUG keep it until then.
 var sources source.Files
 
 func forgetSources() {

@@ -31,8 +31,7 @@ func startTrace(o *object.Context, path uintptr) status.Status {
 		return fail(o, status.Busy, "a trace runs already; tl_trace_stop ends it")
 	}
 	if st := followTrace(o, since); st != status.OK {
-		_, _ = trace.Stop() // the file is left as it is
-		_ = object.SetTracing(false)
+		_, _ = endTrace(o) // the file is left as it is
 		return st
 	}
 	return status.OK
@@ -77,14 +76,19 @@ func followTrace(o *object.Context, since uint64) status.Status {
 	return status.OK
 }
 
-// stopTrace ends the trace that runs.
-func stopTrace(o *object.Context) status.Status {
-	ended, err := trace.Stop()
+func endTrace(o *object.Context) (ended bool, err error) {
+	ended, err = trace.Stop()
 	if ended {
 		forgetSources()
 		_ = object.SetTracing(false) // asks for no memory
 		o.HonourTracking()
 	}
+	return ended, err
+}
+
+// stopTrace ends the trace that runs.
+func stopTrace(o *object.Context) status.Status {
+	ended, err := endTrace(o)
 	switch {
 	case err != nil:
 		return fail(o, status.InvalidArgument, "part of the trace could not be written: %v", err)

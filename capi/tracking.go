@@ -75,7 +75,8 @@ const _ = "tl_track_count"
 //
 //	C: tl_status tl_tag_push(const char* name);
 //
-// Ownership: name is copied.
+// Ownership: name is copied, and kept for ever: tags are for phases, not for numbers of
+// steps.
 // Threads: the calling thread's own tags.
 // Returns: TL_OK, or why there is no new tag.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_LIMIT (32

@@ -4942,7 +4942,8 @@ FUNCTIONS: tuple[Function, ...] = (
         those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
         tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
 
-        Ownership: name is copied.
+        Ownership: name is copied, and kept for ever: tags are for phases, not for
+            numbers of steps.
         Threads: the calling thread's own tags.
         Returns: TL_OK, or why there is no new tag.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),

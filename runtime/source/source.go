@@ -61,9 +61,6 @@ func (f *Files) find(path string, address uint64) []Frame {
 	return t.frames(address)
 }
 
-// Knows tells whether a file that was asked for has debugging information.
-func (f *Files) Knows(path string) bool { return f.tables[path] != nil }
-
 // Forget drops what was read.
 func (f *Files) Forget() { f.tables = nil }
 

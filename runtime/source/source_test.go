@@ -105,9 +105,9 @@ func TestAsAddr2line(t *testing.T) {
 				}
 			}
 			assert.Equal(t, 3, deepest, "innermost in middle in grow")
-			assert.True(t, files.Knows(path))
+			assert.NotNil(t, files.tables[path])
 			files.Forget()
-			assert.False(t, files.Knows(path))
+			assert.Nil(t, files.tables[path])
 		})
 	}
 }
@@ -118,7 +118,7 @@ func TestFilesWithoutLines(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte("no program"), 0o600))
 	for _, path := range []string{"", text, "/no/such/file", t.TempDir(), compiled(t, "-O2"), compiled(t, "-g", "-s")} {
 		assert.Empty(t, files.Frames(path, 0x1000, ""), "%s", path)
-		assert.False(t, files.Knows(path))
+		assert.Nil(t, files.tables[path])
 	}
 	path := compiled(t, "-g")
 	for _, address := range []uint64{0, 1, 1 << 40, ^uint64(0)} {
