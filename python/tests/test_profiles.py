@@ -17,6 +17,7 @@ import pytest
 
 import tl_runtime as tl
 from conftest import Run
+from tl_runtime.testing import no_leaks
 
 
 def line() -> int:
@@ -77,6 +78,24 @@ def test_a_block_is_profiled(tmp_path: Path) -> None:
         pass
     assert tl.config()["TL_TRACK"][0] == "0"
     del kept, after
+
+
+def test_profiles_that_overlap_put_back_what_was(tmp_path: Path) -> None:
+    path = tmp_path / "heap.pb.gz"
+
+    @tl.profile(path)
+    def down(n: int) -> None:
+        assert tl.config()["TL_TRACK"][0] == "1"
+        if n:
+            down(n - 1)
+
+    down(3)
+    assert tl.config()["TL_TRACK"][0] == "0"
+    with no_leaks():
+        with tl.profile(path):
+            pass
+        assert tl.config()["TL_TRACK"][0] == "1"
+    assert tl.config()["TL_TRACK"][0] == "0"
 
 
 PHASES = {"B", "E", "b", "e", "i", "C", "M"}

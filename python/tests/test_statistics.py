@@ -235,6 +235,10 @@ def test_strings_are_passed_whole_or_not_at_all(tmp_path: Path) -> None:
         lambda: tl.tag("a\0b").__enter__(),
         lambda: tl.print_stats("\0"),
         lambda: tl.leak_report("\0"),
+        lambda: tl.profile_write("\0"),
+        lambda: tl.trace("\0").__enter__(),
+        lambda: tl.trace_mark("\0"),
+        lambda: tl.dump_memory_snapshot("\0"),
     ):
         with pytest.raises(ValueError, match="null"):
             call()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from contextlib import ContextDecorator
+from collections.abc import Iterator
+from contextlib import ContextDecorator, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Optional
 
 from . import _deferred
-from ._library import check, lib
-from ._stats import config, configure
+from ._library import c_string, check, lib
+from ._tracking import recording
 
 
 def profile_write(path: str | os.PathLike[str]) -> None:
@@ -21,7 +22,7 @@ def profile_write(path: str | os.PathLike[str]) -> None:
     Sites are known while TL_TRACK or TL_TRACK_SAMPLE is on; a line of Python is the innermost frame.
     """
     _deferred.drain()
-    check(lib.tl_profile_write(os.fsencode(path)))
+    check(lib.tl_profile_write(c_string(path)))
 
 
 _Type = Optional[type[BaseException]]
@@ -29,31 +30,19 @@ _Exception = Optional[BaseException]
 _Traceback = Optional[TracebackType]
 
 
-class profile(ContextDecorator):
+@contextmanager
+def profile(path: str | os.PathLike[str], *, sample: str | int | None = None) -> Iterator[None]:
     """`with tl.profile("heap.pb.gz"):` records allocations in the block, and writes a heap profile at its end.
 
     In use is what the block has left; what it allocated in all is alloc_space. With sample, such as "64K", one
-    allocation in so many bytes is recorded instead of all. Blocks do not nest; allocations of threads that are in the
-    block before it begins are recorded from their next slow call on.
+    allocation in so many bytes is recorded instead of all. Of blocks that nest or overlap the last value holds.
+    Allocations of threads that are in the block before it begins are recorded from their next slow call on.
     """
-
-    __slots__ = ("before", "path", "setting")
-
-    def __init__(self, path: str | os.PathLike[str], *, sample: str | int | None = None) -> None:
-        self.path = path
-        self.setting = ("TL_TRACK", "1") if sample is None else ("TL_TRACK_SAMPLE", str(sample))
-
-    def __enter__(self) -> profile:
-        key, value = self.setting
-        self.before = config()[key][0]
-        configure(key, value)
-        return self
-
-    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
+    with recording(*(("TL_TRACK", "1") if sample is None else ("TL_TRACK_SAMPLE", str(sample)))):
         try:
-            profile_write(self.path)
+            yield
         finally:
-            configure(self.setting[0], self.before)
+            profile_write(path)
 
 
 class trace(ContextDecorator):
@@ -69,7 +58,7 @@ class trace(ContextDecorator):
 
     def __enter__(self) -> trace:
         _deferred.drain()
-        check(lib.tl_trace_start(os.fsencode(self.path)))
+        check(lib.tl_trace_start(c_string(self.path)))
         return self
 
     def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
@@ -80,13 +69,13 @@ class trace(ContextDecorator):
 def trace_mark(name: str) -> None:
     """Writes a mark and the counters as they are now into the trace that runs; without one nothing happens."""
     _deferred.drain()
-    check(lib.tl_trace_mark(name.encode()))
+    check(lib.tl_trace_mark(c_string(name)))
 
 
 def dump_memory_snapshot(path: str | os.PathLike[str]) -> None:
     """Writes where memory lies now for pytorch.org/memory_viz, with the history of the trace that runs."""
     _deferred.drain()
-    check(lib.tl_snapshot_write(os.fsencode(path)))
+    check(lib.tl_snapshot_write(c_string(path)))
 
 
 def memory_snapshot() -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-from contextlib import ContextDecorator
+import threading
+from collections.abc import Iterator
+from contextlib import ContextDecorator, contextmanager
 from types import TracebackType
 from typing import NamedTuple, Optional
 
 from . import _abi, _deferred
 from ._library import c_string, check, last_error, lib, recorder
+from ._stats import config, configure
 
 
 class AllocationInfo(NamedTuple):
@@ -84,13 +87,54 @@ def check_all() -> int:
     return damaged
 
 
+class _Setting:
+    """An option from the first of several blocks that set it to the last; then it is what it was."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = ""
+
+    def enter(self, value: str) -> None:
+        with self._lock:
+            before = config()[self._key][0]
+            configure(self._key, value)  # also where it is so: this thread follows at once
+            if self._users == 0:
+                self._before = before
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                configure(self._key, self._before)
+
+
+_settings = {key: _Setting(key) for key in ("TL_TRACK", "TL_TRACK_SAMPLE")}
+
+
+@contextmanager
+def recording(key: str, value: str) -> Iterator[None]:
+    """Sets TL_TRACK or TL_TRACK_SAMPLE in the block; blocks may nest, and overlap on threads."""
+    setting = _settings[key]
+    setting.enter(value)
+    try:
+        yield
+    finally:
+        setting.leave()
+
+
 _Type = Optional[type[BaseException]]
 _Exception = Optional[BaseException]
 _Traceback = Optional[TracebackType]
 
 
 class tag(ContextDecorator):
-    """`with tl.tag("load"):` gives what the thread allocates in the block a tag that reports group by; tags nest."""
+    """`with tl.tag("load"):` gives what the thread allocates in the block a tag that reports group by; tags nest.
+
+    Names are kept for ever: a tag is for a phase, not for the number of a step.
+    """
 
     __slots__ = ("name",)
 

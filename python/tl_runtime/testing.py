@@ -12,43 +12,16 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ._scope import scope_depth
-from ._stats import config, configure
-from ._tracking import leak_report, track_count
+from ._tracking import leak_report, recording, track_count
 
 
 class LeakError(AssertionError):
     """What was allocated in the block has leaked; the message is the report."""
-
-
-class _Recording:
-    """TL_TRACK=1 from the first of several blocks that want it to the last; then what it was."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._before = "0"
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._users == 0:
-                self._before = config()["TL_TRACK"][0]
-            configure("TL_TRACK", "1")  # other threads' blocks may have done so; this one follows at once
-            self._users += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                configure("TL_TRACK", self._before)
-
-
-_recording = _Recording()
 
 
 @contextmanager
@@ -59,7 +32,7 @@ def no_leaks() -> Iterator[None]:
     holds is no leak, but a scope that was opened and not closed is one. Blocks may nest, and overlap on threads.
     """
     gc.collect()
-    with _recording:
+    with recording("TL_TRACK", "1"):
         mark, depth = track_count(), scope_depth()
         yield
         gc.collect()
