@@ -39,7 +39,7 @@ func RegisteredBlocks(visit func(Block)) {
 	for _, info := range all {
 		b := Block{Ref: foreignRef(info), Address: uint64(info.Pointer), Bytes: uint64(info.Bytes), Used: true}
 		if info.Link != 0 {
-			d, known := process.registry.Describe(info.Pointer)
+			d, known := process.registry.Outline(info)
 			if !known || seen[info.Link] {
 				continue
 			}

@@ -15,14 +15,13 @@ type foreignSearch struct {
 
 type foreignNode struct {
 	registry.Info
-	flags uint32
-	left  int64 // references that nothing explains yet
+	sideValue // value: references that nothing explains yet
 }
 
 func (f *foreignSearch) find() {
 	f.at = map[uintptr]*foreignNode{}
 	process.registry.Each(func(info registry.Info) bool {
-		n := &foreignNode{Info: info, left: int64(info.Count) - int64(info.Floats)}
+		n := &foreignNode{Info: info, sideValue: sideValue{value: uint64(int64(info.Count) - int64(info.Floats))}}
 		switch {
 		case info.Count == layout.ForeignSticky:
 			n.flags = leakImmortal
@@ -41,7 +40,7 @@ func (f *foreignSearch) find() {
 func (f *foreignSearch) explain(p uintptr, mark uint32) {
 	if n := f.at[p]; n != nil {
 		n.flags |= mark
-		n.left--
+		n.value--
 	}
 }
 
@@ -52,23 +51,10 @@ func (f *foreignSearch) mark(p uintptr, mark uint32) {
 }
 
 func (n *foreignNode) reason() Reason {
-	switch {
-	case n.HandedBack:
+	if n.HandedBack {
 		return HandedBack
-	case n.flags&leakImmortal != 0:
-		return Held
-	case n.flags&leakZero != 0:
-		return AtZero
-	case n.flags&leakEnded != 0:
-		return EndedScope
-	case n.flags&leakFloating != 0:
-		return Floating
-	case n.left > 0:
-		return Acquired
-	case n.flags&(leakHeld|leakReached) != 0:
-		return Held
 	}
-	return Indirect
+	return reasonOf(&n.sideValue)
 }
 
 // tell visits each block once, however many addresses it has.
@@ -78,7 +64,7 @@ func (f *foreignSearch) tell(visit func(Live)) {
 		n := f.at[p]
 		live := Live{Ref: foreignRef(n.Info), Address: p, Bytes: uint64(n.Bytes), Type: kindName(n.Info), Reason: n.reason()}
 		if n.Link != 0 {
-			d, known := process.registry.Describe(p)
+			d, known := process.registry.Outline(n.Info)
 			if !known || seen[n.Link] {
 				continue
 			}
@@ -103,7 +89,7 @@ func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Liv
 // addresses may go first.
 func foreignRef(info registry.Info) track.Ref {
 	if info.Link != 0 {
-		if d, known := process.registry.Describe(info.Pointer); known && d.Id != 0 {
+		if d, known := process.registry.Outline(info); known && d.Id != 0 {
 			return track.Ref{Kind: track.Foreign, Key: track.BufferKey | d.Id}
 		}
 	}

@@ -179,5 +179,10 @@ func (m *model) checkBuffers(t *rapid.T, want *Totals) {
 		require.True(t, known)
 		require.Equal(t, Described{b.buffer.real, b.buffer.bytes, layout.ForeignCustom, uint64(b.count),
 			references[b.buffer], uint64(b.buffer.names), b.buffer.id}, d)
+		info, _ := m.table.Info(p)
+		d.References = d.Count
+		outline, known := m.table.Outline(info)
+		require.True(t, known)
+		require.Equal(t, d, outline)
 	}
 }

@@ -62,10 +62,23 @@ type Described struct {
 // looks through all entries.
 func (t *Table) Describe(p uintptr) (Described, bool) {
 	info, known := t.Info(p)
-	if !known || info.Count == 0 || info.HandedBack {
+	if !known {
 		return Described{}, false
 	}
-	d := Described{Real: p, Bytes: info.Bytes, Kind: info.Kind, Count: uint64(info.Count),
+	d, known := t.Outline(info)
+	if known && d.Names > 1 {
+		d.References = t.references(info.Link)
+	}
+	return d, known
+}
+
+// Outline is Describe of an entry, without References where a buffer has several names:
+// it looks nowhere else.
+func (t *Table) Outline(info Info) (Described, bool) {
+	if info.Count == 0 || info.HandedBack {
+		return Described{}, false
+	}
+	d := Described{Real: info.Pointer, Bytes: info.Bytes, Kind: info.Kind, Count: uint64(info.Count),
 		References: uint64(info.Count), Names: 1}
 	if info.Link == 0 {
 		return d, true
@@ -76,9 +89,6 @@ func (t *Table) Describe(p uintptr) (Described, bool) {
 	d.Real, d.Bytes, d.Kind, d.Names = b.real, b.bytes, b.kind, uint64(b.names)
 	if b.shared {
 		d.Id = b.idOf(info.Link)
-	}
-	if b.names > 1 {
-		d.References = t.references(info.Link)
 	}
 	return d, true
 }
