@@ -26,6 +26,16 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 /* What malloc cannot have returned; the Go twin says which. */
 static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 && p < (1ull << 47); }
 
+static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* size)
+{
+	size_t usable = malloc_usable_size((void*)p);
+	int result = tlc_foreign_adopt(p, usable, gen);
+	if (result != TLC_OK) return result;
+	c->foreign_adopted++;
+	*size = usable;
+	return result;
+}
+
 /* A known block, or one that is not quickly adopted. Only an address in no registered
  * block is believed to be malloc's and measured: the size of the inside of a block would
  * be read from its contents. */
@@ -35,15 +45,10 @@ static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintp
 	uint64_t size = 0;
 	int result;
 	if (adopt && adoptable(p) && !tlc_foreign_covered(p)) {
-		result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
-		c->foreign_adopted += result == TLC_OK;
-		size = result == TLC_OK ? malloc_usable_size((void*)p) : 0;
+		result = adopt_measured(c, p, &gen, &size);
 	} else {
 		result = tlc_foreign_register(p, &gen);
-		if (result == TLC_RETURNED && adoptable(p)) {
-			result = tlc_foreign_adopt(p, malloc_usable_size((void*)p), &gen);
-			c->foreign_adopted += result == TLC_OK;
-		}
+		if (result == TLC_RETURNED && adoptable(p)) result = adopt_measured(c, p, &gen, &size);
 	}
 	if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});

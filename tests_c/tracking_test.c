@@ -162,6 +162,24 @@ static void what_nobody_has_registered_is_known(void)
 	track("0");
 }
 
+/* What the host had back and a scope takes again may be another block of malloc's. */
+static void what_comes_back_from_the_host_is_recorded_anew(void)
+{
+	track("1");
+	CHECK_OK(tl_mem_enter_scope());
+	for (int how = 0; how < 2; how++) {
+		void* p = malloc(100);
+		CHECK_OK(tl_mem_register(p));
+		uint64_t number = info_of(p).number;
+		CHECK(number != 0);
+		CHECK_OK(tl_mem_unregister(p));
+		CHECK_OK(how == 0 ? tl_mem_register_ptr(p) : tl_mem_register(p));
+		CHECK(info_of(p).number > number);
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	track("0");
+}
+
 static void another_size_is_known(void)
 {
 	track("1");
@@ -339,6 +357,7 @@ int main(void)
 	tl_mem_purge();
 	RUN(every_kind_of_memory_is_covered);
 	RUN(what_nobody_has_registered_is_known);
+	RUN(what_comes_back_from_the_host_is_recorded_anew);
 	RUN(another_size_is_known);
 	RUN(samples_come_by_bytes);
 	RUN(tags_nest_and_end_with_their_scope);

@@ -51,9 +51,10 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 		if process.registry.Covered(p) { // the size of its inside would be read from a block's contents
 			return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 		}
-		if gen, res = process.registry.Adopt(p, process.cfg.UsableSize(p)); res == registry.OK {
+		usable := process.cfg.UsableSize(p)
+		if gen, res = process.registry.Adopt(p, usable); res == registry.OK {
 			c.ForeignAdopted++
-			c.spendForeign(p, process.cfg.UsableSize(p))
+			c.spendForeign(p, usable)
 		}
 	}
 	switch res {
@@ -176,9 +177,9 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	if o.TypeFlags != layout.TypePlain {
 		return 0, c.Fail(status.Unsupported, textReallocKind, p)
 	}
-	size, slot := usable(o.Entry), n
+	size, slot := process.heap.Size(p), n
 	if process.debug.on() {
-		size, slot = process.heap.Size(p), withZone(n)
+		slot = withZone(n)
 	}
 	class := layout.ClassOf(slot)
 	if uint64(slot) <= size && (class == o.Entry.Gen&0xFF || class == 0 && uint64(slot) > size-layout.SpanBytes) {
