@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"tlruntime/runtime/leak"
@@ -16,12 +17,17 @@ import (
 	"tlruntime/runtime/track"
 )
 
+// traceMutex has one trace begin or end at a time, with what follows from it.
+var traceMutex sync.Mutex
+
 // startTrace begins a trace, and tells it of what is there already.
 func startTrace(o *object.Context, path uintptr) status.Status {
 	name, named := text(path)
 	if !named || name == "" {
 		return fail(o, status.InvalidArgument, "the name of a file is needed, of 1 to %d bytes", maxString-1)
 	}
+	traceMutex.Lock()
+	defer traceMutex.Unlock()
 	since := track.Count()
 	began, err := openTrace(name)
 	switch {
@@ -88,6 +94,8 @@ func endTrace(o *object.Context) (ended bool, err error) {
 
 // stopTrace ends the trace that runs.
 func stopTrace(o *object.Context) status.Status {
+	traceMutex.Lock()
+	defer traceMutex.Unlock()
 	ended, err := endTrace(o)
 	switch {
 	case err != nil:

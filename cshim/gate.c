@@ -211,6 +211,13 @@ static bool has_requests(const tl_context* c)
 	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
+/* Does what others ask of the calling thread, and follows them to the other door. */
+static void answer(tl_context* c)
+{
+	tldoor_poll((uintptr_t)c);
+	tlc_choose_door();
+}
+
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 {
 	if (tlc_forked()) return refuse(TL_E_FORKED, function, why);
@@ -227,10 +234,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 	if (c->pumping == 0) c->damaged = 0; /* found by a call without a status */
 	c->function_id = function;
 	c->slow_calls++;
-	if (TLC_UNLIKELY(has_requests(c))) {
-		tldoor_poll((uintptr_t)c);
-		tlc_choose_door();
-	}
+	if (TLC_UNLIKELY(has_requests(c))) answer(c);
 	return c;
 }
 
@@ -261,7 +265,7 @@ bool tlc_gate_step_in(tl_context* c)
 	if (tlc_forked()) return false;
 	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
 	c->in_go = 1;
-	if (!is_shared(c) && has_requests(c)) tldoor_poll((uintptr_t)c);
+	if (!is_shared(c) && has_requests(c)) answer(c);
 	return true;
 }
 

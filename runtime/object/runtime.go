@@ -66,9 +66,10 @@ var process struct {
 	endings  endings
 	beside   beside
 
-	period  atomic.Uint64 // of tracking, as set; a trace records all the same
-	tracing atomic.Bool
-	debug   debugging
+	recording sync.Mutex    // guards the next two, and what follows from them
+	period    atomic.Uint64 // of tracking, as set; a trace records all the same
+	tracing   bool
+	debug     debugging
 }
 
 // Open starts the runtime; the first call decides the configuration. It is safe

@@ -14,7 +14,11 @@ import (
 
 // SetTracing makes all contexts record for a trace, or ends that; those of other threads
 // follow at their next slow call.
-func SetTracing(on bool) status.Status { return setRecording(TrackingPeriod(), on) }
+func SetTracing(on bool) status.Status {
+	process.recording.Lock()
+	defer process.recording.Unlock()
+	return setRecording(TrackingPeriod(), on)
+}
 
 // TraceLive tells the trace of what is live already, and has its end told later. since
 // is what track.Count was when the trace began: what is newer was told.

@@ -23,11 +23,16 @@ import (
 
 // SetTracking records allocations from now on: one in so many bytes; 1 all, 0 none.
 // Other contexts follow at their next slow call. While a trace runs all are recorded.
-func SetTracking(period uint64) status.Status { return setRecording(period, process.tracing.Load()) }
+func SetTracking(period uint64) status.Status {
+	process.recording.Lock()
+	defer process.recording.Unlock()
+	return setRecording(period, process.tracing)
+}
 
 // TrackingPeriod returns what SetTracking has set.
 func TrackingPeriod() uint64 { return process.period.Load() }
 
+// setRecording does what both options say together. process.recording is held.
 func setRecording(wanted uint64, tracing bool) status.Status {
 	period := wanted
 	if tracing {
@@ -52,14 +57,10 @@ func setRecording(wanted uint64, tracing bool) status.Status {
 	}
 	track.SetPeriod(period)
 	process.period.Store(wanted)
-	process.tracing.Store(tracing)
+	process.tracing = tracing
 	g := process.g
-	for {
-		old := atomic.LoadUint32(&g.Tracking)
-		if atomic.CompareAndSwapUint32(&g.Tracking, old, (old+layout.TrackingOne)&^layout.TrackingMode|mode) {
-			return status.OK
-		}
-	}
+	atomic.StoreUint32(&g.Tracking, (atomic.LoadUint32(&g.Tracking)+layout.TrackingOne)&^layout.TrackingMode|mode)
+	return status.OK
 }
 
 // HonourTracking draws the distances to the next samples anew when recording was turned
