@@ -55,14 +55,23 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 		return
 	}
 	c.untally(r.TypeFlags&layout.TypeMask, e)
+	e, left := renew(r, e)
+	if !left {
+		return
+	}
+	c.giveSlot(e)
+}
+
+// renew gives a dead slot its next generation; false: they are used up, and it is retired.
+func renew(r *layout.Record, e layout.Entry) (next layout.Entry, left bool) {
 	if e.Gen >= ^uint32(0)-layout.GenOne {
 		retire(e)
-		return
+		return e, false
 	}
 	e.Gen += layout.GenOne
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
-	c.giveSlot(e)
+	return e, true
 }
 
 // giveSlot makes a slot available that has its next generation already.

@@ -132,13 +132,10 @@ func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	c.Pending |= pendingSome
 	size := process.heap.Size(e.Object)
 	fill(layout.Bytes(e.Object, size), poison)
-	if e.Gen >= ^uint32(0)-layout.GenOne {
-		retire(e)
+	e, left := renew(r, e)
+	if !left {
 		return
 	}
-	e.Gen += layout.GenOne
-	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
-	atomic.StoreUint32(&r.Gen, e.Gen)
 	if size > process.debug.most {
 		c.giveSlot(e)
 		return

@@ -109,13 +109,10 @@ func Discard(e layout.Entry) {
 	atomic.StoreUint32(&r.Loc, 0)
 	atomic.StoreUint32(&r.Sh, 0)
 	countDiscarded(r.TypeFlags&layout.TypeMask, e)
-	if e.Gen >= ^uint32(0)-layout.GenOne {
-		retire(e)
+	e, left := renew(r, e)
+	if !left {
 		return
 	}
-	e.Gen += layout.GenOne
-	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
-	atomic.StoreUint32(&r.Gen, e.Gen)
 	giveDirectly(e)
 }
 
