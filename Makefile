@@ -26,9 +26,15 @@ CTEST := $(or $(and $(SYSTEM_CMAKE),$(shell command -v ctest 2>/dev/null)),$(IN_
 NINJA := $(if $(shell command -v ninja 2>/dev/null),-G Ninja)
 JOBS  ?= $(shell nproc 2>/dev/null || echo 2)
 
+# How much of the proof suite is tried, which parts of it (all when empty), and from which seed.
+SCALE ?= 1
+ONLY  ?=
+SEED  ?= $(shell date +%s)
+PROVE  = go run ./tools/prove -build $(BUILD) -only '$(ONLY)' -seed $(SEED)
+
 # Numbers of a full run; `make test TL_POINTERS=100000` is a quick one.
 TL_POINTERS ?= 1000000
-STEPS ?= gen lint go race c python model demo install
+STEPS ?= gen lint go race c python model prove demo install
 
 LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name '*.go' -o -name '*.[chsS]')) \
 	capi/exports.map go.mod $(wildcard go.sum) packaging/build_library.sh packaging/VERSION
@@ -36,7 +42,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib demo demo-c demo-python demo-planned tool FORCE test bench gen gen-check lint lint-lite install clean venv
+.PHONY: help lib demo demo-c demo-python demo-planned tool FORCE test prove proof bench gen gen-check lint lint-lite install clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop
 
 help: ## list the targets
@@ -93,7 +99,7 @@ test-c: $(BUILD)/cmake/.configured
 	MAKEFLAGS=--no-print-directory $(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
 	$(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS)
 
-$(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMakeLists.txt tests_c/cmake/*.cmake) \
+$(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMakeLists.txt tests_c/proof/CMakeLists.txt tests_c/cmake/*.cmake) \
 		$(if $(SYSTEM_CMAKE),,$(VENV)/.ready)
 	$(CMAKE) -S . -B $(BUILD)/cmake $(NINJA) -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DTL_RANDOM_POINTERS=$(TL_POINTERS)
 	touch $@
@@ -102,6 +108,15 @@ test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
 	@failed=0; for door in 1 0; do echo "pytest, TL_FASTPATH=$$door"; \
 		TL_FASTPATH=$$door $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
 	done; exit $$failed
+
+test-prove: proof
+	$(PROVE) -scale 0.01
+
+prove: proof ## run the whole proof suite, hours of it, and write docs/proof.md; SCALE=0.1 less, ONLY=matrix,model parts
+	$(PROVE) -scale $(SCALE) -page docs/proof.md
+
+proof: $(LIBRARY) $(VENV)/.ready $(BUILD)/cmake/.configured
+	MAKEFLAGS=--no-print-directory $(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS) --target proof
 
 test-demo: demo
 
