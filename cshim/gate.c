@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "door.h"
+#include "host_signals.h"
 #include "start.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
@@ -152,19 +153,25 @@ __attribute__((constructor)) static void prepare_gate(void)
 tl_status tlc_check_option(const char* key, const char* value)
 {
 	if (tlc_forked()) return TL_E_FORKED;
+	tlc_quiet before;
+	tlc_begin_quiet(&before);
 	pthread_mutex_lock(&start_lock);
 	tl_status status = tlc_start_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&start_lock);
+	tlc_end_quiet(&before);
 	return status;
 }
 
 bool tlc_is_tracing(void) { return (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_TRACE; }
 
+static tl_context* stub_of(tl_context* c) { return (tl_context*)((char*)c + TLC_STUB_OFFSET); }
+
 void tlc_choose_door(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return;
-	tlc_tls = tlc_g.fast && (tlc_forked() || !tlc_is_tracing()) ? c : (tl_context*)((char*)c + TLC_STUB_OFFSET);
+	bool fast = tlc_g.fast && (tlc_forked() || !tlc_is_tracing());
+	*(c->in_go ? &c->door : &tlc_tls) = fast ? c : stub_of(c);
 }
 
 /* Gives the thread a context of its own; NULL when there is none to be had. A
@@ -172,12 +179,15 @@ void tlc_choose_door(void)
  * at a time milliseconds. */
 static tl_context* attach(tl_status* why)
 {
+	tlc_quiet before; /* the thread's stack in Go is made now */
+	tlc_begin_quiet(&before);
 	while (sem_wait(&first_entries) != 0 && errno == EINTR) {
 	}
 	*why = start();
 	tl_context* c = NULL;
 	if (*why == TL_OK) c = (tl_context*)tldoor_attach();
 	sem_post(&first_entries);
+	tlc_end_quiet(&before);
 	if (c == NULL) return NULL;
 	pthread_setspecific(thread_key, c);
 	tlc_tls = c;
@@ -186,6 +196,41 @@ static tl_context* attach(tl_status* why)
 }
 
 /* ---- the gate ------------------------------------------------------------------------ */
+
+static bool is_shared(const tl_context* c) { return c->id == 0; }
+
+/* Between the two the thread is in Go. It sees its stub, so that what a signal handler calls
+ * meanwhile comes to the gate, which refuses it; and it is not cancelled, since nobody could
+ * unwind it. The handler finds in_go before it can touch the rest. */
+static void go_in(tl_context* c)
+{
+	c->in_go = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel_state);
+	if (is_shared(c)) return; /* a thread without a context sees zeros anyway */
+	c->door = tlc_tls;
+	tlc_tls = stub_of(c);
+}
+
+static void go_out(tl_context* c)
+{
+	if (!is_shared(c)) tlc_tls = c->door;
+	pthread_setcancelstate(c->cancel_state, NULL);
+	atomic_signal_fence(memory_order_seq_cst);
+	c->in_go = 0;
+}
+
+/* The context of threads without one; its lock is held. Such a thread may come to a stack
+ * of Go's that is new. */
+static tl_context* go_in_shared(void)
+{
+	tlc_quiet before;
+	tlc_begin_quiet(&before);
+	tl_context* c = (tl_context*)tldoor_shared();
+	tlc_end_quiet(&before);
+	go_in(c);
+	return c;
+}
 
 static tl_context* refuse(tl_status status, uint32_t function, tl_status* why)
 {
@@ -197,8 +242,7 @@ static tl_context* refuse(tl_status status, uint32_t function, tl_status* why)
 static tl_context* enter_shared(uint32_t function, tl_status* why)
 {
 	if (pthread_mutex_lock(&shared_lock) != 0) return refuse(TL_E_BUSY, function, why);
-	tl_context* c = (tl_context*)tldoor_shared();
-	c->in_go = 1;
+	tl_context* c = go_in_shared();
 	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
@@ -228,8 +272,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 		if (c == NULL) return enter_shared(function, why);
 	}
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
-	c->in_go = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	go_in(c);
 	c->short_of = c->short_attempts = 0;
 	if (c->pumping == 0) c->damaged = 0; /* found by a call without a status */
 	c->function_id = function;
@@ -241,22 +284,18 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 tl_context* tlc_enter_unattached(void)
 {
 	if (pthread_mutex_trylock(&shared_lock) != 0) return NULL;
-	tl_context* c = (tl_context*)tldoor_shared();
-	c->in_go = 1;
-	return c;
+	return go_in_shared();
 }
 
 void tlc_leave_unattached(tl_context* c)
 {
-	c->in_go = 0;
+	go_out(c);
 	pthread_mutex_unlock(&shared_lock);
 }
 
-static bool is_shared(const tl_context* c) { return c->id == 0; }
-
 void tlc_gate_step_out(tl_context* c)
 {
-	c->in_go = 0;
+	go_out(c);
 	if (is_shared(c)) pthread_mutex_unlock(&shared_lock);
 }
 
@@ -264,7 +303,7 @@ bool tlc_gate_step_in(tl_context* c)
 {
 	if (tlc_forked()) return false;
 	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
-	c->in_go = 1;
+	go_in(c);
 	if (!is_shared(c) && has_requests(c)) answer(c);
 	return true;
 }
@@ -281,8 +320,9 @@ static void call_back(tl_context* c)
 	tlc_gate_step_out(c);
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
+	if (tlc_forked()) return; /* it forked, and this is the child */
 	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
-	c->in_go = 1;
+	go_in(c);
 }
 
 /* Finishes the dying objects. The state is committed and Go left before each
@@ -293,7 +333,7 @@ static void pump(tl_context* c)
 	__attribute__((cleanup(stop_pumping))) tl_context* guard = c;
 	c->pumping = 1;
 	c->pump_frame = (uintptr_t)__builtin_frame_address(0);
-	while (tldoor_pump_step((uintptr_t)guard)) call_back(c);
+	while (c->in_go && tldoor_pump_step((uintptr_t)guard)) call_back(c);
 }
 
 static void tell(tl_context* c);
@@ -308,12 +348,13 @@ void tlc_gate_leave(tl_context* c)
 		uint64_t target = c->close_target;
 		c->unfinished = 0;
 		pump(c);
-		tldoor_close((uintptr_t)c, target);
+		if (c->in_go) tldoor_close((uintptr_t)c, target);
 	}
 	if (TLC_UNLIKELY(tlc_dying(c) != 0 && outermost)) pump(c);
+	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
-	c->in_go = 0;
+	go_out(c);
 	if (TLC_UNLIKELY(is_shared(c))) pthread_mutex_unlock(&shared_lock);
 }
 
@@ -340,13 +381,17 @@ tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
 	return TL_OK;
 }
 
+/* Not cancelled: whoever tells has more to do. */
 static void tell_message(tl_context* c, const char* message)
 {
+	int cancel_state;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
 	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
 	if (how & 2) abort();
 	tl_error_callback callback = error_callback;
 	if ((how & 4) && callback != NULL) callback(c->status, message, error_context);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 /* While an error is told, those of the callback's own calls are not. */
@@ -358,9 +403,9 @@ static void tell(tl_context* c)
 	c->error_pending = TELLING;
 	char message[TL_MESSAGE_BYTES];
 	snprintf(message, sizeof message, "%s", (const char*)tlgo_last_error((uintptr_t)c));
-	c->in_go = 0;
+	go_out(c);
 	tell_message(c, message);
-	c->in_go = 1;
+	go_in(c);
 	c->error_pending = 0;
 }
 

@@ -92,6 +92,13 @@ static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 /* Whether the fast door may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
 
+/* Whether the thread is in the slow door: then this is a signal handler's call, which must
+ * not wait for what the interrupted one holds. For functions that look at no context. */
+static inline bool tlc_is_inside(const tl_context* c)
+{
+	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go;
+}
+
 /* Finds record and size class of the slot that starts at p, live or not; false when p
  * starts none. */
 static inline __attribute__((always_inline)) bool tlc_find_slot(uintptr_t p, tl_record** record, uint32_t* class)
@@ -164,8 +171,5 @@ static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 
 #define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
 #define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
-
-/* Before Go is entered at the end of the process (tracking.c). */
-void tlc_restore_signal_stack(void);
 
 #endif
