@@ -27,6 +27,29 @@ static void check_names(const char* function, tl_status status, int line)
 
 static void* const unknown = (void*)0x1230;
 
+static void messages_begin_with_the_function(void)
+{
+	char folder[] = "/tmp/tl_last_error_XXXXXX", missing[64], *object = tl_mem_alloc(64);
+	CHECK(mkdtemp(folder) != NULL);
+	snprintf(missing, sizeof missing, "%s/none/file", folder);
+	NAMES(tl_alloc_tmp, (-1), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_stats_get, (NULL), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_trace_start, (missing), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_profile_write, (missing), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_type_define, (NULL, NULL), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_symbols, (NULL), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_mem_unregister, (unknown), TL_E_UNKNOWN_POINTER);
+	NAMES(tl_mem_unregister, (object), TL_E_NOT_REGISTERED);
+	NAMES(tl_python_registered, (unknown), TL_E_UNSUPPORTED);
+	NAMES(tl_workspace_bytes, (unknown), TL_E_UNKNOWN_POINTER);
+	NAMES(tl_tensor_empty, (TL_DTYPE_F32, TL_DEVICE_CPU, 1, NULL), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_plan_solve, (unknown, 0), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_memory_pool_allocate, (unknown, 8), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_mem_alloc, ((size_t)1 << 60), TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_mem_free(object));
+	CHECK(rmdir(folder) == 0);
+}
+
 static int told;
 
 static void count_told(tl_status status, const char* message, void* ctx)
@@ -34,6 +57,42 @@ static void count_told(tl_status status, const char* message, void* ctx)
 	(void)status, (void)message, (void)ctx;
 	told++;
 	CHECK_STATUS(tl_ptr_release(unknown), TL_E_UNKNOWN_POINTER); /* served, and not told again */
+}
+
+/* The text of an error of the fast door is made when somebody asks for it. */
+static void asking_is_no_failure(void)
+{
+	told = 0;
+	CHECK_FAILS(tl_mem_unregister(unknown), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_set_error_callback(count_told, NULL));
+	check_names("tl_mem_unregister", TL_E_UNKNOWN_POINTER, __LINE__);
+	CHECK_INT(told, 0);
+	CHECK_OK(tl_set_error_callback(NULL, NULL));
+}
+
+static void successes_leave_it_alone(void)
+{
+	size_t of = 0;
+	device d = {.access = PROT_READ | PROT_WRITE};
+	tl_memory_pool* pool = device_pool(&d, 4096);
+	tl_plan* plan = NULL;
+	CHECK_OK(tl_plan_create(&plan));
+	CHECK_STATUS(tl_ptr_release(unknown), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_memory_pool_deallocate(pool, tl_memory_pool_allocate(pool, 64)));
+	CHECK_OK(tl_memory_pool_deallocate_async(pool, tl_memory_pool_allocate_async(pool, 128, NULL), NULL));
+	CHECK_INT(tl_plan_add_buffer(plan, 64, 64, 0, 1), 0);
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_INT(tl_plan_offset(plan, 0), 0);
+	CHECK(tl_symbols(&of) != NULL);
+	CHECK_OK(tl_mem_free(tl_mem_alloc(32)));
+	check_names("tl_ptr_release", TL_E_UNKNOWN_POINTER, __LINE__);
+	CHECK_PTR(tl_memory_pool_allocate(pool, 0), NULL); /* a NULL that is right */
+	CHECK_STATUS(tl_last_status(), TL_OK);
+	CHECK_STATUS(tl_ptr_release(unknown), TL_E_UNKNOWN_POINTER);
+	CHECK_PTR(tl_python_registered(NULL), NULL);
+	CHECK_STATUS(tl_last_status(), TL_OK);
+	CHECK_OK(tl_plan_destroy(plan));
+	device_end(&d, pool);
 }
 
 /* ---- calls inside calls --------------------------------------------------------------- */
@@ -193,6 +252,9 @@ static void errors_after_the_end_are_told_once(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
+	RUN(messages_begin_with_the_function);
+	RUN(asking_is_no_failure);
+	RUN(successes_leave_it_alone);
 	RUN(a_call_that_is_repeated_keeps_its_name);
 	RUN(from_a_handler_inside_a_call);
 	RUN(in_a_forked_child);

@@ -23,8 +23,8 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
 	}
 	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
-		c.failPlace(p, at)
-		return c.Fail(status.Unsupported, text(c.ErrorKind), p, c.ErrorDetail[0])
+		f := at.finding(p)
+		return c.Fail(status.Unsupported, f.kind, p, f.details[:]...)
 	}
 	return c.handle(p,
 		func(o object) status.Status {
