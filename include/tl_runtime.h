@@ -3950,10 +3950,10 @@ TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
  *     On failure the block stays the caller's.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
- * Errors: TL_E_OUT_OF_MEMORY; and of memory of the runtime's
- *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (not of plain bytes, or of an arena or a frame). Other
- *     memory goes to realloc().
+ * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
+ *     where no such block is, or what malloc cannot have returned),
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
+ *     is not plain bytes, an arena, a frame). Other memory goes to realloc().
  * Cost: nothing when it fits and is not half empty, else a copy.
  */
 TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
@@ -3965,9 +3965,9 @@ TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
  * Ownership: takes the caller's reference; bytes is not looked at.
  * Threads: any thread, also in a forked child.
  * Returns: nothing.
- * Errors: of memory of the runtime's TL_E_UNKNOWN_POINTER,
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain
- *     bytes, or of an arena or a frame).
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
+ *     or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
+ *     TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
  * Cost: about 8 ns up to 64 KiB, 20 ns above.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
