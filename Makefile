@@ -30,7 +30,7 @@ JOBS  ?= $(shell nproc 2>/dev/null || echo 2)
 SCALE ?= 1
 ONLY  ?=
 SEED  ?= $(shell date +%s)
-PROVE  = go run ./tools/prove -build $(BUILD) -only '$(ONLY)' -seed $(SEED)
+PROVE  = $(WITH_LIBRARY) go run ./tools/prove -build $(BUILD) -only '$(ONLY)' -seed $(SEED)
 
 # Numbers of a full run; `make test TL_POINTERS=100000` is a quick one.
 TL_POINTERS ?= 1000000
