@@ -4763,7 +4763,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_print writes all statistics as a table for people: into a file, which is
-        replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+        replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
 
         Ownership: none; path is read during the call only. NULL is standard error.
         Threads: any thread.
@@ -5085,7 +5085,8 @@ FUNCTIONS: tuple[Function, ...] = (
         At the end of the process the file is completed if need be; it is valid JSON however
         the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
         bounds the file: what is left out from there on is counted in it. The child of fork()
-        writes no trace.
+        writes no trace. While another process writes to that file, the trace goes to one
+        beside it, see above.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.
