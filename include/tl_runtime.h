@@ -2646,7 +2646,8 @@ TL_API const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device)
  * It has happened when the call returns. Both addresses may lie inside of
  * blocks. Within a device whose memory the CPU cannot use the ranges must not
  * overlap. Where two devices have no way to each other the copy goes through
- * the CPU's memory.
+ * the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+ * before the first byte is copied, and does not fault.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2661,7 +2662,7 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 
 /*
  * tl_device_fill sets bytes of a device to a value. It has happened when the
- * call returns.
+ * call returns. Memory that cannot be written is refused as tl_device_copy does.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4187,7 +4188,7 @@ TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
- * replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
  *
  * Ownership: none; path is read during the call only. NULL is standard error.
  * Threads: any thread.
@@ -4440,6 +4441,12 @@ TL_API int64_t tl_mem_check_all(void);
  * fast door until then is not in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
+ *
+ * Several processes may be given one file: a child inherits TL_TRACE, workers run the same
+ * code. The first to open it has it until it closes it or ends; no other process writes
+ * to it or truncates it meanwhile. The others write beside it: process 1234 writes
+ * trace-1234.json for trace.json. A file that no process has open is replaced. All files
+ * are written by this rule, those of tl_leak_report and tl_stats_print too.
  */
 
 /*
@@ -4464,7 +4471,8 @@ TL_API tl_status tl_profile_write(const char* path);
  * At the end of the process the file is completed if need be; it is valid JSON however
  * the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
  * bounds the file: what is left out from there on is counted in it. The child of fork()
- * writes no trace.
+ * writes no trace. While another process writes to that file, the trace goes to one
+ * beside it, see above.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. The trace is of all threads.
