@@ -335,14 +335,14 @@ tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
 	if (why != TL_OK) return why;
 	error_context = ctx;
 	error_callback = callback;
-	if (callback != NULL) __atomic_or_fetch(&tlc_shared->on_error, 4, __ATOMIC_SEQ_CST);
-	else __atomic_and_fetch(&tlc_shared->on_error, ~4u, __ATOMIC_SEQ_CST);
+	if (callback != NULL) atomic_fetch_or(&tlc_shared->on_error, 4);
+	else atomic_fetch_and(&tlc_shared->on_error, ~4u);
 	return TL_OK;
 }
 
 static void tell_message(tl_context* c, const char* message)
 {
-	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
+	uint32_t how = TLC_LOAD(tlc_shared->on_error);
 	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
 	if (how & 2) abort();
 	tl_error_callback callback = error_callback;
@@ -371,7 +371,7 @@ tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const voi
 	c->error_pointer = (uintptr_t)pointer;
 	c->error_kind = 0;
 	c->message_ready = 0;
-	if (TLC_UNLIKELY(__atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0 && c->error_pending == 0)) {
+	if (TLC_UNLIKELY(TLC_LOAD(tlc_shared->on_error) != 0 && c->error_pending == 0)) {
 		if (c->self != c || c->in_go || tlc_forked()) {
 			tell_message(c, tl_status_string(status));
 		} else {

@@ -18,6 +18,13 @@
 
 #include "tl_runtime.h"
 
+/* A function that is looked for on the stack has a frame of its own, under its own name. */
+#ifdef __clang__
+#define OWN_FRAME __attribute__((noinline))
+#else
+#define OWN_FRAME __attribute__((noinline, noclone))
+#endif
+
 static long check_count;
 static long check_failures;
 
