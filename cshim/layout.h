@@ -20,6 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "TL Runtime is for little-endian processors: two words of a record are stored as one"
+#endif
+
 /* Geometry of the heap. */
 enum {
 	TL_SPAN_SHIFT = 16,
