@@ -230,6 +230,34 @@ static void a_pointer_is_found_as_often_as_it_was_registered(void)
 	CHECK_INT(failed, 0);
 }
 
+enum { BELOW = 6000 };
+static void* below[BELOW];
+
+static void take_out_what_is_below(void* object)
+{
+	(void)object;
+	for (int i = 0; i < BELOW; i++)
+		CHECK_OK(tl_mem_unregister(below[i]));
+}
+
+/* The holes that the destructor leaves are closed while the inner scope is being left. */
+static void a_scope_ends_whose_entries_a_destructor_has_moved(void)
+{
+	tl_type type;
+	CHECK_OK(tl_type_define(&(tl_type_desc){.name = "mover", .size = 8, .destructor = take_out_what_is_below}, &type));
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < BELOW; i++)
+		below[i] = tl_mem_new(32);
+	CHECK_OK(tl_mem_enter_scope());
+	void* released_last = tl_mem_new(64);
+	CHECK(tl_object_new(type) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(released_last);
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < BELOW; i++)
+		CHECK_OK(tl_ptr_release(below[i]));
+}
+
 int main(void)
 {
 	RUN(the_tail_of_a_span_is_no_object);
@@ -240,5 +268,6 @@ int main(void)
 	RUN(unregister_any_of_a_million);
 	RUN(unregister_and_register_again_in_a_large_scope);
 	RUN(a_pointer_is_found_as_often_as_it_was_registered);
+	RUN(a_scope_ends_whose_entries_a_destructor_has_moved);
 	return check_finish();
 }
