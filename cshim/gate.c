@@ -416,8 +416,8 @@ tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
 	if (why != TL_OK) return why;
 	error_context = ctx;
 	error_callback = callback;
-	if (callback != NULL) __atomic_or_fetch(&tlc_shared->on_error, 4, __ATOMIC_SEQ_CST);
-	else __atomic_and_fetch(&tlc_shared->on_error, ~4u, __ATOMIC_SEQ_CST);
+	if (callback != NULL) atomic_fetch_or(&tlc_shared->on_error, 4);
+	else atomic_fetch_and(&tlc_shared->on_error, ~4u);
 	return TL_OK;
 }
 
@@ -427,7 +427,7 @@ static void tell_message(tl_status status, const char* message)
 	int cancel_state;
 	if (tlc_apart.telling) return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
+	uint32_t how = TLC_LOAD(tlc_shared->on_error);
 	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
 	if (how & 2) abort();
 	tl_error_callback callback = error_callback;
@@ -473,7 +473,7 @@ static void record(tl_context* c, tl_status status, uint32_t function, const voi
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
 {
 	tl_context* c = tlc_tls->self;
-	bool tells = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0, alone = c == NULL || c->in_go || tlc_forked();
+	bool tells = TLC_LOAD(tlc_shared->on_error) != 0, alone = c == NULL || c->in_go || tlc_forked();
 	if (TLC_UNLIKELY(tells && alone)) tell_message(status, tlc_error_text(status, function));
 	record(c, status, function, pointer);
 	if (TLC_UNLIKELY(tells && !alone && c->error_pending == 0)) {

@@ -19,8 +19,8 @@ func (c *Context) Register(p uintptr) status.Status { return c.register(p, true)
 func (c *Context) RegisterKnown(p uintptr) status.Status { return c.register(p, false) }
 
 func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
-	if p != 0 && c.Top == c.End {
-		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if p != 0 && !c.hasRoomFor(p) {
+		return status.ArenaExhausted
 	}
 	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
 		f := at.finding(p)
