@@ -152,6 +152,23 @@ static void realloc_moves_every_registration(void)
 	CHECK_DEAD(object);
 }
 
+static void realloc_moves_what_floats_often(void)
+{
+	enum { FLOATS = 7 };
+	char* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_alloc(32);
+	for (int i = 0; i < FLOATS; i++)
+		CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 0; i < FLOATS; i++)
+		CHECK_OK(tl_mem_unregister(object));
+	object = tl_mem_realloc(object, 5000);
+	CHECK(object != NULL);
+	CHECK_COUNT(object, FLOATS);
+	CHECK_OK(tl_mem_free(object));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void realloc_refuses(void)
 {
 	char *object, *foreign;
@@ -273,6 +290,7 @@ int main(void)
 	RUN(huge_sizes);
 	RUN(realloc_keeps_content_count_and_registration);
 	RUN(realloc_moves_every_registration);
+	RUN(realloc_moves_what_floats_often);
 	RUN(realloc_refuses);
 	RUN(free_wants_an_object_that_nobody_holds);
 	RUN(free_by_another_thread);

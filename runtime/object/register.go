@@ -192,38 +192,46 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		}
 		return p, status.OK
 	}
-	if !c.owns(o.Loc) || o.Sh != layout.Alive {
-		return 0, c.Fail(status.Busy, textReallocShared, p)
-	}
-	want := uint64(layout.LocCountOf(o.Loc) - layout.LocFloatsOf(o.Loc))
-	held := c.positions(o, want)
+	want, known := c.heldByScopes(o)
+	held := memory.NewArray[uint64]("realloc")
 	defer held.Free()
-	if held.Len() != want {
+	room := c.positions(&held, o, want)
+	if !known || room && held.Len() != want {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
-	e, _, st := c.take(n)
+	e, st := layout.Entry{}, status.OutOfMemory
+	if room {
+		e, _, st = c.take(n)
+	}
 	if st != status.OK {
 		c.failAlloc(st, uint64(n))
 		return 0, st
 	}
 	copy(layout.Bytes(e.Object, uint64(n)), layout.Bytes(p, min(usable(o.Entry), uint64(n))))
 	r := process.heap.Record(e.Record)
-	r.Sh, r.Loc = layout.Alive, o.Loc
+	r.Sh, r.Loc = o.Sh, o.Loc
 	c.moveEntries(&held, p, e)
 	c.kill(o.Record, o.Entry)
 	return e.Object, status.OK
 }
 
-// positions returns where an object stands in the scope stack of c, newest first, up to
-// want places.
-func (c *Context) positions(o object, want uint64) memory.Array[uint64] {
-	at := memory.NewArray[uint64]("realloc")
+// heldByScopes returns how many references of an object do not float, when no other thread
+// has counted it: of the owner's floats, the shared word may have some.
+func (c *Context) heldByScopes(o object) (n uint64, known bool) {
+	s := layout.UnpackSh(o.Sh)
+	references, floats := sums(o.Loc, s)
+	return uint64(references - floats), c.owns(o.Loc) && s.Flags == layout.Alive && s.Count == 0 && s.Claims == 0
+}
+
+// positions notes where an object stands in the scope stack of c, newest first, up to
+// want places; false when there is no memory for it.
+func (c *Context) positions(at *memory.Array[uint64], o object, want uint64) bool {
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
 		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen && !at.Push(i-1) {
-			break
+			return false
 		}
 	}
-	return at
+	return true
 }
 
 func (c *Context) moveEntries(held *memory.Array[uint64], p uintptr, e layout.Entry) {

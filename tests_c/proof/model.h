@@ -62,7 +62,6 @@ struct item {
 	uint32_t buried;         /* mentions in graveyards */
 	bool immortal, adopted; /* adopted: by tl_mem_register_struct, from malloc */
 	bool shared;  /* by tl_ptr_share, or born without an owner: every thread ends it at once */
-	bool crowded; /* more references floated than its owner's word counts */
 	bool touched; /* counted by a thread that is not its owner */
 	world* owner; /* who made it */
 	world* home;  /* whose model has it */

@@ -260,7 +260,6 @@ bool float_one(item* it)
 		return false;
 	if (it->floats < it->count)
 		it->floats++;
-	it->crowded |= it->floats > 3;
 	return true;
 }
 

@@ -250,7 +250,7 @@ static unsigned realloc_set(const operand* o, size_t bytes)
 /* Whether what the header says of moving can be foretold: not what others may hold. */
 static bool moves_as_said(const world* w, const item* it)
 {
-	return it->owner == w && !it->immortal && !it->touched && !it->shared && it->count - it->floats - it->listed >= it->inside && !it->crowded;
+	return it->owner == w && !it->immortal && !it->touched && !it->shared && it->count - it->floats - it->listed >= it->inside;
 }
 
 static void resized(world* w, item* it, char* at, size_t bytes)
