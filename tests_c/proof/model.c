@@ -15,7 +15,7 @@
 enum { ROUND_STEPS = 4000, TURN_STEPS = 400 };
 static const double CALLS = 1e6;
 
-static const family* const families[] = {&objects_family, &counts_family, &vecs_family, &scopes_family, &arena_family};
+static const family* const families[] = {&faults_family, &objects_family, &counts_family, &vecs_family, &scopes_family, &arena_family, &graphs_family};
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
 static struct {
@@ -172,6 +172,7 @@ static void* live(void* argument)
 
 static void settle(void)
 {
+	end_shortage(&model.outside);
 	each(POLL);
 	each(POLL);
 	model.pending = 0;
@@ -220,6 +221,7 @@ static void end(void)
 	tl_stats now;
 	memset(&now, 0, sizeof now);
 	now.struct_size = sizeof now;
+	end_shortage(&model.outside);
 	each(FINISH);
 	each(POLL);
 	each(FINISH);
@@ -255,6 +257,7 @@ int main(int argc, char** argv)
 	given.audit = is_set("PROVE_AUDIT");
 	model.turns = strcmp(given.mode, "turns") == 0;
 	model.debug = is_set("TL_DEBUG");
+	begin_shortage(given.configuration);
 	here = &model.outside;
 	begin(&model.worlds[0], 0);
 	begin(&model.worlds[1], 1);

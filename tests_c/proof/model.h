@@ -60,6 +60,7 @@ struct item {
 	int32_t floats, frozen;
 	uint32_t listed, inside; /* entries of scopes, references of containers */
 	uint32_t buried;         /* mentions in graveyards */
+	bool doomed; /* garbage of tl_mem_collect_cycles */
 	bool immortal, adopted; /* adopted: by tl_mem_register_struct, from malloc */
 	bool shared;  /* by tl_ptr_share, or born without an owner: every thread ends it at once */
 	bool touched; /* counted by a thread that is not its owner */
@@ -148,6 +149,8 @@ struct world {
 	size_t events_len, events_room, events_seen;
 
 	item* graves[GRAVES]; /* dead, and their memory still nobody's */
+	bool any_order;     /* destructors run in an order that is not said */
+	uint64_t born;      /* by destructors, in this step */
 	unsigned short_of;    /* statuses that any call which needs memory may have now */
 	bool audit;           /* look at everything after this step */
 	int immortals;
@@ -289,9 +292,14 @@ void arena_back(world* w, int64_t top);
 /* Compares every counter of tl_stats with the model. */
 void check_stats(world* w);
 
+/* ---- model_faults.c ----------------------------------------------------------------------- */
+
+void begin_shortage(const char* configuration);
+void end_shortage(world* w);
+
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family objects_family, counts_family, graphs_family, vecs_family, scopes_family, frames_family,
-        arena_family;
+extern const family objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
+        faults_family;
 
 #endif

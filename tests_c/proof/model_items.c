@@ -313,6 +313,7 @@ static void destroy(world* w, item* it)
 	if (born == NULL)
 		return;
 	child = item_new(w, PLAIN, born, 32);
+	w->born++;
 	enlist_new(w, child); /* and not filled: the same call may have released it again */
 }
 
@@ -348,7 +349,7 @@ void drop_ref(world* w, item* holder, item* held)
 {
 	(void)holder;
 	held->inside--;
-	if (held->life == LIVE && held->kind != STACK) {
+	if (held->life == LIVE && held->kind != STACK && !held->doomed) {
 		touch(w, held);
 		if (drop_one(held))
 			die(w, held);
@@ -394,19 +395,23 @@ void event_add(calling what, uint64_t id, void* born)
 	w->events[w->events_len++] = (event){what, id, born, false};
 }
 
-/* The next destructor that ran has to be this one; deleters have no order among them. */
+static item* waiting(uint64_t id);
+
+/* Destructors run in the order in which the last references went; deleters have none. */
 bool event_take(world* w, calling what, uint64_t id, void** born)
 {
 	for (size_t i = w->events_seen; i < w->events_len; i++) {
 		event* e = &w->events[i];
-		if (e->used || e->what != what || e->id != id)
+		if (e->used || e->what != what)
 			continue;
-		e->used = true;
-		while (w->events_seen < w->events_len && w->events[w->events_seen].used)
-			w->events_seen++;
-		if (born != NULL)
-			*born = e->born;
-		return true;
+		if (e->id == id) {
+			e->used = true;
+			if (born != NULL)
+				*born = e->born;
+			return true;
+		}
+		if (what == DESTROYED && !w->any_order && waiting(e->id) == NULL)
+			fail(w, "the destructor of item %" PRIu64 " ran before that of %" PRIu64, e->id, id);
 	}
 	return false;
 }
@@ -436,6 +441,7 @@ void events_end(world* w)
 		drain(w);
 	}
 	w->events_len = w->events_seen = 0;
+	w->born = 0;
 }
 
 /* ---- all counts ------------------------------------------------------------------------------------------ */

@@ -141,8 +141,10 @@ static void shutdown(world* w)
 		return;
 	note(w, "tl_shutdown(), again");
 	want(w, tl_shutdown(), GOOD);
+	w->any_order = true;
 	close_to(w, 0);
 	unwind(w, 0);
+	w->any_order = false;
 	memory_unknown(w);
 }
 
@@ -267,7 +269,9 @@ static void finish(world* w)
 	for (int round = 0; round < 2 && model.worlds[1 - w->number].marks_len == 0; round++) {
 		note(w, "tl_shutdown()");
 		want(w, tl_shutdown(), GOOD);
+		w->any_order = true;
 		unwind(w, 0);
+		w->any_order = false;
 		events_end(w);
 	}
 }
