@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -34,8 +32,7 @@ func guardedStatus(c uintptr, body func(*object.Context) status.Status) int32 {
 
 // fail records an error that package object knows no text for.
 func fail(o *object.Context, st status.Status, format string, args ...any) status.Status {
-	o.SetMessage(st, st.String()+": "+fmt.Sprintf(format, args...))
-	return st
+	return o.Failf(st, format, args...)
 }
 
 // lastError renders the last error and returns where the text stands.

@@ -23,8 +23,8 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
 	}
 	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
-		c.failPlace(p, at)
-		return c.Fail(status.Unsupported, text(c.ErrorKind), p, c.ErrorDetail[0])
+		f := at.finding(p)
+		return c.Fail(status.Unsupported, f.kind, p, f.details[:]...)
 	}
 	return c.handle(p,
 		func(o object) status.Status {
@@ -193,16 +193,19 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		return p, status.OK
 	}
 	want, known := c.heldByScopes(o)
-	held := memory.NewArray[uint64]("realloc")
-	defer held.Free()
-	room := c.positions(&held, o, want)
-	if !known || room && held.Len() != want {
+	if !known {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
-	e, st := layout.Entry{}, status.OutOfMemory
-	if room {
-		e, _, st = c.take(n)
+	held, st := c.positions(o, want)
+	defer held.Free()
+	if st != status.OK {
+		c.failAlloc(st, 0)
+		return 0, st
 	}
+	if held.Len() != want {
+		return 0, c.Fail(status.Busy, textReallocShared, p)
+	}
+	e, _, st := c.take(n)
 	if st != status.OK {
 		c.failAlloc(st, uint64(n))
 		return 0, st
@@ -223,15 +226,16 @@ func (c *Context) heldByScopes(o object) (n uint64, known bool) {
 	return uint64(references - floats), c.owns(o.Loc) && s.Flags == layout.Alive && s.Count == 0 && s.Claims == 0
 }
 
-// positions notes where an object stands in the scope stack of c, newest first, up to
-// want places; false when there is no memory for it.
-func (c *Context) positions(at *memory.Array[uint64], o object, want uint64) bool {
+// positions returns where an object stands in the scope stack of c, newest first, up to
+// want places.
+func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
+	at = memory.NewArray[uint64]("realloc")
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
 		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen && !at.Push(i-1) {
-			return false
+			return at, status.OutOfMemory
 		}
 	}
-	return true
+	return at, status.OK
 }
 
 func (c *Context) moveEntries(held *memory.Array[uint64], p uintptr, e layout.Entry) {
