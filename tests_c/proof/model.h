@@ -21,6 +21,10 @@
 
 #include "tl_runtime.h"
 
+#ifndef LOG_LINES
+#define LOG_LINES 40 /* of the newest calls, for each world */
+#endif
+
 /* ---- sets of statuses ---------------------------------------------------------------- */
 
 #define S(status) (1u << (status))
@@ -111,7 +115,7 @@ typedef struct event {
 
 typedef enum mark_kind { SCOPE, FUNCTION, PLANNED } mark_kind;
 
-enum { MAX_SLOTS = 3, MAX_MARKS = 40, MAX_TAGS = 32, GRAVES = 12, LOG_LINES = 40, LOG_BYTES = 160, PLENTY = 260 };
+enum { MAX_SLOTS = 3, MAX_MARKS = 40, MAX_TAGS = 32, GRAVES = 12, LOG_BYTES = 160, PLENTY = 260 };
 
 /* An open scope, function or planned frame. */
 typedef struct mark {

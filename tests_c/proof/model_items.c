@@ -164,6 +164,8 @@ static void dig_up(world* w, int i)
 
 static void bury(world* w, item* it)
 {
+	if (w->born > 0)
+		return; /* a destructor of this step may have got its memory */
 	int i = (int)draw(w, GRAVES);
 	if (w->graves[i] != NULL)
 		dig_up(w, i);
