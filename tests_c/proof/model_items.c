@@ -329,6 +329,7 @@ void end_stack(item* it)
 static void end_now(world* w, item* it)
 {
 	it->life = GONE;
+	it->buried++; /* it may refer to itself */
 	take(it);
 	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC)
 		bury(w, it);
@@ -338,6 +339,7 @@ static void end_now(world* w, item* it)
 			drop_ref(w, it, held);
 	}
 	it->refs_len = 0;
+	it->buried--;
 	forget_if_unmentioned(it);
 }
 
