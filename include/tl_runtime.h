@@ -2646,7 +2646,8 @@ TL_API const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device)
  * It has happened when the call returns. Both addresses may lie inside of
  * blocks. Within a device whose memory the CPU cannot use the ranges must not
  * overlap. Where two devices have no way to each other the copy goes through
- * the CPU's memory.
+ * the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+ * before the first byte is copied, and does not fault.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2661,7 +2662,7 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 
 /*
  * tl_device_fill sets bytes of a device to a value. It has happened when the
- * call returns.
+ * call returns. Memory that cannot be written is refused as tl_device_copy does.
  *
  * Ownership: none.
  * Threads: any thread.

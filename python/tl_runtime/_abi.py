@@ -3243,7 +3243,8 @@ FUNCTIONS: tuple[Function, ...] = (
         It has happened when the call returns. Both addresses may lie inside of
         blocks. Within a device whose memory the CPU cannot use the ranges must not
         overlap. Where two devices have no way to each other the copy goes through
-        the CPU's memory.
+        the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+        before the first byte is copied, and does not fault.
 
         Ownership: none.
         Threads: any thread.
@@ -3263,7 +3264,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("device", "to", "value", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
         """tl_device_fill sets bytes of a device to a value. It has happened when the
-        call returns.
+        call returns. Memory that cannot be written is refused as tl_device_copy does.
 
         Ownership: none.
         Threads: any thread.
