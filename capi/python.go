@@ -65,6 +65,7 @@ func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
 // heap that is no such block; others go to realloc()).
 // Cost: nothing when it fits and is not half empty, else a copy.
 // Door: shim.
+// Trusts: block.
 const _ = "tl_numpy_realloc"
 
 // tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
@@ -78,6 +79,7 @@ const _ = "tl_numpy_realloc"
 // Errors: none.
 // Cost: about 8 ns up to 64 KiB, 20 ns above.
 // Door: shim.
+// Trusts: block.
 const _ = "tl_numpy_free"
 
 // tl_numpy_handler returns the struct PyDataMem_Handler, version 1, that names
