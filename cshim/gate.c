@@ -178,11 +178,31 @@ tl_status tlc_check_option(const char* key, const char* value)
 
 bool tlc_is_tracing(void) { return (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_TRACE; }
 
+static tl_context* stub_of(tl_context* c) { return (tl_context*)((char*)c + TLC_STUB_OFFSET); }
+
 void tlc_choose_door(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return;
-	tlc_tls = tlc_g.fast && (tlc_forked() || !tlc_is_tracing()) ? c : (tl_context*)((char*)c + TLC_STUB_OFFSET);
+	tlc_tls = tlc_g.fast && (tlc_forked() || !tlc_is_tracing()) ? c : stub_of(c);
+}
+
+static bool is_shared(const tl_context* c) { return c->id == 0; }
+
+/* While a call is in Go its thread sees the stub: what a signal handler calls then, or an
+ * allocator of the program's, takes the slow door and is refused there. */
+static void go_in(tl_context* c)
+{
+	c->in_go = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!is_shared(c)) tlc_tls = stub_of(c);
+}
+
+static void come_out(tl_context* c)
+{
+	if (!is_shared(c)) tlc_choose_door();
+	atomic_signal_fence(memory_order_seq_cst);
+	c->in_go = 0;
 }
 
 /* Gives the thread a context of its own; NULL when there is none to be had. A
@@ -240,12 +260,8 @@ static bool has_requests(const tl_context* c)
 	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
-/* Does what others ask of the calling thread, and follows them to the other door. */
-static void answer(tl_context* c)
-{
-	tldoor_poll((uintptr_t)c);
-	tlc_choose_door();
-}
+/* Does what others ask of the calling thread; it follows them to the other door when it comes out. */
+static void answer(tl_context* c) { tldoor_poll((uintptr_t)c); }
 
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 {
@@ -258,8 +274,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 		if (c == NULL) return enter_shared(function, why);
 	}
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
-	c->in_go = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	go_in(c);
 	c->short_of = c->short_attempts = 0;
 	if (c->pumping == 0) c->damaged = 0; /* found by a call without a status */
 	c->function_id = function;
@@ -282,11 +297,9 @@ void tlc_leave_unattached(tl_context* c)
 	pthread_mutex_unlock(&shared_lock);
 }
 
-static bool is_shared(const tl_context* c) { return c->id == 0; }
-
 void tlc_gate_step_out(tl_context* c)
 {
-	c->in_go = 0;
+	come_out(c);
 	if (!is_shared(c)) return;
 	keep_error(c);
 	pthread_mutex_unlock(&shared_lock);
@@ -299,7 +312,7 @@ static void step_back(tl_context* c, uint32_t function)
 		pthread_mutex_lock(&shared_lock);
 		take_shared(c);
 	}
-	c->in_go = 1;
+	go_in(c);
 	c->function_id = function;
 }
 

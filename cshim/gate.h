@@ -99,6 +99,14 @@ void tlc_leave_unattached(tl_context* c);
 /* Checks an option before the first use. */
 tl_status tlc_check_option(const char* key, const char* value);
 
+/* Whether a call of this thread is in Go: this one comes from a signal handler, or from an
+ * allocator of the program's. */
+static inline bool tlc_is_inside(void)
+{
+	const tl_context* c = tlc_tls->self;
+	return c != NULL && c->in_go && !tlc_forked();
+}
+
 /* The context that does the work; NULL before the first call. */
 static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 

@@ -136,7 +136,7 @@ static uint32_t faults_of_place(const judgement* j)
 	const matrix_function* f = function_of(j->cell);
 	const record* r = j->record;
 	int refusal = j->job->place == PLACE_CHILD ? TL_E_FORKED : TL_E_BUSY;
-	bool slow = f->door == MATRIX_DOOR_SLOW || j->job->door != DOOR_FAST;
+	bool slow = f->door == MATRIX_DOOR_SLOW || j->job->door != DOOR_FAST || j->job->place == PLACE_HANDLER;
 	int status = f->result == MATRIX_RETURNS_STATUS ? r->status : r->last;
 	if (j->job->place != PLACE_CHILD && j->job->place != PLACE_HANDLER) return 0;
 	if (slow && !needs_no_door(f)) return status == refusal ? 0 : FAULT_PLACE;
