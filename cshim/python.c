@@ -55,8 +55,8 @@ static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
-	p = named(slow_numpy_malloc(ctx, bytes));
-	return p != NULL || !tlc_forked() ? p : malloc(at_least_1(bytes));
+	if (tlc_forked() && (p = malloc(at_least_1(bytes))) != NULL) return p;
+	return named(slow_numpy_malloc(ctx, bytes));
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
@@ -66,8 +66,9 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : tlc_held_take(tlc_tls, bytes);
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
 	}
-	void* p = named(slow_numpy_calloc(ctx, count, bytes_each));
-	return p != NULL || !tlc_forked() ? p : calloc(at_least_1(count), at_least_1(bytes_each));
+	void* p;
+	if (tlc_forked() && (p = calloc(at_least_1(count), at_least_1(bytes_each))) != NULL) return p;
+	return named(slow_numpy_calloc(ctx, count, bytes_each));
 }
 
 /* NumPy takes about 100 ns for an array, of which its own cache of small blocks takes

@@ -140,6 +140,7 @@ static int work_of_the_child(void** inherited)
 	enum { MANY = 3000 };
 	static char* mine[MANY];
 	free_there(inherited);
+	tl_clear_error();
 	for (int i = 0; i < MANY; i++) {
 		size_t n = i % 100 == 0 ? 300000 : 40;
 		mine[i] = i % 2 ? tl_numpy_malloc(NULL, n) : tl_numpy_calloc(NULL, n, 1);
@@ -150,6 +151,7 @@ static int work_of_the_child(void** inherited)
 	}
 	for (int i = 0; i < MANY; i++)
 		tl_numpy_free(NULL, mine[i], 1);
+	if (tl_last_status() != TL_OK) return 3; /* whatever malloc had to stand in for */
 	return 42;
 }
 
