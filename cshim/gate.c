@@ -130,7 +130,7 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->pumping || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+	if (c->in_go || c->pumping || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = &none;
@@ -279,12 +279,8 @@ static bool has_requests(const tl_context* c)
 	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
-/* Does what others ask of the calling thread, and follows them to the other door. */
-static void answer(tl_context* c)
-{
-	tldoor_poll((uintptr_t)c);
-	tlc_choose_door();
-}
+/* Does what others ask of the calling thread; it follows them to the other door when it comes out. */
+static void answer(tl_context* c) { tldoor_poll((uintptr_t)c); }
 
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 {

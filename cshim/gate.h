@@ -116,11 +116,12 @@ static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 /* Whether the fast door may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
 
-/* Whether the thread is in the slow door: then this is a signal handler's call, which must
- * not wait for what the interrupted one holds. For functions that look at no context. */
-static inline bool tlc_is_inside(const tl_context* c)
+/* Whether a call of this thread is in Go: this one comes from a signal handler, or from an
+ * allocator of the program's, and must not wait for what the other one holds. */
+static inline bool tlc_is_inside(void)
 {
-	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go;
+	const tl_context* c = tlc_tls;
+	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go && !tlc_forked();
 }
 
 /* Finds record and size class of the slot that starts at p, live or not; false when p

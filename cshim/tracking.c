@@ -110,7 +110,8 @@ bool tlc_may_name(const void* pointer)
 {
 	const tl_context* c = tlc_tls->self;
 	if (c == NULL || pointer == NULL) return false;
-	return c->sampled == (uintptr_t)pointer || (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) >= TL_TRACKING_ALL;
+	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL) return false;
+	return !c->in_go && !tlc_forked(); /* where nothing is recorded there is nothing to refuse */
 }
 
 void* tl_track_site(void* pointer, const char* file, uint32_t line)

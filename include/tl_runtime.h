@@ -349,7 +349,7 @@ TL_API const tl_symbol* tl_symbols(size_t* out_count);
  * Ownership: references held by the thread's scopes pass to the runtime.
  * Threads: the calling thread.
  * Returns: TL_OK, also when the thread was not attached, or why it still is.
- * Errors: TL_E_BUSY (from inside a destructor).
+ * Errors: TL_E_BUSY (from inside a callback).
  * Cost: constant.
  */
 TL_API tl_status tl_thread_detach(void);
