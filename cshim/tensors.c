@@ -161,7 +161,8 @@ tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
 	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return slow_tensor_prepare_return(tensor);
 	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
 	if (at == TLC_NOT_FOUND) return tensor;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || tl_mem_unregister(tensor) != TL_OK)) return slow_tensor_prepare_return(tensor);
+	bool same = at != TLC_ASK_GO && c->entries[at].gen == TLC_LOAD(r->gen); /* not of an earlier tensor in its slot */
+	if (TLC_UNLIKELY(!same || tl_mem_unregister(tensor) != TL_OK)) return slow_tensor_prepare_return(tensor);
 	return tensor;
 }
 
