@@ -85,11 +85,20 @@
  * The error callback must return.
  */
 
+/* What the library cannot be built for is told here, before the linker says less. */
+#if !defined(__linux__) || !defined(__LP64__)
+#error "TL Runtime is for 64-bit Linux: not for Windows, macOS or 32-bit programs"
+#endif
+
 #ifndef __cplusplus
 #include <stdbool.h>
 #endif
 #include <stddef.h>
 #include <stdint.h>
+
+#if __STDC_HOSTED__ && !defined(__GLIBC__)
+#error "TL Runtime needs glibc: the loaders of musl and Android refuse it"
+#endif
 
 /* TL_API marks what the library exports; nothing else is visible in it. */
 #ifndef TL_API
@@ -3950,20 +3959,24 @@ TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
  *     On failure the block stays the caller's.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
- * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (an address in the
- *     runtime's heap that is no such block; others go to realloc()).
+ * Errors: TL_E_OUT_OF_MEMORY; and of memory of the runtime's
+ *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (not of plain bytes, or of an arena or a frame). Other
+ *     memory goes to realloc().
  * Cost: nothing when it fits and is not half empty, else a copy.
  */
 TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
 
 /*
- * tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
- * goes to free().
+ * tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
+ * to free(). tl_last_status tells what went wrong.
  *
  * Ownership: takes the caller's reference; bytes is not looked at.
  * Threads: any thread, also in a forked child.
  * Returns: nothing.
- * Errors: none.
+ * Errors: of memory of the runtime's TL_E_UNKNOWN_POINTER,
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain
+ *     bytes, or of an arena or a frame).
  * Cost: about 8 ns up to 64 KiB, 20 ns above.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
@@ -4189,7 +4202,7 @@ TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
- * replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
  *
  * Ownership: none; path is read during the call only. NULL is standard error.
  * Threads: any thread.
@@ -4442,6 +4455,12 @@ TL_API int64_t tl_mem_check_all(void);
  * fast door until then is not in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
+ *
+ * Several processes may be given one file: a child inherits TL_TRACE, workers run the same
+ * code. The first to open it has it until it closes it or ends; no other process writes
+ * to it or truncates it meanwhile. The others write beside it: process 1234 writes
+ * trace-1234.json for trace.json. A file that no process has open is replaced. All files
+ * are written by this rule, those of tl_leak_report and tl_stats_print too.
  */
 
 /*
@@ -4466,7 +4485,8 @@ TL_API tl_status tl_profile_write(const char* path);
  * At the end of the process the file is completed if need be; it is valid JSON however
  * the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
  * bounds the file: what is left out from there on is counted in it. The child of fork()
- * writes no trace.
+ * writes no trace. While another process writes to that file, the trace goes to one
+ * beside it, see above.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. The trace is of all threads.

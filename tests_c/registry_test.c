@@ -123,7 +123,7 @@ static void what_register_refuses(void)
 	CHECK_FAILS(tl_registry_register(fake(0), 64, -1), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(fake(0), 64, 257), TL_E_INVALID_ARGUMENT); /* no kind is cut to a byte */
 	CHECK_FAILS(tl_registry_register((void*)16, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_registry_register(~(uintptr_t)0 - 15 + (char*)0, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register((void*)(~(uintptr_t)0 - 15), 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(fake(0), SIZE_MAX, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	/* Blocks that begin where one can and end where none does. */
 	CHECK_FAILS(tl_registry_register((void*)((1ull << 57) - 16), 4096, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);

@@ -174,8 +174,7 @@ func (c *Context) makeObject(n uintptr, typ uint32, clean bool) uintptr {
 	if n == 0 {
 		return c.null()
 	}
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, 0, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if !c.HasRoom() {
 		return 0
 	}
 	e, st := c.newHeld(n, typ, clean)

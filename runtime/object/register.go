@@ -19,8 +19,8 @@ func (c *Context) Register(p uintptr) status.Status { return c.register(p, true)
 func (c *Context) RegisterKnown(p uintptr) status.Status { return c.register(p, false) }
 
 func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
-	if p != 0 && c.Top == c.End {
-		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if p != 0 && !c.hasRoomFor(p) {
+		return status.ArenaExhausted
 	}
 	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
 		f := at.finding(p)
@@ -202,10 +202,10 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		}
 		return p, status.OK
 	}
-	if !c.owns(o.Loc) || o.Sh != layout.Alive {
+	want, known := c.heldByScopes(o)
+	if !known {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
-	want := uint64(layout.LocCountOf(o.Loc) - layout.LocFloatsOf(o.Loc))
 	held, st := c.positions(o, want)
 	defer held.Free()
 	if st != status.OK {
@@ -222,10 +222,18 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	}
 	copy(layout.Bytes(e.Object, uint64(n)), layout.Bytes(p, min(usable(o.Entry), uint64(n))))
 	r := process.heap.Record(e.Record)
-	r.Sh, r.Loc = layout.Alive, o.Loc
+	r.Sh, r.Loc = o.Sh, o.Loc
 	c.moveEntries(&held, p, e)
 	c.kill(o.Record, o.Entry)
 	return e.Object, status.OK
+}
+
+// heldByScopes returns how many references of an object do not float, when no other thread
+// has counted it: of the owner's floats, the shared word may have some.
+func (c *Context) heldByScopes(o object) (n uint64, known bool) {
+	s := layout.UnpackSh(o.Sh)
+	references, floats := sums(o.Loc, s)
+	return uint64(references - floats), c.owns(o.Loc) && s.Flags == layout.Alive && s.Count == 0 && s.Claims == 0
 }
 
 // positions returns where an object stands in the scope stack of c, newest first, up to
