@@ -279,8 +279,12 @@ static bool has_requests(const tl_context* c)
 	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
-/* Does what others ask of the calling thread; it follows them to the other door when it comes out. */
-static void answer(tl_context* c) { tldoor_poll((uintptr_t)c); }
+/* Does what others ask of the calling thread, and follows them to the other door. */
+static void answer(tl_context* c)
+{
+	tldoor_poll((uintptr_t)c);
+	tlc_choose_door();
+}
 
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 {

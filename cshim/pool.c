@@ -65,8 +65,7 @@ static inline tl_pool_state* enter_at_once(tl_memory_pool* pool)
 	return NULL;
 }
 
-/* The pool of a handle, locked; NULL, nothing locked: it has none, or Go must look. A call
- * that is inside another one would wait for itself. */
+/* The pool of a handle, locked; NULL, nothing locked: it has none, or Go must look. */
 static inline tl_pool_state* enter(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;

@@ -88,20 +88,30 @@ func (c *Context) Unregister(p uintptr) status.Status {
 	if p == 0 {
 		return status.OK
 	}
+	st, held := c.HandOut(p)
+	if !held {
+		return c.notRegistered(p)
+	}
+	return st
+}
+
+// HandOut makes the newest reference to p that a scope of this function holds floating;
+// false, with no error recorded, when none holds one.
+func (c *Context) HandOut(p uintptr) (st status.Status, held bool) {
 	for {
 		position, found := c.find(p, c.Floor)
 		if !found {
-			return c.notRegistered(p)
+			return status.OK, false
 		}
 		switch st := c.floatEntry(p, *c.entry(position)); st {
 		case status.OK:
 			c.takeOut(position)
-			return status.OK
+			return status.OK, true
 		case status.NotLive: // what it meant was freed by hand
 			c.takeOut(position)
 			c.Skipped++
 		default:
-			return st
+			return st, true
 		}
 	}
 }

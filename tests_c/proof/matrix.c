@@ -2,7 +2,9 @@
  *
  *     matrix                  the cells that PROVE_SCALE and PROVE_SEED choose
  *     matrix CELL [PLACE]     one cell, in one place or all, through each door
- *     matrix all PLACE        the chosen cells in one place; what workers write to standard error is shown
+ *     matrix 'NAME*' [PLACE]  all cells whose names begin so
+ *
+ * With a cell given, what workers write to standard error is shown.
  *     matrix cells            the names of all cells */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,25 +24,22 @@ enum { PATIENCE = 30, WORKERS = 2 }; /* seconds without a move; at once */
 typedef struct selection {
 	double scale;
 	uint64_t seed;
-	const char* name; /* of one cell; NULL */
-	bool loud;        /* standard error is shown */
+	const char* name; /* of one cell, or how names begin; NULL */
 	cell* cells;
 	int count;
 } selection;
 
 static selection select_cells(double scale, uint64_t seed, const char* name)
 {
-	selection s = {.scale = scale, .seed = seed, .name = name, .count = 1};
+	selection s = {.scale = scale, .seed = seed, .name = name};
 	if (name == NULL) {
 		s.cells = cells_choose(scale, seed, &s.count);
 		return s;
 	}
-	s.cells = calloc(1, sizeof *s.cells);
-	if (!cell_of_name(name, s.cells)) {
-		fprintf(stderr, "matrix: there is no cell %s\n", name);
-		exit(2);
-	}
-	return s;
+	s.cells = cells_named(name, &s.count);
+	if (s.count > 0) return s;
+	fprintf(stderr, "matrix: there is no cell %s\n", name);
+	exit(2);
 }
 
 /* ---- a worker, seen from outside ---------------------------------------------------------------- */
@@ -102,7 +101,7 @@ static void become_worker(const worker* w, const selection* s)
 	int quiet = open("/dev/null", O_WRONLY);
 	setpgid(0, 0);
 	set_environment(w->job.door);
-	if (!s->loud) dup2(quiet, STDERR_FILENO);
+	if (s->name == NULL) dup2(quiet, STDERR_FILENO);
 	snprintf(file, sizeof file, "%d", w->file);
 	snprintf(where, sizeof where, "%d", (int)w->job.place);
 	snprintf(door, sizeof door, "%d", (int)w->job.door);
@@ -192,7 +191,7 @@ static int drive(const selection* s, int only)
 static int work(char** argv)
 {
 	selection s = select_cells(strtod(argv[5], NULL), strtoull(argv[6], NULL, 10), argv[7]);
-	job j = {.place = (place)atoi(argv[3]), .door = (door)atoi(argv[4]), .cells = s.cells, .count = s.count, .alone = s.name != NULL};
+	job j = {.place = (place)atoi(argv[3]), .door = (door)atoi(argv[4]), .cells = s.cells, .count = s.count, .alone = s.count == 1};
 	map_job(&j, atoi(argv[2]));
 	worker_run(&j);
 	free(s.cells);
@@ -225,7 +224,6 @@ int main(int argc, char** argv)
 	if (argc > 6 && strcmp(argv[1], "worker") == 0) return work(argv);
 	if (argc > 1 && strcmp(argv[1], "cells") == 0) return list_cells();
 	s = select_cells(scale == NULL ? 1 : strtod(scale, NULL), seed == NULL ? 1 : strtoull(seed, NULL, 10),
-	                 argc > 1 && strcmp(argv[1], "all") != 0 ? argv[1] : NULL);
-	s.loud = argc > 1;
+	                 argc > 1 ? argv[1] : NULL);
 	return drive(&s, argc > 2 ? place_named(argv[2]) : -1);
 }

@@ -101,7 +101,7 @@ enum { CELL_NAME_BYTES = 160 };
 /* The cells that a seed and a scale choose: all of them at 1, and each function at least once. */
 cell* cells_choose(double scale, uint64_t seed, int* count);
 void cell_name(const cell* c, char* name);
-bool cell_of_name(const char* name, cell* c);
+cell* cells_named(const char* name, int* count); /* one, or with a * at the end all that begin so */
 bool cell_needs_stack(const cell* c);
 bool cell_is_loose(const cell* c);
 bool cell_is_unsettled(const cell* c);

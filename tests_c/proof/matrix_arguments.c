@@ -281,7 +281,8 @@ static void drop_names(arguments* a, const matrix_function* f)
 {
 	for (int i = 0; i < f->count; i++)
 		if (f->params[i].role == MATRIX_LIST && tl_registry_is_registered(a->list[0])) release_all(a->list[0]);
-	if (is_called(f, "tl_registry_add_alias")) release_all((void*)(uintptr_t)a->words[1]);
+	bool alias = is_called(f, "tl_registry_add_alias") && a->fixtures[1].kind != NULL && a->fixtures[1].kind->make == make_registered;
+	if (alias && tl_registry_is_registered((void*)(uintptr_t)a->words[1])) release_all((void*)(uintptr_t)a->words[1]);
 }
 
 void arguments_drop(arguments* a, const cell* c)

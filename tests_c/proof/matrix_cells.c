@@ -98,19 +98,18 @@ void cell_name(const cell* c, char* name)
 	else snprintf(name, CELL_NAME_BYTES, "%s:%s=%s%s", f->name, p->name, p->role == MATRIX_BOOL ? "true" : "null", others);
 }
 
-bool cell_of_name(const char* name, cell* c)
+cell* cells_named(const char* name, int* count)
 {
 	char other[CELL_NAME_BYTES];
-	int count;
-	cell* all = cells_choose(1, 0, &count);
-	bool found = false;
-	for (int i = 0; i < count && !found; i++) {
-		cell_name(&all[i], other);
-		found = strcmp(name, other) == 0;
-		*c = all[i];
+	size_t length = strcspn(name, "*");
+	int all, found = 0;
+	cell* cells = cells_choose(1, 0, &all);
+	for (int i = 0; i < all; i++) {
+		cell_name(&cells[i], other);
+		if (strncmp(name, other, length) == 0 && (name[length] == '*' || other[length] == 0)) cells[found++] = cells[i];
 	}
-	free(all);
-	return found;
+	*count = found;
+	return cells;
 }
 
 /* ---- what a cell wants ---------------------------------------------------------------------- */

@@ -56,12 +56,15 @@ static void drop_block(fixture* f)
 	if (ours && !f->consumed) free(f->block);
 }
 
-/* A struct of DLPack's is a block of the heap: a call may have dropped its reference. */
+/* A struct of DLPack's is a block of the heap: a call may have dropped its reference, or taken
+ * more. */
 static void drop_exported(fixture* f)
 {
 	if (f->exported != NULL && tl_ptr_check(f->exported) == TL_OK) f->exported->deleter(f->exported);
 	if (f->exported_legacy != NULL && tl_ptr_check(f->exported_legacy) == TL_OK)
 		f->exported_legacy->deleter(f->exported_legacy);
+	release_all(f->exported);
+	release_all(f->exported_legacy);
 }
 
 void fixture_drop(fixture* f)

@@ -38,11 +38,19 @@ static bool is_listed(const judgement* j, int status)
 	return status > 0 && status < 32 && (listed & MATRIX_STATUS(status)) != 0;
 }
 
+/* In a child the end of an object that another one held may stay undone. */
+static bool is_left_undone(const judgement* j)
+{
+	const matrix_function* f = function_of(j->cell);
+	return j->job->place == PLACE_CHILD && j->record->last == TL_E_FORKED && (is_called(f, "tl_ptr_release_bool") ? j->result != 0 : f->result == MATRIX_RETURNS_STATUS);
+}
+
 static bool is_failure(const judgement* j)
 {
 	const matrix_function* f = function_of(j->cell);
 	const record* r = j->record;
 	if (f->result == MATRIX_RETURNS_STATUS) return r->status != TL_OK;
+	if (is_left_undone(j)) return false;
 	return r->last != r->before && r->last != TL_OK;
 }
 
@@ -74,6 +82,7 @@ static uint32_t faults_of_status(const judgement* j)
 	if (!is_failure(j)) {
 		bool null = f->result == MATRIX_RETURNS_POINTER && j->result == 0 && !is_called(f, "tl_track_site");
 		bool silent = f->result == MATRIX_RETURNS_INTEGER && f->failure == -1 && (int64_t)j->result == -1;
+		if (is_left_undone(j)) return 0;
 		if (null ? r->last != TL_OK && !is_listed(j, r->last) : r->last != r->before) faults |= FAULT_LAST;
 		return silent ? faults | FAULT_SILENT : faults;
 	}

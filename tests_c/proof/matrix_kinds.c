@@ -107,7 +107,7 @@ const pointer_kind pointer_kinds[] = {
 	{"mapped_given_back_odd", make_mapped, NULL, 4, 33, KIND_WRITABLE},
 	{"mapped_given_back_end", make_mapped, NULL, 4, 4088, 0},
 	{"mapped_given_back_behind", make_mapped, NULL, 4, 4096, KIND_WRITABLE},
-	{"malloc_16", make_malloc, NULL, 16, 0, KIND_MALLOC},
+	{"malloc_72", make_malloc, NULL, 72, 0, KIND_MALLOC | KIND_WRITABLE},
 	{"malloc_64", make_malloc, NULL, 64, 0, KIND_MALLOC | KIND_WRITABLE},
 	{"malloc_1000", make_malloc, NULL, 1000, 0, KIND_MALLOC | KIND_WRITABLE},
 	{"malloc_65536", make_malloc, NULL, 65536, 0, KIND_MALLOC | KIND_WRITABLE},

@@ -30,12 +30,12 @@ static const struct {
 	const char *function, *param;
 	uint64_t most, refused;
 } lengths[] = {
-        {"tl_sparse_create", "rows", 500, UINT64_C(1) << 31},
-        {"tl_sparse_from_csr", "rows", 500, UINT64_C(1) << 31},
+        {"tl_sparse_create", "rows", 500, UINT64_C(1) << 44},
+        {"tl_sparse_from_csr", "rows", 500, UINT64_C(1) << 44},
         {"tl_sparse_from_csr", "nonzeros", 500, UINT64_C(1) << 31},
-        {"tl_sparse_from_csc", "columns", 500, UINT64_C(1) << 31},
+        {"tl_sparse_from_csc", "columns", 500, UINT64_C(1) << 44},
         {"tl_sparse_from_csc", "nonzeros", 500, UINT64_C(1) << 31},
-        {"tl_sparse_wrap", "rows", 500, UINT64_C(1) << 31},
+        {"tl_sparse_wrap", "rows", 500, UINT64_C(1) << 44},
         {"tl_sparse_wrap", "nonzeros", 500, UINT64_C(1) << 31},
         {"tl_registry_register", "bytes", 64, UINT64_C(1) << 47},
         {"tl_registry_register_custom", "bytes", 64, UINT64_C(1) << 47},

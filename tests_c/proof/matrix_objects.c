@@ -54,11 +54,12 @@ void settle_elsewhere(void) { elsewhere(look, NULL); }
 
 bool release_all(void* object)
 {
-	for (;;) {
+	while (object != NULL) {
 		int64_t count = tl_ptr_refcount(object);
 		if (count <= 0) return tl_mem_free(object), true; /* dead, or held at zero */
 		if (tl_ptr_release(object) != TL_OK || tl_ptr_refcount(object) == count) return false;
 	}
+	return true;
 }
 
 static void point_into(fixture* f, void* object, intptr_t offset)
