@@ -24,6 +24,13 @@
 #error "TL Runtime is for little-endian processors: two words of a record are stored as one"
 #endif
 
+/* Memory of the program lies below 2 to this power, whoever allocates it. */
+#if defined(__aarch64__)
+enum { TL_PROGRAM_BITS = 48 };
+#else
+enum { TL_PROGRAM_BITS = 47 };
+#endif
+
 /* Geometry of the heap. */
 enum {
 	TL_SPAN_SHIFT = 16,

@@ -24,7 +24,7 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 }
 
 /* What malloc cannot have returned; the Go twin says which. */
-static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 && p < (1ull << 47); }
+static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 && p >> TL_PROGRAM_BITS == 0; }
 
 static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* size)
 {

@@ -120,6 +120,24 @@ static void a_child_works(void)
 	CHECK_OK(tl_ptr_release(inherited));
 }
 
+static void name_what_was_inherited(void)
+{
+	tl_clear_error();
+	CHECK_PTR(tl_track_site(inherited, __FILE__, __LINE__), inherited);
+	CHECK_OK(tl_log_alloc(inherited, 64, __FILE__, __LINE__));
+	CHECK_OK(tl_last_status());
+}
+
+/* A child records nothing, so that there is nothing to refuse. */
+static void a_child_of_a_tracked_program_names_nothing(void)
+{
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	inherited = new_held();
+	CHECK(in_child(name_what_was_inherited));
+	CHECK_OK(tl_ptr_release(inherited));
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+}
+
 static void end_with_exit(void)
 {
 	if (runs_fast)
@@ -189,6 +207,7 @@ int main(int argc, char** argv)
 		children = atoi(argv[1]);
 	CHECK_OK(tl_init());
 	RUN(a_child_works);
+	RUN(a_child_of_a_tracked_program_names_nothing);
 	RUN(a_child_exits);
 	RUN(every_child_finishes_while_others_register);
 	return check_finish();

@@ -70,7 +70,7 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 // adoptable refuses what malloc cannot have returned: small numbers, what is not
 // aligned for any type, addresses beyond the user's half.
 func (c *Context) adoptable(p uintptr) status.Status {
-	const align, lowest, highest = 16, 64 << 10, 1 << 47
+	const align, lowest, highest = 16, 64 << 10, 1 << layout.ProgramBits
 	switch {
 	case process.cfg.UsableSize == nil:
 		return c.failPlace(p, place{where: elsewhere})

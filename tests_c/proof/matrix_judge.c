@@ -154,15 +154,16 @@ static uint32_t faults_of_place(const judgement* j)
 
 /* ---- classes and counts ------------------------------------------------------------------- */
 
-/* Its memory may have become that of what the call returns. */
-static bool is_dead(const fixture* f) { return f->kind != NULL && f->kind->ripen != NULL; }
+/* The memory of a dead one may have become that of what the call returns. */
+static bool is_alive(const matrix_param* p, const fixture* f) { return is_pointer(p) && (f->kind == NULL || f->kind->ripen == NULL); }
 
 static uint8_t class_of(const judgement* j, uint64_t word, bool may_ask)
 {
 	const matrix_function* f = function_of(j->cell);
 	if (word == 0) return CLASS_NULL;
 	for (int i = 0; i < f->count; i++)
-		if (is_pointer(&f->params[i]) && j->a->words[i] == word && (i == f->failure_argument || !is_dead(&j->a->fixtures[i]))) return CLASS_ARGUMENT;
+		if (j->a->words[i] == word && (i == f->failure_argument || (f->params[i].role != MATRIX_COOKIE && is_alive(&f->params[i], &j->a->fixtures[i]))))
+			return CLASS_ARGUMENT;
 	return may_ask && tl_ptr_check((void*)(uintptr_t)word) == TL_OK ? CLASS_OBJECT : CLASS_OTHER;
 }
 
