@@ -1,6 +1,7 @@
 package main
 
 import (
+	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -11,6 +12,7 @@ import (
 // is stopped before it can reach C, where it would abort the host. It becomes
 // TL_E_INTERNAL with the panic's text, and failed is returned.
 func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R) {
+	headroom.Reserve()
 	context := object.At(c)
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -145,7 +145,12 @@ tl_status tl_aligned_free(void* pointer)
 	return TL_OK;
 }
 
-bool tl_registry_is_registered(const void* pointer) { return tlc_foreign_known((uintptr_t)pointer); }
+bool tl_registry_is_registered(const void* pointer)
+{
+	if (TLC_LIKELY(!tlc_is_inside(tlc_tls))) return tlc_foreign_known((uintptr_t)pointer);
+	tlc_fail(TL_E_BUSY, TL_FN_tl_registry_is_registered, pointer);
+	return false;
+}
 
 /* ---- workspaces ---------------------------------------------------------------------------- */
 

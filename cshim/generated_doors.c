@@ -2396,6 +2396,20 @@ void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 	return (void*)result;
 }
 
+void* slow_numpy_realloc(void* ctx, void* block, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_numpy_realloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_numpy_realloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)block, (uintptr_t)bytes);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
 tl_status tl_stats_get(tl_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_stats_get, &why);

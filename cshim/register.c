@@ -82,6 +82,8 @@ static inline bool register_in_scope(uintptr_t p, bool adopt)
 	return register_foreign(c, p, adopt);
 }
 
+bool tlc_register_known(uintptr_t p) { return register_in_scope(p, false); }
+
 tl_status tl_mem_register_struct(void* object)
 {
 	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register_struct(object);
@@ -241,6 +243,15 @@ static inline bool float_entry(tl_context* c, tl_entry e)
 	return TLC_LIKELY(TLC_LOAD(r->gen) == e.gen) && tlc_float_record(c, r);
 }
 
+static inline bool unregister_at(tl_context* c, uint64_t at)
+{
+	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, c->entries[at]))) return false;
+	tlc_take_out(c, at);
+	return true;
+}
+
+bool tlc_unregister_at(tl_context* c, uint64_t at) { return unregister_at(c, at); }
+
 /* The answer for a pointer that no scope of this function holds: as cheap as a hit. */
 static tl_status not_registered(uintptr_t p)
 {
@@ -283,7 +294,5 @@ tl_status tl_mem_unregister(void* object)
 	uint64_t low = linear_from(c);
 	int64_t at = find_linear(c, (uintptr_t)object, low);
 	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
-	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, c->entries[at]))) return slow_mem_unregister(object);
-	tlc_take_out(c, (uint64_t)at);
-	return TL_OK;
+	return TLC_LIKELY(unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);
 }

@@ -97,7 +97,7 @@ tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const in
 	tl_context* c = tlc_tls;
 	size z = measure(dtype, rank, shape);
 	if (TLC_UNLIKELY(z.bytes == 0 || (uint64_t)slot >= c->slots)) return slow_tensor_in_slot(slot, dtype, rank, shape);
-	tl_tensor_header* h = tl_mem_get_buffer(slot, (int64_t)z.bytes);
+	tl_tensor_header* h = tlc_get_buffer(c, slot, (int64_t)z.bytes);
 	if (TLC_UNLIKELY(h == NULL)) return slow_tensor_in_slot(slot, dtype, rank, shape);
 	tlc_tensor_describe(h, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
 	h->flags = TL_TENSOR_CONTIGUOUS | TL_TENSOR_IN_SLOT;
@@ -148,7 +148,7 @@ static inline bool release(uintptr_t p)
 tl_status tl_tensor_register(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL)) return tl_mem_register_tensor(tensor);
+	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL && tlc_register_known((uintptr_t)tensor))) return TL_OK;
 	if (tensor == NULL || tlc_tensor_in_slot(c, (uintptr_t)tensor)) return TL_OK;
 	return slow_tensor_register(tensor);
 }
@@ -161,7 +161,7 @@ tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
 	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return slow_tensor_prepare_return(tensor);
 	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
 	if (at == TLC_NOT_FOUND) return tensor;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || tl_mem_unregister(tensor) != TL_OK)) return slow_tensor_prepare_return(tensor);
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || !tlc_unregister_at(c, (uint64_t)at))) return slow_tensor_prepare_return(tensor);
 	return tensor;
 }
 
@@ -196,6 +196,21 @@ static inline bool pop_entry(tl_context* c, tl_entry e)
 	return true;
 }
 
+/* The rest of tl_tensor_free, whose entry is taken out; the scope has it again when Go
+ * cannot be entered. */
+static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e)
+{
+	tl_status status;
+	tl_context* in = tlc_gate_enter(TL_FN_tl_tensor_free, &status);
+	if (in == NULL) {
+		if (tlc_has_room(c)) tlc_push(c, e);
+		return status;
+	}
+	status = tlgo_tensor_release((uintptr_t)in, e.object);
+	tlc_gate_leave(in);
+	return tlc_found(in, status);
+}
+
 tl_status tl_tensor_free(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
@@ -205,7 +220,7 @@ tl_status tl_tensor_free(tl_tensor* tensor)
 	if (TLC_UNLIKELY(!tlc_is_live_object(r))) return slow_tensor_free(tensor);
 	tl_entry e = tlc_entry_of(r, p);
 	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, r, p))) return slow_tensor_free(tensor);
-	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : slow_tensor_release(tensor);
+	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
 }
 
 /* ---- properties ------------------------------------------------------------------------- */

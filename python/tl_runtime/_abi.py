@@ -4552,7 +4552,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
-        ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER"),
+        ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
         """tl_numpy_realloc changes the size of a block; as much of the contents is kept
         as fits. NULL is tl_numpy_malloc.
 
@@ -4560,8 +4560,10 @@ FUNCTIONS: tuple[Function, ...] = (
             On failure the block stays the caller's.
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (an address in the
-            runtime's heap that is no such block; others go to realloc()).
+        Errors: TL_E_OUT_OF_MEMORY; and of memory of the runtime's
+            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (not of plain bytes, or of an arena or a frame). Other
+            memory goes to realloc().
         Cost: nothing when it fits and is not half empty, else a copy.
         """,
     ),
@@ -4571,14 +4573,16 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
-        (),
-        """tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
-        goes to free().
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
+        """tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
+        to free(). tl_last_status tells what went wrong.
 
         Ownership: takes the caller's reference; bytes is not looked at.
         Threads: any thread, also in a forked child.
         Returns: nothing.
-        Errors: none.
+        Errors: of memory of the runtime's TL_E_UNKNOWN_POINTER,
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain
+            bytes, or of an arena or a frame).
         Cost: about 8 ns up to 64 KiB, 20 ns above.
         """,
     ),
