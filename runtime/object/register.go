@@ -88,20 +88,29 @@ func (c *Context) Unregister(p uintptr) status.Status {
 	if p == 0 {
 		return status.OK
 	}
+	if found, st := c.FloatNewest(p); found {
+		return st
+	}
+	return c.notRegistered(p)
+}
+
+// FloatNewest is Unregister without a refusal where no scope of this function holds p:
+// false then.
+func (c *Context) FloatNewest(p uintptr) (found bool, st status.Status) {
 	for {
 		position, found := c.find(p, c.Floor)
 		if !found {
-			return c.notRegistered(p)
+			return false, status.OK
 		}
 		switch st := c.floatEntry(p, *c.entry(position)); st {
 		case status.OK:
 			c.takeOut(position)
-			return status.OK
+			return true, status.OK
 		case status.NotLive: // what it meant was freed by hand
 			c.takeOut(position)
 			c.Skipped++
 		default:
-			return st
+			return true, st
 		}
 	}
 }

@@ -107,12 +107,6 @@ func (c *Context) Recycle(e layout.Entry) {
 	c.recycle(r, e)
 }
 
-// Holds reports whether a scope of this function holds p.
-func (c *Context) Holds(p uintptr) bool {
-	_, found := c.find(p, c.Floor)
-	return found
-}
-
 // TakeOut takes the newest entry that a scope of this function has for e out of
 // it; the reference is the caller's then. False when there is none. Entries that
 // meant an earlier object in the same slot go too.
@@ -122,7 +116,7 @@ func (c *Context) TakeOut(e layout.Entry) bool {
 		if !found {
 			return false
 		}
-		same := c.entry(position).Gen == e.Gen
+		same := *c.entry(position) == e
 		c.takeOut(position)
 		if same {
 			return true
