@@ -226,6 +226,10 @@ static void end(void)
 	each(POLL);
 	each(FINISH);
 	each(POLL);
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < model.worlds[k].items_len; i++)
+			if (!model.worlds[k].items[i]->immortal)
+				fail(&model.outside, "%s is left: %" PRId64 " references", name(model.worlds[k].items[i]), model.worlds[k].items[i]->count);
 	give(0, END);
 	give(1, END);
 	pthread_join(model.worlds[0].thread, NULL);

@@ -279,6 +279,7 @@ bool may_contain(const world* w, const item* it);
 /* What tl_mem_unregister of a live item says, and what it does. */
 unsigned take_out_set(world* w, const item* it);
 void take_out(world* w, item* it);
+void leave_scope(world* w, item* it); /* the newest entry goes, and its reference is the caller's */
 void finish_zero(world* w, item* it);
 
 /* ---- model_scopes.c ---------------------------------------------------------------------- */

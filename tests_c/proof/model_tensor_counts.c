@@ -100,13 +100,13 @@ static void end(world* w)
 {
 	unsigned set;
 	operand o = draw_tensor(w, &set);
-	if (is_tensor(&o) && o.it->kind == TENSOR && (!may_drop(o.it) || o.it->floats > 13))
+	if (is_tensor(&o) && o.it->kind == TENSOR && !may_drop(o.it))
 		return;
 	note(w, "tl_tensor_free(%s)", o.name);
 	if (want(w, tl_tensor_free((tl_tensor*)o.at), set) != TL_OK || !is_tensor(&o) || o.it->kind == STACK)
 		return;
-	if (take_out_set(w, o.it) == GOOD)
-		take_out(w, o.it);
+	if (take_out_set(w, o.it) != S(TL_E_NOT_REGISTERED))
+		leave_scope(w, o.it);
 	release(w, o.it);
 }
 

@@ -52,6 +52,10 @@ static asked draw_asked(world* w)
 	a.o = draw_tensor(w, &a.set);
 	if (is_tensor(&a.o) && a.o.it->kind == STACK)
 		a.set = S(TL_E_UNSUPPORTED);
+	if (is_tensor(&a.o) && a.o.it->kind == TENSOR && !may_hold(storage_of(a.o.it))) {
+		a.o = operand_of(NULL);
+		a.set = GOOD;
+	}
 	if (is_tensor(&a.o) && a.o.it->kind == TENSOR)
 		a.s = a.o.it->shape;
 	a.rank = a.s != NULL ? a.s->rank : 1;
@@ -261,8 +265,8 @@ static void draw_extents(world* w, shape* s)
 		s->dims[s->rank++] = by;
 		rest /= by;
 	}
-	if (s->numel == 0)
-		s->dims[s->rank++] = 0;
+	if (s->numel == 0 || rest > 1)
+		s->dims[s->rank++] = rest;
 	if (chance(w, 30))
 		s->dims[s->rank++] = 1;
 }
@@ -277,13 +281,11 @@ static void reshape(world* w)
 		draw_extents(w, &v.s);
 	}
 	memcpy(dims, v.s.dims, sizeof dims);
-	if (v.s.rank > 0 && v.s.numel > 0 && chance(w, 30))
+	if (v.s.rank > 0 && v.s.numel > 0 && chance(w, 30)) {
 		dims[draw(w, (uint64_t)v.s.rank)] = -1;
-	if (v.s.rank > 0 && chance(w, 4)) {
+	} else if (v.s.rank > 0 && v.s.numel > 0 && chance(w, 6)) {
 		dims[0] = v.s.dims[0] + 1;
-		v.set = v.s.numel == 0 && v.s.rank > 1 && v.s.dims[1] == 0 ? GOOD | BAD_SIZE : BAD_SIZE;
-		if (v.set != BAD_SIZE)
-			return;
+		v.set = BAD_SIZE;
 	}
 	note(w, "tl_tensor_reshape(%s, rank %" PRId64 ")", a.o.name, v.s.rank);
 	tl_tensor* t = tl_tensor_reshape(tensor(&a), v.s.rank, dims);
