@@ -35,6 +35,7 @@ void check_stats(world* w)
 	want(w, tl_stats_get(&now), GOOD);
 	between(w, now.plain_live, s.live[PLAIN], model.pending, "plain_live");
 	between(w, now.typed_live, s.live[TYPED], model.pending, "typed_live");
+	between(w, now.tensors_live, s.live[TENSOR], 0, "tensors_live");
 	between(w, now.vecs_live, s.live[VEC], model.pending, "vecs_live");
 	between(w, now.scope_entries, s.entries - s.holes, s.holes, "scope_entries");
 }
