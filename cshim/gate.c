@@ -19,8 +19,11 @@ static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 static tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 
 __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
-tl_globals tlc_g;
-tl_globals* tlc_shared = &tlc_g;
+/* No address is in a heap that begins there, however large. */
+#define NOWHERE ((uintptr_t)1 << 63)
+
+tl_globals tlc_g = {.heap_base = NOWHERE};
+tl_globals* _Atomic tlc_shared = &tlc_g;
 
 static pthread_key_t thread_key;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -121,6 +124,19 @@ tl_status tl_thread_detach(void)
 	return TL_OK;
 }
 
+/* Fills the shim's copy while other threads may read it: heap_base, which is its first
+ * field, last. */
+static void publish(tl_globals* globals)
+{
+	enum { REST = sizeof(uintptr_t) };
+	_Static_assert(offsetof(tl_globals, heap_base) == 0, "all but the first field is copied first");
+	memcpy((char*)&tlc_g + REST, (const char*)globals + REST, sizeof tlc_g - REST);
+	tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
+	tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
+	atomic_store_explicit(&tlc_g.heap_base, TLC_LOAD(globals->heap_base), memory_order_release);
+	atomic_store_explicit(&tlc_shared, globals, memory_order_release);
+}
+
 static tl_status start(void)
 {
 	if (atomic_load_explicit(&started, memory_order_acquire)) return TL_OK;
@@ -130,10 +146,7 @@ static tl_status start(void)
 		uintptr_t globals = 0;
 		status = tlc_start_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
-			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
-			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
-			tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
-			tlc_shared = (tl_globals*)globals;
+			publish((tl_globals*)globals);
 			pthread_key_create(&thread_key, thread_ended);
 			tlc_forget_relocations();
 			atomic_store_explicit(&started, true, memory_order_release);
@@ -326,27 +339,12 @@ void tlc_poll(tl_context* c)
 
 /* ---- errors --------------------------------------------------------------------------- */
 
-static tl_error_callback error_callback;
-static void* error_context;
-
-tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
-{
-	tl_status why = tl_init();
-	if (why != TL_OK) return why;
-	error_context = ctx;
-	error_callback = callback;
-	if (callback != NULL) atomic_fetch_or(&tlc_shared->on_error, 4);
-	else atomic_fetch_and(&tlc_shared->on_error, ~4u);
-	return TL_OK;
-}
-
 static void tell_message(tl_context* c, const char* message)
 {
 	uint32_t how = TLC_LOAD(tlc_shared->on_error);
-	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
-	if (how & 2) abort();
-	tl_error_callback callback = error_callback;
-	if ((how & 4) && callback != NULL) callback(c->status, message, error_context);
+	if (how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) fprintf(stderr, "tl_runtime: %s\n", message);
+	if (how & TLC_ON_ERROR_ABORT) abort();
+	if (how & TLC_ON_ERROR_CALL) tlc_call_listener(c->status, message);
 }
 
 /* While an error is told, those of the callback's own calls are not. */
