@@ -28,6 +28,7 @@ import (
 
 	_ "tlruntime/cshim" // the fast door, which is C and calls this package
 	"tlruntime/runtime/config"
+	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
@@ -43,6 +44,7 @@ var options = config.New()
 
 // contained runs body for callers without a context: a panic becomes failed.
 func contained[R any](failed R, body func() R) (result R) {
+	headroom.Reserve()
 	defer func() {
 		if recover() != nil {
 			result = failed

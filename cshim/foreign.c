@@ -145,14 +145,19 @@ tl_status tl_aligned_free(void* pointer)
 	return TL_OK;
 }
 
-bool tl_registry_is_registered(const void* pointer) { return tlc_foreign_known((uintptr_t)pointer); }
+bool tl_registry_is_registered(const void* pointer)
+{
+	if (TLC_LIKELY(!tlc_is_inside(tlc_tls))) return tlc_foreign_known((uintptr_t)pointer);
+	tlc_fail(TL_E_BUSY, TL_FN_tl_registry_is_registered, pointer);
+	return false;
+}
 
 /* ---- workspaces ---------------------------------------------------------------------------- */
 
 static const tl_workspace* live_workspace(const tl_workspace* w, uint32_t function)
 {
 	if (w == NULL || tlc_foreign_type((uintptr_t)w) == TL_FOREIGN_WORKSPACE) return w;
-	tlc_fail(tlc_tls->self != NULL ? tlc_tls->self : tlc_tls, TL_E_UNKNOWN_POINTER, function, w);
+	tlc_fail(TL_E_UNKNOWN_POINTER, function, w);
 	return NULL;
 }
 
@@ -164,7 +169,7 @@ void* tl_workspace_get(const tl_workspace* workspace, size_t rank)
 		return NULL;
 	}
 	if (TLC_LIKELY(rank < w->count)) return (char*)w->base + rank * w->stride;
-	tlc_fail(tlc_tls->self != NULL ? tlc_tls->self : tlc_tls, TL_E_INVALID_ARGUMENT, TL_FN_tl_workspace_get, NULL);
+	tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_workspace_get, NULL);
 	return NULL;
 }
 

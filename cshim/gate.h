@@ -28,16 +28,16 @@ extern tl_globals tlc_g;       /* copy of what never changes */
 extern tl_globals* tlc_shared; /* the original, for reap, purge, parked, on_error */
 
 /* The calling thread's context, attached if need be, marked as in Go; NULL when the
- * call is refused, with *why recorded as the last status. */
+ * call is refused, with *why recorded as the last status; TL_OK there otherwise. */
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
 
 /* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
 void tlc_gate_leave(tl_context* c);
 
 /* Between a failing call and its repetition: leaves Go and everything locked, and comes
- * back; false: it must not, this is a forked child now. */
+ * back to the call of that function; false: it must not, this is a forked child now. */
 void tlc_gate_step_out(tl_context* c);
-bool tlc_gate_step_in(tl_context* c);
+bool tlc_gate_step_in(tl_context* c, uint32_t function);
 
 /* Where on this thread's stack the out-of-memory callback was called; 0 = it is not
  * running. A caller that stands above that got there by a jump out of it. */
@@ -68,8 +68,21 @@ static inline tl_status tlc_found(tl_context* c, tl_status status)
 	return status == TL_OK ? TL_E_CORRUPTED : status;
 }
 
-/* Records an error of the fast door and returns its status. */
-tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
+/* The last error of a thread that has no context of its own: before its first call, after
+ * its end, and while it shares context 0, which lends it. */
+typedef struct tlc_error {
+	tl_status status;
+	uint32_t function : 31;
+	bool telling : 1; /* the error callback runs: what fails in there is not told again */
+} tlc_error;
+
+extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
+
+/* Records an error of the calling thread and returns its status. */
+tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
+
+/* What tl_last_error tells where Go cannot be asked: the function, and the status's sentence. */
+const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((cold));
 
 /* Closes marks down to target: the fast door's CloseTo. */
 tl_status tlc_close(tl_context* c, uint64_t target);
@@ -91,6 +104,13 @@ static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 
 /* Whether the fast door may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
+
+/* Whether the thread is in the slow door: then this is a signal handler's call, which must
+ * not wait for what the interrupted one holds. For functions that look at no context. */
+static inline bool tlc_is_inside(const tl_context* c)
+{
+	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go;
+}
 
 /* Finds record and size class of the slot that starts at p, live or not; false when p
  * starts none. */
@@ -164,8 +184,5 @@ static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 
 #define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
 #define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
-
-/* Before Go is entered at the end of the process (tracking.c). */
-void tlc_restore_signal_stack(void);
 
 #endif

@@ -242,7 +242,10 @@ tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_type_define((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
+	int32_t result;
+	do {
+		result = tlgo_type_define((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }

@@ -222,7 +222,9 @@ typedef struct tl_context {
 	uint32_t tags;          /* how many are pushed */
 	uint32_t use_site;      /* TL_DEBUG: where the call that failed last was made */
 	uint32_t damaged;       /* TL_DEBUG: this call has found memory that was overwritten */
-	uint32_t debug_spare[7];
+	int32_t cancel_state;   /* the thread's, before its call entered Go */
+	struct tl_context* door; /* what the thread sees when it has left Go: this context or its stub */
+	uint32_t debug_spare[4];
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */

@@ -96,7 +96,7 @@ bool tlc_ask_again(tl_context* c)
 	if (c->error_pending == 1) c->error_pending = 0;
 	tlc_gate_step_out(c);
 	bool again = ask(&r, &f);
-	bool inside = tlc_gate_step_in(c);
+	bool inside = tlc_gate_step_in(c, f.function);
 	restore_failure(&f, c);
 	if (again && inside) forget_failure(c);
 	return again && inside;

@@ -56,7 +56,7 @@ static inline tl_pool_state* enter_at_once(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
 	uint32_t open = 0;
-	if (TLC_UNLIKELY(pools == NULL)) return NULL;
+	if (TLC_UNLIKELY(pools == NULL || tlc_is_inside(tlc_tls))) return NULL;
 	tl_pool_state* p = pool_at(handle % TL_POOL_SLOTS);
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
 		return NULL;
@@ -69,7 +69,7 @@ static inline tl_pool_state* enter_at_once(tl_memory_pool* pool)
 static inline tl_pool_state* enter(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
-	if (TLC_UNLIKELY(pools == NULL)) return NULL;
+	if (TLC_UNLIKELY(pools == NULL || tlc_is_inside(tlc_tls))) return NULL;
 	tl_pool_state* p = pool_at(handle % TL_POOL_SLOTS);
 	lock(p);
 	if (TLC_LIKELY(p->handle == handle)) return p;

@@ -97,9 +97,6 @@ void tl_numpy_free(void* ctx, void* block, size_t bytes)
 	if (TLC_UNLIKELY(!tlc_held_drop(tlc_tls, (uintptr_t)block))) other_free(block);
 }
 
-/* The context that reports the calling thread's errors. */
-static tl_context* calling(void) { return tlc_tls->self != NULL ? tlc_tls->self : tlc_tls; }
-
 /* Bytes that may be used at an array's block in the heap; 0 when there is none. */
 static size_t room(uintptr_t p)
 {
@@ -120,7 +117,7 @@ void* tl_numpy_realloc(void* ctx, void* block, size_t bytes)
 	size_t had = room((uintptr_t)block);
 	if (wanted <= had && wanted > had / 2 && !tlc_g.debug) return block; /* with TL_DEBUG had counts the red zone */
 	if (had == 0) {
-		tlc_fail(calling(), TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_realloc, block);
+		tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_realloc, block);
 		return NULL;
 	}
 	void* moved = tl_numpy_malloc(ctx, bytes);
@@ -158,7 +155,7 @@ tl_status tl_python_attach(const tl_python_api* api)
 	if ((uintptr_t)api < 64 << 10 || api->struct_size < sizeof *api || api->capsule_new == NULL ||
 	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
 	    api->buffer_error == NULL)
-		return tlc_fail(calling(), TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
+		return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
 	tlc_python.is_valid = (tlc_capsule_is_valid)api->capsule_is_valid;
 	tlc_python.get_pointer = (tlc_capsule_get_pointer)api->capsule_get_pointer;
 	tlc_python.set_error = (tlc_err_set_string)api->err_set_string;
@@ -211,7 +208,7 @@ void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy)
 {
 	tlc_capsule_new make = tlc_python.make;
 	if (make == NULL || major > TL_DL_MAJOR) {
-		tlc_fail(calling(), make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
+		tlc_fail(make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
 		return make == NULL ? NULL : tlc_python_refuse();
 	}
 	return major == TL_DL_MAJOR ? versioned(make, tensor, copy) : legacy(make, tensor, copy);

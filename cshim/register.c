@@ -233,16 +233,16 @@ static inline bool float_entry(tl_context* c, tl_entry e)
 }
 
 /* The answer for a pointer that no scope of this function holds: as cheap as a hit. */
-static tl_status not_registered(tl_context* c, uintptr_t p)
+static tl_status not_registered(uintptr_t p)
 {
 	tl_record* r = tlc_record_at(p);
 	if (r != NULL && tlc_is_live_object(r))
-		return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+		return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
 	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
 	int64_t count = tlc_foreign_count(p);
 	if (count == 0) return slow_mem_unregister((void*)p);
-	if (count > 0) return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
-	return tlc_fail(c, TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
+	if (count > 0) return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	return tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
 }
 
 /* An entry among the older ones of a large scope. Slot and record, where a miss of the
@@ -255,7 +255,7 @@ static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void*
 	if (r != NULL) __builtin_prefetch(r, 1);
 	index_slot* s = find_slot(c, p, low, &ask);
 	if (TLC_UNLIKELY(ask)) return slow_mem_unregister(object);
-	if (s == NULL) return not_registered(c, p);
+	if (s == NULL) return not_registered(p);
 	tl_entry e = {p, r != NULL ? (uint32_t)(r - tlc_g.records) : TL_FOREIGN, s->gen};
 	uint64_t at = newest(s);
 	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, e))) return slow_mem_unregister(object);

@@ -605,7 +605,7 @@ TL_API tl_status tl_free_tmp(void* object);
  * Returns: TL_OK and the type in *out_type, or why there is none.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
  *     multiple of 8, given twice or outside the size, unknown flags),
- *     TL_E_LIMIT (too many types).
+ *     TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
  * Cost: linear in the number of pointers.
  */
 TL_API tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);

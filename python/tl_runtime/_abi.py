@@ -1011,7 +1011,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.POINTER(tl_type_desc), ctypes.POINTER(ctypes.c_uint32)),
         ("description", "out_type"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_type_define makes a type known. Types are never undefined.
 
         Ownership: the description, its name and its offsets are copied.
@@ -1019,7 +1019,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the type in *out_type, or why there is none.
         Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
             multiple of 8, given twice or outside the size, unknown flags),
-            TL_E_LIMIT (too many types).
+            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
         Cost: linear in the number of pointers.
         """,
     ),

@@ -195,12 +195,18 @@ func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, stat
 	if clean && !zero {
 		clear(layout.Bytes(e.Object, uint64(n)))
 	}
+	c.enliven(e, typ)
+	return e, status.OK
+}
+
+// enliven makes an object of a slot, with one reference that the caller holds. From here
+// on others read its fields, so they are complete.
+func (c *Context) enliven(e layout.Entry, typ uint32) {
 	c.tally(typ, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, typ)
 	atomic.StoreUint32(&r.Sh, c.NewSh)
 	atomic.StoreUint32(&r.Loc, c.NewLoc)
-	return e, status.OK
 }
 
 // Purge gives idle memory back to the system: this context's magazines at once,

@@ -23,6 +23,7 @@ const (
 	sideCandidate = 1
 	sideReached   = 2
 	sideHanging   = 4 // no candidate; the value counts references that are left
+	sideCopy      = 8 // made by the clone that goes on
 )
 
 type collector struct {

@@ -23,8 +23,8 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
 	}
 	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
-		c.failPlace(p, at)
-		return c.Fail(status.Unsupported, text(c.ErrorKind), p, c.ErrorDetail[0])
+		f := at.finding(p)
+		return c.Fail(status.Unsupported, f.kind, p, f.details[:]...)
 	}
 	return c.handle(p,
 		func(o object) status.Status {
@@ -196,8 +196,12 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
 	want := uint64(layout.LocCountOf(o.Loc) - layout.LocFloatsOf(o.Loc))
-	held := c.positions(o, want)
+	held, st := c.positions(o, want)
 	defer held.Free()
+	if st != status.OK {
+		c.failAlloc(st, 0)
+		return 0, st
+	}
 	if held.Len() != want {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
@@ -216,14 +220,14 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 
 // positions returns where an object stands in the scope stack of c, newest first, up to
 // want places.
-func (c *Context) positions(o object, want uint64) memory.Array[uint64] {
-	at := memory.NewArray[uint64]("realloc")
+func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
+	at = memory.NewArray[uint64]("realloc")
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
 		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen && !at.Push(i-1) {
-			break
+			return at, status.OutOfMemory
 		}
 	}
-	return at
+	return at, status.OK
 }
 
 func (c *Context) moveEntries(held *memory.Array[uint64], p uintptr, e layout.Entry) {

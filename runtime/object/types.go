@@ -94,7 +94,7 @@ func (t *types) get(id uint32) *Type {
 	return (*all)[id-layout.TypeFirstUser]
 }
 
-func (t *types) add(ty *Type) (uint32, bool) {
+func (t *types) add(ty *Type) (uint32, status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []*Type
@@ -102,14 +102,14 @@ func (t *types) add(ty *Type) (uint32, bool) {
 		list = *old
 	}
 	if len(list) >= maxTypes {
-		return 0, false
+		return 0, status.Limit
 	}
 	if !t.publish(uint32(len(list)), ty) {
-		return 0, false
+		return 0, status.OutOfMemory
 	}
 	list = append(list, ty)
 	t.all.Store(&list)
-	return uint32(len(list)-1) + layout.TypeFirstUser, true
+	return uint32(len(list)-1) + layout.TypeFirstUser, status.OK
 }
 
 // DefineType copies a descriptor and returns the type's number.
@@ -135,11 +135,14 @@ func (c *Context) Define(t Type) (uint32, status.Status) {
 			return 0, c.Fail(status.InvalidArgument, textTypeOffset, 0, uint64(o), uint64(t.Size))
 		}
 	}
-	id, ok := process.types.add(&t)
-	if !ok {
-		return 0, c.Fail(status.Limit, textTypeFull, 0, maxTypes)
+	id, st := process.types.add(&t)
+	switch st {
+	case status.Limit:
+		return 0, c.Fail(st, textTypeFull, 0, maxTypes)
+	case status.OutOfMemory:
+		return 0, c.Fail(st, textTables, 0)
 	}
-	return id, status.OK
+	return id, st
 }
 
 // ObjectNew returns a zeroed object of a type, registered in the current scope.

@@ -19,7 +19,7 @@ func AllocArray(c *object.Context, count, each uintptr, clean bool) uintptr {
 	high, product := bits.Mul64(uint64(count), uint64(each))
 	n := max(product, 1)
 	if high != 0 || n > math.MaxInt64/2 {
-		fail(c, status.OutOfMemory, "%d times %d bytes are more than there can be", count, each)
+		c.Failf(status.OutOfMemory, "%d times %d bytes are more than there can be", count, each)
 		return 0
 	}
 	p, zero := allocArray(c, n)

@@ -18,10 +18,10 @@ const MaxPerKey = 1024
 // all; 0 of either keeps none. What is above goes at once.
 func SetPoolLimits(c *object.Context, perKey, bytes uint64) status.Status {
 	if perKey > MaxPerKey {
-		return fail(c, status.InvalidArgument, "%d tensors of a key are more than %d", perKey, MaxPerKey)
+		return c.Failf(status.InvalidArgument, "%d tensors of a key are more than %d", perKey, MaxPerKey)
 	}
 	if !pool.setLimits(uint32(perKey), bytes) {
-		return fail(c, status.OutOfMemory, "no memory for tables of %d tensors of each key", perKey)
+		return c.Failf(status.OutOfMemory, "no memory for tables of %d tensors of each key", perKey)
 	}
 	st := status.OK
 	eachShelf(limit.Need{Device: limit.Total}, func(_ int, s *shelf) {
