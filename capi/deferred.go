@@ -29,6 +29,7 @@ const _ = "tl_deferred"
 // Cost: one compare-and-swap.
 // Door: shim.
 // LLVM: nounwind.
+// Trusts: ctx.
 const _ = "tl_deferred_push"
 
 // tl_deferred_take empties a list.
@@ -42,4 +43,5 @@ const _ = "tl_deferred_push"
 // Cost: one atomic exchange.
 // Door: shim.
 // LLVM: nounwind.
+// Trusts: list.
 const _ = "tl_deferred_take"

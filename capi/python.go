@@ -74,6 +74,7 @@ func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
 // goes to realloc().
 // Cost: nothing when it fits and is not half empty, else a copy.
 // Door: fast.
+// Trusts: block.
 //
 //export tlgo_numpy_realloc
 func tlgo_numpy_realloc(c, ctx, block, bytes uintptr) uintptr {
@@ -111,6 +112,7 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 // (an arena, a frame).
 // Cost: about 8 ns up to 64 KiB, 20 ns above.
 // Door: shim.
+// Trusts: block.
 const _ = "tl_numpy_free"
 
 // tldoor_numpy_free is tl_numpy_free inside the gate; true: the block is not the runtime's.

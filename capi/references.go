@@ -42,6 +42,7 @@ import (
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
 // Door: fast.
+// Trusts: object.
 //
 //export tlgo_mem_register_struct
 func tlgo_mem_register_struct(c, pointer uintptr) int32 {
@@ -63,6 +64,7 @@ func tlgo_mem_register_struct(c, pointer uintptr) int32 {
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: that of tl_mem_register_struct.
 // Door: fast.
+// Trusts: object.
 //
 //export tlgo_mem_register_struct_named
 func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
@@ -83,6 +85,7 @@ func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: that of tl_mem_register_struct.
 // Door: fast.
+// Trusts: object.
 //
 //export tlgo_mem_register
 func tlgo_mem_register(c, pointer uintptr) int32 {

@@ -84,32 +84,17 @@ const char* tl_last_error(void)
 
 /* ---- telling ---------------------------------------------------------------------------- */
 
-static tl_error_callback error_callback;
-static void* error_context;
-
-tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
-{
-	tl_status why = tlc_visit(TL_FN_tl_set_error_callback);
-	if (why != TL_OK) return why;
-	error_context = ctx;
-	error_callback = callback;
-	if (callback != NULL) __atomic_or_fetch(&tlc_shared->on_error, 4, __ATOMIC_SEQ_CST);
-	else __atomic_and_fetch(&tlc_shared->on_error, ~4u, __ATOMIC_SEQ_CST);
-	return TL_OK;
-}
-
 /* Not cancelled: whoever tells has more to do. */
 static void tell_message(tl_status status, const char* message)
 {
 	int cancel_state;
 	if (tlc_apart.telling) return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
-	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
-	if (how & 2) abort();
-	tl_error_callback callback = error_callback;
+	uint32_t how = TLC_LOAD(tlc_shared->on_error);
+	if (how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) fprintf(stderr, "tl_runtime: %s\n", message);
+	if (how & TLC_ON_ERROR_ABORT) abort();
 	tlc_apart.telling = true;
-	if ((how & 4) && callback != NULL) callback(status, message, error_context);
+	if (how & TLC_ON_ERROR_CALL) tlc_call_listener(status, message);
 	tlc_apart.telling = false;
 	pthread_setcancelstate(cancel_state, NULL);
 }
@@ -150,7 +135,7 @@ static void record(tl_context* c, tl_status status, uint32_t function, const voi
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
 {
 	tl_context* c = tlc_tls->self;
-	bool tells = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0;
+	bool tells = TLC_LOAD(tlc_shared->on_error) != 0;
 	bool alone = tells && (c == NULL || c->in_go || tlc_forked());
 	if (TLC_UNLIKELY(alone)) tell_message(status, tlc_error_text(status, function));
 	record(c, status, function, pointer);

@@ -43,7 +43,7 @@ static bool look_at_page(uintptr_t p)
 
 bool tlc_may_be_malloced(uintptr_t p)
 {
-	if ((p & 15) != 0 || p < 1u << TLC_REGION_BITS || p >= 1ull << 47) return false;
+	if ((p & 15) != 0 || p < 1u << TLC_REGION_BITS || p >> TL_PROGRAM_BITS != 0) return false;
 	return look_at_page(p) && look_at_page(p - 16);
 }
 

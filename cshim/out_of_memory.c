@@ -80,7 +80,7 @@ static void stop_asking(uintptr_t* before) { tlc_asking = *before; }
 
 static bool ask(const resort* r, const failure* f)
 {
-	__attribute__((cleanup(stop_asking))) uintptr_t before = tlc_asking;
+	__attribute__((cleanup(stop_asking), unused)) uintptr_t before = tlc_asking;
 	tlc_asking = (uintptr_t)__builtin_frame_address(0);
 	return r->callback(f->device, (size_t)f->bytes, f->attempts, r->ctx);
 }

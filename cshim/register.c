@@ -130,6 +130,14 @@ static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->positi
 
 static inline index_slot* bucket(const tl_context* c, uint64_t i) { return (index_slot*)c->index + i; }
 
+/* The record of the newest entry; they stand behind all slots. */
+static inline uint32_t* records_of(const tl_context* c, uint64_t i) { return (uint32_t*)bucket(c, c->index_mask + 1) + i; }
+
+static inline uint32_t* record_of(const tl_context* c, const index_slot* s)
+{
+	return records_of(c, (uint64_t)(s - bucket(c, 0)));
+}
+
 static inline uint64_t home_bucket(const tl_context* c, uintptr_t p)
 {
 	uint64_t h = (p >> 10) * 0x9E3779B97F4A7C15ull;
@@ -156,6 +164,7 @@ static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
 		uint32_t older = ((const uint32_t*)c->index_prev)[newest(s)];
 		s->position = (s->position & PASSED_MASK) | older;
 		s->gen = c->entries[newest(s)].gen;
+		*record_of(c, s) = c->entries[newest(s)].record;
 		return;
 	}
 	for (uint64_t i = home_bucket(c, p); s < bucket(c, i) || s >= bucket(c, i + BUCKET_SLOTS); i = next_bucket(c, i))
@@ -254,18 +263,20 @@ static tl_status not_registered(uintptr_t p)
 	return tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
 }
 
-/* An entry among the older ones of a large scope. Slot and record, where a miss of the
- * cache each is likely, are asked for together, and the entry is written, never read. */
+/* An entry among the older ones of a large scope. Slot, number of the record and record,
+ * where a miss of the cache each is likely, are asked for together, and the entry is written,
+ * never read. The record that p has now is a guess: the entry may mean an earlier one. */
 static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void* object, uint64_t low)
 {
 	uintptr_t p = (uintptr_t)object;
 	bool ask;
 	tl_record* r = tlc_record_at(p);
 	if (r != NULL) __builtin_prefetch(r, 1);
+	__builtin_prefetch(records_of(c, home_bucket(c, p)), 1);
 	index_slot* s = find_slot(c, p, low, &ask);
 	if (TLC_UNLIKELY(ask)) return slow_mem_unregister(object);
 	if (s == NULL) return not_registered(p);
-	tl_entry e = {p, r != NULL ? (uint32_t)(r - tlc_g.records) : TL_FOREIGN, s->gen};
+	tl_entry e = {p, *record_of(c, s), s->gen};
 	uint64_t at = newest(s);
 	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, e))) return slow_mem_unregister(object);
 	unindex(c, s, p);

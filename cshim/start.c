@@ -76,6 +76,7 @@ static void create_first_thread(thread_body body, void* argument)
 
 void __wrap_x_cgo_sys_thread_create(thread_body body, void* argument)
 {
+	tlc_restore_handlers();
 	if (enough_to_start()) {
 		create_first_thread(body, argument);
 		return;

@@ -85,11 +85,20 @@
  * The error callback must return.
  */
 
+/* What the library cannot be built for is told here, before the linker says less. */
+#if !defined(__linux__) || !defined(__LP64__)
+#error "TL Runtime is for 64-bit Linux: not for Windows, macOS or 32-bit programs"
+#endif
+
 #ifndef __cplusplus
 #include <stdbool.h>
 #endif
 #include <stddef.h>
 #include <stdint.h>
+
+#if __STDC_HOSTED__ && !defined(__GLIBC__)
+#error "TL Runtime needs glibc: the loaders of musl and Android refuse it"
+#endif
 
 /* TL_API marks what the library exports; nothing else is visible in it. */
 #ifndef TL_API
@@ -340,7 +349,7 @@ TL_API const tl_symbol* tl_symbols(size_t* out_count);
  * Ownership: references held by the thread's scopes pass to the runtime.
  * Threads: the calling thread.
  * Returns: TL_OK, also when the thread was not attached, or why it still is.
- * Errors: TL_E_BUSY (from inside a destructor).
+ * Errors: TL_E_BUSY (from inside a callback).
  * Cost: constant.
  */
 TL_API tl_status tl_thread_detach(void);
@@ -1546,8 +1555,9 @@ TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
  * Ownership: the returned tensor floats; its receiver registers it.
  * Threads: the calling thread's scopes.
  * Returns: the tensor to return: the argument, or the copy of one in a slot;
- *     also the argument when it stands in none of the scopes. NULL when the
- *     copy failed.
+ *     also the argument when it stands in none of the scopes, or is refused.
+ *     NULL when the copy failed, and when the call was not served
+ *     (TL_E_FORKED, TL_E_BUSY).
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
  *     already), TL_E_OUT_OF_MEMORY.
@@ -2648,7 +2658,8 @@ TL_API const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device)
  * It has happened when the call returns. Both addresses may lie inside of
  * blocks. Within a device whose memory the CPU cannot use the ranges must not
  * overlap. Where two devices have no way to each other the copy goes through
- * the CPU's memory.
+ * the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+ * before the first byte is copied, and does not fault.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2663,7 +2674,7 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 
 /*
  * tl_device_fill sets bytes of a device to a value. It has happened when the
- * call returns.
+ * call returns. Memory that cannot be written is refused as tl_device_copy does.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4193,7 +4204,7 @@ TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
- * replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
  *
  * Ownership: none; path is read during the call only. NULL is standard error.
  * Threads: any thread.
@@ -4446,6 +4457,12 @@ TL_API int64_t tl_mem_check_all(void);
  * fast door until then is not in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
+ *
+ * Several processes may be given one file: a child inherits TL_TRACE, workers run the same
+ * code. The first to open it has it until it closes it or ends; no other process writes
+ * to it or truncates it meanwhile. The others write beside it: process 1234 writes
+ * trace-1234.json for trace.json. A file that no process has open is replaced. All files
+ * are written by this rule, those of tl_leak_report and tl_stats_print too.
  */
 
 /*
@@ -4470,7 +4487,8 @@ TL_API tl_status tl_profile_write(const char* path);
  * At the end of the process the file is completed if need be; it is valid JSON however
  * the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
  * bounds the file: what is left out from there on is counted in it. The child of fork()
- * writes no trace.
+ * writes no trace. While another process writes to that file, the trace goes to one
+ * beside it, see above.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. The trace is of all threads.

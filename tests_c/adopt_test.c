@@ -325,19 +325,19 @@ static void inside_a_registered_block_is_refused(void)
 
 static void many_pointers_from_malloc(void)
 {
-	enum { COUNT = 200000 };
-	void** objects = malloc(COUNT * sizeof *objects);
+	const int64_t count = check_fitting(200000, CHECK_ENTRY_BYTES);
+	void** objects = malloc((size_t)count * sizeof *objects);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < COUNT; i++) {
+	for (int64_t i = 0; i < count; i++) {
 		objects[i] = malloc(32);
 		CHECK_OK(tl_mem_register_struct(objects[i]));
 	}
-	CHECK_INT(check_take_balance().foreign, COUNT);
-	for (int i = 0; i < COUNT; i += 2)
+	CHECK_INT(check_take_balance().foreign, count);
+	for (int64_t i = 0; i < count; i += 2)
 		CHECK_OK(tl_ptr_inc_ref(objects[i]));
 	CHECK_OK(tl_mem_exit_scope());
-	CHECK_INT(check_take_balance().foreign, COUNT / 2);
-	for (int i = 0; i < COUNT; i += 2) {
+	CHECK_INT(check_take_balance().foreign, (count + 1) / 2);
+	for (int64_t i = 0; i < count; i += 2) {
 		CHECK_COUNT(objects[i], 1);
 		CHECK_OK(tl_ptr_release(objects[i]));
 	}

@@ -35,7 +35,7 @@ static void a_clean_program_leaks_nothing(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-__attribute__((noinline, noclone)) static void a_float_that_nobody_takes(void)
+OWN_FRAME static void a_float_that_nobody_takes(void)
 {
 	uint64_t before = mark();
 	void *a = forgetful(40), *b = forgetful(40);
@@ -205,7 +205,7 @@ static void free_block(void* block, void* ctx)
 	free(block);
 }
 
-__attribute__((noinline, noclone)) static void foreign_memory_and_its_aliases(void)
+OWN_FRAME static void foreign_memory_and_its_aliases(void)
 {
 	uint64_t before = mark(), id;
 	char *block = malloc(64), *buffer = malloc(300);

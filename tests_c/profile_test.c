@@ -36,14 +36,14 @@ static double flat(const char* function)
 	return atof(at);
 }
 
-__attribute__((noinline, noclone)) static void* loads_a_batch(size_t bytes)
+OWN_FRAME static void* loads_a_batch(size_t bytes)
 {
 	void* p = tl_mem_alloc(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
 	return p;
 }
 
-__attribute__((noinline, noclone)) static void* makes_a_table(size_t bytes)
+OWN_FRAME static void* makes_a_table(size_t bytes)
 {
 	void* p = tl_registry_new_array(bytes / 8, 8);
 	__asm__ volatile("" ::: "memory");

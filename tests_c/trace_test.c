@@ -39,7 +39,7 @@ static bool ends_well(void)
 	return n > 2 && strcmp(text + n - 2, "}\n") == 0 && count("\"otherData\"") == 1;
 }
 
-__attribute__((noinline, noclone)) static void what_happens_is_told(void)
+OWN_FRAME static void what_happens_is_told(void)
 {
 	void* before = tl_mem_alloc(48);
 	CHECK_OK(tl_trace_start(path));

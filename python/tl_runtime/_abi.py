@@ -745,7 +745,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: references held by the thread's scopes pass to the runtime.
         Threads: the calling thread.
         Returns: TL_OK, also when the thread was not attached, or why it still is.
-        Errors: TL_E_BUSY (from inside a destructor).
+        Errors: TL_E_BUSY (from inside a callback).
         Cost: constant.
         """,
     ),
@@ -2090,8 +2090,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the returned tensor floats; its receiver registers it.
         Threads: the calling thread's scopes.
         Returns: the tensor to return: the argument, or the copy of one in a slot;
-            also the argument when it stands in none of the scopes. NULL when the
-            copy failed.
+            also the argument when it stands in none of the scopes, or is refused.
+            NULL when the copy failed, and when the call was not served
+            (TL_E_FORKED, TL_E_BUSY).
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
             already), TL_E_OUT_OF_MEMORY.
@@ -3245,7 +3246,8 @@ FUNCTIONS: tuple[Function, ...] = (
         It has happened when the call returns. Both addresses may lie inside of
         blocks. Within a device whose memory the CPU cannot use the ranges must not
         overlap. Where two devices have no way to each other the copy goes through
-        the CPU's memory.
+        the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+        before the first byte is copied, and does not fault.
 
         Ownership: none.
         Threads: any thread.
@@ -3265,7 +3267,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("device", "to", "value", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
         """tl_device_fill sets bytes of a device to a value. It has happened when the
-        call returns.
+        call returns. Memory that cannot be written is refused as tl_device_copy does.
 
         Ownership: none.
         Threads: any thread.
@@ -4768,7 +4770,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_print writes all statistics as a table for people: into a file, which is
-        replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+        replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
 
         Ownership: none; path is read during the call only. NULL is standard error.
         Threads: any thread.
@@ -5090,7 +5092,8 @@ FUNCTIONS: tuple[Function, ...] = (
         At the end of the process the file is completed if need be; it is valid JSON however
         the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
         bounds the file: what is left out from there on is counted in it. The child of fork()
-        writes no trace.
+        writes no trace. While another process writes to that file, the trace goes to one
+        beside it, see above.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.

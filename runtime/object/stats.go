@@ -47,7 +47,7 @@ type ClassStats struct {
 }
 
 // Live returns how many objects are live.
-func (s *ClassStats) Live() uint64 { return s.Allocations - s.Frees }
+func (s *ClassStats) Live() uint64 { return s.Allocations - min(s.Frees, s.Allocations) }
 
 // KindStats are the counters of the slots of one kind.
 type KindStats struct {
@@ -56,7 +56,7 @@ type KindStats struct {
 }
 
 // Live returns how many slots are live.
-func (k *KindStats) Live() uint64 { return k.Allocations - k.Frees }
+func (k *KindStats) Live() uint64 { return k.Allocations - min(k.Frees, k.Allocations) }
 
 // ReadStats sums up the contexts.
 func ReadStats() Stats {

@@ -54,13 +54,7 @@ func (c *Context) isSlotTensor(p uintptr) bool {
 
 // HasRoom reports whether the scope stack can hold another entry, and records
 // the error when it cannot.
-func (c *Context) HasRoom() bool {
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, 0, uint64(c.End-c.Entries)/layout.EntryBytes)
-		return false
-	}
-	return true
-}
+func (c *Context) HasRoom() bool { return c.hasRoomFor(0) }
 
 // Push records a reference in the current scope; the caller has asked HasRoom.
 func (c *Context) Push(e layout.Entry) { c.push(e) }
@@ -107,12 +101,6 @@ func (c *Context) Recycle(e layout.Entry) {
 	c.recycle(r, e)
 }
 
-// Holds reports whether a scope of this function holds p.
-func (c *Context) Holds(p uintptr) bool {
-	_, found := c.find(p, c.Floor)
-	return found
-}
-
 // TakeOut takes the newest entry that a scope of this function has for e out of
 // it; the reference is the caller's then. False when there is none. Entries that
 // meant an earlier object in the same slot go too.
@@ -122,7 +110,7 @@ func (c *Context) TakeOut(e layout.Entry) bool {
 		if !found {
 			return false
 		}
-		same := c.entry(position).Gen == e.Gen
+		same := *c.entry(position) == e
 		c.takeOut(position)
 		if same {
 			return true
