@@ -69,6 +69,7 @@ func environment() (settings []string) {
 
 // tldoor_open starts the runtime with the options of the environment. A setting that is
 // not understood leaves the default, and is told: here, by tl_init and tl_config_dump.
+// What fails can be tried again, with the environment of that moment.
 //
 //export tldoor_open
 func tldoor_open(out uintptr) int32 {
@@ -78,7 +79,11 @@ func tldoor_open(out uintptr) int32 {
 		}
 		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
-		st := object.Open(object.Config{
+		st := pool.Open()
+		if st != status.OK {
+			return int32(st)
+		}
+		st = object.Open(object.Config{
 			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
@@ -91,9 +96,6 @@ func tldoor_open(out uintptr) int32 {
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
 			UsableSize:     func(p uintptr) uintptr { return uintptr(C.tlc_usable(C.uintptr_t(p))) },
 		})
-		if st == status.OK {
-			st = pool.Open()
-		}
 		if st == status.OK {
 			tensorsOnDevices()
 			tellDefaultDevice()

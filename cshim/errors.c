@@ -84,20 +84,6 @@ const char* tl_last_error(void)
 
 /* ---- telling ---------------------------------------------------------------------------- */
 
-static tl_error_callback error_callback;
-static void* error_context;
-
-tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
-{
-	tl_status why = tlc_visit(TL_FN_tl_set_error_callback);
-	if (why != TL_OK) return why;
-	error_context = ctx;
-	error_callback = callback;
-	if (callback != NULL) atomic_fetch_or(&tlc_shared->on_error, 4);
-	else atomic_fetch_and(&tlc_shared->on_error, ~4u);
-	return TL_OK;
-}
-
 /* Not cancelled: whoever tells has more to do. */
 static void tell_message(tl_status status, const char* message)
 {
@@ -105,11 +91,10 @@ static void tell_message(tl_status status, const char* message)
 	if (tlc_apart.telling) return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	uint32_t how = TLC_LOAD(tlc_shared->on_error);
-	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
-	if (how & 2) abort();
-	tl_error_callback callback = error_callback;
+	if (how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) fprintf(stderr, "tl_runtime: %s\n", message);
+	if (how & TLC_ON_ERROR_ABORT) abort();
 	tlc_apart.telling = true;
-	if ((how & 4) && callback != NULL) callback(status, message, error_context);
+	if (how & TLC_ON_ERROR_CALL) tlc_call_listener(status, message);
 	tlc_apart.telling = false;
 	pthread_setcancelstate(cancel_state, NULL);
 }

@@ -18,8 +18,11 @@ static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 static tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 
 __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
-tl_globals tlc_g;
-tl_globals* tlc_shared = &tlc_g;
+/* No address is in a heap that begins there, however large. */
+#define NOWHERE ((uintptr_t)1 << 63)
+
+tl_globals tlc_g = {.heap_base = NOWHERE};
+tl_globals* _Atomic tlc_shared = &tlc_g;
 
 __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
@@ -138,6 +141,19 @@ tl_status tl_thread_detach(void)
 	return TL_OK;
 }
 
+/* Fills the shim's copy while other threads may read it: heap_base, which is its first
+ * field, last. */
+static void publish(tl_globals* globals)
+{
+	enum { REST = sizeof(uintptr_t) };
+	_Static_assert(offsetof(tl_globals, heap_base) == 0, "all but the first field is copied first");
+	memcpy((char*)&tlc_g + REST, (const char*)globals + REST, sizeof tlc_g - REST);
+	tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
+	tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
+	atomic_store_explicit(&tlc_g.heap_base, TLC_LOAD(globals->heap_base), memory_order_release);
+	atomic_store_explicit(&tlc_shared, globals, memory_order_release);
+}
+
 static tl_status start(void)
 {
 	if (atomic_load_explicit(&started, memory_order_acquire)) return TL_OK;
@@ -147,10 +163,7 @@ static tl_status start(void)
 		uintptr_t globals = 0;
 		status = tlc_start_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
-			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
-			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
-			tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
-			tlc_shared = (tl_globals*)globals;
+			publish((tl_globals*)globals);
 			pthread_key_create(&thread_key, thread_ended);
 			tlc_forget_relocations();
 			atomic_store_explicit(&started, true, memory_order_release);

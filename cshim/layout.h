@@ -262,7 +262,7 @@ typedef struct tl_type_info {
 
 /* Where everything is. One per process, filled before the first context exists. */
 typedef struct tl_globals {
-	uintptr_t heap_base;
+	_Atomic uintptr_t heap_base; /* in the shim's copy: written last */
 	uint64_t heap_bytes;
 	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
 	tl_record* records;

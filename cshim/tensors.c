@@ -175,13 +175,20 @@ tl_status tl_tensor_release_safe(tl_tensor* tensor)
 	return TLC_LIKELY(release((uintptr_t)tensor)) ? TL_OK : slow_tensor_release_safe(tensor);
 }
 
-/* Takes the newest entry of p out of this function's scopes, if there is one; false:
- * ask Go, nothing changed. */
-static __attribute__((noinline)) bool forget_entry(tl_context* c, const tl_record* r, uintptr_t p)
+/* Whether both mean one life of one object: a pointer may get another record, whose
+ * generations are its own. */
+static inline bool same_entry(tl_entry a, tl_entry b)
 {
-	int64_t at = tlc_find_entry(c, p);
+	return a.object == b.object && a.record == b.record && a.gen == b.gen;
+}
+
+/* Takes the newest entry of an object out of this function's scopes, if there is one;
+ * false: ask Go, nothing changed. */
+static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
+{
+	int64_t at = tlc_find_entry(c, e.object);
 	if (at == TLC_NOT_FOUND) return true;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || c->entries[at].gen != TLC_LOAD(r->gen))) return false;
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || !same_entry(c->entries[at], e))) return false;
 	tlc_take_out(c, (uint64_t)at);
 	return true;
 }
@@ -191,7 +198,7 @@ static inline bool pop_entry(tl_context* c, tl_entry e)
 {
 	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
 	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return false;
-	if (TLC_UNLIKELY(c->top[-1].object != e.object || c->top[-1].gen != e.gen)) return false;
+	if (TLC_UNLIKELY(!same_entry(c->top[-1], e))) return false;
 	c->top--;
 	return true;
 }
@@ -219,7 +226,7 @@ tl_status tl_tensor_free(tl_tensor* tensor)
 	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p) ? TL_OK : slow_tensor_free(tensor);
 	if (TLC_UNLIKELY(!tlc_is_live_object(r))) return slow_tensor_free(tensor);
 	tl_entry e = tlc_entry_of(r, p);
-	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, r, p))) return slow_tensor_free(tensor);
+	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, e))) return slow_tensor_free(tensor);
 	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
 }
 

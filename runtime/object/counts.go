@@ -254,6 +254,13 @@ func (c *Context) share(r *layout.Record) status.Status {
 	return status.OK
 }
 
+// ownersAlone reports whether a shared word says that no other thread counts the object.
+// Floats say nothing: the owner's own stand there beyond the third.
+func ownersAlone(sh uint32) bool {
+	s := layout.UnpackSh(sh)
+	return s.Flags == layout.Alive && s.Count == 0 && s.Claims == 0
+}
+
 // sums returns the references of an object and how many of them float. Those in the
 // shared word stay when the owner drops floats from its own until there are none.
 func sums(loc uint32, s layout.Sh) (references, floats int32) {

@@ -34,7 +34,7 @@ func checkAgainstModel(t *testing.T, contexts int) {
 		defer done()
 		model.Compare(r, "context", m.Steps, machine.Run(m.Steps))
 		require.NoError(r, object.Registry().Check())
-		require.NoError(r, object.CheckStats())
+		require.NoError(r, object.Check(nil))
 	})
 }
 

@@ -229,11 +229,10 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 }
 
 // heldByScopes returns how many references of an object do not float, when no other thread
-// has counted it: of the owner's floats, the shared word may have some.
+// counts it.
 func (c *Context) heldByScopes(o object) (n uint64, known bool) {
-	s := layout.UnpackSh(o.Sh)
-	references, floats := sums(o.Loc, s)
-	return uint64(references - floats), c.owns(o.Loc) && s.Flags == layout.Alive && s.Count == 0 && s.Claims == 0
+	references, floats := sums(o.Loc, layout.UnpackSh(o.Sh))
+	return uint64(references - floats), c.owns(o.Loc) && ownersAlone(o.Sh)
 }
 
 // positions returns where an object stands in the scope stack of c, newest first, up to

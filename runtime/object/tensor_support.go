@@ -110,7 +110,7 @@ func (c *Context) TakeOut(e layout.Entry) bool {
 		if !found {
 			return false
 		}
-		same := c.entry(position).Gen == e.Gen
+		same := *c.entry(position) == e
 		c.takeOut(position)
 		if same {
 			return true

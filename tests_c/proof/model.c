@@ -15,7 +15,7 @@
 enum { ROUND_STEPS = 4000, TURN_STEPS = 400 };
 static const double CALLS = 1e6;
 
-static const family* const families[] = {&faults_family, &objects_family, &counts_family, &vecs_family, &scopes_family, &arena_family, &graphs_family};
+static const family* const families[] = {&faults_family, &objects_family, &counts_family, &vecs_family, &scopes_family, &arena_family, &graphs_family, &tensors_family, &tensor_counts_family, &views_family};
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
 static struct {
@@ -78,7 +78,7 @@ static void check(world* w)
 static void finish(world* w)
 {
 	for (int i = 0; i < FAMILIES; i++)
-		if (families[i] != &counts_family)
+		if (families[i] != &counts_family && families[i]->finish != NULL)
 			families[i]->finish(w);
 	counts_family.finish(w);
 }
@@ -226,6 +226,10 @@ static void end(void)
 	each(POLL);
 	each(FINISH);
 	each(POLL);
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < model.worlds[k].items_len; i++)
+			if (!model.worlds[k].items[i]->immortal)
+				fail(&model.outside, "%s is left: %" PRId64 " references", name(model.worlds[k].items[i]), model.worlds[k].items[i]->count);
 	give(0, END);
 	give(1, END);
 	pthread_join(model.worlds[0].thread, NULL);

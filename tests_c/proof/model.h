@@ -74,12 +74,10 @@ struct item {
 	int type;
 	item** refs; /* fields, elements, what a view or a matrix holds */
 	size_t refs_len, refs_room;
-	union {
-		block* block;   /* FOREIGN: what its address is a name of */
-		shape* shape;   /* TENSOR, and STACK for one in a slot */
-		matrix* matrix; /* SPARSE */
-		int64_t offset; /* STACK: in the arena; -1: in a frame */
-	} of;
+	block* block;   /* FOREIGN: what its address is a name of */
+	shape* shape;   /* TENSOR, and STACK for one in a slot */
+	matrix* matrix; /* SPARSE */
+	int64_t offset; /* STACK: in the arena; -1: in a frame */
 };
 
 /* ---- types of objects ---------------------------------------------------------------- */
@@ -138,7 +136,6 @@ struct world {
 	size_t items_len, items_room;
 	item** entries; /* of all scopes, oldest first; NULL: taken out */
 	size_t entries_len, entries_room;
-	size_t holes;
 	mark marks[MAX_MARKS];
 	int marks_len;
 	bool arena_active;
@@ -281,6 +278,7 @@ bool may_contain(const world* w, const item* it);
 /* What tl_mem_unregister of a live item says, and what it does. */
 unsigned take_out_set(world* w, const item* it);
 void take_out(world* w, item* it);
+void leave_scope(world* w, item* it); /* the newest entry goes, and its reference is the caller's */
 void finish_zero(world* w, item* it);
 
 /* ---- model_scopes.c ---------------------------------------------------------------------- */
@@ -296,6 +294,43 @@ void arena_back(world* w, int64_t top);
 /* Compares every counter of tl_stats with the model. */
 void check_stats(world* w);
 
+/* ---- model_tensors.c ----------------------------------------------------------------------- */
+
+enum { MAX_RANK = 8 };
+
+/* Memory that the library was lent. */
+typedef struct lease {
+	uint64_t id; /* of the item that ends it */
+	char* data;  /* that the deleter is to be called with */
+	void* memory;
+} lease;
+
+struct shape {
+	int32_t dtype;
+	int64_t rank, numel;
+	int64_t dims[MAX_RANK], strides[MAX_RANK];
+	char* data;    /* the first element; NULL when there is none */
+	uint32_t flags; /* LENT, VIEW, READ_ONLY, IN_SLOT */
+	char* from;     /* of the memory that has its elements: what the pattern covers */
+	size_t bytes;
+	uint64_t pattern;
+	lease* lease;
+};
+
+size_t dtype_bytes(int32_t dtype);
+bool is_tensor(const operand* o);
+operand draw_tensor(world* w, unsigned* set);
+item* tensor_made(world* w, tl_tensor* at, unsigned set, const shape* like);
+void tensor_rows(shape* s); /* row-major strides, and the number of elements */
+void tensor_check(world* w, const item* it);
+void tensor_verify(world* w, const item* it);
+void tensor_fill(const item* it);
+item* tensor_own(world* w, tl_tensor* at, unsigned set, const shape* like); /* with memory of its own */
+lease* lend(size_t bytes);
+void lent_back(void* data, void* ctx); /* a tl_deleter */
+bool draw_shape(world* w, shape* s);   /* false: one that has to be refused */
+bool contiguous(const shape* s);
+
 /* ---- model_faults.c ----------------------------------------------------------------------- */
 
 void begin_shortage(const char* configuration);
@@ -303,7 +338,7 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
+extern const family tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
         faults_family;
 
 #endif

@@ -18,7 +18,7 @@ static item* bump(world* w, void* at, int64_t bytes)
 		w->arena_base = (char*)at - w->arena_top;
 	want_pointer(w, at, w->arena_base + w->arena_top, "the result");
 	it = item_new(w, STACK, at, (size_t)bytes);
-	it->of.offset = w->arena_top;
+	it->offset = w->arena_top;
 	w->arena_top += bytes;
 	fill(it);
 	return it;
@@ -114,7 +114,7 @@ static void contains(world* w)
 {
 	operand o = draw_operand(w, COUNTED | K(STACK));
 	note(w, "tl_arena_contains(%s)", o.name);
-	want_int(w, tl_arena_contains(o.at), o.it != NULL && o.it->kind == STACK && o.it->of.offset >= 0, "the result");
+	want_int(w, tl_arena_contains(o.at), o.it != NULL && o.it->kind == STACK && o.it->offset >= 0, "the result");
 	want_last(w, GOOD);
 }
 

@@ -160,11 +160,15 @@ unsigned take_out_set(world* w, const item* it)
 	return !it->immortal && it->floats == 15 ? S(TL_E_OVERFLOW) : GOOD;
 }
 
-void take_out(world* w, item* it)
+void leave_scope(world* w, item* it)
 {
 	w->entries[newest_entry(w, it)] = NULL;
-	w->holes++;
 	it->listed--;
+}
+
+void take_out(world* w, item* it)
+{
+	leave_scope(w, it);
 	touch(w, it);
 	float_one(it);
 }
@@ -219,21 +223,26 @@ static void step(world* w)
 }
 
 /* Containers are empty already: what is left is the program's own to release. */
+static bool finish_item(world* w, item* it)
+{
+	if (it->life == ZERO) {
+		finish_zero(w, it);
+		return true;
+	}
+	if (it->life != LIVE || it->immortal || it->kind == STACK || it->inside != 0)
+		return false;
+	note(w, "tl_ptr_release(%s), the end", name(it));
+	if (want_memory(w, tl_ptr_release(it->at), GOOD) == TL_OK)
+		release(w, it);
+	events_end(w);
+	return true;
+}
+
 static void finish(world* w)
 {
-	for (size_t i = 0; i < w->items_len;) {
-		item* it = w->items[i];
-		if (it->life == ZERO) {
-			finish_zero(w, it);
-		} else if (it->life == LIVE && !it->immortal && it->kind != STACK && it->inside == 0) {
-			note(w, "tl_ptr_release(%s), the end", name(it));
-			if (want_memory(w, tl_ptr_release(it->at), GOOD) == TL_OK)
-				release(w, it);
-			events_end(w);
-		} else {
-			i++;
-		}
-	}
+	for (size_t i = 0; i < w->items_len; i++)
+		if (finish_item(w, w->items[i]))
+			i = (size_t)-1; /* what ended has changed the list */
 }
 
 const family counts_family = {"references", 20, step, NULL, finish};

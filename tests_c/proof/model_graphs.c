@@ -26,12 +26,12 @@ static void reach(graph* g, item* root)
 {
 	*g = (graph){.known = true};
 	g->of[g->len++] = root;
-	for (size_t i = 0; i < g->len && is_copied(g->of[i]); i++)
-		for (size_t k = 0; k < g->of[i]->refs_len; k++) {
+	for (size_t i = 0; i < g->len; i++)
+		for (size_t k = 0; is_copied(g->of[i]) && k < g->of[i]->refs_len; k++) {
 			item* held = g->of[i]->refs[k];
 			if (held == NULL || find(g, held) < g->len)
 				continue;
-			if (held->kind == STACK || g->len == MOST) {
+			if (held->kind == STACK || g->len == MOST || (!is_copied(held) && !may_hold(held))) {
 				g->known = false;
 				return;
 			}
@@ -83,8 +83,10 @@ static void compare_contents(world* w, const item* of, item* it)
 static item* take_in(world* w, graph* g, void* root)
 {
 	item* first = copy_of(w, g, 0, root);
-	for (size_t i = 0; i < g->len && is_copied(g->of[i]); i++) {
+	for (size_t i = 0; i < g->len; i++) {
 		item *of = g->of[i], *it = g->copy[i];
+		if (!is_copied(of))
+			continue;
 		if (of->kind == VEC)
 			want_int(w, tl_vec_len(it->at), (int64_t)of->refs_len, "the length of a copy");
 		for (size_t k = 0; k < of->refs_len; k++) {

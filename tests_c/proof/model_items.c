@@ -140,6 +140,7 @@ void forget_if_unmentioned(item* it)
 {
 	if (it->life != GONE || it->listed != 0 || it->inside != 0 || it->buried != 0)
 		return;
+	free(it->shape);
 	free(it->refs);
 	free(it);
 }
@@ -210,9 +211,9 @@ static void empty_graves(world* w)
 
 void memory_unknown(world* w)
 {
-	empty_graves(w);
-	if (model.turns)
-		empty_graves(&model.worlds[1 - w->number]);
+	for (int k = 0; k < 2; k++)
+		if (model.turns || w == &model.worlds[k])
+			empty_graves(&model.worlds[k]);
 }
 
 /* ---- counting ----------------------------------------------------------------------------------- */
@@ -297,11 +298,26 @@ void enlist(world* w, item* it)
 
 /* ---- ends ------------------------------------------------------------------------------------------ */
 
+/* Memory that was lent goes back once. */
+static void give_back(world* w, item* it)
+{
+	lease* l = it->shape->lease;
+	if (l == NULL)
+		return;
+	if (l->id != 0 && !event_take(w, DELETED, l->id, NULL))
+		fail(w, "%s has ended, and its deleter did not run", name(it));
+	it->shape->lease = NULL;
+	free(l->memory);
+	free(l);
+}
+
 static void destroy(world* w, item* it)
 {
 	const object_type* t = &types[it->type];
 	void* born = NULL;
 	item* child;
+	if (it->kind == TENSOR)
+		give_back(w, it);
 	if (it->kind != TYPED || t->destroy == NOTHING)
 		return;
 	if (!event_take(w, DESTROYED, it->id, &born)) {

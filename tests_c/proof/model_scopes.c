@@ -34,10 +34,7 @@ void unwind(world* w, size_t entries)
 {
 	while (w->entries_len > entries) {
 		item* it = w->entries[--w->entries_len];
-		if (it == NULL) {
-			w->holes--;
-			continue;
-		}
+		if (it == NULL) continue;
 		it->listed--;
 		if (it->life == LIVE)
 			release(w, it);
@@ -51,12 +48,12 @@ void arena_back(world* w, int64_t top)
 	w->arena_top = top;
 	for (size_t i = 0; i < w->items_len;) {
 		item* it = w->items[i];
-		if (it->kind == STACK && it->of.offset >= top) {
+		if (it->kind == STACK && it->offset >= top) {
 			end_stack(it);
 			continue;
 		}
-		if (it->kind == STACK && it->of.offset >= 0 && it->of.offset + (int64_t)it->bytes > top)
-			it->bytes = (size_t)(top - it->of.offset); /* the offset was set back into it */
+		if (it->kind == STACK && it->offset >= 0 && it->offset + (int64_t)it->bytes > top)
+			it->bytes = (size_t)(top - it->offset); /* the offset was set back into it */
 		i++;
 	}
 }
@@ -65,7 +62,7 @@ static void frames_end(world* w, int marks)
 {
 	for (size_t i = 0; i < w->items_len;) {
 		item* it = w->items[i];
-		if (it->kind == STACK && it->of.offset < 0 && it->type >= marks)
+		if (it->kind == STACK && it->offset < 0 && it->type >= marks)
 			end_stack(it);
 		else
 			i++;
@@ -155,7 +152,7 @@ static item* stack_item(world* w, void* at, size_t bytes, int64_t offset, int ma
 	item* it;
 	want_true(w, (uintptr_t)at % 64 == 0, "64-byte alignment");
 	it = item_new(w, STACK, at, bytes);
-	it->of.offset = offset;
+	it->offset = offset;
 	it->type = mark;
 	fill(it);
 	return it;
@@ -196,6 +193,8 @@ static void get_buffer(world* w)
 	int64_t bytes = ONE_OF(w, sizes), slot = f == NULL ? 0 : (int64_t)draw(w, (uint64_t)f->slots + 2) - 1;
 	bool in_range = f != NULL && slot >= 0 && slot < f->slots;
 	unsigned set = !in_range || bytes <= 0 ? GOOD : bytes > 4096 ? S(TL_E_ARENA_EXHAUSTED) : GOOD;
+	if (slot == MAX_SLOTS - 1)
+		return; /* for tensors */
 	item* have = in_range ? f->buffers[slot] : NULL;
 	void* at;
 	if (f == NULL)

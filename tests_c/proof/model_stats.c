@@ -4,15 +4,15 @@
 #include "model.h"
 
 typedef struct sums {
-	uint64_t live[KINDS], entries, holes;
+	uint64_t live[KINDS], held, stale; /* entries that hold something, and such as may be taken out yet */
 } sums;
 
 static void add_world(sums* s, const world* w)
 {
 	for (size_t i = 0; i < w->items_len; i++)
 		s->live[w->items[i]->kind]++;
-	s->entries += w->entries_len;
-	s->holes += w->holes;
+	for (size_t i = 0; i < w->entries_len; i++)
+		if (w->entries[i] != NULL) *(w->entries[i]->life == LIVE ? &s->held : &s->stale) += 1;
 }
 
 /* What ended on a thread that does not own it may be live until the owner has looked. */
@@ -35,6 +35,7 @@ void check_stats(world* w)
 	want(w, tl_stats_get(&now), GOOD);
 	between(w, now.plain_live, s.live[PLAIN], model.pending, "plain_live");
 	between(w, now.typed_live, s.live[TYPED], model.pending, "typed_live");
+	between(w, now.tensors_live, s.live[TENSOR], 0, "tensors_live");
 	between(w, now.vecs_live, s.live[VEC], model.pending, "vecs_live");
-	between(w, now.scope_entries, s.entries - s.holes, s.holes, "scope_entries");
+	between(w, now.scope_entries, s.held, s.stale, "scope_entries");
 }
