@@ -46,7 +46,8 @@
  * with the calling thread (tl_last_status), and tl_last_error explains it: the
  * pointer, what it was found to be, what to do. A NULL that is right (zero bytes
  * asked for) sets TL_OK, so that the two can be told apart; other successful
- * calls leave the last status alone.
+ * calls leave the last status alone, and so do those that return their argument
+ * (tl_ptr_acquire, tl_track_site), which tell a failure by the status alone.
  *
  * The lists of errors below are complete up to five statuses that any function
  * may answer before it starts, and that none repeats: TL_E_FORKED in a process
@@ -3155,7 +3156,8 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  * tl_registry_register gives a block an owner: the caller, who holds the one
  * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
  * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
- * not looked whether a smaller registered block begins in those.
+ * not looked whether a smaller registered block begins in those; and where its address
+ * is no multiple of 16, not whether that lies inside another block.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -4108,7 +4110,7 @@ typedef struct tl_deferred {
 TL_API void tl_deferred_push(void* ptr, void* ctx);
 
 /*
- * tl_deferred_take empties a list.
+ * tl_deferred_take empties a list. It touches no status.
  *
  * Ownership: the nodes pass to the caller.
  * Threads: any thread.

@@ -3647,7 +3647,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_registry_register gives a block an owner: the caller, who holds the one
         reference. A block of 0 bytes counts as one of 1. The caller is believed that the
         address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
-        not looked whether a smaller registered block begins in those.
+        not looked whether a smaller registered block begins in those; and where its address
+        is no multiple of 16, not whether that lies inside another block.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -4716,7 +4717,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("list",),
         (),
-        """tl_deferred_take empties a list.
+        """tl_deferred_take empties a list. It touches no status.
 
         Ownership: the nodes pass to the caller.
         Threads: any thread.

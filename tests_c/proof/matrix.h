@@ -112,6 +112,14 @@ static inline bool is_attacked(const matrix_param* p) { return p->role >= MATRIX
 static inline bool is_pointer(const matrix_param* p) { return p->role > MATRIX_BOOL; }
 static inline bool is_called(const matrix_function* f, const char* name) { return strcmp(f->name, name) == 0; }
 
+/* Whether a function is one of several; NULL ends them. */
+static inline bool is_among(const matrix_function* f, const char* const* names)
+{
+	while (*names != NULL && !is_called(f, *names))
+		names++;
+	return *names != NULL;
+}
+
 /* ---- fixtures ---------------------------------------------------------------------- */
 
 /* What a kind of pointer is, which decides who gets it. */
@@ -122,7 +130,7 @@ enum {
 	KIND_IMPOSSIBLE = 8,  /* no memory can be there */
 	KIND_WRITABLE = 16,   /* 64 bytes may be overwritten, or cannot */
 	KIND_STACK = 32,      /* wants frames and an arena that are open */
-	KIND_LOOSE = 64,      /* found by arithmetic: which refusal it deserves depends on the mappings */
+	KIND_LOOSE = 64,      /* found by arithmetic: what is there depends on the process */
 	KIND_UNSETTLED = 128  /* its end waits for the owner's next slow call, which the doors make at different times */
 };
 
@@ -178,6 +186,7 @@ void ripen_dead(fixture* f, intptr_t bytes, intptr_t offset);
 void make_state(fixture* f, intptr_t which, intptr_t offset);
 void ripen_state(fixture* f, intptr_t which, intptr_t offset);
 void make_vec(fixture* f, intptr_t which, intptr_t offset);
+void ripen_vec(fixture* f, intptr_t which, intptr_t offset);
 void make_tensor(fixture* f, intptr_t which, intptr_t offset);
 void ripen_tensor(fixture* f, intptr_t which, intptr_t offset);
 void make_exported(fixture* f, intptr_t legacy, intptr_t offset);

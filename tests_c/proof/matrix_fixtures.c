@@ -19,8 +19,10 @@ static bool can_be_believed(const pointer_kind* kind, const matrix_function* f, 
 	uint32_t flags = KIND_HEAP | KIND_MALLOC;
 	if (strcmp(kind->name, "null") == 0) return true;
 	if (p->role == MATRIX_COOKIE || (kind->flags & KIND_LOOSE)) return false;
-	if (p->role != MATRIX_BLOCK) flags |= KIND_KNOWN | KIND_IMPOSSIBLE;
-	(void)f;
+	if (p->role != MATRIX_BLOCK) flags |= KIND_KNOWN;
+	/* A deleter may know addresses of a device; and only what measures a block looks where none is mapped. */
+	if (p->role != MATRIX_BLOCK && !is_called(f, "tl_registry_register_custom")) flags |= KIND_IMPOSSIBLE;
+	if (strncmp(f->name, "tl_mem_", 7) != 0 && kind->a == 0x10000) return false;
 	return (kind->flags & flags) != 0;
 }
 

@@ -199,9 +199,18 @@ void make_vec(fixture* f, intptr_t which, intptr_t offset)
 	point_into(f, vec, offset);
 	if (which < VEC_DATA || f->absent) return;
 	f->pointer = (char*)table_of(vec) + offset;
-	if (which == VEC_OLD_DATA) tl_vec_reserve(vec, 1000);
-	if (which == VEC_DEAD_DATA) release_all(vec);
-	if (which == VEC_DEAD_DATA) f->object = f->owned[0] = NULL;
+}
+
+/* The Vec gets another table, or ends. */
+void ripen_vec(fixture* f, intptr_t which, intptr_t offset)
+{
+	(void)offset;
+	if (which == VEC_OLD_DATA) {
+		tl_vec_reserve(f->owned[0], 1000);
+		return;
+	}
+	release_all(f->owned[0]);
+	f->object = f->owned[0] = NULL;
 }
 
 /* ---- frames and the arena ------------------------------------------------------------------ */
