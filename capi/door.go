@@ -43,10 +43,13 @@ var options = config.New()
 
 // contained runs body for callers without a context: a panic becomes failed.
 func contained[R any](failed R, body func() R) (result R) {
+	entered()
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			tellDefect(cause)
 			result = failed
 		}
+		left(nil)
 	}()
 	return body()
 }

@@ -14,11 +14,14 @@ import (
 // TL_E_INTERNAL with the panic's text, and failed is returned.
 func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R) {
 	context := object.At(c)
+	entered()
 	defer func() {
 		if cause := recover(); cause != nil {
+			tellDefect(cause)
 			fail(context, status.Internal, "a defect of this library was contained: %v", cause)
 			result = failed
 		}
+		left(context)
 	}()
 	result = body(context)
 	if trace.Due() {
