@@ -2082,7 +2082,7 @@ int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffer, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_buffer((uintptr_t)context, (uintptr_t)plan, (uintptr_t)bytes, (uintptr_t)alignment, first, end);
 	tlc_gate_leave(context);
@@ -2093,7 +2093,7 @@ int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffers, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_buffers((uintptr_t)context, (uintptr_t)plan, (uintptr_t)buffers, (uintptr_t)n);
 	tlc_gate_leave(context);
@@ -2148,7 +2148,7 @@ int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_space, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_space((uintptr_t)context, (uintptr_t)plan, (uintptr_t)capacity);
 	tlc_gate_leave(context);
@@ -2203,7 +2203,7 @@ int64_t tl_plan_num_buffers(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_num_buffers, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_num_buffers((uintptr_t)context, (uintptr_t)plan);
 	tlc_gate_leave(context);
@@ -2269,7 +2269,7 @@ int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_space_of, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_space_of((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_gate_leave(context);

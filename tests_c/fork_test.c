@@ -78,6 +78,11 @@ static void use_the_slow_door(void)
 	CHECK_FAILS(tl_mem_purge(), TL_E_FORKED);
 	CHECK_REFUSED(tl_mem_alloc(64 << 20), 0, TL_E_FORKED);
 	CHECK_REFUSED(tl_vec_new(4), 0, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_add_buffer(NULL, 64, 64, 0, 1), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_add_buffers(NULL, NULL, 1), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_add_space(NULL, 0), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_num_buffers(NULL), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_space_of(NULL, 0), -1, TL_E_FORKED);
 	CHECK(strstr(tl_last_error(), tl_status_string(TL_E_FORKED)) != NULL);
 	CHECK(strchr(tl_version(), '.') != NULL);
 	CHECK_INT(tl_abi_version(), TL_ABI_VERSION);
