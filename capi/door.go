@@ -3,7 +3,6 @@ package main
 /*
 #include <stdint.h>
 #include <stdlib.h>
-#include <malloc.h>
 
 extern char** environ;
 // Setting i of the environment, 0 behind the last one.
@@ -18,7 +17,7 @@ static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 	void* p = NULL;
 	return posix_memalign(&p, alignment, bytes) == 0 ? (uintptr_t)p : 0;
 }
-static uint64_t tlc_usable(uintptr_t p) { return malloc_usable_size((void*)p); }
+_Bool tlc_usable_size(uintptr_t p, uint64_t* bytes);
 */
 import "C"
 
@@ -94,7 +93,7 @@ func tldoor_open(out uintptr) int32 {
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
 			AlignedAlloc:   alignedAlloc,
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
-			UsableSize:     func(p uintptr) uintptr { return uintptr(C.tlc_usable(C.uintptr_t(p))) },
+			UsableSize:     usableSize,
 		})
 		if st == status.OK {
 			tensorsOnDevices()
@@ -115,6 +114,12 @@ func tldoor_open(out uintptr) int32 {
 		}
 		return int32(st)
 	})
+}
+
+func usableSize(p uintptr) (bytes uintptr, ok bool) {
+	var n C.uint64_t
+	ok = bool(C.tlc_usable_size(C.uintptr_t(p), &n))
+	return uintptr(n), ok
 }
 
 // alignedAlloc asks for no less than a pointer's alignment, as posix_memalign wants it.

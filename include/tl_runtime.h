@@ -686,17 +686,19 @@ TL_API int64_t tl_mem_collect_cycles(void);
  * tl_mem_register_struct puts a reference into the current scope: the floating
  * one when there is one, else a new one. An address that the runtime does not
  * know is adopted as memory from malloc: count 1, and free() when the count
- * comes to 0. That is the one place where the caller is trusted about memory.
+ * comes to 0. That is the one place where the caller is trusted about memory: what
+ * malloc can have returned is aligned to 16 bytes and can be read, and more is not
+ * looked at.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
  */
 TL_API tl_status tl_mem_register_struct(void* object);
@@ -709,11 +711,11 @@ TL_API tl_status tl_mem_register_struct(void* object);
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.
  */
 TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
@@ -725,11 +727,11 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.
  */
 TL_API tl_status tl_mem_register(void* object);
@@ -3961,10 +3963,10 @@ TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
  *     On failure the block stays the caller's.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
- * Errors: TL_E_OUT_OF_MEMORY; and of memory of the runtime's
- *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (not of plain bytes, or of an arena or a frame). Other
- *     memory goes to realloc().
+ * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
+ *     where no such block is, or what malloc cannot have returned),
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
+ *     is not plain bytes, an arena, a frame). Other memory goes to realloc().
  * Cost: nothing when it fits and is not half empty, else a copy.
  */
 TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
@@ -3976,9 +3978,9 @@ TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
  * Ownership: takes the caller's reference; bytes is not looked at.
  * Threads: any thread, also in a forked child.
  * Returns: nothing.
- * Errors: of memory of the runtime's TL_E_UNKNOWN_POINTER,
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain
- *     bytes, or of an arena or a frame).
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
+ *     or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
+ *     TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
  * Cost: about 8 ns up to 64 KiB, 20 ns above.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);

@@ -125,6 +125,7 @@ static void memory_of_the_runtime_is_not_freed(void)
 	const tl_device_allocator* cpu = tl_device_allocator_for(0);
 	void* pages = cpu->allocate(cpu->ctx, 1 << 16);
 	tl_memory_pool* pool = NULL;
+	int64_t shape = 0;
 	CHECK_OK(tl_memory_pool_create(cpu, 1 << 16, &pool));
 	void* block = tl_memory_pool_allocate(pool, 4096);
 	CHECK_OK(tl_mem_function_enter(1));
@@ -143,6 +144,9 @@ static void memory_of_the_runtime_is_not_freed(void)
 	refuses(pages, TL_E_UNKNOWN_POINTER, "pages of the CPU's allocator");
 	refuses(block, TL_E_UNKNOWN_POINTER, "a block of a memory pool");
 	run_thread(refuse_elsewhere, frame);
+	refuses((void*)8, TL_E_UNKNOWN_POINTER, "a number");
+	refuses((void*)0x10000, TL_E_UNKNOWN_POINTER, "a larger number");
+	refuses((char*)&shape + 4, TL_E_UNKNOWN_POINTER, "what is not aligned");
 	CHECK_OK(tl_arena_free());
 	CHECK_OK(tl_mem_function_exit());
 	refuses(frame, TL_E_NOT_LIVE, "a frame that has ended");

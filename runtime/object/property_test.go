@@ -95,7 +95,7 @@ var inUse = host{blocks: map[uintptr][]byte{}}
 func init() {
 	object.Open(object.Config{
 		Free:       inUse.free,
-		UsableSize: func(p uintptr) uintptr { return uintptr(len(inUse.blocks[p])) },
+		UsableSize: func(p uintptr) (uintptr, bool) { return uintptr(len(inUse.blocks[p])), true },
 	})
 }
 

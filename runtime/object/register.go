@@ -51,7 +51,10 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 		if process.registry.Covered(p) { // the size of its inside would be read from a block's contents
 			return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 		}
-		usable := process.cfg.UsableSize(p)
+		usable, ok := process.cfg.UsableSize(p)
+		if !ok {
+			return c.Fail(status.InvalidArgument, textUnreadable, p)
+		}
 		if gen, res = process.registry.Adopt(p, usable); res == registry.OK {
 			c.ForeignAdopted++
 			c.spendForeign(p, usable)

@@ -131,6 +131,7 @@ enum {
 	KIND_WRITABLE = 16,   /* 64 bytes may be overwritten, or cannot */
 	KIND_STACK = 32,      /* wants frames and an arena that are open */
 	KIND_LOOSE = 64,      /* found by arithmetic: what is there depends on the process */
+	KIND_UNREADABLE = 256, /* no memory is there now */
 	KIND_UNSETTLED = 128  /* its end waits for the owner's next slow call, which the doors make at different times */
 };
 
