@@ -175,6 +175,7 @@ bool kind_suits(const pointer_kind* kind, const matrix_function* f, const matrix
 void make_number(fixture* f, intptr_t value, intptr_t unused);
 void make_static(fixture* f, intptr_t which, intptr_t offset);
 void make_mapped(fixture* f, intptr_t which, intptr_t offset);
+void make_mapping(fixture* f, intptr_t which, intptr_t offset);
 void make_malloc(fixture* f, intptr_t bytes, intptr_t offset);
 void make_freed(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_freed(fixture* f, intptr_t bytes, intptr_t offset);
@@ -186,6 +187,7 @@ void make_dead(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_dead(fixture* f, intptr_t bytes, intptr_t offset);
 void make_state(fixture* f, intptr_t which, intptr_t offset);
 void ripen_state(fixture* f, intptr_t which, intptr_t offset);
+void make_immortal(fixture* f, intptr_t which, intptr_t offset);
 void make_vec(fixture* f, intptr_t which, intptr_t offset);
 void ripen_vec(fixture* f, intptr_t which, intptr_t offset);
 void make_tensor(fixture* f, intptr_t which, intptr_t offset);
@@ -222,6 +224,8 @@ const char* world_path(void); /* a file that may be written */
 void elsewhere(void (*work)(void*), void* argument);
 extern int32_t world_device; /* of the program's own, out of the CPU's reach */
 extern tl_type world_type, world_destructor_type;
+enum { WORLD_IMMORTALS = 3 };
+extern void* world_immortals[WORLD_IMMORTALS]; /* an object, a typed one, a tensor */
 tl_device_allocator world_allocator(void);
 extern void (*world_during)(void); /* called once inside the next call of the device; NULL */
 extern void (*world_destroying)(void); /* called once inside the next destructor; NULL */
@@ -233,7 +237,7 @@ uint64_t integer_kind(int kind);
 bool integer_suits(int kind, const matrix_function* f, int param);
 
 /* The words of a call, and all that they refer to. */
-enum { OUTPUT_BYTES = 512, LIST_ENTRIES = 16 };
+enum { OUTPUT_BYTES = 512, LIST_ENTRIES = 256 };
 typedef struct arguments {
 	uint64_t words[MATRIX_PARAMS];
 	fixture fixtures[MATRIX_PARAMS];
