@@ -105,6 +105,7 @@ cell* cells_named(const char* name, int* count); /* one, or with a * at the end 
 bool cell_needs_stack(const cell* c);
 bool cell_is_loose(const cell* c);
 bool cell_is_unsettled(const cell* c);
+bool cell_is_dead(const cell* c); /* what is attacked has ended before the call */
 bool cell_stands_alone(const cell* c); /* it changes what other cells find */
 
 static inline const matrix_function* function_of(const cell* c) { return &matrix_functions[c->function]; }

@@ -9,7 +9,7 @@
 enum { SET_CELLS = 48 };
 
 /* What all workers may hold; requests beyond it are refused. */
-static const uint64_t MEMORY_LIMIT = UINT64_C(256) << 20;
+static const uint64_t MEMORY_LIMIT = UINT64_C(512) << 20;
 
 typedef struct set {
 	const job* job;
