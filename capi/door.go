@@ -44,10 +44,13 @@ var options = config.New()
 // contained runs body for callers without a context: a panic becomes failed.
 func contained[R any](failed R, body func() R) (result R) {
 	headroom.Reserve()
+	entered()
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			tellDefect(cause)
 			result = failed
 		}
+		left(nil)
 	}()
 	return body()
 }

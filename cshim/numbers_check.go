@@ -18,7 +18,6 @@ var (
 	_ [C.TL_POOL_SLOTS]struct{}       = [layout.PoolSlots]struct{}{}
 	_ [C.TL_POOL_STRIDE]struct{}      = [layout.PoolStride]struct{}{}
 	_ [C.TL_POOL_TAG_SHIFT]struct{}   = [layout.PoolTagShift]struct{}{}
-	_ [C.TL_POOL_GENERATION]struct{}  = [layout.PoolGeneration]struct{}{}
 )
 
 var (

@@ -73,7 +73,7 @@ func TestTheCheckersFind(t *testing.T) {
 		"an unknown type":              set(&r.TypeFlags, 1<<20),
 		"an owner that there is not":   set(&r.Loc, r.Loc|0xFF<<layout.LocOwnerShift),
 		"a merged local word":          set(&r.Sh, r.Sh|layout.Merged),
-		"more floats than references":  set(&newest.Sh, newest.Sh|2*layout.ShFloat),
+		"more floats than references":  set(&newest.Loc, newest.Loc+2*layout.LocFloat),
 		"an object that is dead":       set(&r.Sh, 0),
 		"a dying list that is longer":  set(&c.Dying, top.Record),
 		"a node that is lost":          set(&process.nodes.fresh, process.nodes.fresh+1),

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/plan/offsets"
 	"tlruntime/runtime/status"
 )
@@ -46,7 +47,7 @@ func TestNumbersAreNoHandles(t *testing.T) {
 	defer Destroy(h)
 	next, _ := Create()
 	defer Destroy(next)
-	assert.Greater(t, uint64(h), uint64(1)<<47-1, "an address that memory could have")
+	assert.Greater(t, uint64(h), uint64(1)<<layout.ProgramBits-1, "an address that memory could have")
 	for n := range Handle(1000) {
 		for _, wrong := range []Handle{n, h - n - 1, h + n + 1, next + n + 1} {
 			_, failed := Count(wrong)
