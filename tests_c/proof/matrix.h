@@ -105,6 +105,7 @@ cell* cells_named(const char* name, int* count); /* one, or with a * at the end 
 bool cell_needs_stack(const cell* c);
 bool cell_is_loose(const cell* c);
 bool cell_is_unsettled(const cell* c);
+bool cell_is_dead(const cell* c); /* what is attacked has ended before the call */
 bool cell_stands_alone(const cell* c); /* it changes what other cells find */
 
 static inline const matrix_function* function_of(const cell* c) { return &matrix_functions[c->function]; }
@@ -131,6 +132,7 @@ enum {
 	KIND_WRITABLE = 16,   /* 64 bytes may be overwritten, or cannot */
 	KIND_STACK = 32,      /* wants frames and an arena that are open */
 	KIND_LOOSE = 64,      /* found by arithmetic: what is there depends on the process */
+	KIND_UNREADABLE = 256, /* no memory is there now */
 	KIND_UNSETTLED = 128  /* its end waits for the owner's next slow call, which the doors make at different times */
 };
 
@@ -174,6 +176,7 @@ bool kind_suits(const pointer_kind* kind, const matrix_function* f, const matrix
 void make_number(fixture* f, intptr_t value, intptr_t unused);
 void make_static(fixture* f, intptr_t which, intptr_t offset);
 void make_mapped(fixture* f, intptr_t which, intptr_t offset);
+void make_mapping(fixture* f, intptr_t which, intptr_t offset);
 void make_malloc(fixture* f, intptr_t bytes, intptr_t offset);
 void make_freed(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_freed(fixture* f, intptr_t bytes, intptr_t offset);
@@ -185,6 +188,7 @@ void make_dead(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_dead(fixture* f, intptr_t bytes, intptr_t offset);
 void make_state(fixture* f, intptr_t which, intptr_t offset);
 void ripen_state(fixture* f, intptr_t which, intptr_t offset);
+void make_immortal(fixture* f, intptr_t which, intptr_t offset);
 void make_vec(fixture* f, intptr_t which, intptr_t offset);
 void ripen_vec(fixture* f, intptr_t which, intptr_t offset);
 void make_tensor(fixture* f, intptr_t which, intptr_t offset);
@@ -221,6 +225,8 @@ const char* world_path(void); /* a file that may be written */
 void elsewhere(void (*work)(void*), void* argument);
 extern int32_t world_device; /* of the program's own, out of the CPU's reach */
 extern tl_type world_type, world_destructor_type;
+enum { WORLD_IMMORTALS = 3 };
+extern void* world_immortals[WORLD_IMMORTALS]; /* an object, a typed one, a tensor */
 tl_device_allocator world_allocator(void);
 extern void (*world_during)(void); /* called once inside the next call of the device; NULL */
 extern void (*world_destroying)(void); /* called once inside the next destructor; NULL */
@@ -232,7 +238,7 @@ uint64_t integer_kind(int kind);
 bool integer_suits(int kind, const matrix_function* f, int param);
 
 /* The words of a call, and all that they refer to. */
-enum { OUTPUT_BYTES = 512, LIST_ENTRIES = 16 };
+enum { OUTPUT_BYTES = 512, LIST_ENTRIES = 256 };
 typedef struct arguments {
 	uint64_t words[MATRIX_PARAMS];
 	fixture fixtures[MATRIX_PARAMS];

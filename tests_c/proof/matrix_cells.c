@@ -114,9 +114,22 @@ cell* cells_named(const char* name, int* count)
 
 /* ---- what a cell wants ---------------------------------------------------------------------- */
 
+static const pointer_kind* attacked_kind(const cell* c)
+{
+	bool attacked = c->param != NO_PARAM && is_attacked(&function_of(c)->params[c->param]);
+	return attacked ? &pointer_kinds[c->kind] : NULL;
+}
+
 static bool has_flag(const cell* c, uint32_t flag)
 {
-	return c->param != NO_PARAM && is_attacked(&function_of(c)->params[c->param]) && (pointer_kinds[c->kind].flags & flag) != 0;
+	const pointer_kind* kind = attacked_kind(c);
+	return kind != NULL && (kind->flags & flag) != 0;
+}
+
+bool cell_is_dead(const cell* c)
+{
+	const pointer_kind* kind = attacked_kind(c);
+	return kind != NULL && kind->ripen != NULL;
 }
 
 bool cell_is_loose(const cell* c) { return has_flag(c, KIND_LOOSE); }

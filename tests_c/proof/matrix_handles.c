@@ -15,6 +15,7 @@ static const uintptr_t FAR = (uintptr_t)1 << 61;
 
 int32_t world_device;
 tl_type world_type, world_destructor_type;
+void* world_immortals[WORLD_IMMORTALS];
 void (*world_during)(void);
 void (*world_destroying)(void);
 
@@ -108,6 +109,16 @@ const char* world_path(void)
 	return path;
 }
 
+static void make_immortals(void)
+{
+	void* made[WORLD_IMMORTALS] = {tl_mem_new(64), tl_object_new(world_type),
+	                               tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape)};
+	for (int i = 0; i < WORLD_IMMORTALS; i++) {
+		tl_ptr_make_immortal(made[i]);
+		world_immortals[i] = made[i];
+	}
+}
+
 void world_open(void)
 {
 	static const size_t fields[] = {0};
@@ -123,6 +134,7 @@ void world_open(void)
 		fprintf(stderr, "matrix: the worker cannot begin: %s\n", tl_last_error());
 		exit(2);
 	}
+	make_immortals();
 }
 
 /* ---- memory pools ------------------------------------------------------------------------ */

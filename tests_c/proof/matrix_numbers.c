@@ -44,8 +44,8 @@ static const struct {
         {"tl_registry_register_buffer", "n", LIST_ENTRIES, 0},
         {"tl_registry_register_many", "n", LIST_ENTRIES, 0},
         {"tl_registry_unregister_many", "n", LIST_ENTRIES, 0},
-        {"tl_plan_add_buffers", "n", 100, (UINT64_C(1) << 24) + 1},
-        {"tl_plan_set_spaces", "n", 100, 0},
+        {"tl_plan_add_buffers", "n", 128, (UINT64_C(1) << 24) + 1},
+        {"tl_plan_set_spaces", "n", 500, 1025},
 };
 
 static bool is_within(const matrix_function* f, const matrix_param* p, uint64_t value)

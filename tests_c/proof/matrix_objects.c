@@ -175,6 +175,13 @@ void ripen_state(fixture* f, intptr_t which, intptr_t offset)
 	f->object = f->owned[0] = NULL;
 }
 
+/* Made once, since nothing ends them. */
+void make_immortal(fixture* f, intptr_t which, intptr_t offset)
+{
+	f->object = world_immortals[which];
+	f->pointer = (char*)f->object + offset;
+}
+
 /* ---- Vecs ------------------------------------------------------------------------------ */
 
 enum { VEC_EMPTY, VEC_THREE, VEC_NULLS, VEC_NESTED, VEC_DATA, VEC_OLD_DATA, VEC_DEAD_DATA };

@@ -9,7 +9,7 @@
 enum { SET_CELLS = 48 };
 
 /* What all workers may hold; requests beyond it are refused. */
-static const uint64_t MEMORY_LIMIT = UINT64_C(256) << 20;
+static const uint64_t MEMORY_LIMIT = UINT64_C(512) << 20;
 
 typedef struct set {
 	const job* job;
@@ -163,14 +163,14 @@ static void set_open(set* s)
 }
 
 /* After tl_shutdown half of the sets see what it has left; but malloc has back what scopes
- * had adopted, and nobody may believe in that again. */
+ * had adopted, and nobody may believe in that again, or write there. */
 static unsigned variant_of(const set* s)
 {
 	unsigned variant = (unsigned)s->first;
 	for (int i = 0; i < s->count && s->job->place == PLACE_SHUTDOWN; i++) {
 		const matrix_function* f = function_of(&s->job->cells[s->first + i]);
 		for (int p = 0; p < f->count; p++)
-			if (f->params[p].trusted) variant |= 1;
+			if (f->params[p].trusted || f->params[p].role == MATRIX_MEMORY) variant |= 1;
 	}
 	return variant;
 }
