@@ -408,6 +408,7 @@ func tlgo_plan_is_optimal(c, plan uintptr) bool {
 // Returns: bytes; SIZE_MAX on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
 // Cost: one crossing; tl_plan_offsets returns all of them with one.
+// Fails: SIZE_MAX.
 //
 //export tlgo_plan_offset
 func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {

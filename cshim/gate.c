@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,8 +18,11 @@ static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 static tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 
 __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
-tl_globals tlc_g;
-tl_globals* tlc_shared = &tlc_g;
+/* No address is in a heap that begins there, however large. */
+#define NOWHERE ((uintptr_t)1 << 63)
+
+tl_globals tlc_g = {.heap_base = NOWHERE};
+tl_globals* _Atomic tlc_shared = &tlc_g;
 
 __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
@@ -132,12 +133,25 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->pumping || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+	if (c->in_go || c->pumping || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = &none;
 	park(c);
 	return TL_OK;
+}
+
+/* Fills the shim's copy while other threads may read it: heap_base, which is its first
+ * field, last. */
+static void publish(tl_globals* globals)
+{
+	enum { REST = sizeof(uintptr_t) };
+	_Static_assert(offsetof(tl_globals, heap_base) == 0, "all but the first field is copied first");
+	memcpy((char*)&tlc_g + REST, (const char*)globals + REST, sizeof tlc_g - REST);
+	tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
+	tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
+	atomic_store_explicit(&tlc_g.heap_base, TLC_LOAD(globals->heap_base), memory_order_release);
+	atomic_store_explicit(&tlc_shared, globals, memory_order_release);
 }
 
 static bool may_enter_go(void) { return tlc_start_go(&thread_key, thread_ended); }
@@ -151,10 +165,7 @@ static tl_status start(void)
 		uintptr_t globals = 0;
 		status = may_enter_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
-			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
-			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
-			tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
-			tlc_shared = (tl_globals*)globals;
+			publish((tl_globals*)globals);
 			tlc_forget_relocations();
 			atomic_store_explicit(&started, true, memory_order_release);
 		}
@@ -258,18 +269,15 @@ static tl_context* go_in_shared(void)
 
 static tl_context* refuse(tl_status status, uint32_t function, tl_status* why)
 {
-	*why = tlc_fail(status, function, NULL);
+	*why = function != TL_FN_NONE ? tlc_fail(status, function, NULL) : status;
 	return NULL;
 }
-
-/* While an error is told, those of the callback's own calls are not. */
-enum { TELLING = 2 };
 
 /* The thread has the lock of the shared context. */
 static void take_shared(tl_context* c)
 {
 	lend_error(c);
-	c->error_pending = tlc_apart.telling ? TELLING : 0;
+	c->error_pending = tlc_apart.telling ? TLC_TELLING : 0;
 }
 
 static tl_context* enter_shared(uint32_t function, tl_status* why)
@@ -336,8 +344,7 @@ void tlc_gate_step_out(tl_context* c)
 	pthread_mutex_unlock(&shared_lock);
 }
 
-/* Goes on with the call of that function, which has stepped out. */
-static void step_back(tl_context* c, uint32_t function)
+void tlc_gate_step_back(tl_context* c, uint32_t function)
 {
 	if (is_shared(c)) {
 		pthread_mutex_lock(&shared_lock);
@@ -350,7 +357,7 @@ static void step_back(tl_context* c, uint32_t function)
 bool tlc_gate_step_in(tl_context* c, uint32_t function)
 {
 	if (tlc_forked()) return false;
-	step_back(c, function);
+	tlc_gate_step_back(c, function);
 	if (!is_shared(c) && has_requests(c)) answer(c);
 	return true;
 }
@@ -368,7 +375,7 @@ static void call_back(tl_context* c)
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
 	if (tlc_forked()) return; /* it forked, and this is the child */
-	step_back(c, function);
+	tlc_gate_step_back(c, function);
 }
 
 /* Finishes the dying objects. The state is committed and Go left before each
@@ -382,13 +389,11 @@ static void pump(tl_context* c)
 	while (c->in_go && tldoor_pump_step((uintptr_t)guard)) call_back(c);
 }
 
-static void tell(tl_context* c);
-
 void tlc_gate_leave(tl_context* c)
 {
 	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
-	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
 	bool outermost = c->pumping == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {
 		uint64_t target = c->close_target;
@@ -399,91 +404,16 @@ void tlc_gate_leave(tl_context* c)
 	if (TLC_UNLIKELY(tlc_dying(c) != 0 && outermost)) pump(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
-	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
 	tlc_gate_step_out(c);
 }
 
-void tlc_poll(tl_context* c)
+tl_status tlc_visit(uint32_t function)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(c->function_id, &why);
-	if (in != NULL) tlc_gate_leave(in);
+	tl_context* c = tlc_gate_enter(function, &why);
+	if (c != NULL) tlc_gate_leave(c);
+	return why;
 }
 
-/* ---- errors --------------------------------------------------------------------------- */
-
-static tl_error_callback error_callback;
-static void* error_context;
-
-tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
-{
-	tl_status why = tl_init();
-	if (why != TL_OK) return why;
-	error_context = ctx;
-	error_callback = callback;
-	if (callback != NULL) __atomic_or_fetch(&tlc_shared->on_error, 4, __ATOMIC_SEQ_CST);
-	else __atomic_and_fetch(&tlc_shared->on_error, ~4u, __ATOMIC_SEQ_CST);
-	return TL_OK;
-}
-
-/* Not cancelled: whoever tells has more to do. */
-static void tell_message(tl_status status, const char* message)
-{
-	int cancel_state;
-	if (tlc_apart.telling) return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
-	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
-	if (how & 2) abort();
-	tl_error_callback callback = error_callback;
-	tlc_apart.telling = true;
-	if ((how & 4) && callback != NULL) callback(status, message, error_context);
-	tlc_apart.telling = false;
-	pthread_setcancelstate(cancel_state, NULL);
-}
-
-/* The context is in Go; the callback must return and may call the library. What fails there
- * is not the last error afterwards. */
-static void tell(tl_context* c)
-{
-	c->error_pending = TELLING;
-	char message[TL_MESSAGE_BYTES];
-	snprintf(message, sizeof message, "%s", (const char*)tlgo_last_error((uintptr_t)c));
-	tl_status status = c->status;
-	uint32_t function = c->function_id, failed = c->error_function;
-	tlc_gate_step_out(c);
-	tell_message(status, message);
-	step_back(c, function);
-	c->error_pending = 0;
-	c->status = status;
-	c->error_function = failed;
-	memcpy(c->message, message, sizeof message);
-	c->message_ready = 1;
-}
-
-static void record(tl_context* c, tl_status status, uint32_t function, const void* pointer)
-{
-	if (c == NULL) {
-		tlc_apart.status = status;
-		tlc_apart.function = function;
-		return;
-	}
-	c->status = status;
-	c->error_function = function;
-	c->error_pointer = (uintptr_t)pointer;
-	c->error_kind = 0;
-	c->message_ready = 0;
-}
-
-tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
-{
-	tl_context* c = tlc_tls->self;
-	bool tells = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0, alone = c == NULL || c->in_go || tlc_forked();
-	if (TLC_UNLIKELY(tells && alone)) tell_message(status, tlc_error_text(status, function));
-	record(c, status, function, pointer);
-	if (TLC_UNLIKELY(tells && !alone && c->error_pending == 0)) {
-		c->error_pending = 1;
-		tlc_poll(c);
-	}
-	return status;
-}
+void tlc_poll(void) { tlc_visit(TL_FN_NONE); }

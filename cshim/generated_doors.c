@@ -2279,7 +2279,7 @@ size_t tl_plan_offset(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_offset, &why);
 	if (context == NULL) {
-		return 0;
+		return SIZE_MAX;
 	}
 	uintptr_t result = tlgo_plan_offset((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_gate_leave(context);
@@ -2412,6 +2412,20 @@ void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 	uintptr_t result;
 	do {
 		result = tlgo_numpy_calloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)count, (uintptr_t)bytes_each);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+void* slow_numpy_realloc(void* ctx, void* block, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_numpy_realloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_numpy_realloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)block, (uintptr_t)bytes);
 	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;

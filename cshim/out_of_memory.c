@@ -33,7 +33,7 @@ static resort last_resort;
 
 tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx)
 {
-	tl_status why = tl_init(); /* TL_E_FORKED in a child, where nobody may hold the lock for ever */
+	tl_status why = tlc_visit(TL_FN_tl_mem_set_out_of_memory_callback); /* TL_E_FORKED in a child, where nobody may hold the lock for ever */
 	if (why != TL_OK) return why;
 	pthread_mutex_lock(&resort_lock);
 	last_resort = (resort){callback, ctx};
@@ -93,7 +93,7 @@ static void stop_asking(uintptr_t* before) { tlc_asking = *before; }
 
 static bool ask(const resort* r, const failure* f)
 {
-	__attribute__((cleanup(stop_asking))) uintptr_t before = tlc_asking;
+	__attribute__((cleanup(stop_asking), unused)) uintptr_t before = tlc_asking;
 	tlc_asking = (uintptr_t)__builtin_frame_address(0);
 	return r->callback(f->device, (size_t)f->bytes, f->attempts, r->ctx);
 }

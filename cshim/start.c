@@ -56,6 +56,7 @@ static tlc_lack try_to_start(tlc_thread_body body, void* argument)
 void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
 {
 	tlc_quiet before;
+	tlc_restore_handlers();
 	tlc_begin_quiet(&before);
 	if (try_to_start(body, argument) != TLC_LACKS_NOTHING) {
 		postponed.body = body;

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "device.h"
+#include "no_file.h"
 #include "thread.h"
 
 static void check_names(const char* function, tl_status status, int line)
@@ -29,13 +30,11 @@ static void* const unknown = (void*)0x1230;
 
 static void messages_begin_with_the_function(void)
 {
-	char folder[] = "/tmp/tl_last_error_XXXXXX", missing[64], *object = tl_mem_alloc(64);
-	CHECK(mkdtemp(folder) != NULL);
-	snprintf(missing, sizeof missing, "%s/none/file", folder);
+	char* object = tl_mem_alloc(64);
 	NAMES(tl_alloc_tmp, (-1), TL_E_INVALID_ARGUMENT);
 	NAMES(tl_stats_get, (NULL), TL_E_INVALID_ARGUMENT);
-	NAMES(tl_trace_start, (missing), TL_E_INVALID_ARGUMENT);
-	NAMES(tl_profile_write, (missing), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_trace_start, (no_file()), TL_E_INVALID_ARGUMENT);
+	NAMES(tl_profile_write, (no_file()), TL_E_INVALID_ARGUMENT);
 	NAMES(tl_type_define, (NULL, NULL), TL_E_INVALID_ARGUMENT);
 	NAMES(tl_symbols, (NULL), TL_E_INVALID_ARGUMENT);
 	NAMES(tl_mem_unregister, (unknown), TL_E_UNKNOWN_POINTER);
@@ -47,7 +46,6 @@ static void messages_begin_with_the_function(void)
 	NAMES(tl_memory_pool_allocate, (unknown, 8), TL_E_INVALID_ARGUMENT);
 	NAMES(tl_mem_alloc, ((size_t)1 << 60), TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_mem_free(object));
-	CHECK(rmdir(folder) == 0);
 }
 
 static int told;
@@ -150,6 +148,69 @@ static void in_a_forked_child(void)
 	CHECK_INT(WEXITSTATUS(status), 0);
 }
 
+/* ---- parts of the fast door that ask Go ---------------------------------------------- */
+
+static void count_destroyed(void* object)
+{
+	(void)object;
+	told++;
+}
+
+/* In the child the object stays as it is, and the scope is left. */
+static void a_scope_that_is_left_in_a_forked_child(void)
+{
+	int status = -1;
+	tl_type type;
+	tl_type_desc description = {.name = "told", .size = 16, .destructor = count_destroyed};
+	CHECK_OK(tl_type_define(&description, &type));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_object_new(type) != NULL);
+	pid_t child = fork();
+	if (child == 0) {
+		tl_clear_error();
+		tl_status left = tl_mem_exit_scope(); /* TL_E_FORKED in the slow door */
+		_exit(left != tl_last_status());
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), 0);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* The program anew, with stacks that are soon full, and a setting that is not understood. */
+static void in_a_narrow_process(const char* program)
+{
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0) {
+		setenv("TL_ARENA_BYTES", "65536", 1);
+		setenv("TL_ON_EROR", "log", 1);
+		fclose(stderr); /* which tells of it */
+		execl(program, program, "narrow", (char*)NULL);
+		_exit(127);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), 0);
+}
+
+static int narrow(void)
+{
+	const int64_t shape = 4, large = 1 << 20;
+	CHECK_OK(tl_set_error_callback(count_told, NULL)); /* works, whatever tl_init has to say */
+	CHECK_OK(tl_mem_set_out_of_memory_callback(NULL, NULL));
+	CHECK_OK(tl_mem_function_enter(1));
+	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
+	while (tl_ptr_inc_ref(tensor) == TL_OK && tl_mem_register(tensor) == TL_OK)
+		;
+	told = 0;
+	NAMES(tl_tensor_register, (tensor), TL_E_ARENA_EXHAUSTED);
+	CHECK_INT(told, 1);
+	NAMES(tl_tensor_in_slot, (0, TL_DTYPE_F32, 1, &large), TL_E_ARENA_EXHAUSTED);
+	CHECK_INT(told, 2);
+	return check_failures != 0;
+}
+
 /* ---- threads without a context ----------------------------------------------------------- */
 
 static pthread_key_t at_end; /* made after the library's own: its destructor comes later */
@@ -249,8 +310,9 @@ static void errors_after_the_end_are_told_once(void)
 	CHECK(pthread_key_delete(at_end) == 0);
 }
 
-int main(void)
+int main(int count, char** arguments)
 {
+	if (count > 1) return narrow();
 	CHECK_OK(tl_init());
 	RUN(messages_begin_with_the_function);
 	RUN(asking_is_no_failure);
@@ -258,6 +320,8 @@ int main(void)
 	RUN(a_call_that_is_repeated_keeps_its_name);
 	RUN(from_a_handler_inside_a_call);
 	RUN(in_a_forked_child);
+	RUN(a_scope_that_is_left_in_a_forked_child);
+	in_a_narrow_process(arguments[0]);
 	RUN(after_the_end_of_a_thread);
 	RUN(before_the_first_call_and_after_a_detach);
 	RUN(errors_after_the_end_are_told_once);

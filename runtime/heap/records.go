@@ -101,9 +101,11 @@ func (t *recordTable) give(class, first, slots uint32) {
 }
 
 // prepare makes a slot that is handed out for the first time since the block was
-// taken fresh or purged: all zeros is dead, only the generation is missing.
+// taken fresh or purged: all zeros is dead, only the generation is missing. The slab
+// that had the block before may have left a link.
 func (t *recordTable) prepare(first, slot, slots, class uint32) {
 	r := t.at(first + slot)
+	atomic.StoreUint32(&r.Loc, 0)
 	if r.Gen == 0 {
 		atomic.StoreUint32(&r.Gen, t.story(first, slots).Gen|class)
 	}

@@ -69,7 +69,7 @@ func (k *collector) find() {
 				continue
 			}
 			loc := atomic.LoadUint32(&r.Loc)
-			if !k.c.owns(loc) || atomic.LoadUint32(&r.Sh) != layout.Alive {
+			if !k.c.owns(loc) || !ownersAlone(atomic.LoadUint32(&r.Sh)) {
 				continue
 			}
 			v := process.side.at(first + i)

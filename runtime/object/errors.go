@@ -34,6 +34,7 @@ const (
 	textNotOwner
 	textMisaligned
 	textNotMalloc
+	textUnreadable
 	textInsideBlock
 	textCopyOut
 	textReallocZero
@@ -111,6 +112,7 @@ var sentences = map[text]string{
 	textNotOwner:      "%#x belongs to context %d; only its owner can turn bias off",
 	textMisaligned:    "%#x is not aligned to %d bytes, so malloc cannot have returned it",
 	textNotMalloc:     "%#x is outside the addresses that malloc returns",
+	textUnreadable:    "%#x is not memory that this process can read, so malloc cannot have returned it",
 	textInsideBlock:   "%#x lies inside a block that is registered already; register its start",
 	textCopyOut:       "%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it",
 	textReallocZero:   "%#x cannot be resized to 0 bytes; release it instead",

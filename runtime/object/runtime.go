@@ -39,8 +39,8 @@ type Config struct {
 	// Free releases malloc'ed memory that was registered; nil in a Go program,
 	// where such memory cannot be registered.
 	Free func(p uintptr)
-	// UsableSize tells the bytes of a malloc'ed block.
-	UsableSize func(p uintptr) uintptr
+	// UsableSize tells the bytes of a malloc'ed block; false: p cannot be one.
+	UsableSize func(p uintptr) (bytes uintptr, ok bool)
 	// AlignedAlloc returns memory that Free takes, 0 when there is none.
 	AlignedAlloc func(bytes, alignment uintptr) uintptr
 	// Deleter returns the C function that frees memory of a kind that Free does not
