@@ -165,6 +165,32 @@ static int plan_more_than_there_is(void)
 	return limited_end();
 }
 
+/* The same where a list of the caller's is copied. */
+static int lists_that_are_too_long(void)
+{
+	enum { MANY = 4 << 20 };
+	size_t* offsets = calloc(MANY, sizeof *offsets);
+	void** pointers = calloc(MANY, sizeof *pointers);
+	tl_type type = 0;
+	uint64_t buffer = 0;
+	CHECK(offsets != NULL && pointers != NULL);
+	CHECK_OK(tl_init());
+	for (size_t i = 0; i < MANY; i++)
+		offsets[i] = 8 * i;
+	const tl_type_desc desc = {.name = "wide", .size = 8 * (size_t)MANY, .pointer_offsets = offsets, .num_pointers = MANY};
+	set_limit(RLIMIT_AS, LIMITED_MIB, true);
+	CHECK_FAILS(tl_type_define(&desc, &type), TL_E_OUT_OF_MEMORY);
+	CHECK(strstr(tl_last_error(), "the system refuses the memory for 4194304 values") != NULL);
+	CHECK_FAILS(tl_registry_register_many(pointers, offsets, MANY, TL_ALLOC_MALLOC), TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_registry_register_buffer(offsets, 8 * (size_t)MANY, pointers, MANY, TL_ALLOC_MALLOC, &buffer), TL_E_OUT_OF_MEMORY);
+	CHECK_INT(tl_registry_unregister_many(pointers, MANY), MANY); /* NULL is a value */
+	raise_limit(RLIMIT_AS);
+	CHECK_OK(tl_type_define(&desc, &type));
+	free(offsets);
+	free(pointers);
+	return limited_end();
+}
+
 static void* other_library_s_value(pthread_key_t keys[], int* count)
 {
 	while (pthread_key_create(&keys[*count], NULL) == 0)
@@ -254,6 +280,7 @@ static const struct {
 	{"fill", fill_what_go_has},         {"keys", no_key_is_left},
 	{"mappings", no_mapping_is_left},   {"mappings_later", no_mapping_is_left_later},
 	{"locked", memory_is_locked},       {"plan", plan_more_than_there_is},
+	{"lists", lists_that_are_too_long},
 };
 
 static int run_as_case(int argc, char** argv)
@@ -301,6 +328,7 @@ static void expect(const char* name, int first, int second)
 static void what_fails_later_ends_nothing(void) { expect("later", LIMITED_WORKS, LIMITED_SHORT); }
 static void calls_are_refused_before_go_is_out_of_memory(void) { expect("fill", LIMITED_WORKS, LIMITED_WORKS); }
 static void a_plan_that_is_too_large_is_a_status(void) { expect("plan", LIMITED_WORKS, LIMITED_WORKS); }
+static void lists_that_are_too_long_are_a_status(void) { expect("lists", LIMITED_WORKS, LIMITED_WORKS); }
 static void keys_of_others_stay_theirs(void) { expect("keys", LIMITED_WORKS, LIMITED_WORKS); }
 static void locked_memory_is_a_status(void) { expect("locked", LIMITED_WORKS, LIMITED_WORKS); }
 
@@ -347,6 +375,7 @@ int main(int argc, char** argv)
 	RUN(what_fails_later_ends_nothing);
 	RUN(calls_are_refused_before_go_is_out_of_memory);
 	RUN(a_plan_that_is_too_large_is_a_status);
+	RUN(lists_that_are_too_long_are_a_status);
 	RUN(keys_of_others_stay_theirs);
 	RUN(too_many_mappings_are_a_status);
 	RUN(locked_memory_is_a_status);
