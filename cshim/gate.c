@@ -401,7 +401,8 @@ void tlc_gate_leave(tl_context* c)
 		pump(c);
 		if (c->in_go) tldoor_close((uintptr_t)c, target);
 	}
-	if (TLC_UNLIKELY(tlc_dying(c) != 0 && outermost)) pump(c);
+	/* A body that has pumped may have stopped at the last callback, with nothing behind it. */
+	if (TLC_UNLIKELY((tlc_dying(c) | c->callback_arguments) != 0 && outermost)) pump(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
