@@ -30,7 +30,10 @@ JOBS  ?= $(shell nproc 2>/dev/null || echo 2)
 SCALE ?= 1
 ONLY  ?=
 SEED  ?= $(shell date +%s)
-PROVE  = go run ./tools/prove -build $(BUILD) -only '$(ONLY)' -seed $(SEED)
+PROVE  = $(WITH_LIBRARY) go run ./tools/prove -build $(BUILD) -only '$(ONLY)' -seed $(SEED)
+
+# A package has longer than Go's ten minutes: a busy machine is no defect.
+GO_TEST := go test -timeout 40m
 
 # Numbers of a full run; `make test TL_POINTERS=100000` is a quick one.
 TL_POINTERS ?= 1000000
@@ -89,11 +92,11 @@ test-lint: lint-lite
 # Examples are part of it; some want the packages in build/venv.
 # Which devices the suite could not run on is told at the end.
 test-go: $(LIBRARY) $(VENV)/.ready
-	go test ./...
+	$(GO_TEST) ./...
 	@go test -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 
 test-race:
-	go test -race ./runtime/...
+	$(GO_TEST) -race ./runtime/...
 
 test-c: $(BUILD)/cmake/.configured
 	MAKEFLAGS=--no-print-directory $(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)

@@ -113,6 +113,7 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 // end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
 // (16,777,216 buffers).
 // Cost: one crossing; tl_plan_add_buffers adds many with one.
+// Fails: -1.
 //
 //export tlgo_plan_add_buffer
 func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) int64 {
@@ -134,6 +135,7 @@ func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) i
 // refuses), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT (16,777,216
 // buffers).
 // Cost: one crossing, and about 20 ns for each.
+// Fails: -1.
 //
 //export tlgo_plan_add_buffers
 func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
@@ -224,6 +226,7 @@ func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
 // much as is needed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
 // Cost: one crossing.
+// Fails: -1.
 //
 //export tlgo_plan_add_space
 func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
@@ -315,6 +318,7 @@ func tlgo_plan_validate(c, plan uintptr) int32 {
 // Returns: the number; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
 // Cost: one crossing.
+// Fails: -1.
 //
 //export tlgo_plan_num_buffers
 func tlgo_plan_num_buffers(c, plan uintptr) int64 {
@@ -399,6 +403,7 @@ func tlgo_plan_is_optimal(c, plan uintptr) bool {
 // Returns: bytes; SIZE_MAX on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
 // Cost: one crossing; tl_plan_offsets returns all of them with one.
+// Fails: SIZE_MAX.
 //
 //export tlgo_plan_offset
 func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
@@ -420,6 +425,7 @@ func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
 // Returns: the space's index, 0 in a plan without spaces; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
 // Cost: one crossing.
+// Fails: -1.
 //
 //export tlgo_plan_space_of
 func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {

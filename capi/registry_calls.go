@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
@@ -100,7 +101,7 @@ func printRegistry(o *object.Context, path uintptr) status.Status {
 	if !named {
 		return fail(o, status.InvalidArgument, "%#x is not the name of a file", path)
 	}
-	if err := os.WriteFile(name, []byte(report), 0o644); err != nil {
+	if err := output.WriteText(name, report); err != nil {
 		return fail(o, status.InvalidArgument, "%v", fmt.Errorf("the statistics could not be written: %w", err))
 	}
 	return status.OK

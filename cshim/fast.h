@@ -228,6 +228,16 @@ static inline bool tlc_needs_compaction(const tl_context* c)
 /* Takes an entry out of the scope stack: from its top, or by leaving a hole. */
 void tlc_take_out(tl_context* c, uint64_t at);
 
+/* Registers a pointer that is known already; false: ask Go, nothing changed. */
+bool tlc_register_known(uintptr_t p);
+
+/* Makes the reference of the entry at `at` floating and takes it out; false: ask Go,
+ * nothing changed. */
+bool tlc_unregister_at(tl_context* c, uint64_t at);
+
+/* A slot's buffer of the newest function; NULL: ask Go, nothing changed. */
+void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes);
+
 /* Releases what a scope held; may run destructors. */
 void tlc_release_entry(tl_context* c, tl_entry e);
 
@@ -246,6 +256,9 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 /* The last reference of a typed object that c owns; false: it has a destructor, or is
  * no user's type (typed.c). */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
+
+/* Drops a reference that something dead held, by Go. */
+void tlc_drop_slowly(uintptr_t p);
 
 /* A tensor's last reference, without Go when the pool takes it (tensor_pool.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);

@@ -30,16 +30,21 @@ extern tl_globals tlc_g;
 extern tl_globals* _Atomic tlc_shared; /* the original, for reap, purge, parked, on_error */
 
 /* The calling thread's context, attached if need be, marked as in Go; NULL when the
- * call is refused, with *why recorded as the last status. */
+ * call is refused, with *why recorded as the last status; TL_OK there otherwise. The
+ * function is the one that the program has called. The fast door, where it needs Go for
+ * a part of a call that succeeds all the same, says TL_FN_NONE: nothing is recorded. */
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
 
 /* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
 void tlc_gate_leave(tl_context* c);
 
 /* Between a failing call and its repetition: leaves Go and everything locked, and comes
- * back; false: it must not, this is a forked child now. */
+ * back to the call of that function; false: it must not, this is a forked child now. */
 void tlc_gate_step_out(tl_context* c);
-bool tlc_gate_step_in(tl_context* c);
+bool tlc_gate_step_in(tl_context* c, uint32_t function);
+
+/* The same where nobody waits and the process is the same. */
+void tlc_gate_step_back(tl_context* c, uint32_t function);
 
 /* Where on this thread's stack the out-of-memory callback was called; 0 = it is not
  * running. A caller that stands above that got there by a jump out of it. */
@@ -70,20 +75,39 @@ static inline tl_status tlc_found(tl_context* c, tl_status status)
 	return status == TL_OK ? TL_E_CORRUPTED : status;
 }
 
+/* The last error of a thread that has no context of its own: before its first call, after
+ * its end, and while it shares context 0, which lends it. */
+typedef struct tlc_error {
+	tl_status status;
+	uint32_t function : 31;
+	bool telling : 1; /* the error callback runs: what fails in there is not told again */
+} tlc_error;
+
 /* globals.on_error */
 enum { TLC_ON_ERROR_LOG = 1, TLC_ON_ERROR_ABORT = 2, TLC_ON_ERROR_CALL = 4 };
 
 /* Calls the function that tl_set_error_callback installed (listener.c). */
 void tlc_call_listener(tl_status status, const char* message) __attribute__((cold));
 
-/* Records an error of the fast door and returns its status. */
-tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
+extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
-/* Closes marks down to target: the fast door's CloseTo. */
-tl_status tlc_close(tl_context* c, uint64_t target);
+/* In tl_context.error_pending: an error is being told, those of the callback's own calls
+ * are not. 1: an error waits to be told when the gate is left. */
+enum { TLC_TELLING = 2 };
 
-/* Handles the thread's inbox and requests of other threads. */
-void tlc_poll(tl_context* c) __attribute__((cold));
+/* Tells an error that waits. The context is in Go. */
+void tlc_tell(tl_context* c) __attribute__((cold));
+
+/* Records an error of the calling thread and returns its status. */
+tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
+
+/* What tl_last_error tells where Go cannot be asked: the function, and the status's sentence. */
+const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((cold));
+
+/* Enters and leaves: starts the runtime, handles the thread's inbox and requests of other
+ * threads, and tells errors. */
+tl_status tlc_visit(uint32_t function) __attribute__((cold));
+void tlc_poll(void) __attribute__((cold));
 
 bool tlc_forked(void);
 
@@ -99,6 +123,14 @@ static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 
 /* Whether the fast door may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
+
+/* Whether a call of this thread is in Go: this one comes from a signal handler, or from an
+ * allocator of the program's, and must not wait for what the other one holds. */
+static inline bool tlc_is_inside(void)
+{
+	const tl_context* c = tlc_tls;
+	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go && !tlc_forked();
+}
 
 /* What lies between the heap's start and p; an acquiring load of the start. x86-64 keeps
  * loads in order, and there the compiler makes one instruction of load and subtraction
@@ -194,8 +226,5 @@ static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 
 #define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
 #define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
-
-/* Before Go is entered at the end of the process (tracking.c). */
-void tlc_restore_signal_stack(void);
 
 #endif

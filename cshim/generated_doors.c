@@ -242,7 +242,10 @@ tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_type_define((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
+	int32_t result;
+	do {
+		result = tlgo_type_define((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
@@ -2079,7 +2082,7 @@ int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffer, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_buffer((uintptr_t)context, (uintptr_t)plan, (uintptr_t)bytes, (uintptr_t)alignment, first, end);
 	tlc_gate_leave(context);
@@ -2090,7 +2093,7 @@ int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffers, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_buffers((uintptr_t)context, (uintptr_t)plan, (uintptr_t)buffers, (uintptr_t)n);
 	tlc_gate_leave(context);
@@ -2145,7 +2148,7 @@ int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_space, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_space((uintptr_t)context, (uintptr_t)plan, (uintptr_t)capacity);
 	tlc_gate_leave(context);
@@ -2200,7 +2203,7 @@ int64_t tl_plan_num_buffers(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_num_buffers, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_num_buffers((uintptr_t)context, (uintptr_t)plan);
 	tlc_gate_leave(context);
@@ -2255,7 +2258,7 @@ size_t tl_plan_offset(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_offset, &why);
 	if (context == NULL) {
-		return 0;
+		return SIZE_MAX;
 	}
 	uintptr_t result = tlgo_plan_offset((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_gate_leave(context);
@@ -2266,7 +2269,7 @@ int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_space_of, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_space_of((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_gate_leave(context);
@@ -2388,6 +2391,20 @@ void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 	uintptr_t result;
 	do {
 		result = tlgo_numpy_calloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)count, (uintptr_t)bytes_each);
+	} while (result == 0 && tlc_gate_again(context));
+	tlc_gate_leave(context);
+	return (void*)result;
+}
+
+void* slow_numpy_realloc(void* ctx, void* block, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_gate_enter(TL_FN_tl_numpy_realloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_numpy_realloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)block, (uintptr_t)bytes);
 	} while (result == 0 && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return (void*)result;

@@ -24,6 +24,13 @@
 #error "TL Runtime is for little-endian processors: two words of a record are stored as one"
 #endif
 
+/* Memory of the program lies below 2 to this power, whoever allocates it. */
+#if defined(__aarch64__)
+enum { TL_PROGRAM_BITS = 48 };
+#else
+enum { TL_PROGRAM_BITS = 47 };
+#endif
+
 /* Geometry of the heap. */
 enum {
 	TL_SPAN_SHIFT = 16,
@@ -226,7 +233,9 @@ typedef struct tl_context {
 	uint32_t tags;          /* how many are pushed */
 	uint32_t use_site;      /* TL_DEBUG: where the call that failed last was made */
 	uint32_t damaged;       /* TL_DEBUG: this call has found memory that was overwritten */
-	uint32_t debug_spare[7];
+	int32_t cancel_state;   /* the thread's, before its call entered Go */
+	struct tl_context* door; /* what the thread sees when it has left Go: this context or its stub */
+	uint32_t debug_spare[4];
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */

@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include "gate.h"
+#include "fast.h"
 
 enum { RING = 64 };
 
@@ -32,7 +32,7 @@ static void set(tl_error_callback callback, void* ctx)
 
 tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
 {
-	tl_status why = tl_init();
+	tl_status why = tlc_visit(TL_FN_tl_set_error_callback);
 	if (why != TL_OK) return why;
 	set(callback, ctx);
 	if (callback != NULL) atomic_fetch_or(&tlc_shared->on_error, TLC_ON_ERROR_CALL);

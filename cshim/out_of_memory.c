@@ -20,7 +20,7 @@ static resort last_resort;
 
 tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx)
 {
-	tl_status why = tl_init(); /* TL_E_FORKED in a child, where nobody may hold the lock for ever */
+	tl_status why = tlc_visit(TL_FN_tl_mem_set_out_of_memory_callback); /* TL_E_FORKED in a child, where nobody may hold the lock for ever */
 	if (why != TL_OK) return why;
 	pthread_mutex_lock(&resort_lock);
 	last_resort = (resort){callback, ctx};
@@ -96,7 +96,7 @@ bool tlc_ask_again(tl_context* c)
 	if (c->error_pending == 1) c->error_pending = 0;
 	tlc_gate_step_out(c);
 	bool again = ask(&r, &f);
-	bool inside = tlc_gate_step_in(c);
+	bool inside = tlc_gate_step_in(c, f.function);
 	restore_failure(&f, c);
 	if (again && inside) forget_failure(c);
 	return again && inside;

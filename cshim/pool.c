@@ -62,7 +62,7 @@ static inline tl_pool_state* enter_at_once(tl_memory_pool* pool)
 	uint64_t handle = (uintptr_t)pool;
 	uint32_t open = 0;
 	char* first = table();
-	if (TLC_UNLIKELY(first == NULL)) return NULL;
+	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
 	tl_pool_state* p = pool_at(first, handle % TL_POOL_SLOTS);
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
 		return NULL;
@@ -76,7 +76,7 @@ static inline tl_pool_state* enter(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
 	char* first = table();
-	if (TLC_UNLIKELY(first == NULL)) return NULL;
+	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
 	tl_pool_state* p = pool_at(first, handle % TL_POOL_SLOTS);
 	lock(p);
 	if (TLC_LIKELY(p->handle == handle)) return p;

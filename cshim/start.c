@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "host_signals.h"
 #include "start.h"
 
 typedef void* (*thread_body)(void*);
@@ -64,10 +65,20 @@ static bool enough_to_start(void)
 	return left >= start_bytes && (left - start_bytes) / start_stacks >= each;
 }
 
+static void create_first_thread(thread_body body, void* argument)
+{
+	tlc_quiet before;
+	tlc_keep_blocked();
+	tlc_begin_quiet(&before); /* Go's other threads take their mask from this one */
+	__real_x_cgo_sys_thread_create(body, argument);
+	tlc_end_quiet(&before);
+}
+
 void __wrap_x_cgo_sys_thread_create(thread_body body, void* argument)
 {
+	tlc_restore_handlers();
 	if (enough_to_start()) {
-		__real_x_cgo_sys_thread_create(body, argument);
+		create_first_thread(body, argument);
 		return;
 	}
 	postponed.body = body;
@@ -80,7 +91,7 @@ bool tlc_start_go(void)
 	if (body == NULL) return address_space_left() >= call_bytes;
 	if (!enough_to_start()) return false;
 	postponed.body = NULL;
-	__real_x_cgo_sys_thread_create(body, postponed.argument);
+	create_first_thread(body, postponed.argument);
 	return true;
 }
 

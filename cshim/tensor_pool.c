@@ -162,7 +162,7 @@ static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_
 	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
 	uintptr_t base = h->base; /* before the slot is somebody else's */
 	if (b == NULL || !recycle(c, r, e, sh)) return false;
-	if (!tlc_tensor_drop(c, b, tlc_entry_of(b, base))) slow_tensor_release((tl_tensor*)base);
+	if (!tlc_tensor_drop(c, b, tlc_entry_of(b, base))) tlc_drop_slowly(base);
 	return true;
 }
 

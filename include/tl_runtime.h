@@ -46,7 +46,8 @@
  * with the calling thread (tl_last_status), and tl_last_error explains it: the
  * pointer, what it was found to be, what to do. A NULL that is right (zero bytes
  * asked for) sets TL_OK, so that the two can be told apart; other successful
- * calls leave the last status alone.
+ * calls leave the last status alone, and so do those that return their argument
+ * (tl_ptr_acquire, tl_track_site), which tell a failure by the status alone.
  *
  * The lists of errors below are complete up to five statuses that any function
  * may answer before it starts, and that none repeats: TL_E_FORKED in a process
@@ -349,7 +350,7 @@ TL_API const tl_symbol* tl_symbols(size_t* out_count);
  * Ownership: references held by the thread's scopes pass to the runtime.
  * Threads: the calling thread.
  * Returns: TL_OK, also when the thread was not attached, or why it still is.
- * Errors: TL_E_BUSY (from inside a destructor).
+ * Errors: TL_E_BUSY (from inside a callback).
  * Cost: constant.
  */
 TL_API tl_status tl_thread_detach(void);
@@ -614,7 +615,7 @@ TL_API tl_status tl_free_tmp(void* object);
  * Returns: TL_OK and the type in *out_type, or why there is none.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
  *     multiple of 8, given twice or outside the size, unknown flags),
- *     TL_E_LIMIT (too many types).
+ *     TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
  * Cost: linear in the number of pointers.
  */
 TL_API tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);
@@ -685,17 +686,19 @@ TL_API int64_t tl_mem_collect_cycles(void);
  * tl_mem_register_struct puts a reference into the current scope: the floating
  * one when there is one, else a new one. An address that the runtime does not
  * know is adopted as memory from malloc: count 1, and free() when the count
- * comes to 0. That is the one place where the caller is trusted about memory.
+ * comes to 0. That is the one place where the caller is trusted about memory: what
+ * malloc can have returned is aligned to 16 bytes and can be read, and more is not
+ * looked at.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
  */
 TL_API tl_status tl_mem_register_struct(void* object);
@@ -708,11 +711,11 @@ TL_API tl_status tl_mem_register_struct(void* object);
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.
  */
 TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
@@ -724,11 +727,11 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.
  */
 TL_API tl_status tl_mem_register(void* object);
@@ -1553,8 +1556,9 @@ TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
  * Ownership: the returned tensor floats; its receiver registers it.
  * Threads: the calling thread's scopes.
  * Returns: the tensor to return: the argument, or the copy of one in a slot;
- *     also the argument when it stands in none of the scopes. NULL when the
- *     copy failed.
+ *     also the argument when it stands in none of the scopes, or is refused.
+ *     NULL when the copy failed, and when the call was not served
+ *     (TL_E_FORKED, TL_E_BUSY).
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
  *     already), TL_E_OUT_OF_MEMORY.
@@ -2655,7 +2659,8 @@ TL_API const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device)
  * It has happened when the call returns. Both addresses may lie inside of
  * blocks. Within a device whose memory the CPU cannot use the ranges must not
  * overlap. Where two devices have no way to each other the copy goes through
- * the CPU's memory.
+ * the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+ * before the first byte is copied, and does not fault.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2670,7 +2675,7 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 
 /*
  * tl_device_fill sets bytes of a device to a value. It has happened when the
- * call returns.
+ * call returns. Memory that cannot be written is refused as tl_device_copy does.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3151,7 +3156,8 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  * tl_registry_register gives a block an owner: the caller, who holds the one
  * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
  * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
- * not looked whether a smaller registered block begins in those.
+ * not looked whether a smaller registered block begins in those; and where its address
+ * is no multiple of 16, not whether that lies inside another block.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3957,20 +3963,24 @@ TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
  *     On failure the block stays the caller's.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
- * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (an address in the
- *     runtime's heap that is no such block; others go to realloc()).
+ * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
+ *     where no such block is, or what malloc cannot have returned),
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
+ *     is not plain bytes, an arena, a frame). Other memory goes to realloc().
  * Cost: nothing when it fits and is not half empty, else a copy.
  */
 TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
 
 /*
- * tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
- * goes to free().
+ * tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
+ * to free(). tl_last_status tells what went wrong.
  *
  * Ownership: takes the caller's reference; bytes is not looked at.
  * Threads: any thread, also in a forked child.
  * Returns: nothing.
- * Errors: none.
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
+ *     or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
+ *     TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
  * Cost: about 8 ns up to 64 KiB, 20 ns above.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
@@ -4100,7 +4110,7 @@ typedef struct tl_deferred {
 TL_API void tl_deferred_push(void* ptr, void* ctx);
 
 /*
- * tl_deferred_take empties a list.
+ * tl_deferred_take empties a list. It touches no status.
  *
  * Ownership: the nodes pass to the caller.
  * Threads: any thread.
@@ -4196,7 +4206,7 @@ TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
- * replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
  *
  * Ownership: none; path is read during the call only. NULL is standard error.
  * Threads: any thread.
@@ -4449,6 +4459,12 @@ TL_API int64_t tl_mem_check_all(void);
  * fast door until then is not in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
+ *
+ * Several processes may be given one file: a child inherits TL_TRACE, workers run the same
+ * code. The first to open it has it until it closes it or ends; no other process writes
+ * to it or truncates it meanwhile. The others write beside it: process 1234 writes
+ * trace-1234.json for trace.json. A file that no process has open is replaced. All files
+ * are written by this rule, those of tl_leak_report and tl_stats_print too.
  */
 
 /*
@@ -4473,7 +4489,8 @@ TL_API tl_status tl_profile_write(const char* path);
  * At the end of the process the file is completed if need be; it is valid JSON however
  * the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
  * bounds the file: what is left out from there on is counted in it. The child of fork()
- * writes no trace.
+ * writes no trace. While another process writes to that file, the trace goes to one
+ * beside it, see above.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. The trace is of all threads.

@@ -254,6 +254,25 @@ static void detach_and_come_back(void)
 	CHECK_INT(tl_mem_collect_cycles(), 0);
 }
 
+static void detach_in_callback(tl_status status, const char* message, void* ctx)
+{
+	(void)status, (void)message;
+	*(tl_status*)ctx = tl_thread_detach();
+}
+
+/* The gate goes on with the context when the callback has returned. */
+static void no_detaching_inside_the_error_callback(void)
+{
+	tl_status answer = TL_OK;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_set_error_callback(detach_in_callback, &answer));
+	CHECK_FAILS(tl_ptr_release((void*)1), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_set_error_callback(NULL, NULL));
+	CHECK_STATUS(answer, TL_E_BUSY);
+	CHECK_INT(tl_get_scope_depth(), 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	RUN(versions);
@@ -271,5 +290,6 @@ int main(void)
 	RUN(shutdown_releases_the_root_scope);
 	RUN(shutdown_waits_for_other_threads);
 	RUN(detach_and_come_back);
+	RUN(no_detaching_inside_the_error_callback);
 	return check_finish();
 }

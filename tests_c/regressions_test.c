@@ -258,8 +258,35 @@ static void a_scope_ends_whose_entries_a_destructor_has_moved(void)
 		CHECK_OK(tl_ptr_release(below[i]));
 }
 
+/* Large objects take the newest record that is free: an address gets another record, whose
+ * generations begin anew, while an entry in the depth of a scope still means the old one. */
+static void unregister_of_an_address_with_another_record(void)
+{
+	enum { COUNT = 100, BYTES = 100000 };
+	void *old, *first, *taker, *again;
+	CHECK_OK(tl_mem_enter_scope());
+	old = tl_mem_new(BYTES);
+	first = tl_mem_new(32);
+	for (int i = 0; i < COUNT; i++)
+		tl_mem_new(32);
+	CHECK_OK(tl_mem_unregister(first)); /* indexes what is below the newest entries */
+	CHECK_OK(tl_ptr_release(first));
+	CHECK_OK(tl_ptr_release(old));
+	taker = tl_mem_alloc(16 * BYTES);
+	again = tl_mem_alloc(BYTES);
+	CHECK_PTR(again, old);
+	CHECK_PTR(tl_ptr_acquire(again), again);
+	CHECK_STATUS(tl_mem_unregister(again), TL_E_NOT_REGISTERED);
+	CHECK_STATUS(tl_mem_free(again), TL_E_BUSY);
+	CHECK_OK(tl_ptr_release(again));
+	CHECK_OK(tl_mem_free(again));
+	CHECK_OK(tl_mem_free(taker));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
+	RUN(unregister_of_an_address_with_another_record); /* while records of large objects are new */
 	RUN(the_tail_of_a_span_is_no_object);
 	RUN(a_freed_objects_scope_entry_is_skipped);
 	RUN(a_freed_foreign_pointers_scope_entry_is_skipped);

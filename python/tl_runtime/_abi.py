@@ -745,7 +745,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: references held by the thread's scopes pass to the runtime.
         Threads: the calling thread.
         Returns: TL_OK, also when the thread was not attached, or why it still is.
-        Errors: TL_E_BUSY (from inside a destructor).
+        Errors: TL_E_BUSY (from inside a callback).
         Cost: constant.
         """,
     ),
@@ -1011,7 +1011,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.POINTER(tl_type_desc), ctypes.POINTER(ctypes.c_uint32)),
         ("description", "out_type"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_type_define makes a type known. Types are never undefined.
 
         Ownership: the description, its name and its offsets are copied.
@@ -1019,7 +1019,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the type in *out_type, or why there is none.
         Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
             multiple of 8, given twice or outside the size, unknown flags),
-            TL_E_LIMIT (too many types).
+            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
         Cost: linear in the number of pointers.
         """,
     ),
@@ -1090,17 +1090,19 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_mem_register_struct puts a reference into the current scope: the floating
         one when there is one, else a new one. An address that the runtime does not
         know is adopted as memory from malloc: count 1, and free() when the count
-        comes to 0. That is the one place where the caller is trusted about memory.
+        comes to 0. That is the one place where the caller is trusted about memory: what
+        malloc can have returned is aligned to 16 bytes and can be read, and more is not
+        looked at.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
-            or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
-            block that is registered), TL_E_UNSUPPORTED (another thread's arena or
-            frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+            or not memory that can be read, so not from malloc),
+            TL_E_ALREADY_REGISTERED (inside a block that is registered),
+            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
         """,
     ),
@@ -1118,11 +1120,11 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
-            or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
-            block that is registered), TL_E_UNSUPPORTED (another thread's arena or
-            frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+            or not memory that can be read, so not from malloc),
+            TL_E_ALREADY_REGISTERED (inside a block that is registered),
+            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: that of tl_mem_register_struct.
         """,
     ),
@@ -1139,11 +1141,11 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
-            or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
-            block that is registered), TL_E_UNSUPPORTED (another thread's arena or
-            frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+            or not memory that can be read, so not from malloc),
+            TL_E_ALREADY_REGISTERED (inside a block that is registered),
+            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: that of tl_mem_register_struct.
         """,
     ),
@@ -2088,8 +2090,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the returned tensor floats; its receiver registers it.
         Threads: the calling thread's scopes.
         Returns: the tensor to return: the argument, or the copy of one in a slot;
-            also the argument when it stands in none of the scopes. NULL when the
-            copy failed.
+            also the argument when it stands in none of the scopes, or is refused.
+            NULL when the copy failed, and when the call was not served
+            (TL_E_FORKED, TL_E_BUSY).
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
             already), TL_E_OUT_OF_MEMORY.
@@ -3243,7 +3246,8 @@ FUNCTIONS: tuple[Function, ...] = (
         It has happened when the call returns. Both addresses may lie inside of
         blocks. Within a device whose memory the CPU cannot use the ranges must not
         overlap. Where two devices have no way to each other the copy goes through
-        the CPU's memory.
+        the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+        before the first byte is copied, and does not fault.
 
         Ownership: none.
         Threads: any thread.
@@ -3263,7 +3267,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("device", "to", "value", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
         """tl_device_fill sets bytes of a device to a value. It has happened when the
-        call returns.
+        call returns. Memory that cannot be written is refused as tl_device_copy does.
 
         Ownership: none.
         Threads: any thread.
@@ -3643,7 +3647,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_registry_register gives a block an owner: the caller, who holds the one
         reference. A block of 0 bytes counts as one of 1. The caller is believed that the
         address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
-        not looked whether a smaller registered block begins in those.
+        not looked whether a smaller registered block begins in those; and where its address
+        is no multiple of 16, not whether that lies inside another block.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -4552,7 +4557,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
-        ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER"),
+        ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
         """tl_numpy_realloc changes the size of a block; as much of the contents is kept
         as fits. NULL is tl_numpy_malloc.
 
@@ -4560,8 +4565,10 @@ FUNCTIONS: tuple[Function, ...] = (
             On failure the block stays the caller's.
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (an address in the
-            runtime's heap that is no such block; others go to realloc()).
+        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
+            where no such block is, or what malloc cannot have returned),
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
+            is not plain bytes, an arena, a frame). Other memory goes to realloc().
         Cost: nothing when it fits and is not half empty, else a copy.
         """,
     ),
@@ -4571,14 +4578,16 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
-        (),
-        """tl_numpy_free drops the reference to a block. Memory outside the runtime's heap
-        goes to free().
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
+        """tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
+        to free(). tl_last_status tells what went wrong.
 
         Ownership: takes the caller's reference; bytes is not looked at.
         Threads: any thread, also in a forked child.
         Returns: nothing.
-        Errors: none.
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
+            or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
+            TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
         Cost: about 8 ns up to 64 KiB, 20 ns above.
         """,
     ),
@@ -4708,7 +4717,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("list",),
         (),
-        """tl_deferred_take empties a list.
+        """tl_deferred_take empties a list. It touches no status.
 
         Ownership: the nodes pass to the caller.
         Threads: any thread.
@@ -4762,7 +4771,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_print writes all statistics as a table for people: into a file, which is
-        replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+        replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
 
         Ownership: none; path is read during the call only. NULL is standard error.
         Threads: any thread.
@@ -5084,7 +5093,8 @@ FUNCTIONS: tuple[Function, ...] = (
         At the end of the process the file is completed if need be; it is valid JSON however
         the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
         bounds the file: what is left out from there on is counted in it. The child of fork()
-        writes no trace.
+        writes no trace. While another process writes to that file, the trace goes to one
+        beside it, see above.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.

@@ -192,11 +192,17 @@ func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, stat
 	if clean && !zero {
 		clear(layout.Bytes(e.Object, uint64(n)))
 	}
+	c.enliven(e, typ)
+	return e, status.OK
+}
+
+// enliven makes an object of a slot, with one reference that the caller holds. From here
+// on others read its fields, so they are complete.
+func (c *Context) enliven(e layout.Entry, typ uint32) {
 	c.tally(typ, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, typ)
 	publish(r, c.NewLoc, c.NewSh)
-	return e, status.OK
 }
 
 // publish makes a new object live: the shared word last, so that whoever sees it sees

@@ -254,14 +254,23 @@ func (c *Context) share(r *layout.Record) status.Status {
 	return status.OK
 }
 
-// sums returns the references of an object and how many of them float.
+// ownersAlone reports whether a shared word says that no other thread counts the object.
+// Floats say nothing: the owner's own stand there beyond the third.
+func ownersAlone(sh uint32) bool {
+	s := layout.UnpackSh(sh)
+	return s.Flags == layout.Alive && s.Count == 0 && s.Claims == 0
+}
+
+// sums returns the references of an object and how many of them float. Those in the
+// shared word stay when the owner drops floats from its own until there are none.
 func sums(loc uint32, s layout.Sh) (references, floats int32) {
 	n := claimed(loc, s)
 	references = int32(layout.LocCountOf(loc)) + s.Count - n
 	if s.Has(layout.Queued) {
 		references--
 	}
-	return max(references, 0), int32(layout.LocFloatsOf(loc)) + s.Floats - n
+	references = max(references, 0)
+	return references, min(int32(layout.LocFloatsOf(loc))+s.Floats-n, references)
 }
 
 // references returns how many references a live object has; those that float count.

@@ -143,7 +143,9 @@ func (s *Stats) addContext(c *Context) {
 	s.SlowCalls += layout.Peek(&c.SlowCalls)
 	s.TensorsMade += layout.Peek(&c.TensorsMade)
 	s.ForeignMade += layout.Peek(&c.ForeignAdopted)
-	s.ScopeEntries += uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes
+	holes := layout.Peek(&c.Holes) // before the entries: more may come meanwhile
+	entries := uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes
+	s.ScopeEntries += entries - min(holes, entries)
 	s.FrameBytes += uint64(layout.PeekAddress(&c.FrameTop) - c.FrameBase)
 	base, top := layout.PeekAddress(&c.ArenaBase), layout.PeekAddress(&c.ArenaTop)
 	s.ArenaBytes += uint64(top - min(base, top))

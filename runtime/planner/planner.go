@@ -13,12 +13,12 @@ import (
 	"math"
 	"sync"
 
+	"tlruntime/runtime/handle"
 	"tlruntime/runtime/plan/offsets"
 	"tlruntime/runtime/status"
 )
 
-// Handle names a plan. The handle of a plan that ended names none, for ever: they
-// count up, and never reach an address that memory could have.
+// Handle names a plan. The handle of a plan that ended names none, for ever.
 type Handle uint64
 
 // Error tells why a call failed.
@@ -51,7 +51,6 @@ type plan struct {
 // plans holds every plan there is.
 var plans = struct {
 	sync.RWMutex // guards the rest
-	last         Handle
 	live         map[Handle]*plan
 }{live: map[Handle]*plan{}}
 
@@ -62,9 +61,9 @@ func Create() (Handle, *Error) {
 	if len(plans.live) == maxPlans {
 		return 0, refuse(status.Limit, "there are %d plans already; destroy those that are no longer needed", maxPlans)
 	}
-	plans.last++
-	plans.live[plans.last] = &plan{}
-	return plans.last, nil
+	h := Handle(handle.New(0))
+	plans.live[h] = &plan{}
+	return h, nil
 }
 
 // Destroy ends a plan. A call that is at work in it ends as if it had come first.
