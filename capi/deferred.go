@@ -32,7 +32,7 @@ const _ = "tl_deferred"
 // Trusts: ctx.
 const _ = "tl_deferred_push"
 
-// tl_deferred_take empties a list.
+// tl_deferred_take empties a list. It touches no status.
 //
 //	C: void* tl_deferred_take(void* list);
 //

@@ -44,10 +44,13 @@ var options = config.New()
 // contained runs body for callers without a context: a panic becomes failed.
 func contained[R any](failed R, body func() R) (result R) {
 	headroom.Reserve()
+	entered()
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			tellDefect(cause)
 			result = failed
 		}
+		left(nil)
 	}()
 	return body()
 }
@@ -76,6 +79,7 @@ func tldoor_open(out uintptr) int32 {
 		for _, complaint := range options.ReadEnvironment(environment()) {
 			fmt.Fprintf(os.Stderr, "tl_runtime: %s\n", complaint)
 		}
+		holdDescriptors()
 		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
 		st := pool.Open()
@@ -147,6 +151,11 @@ func tldoor_attach() uintptr {
 func tldoor_shared() uintptr {
 	return contained(0, func() uintptr { return layout.Address(object.Shared()) })
 }
+
+// tldoor_refuse fails a call that has not begun: Go is short of memory.
+//
+//export tldoor_refuse
+func tldoor_refuse(c uintptr) int32 { return guardedStatus(c, (*object.Context).FailShort) }
 
 // tldoor_poll handles the inbox and what other threads ask for.
 //

@@ -113,7 +113,8 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // tl_registry_register gives a block an owner: the caller, who holds the one
 // reference. A block of 0 bytes counts as one of 1. The caller is believed that the
 // address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
-// not looked whether a smaller registered block begins in those.
+// not looked whether a smaller registered block begins in those; and where its address
+// is no multiple of 16, not whether that lies inside another block.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //

@@ -179,9 +179,9 @@ static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* m
 tl_status tl_mem_exit_scope(void)
 {
 	tl_context* c = tlc_tls;
-	tl_mark* mark = c->mark_top - 1;
-	if (TLC_UNLIKELY(c->mark_top == c->marks || mark->kind >> TL_MARK_KIND_SHIFT != TL_MARK_SCOPE))
-		return slow_mem_exit_scope();
+	if (TLC_UNLIKELY(c->mark_top == c->marks)) return slow_mem_exit_scope();
+	const tl_mark* mark = c->mark_top - 1;
+	if (TLC_UNLIKELY(mark->kind >> TL_MARK_KIND_SHIFT != TL_MARK_SCOPE)) return slow_mem_exit_scope();
 	return leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
 }
 
@@ -272,10 +272,11 @@ void* tl_mem_frame_enter(size_t bytes)
 tl_status tl_mem_frame_exit(void)
 {
 	tl_context* c = tlc_tls;
-	tl_mark* mark = c->mark_top - 1;
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
-	if (TLC_LIKELY(n > c->function && mark->kind >> TL_MARK_KIND_SHIFT == TL_MARK_PLANNED))
+	if (TLC_LIKELY(n > c->function && c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT == TL_MARK_PLANNED)) {
+		const tl_mark* mark = c->mark_top - 1;
 		return leave_empty(c, mark, TL_MARK_PLANNED) ? TL_OK : leave(c, mark, TL_FN_tl_mem_frame_exit);
+	}
 	while (n > c->function && c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED) n--;
 	if (TLC_UNLIKELY(n <= c->function)) return slow_mem_frame_exit();
 	return close_to(c, n - 1, TL_FN_tl_mem_frame_exit);

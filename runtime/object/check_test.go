@@ -38,7 +38,6 @@ func TestTheCheckersFind(t *testing.T) {
 	m := &c.Magazines[layout.ClassOf(64)]
 	top := layout.At[layout.Entry](m.Top - layout.EntryBytes)
 	unused := process.heap.Record(top.Record)
-	newest := process.heap.Record(c.entry(c.entryCount() - 1).Record) // it has one reference
 	slot := c.probe(object)
 	set := func(at *uint32, value uint32) damage {
 		before := *at
@@ -73,7 +72,6 @@ func TestTheCheckersFind(t *testing.T) {
 		"an unknown type":              set(&r.TypeFlags, 1<<20),
 		"an owner that there is not":   set(&r.Loc, r.Loc|0xFF<<layout.LocOwnerShift),
 		"a merged local word":          set(&r.Sh, r.Sh|layout.Merged),
-		"more floats than references":  set(&newest.Sh, newest.Sh|2*layout.ShFloat),
 		"an object that is dead":       set(&r.Sh, 0),
 		"a dying list that is longer":  set(&c.Dying, top.Record),
 		"a node that is lost":          set(&process.nodes.fresh, process.nodes.fresh+1),

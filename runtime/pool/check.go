@@ -9,7 +9,7 @@ import (
 
 // Check verifies the invariants of cshim/pool.h, each by a way of its own: it walks the
 // chunks and recomputes what the operations maintain. For tests; -tags tlcheck runs it
-// after every operation.
+// while pools are used (verify_on.go).
 func Check(h Handle) error {
 	return with(h, func(p *Pool) error {
 		lock(p.state)

@@ -76,6 +76,8 @@ type Pool struct {
 	limit   uint64     // of state.Reserved; 0 = none
 	chunks  memory.Array[chunk]
 	ordered ordered
+
+	verifier verifier
 }
 
 // slots is the table of pools; it is mapped once and for ever.

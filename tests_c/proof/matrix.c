@@ -81,7 +81,7 @@ static worker* new_workers(const selection* s)
 	return all;
 }
 
-/* Options of the library come from the matrix alone. */
+/* Options of the library come from the matrix alone, and devices from no driver. */
 static void set_environment(door d)
 {
 	extern char** environ;
@@ -92,6 +92,8 @@ static void set_environment(door d)
 		else i++;
 	}
 	setenv("TL_FASTPATH", d == DOOR_SLOW ? "0" : "1", 1);
+	setenv("TL_CUDA_LIBRARY", "/dev/null", 1);
+	setenv("TL_OPENCL_LIBRARY", "/dev/null", 1);
 	setenv("TL_DEBUG", d == DOOR_DEBUG ? "1" : "0", 1);
 }
 

@@ -105,12 +105,21 @@ cell* cells_named(const char* name, int* count); /* one, or with a * at the end 
 bool cell_needs_stack(const cell* c);
 bool cell_is_loose(const cell* c);
 bool cell_is_unsettled(const cell* c);
+bool cell_is_dead(const cell* c); /* what is attacked has ended before the call */
 bool cell_stands_alone(const cell* c); /* it changes what other cells find */
 
 static inline const matrix_function* function_of(const cell* c) { return &matrix_functions[c->function]; }
 static inline bool is_attacked(const matrix_param* p) { return p->role >= MATRIX_OBJECT; }
 static inline bool is_pointer(const matrix_param* p) { return p->role > MATRIX_BOOL; }
 static inline bool is_called(const matrix_function* f, const char* name) { return strcmp(f->name, name) == 0; }
+
+/* Whether a function is one of several; NULL ends them. */
+static inline bool is_among(const matrix_function* f, const char* const* names)
+{
+	while (*names != NULL && !is_called(f, *names))
+		names++;
+	return *names != NULL;
+}
 
 /* ---- fixtures ---------------------------------------------------------------------- */
 
@@ -122,7 +131,8 @@ enum {
 	KIND_IMPOSSIBLE = 8,  /* no memory can be there */
 	KIND_WRITABLE = 16,   /* 64 bytes may be overwritten, or cannot */
 	KIND_STACK = 32,      /* wants frames and an arena that are open */
-	KIND_LOOSE = 64,      /* found by arithmetic: which refusal it deserves depends on the mappings */
+	KIND_LOOSE = 64,      /* found by arithmetic: what is there depends on the process */
+	KIND_UNREADABLE = 256, /* no memory is there now */
 	KIND_UNSETTLED = 128  /* its end waits for the owner's next slow call, which the doors make at different times */
 };
 
@@ -166,6 +176,7 @@ bool kind_suits(const pointer_kind* kind, const matrix_function* f, const matrix
 void make_number(fixture* f, intptr_t value, intptr_t unused);
 void make_static(fixture* f, intptr_t which, intptr_t offset);
 void make_mapped(fixture* f, intptr_t which, intptr_t offset);
+void make_mapping(fixture* f, intptr_t which, intptr_t offset);
 void make_malloc(fixture* f, intptr_t bytes, intptr_t offset);
 void make_freed(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_freed(fixture* f, intptr_t bytes, intptr_t offset);
@@ -177,7 +188,9 @@ void make_dead(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_dead(fixture* f, intptr_t bytes, intptr_t offset);
 void make_state(fixture* f, intptr_t which, intptr_t offset);
 void ripen_state(fixture* f, intptr_t which, intptr_t offset);
+void make_immortal(fixture* f, intptr_t which, intptr_t offset);
 void make_vec(fixture* f, intptr_t which, intptr_t offset);
+void ripen_vec(fixture* f, intptr_t which, intptr_t offset);
 void make_tensor(fixture* f, intptr_t which, intptr_t offset);
 void ripen_tensor(fixture* f, intptr_t which, intptr_t offset);
 void make_exported(fixture* f, intptr_t legacy, intptr_t offset);
@@ -212,6 +225,8 @@ const char* world_path(void); /* a file that may be written */
 void elsewhere(void (*work)(void*), void* argument);
 extern int32_t world_device; /* of the program's own, out of the CPU's reach */
 extern tl_type world_type, world_destructor_type;
+enum { WORLD_IMMORTALS = 3 };
+extern void* world_immortals[WORLD_IMMORTALS]; /* an object, a typed one, a tensor */
 tl_device_allocator world_allocator(void);
 extern void (*world_during)(void); /* called once inside the next call of the device; NULL */
 extern void (*world_destroying)(void); /* called once inside the next destructor; NULL */
@@ -223,7 +238,7 @@ uint64_t integer_kind(int kind);
 bool integer_suits(int kind, const matrix_function* f, int param);
 
 /* The words of a call, and all that they refer to. */
-enum { OUTPUT_BYTES = 512, LIST_ENTRIES = 16 };
+enum { OUTPUT_BYTES = 512, LIST_ENTRIES = 256 };
 typedef struct arguments {
 	uint64_t words[MATRIX_PARAMS];
 	fixture fixtures[MATRIX_PARAMS];

@@ -279,10 +279,14 @@ void arguments_ripen(arguments* a, const cell* c)
 /* Names that a call has given to a block go before it. */
 static void drop_names(arguments* a, const matrix_function* f)
 {
-	for (int i = 0; i < f->count; i++)
-		if (f->params[i].role == MATRIX_LIST && tl_registry_is_registered(a->list[0])) release_all(a->list[0]);
-	bool alias = is_called(f, "tl_registry_add_alias") && a->fixtures[1].kind != NULL && a->fixtures[1].kind->make == make_registered;
-	if (alias && tl_registry_is_registered((void*)(uintptr_t)a->words[1])) release_all((void*)(uintptr_t)a->words[1]);
+	for (int i = 0; i < f->count; i++) {
+		void* p = f->params[i].role == MATRIX_LIST ? a->list[0] : (void*)(uintptr_t)a->words[i];
+		bool given = f->params[i].role == MATRIX_LIST || (f->params[i].trusted && a->fixtures[i].block == NULL);
+		if (given && tl_registry_is_registered(p)) release_all(p);
+	}
+	void* alias = is_called(f, "tl_registry_add_alias") ? (void*)(uintptr_t)a->words[1] : NULL;
+	const pointer_kind* kind = a->fixtures[1].kind;
+	if (kind != NULL && kind->make == make_registered && tl_registry_is_registered(alias)) release_all(alias);
 }
 
 void arguments_drop(arguments* a, const cell* c)

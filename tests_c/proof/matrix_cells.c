@@ -114,16 +114,22 @@ cell* cells_named(const char* name, int* count)
 
 /* ---- what a cell wants ---------------------------------------------------------------------- */
 
-static bool is_among(const char* name, const char* const* names)
+static const pointer_kind* attacked_kind(const cell* c)
 {
-	for (; *names != NULL; names++)
-		if (strcmp(name, *names) == 0) return true;
-	return false;
+	bool attacked = c->param != NO_PARAM && is_attacked(&function_of(c)->params[c->param]);
+	return attacked ? &pointer_kinds[c->kind] : NULL;
 }
 
 static bool has_flag(const cell* c, uint32_t flag)
 {
-	return c->param != NO_PARAM && is_attacked(&function_of(c)->params[c->param]) && (pointer_kinds[c->kind].flags & flag) != 0;
+	const pointer_kind* kind = attacked_kind(c);
+	return kind != NULL && (kind->flags & flag) != 0;
+}
+
+bool cell_is_dead(const cell* c)
+{
+	const pointer_kind* kind = attacked_kind(c);
+	return kind != NULL && kind->ripen != NULL;
 }
 
 bool cell_is_loose(const cell* c) { return has_flag(c, KIND_LOOSE); }
@@ -132,18 +138,20 @@ bool cell_is_unsettled(const cell* c) { return has_flag(c, KIND_UNSETTLED); }
 bool cell_needs_stack(const cell* c)
 {
 	static const char* const names[] = {
-	        "tl_mem_get_buffer", "tl_tensor_in_slot", "tl_mem_function_exit", "tl_mem_frame_exit", "tl_arena_alloc", "tl_arena_malloc",
-	        "tl_arena_contains", "tl_arena_set_offset", "tl_arena_get_offset", "tl_arena_reset", "tl_arena_free", "tl_arena_get_capacity", NULL};
-	return is_among(function_of(c)->name, names) || has_flag(c, KIND_STACK);
+	        "tl_mem_get_buffer", "tl_tensor_in_slot", "tl_mem_function_exit", "tl_mem_frame_exit", "tl_arena_alloc",
+	        "tl_arena_malloc", "tl_arena_contains", "tl_arena_set_offset", "tl_arena_get_offset", "tl_arena_reset",
+	        "tl_arena_free", "tl_arena_get_capacity", NULL};
+	return is_among(function_of(c), names) || has_flag(c, KIND_STACK);
 }
 
 bool cell_stands_alone(const cell* c)
 {
 	static const char* const names[] = {
-	        "tl_shutdown", "tl_mem_manager_shutdown", "tl_thread_detach", "tl_configure", "tl_set_error_callback", "tl_mem_enter_scope",
-	        "tl_mem_exit_scope", "tl_mem_exit_scopes_to", "tl_mem_function_enter", "tl_mem_function_exit", "tl_mem_frame_enter",
-	        "tl_mem_frame_exit", "tl_arena_init", "tl_arena_alloc", "tl_arena_malloc", "tl_arena_free", "tl_arena_reset", "tl_arena_set_offset",
-	        "tl_mem_get_buffer", "tl_tensor_in_slot", "tl_mem_set_limit", "tl_mem_set_out_of_memory_callback", "tl_pool_set_limits", "tl_tag_push",
-	        "tl_tag_pop", "tl_trace_start", "tl_trace_stop", "tl_mem_purge", "tl_mem_collect_cycles", NULL};
-	return is_among(function_of(c)->name, names);
+	        "tl_shutdown", "tl_mem_manager_shutdown", "tl_thread_detach", "tl_configure", "tl_set_error_callback",
+	        "tl_mem_enter_scope", "tl_mem_exit_scope", "tl_mem_exit_scopes_to", "tl_mem_function_enter",
+	        "tl_mem_function_exit", "tl_mem_frame_enter", "tl_mem_frame_exit", "tl_arena_init", "tl_arena_alloc",
+	        "tl_arena_malloc", "tl_arena_free", "tl_arena_reset", "tl_arena_set_offset", "tl_mem_get_buffer",
+	        "tl_tensor_in_slot", "tl_mem_set_limit", "tl_mem_set_out_of_memory_callback", "tl_pool_set_limits",
+	        "tl_tag_push", "tl_tag_pop", "tl_trace_start", "tl_trace_stop", "tl_mem_purge", "tl_mem_collect_cycles", NULL};
+	return is_among(function_of(c), names);
 }

@@ -12,15 +12,17 @@ int pointer_kind_named(const char* name)
 }
 
 /* Functions that believe the caller about an address get addresses that can be believed:
- * malloc's, or such as the runtime or the processor knows better. What is no memory of the
- * runtime's heap goes from NumPy's functions to those of malloc. */
+ * malloc's, or such as the runtime or the processor knows better. Those that measure a block
+ * or free it look first whether it can be read; of NumPy's the runtime's own heap is left. A
+ * deleter may know addresses of a device. */
 static bool can_be_believed(const pointer_kind* kind, const matrix_function* f, const matrix_param* p)
 {
 	uint32_t flags = KIND_HEAP | KIND_MALLOC;
 	if (strcmp(kind->name, "null") == 0) return true;
 	if (p->role == MATRIX_COOKIE || (kind->flags & KIND_LOOSE)) return false;
-	if (p->role != MATRIX_BLOCK) flags |= KIND_KNOWN | KIND_IMPOSSIBLE;
-	(void)f;
+	if (p->role != MATRIX_BLOCK) flags |= KIND_KNOWN;
+	if (!is_called(f, "tl_registry_register_custom")) flags |= KIND_IMPOSSIBLE;
+	if (strncmp(f->name, "tl_registry_", 12) != 0) flags |= KIND_UNREADABLE;
 	return (kind->flags & flags) != 0;
 }
 

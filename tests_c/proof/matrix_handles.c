@@ -15,6 +15,7 @@ static const uintptr_t FAR = (uintptr_t)1 << 61;
 
 int32_t world_device;
 tl_type world_type, world_destructor_type;
+void* world_immortals[WORLD_IMMORTALS];
 void (*world_during)(void);
 void (*world_destroying)(void);
 
@@ -108,13 +109,24 @@ const char* world_path(void)
 	return path;
 }
 
+static void make_immortals(void)
+{
+	void* made[WORLD_IMMORTALS] = {tl_mem_new(64), tl_object_new(world_type),
+	                               tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape)};
+	for (int i = 0; i < WORLD_IMMORTALS; i++) {
+		tl_ptr_make_immortal(made[i]);
+		world_immortals[i] = made[i];
+	}
+}
+
 void world_open(void)
 {
 	static const size_t fields[] = {0};
 	tl_type_desc plain = {.name = "pair", .size = 64, .pointer_offsets = fields, .num_pointers = 1};
 	tl_type_desc ended = plain;
 	tl_device_allocator far = {sizeof far, "npu:0", 64, NULL, far_allocate, far_deallocate};
-	tl_device_copier copier = {.struct_size = sizeof copier, .total_bytes = 1 << 30, .from_host = from_host, .to_host = to_host, .within = within};
+	tl_device_copier copier = {.struct_size = sizeof copier, .total_bytes = 1 << 30, .from_host = from_host,
+	                           .to_host = to_host, .within = within};
 	ended.destructor = destroyed;
 	ended.name = "destroyed";
 	if (tl_type_define(&plain, &world_type) != TL_OK || tl_type_define(&ended, &world_destructor_type) != TL_OK ||
@@ -122,6 +134,7 @@ void world_open(void)
 		fprintf(stderr, "matrix: the worker cannot begin: %s\n", tl_last_error());
 		exit(2);
 	}
+	make_immortals();
 }
 
 /* ---- memory pools ------------------------------------------------------------------------ */

@@ -22,10 +22,8 @@ const char* fault_text(uint32_t fault)
 /* These tell or change the status; a detached thread begins with none. */
 static bool reports_status(const matrix_function* f)
 {
-	static const char* const names[] = {"tl_last_status", "tl_last_error", "tl_clear_error", "tl_thread_detach"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (is_called(f, names[i])) return true;
-	return false;
+	static const char* const names[] = {"tl_last_status", "tl_last_error", "tl_clear_error", "tl_thread_detach", NULL};
+	return is_among(f, names);
 }
 
 /* A function that can be out of memory can pass a limit: see "Limits" in the header. */
@@ -42,7 +40,8 @@ static bool is_listed(const judgement* j, int status)
 static bool is_left_undone(const judgement* j)
 {
 	const matrix_function* f = function_of(j->cell);
-	return j->job->place == PLACE_CHILD && j->record->last == TL_E_FORKED && (is_called(f, "tl_ptr_release_bool") ? j->result != 0 : f->result == MATRIX_RETURNS_STATUS);
+	if (j->job->place != PLACE_CHILD || j->record->last != TL_E_FORKED) return false;
+	return is_called(f, "tl_ptr_release_bool") ? j->result != 0 : f->result == MATRIX_RETURNS_STATUS;
 }
 
 static bool is_failure(const judgement* j)
@@ -80,7 +79,8 @@ static uint32_t faults_of_status(const judgement* j)
 	const record* r = j->record;
 	uint32_t faults = 0;
 	if (!is_failure(j)) {
-		bool null = f->result == MATRIX_RETURNS_POINTER && j->result == 0 && !is_called(f, "tl_track_site");
+		bool told = f->failure_argument < 0 && !is_called(f, "tl_deferred_take");
+		bool null = f->result == MATRIX_RETURNS_POINTER && j->result == 0 && told;
 		bool silent = f->result == MATRIX_RETURNS_INTEGER && f->failure == -1 && (int64_t)j->result == -1;
 		if (is_left_undone(j)) return 0;
 		if (null ? r->last != TL_OK && !is_listed(j, r->last) : r->last != r->before) faults |= FAULT_LAST;
@@ -114,30 +114,38 @@ static uint32_t faults_of_message(const judgement* j)
 static bool works_in_child(const matrix_function* f)
 {
 	static const char* const names[] = {
-	        "tl_ptr_acquire", "tl_ptr_inc_ref", "tl_ptr_refcount", "tl_ptr_check", "tl_mem_enter_scope", "tl_mem_function_enter",
-	        "tl_mem_register_struct", "tl_mem_register_ptr", "tl_mem_unregister", "tl_registry_register", "tl_registry_unregister",
-	        "tl_registry_is_registered", "tl_tensor_acquire", "tl_tensor_info_get", "tl_tensor_data", "tl_tensor_shape", "tl_tensor_numel",
-	        "tl_tensor_rank", "tl_tensor_dtype", "tl_tensor_nbytes", "tl_tensor_strides", "tl_tensor_dim", "tl_workspace_get",
-	        "tl_workspace_bytes", "tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc", "tl_numpy_free", "tl_vec_get", "tl_vec_len"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (is_called(f, names[i])) return true;
-	return false;
+	        "tl_ptr_acquire", "tl_ptr_inc_ref", "tl_ptr_refcount", "tl_ptr_check", "tl_mem_enter_scope",
+	        "tl_mem_function_enter", "tl_mem_register_struct", "tl_mem_register_ptr", "tl_mem_unregister",
+	        "tl_registry_register", "tl_registry_unregister", "tl_registry_is_registered", "tl_tensor_acquire",
+	        "tl_tensor_info_get", "tl_tensor_data", "tl_tensor_shape", "tl_tensor_numel", "tl_tensor_rank",
+	        "tl_tensor_dtype", "tl_tensor_nbytes", "tl_tensor_strides", "tl_tensor_dim", "tl_workspace_get",
+	        "tl_workspace_bytes", "tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc", "tl_numpy_free",
+	        "tl_vec_get", "tl_vec_len", NULL};
+	return is_among(f, names);
 }
 
 /* A reference that is not the last is dropped there; the last one needs room in the magazine. */
 static bool must_work(const judgement* j)
 {
 	const matrix_function* f = function_of(j->cell);
-	bool drops = is_called(f, "tl_ptr_release") || is_called(f, "tl_ptr_release_bool") || is_called(f, "tl_ptr_dec_ref");
+	static const char* const drop[] = {"tl_ptr_release", "tl_ptr_release_bool", NULL};
 	if (j->job->place != PLACE_CHILD || j->job->door != DOOR_FAST) return false;
 	if (j->cell->param == NO_PARAM) return !j->cell->others_null && works_in_child(f);
-	return drops && strcmp(pointer_kinds[j->cell->kind].name, "object_twice") == 0;
+	return is_among(f, drop) && strcmp(pointer_kinds[j->cell->kind].name, "object_twice") == 0;
 }
 
 /* The last two enter the slow door where an allocation is recorded, which a child never does. */
 static bool needs_no_door(const matrix_function* f)
 {
-	return f->door == MATRIX_DOOR_SHIM || strncmp(f->name, "tl_numpy_", 9) == 0 || is_called(f, "tl_log_alloc") || is_called(f, "tl_track_site");
+	static const char* const names[] = {"tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc", "tl_log_alloc", "tl_track_site", NULL};
+	return f->door == MATRIX_DOOR_SHIM || is_among(f, names);
+}
+
+/* NULL is nothing to do, wherever it is said. */
+static bool is_nothing(const judgement* j)
+{
+	const matrix_function* f = function_of(j->cell);
+	return f->count > 0 && is_attacked(&f->params[0]) && j->a->words[0] == 0 && !is_failure(j);
 }
 
 static uint32_t faults_of_place(const judgement* j)
@@ -148,22 +156,28 @@ static uint32_t faults_of_place(const judgement* j)
 	bool slow = f->door == MATRIX_DOOR_SLOW || j->job->door != DOOR_FAST || j->job->place == PLACE_HANDLER;
 	int status = f->result == MATRIX_RETURNS_STATUS ? r->status : r->last;
 	if (j->job->place != PLACE_CHILD && j->job->place != PLACE_HANDLER) return 0;
-	if (slow && !needs_no_door(f)) return status == refusal ? 0 : FAULT_PLACE;
+	if (slow && !needs_no_door(f)) return status == refusal || is_nothing(j) ? 0 : FAULT_PLACE;
 	return must_work(j) && is_failure(j) ? FAULT_PLACE : 0;
 }
 
 /* ---- classes and counts ------------------------------------------------------------------- */
 
-/* The memory of a dead one may have become that of what the call returns. */
-static bool is_alive(const matrix_param* p, const fixture* f) { return is_pointer(p) && (f->kind == NULL || f->kind->ripen == NULL); }
+/* Whether it means something that a call returns its argument i: the memory of a dead
+ * object may have become that of a new one. */
+static bool is_borrowed(const judgement* j, int i)
+{
+	const matrix_function* f = function_of(j->cell);
+	const fixture* x = &j->a->fixtures[i];
+	bool dead = x->kind != NULL && x->kind->ripen != NULL;
+	return i == f->failure_argument || (is_pointer(&f->params[i]) && f->params[i].role != MATRIX_COOKIE && !dead);
+}
 
 static uint8_t class_of(const judgement* j, uint64_t word, bool may_ask)
 {
 	const matrix_function* f = function_of(j->cell);
 	if (word == 0) return CLASS_NULL;
 	for (int i = 0; i < f->count; i++)
-		if (j->a->words[i] == word && (i == f->failure_argument || (f->params[i].role != MATRIX_COOKIE && is_alive(&f->params[i], &j->a->fixtures[i]))))
-			return CLASS_ARGUMENT;
+		if (j->a->words[i] == word && is_borrowed(j, i)) return CLASS_ARGUMENT;
 	return may_ask && tl_ptr_check((void*)(uintptr_t)word) == TL_OK ? CLASS_OBJECT : CLASS_OTHER;
 }
 
@@ -188,7 +202,10 @@ static uint16_t outputs_of(const judgement* j, bool may_ask)
 
 static int16_t count_of(void* object) { return object == NULL ? -2 : (int16_t)tl_ptr_refcount(object); }
 
-static void* attacked_object(const judgement* j) { return j->cell->param == NO_PARAM ? NULL : j->a->fixtures[j->cell->param].object; }
+static void* attacked_object(const judgement* j)
+{
+	return j->cell->param == NO_PARAM ? NULL : j->a->fixtures[j->cell->param].object;
+}
 
 static void* other_object(const judgement* j)
 {
@@ -200,8 +217,9 @@ static void* other_object(const judgement* j)
 void judge_counts(judgement* j)
 {
 	record* r = j->record;
-	r->count = count_of(attacked_object(j));
-	r->other = count_of(other_object(j));
+	/* What was dead before has no count: its memory may be another object's now. */
+	r->count = j->before < 0 ? (int16_t)j->before : count_of(attacked_object(j));
+	r->other = j->other_before < 0 ? (int16_t)j->other_before : count_of(other_object(j));
 	if (is_failure(j) && !returns_what_was_done(function_of(j->cell)) && (r->count != j->before || r->other != j->other_before))
 		r->faults |= FAULT_COUNT;
 }
@@ -215,7 +233,8 @@ void judge_before(judgement* j)
 /* Numbers that say how much memory there is, how long a text, how much ever happened. */
 static bool varies(const matrix_function* f)
 {
-	static const char* const parts[] = {"_memory_", "_json", "_dump", "tl_get_", "tl_registry_total", "tl_registry_num", "tl_leak_report", "tl_track_count"};
+	static const char* const parts[] = {"_memory_", "_json", "_dump", "tl_get_", "tl_registry_total",
+	                                    "tl_registry_num", "tl_leak_report", "tl_track_count"};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (strstr(f->name, parts[i]) != NULL) return true;
 	return f->result == MATRIX_RETURNS_POINTER || f->result == MATRIX_RETURNS_REAL;

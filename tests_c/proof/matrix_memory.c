@@ -46,6 +46,41 @@ void make_mapped(fixture* f, intptr_t which, intptr_t offset)
 	f->pointer = page + offset;
 }
 
+/* The largest mappings without a file, largest first: heap, records, contexts, Go's memory. */
+enum { MAPPINGS = 16 };
+static struct mapping {
+	uintptr_t start, end;
+} mappings[MAPPINGS];
+
+static void keep_mapping(struct mapping m)
+{
+	for (int i = 0; i < MAPPINGS; i++)
+		if (m.end - m.start > mappings[i].end - mappings[i].start) {
+			struct mapping smaller = mappings[i];
+			mappings[i] = m;
+			m = smaller;
+		}
+}
+
+static void read_mappings(void)
+{
+	char line[512], access[8], path[2];
+	FILE* maps = fopen("/proc/self/maps", "re");
+	while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+		struct mapping m;
+		int fields = sscanf(line, "%zx-%zx %7s %*s %*s %*s %1s", &m.start, &m.end, access, path);
+		if (fields == 3) keep_mapping(m);
+	}
+	if (maps != NULL) fclose(maps);
+}
+
+void make_mapping(fixture* f, intptr_t which, intptr_t offset)
+{
+	if (mappings[0].start == 0) read_mappings();
+	f->absent = mappings[which].start == 0;
+	f->pointer = (void*)((offset < 0 ? mappings[which].end : mappings[which].start) + (uintptr_t)offset);
+}
+
 void make_malloc(fixture* f, intptr_t bytes, intptr_t offset)
 {
 	f->block = malloc((size_t)bytes);

@@ -2,8 +2,9 @@
 #include "matrix.h"
 
 static const uint64_t kinds[] = {
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 23, 24, 31, 32, 33, 40, 48, 63, 64, 65, 80, 90, 96, 100,
-        110, 127, 128, 129, 130, 140, 150, 160, 170, 180, 192, 200, 210, 220, 240, 254, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024, 1025, 2047, 2048, 4095, 4096, 4097, 8191, 8192,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 23, 24, 31, 32, 33, 40, 48, 63, 64, 65, 80, 90,
+        96, 100, 110, 127, 128, 129, 130, 140, 150, 160, 170, 180, 192, 200, 210, 220, 240, 254, 255, 256, 257, 511, 512,
+        513, 1000, 1023, 1024, 1025, 2047, 2048, 4095, 4096, 4097, 8191, 8192,
         16384, 16385, 32736, 32767, 32768, 65503, 65504, 65505, 65519, 65520, 65535, 65536, 65537, 131071, 131072, 262144,
         1 << 20, (1 << 20) + 1, 1 << 24, (1 << 24) + 1,
         /* near the ends of 32 bits, and of what memory has */
@@ -38,13 +39,13 @@ static const struct {
         {"tl_sparse_wrap", "rows", 500, UINT64_C(1) << 44},
         {"tl_sparse_wrap", "nonzeros", 500, UINT64_C(1) << 31},
         {"tl_registry_register", "bytes", 64, UINT64_C(1) << 47},
-        {"tl_registry_register_custom", "bytes", 64, UINT64_C(1) << 47},
+        {"tl_registry_register_custom", "bytes", 64, UINT64_C(1) << 57},
         {"tl_registry_register_buffer", "bytes", 64, UINT64_C(1) << 47},
         {"tl_registry_register_buffer", "n", LIST_ENTRIES, 0},
         {"tl_registry_register_many", "n", LIST_ENTRIES, 0},
         {"tl_registry_unregister_many", "n", LIST_ENTRIES, 0},
-        {"tl_plan_add_buffers", "n", 100, (UINT64_C(1) << 24) + 1},
-        {"tl_plan_set_spaces", "n", 100, 0},
+        {"tl_plan_add_buffers", "n", 128, (UINT64_C(1) << 24) + 1},
+        {"tl_plan_set_spaces", "n", 500, 1025},
 };
 
 static bool is_within(const matrix_function* f, const matrix_param* p, uint64_t value)

@@ -175,6 +175,13 @@ void ripen_state(fixture* f, intptr_t which, intptr_t offset)
 	f->object = f->owned[0] = NULL;
 }
 
+/* Made once, since nothing ends them. */
+void make_immortal(fixture* f, intptr_t which, intptr_t offset)
+{
+	f->object = world_immortals[which];
+	f->pointer = (char*)f->object + offset;
+}
+
 /* ---- Vecs ------------------------------------------------------------------------------ */
 
 enum { VEC_EMPTY, VEC_THREE, VEC_NULLS, VEC_NESTED, VEC_DATA, VEC_OLD_DATA, VEC_DEAD_DATA };
@@ -199,9 +206,18 @@ void make_vec(fixture* f, intptr_t which, intptr_t offset)
 	point_into(f, vec, offset);
 	if (which < VEC_DATA || f->absent) return;
 	f->pointer = (char*)table_of(vec) + offset;
-	if (which == VEC_OLD_DATA) tl_vec_reserve(vec, 1000);
-	if (which == VEC_DEAD_DATA) release_all(vec);
-	if (which == VEC_DEAD_DATA) f->object = f->owned[0] = NULL;
+}
+
+/* The Vec gets another table, or ends. */
+void ripen_vec(fixture* f, intptr_t which, intptr_t offset)
+{
+	(void)offset;
+	if (which == VEC_OLD_DATA) {
+		tl_vec_reserve(f->owned[0], 1000);
+		return;
+	}
+	release_all(f->owned[0]);
+	f->object = f->owned[0] = NULL;
 }
 
 /* ---- frames and the arena ------------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 enum { SET_CELLS = 48 };
 
 /* What all workers may hold; requests beyond it are refused. */
-static const uint64_t MEMORY_LIMIT = UINT64_C(256) << 20;
+static const uint64_t MEMORY_LIMIT = UINT64_C(512) << 20;
 
 typedef struct set {
 	const job* job;
@@ -60,7 +60,8 @@ static bool is_ours(const judgement* j, const void* p)
 {
 	for (int i = 0; i < MATRIX_PARAMS; i++) {
 		const fixture* f = &j->a->fixtures[i];
-		if (p == f->pointer || p == f->object || p == (void*)(uintptr_t)j->a->words[i]) return true;
+		bool dead = f->kind != NULL && f->kind->ripen != NULL; /* and what is there may be what the call has made */
+		if (!dead && (p == f->pointer || p == f->object || p == (void*)(uintptr_t)j->a->words[i])) return true;
 		for (int k = 0; k < FIXTURE_OWNED; k++)
 			if (p == f->owned[k]) return true;
 	}
@@ -125,13 +126,17 @@ static void work(void* of)
 	}
 }
 
+static bool are_alike(const cell* a, const cell* b)
+{
+	return !cell_stands_alone(a) && cell_needs_stack(a) == cell_needs_stack(b) && cell_is_loose(a) == cell_is_loose(b);
+}
+
 static int set_size(const job* j, int first)
 {
 	const cell* c = &j->cells[first];
 	int n = 1;
 	if (cell_stands_alone(c)) return 1;
-	while (n < SET_CELLS && first + n < j->count && !cell_stands_alone(&c[n]) && cell_needs_stack(&c[n]) == cell_needs_stack(c) &&
-	       cell_is_loose(&c[n]) == cell_is_loose(c))
+	while (n < SET_CELLS && first + n < j->count && are_alike(&c[n], c))
 		n++;
 	return n;
 }
@@ -158,14 +163,14 @@ static void set_open(set* s)
 }
 
 /* After tl_shutdown half of the sets see what it has left; but malloc has back what scopes
- * had adopted, and nobody may believe in that again. */
+ * had adopted, and nobody may believe in that again, or write there. */
 static unsigned variant_of(const set* s)
 {
 	unsigned variant = (unsigned)s->first;
 	for (int i = 0; i < s->count && s->job->place == PLACE_SHUTDOWN; i++) {
 		const matrix_function* f = function_of(&s->job->cells[s->first + i]);
 		for (int p = 0; p < f->count; p++)
-			if (f->params[p].trusted) variant |= 1;
+			if (f->params[p].trusted || f->params[p].role == MATRIX_MEMORY) variant |= 1;
 	}
 	return variant;
 }
