@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include "host_memory.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <malloc.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -30,21 +32,34 @@ static bool is_readable(uintptr_t p)
 }
 
 /* Of two threads one may lose its page, which is looked at again then. */
-static bool look_at_page(uintptr_t p)
+static void know_page(uintptr_t p)
 {
-	if (tlc_knows_page(p)) return true;
-	if (!is_readable(p)) return false;
 	uint64_t region = p >> TLC_REGION_BITS, page = 1ull << (p >> TLC_PAGE_BITS & 15);
 	_Atomic uint64_t* at = &tlc_known_pages[region % TLC_KNOWN_REGIONS];
 	uint64_t known = TLC_LOAD(*at);
 	TLC_STORE(*at, (known >> 16 == region ? known : region << 16) | page);
-	return true;
+}
+
+/* Whether malloc is the C library's, which has a header before each block. The page before
+ * what others return, or a sanitizer, may be nobody's. */
+static bool has_headers(void)
+{
+	static _Atomic int answer; /* 0 = not known, 1, -1 */
+	if (TLC_LOAD(answer) == 0) {
+		Dl_info ours, theirs;
+		bool found = dladdr((void*)(uintptr_t)malloc_usable_size, &ours) && dladdr((void*)(uintptr_t)gnu_get_libc_version, &theirs);
+		TLC_STORE(answer, found && ours.dli_fbase == theirs.dli_fbase ? 1 : -1);
+	}
+	return TLC_LOAD(answer) > 0;
 }
 
 bool tlc_may_be_malloced(uintptr_t p)
 {
 	if ((p & 15) != 0 || p < 1u << TLC_REGION_BITS || p >> TL_PROGRAM_BITS != 0) return false;
-	return look_at_page(p) && look_at_page(p - 16);
+	if (tlc_is_known(p)) return true;
+	if (!is_readable(p) || (has_headers() && !is_readable(p - TLC_HEADER_BYTES))) return false;
+	know_page(p);
+	return true;
 }
 
 /* malloc_usable_size for the slow door; false: p cannot be malloc's. */

@@ -7,8 +7,10 @@
 #pragma GCC visibility push(hidden)
 
 /* Pages that can be read, as far as they were looked at: region << 16 | a bit for each of
- * its pages. A region has its place by its number, and drives out the one that was there. */
-enum { TLC_PAGE_BITS = 12, TLC_REGION_BITS = 16, TLC_KNOWN_REGIONS = 2048 };
+ * its pages. A region has its place by its number, and drives out the one that was there.
+ * A block with a mapping of its own, which goes with it, starts one in the C library:
+ * behind a header of 16 bytes. Its page is looked at each time. */
+enum { TLC_PAGE_BITS = 12, TLC_REGION_BITS = 16, TLC_KNOWN_REGIONS = 2048, TLC_HEADER_BYTES = 16 };
 extern _Atomic uint64_t tlc_known_pages[TLC_KNOWN_REGIONS];
 
 static inline bool tlc_knows_page(uintptr_t p)
@@ -26,8 +28,8 @@ bool tlc_may_be_malloced(uintptr_t p);
 /* The same without asking; false: that is not known. Budget: 1 load, 3 branches. */
 static inline bool tlc_is_known(uintptr_t p)
 {
-	const uintptr_t aligned = 15, in_page = (1u << TLC_PAGE_BITS) - 1; /* the header of a page's start is elsewhere */
-	return TLC_LIKELY((p & aligned) == 0 && (p & in_page) != 0 && tlc_knows_page(p));
+	const uintptr_t aligned = 15, in_page = (1u << TLC_PAGE_BITS) - 1;
+	return TLC_LIKELY((p & aligned) == 0 && (p & in_page) > TLC_HEADER_BYTES && tlc_knows_page(p));
 }
 
 #pragma GCC visibility pop

@@ -34,15 +34,17 @@ static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* s
 	return result;
 }
 
-/* A known block, or one that is not quickly adopted. Only an address in no registered
- * block is believed to be malloc's and measured: the size of the inside of a block would
- * be read from its contents. */
+/* Only an address in no registered block is believed to be malloc's and measured: the size
+ * of the inside of a block would be read from its contents. */
+static __attribute__((noinline)) bool is_malloced(uintptr_t p) { return !tlc_foreign_covered(p) && tlc_may_be_malloced(p); }
+
+/* A known block, or one that is not quickly adopted. */
 static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
 	uint64_t size = 0;
 	int result;
-	if (adopt && !tlc_foreign_covered(p) && tlc_may_be_malloced(p)) {
+	if (adopt && is_malloced(p)) {
 		result = adopt_measured(c, p, &gen, &size);
 	} else {
 		result = tlc_foreign_register(p, &gen);
@@ -59,7 +61,8 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 	uint32_t gen;
 	uint64_t size;
 	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
-	if (TLC_UNLIKELY(!adopt || !tlc_is_known(p) || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
+	bool is_new = adopt && (tlc_is_known(p) || is_malloced(p));
+	if (TLC_UNLIKELY(!is_new || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
 	c->foreign_adopted++;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
 	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);

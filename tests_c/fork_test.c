@@ -60,6 +60,8 @@ static void use_the_fast_door(void)
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_OK(tl_mem_function_enter(1));
 		CHECK(tl_mem_get_buffer(0, 100) != NULL);
+		for (int i = 0; i < 40; i++) /* in pages that nobody has seen */
+			CHECK_OK(tl_mem_register_struct(malloc(600)));
 		CHECK_OK(tl_mem_function_exit());
 		return;
 	}
