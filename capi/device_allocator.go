@@ -108,18 +108,19 @@ func poolStatus(o *object.Context, err error) status.Status {
 	if !errors.As(err, &e) {
 		return fail(o, status.Internal, "%v", err)
 	}
-	o.SetMessage(e.Status, status.Function(o.FunctionId)+": "+e.Status.String()+": "+e.Text)
+	o.Failf(e.Status, "%s", e.Text)
 	if e.Short > 0 {
 		o.Short(e.Device, e.Short)
 	}
 	return e.Status
 }
 
-// setOutcome records the error, or that a NULL is right.
-func setOutcome(o *object.Context, err error) {
-	if poolStatus(o, err) == status.OK {
-		o.Status, o.ErrorKind, o.MessageReady = 0, 0, 0
+// blockOr returns a block, or records why there is none: a failure, or zero bytes.
+func blockOr(o *object.Context, block uintptr, err error) uintptr {
+	if poolStatus(o, err) == status.OK && block == 0 {
+		return o.Null()
 	}
+	return block
 }
 
 // poolStats writes as much of the counters as the caller's struct has room for.

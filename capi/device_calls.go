@@ -45,9 +45,7 @@ func deviceStatus(o *object.Context, err error) status.Status {
 	if err == nil {
 		return status.OK
 	}
-	st := device.StatusOf(err)
-	o.SetMessage(st, status.Function(o.FunctionId)+": "+st.String()+": "+err.Error())
-	return st
+	return o.Failf(device.StatusOf(err), "%v", err)
 }
 
 func deviceInfo(o *object.Context, id int32, out uintptr) status.Status {
@@ -187,19 +185,13 @@ func ownAllocator(addr uintptr) (a device.Allocator, account int32, ok bool) {
 	return a, int32(which), err == nil
 }
 
-// rightNull records that a NULL is no failure.
-func rightNull(o *object.Context) uintptr {
-	o.Status, o.ErrorKind, o.MessageReady = 0, 0, 0
-	return 0
-}
-
 // tldoor_device_allocate is the allocate of every allocator of ours.
 //
 //export tldoor_device_allocate
 func tldoor_device_allocate(c, which, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		if bytes == 0 {
-			return rightNull(o)
+			return o.Null()
 		}
 		a, err := deviceAllocator(which)
 		if err != nil {
@@ -218,7 +210,7 @@ func tldoor_device_allocate(c, which, bytes uintptr) uintptr {
 func tldoor_device_deallocate(c, which, block, bytes uintptr) {
 	guarded(c, 0, func(o *object.Context) int {
 		if block == 0 {
-			return int(rightNull(o))
+			return int(o.Null())
 		}
 		a, err := deviceAllocator(which)
 		if err == nil {

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-
+	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -13,12 +12,16 @@ import (
 // is stopped before it can reach C, where it would abort the host. It becomes
 // TL_E_INTERNAL with the panic's text, and failed is returned.
 func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R) {
+	headroom.Reserve()
 	context := object.At(c)
+	entered()
 	defer func() {
 		if cause := recover(); cause != nil {
+			tellDefect(cause)
 			fail(context, status.Internal, "a defect of this library was contained: %v", cause)
 			result = failed
 		}
+		left(context)
 	}()
 	result = body(context)
 	if trace.Due() {
@@ -34,8 +37,7 @@ func guardedStatus(c uintptr, body func(*object.Context) status.Status) int32 {
 
 // fail records an error that package object knows no text for.
 func fail(o *object.Context, st status.Status, format string, args ...any) status.Status {
-	o.SetMessage(st, st.String()+": "+fmt.Sprintf(format, args...))
-	return st
+	return o.Failf(st, format, args...)
 }
 
 // lastError renders the last error and returns where the text stands.

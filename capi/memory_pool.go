@@ -124,8 +124,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 		block, err := pool.Allocate(pool.Handle(p), bytes)
 		o.SpendBlock(block, bytes)
 		guardBlock(o, p, block, bytes)
-		setOutcome(o, err)
-		return block
+		return blockOr(o, block, err)
 	})
 }
 
@@ -172,8 +171,7 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := pool.AllocateAsync(pool.Handle(p), bytes, device.Stream(stream))
 		o.SpendBlock(block, bytes)
-		setOutcome(o, err)
-		return block
+		return blockOr(o, block, err)
 	})
 }
 

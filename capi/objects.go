@@ -212,7 +212,7 @@ func tlgo_free_tmp(c, pointer uintptr) int32 {
 // Returns: TL_OK and the type in *out_type, or why there is none.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a multiple
 // of 8, given twice or outside the size, unknown flags), TL_E_LIMIT (too many
-// types).
+// types), TL_E_OUT_OF_MEMORY (none for its offsets).
 // Cost: linear in the number of pointers.
 //
 //export tlgo_type_define

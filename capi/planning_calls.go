@@ -10,14 +10,12 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// planOutcome makes the outcome of a call the thread's last one.
+// planOutcome records why a call of package planner failed.
 func planOutcome(o *object.Context, err *planner.Error) status.Status {
 	if err == nil {
-		o.Status, o.ErrorKind, o.MessageReady = 0, 0, 0
 		return status.OK
 	}
-	o.SetMessage(err.Status, status.Function(o.FunctionId)+": "+err.Status.String()+": "+err.Text)
-	return err.Status
+	return o.Failf(err.Status, "%s", err.Text)
 }
 
 func indexOr(o *object.Context, index int64, err *planner.Error) int64 {

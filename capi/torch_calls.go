@@ -23,7 +23,7 @@ func torchMalloc(o *object.Context, size int64, cuda int32, s device.Stream) uin
 		return 0
 	}
 	if size == 0 {
-		return rightNull(o)
+		return o.Null()
 	}
 	block, err := tensor.Allocate(uint8(number), func(h pool.Handle) (uintptr, error) {
 		return pool.AllocateAsync(h, uintptr(size), s)

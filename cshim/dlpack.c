@@ -50,10 +50,25 @@ static inline void describe(tl_dl_tensor* to, tl_tensor_header* h)
 	};
 }
 
-struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool copy)
+typedef uintptr_t (*twin)(uintptr_t context, uintptr_t tensor, uint8_t copy);
+
+/* The slow door of that function: the one that the program has called. */
+static __attribute__((noinline)) void* export_slowly(tl_tensor* tensor, bool copy, uint32_t function, twin to_dlpack)
+{
+	tl_status why;
+	tl_context* c = tlc_gate_enter(function, &why);
+	if (c == NULL) return NULL;
+	uintptr_t made;
+	do made = to_dlpack((uintptr_t)c, (uintptr_t)tensor, copy);
+	while (made == 0 && tlc_gate_again(c));
+	tlc_gate_leave(c);
+	return (void*)made;
+}
+
+struct DLManagedTensorVersioned* tlc_to_dlpack(tl_tensor* tensor, bool copy, uint32_t function)
 {
 	struct DLManagedTensorVersioned* made = copy ? NULL : export(tensor, sizeof *made);
-	if (TLC_UNLIKELY(made == NULL)) return slow_tensor_to_dlpack(tensor, copy);
+	if (TLC_UNLIKELY(made == NULL)) return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack);
 	tl_tensor_header* h = (tl_tensor_header*)tensor;
 	made->major = TL_DL_MAJOR;
 	made->minor = TL_DL_MINOR;
@@ -64,20 +79,30 @@ struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool cop
 	return made;
 }
 
-struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy)
+struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool copy)
+{
+	return tlc_to_dlpack(tensor, copy, TL_FN_tl_tensor_to_dlpack);
+}
+
+struct DLManagedTensor* tlc_to_dlpack_legacy(tl_tensor* tensor, bool copy, uint32_t function)
 {
 	struct DLManagedTensor* made = copy ? NULL : export(tensor, sizeof *made);
-	if (TLC_UNLIKELY(made == NULL)) return slow_tensor_to_dlpack_legacy(tensor, copy);
+	if (TLC_UNLIKELY(made == NULL)) return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack_legacy);
 	tl_tensor_header* h = (tl_tensor_header*)tensor;
 	if (TLC_UNLIKELY((h->flags & TL_TENSOR_READ_ONLY) != 0)) {
 		made->manager_ctx = tensor;
 		tlc_dlpack_delete_legacy(made);
-		return slow_tensor_to_dlpack_legacy(tensor, copy);
+		return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack_legacy);
 	}
 	made->manager_ctx = tensor;
 	made->deleter = tlc_dlpack_delete_legacy;
 	describe(&made->tensor, h);
 	return made;
+}
+
+struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy)
+{
+	return tlc_to_dlpack_legacy(tensor, copy, TL_FN_tl_tensor_to_dlpack_legacy);
 }
 
 /* The block is given back first: a deleter that is called twice finds it dead and leaves

@@ -50,6 +50,10 @@ extern const tl_dl_type tlc_dl_types[TL_DL_TYPES] __attribute__((visibility("hid
 
 #pragma GCC visibility push(hidden)
 
+/* tl_tensor_to_dlpack and tl_tensor_to_dlpack_legacy for another function. */
+struct DLManagedTensorVersioned* tlc_to_dlpack(tl_tensor* tensor, bool copy, uint32_t function);
+struct DLManagedTensor* tlc_to_dlpack_legacy(tl_tensor* tensor, bool copy, uint32_t function);
+
 /* End what tl_tensor_to_dlpack made: the deleters that consumers call. */
 void tlc_dlpack_delete(struct DLManagedTensorVersioned* self);
 void tlc_dlpack_delete_legacy(struct DLManagedTensor* self);

@@ -4,9 +4,11 @@
 
 #include "generated_slow.h"
 
+void tldoor_wait(void);
 int32_t tldoor_open(uintptr_t out_globals);
 uintptr_t tldoor_attach(void);
 uintptr_t tldoor_shared(void);
+int32_t tldoor_refuse(uintptr_t context);
 void tldoor_poll(uintptr_t context);
 uint8_t tldoor_pump_step(uintptr_t context);
 void tldoor_close(uintptr_t context, uint64_t target);
@@ -17,6 +19,7 @@ void tldoor_trim(uintptr_t context);
 void tldoor_show_stats(void);
 int32_t tldoor_check_option(uintptr_t key, uintptr_t value);
 uintptr_t tldoor_device_allocate(uintptr_t context, uintptr_t which, uintptr_t bytes);
+uint8_t tldoor_numpy_free(uintptr_t context, uintptr_t block);
 void tldoor_torch_free(uintptr_t context, uintptr_t block, int32_t cuda, uintptr_t stream);
 void tldoor_device_deallocate(uintptr_t context, uintptr_t which, uintptr_t block, uintptr_t bytes);
 

@@ -52,7 +52,7 @@ static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record
 {
 	uint64_t next;
 	if (TLC_UNLIKELY(at == limit || __builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, &next))) return false;
-	tlc_set_counts(r, 0);
+	tlc_clear_counts(r);
 	tlc_set_life(r, next >> 32 << 32);
 	tlc_set_entry(at, object, next);
 	return true;
@@ -133,19 +133,24 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 	return false;
 }
 
-/* Drops a reference that is surely not the last, a float or claimed; false: ask Go. */
-static inline bool tlc_drop_shared(tl_record* r)
+/* Drops a reference that is surely not the last, a float or claimed; false: ask Go. That
+ * of a scope has a generation: counts are read before it, so that those of the record's
+ * next life are not taken for those of the life that was meant. */
+static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, const uint32_t* gen)
 {
-	uint32_t sh = TLC_LOAD(r->sh);
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	for (;;) {
+		if (gen != NULL && TLC_UNLIKELY(TLC_LOAD(r->gen) != *gen)) return false;
 		if (TLC_UNLIKELY((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE)) return false;
 		if (TLC_UNLIKELY((sh & (TL_SH_FLOAT_MASK | TL_SH_CLAIM_MASK)) != 0)) return false;
 		if (TLC_UNLIKELY(tlc_sh_count(sh) < ((sh & TL_SH_MERGED) ? 2 : 1))) return false;
-		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
-		                                                     memory_order_relaxed)))
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_acq_rel,
+		                                                     memory_order_acquire)))
 			return true;
 	}
 }
+
+static inline bool tlc_drop_shared(tl_record* r) { return tlc_drop_life(r, NULL); }
 
 /* ---- samples (tracking.c) ---------------------------------------------------------- */
 
@@ -223,6 +228,16 @@ static inline bool tlc_needs_compaction(const tl_context* c)
 /* Takes an entry out of the scope stack: from its top, or by leaving a hole. */
 void tlc_take_out(tl_context* c, uint64_t at);
 
+/* Registers a pointer that is known already; false: ask Go, nothing changed. */
+bool tlc_register_known(uintptr_t p);
+
+/* Makes the reference of the entry at `at` floating and takes it out; false: ask Go,
+ * nothing changed. */
+bool tlc_unregister_at(tl_context* c, uint64_t at);
+
+/* A slot's buffer of the newest function; NULL: ask Go, nothing changed. */
+void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes);
+
 /* Releases what a scope held; may run destructors. */
 void tlc_release_entry(tl_context* c, tl_entry e);
 
@@ -241,6 +256,9 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 /* The last reference of a typed object that c owns; false: it has a destructor, or is
  * no user's type (typed.c). */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
+
+/* Drops a reference that something dead held, by Go. */
+void tlc_drop_slowly(uintptr_t p);
 
 /* A tensor's last reference, without Go when the pool takes it (tensor_pool.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);

@@ -5,13 +5,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "door.h"
+#include "host_signals.h"
 #include "start.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
@@ -19,8 +18,13 @@ static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 static tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 
 __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
-tl_globals tlc_g;
-tl_globals* tlc_shared = &tlc_g;
+/* No address is in a heap that begins there, however large. */
+#define NOWHERE ((uintptr_t)1 << 63)
+
+tl_globals tlc_g = {.heap_base = NOWHERE};
+tl_globals* _Atomic tlc_shared = &tlc_g;
+
+__thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t thread_key;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -90,9 +94,25 @@ static void watch_forks(void)
 
 /* ---- threads ----------------------------------------------------------------------- */
 
+/* A thread and the context that it has for now pass its last error on. */
+static void lend_error(tl_context* c)
+{
+	c->status = tlc_apart.status;
+	c->error_function = tlc_apart.function;
+	c->error_kind = c->message_ready = 0;
+	c->error_pointer = 0;
+}
+
+static void keep_error(const tl_context* c)
+{
+	tlc_apart.status = c->status;
+	tlc_apart.function = c->error_function;
+}
+
 /* Parks a context: no Go, no lock, so that it may run as a thread's destructor. */
 static void park(tl_context* c)
 {
+	keep_error(c);
 	/* Looked at before the context is given away: afterwards it may be somebody else's. */
 	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_dying(c) != 0;
 	uint64_t word = atomic_load(&c->word);
@@ -113,28 +133,39 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->pumping || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
-		return tlc_fail(c, TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
+	if (c->in_go || c->pumping || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = &none;
 	park(c);
 	return TL_OK;
 }
 
+/* Fills the shim's copy while other threads may read it: heap_base, which is its first
+ * field, last. */
+static void publish(tl_globals* globals)
+{
+	enum { REST = sizeof(uintptr_t) };
+	_Static_assert(offsetof(tl_globals, heap_base) == 0, "all but the first field is copied first");
+	memcpy((char*)&tlc_g + REST, (const char*)globals + REST, sizeof tlc_g - REST);
+	tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
+	tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
+	atomic_store_explicit(&tlc_g.heap_base, TLC_LOAD(globals->heap_base), memory_order_release);
+	atomic_store_explicit(&tlc_shared, globals, memory_order_release);
+}
+
+static bool may_enter_go(void) { return tlc_start_go(&thread_key, thread_ended); }
+
 static tl_status start(void)
 {
-	if (atomic_load_explicit(&started, memory_order_acquire)) return TL_OK;
+	if (atomic_load_explicit(&started, memory_order_acquire)) return tlc_go_has_room() ? TL_OK : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_lock(&start_lock);
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		status = tlc_start_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
+		status = may_enter_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
-			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
-			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
-			tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
-			tlc_shared = (tl_globals*)globals;
-			pthread_key_create(&thread_key, thread_ended);
+			publish((tl_globals*)globals);
 			tlc_forget_relocations();
 			atomic_store_explicit(&started, true, memory_order_release);
 		}
@@ -152,19 +183,25 @@ __attribute__((constructor)) static void prepare_gate(void)
 tl_status tlc_check_option(const char* key, const char* value)
 {
 	if (tlc_forked()) return TL_E_FORKED;
+	tlc_quiet before;
+	tlc_begin_quiet(&before);
 	pthread_mutex_lock(&start_lock);
-	tl_status status = tlc_start_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
+	tl_status status = may_enter_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&start_lock);
+	tlc_end_quiet(&before);
 	return status;
 }
 
 bool tlc_is_tracing(void) { return (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_TRACE; }
 
+static tl_context* stub_of(tl_context* c) { return (tl_context*)((char*)c + TLC_STUB_OFFSET); }
+
 void tlc_choose_door(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return;
-	tlc_tls = tlc_g.fast && (tlc_forked() || !tlc_is_tracing()) ? c : (tl_context*)((char*)c + TLC_STUB_OFFSET);
+	bool fast = tlc_g.fast && (tlc_forked() || !tlc_is_tracing());
+	*(c->in_go ? &c->door : &tlc_tls) = fast ? c : stub_of(c);
 }
 
 /* Gives the thread a context of its own; NULL when there is none to be had. A
@@ -172,14 +209,22 @@ void tlc_choose_door(void)
  * at a time milliseconds. */
 static tl_context* attach(tl_status* why)
 {
+	tlc_quiet before; /* the thread's stack in Go is made now */
+	tlc_begin_quiet(&before);
 	while (sem_wait(&first_entries) != 0 && errno == EINTR) {
 	}
 	*why = start();
 	tl_context* c = NULL;
 	if (*why == TL_OK) c = (tl_context*)tldoor_attach();
 	sem_post(&first_entries);
+	tlc_end_quiet(&before);
 	if (c == NULL) return NULL;
-	pthread_setspecific(thread_key, c);
+	if (pthread_setspecific(thread_key, c) != 0) { /* no memory for it; nobody would park the context */
+		park(c);
+		*why = TL_E_OUT_OF_MEMORY;
+		return NULL;
+	}
+	lend_error(c);
 	tlc_tls = c;
 	tlc_choose_door();
 	return c;
@@ -187,18 +232,59 @@ static tl_context* attach(tl_status* why)
 
 /* ---- the gate ------------------------------------------------------------------------ */
 
+static bool is_shared(const tl_context* c) { return c->id == 0; }
+
+/* Between the two the thread is in Go. It sees its stub, so that what a signal handler calls
+ * meanwhile comes to the gate, which refuses it; and it is not cancelled, since nobody could
+ * unwind it. The handler finds in_go before it can touch the rest. */
+static void go_in(tl_context* c)
+{
+	c->in_go = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel_state);
+	if (is_shared(c)) return; /* a thread without a context sees zeros anyway */
+	c->door = tlc_tls;
+	tlc_tls = stub_of(c);
+}
+
+static void go_out(tl_context* c)
+{
+	if (!is_shared(c)) tlc_tls = c->door;
+	pthread_setcancelstate(c->cancel_state, NULL);
+	atomic_signal_fence(memory_order_seq_cst);
+	c->in_go = 0;
+}
+
+/* The context of threads without one; its lock is held. Such a thread may come to a stack
+ * of Go's that is new. */
+static tl_context* go_in_shared(void)
+{
+	tlc_quiet before;
+	tlc_begin_quiet(&before);
+	tl_context* c = (tl_context*)tldoor_shared();
+	tlc_end_quiet(&before);
+	go_in(c);
+	return c;
+}
+
 static tl_context* refuse(tl_status status, uint32_t function, tl_status* why)
 {
-	tl_context* c = tlc_tls->self != NULL ? tlc_tls->self : tlc_tls;
-	*why = tlc_fail(c, status, function, NULL);
+	*why = function != TL_FN_NONE ? tlc_fail(status, function, NULL) : status;
 	return NULL;
+}
+
+/* The thread has the lock of the shared context. */
+static void take_shared(tl_context* c)
+{
+	lend_error(c);
+	c->error_pending = tlc_apart.telling ? TLC_TELLING : 0;
 }
 
 static tl_context* enter_shared(uint32_t function, tl_status* why)
 {
 	if (pthread_mutex_lock(&shared_lock) != 0) return refuse(TL_E_BUSY, function, why);
-	tl_context* c = (tl_context*)tldoor_shared();
-	c->in_go = 1;
+	tl_context* c = go_in_shared();
+	take_shared(c);
 	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
@@ -220,6 +306,7 @@ static void answer(tl_context* c)
 
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 {
+	*why = TL_OK;
 	if (tlc_forked()) return refuse(TL_E_FORKED, function, why);
 	tl_context* c = tlc_tls->self;
 	if (TLC_UNLIKELY(c == NULL)) {
@@ -228,8 +315,7 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 		if (c == NULL) return enter_shared(function, why);
 	}
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
-	c->in_go = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	go_in(c);
 	c->short_of = c->short_attempts = 0;
 	if (c->pumping == 0) c->damaged = 0; /* found by a call without a status */
 	c->function_id = function;
@@ -241,30 +327,37 @@ tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
 tl_context* tlc_enter_unattached(void)
 {
 	if (pthread_mutex_trylock(&shared_lock) != 0) return NULL;
-	tl_context* c = (tl_context*)tldoor_shared();
-	c->in_go = 1;
-	return c;
+	return go_in_shared();
 }
 
 void tlc_leave_unattached(tl_context* c)
 {
-	c->in_go = 0;
+	go_out(c);
 	pthread_mutex_unlock(&shared_lock);
 }
 
-static bool is_shared(const tl_context* c) { return c->id == 0; }
-
 void tlc_gate_step_out(tl_context* c)
 {
-	c->in_go = 0;
-	if (is_shared(c)) pthread_mutex_unlock(&shared_lock);
+	go_out(c);
+	if (!is_shared(c)) return;
+	keep_error(c);
+	pthread_mutex_unlock(&shared_lock);
 }
 
-bool tlc_gate_step_in(tl_context* c)
+void tlc_gate_step_back(tl_context* c, uint32_t function)
+{
+	if (is_shared(c)) {
+		pthread_mutex_lock(&shared_lock);
+		take_shared(c);
+	}
+	go_in(c);
+	c->function_id = function;
+}
+
+bool tlc_gate_step_in(tl_context* c, uint32_t function)
 {
 	if (tlc_forked()) return false;
-	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
-	c->in_go = 1;
+	tlc_gate_step_back(c, function);
 	if (!is_shared(c) && has_requests(c)) answer(c);
 	return true;
 }
@@ -276,13 +369,13 @@ static void call_back(tl_context* c)
 {
 	uintptr_t f = c->callback;
 	void *object = (void*)c->callback_object, *extra = (void*)c->callback_context;
-	uint32_t arguments = c->callback_arguments;
+	uint32_t arguments = c->callback_arguments, function = c->function_id;
 	c->callback_arguments = 0;
 	tlc_gate_step_out(c);
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
-	if (is_shared(c)) pthread_mutex_lock(&shared_lock);
-	c->in_go = 1;
+	if (tlc_forked()) return; /* it forked, and this is the child */
+	tlc_gate_step_back(c, function);
 }
 
 /* Finishes the dying objects. The state is committed and Go left before each
@@ -293,91 +386,35 @@ static void pump(tl_context* c)
 	__attribute__((cleanup(stop_pumping))) tl_context* guard = c;
 	c->pumping = 1;
 	c->pump_frame = (uintptr_t)__builtin_frame_address(0);
-	while (tldoor_pump_step((uintptr_t)guard)) call_back(c);
+	while (c->in_go && tldoor_pump_step((uintptr_t)guard)) call_back(c);
 }
-
-static void tell(tl_context* c);
 
 void tlc_gate_leave(tl_context* c)
 {
 	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
-	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
 	bool outermost = c->pumping == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {
 		uint64_t target = c->close_target;
 		c->unfinished = 0;
 		pump(c);
-		tldoor_close((uintptr_t)c, target);
+		if (c->in_go) tldoor_close((uintptr_t)c, target);
 	}
-	if (TLC_UNLIKELY(tlc_dying(c) != 0 && outermost)) pump(c);
+	/* A body that has pumped may have stopped at the last callback, with nothing behind it. */
+	if (TLC_UNLIKELY((tlc_dying(c) | c->callback_arguments) != 0 && outermost)) pump(c);
+	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
-	if (TLC_UNLIKELY(c->error_pending == 1)) tell(c);
-	c->in_go = 0;
-	if (TLC_UNLIKELY(is_shared(c))) pthread_mutex_unlock(&shared_lock);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
+	tlc_gate_step_out(c);
 }
 
-void tlc_poll(tl_context* c)
+tl_status tlc_visit(uint32_t function)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(c->function_id, &why);
-	if (in != NULL) tlc_gate_leave(in);
+	tl_context* c = tlc_gate_enter(function, &why);
+	if (c != NULL) tlc_gate_leave(c);
+	return why;
 }
 
-/* ---- errors --------------------------------------------------------------------------- */
-
-static tl_error_callback error_callback;
-static void* error_context;
-
-tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
-{
-	tl_status why = tl_init();
-	if (why != TL_OK) return why;
-	error_context = ctx;
-	error_callback = callback;
-	if (callback != NULL) __atomic_or_fetch(&tlc_shared->on_error, 4, __ATOMIC_SEQ_CST);
-	else __atomic_and_fetch(&tlc_shared->on_error, ~4u, __ATOMIC_SEQ_CST);
-	return TL_OK;
-}
-
-static void tell_message(tl_context* c, const char* message)
-{
-	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
-	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
-	if (how & 2) abort();
-	tl_error_callback callback = error_callback;
-	if ((how & 4) && callback != NULL) callback(c->status, message, error_context);
-}
-
-/* While an error is told, those of the callback's own calls are not. */
-enum { TELLING = 2 };
-
-/* The context is in Go; the callback must return and may call the library. */
-static void tell(tl_context* c)
-{
-	c->error_pending = TELLING;
-	char message[TL_MESSAGE_BYTES];
-	snprintf(message, sizeof message, "%s", (const char*)tlgo_last_error((uintptr_t)c));
-	c->in_go = 0;
-	tell_message(c, message);
-	c->in_go = 1;
-	c->error_pending = 0;
-}
-
-tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer)
-{
-	c->status = status;
-	c->error_function = function;
-	c->error_pointer = (uintptr_t)pointer;
-	c->error_kind = 0;
-	c->message_ready = 0;
-	if (TLC_UNLIKELY(__atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0 && c->error_pending == 0)) {
-		if (c->self != c || c->in_go || tlc_forked()) {
-			tell_message(c, tl_status_string(status));
-		} else {
-			c->error_pending = 1;
-			tlc_poll(c);
-		}
-	}
-	return status;
-}
+void tlc_poll(void) { tlc_visit(TL_FN_NONE); }

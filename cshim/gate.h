@@ -24,20 +24,30 @@
 #pragma GCC visibility push(hidden)
 
 extern __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec")));
-extern tl_globals tlc_g;       /* copy of what never changes */
-extern tl_globals* tlc_shared; /* the original, for reap, purge, parked, on_error */
+/* Copy of what never changes. A thread that has no context may read it while another one
+ * starts: no address is in the heap until the rest of it is there (start in gate.c). */
+extern tl_globals tlc_g;
+extern tl_globals* _Atomic tlc_shared; /* the original, for reap, purge, parked, on_error */
 
 /* The calling thread's context, attached if need be, marked as in Go; NULL when the
- * call is refused, with *why recorded as the last status. */
+ * call is refused, with *why recorded as the last status; TL_OK there otherwise. The
+ * function is the one that the program has called. The fast door, where it needs Go for
+ * a part of a call that succeeds all the same, says TL_FN_NONE: nothing is recorded. */
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
+
+/* The same for a function that may want memory: refused when Go is short of it. */
+tl_context* tlc_gate_enter_for_memory(uint32_t function, tl_status* why);
 
 /* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
 void tlc_gate_leave(tl_context* c);
 
 /* Between a failing call and its repetition: leaves Go and everything locked, and comes
- * back; false: it must not, this is a forked child now. */
+ * back to the call of that function; false: it must not, this is a forked child now. */
 void tlc_gate_step_out(tl_context* c);
-bool tlc_gate_step_in(tl_context* c);
+bool tlc_gate_step_in(tl_context* c, uint32_t function);
+
+/* The same where nobody waits and the process is the same. */
+void tlc_gate_step_back(tl_context* c, uint32_t function);
 
 /* Where on this thread's stack the out-of-memory callback was called; 0 = it is not
  * running. A caller that stands above that got there by a jump out of it. */
@@ -68,14 +78,39 @@ static inline tl_status tlc_found(tl_context* c, tl_status status)
 	return status == TL_OK ? TL_E_CORRUPTED : status;
 }
 
-/* Records an error of the fast door and returns its status. */
-tl_status tlc_fail(tl_context* c, tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
+/* The last error of a thread that has no context of its own: before its first call, after
+ * its end, and while it shares context 0, which lends it. */
+typedef struct tlc_error {
+	tl_status status;
+	uint32_t function : 31;
+	bool telling : 1; /* the error callback runs: what fails in there is not told again */
+} tlc_error;
 
-/* Closes marks down to target: the fast door's CloseTo. */
-tl_status tlc_close(tl_context* c, uint64_t target);
+/* globals.on_error */
+enum { TLC_ON_ERROR_LOG = 1, TLC_ON_ERROR_ABORT = 2, TLC_ON_ERROR_CALL = 4 };
 
-/* Handles the thread's inbox and requests of other threads. */
-void tlc_poll(tl_context* c) __attribute__((cold));
+/* Calls the function that tl_set_error_callback installed (listener.c). */
+void tlc_call_listener(tl_status status, const char* message) __attribute__((cold));
+
+extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
+
+/* In tl_context.error_pending: an error is being told, those of the callback's own calls
+ * are not. 1: an error waits to be told when the gate is left. */
+enum { TLC_TELLING = 2 };
+
+/* Tells an error that waits. The context is in Go. */
+void tlc_tell(tl_context* c) __attribute__((cold));
+
+/* Records an error of the calling thread and returns its status. */
+tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
+
+/* What tl_last_error tells where Go cannot be asked: the function, and the status's sentence. */
+const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((cold));
+
+/* Enters and leaves: starts the runtime, handles the thread's inbox and requests of other
+ * threads, and tells errors. */
+tl_status tlc_visit(uint32_t function) __attribute__((cold));
+void tlc_poll(void) __attribute__((cold));
 
 bool tlc_forked(void);
 
@@ -92,11 +127,33 @@ static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 /* Whether the fast door may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
 
+/* Whether a call of this thread is in Go: this one comes from a signal handler, or from an
+ * allocator of the program's, and must not wait for what the other one holds. */
+static inline bool tlc_is_inside(void)
+{
+	const tl_context* c = tlc_tls;
+	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go && !tlc_forked();
+}
+
+/* What lies between the heap's start and p; an acquiring load of the start. x86-64 keeps
+ * loads in order, and there the compiler makes one instruction of load and subtraction
+ * where the load is an ordinary one. */
+static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(uintptr_t p)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	uintptr_t offset = p - *(const uintptr_t*)(const void*)&tlc_g.heap_base;
+	atomic_signal_fence(memory_order_acquire);
+	return offset;
+#else
+	return p - atomic_load_explicit(&tlc_g.heap_base, memory_order_acquire);
+#endif
+}
+
 /* Finds record and size class of the slot that starts at p, live or not; false when p
  * starts none. */
 static inline __attribute__((always_inline)) bool tlc_find_slot(uintptr_t p, tl_record** record, uint32_t* class)
 {
-	uintptr_t offset = p - tlc_g.heap_base;
+	uintptr_t offset = tlc_heap_offset(p);
 	if (TLC_UNLIKELY(offset >= tlc_g.heap_bytes)) return false;
 	uint64_t word = atomic_load_explicit(&tlc_g.spans[offset >> TL_SPAN_SHIFT], memory_order_relaxed);
 	const tl_class_info* k = &tlc_g.classes[*class = TL_SPAN_CLASS(word)];
@@ -124,9 +181,17 @@ static inline uint64_t tlc_dying(const tl_context* c) { return *(const tlc_heads
 /* Both counting words in one store: loc | sh << 32. They are loaded one by one, since
  * a load of both right after a store to one would wait for the store to retire. */
 typedef uint64_t __attribute__((may_alias)) tlc_pair;
+
+/* A new object: whoever sees its counts sees its generation, its type and its zeros. */
 static inline void tlc_set_counts(tl_record* r, uint64_t counts)
 {
-	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELAXED);
+	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELEASE);
+}
+
+/* A dead one, of which nothing follows. */
+static inline void tlc_clear_counts(tl_record* r)
+{
+	__atomic_store_n((tlc_pair*)(void*)&r->loc, 0, __ATOMIC_RELAXED);
 }
 
 /* Type and generation: type_flags | gen << 32. */
@@ -151,7 +216,7 @@ static inline bool tlc_is_plain(const tl_record* r, uint64_t tag, uint32_t loc, 
 	return TLC_LIKELY((counts | (tlc_life(r) ^ tag >> 32 << 32)) == 0);
 }
 
-static inline bool tlc_in_heap(uintptr_t p) { return p - tlc_g.heap_base < tlc_g.heap_bytes; }
+static inline bool tlc_in_heap(uintptr_t p) { return tlc_heap_offset(p) < tlc_g.heap_bytes; }
 static inline bool tlc_in_slices(uintptr_t p) { return p - tlc_g.slices_base < tlc_g.slices_bytes; }
 
 /* Live arena or frame memory of the calling thread. */
@@ -164,8 +229,5 @@ static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 
 #define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
 #define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
-
-/* Before Go is entered at the end of the process (tracking.c). */
-void tlc_restore_signal_stack(void);
 
 #endif

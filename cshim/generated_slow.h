@@ -455,6 +455,7 @@ extern uintptr_t tlgo_tensor_from_dlpack_legacy(uintptr_t context, uintptr_t man
 extern uintptr_t tlgo_torch_malloc(uintptr_t context, int64_t size, int32_t device, uintptr_t stream);
 extern uintptr_t tlgo_numpy_malloc(uintptr_t context, uintptr_t ctx, uintptr_t bytes);
 extern uintptr_t tlgo_numpy_calloc(uintptr_t context, uintptr_t ctx, uintptr_t count, uintptr_t bytes_each);
+extern uintptr_t tlgo_numpy_realloc(uintptr_t context, uintptr_t ctx, uintptr_t block, uintptr_t bytes);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern uintptr_t tlgo_stats_json(uintptr_t context, uintptr_t buffer, uintptr_t bytes);
 extern int32_t tlgo_stats_print(uintptr_t context, uintptr_t path);
@@ -566,6 +567,7 @@ __attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_te
 __attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
 __attribute__((cold)) void* slow_numpy_malloc(void* ctx, size_t bytes);
 __attribute__((cold)) void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
+__attribute__((cold)) void* slow_numpy_realloc(void* ctx, void* block, size_t bytes);
 __attribute__((cold)) tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 __attribute__((cold)) void* slow_track_site(void* pointer, const char* file, uint32_t line);
 __attribute__((cold)) tl_status slow_trace_start(const char* path);

@@ -1,4 +1,4 @@
-/* Version, statuses, the table of symbols, options: what needs no context. */
+/* Version, the table of symbols, options: what needs no context. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,59 +11,10 @@
 const char* tl_version(void) { return TL_RUNTIME_VERSION; }
 uint32_t tl_abi_version(void) { return TL_ABI_VERSION; }
 
-const char* tl_status_string(tl_status status)
-{
-	static const char* const sentences[] = {
-		"ok",
-		"invalid argument",
-		"unknown pointer: the runtime never gave it out and nobody registered it",
-		"interior pointer: not the start of an object",
-		"not live: released already",
-		"already registered",
-		"not registered in a scope of this function",
-		"scope underflow: no scope of that kind is open",
-		"no frame: none is open, or no arena is active",
-		"slot out of range",
-		"arena exhausted: the thread's reservation is full",
-		"out of memory",
-		"limit reached",
-		"overflow",
-		"device not available",
-		"unsupported for this object",
-		"forked: a child made by fork() has no slow door; use exec, spawn or forkserver",
-		"busy: in use by somebody else, or a call from a signal handler",
-		"internal error of the library",
-		"corrupted: memory beyond an object or of a released one was written to",
-	};
-	if (status < 0 || (size_t)status >= sizeof sentences / sizeof *sentences) return "unknown status";
-	return sentences[status];
-}
-
-static tl_context* reporting(void) { return tlc_tls->self != NULL ? tlc_tls->self : tlc_tls; }
-
-tl_status tl_last_status(void) { return reporting()->status; }
-
-void tl_clear_error(void)
-{
-	tl_context* c = reporting();
-	c->status = TL_OK;
-	c->message_ready = 1;
-	c->message[0] = 0;
-}
-
-const char* tl_last_error(void)
-{
-	tl_context* c = reporting();
-	if (c->status == TL_OK) return "";
-	if (c->self != NULL && c->message_ready) return c->message;
-	if (c->self == NULL || tlc_forked() || c->in_go) return tl_status_string(c->status);
-	return slow_last_error();
-}
-
 const tl_symbol* tl_symbols(size_t* out_count)
 {
 	if (out_count == NULL) {
-		tlc_fail(reporting(), TL_E_INVALID_ARGUMENT, TL_FN_tl_symbols, NULL);
+		tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_symbols, NULL);
 		return NULL;
 	}
 	*out_count = TL_FN_COUNT - 1;
@@ -74,10 +25,10 @@ const tl_symbol* tl_symbols(size_t* out_count)
 tl_status tl_configure(const char* key, const char* value)
 {
 	if (tlc_shared != &tlc_g) return slow_configure(key, value);
-	if (key == NULL || value == NULL) return tlc_fail(reporting(), TL_E_INVALID_ARGUMENT, TL_FN_tl_configure, NULL);
+	if (key == NULL || value == NULL) return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_configure, NULL);
 	tl_status status = tlc_check_option(key, value);
 	if (status == TL_OK && setenv(key, value, 1) != 0) status = TL_E_OUT_OF_MEMORY;
-	return status == TL_OK ? TL_OK : tlc_fail(reporting(), status, TL_FN_tl_configure, NULL);
+	return status == TL_OK ? TL_OK : tlc_fail(status, TL_FN_tl_configure, NULL);
 }
 
 int64_t tl_get_memory_bytes(void)

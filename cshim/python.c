@@ -4,6 +4,7 @@
 
 #include "dlpack.h"
 #include "held.h"
+#include "host_memory.h"
 #include "python.h"
 #include "tensor.h"
 
@@ -32,21 +33,29 @@ static inline void* pooled(tl_context* c, size_t n)
 
 static inline size_t at_least_1(size_t n) { return n != 0 ? n : 1; }
 
-/* The tensor whose data begins at p; NULL when there is none. */
-static tl_tensor* tensor_of(uintptr_t p)
+/* The object that has the block at p: plain bytes, or a tensor whose data begins there, in
+ * its slot; 0: none, or it is not live. */
+static uintptr_t object_of(uintptr_t p, tl_record** r)
 {
-	tl_record* r;
-	if (!tlc_find_record(p - TL_TENSOR_HEADER, &r) || TLC_LOAD(r->type_flags) != TL_TYPE_TENSOR) return NULL;
-	const tl_tensor_header* h = (const tl_tensor_header*)(p - TL_TENSOR_HEADER);
-	return h->data == p ? (tl_tensor*)h : NULL;
+	uintptr_t tensor = p - TL_TENSOR_HEADER;
+	if (tlc_find_record(p, r)) return TLC_LOAD((*r)->type_flags) == TL_TYPE_PLAIN && tlc_is_live_object(*r) ? p : 0;
+	if (!tlc_find_record(tensor, r) || TLC_LOAD((*r)->type_flags) != TL_TYPE_TENSOR || !tlc_is_live_object(*r)) return 0;
+	return ((const tl_tensor_header*)tensor)->data == p ? tensor : 0;
 }
 
 /* A block that the slow door has made, and may have recorded. */
 static void* named(void* p)
 {
+	tl_record* r;
 	if (p == NULL || !tlc_in_heap((uintptr_t)p)) return p;
-	const tl_tensor* tensor = tensor_of((uintptr_t)p);
-	tlc_python_name(tensor != NULL ? (const void*)tensor : p);
+	tlc_python_name((const void*)object_of((uintptr_t)p, &r));
+	return p;
+}
+
+/* A block of malloc's, in a child of fork(). */
+static void* in_child(void* p, uint32_t function)
+{
+	if (p == NULL) tlc_fail(TL_E_OUT_OF_MEMORY, function, NULL);
 	return p;
 }
 
@@ -55,8 +64,7 @@ static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
-	p = named(slow_numpy_malloc(ctx, bytes));
-	return p != NULL || !tlc_forked() ? p : malloc(at_least_1(bytes));
+	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc) : named(slow_numpy_malloc(ctx, bytes));
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
@@ -66,8 +74,8 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : tlc_held_take(tlc_tls, bytes);
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
 	}
-	void* p = named(slow_numpy_calloc(ctx, count, bytes_each));
-	return p != NULL || !tlc_forked() ? p : calloc(at_least_1(count), at_least_1(bytes_each));
+	if (tlc_forked()) return in_child(calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
+	return named(slow_numpy_calloc(ctx, count, bytes_each));
 }
 
 /* NumPy takes about 100 ns for an array, of which its own cache of small blocks takes
@@ -78,16 +86,33 @@ void* tl_numpy_malloc(void* ctx, size_t bytes)
 	return TLC_LIKELY(p != NULL) ? p : other_malloc(ctx, bytes);
 }
 
+/* Drops the reference to a block without Go; false: nothing changed. */
+static bool drop(uintptr_t p)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	if (TLC_LIKELY(tlc_held_drop(c, p))) return true;
+	uintptr_t object = tlc_is_fast(c) ? object_of(p, &r) : 0;
+	if (object == 0) return false;
+	return tlc_drop_shared(r) || (object != p && tlc_tensor_drop(c, r, tlc_entry_of(r, object)));
+}
+
+/* Memory of the runtime's, as far as a child of fork() can tell: no other is given out. */
+static bool is_ours(uintptr_t p) { return tlc_in_heap(p) || tlc_in_slices(p); }
+
 static __attribute__((noinline)) void other_free(void* block)
 {
-	if (block == NULL) return;
-	if (!tlc_in_heap((uintptr_t)block)) {
-		free(block);
-		return;
+	tl_status why;
+	if (block == NULL || drop((uintptr_t)block)) return;
+	bool foreign = tlc_forked() && !is_ours((uintptr_t)block);
+	tl_context* c = foreign ? NULL : tlc_gate_enter(TL_FN_tl_numpy_free, &why);
+	if (c != NULL) {
+		foreign = tldoor_numpy_free((uintptr_t)c, (uintptr_t)block);
+		tlc_gate_leave(c);
 	}
-	tl_tensor* tensor = tensor_of((uintptr_t)block);
-	if (tensor != NULL) tl_tensor_release(tensor);
-	else tl_ptr_release(block);
+	if (!foreign) return;
+	if (tlc_may_be_malloced((uintptr_t)block)) free(block);
+	else tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_free, block);
 }
 
 void tl_numpy_free(void* ctx, void* block, size_t bytes)
@@ -97,37 +122,52 @@ void tl_numpy_free(void* ctx, void* block, size_t bytes)
 	if (TLC_UNLIKELY(!tlc_held_drop(tlc_tls, (uintptr_t)block))) other_free(block);
 }
 
-/* The context that reports the calling thread's errors. */
-static tl_context* calling(void) { return tlc_tls->self != NULL ? tlc_tls->self : tlc_tls; }
-
-/* Bytes that may be used at an array's block in the heap; 0 when there is none. */
+/* Bytes of a live block that the heap or the pool has given out; 0: ask Go. */
 static size_t room(uintptr_t p)
 {
-	const tl_tensor* tensor = tensor_of(p);
-	if (tensor != NULL) return ((const tl_tensor_header*)tensor)->nbytes;
 	tl_record* r;
-	if (!tlc_find_record(p, &r) || TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN) return 0;
+	uintptr_t object = object_of(p, &r);
+	if (object == 0) return 0;
+	if (object != p) return ((const tl_tensor_header*)object)->nbytes;
 	uint32_t class = TLC_LOAD(r->gen) & 0xFF;
 	return class <= TL_CLASS_SMALL ? tlc_g.classes[class].size : 0;
 }
 
-/* A block that is large enough, and not twice as large, stays where it is. */
+/* Puts the contents of a block where they are to be, and drops it. */
+static void* moved(void* to, void* block, size_t had, size_t wanted)
+{
+	tl_record* r;
+	memcpy(to, block, had < wanted ? had : wanted);
+	if (!drop((uintptr_t)block)) tlc_drop_slowly(object_of((uintptr_t)block, &r));
+	return to;
+}
+
+/* A block that is large enough, and not twice as large, stays where it is. NULL: ask Go. */
+static inline void* realloc_here(tl_context* c, void* block, size_t bytes)
+{
+	size_t had = tlc_is_fast(c) ? room((uintptr_t)block) : 0, wanted = at_least_1(bytes);
+	if (had == 0) return NULL;
+	if (wanted <= had && wanted > had / 2) return block;
+	void* to = wanted > TLC_MAX_SMALL ? pooled(c, wanted) : tlc_held_take(c, wanted);
+	return to != NULL ? moved(to, block, had, wanted) : NULL;
+}
+
+static void* realloc_in_child(void* block, size_t bytes)
+{
+	size_t had = room((uintptr_t)block), wanted = at_least_1(bytes);
+	bool foreign = block == NULL || (!is_ours((uintptr_t)block) && tlc_may_be_malloced((uintptr_t)block));
+	if (foreign) return in_child(realloc(block, wanted), TL_FN_tl_numpy_realloc);
+	if (had == 0) return NULL;
+	void* to = in_child(malloc(wanted), TL_FN_tl_numpy_realloc);
+	return to != NULL ? moved(to, block, had, wanted) : NULL;
+}
+
 void* tl_numpy_realloc(void* ctx, void* block, size_t bytes)
 {
-	size_t wanted = at_least_1(bytes);
-	if (block == NULL) return tl_numpy_malloc(ctx, bytes);
-	if (!tlc_in_heap((uintptr_t)block)) return realloc(block, wanted);
-	size_t had = room((uintptr_t)block);
-	if (wanted <= had && wanted > had / 2 && !tlc_g.debug) return block; /* with TL_DEBUG had counts the red zone */
-	if (had == 0) {
-		tlc_fail(calling(), TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_realloc, block);
-		return NULL;
-	}
-	void* moved = tl_numpy_malloc(ctx, bytes);
-	if (moved == NULL) return NULL;
-	memcpy(moved, block, had < wanted ? had : wanted);
-	tl_numpy_free(ctx, block, had);
-	return moved;
+	void* p = realloc_here(tlc_tls, block, bytes);
+	if (TLC_LIKELY(p != NULL)) return p;
+	p = tlc_forked() ? realloc_in_child(block, bytes) : NULL;
+	return p != NULL ? p : named(slow_numpy_realloc(ctx, block, bytes));
 }
 
 /* PyDataMem_Handler of NumPy's C interface, version 1. */
@@ -158,7 +198,7 @@ tl_status tl_python_attach(const tl_python_api* api)
 	if ((uintptr_t)api < 64 << 10 || api->struct_size < sizeof *api || api->capsule_new == NULL ||
 	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
 	    api->buffer_error == NULL)
-		return tlc_fail(calling(), TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
+		return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
 	tlc_python.is_valid = (tlc_capsule_is_valid)api->capsule_is_valid;
 	tlc_python.get_pointer = (tlc_capsule_get_pointer)api->capsule_get_pointer;
 	tlc_python.set_error = (tlc_err_set_string)api->err_set_string;
@@ -191,7 +231,7 @@ void* tlc_python_refuse(void)
 
 static void* versioned(tlc_capsule_new make, tl_tensor* tensor, bool copy)
 {
-	struct DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tensor, copy);
+	struct DLManagedTensorVersioned* managed = tlc_to_dlpack(tensor, copy, TL_FN_tl_python_capsule);
 	if (managed == NULL) return tlc_python_refuse();
 	void* capsule = make(managed, versioned_name, end_versioned);
 	if (capsule == NULL) tlc_dlpack_delete(managed);
@@ -200,7 +240,7 @@ static void* versioned(tlc_capsule_new make, tl_tensor* tensor, bool copy)
 
 static void* legacy(tlc_capsule_new make, tl_tensor* tensor, bool copy)
 {
-	struct DLManagedTensor* managed = tl_tensor_to_dlpack_legacy(tensor, copy);
+	struct DLManagedTensor* managed = tlc_to_dlpack_legacy(tensor, copy, TL_FN_tl_python_capsule);
 	if (managed == NULL) return tlc_python_refuse();
 	void* capsule = make(managed, legacy_name, end_legacy);
 	if (capsule == NULL) tlc_dlpack_delete_legacy(managed);
@@ -211,7 +251,7 @@ void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy)
 {
 	tlc_capsule_new make = tlc_python.make;
 	if (make == NULL || major > TL_DL_MAJOR) {
-		tlc_fail(calling(), make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
+		tlc_fail(make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
 		return make == NULL ? NULL : tlc_python_refuse();
 	}
 	return major == TL_DL_MAJOR ? versioned(make, tensor, copy) : legacy(make, tensor, copy);

@@ -44,10 +44,7 @@ static bool find_all(interpreter* p)
 	       find(&p->drop, "Py_DecRef");
 }
 
-static tl_status refuse(tl_status why)
-{
-	return tlc_fail(tlc_tls->self != NULL ? tlc_tls->self : tlc_tls, why, TL_FN_tl_python_lines, NULL);
-}
+static tl_status refuse(tl_status why) { return tlc_fail(why, TL_FN_tl_python_lines, NULL); }
 
 tl_status tl_python_lines(const char* skip)
 {

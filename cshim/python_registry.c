@@ -14,10 +14,12 @@ static void end_registered(void* capsule)
 void* tl_python_registered(void* pointer)
 {
 	tlc_capsule_new make = tlc_python.make;
-	if (pointer == NULL) return NULL;
+	if (pointer == NULL) {
+		tl_clear_error();
+		return NULL;
+	}
 	if (make == NULL || !tl_registry_is_registered(pointer)) {
-		tl_context* c = tlc_tls->self != NULL ? tlc_tls->self : tlc_tls;
-		tlc_fail(c, make == NULL ? TL_E_UNSUPPORTED : TL_E_UNKNOWN_POINTER, TL_FN_tl_python_registered, pointer);
+		tlc_fail(make == NULL ? TL_E_UNSUPPORTED : TL_E_UNKNOWN_POINTER, TL_FN_tl_python_registered, pointer);
 		return make == NULL ? NULL : tlc_python_refuse();
 	}
 	return make(pointer, registered_name, end_registered);

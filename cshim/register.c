@@ -2,6 +2,7 @@
 #include <malloc.h>
 
 #include "fast.h"
+#include "host_memory.h"
 
 /* ---- register ------------------------------------------------------------------------ */
 
@@ -23,9 +24,6 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 	return false;
 }
 
-/* What malloc cannot have returned; the Go twin says which. */
-static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 && p < (1ull << 47); }
-
 static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* size)
 {
 	size_t usable = malloc_usable_size((void*)p);
@@ -44,11 +42,11 @@ static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintp
 	uint32_t gen;
 	uint64_t size = 0;
 	int result;
-	if (adopt && adoptable(p) && !tlc_foreign_covered(p)) {
+	if (adopt && !tlc_foreign_covered(p) && tlc_may_be_malloced(p)) {
 		result = adopt_measured(c, p, &gen, &size);
 	} else {
 		result = tlc_foreign_register(p, &gen);
-		if (result == TLC_RETURNED && adoptable(p)) result = adopt_measured(c, p, &gen, &size);
+		if (result == TLC_RETURNED && tlc_may_be_malloced(p)) result = adopt_measured(c, p, &gen, &size);
 	}
 	if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
@@ -61,7 +59,7 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 	uint32_t gen;
 	uint64_t size;
 	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
-	if (TLC_UNLIKELY(!adopt || !adoptable(p) || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
+	if (TLC_UNLIKELY(!adopt || !tlc_is_known(p) || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
 	c->foreign_adopted++;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
 	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);
@@ -81,6 +79,8 @@ static inline bool register_in_scope(uintptr_t p, bool adopt)
 	if (TLC_UNLIKELY(tlc_in_heap(p) || p == 0)) return false;
 	return register_foreign(c, p, adopt);
 }
+
+bool tlc_register_known(uintptr_t p) { return register_in_scope(p, false); }
 
 tl_status tl_mem_register_struct(void* object)
 {
@@ -130,6 +130,14 @@ static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->positi
 
 static inline index_slot* bucket(const tl_context* c, uint64_t i) { return (index_slot*)c->index + i; }
 
+/* The record of the newest entry; they stand behind all slots. */
+static inline uint32_t* records_of(const tl_context* c, uint64_t i) { return (uint32_t*)bucket(c, c->index_mask + 1) + i; }
+
+static inline uint32_t* record_of(const tl_context* c, const index_slot* s)
+{
+	return records_of(c, (uint64_t)(s - bucket(c, 0)));
+}
+
 static inline uint64_t home_bucket(const tl_context* c, uintptr_t p)
 {
 	uint64_t h = (p >> 10) * 0x9E3779B97F4A7C15ull;
@@ -156,6 +164,7 @@ static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
 		uint32_t older = ((const uint32_t*)c->index_prev)[newest(s)];
 		s->position = (s->position & PASSED_MASK) | older;
 		s->gen = c->entries[newest(s)].gen;
+		*record_of(c, s) = c->entries[newest(s)].record;
 		return;
 	}
 	for (uint64_t i = home_bucket(c, p); s < bucket(c, i) || s >= bucket(c, i + BUCKET_SLOTS); i = next_bucket(c, i))
@@ -232,31 +241,42 @@ static inline bool float_entry(tl_context* c, tl_entry e)
 	return TLC_LIKELY(TLC_LOAD(r->gen) == e.gen) && tlc_float_record(c, r);
 }
 
+static inline bool unregister_at(tl_context* c, uint64_t at)
+{
+	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, c->entries[at]))) return false;
+	tlc_take_out(c, at);
+	return true;
+}
+
+bool tlc_unregister_at(tl_context* c, uint64_t at) { return unregister_at(c, at); }
+
 /* The answer for a pointer that no scope of this function holds: as cheap as a hit. */
-static tl_status not_registered(tl_context* c, uintptr_t p)
+static tl_status not_registered(uintptr_t p)
 {
 	tl_record* r = tlc_record_at(p);
 	if (r != NULL && tlc_is_live_object(r))
-		return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+		return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
 	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
 	int64_t count = tlc_foreign_count(p);
 	if (count == 0) return slow_mem_unregister((void*)p);
-	if (count > 0) return tlc_fail(c, TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
-	return tlc_fail(c, TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
+	if (count > 0) return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	return tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
 }
 
-/* An entry among the older ones of a large scope. Slot and record, where a miss of the
- * cache each is likely, are asked for together, and the entry is written, never read. */
+/* An entry among the older ones of a large scope. Slot, number of the record and record,
+ * where a miss of the cache each is likely, are asked for together, and the entry is written,
+ * never read. The record that p has now is a guess: the entry may mean an earlier one. */
 static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void* object, uint64_t low)
 {
 	uintptr_t p = (uintptr_t)object;
 	bool ask;
 	tl_record* r = tlc_record_at(p);
 	if (r != NULL) __builtin_prefetch(r, 1);
+	__builtin_prefetch(records_of(c, home_bucket(c, p)), 1);
 	index_slot* s = find_slot(c, p, low, &ask);
 	if (TLC_UNLIKELY(ask)) return slow_mem_unregister(object);
-	if (s == NULL) return not_registered(c, p);
-	tl_entry e = {p, r != NULL ? (uint32_t)(r - tlc_g.records) : TL_FOREIGN, s->gen};
+	if (s == NULL) return not_registered(p);
+	tl_entry e = {p, *record_of(c, s), s->gen};
 	uint64_t at = newest(s);
 	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, e))) return slow_mem_unregister(object);
 	unindex(c, s, p);
@@ -272,7 +292,5 @@ tl_status tl_mem_unregister(void* object)
 	uint64_t low = linear_from(c);
 	int64_t at = find_linear(c, (uintptr_t)object, low);
 	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
-	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, c->entries[at]))) return slow_mem_unregister(object);
-	tlc_take_out(c, (uint64_t)at);
-	return TL_OK;
+	return TLC_LIKELY(unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);
 }

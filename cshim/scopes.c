@@ -103,30 +103,31 @@ static inline tl_entry* release_simple(tl_context* c, tl_entry* top, const tl_en
  * changed the stacks: then the caller looks again. */
 static bool release_entries(tl_context* c)
 {
-	tl_mark* mark = c->mark_top - 1;
-	tl_entry* low = c->entries + mark->entries;
-	while ((c->top = release_simple(c, c->top, low)) > low) {
+	const tl_mark* mark = c->mark_top - 1;
+	for (;;) {
+		const tl_entry* low = c->entries + mark->entries; /* a destructor may have had holes closed below */
+		c->top = release_simple(c, c->top, low);
+		if (c->top <= low) return true;
 		tl_entry e = *--c->top;
 		tlc_release_entry(c, e);
 		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 	}
-	return true;
 }
 
-static __attribute__((cold, noinline)) void trim(tl_context* c)
+static __attribute__((cold, noinline)) void trim(void)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
 	if (in == NULL) return;
 	tldoor_trim((uintptr_t)in);
 	tlc_gate_leave(in);
 }
 
 /* The entries are in the index: Go takes them out of it as it releases them. */
-static __attribute__((cold, noinline)) tl_status close_slowly(tl_context* c, uint64_t target)
+static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, uint32_t function)
 {
-	tl_status why = TL_OK;
-	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	tl_status why;
+	tl_context* in = tlc_gate_enter(function, &why);
 	if (in == NULL) return why;
 	in->unfinished = 1;
 	in->close_target = target;
@@ -138,17 +139,18 @@ static __attribute__((cold, noinline)) tl_status close_slowly(tl_context* c, uin
 	return TL_OK;
 }
 
-tl_status tlc_close(tl_context* c, uint64_t target)
+/* Closes marks down to target: the fast door's CloseTo. */
+static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t target, uint32_t function)
 {
 	uint64_t entries = (uint64_t)(c->top - c->entries);
 	while ((uint64_t)(c->mark_top - c->marks) > target) {
-		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(c, target);
+		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(target, function);
 		if (TLC_LIKELY(release_entries(c))) pop_mark(c, c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT);
 	}
-	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (tlc_dying(c) != 0 && !c->pumping))) tlc_poll(c);
+	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (tlc_dying(c) != 0 && !c->pumping))) tlc_poll();
 	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
 	                 entries > (uint64_t)(c->top - c->entries)))
-		trim(c);
+		trim();
 	return TL_OK;
 }
 
@@ -163,15 +165,15 @@ static inline bool leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind
 	return true;
 }
 
-/* Leaves the newest mark; what needs more than a magazine or free is tlc_close's. */
-static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* mark)
+/* Leaves the newest mark; what needs more than a magazine or free is close_to's. */
+static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = c->entries + mark->entries;
 	if (TLC_LIKELY(c->indexed <= mark->entries && c->top - low <= TRIM_ENTRIES)) {
 		c->top = release_simple(c, c->top, low);
 		if (TLC_LIKELY(leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT))) return TL_OK;
 	}
-	return tlc_close(c, (uint64_t)(mark - c->marks));
+	return close_to(c, (uint64_t)(mark - c->marks), function);
 }
 
 tl_status tl_mem_exit_scope(void)
@@ -180,7 +182,7 @@ tl_status tl_mem_exit_scope(void)
 	tl_mark* mark = c->mark_top - 1;
 	if (TLC_UNLIKELY(c->mark_top == c->marks || mark->kind >> TL_MARK_KIND_SHIFT != TL_MARK_SCOPE))
 		return slow_mem_exit_scope();
-	return leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark);
+	return leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
 }
 
 /* A caller that stands above the pump got there by a jump out of a destructor. One
@@ -199,7 +201,7 @@ tl_status tl_mem_exit_scopes_to(int64_t target)
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	for (uint64_t open = depth(c); open > (uint64_t)target; n--)
 		open -= c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED;
-	return tlc_close(c, n);
+	return close_to(c, n, TL_FN_tl_mem_exit_scopes_to);
 }
 
 /* ---- functions and planned frames ----------------------------------------------------- */
@@ -230,23 +232,30 @@ tl_status tl_mem_function_exit(void)
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(c->function == 0)) return slow_mem_function_exit();
 	tl_mark* mark = c->mark_top - 1;
-	if (TLC_UNLIKELY(c->mark_top != c->marks + c->function)) return tlc_close(c, c->function - 1);
-	return leave_empty(c, mark, TL_MARK_FUNCTION) ? TL_OK : leave(c, mark);
+	if (TLC_UNLIKELY(c->mark_top != c->marks + c->function)) return close_to(c, c->function - 1, TL_FN_tl_mem_function_exit);
+	return leave_empty(c, mark, TL_MARK_FUNCTION) ? TL_OK : leave(c, mark, TL_FN_tl_mem_function_exit);
 }
 
-void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes)
+static inline void* get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
 {
-	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY((uint64_t)slot >= c->slots || min_bytes <= 0)) return slow_mem_get_buffer(slot, min_bytes);
+	if (TLC_UNLIKELY((uint64_t)slot >= c->slots || min_bytes <= 0)) return NULL;
 	tl_slot* s = &c->slot_table[slot];
 	if (TLC_LIKELY(s->bytes >= (uint64_t)min_bytes)) return (void*)s->buffer;
 	/* Above an inner mark a planned frame may have to be pinned: Go's business. */
-	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return slow_mem_get_buffer(slot, min_bytes);
+	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return NULL;
 	uintptr_t at = TLC_ALIGNED64(c->frame_top);
-	if (TLC_UNLIKELY(frame_left(c, at) < min_bytes)) return slow_mem_get_buffer(slot, min_bytes);
+	if (TLC_UNLIKELY(frame_left(c, at) < min_bytes)) return NULL;
 	c->frame_top = at + (uint64_t)min_bytes;
 	*s = (tl_slot){at, (uint64_t)min_bytes};
 	return (void*)at;
+}
+
+void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes) { return get_buffer(c, slot, min_bytes); }
+
+void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes)
+{
+	void* buffer = get_buffer(tlc_tls, slot, min_bytes);
+	return TLC_LIKELY(buffer != NULL) ? buffer : slow_mem_get_buffer(slot, min_bytes);
 }
 
 void* tl_mem_frame_enter(size_t bytes)
@@ -266,8 +275,8 @@ tl_status tl_mem_frame_exit(void)
 	tl_mark* mark = c->mark_top - 1;
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	if (TLC_LIKELY(n > c->function && mark->kind >> TL_MARK_KIND_SHIFT == TL_MARK_PLANNED))
-		return leave_empty(c, mark, TL_MARK_PLANNED) ? TL_OK : leave(c, mark);
+		return leave_empty(c, mark, TL_MARK_PLANNED) ? TL_OK : leave(c, mark, TL_FN_tl_mem_frame_exit);
 	while (n > c->function && c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED) n--;
 	if (TLC_UNLIKELY(n <= c->function)) return slow_mem_frame_exit();
-	return tlc_close(c, n - 1);
+	return close_to(c, n - 1, TL_FN_tl_mem_frame_exit);
 }

@@ -7,6 +7,5 @@
 __attribute__((destructor)) static void show_at_exit(void)
 {
 	if (tlc_shared == &tlc_g || tlc_forked() || TLC_LOAD(tlc_shared->show_stats) == 0) return;
-	tlc_restore_signal_stack();
 	tldoor_show_stats();
 }

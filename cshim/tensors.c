@@ -97,7 +97,7 @@ tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const in
 	tl_context* c = tlc_tls;
 	size z = measure(dtype, rank, shape);
 	if (TLC_UNLIKELY(z.bytes == 0 || (uint64_t)slot >= c->slots)) return slow_tensor_in_slot(slot, dtype, rank, shape);
-	tl_tensor_header* h = tl_mem_get_buffer(slot, (int64_t)z.bytes);
+	tl_tensor_header* h = tlc_get_buffer(c, slot, (int64_t)z.bytes);
 	if (TLC_UNLIKELY(h == NULL)) return slow_tensor_in_slot(slot, dtype, rank, shape);
 	tlc_tensor_describe(h, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
 	h->flags = TL_TENSOR_CONTIGUOUS | TL_TENSOR_IN_SLOT;
@@ -148,7 +148,7 @@ static inline bool release(uintptr_t p)
 tl_status tl_tensor_register(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL)) return tl_mem_register_tensor(tensor);
+	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL && tlc_register_known((uintptr_t)tensor))) return TL_OK;
 	if (tensor == NULL || tlc_tensor_in_slot(c, (uintptr_t)tensor)) return TL_OK;
 	return slow_tensor_register(tensor);
 }
@@ -161,7 +161,7 @@ tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
 	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return slow_tensor_prepare_return(tensor);
 	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
 	if (at == TLC_NOT_FOUND) return tensor;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || tl_mem_unregister(tensor) != TL_OK)) return slow_tensor_prepare_return(tensor);
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || !tlc_unregister_at(c, (uint64_t)at))) return slow_tensor_prepare_return(tensor);
 	return tensor;
 }
 
@@ -175,13 +175,20 @@ tl_status tl_tensor_release_safe(tl_tensor* tensor)
 	return TLC_LIKELY(release((uintptr_t)tensor)) ? TL_OK : slow_tensor_release_safe(tensor);
 }
 
-/* Takes the newest entry of p out of this function's scopes, if there is one; false:
- * ask Go, nothing changed. */
-static __attribute__((noinline)) bool forget_entry(tl_context* c, const tl_record* r, uintptr_t p)
+/* Whether both mean one life of one object: a pointer may get another record, whose
+ * generations are its own. */
+static inline bool same_entry(tl_entry a, tl_entry b)
 {
-	int64_t at = tlc_find_entry(c, p);
+	return a.object == b.object && a.record == b.record && a.gen == b.gen;
+}
+
+/* Takes the newest entry of an object out of this function's scopes, if there is one;
+ * false: ask Go, nothing changed. */
+static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
+{
+	int64_t at = tlc_find_entry(c, e.object);
 	if (at == TLC_NOT_FOUND) return true;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || c->entries[at].gen != TLC_LOAD(r->gen))) return false;
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || !same_entry(c->entries[at], e))) return false;
 	tlc_take_out(c, (uint64_t)at);
 	return true;
 }
@@ -191,9 +198,24 @@ static inline bool pop_entry(tl_context* c, tl_entry e)
 {
 	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
 	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return false;
-	if (TLC_UNLIKELY(c->top[-1].object != e.object || c->top[-1].gen != e.gen)) return false;
+	if (TLC_UNLIKELY(!same_entry(c->top[-1], e))) return false;
 	c->top--;
 	return true;
+}
+
+/* The rest of tl_tensor_free, whose entry is taken out; the scope has it again when Go
+ * cannot be entered. */
+static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e)
+{
+	tl_status status;
+	tl_context* in = tlc_gate_enter(TL_FN_tl_tensor_free, &status);
+	if (in == NULL) {
+		if (tlc_has_room(c)) tlc_push(c, e);
+		return status;
+	}
+	status = tlgo_tensor_release((uintptr_t)in, e.object);
+	tlc_gate_leave(in);
+	return tlc_found(in, status);
 }
 
 tl_status tl_tensor_free(tl_tensor* tensor)
@@ -204,8 +226,8 @@ tl_status tl_tensor_free(tl_tensor* tensor)
 	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p) ? TL_OK : slow_tensor_free(tensor);
 	if (TLC_UNLIKELY(!tlc_is_live_object(r))) return slow_tensor_free(tensor);
 	tl_entry e = tlc_entry_of(r, p);
-	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, r, p))) return slow_tensor_free(tensor);
-	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : slow_tensor_release(tensor);
+	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, e))) return slow_tensor_free(tensor);
+	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
 }
 
 /* ---- properties ------------------------------------------------------------------------- */

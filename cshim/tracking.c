@@ -1,7 +1,6 @@
 /* Where allocations come from: samples, stacks, and the report at exit. What is
  * recorded is kept in Go (runtime/track). */
 #define _GNU_SOURCE
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +60,7 @@ void tlc_end_samples(tl_context* c)
 static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
 	if (in == NULL) {
 		c->sample_left = 0;
 		return address;
@@ -111,7 +110,8 @@ bool tlc_may_name(const void* pointer)
 {
 	const tl_context* c = tlc_tls->self;
 	if (c == NULL || pointer == NULL) return false;
-	return c->sampled == (uintptr_t)pointer || (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) >= TL_TRACKING_ALL;
+	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL) return false;
+	return !c->in_go && !tlc_forked(); /* where nothing is recorded there is nothing to refuse */
 }
 
 void* tl_track_site(void* pointer, const char* file, uint32_t line)
@@ -122,18 +122,6 @@ void* tl_track_site(void* pointer, const char* file, uint32_t line)
 /* ---- the end of the process ------------------------------------------------------------ */
 
 enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
-enum { ON_ERROR_ABORT = 2 };
-
-/* Go interrupts its own long calls by a signal, and ends the process when the thread has
- * no stack for it. An interpreter that has shut down may have taken that away: Python's
- * faulthandler does. */
-void tlc_restore_signal_stack(void)
-{
-	static char room[64 << 10] __attribute__((aligned(64)));
-	stack_t now;
-	if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE)) return;
-	sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
-}
 
 /* Looks for leaks: 0 = there are none, else as many, -1 = that is unknown. */
 static int64_t look_for_leaks(tl_context* c)
@@ -152,7 +140,6 @@ __attribute__((destructor)) static void report_at_exit(void)
 	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
 	bool guards = tlc_shared->debug != 0;
 	if (!checks && !traces && !guards) return;
-	tlc_restore_signal_stack();
 	tl_context* c = tlc_tls->self;
 	bool attached = c != NULL && !c->in_go;
 	/* An exit() from inside a call, as of an allocator of the program's: that may hold locks. */
@@ -163,7 +150,7 @@ __attribute__((destructor)) static void report_at_exit(void)
 	int64_t leaked = checks ? look_for_leaks(c) : 0;
 	if (attached) c->in_go = 0;
 	else if (c != NULL) tlc_leave_unattached(c);
-	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & ON_ERROR_ABORT) != 0) abort();
+	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & TLC_ON_ERROR_ABORT) != 0) abort();
 	if (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
 	fflush(NULL);
 	_exit(LEAKED);

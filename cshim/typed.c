@@ -76,19 +76,19 @@ static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class
 
 /* ---- taking apart ---------------------------------------------------------------------- */
 
-static void drop_slowly(tl_context* c, uintptr_t p)
+void tlc_drop_slowly(uintptr_t p)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
 	if (in == NULL) return;
 	tldoor_drop_field((uintptr_t)in, p);
 	tlc_gate_leave(in);
 }
 
-static void recycle_slowly(tl_context* c, tl_entry e)
+static void recycle_slowly(tl_entry e)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(c->function_id, &why);
+	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
 	if (in == NULL) return;
 	tldoor_recycle((uintptr_t)in, e.object, e.record, e.gen);
 	tlc_gate_leave(in);
@@ -123,7 +123,7 @@ static void drop_field(tl_context* c, uintptr_t p)
 			return;
 		}
 	}
-	drop_slowly(c, p);
+	tlc_drop_slowly(p);
 }
 
 /* Takes the first dying object apart; false: it is the slow door's, or there is no
@@ -143,7 +143,7 @@ static bool dismantle_first(tl_context* c)
 	for (uint32_t i = 0; i < info->fields; i++) drop_field(c, ((const uintptr_t*)object)[info->offsets[i]]);
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
 	count_of(c, type)->gone++;
-	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tlc_tag(&e)))) recycle_slowly(c, e); /* fields have filled the magazine */
+	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tlc_tag(&e)))) recycle_slowly(e); /* fields have filled the magazine */
 	return true;
 }
 
@@ -158,6 +158,6 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 	while (c->dying != 0 && dismantle_first(c)) {
 	}
 	c->pumping = 0;
-	if (TLC_UNLIKELY(c->dying != 0)) tlc_poll(c);
+	if (TLC_UNLIKELY(tlc_dying(c) != 0)) tlc_poll(); /* a destructor, or a deleter of what a field held */
 	return true;
 }

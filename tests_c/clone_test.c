@@ -155,12 +155,109 @@ static void a_dangling_field_fails_and_leaves_nothing(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+static int destroyed;
+
+static void count_destroyed(void* object)
+{
+	(void)object;
+	destroyed++;
+}
+
+static tl_type noisy_type; /* a node with a destructor */
+
+enum { ELEMENTS = 3000 };
+
+/* A ring of two, one of them with a Vec of many. */
+static struct node* new_graph(void)
+{
+	struct node *a = new_node(1), *b = tl_object_new(noisy_type);
+	void* vec = tl_vec_new(0);
+	a->first = tl_ptr_acquire(b);
+	b->first = tl_ptr_acquire(a);
+	b->second = tl_ptr_acquire(vec);
+	for (int i = 0; i < ELEMENTS; i++)
+		CHECK_OK(tl_vec_push(vec, new_node(i)));
+	return a;
+}
+
+/* Leaves slots of every kind that refer to an object. */
+static void soil(void* witness)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 2 * ELEMENTS; i++)
+		new_node(i)->first = tl_ptr_acquire(witness);
+	struct node* noisy = tl_object_new(noisy_type);
+	noisy->second = tl_ptr_acquire(witness);
+	void* vec = tl_vec_new(0);
+	CHECK_OK(tl_vec_push(vec, witness));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void open_ring(struct node* a)
+{
+	struct node* b = a->first;
+	CHECK_OK(tl_ptr_release(b->first));
+	b->first = NULL;
+}
+
+/* The clone whose request for memory with that number fails; NULL when one does. */
+static struct node* clone_without(int request, struct node* graph)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%d", request);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", text));
+	tl_clear_error();
+	struct node* copy = tl_mem_deep_clone(graph);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
+	return copy;
+}
+
+/* Slots that are used again hold the references of their last owner still, and the copies
+ * refer to each other: neither may cost anybody a count, or keep a copy alive. */
+static void a_clone_without_memory_leaves_everything(void)
+{
+	struct node* copy = NULL;
+	int failed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	void* witness = tl_mem_new(64);
+	struct node *graph = new_graph(), *other = graph->first;
+	for (int request = 0; copy == NULL && request < 1000; request++) {
+		CHECK_OK(tl_mem_purge());
+		soil(witness);
+		CHECK_OK(tl_mem_enter_scope());
+		destroyed = 0;
+		check_balance before = check_take_balance();
+		copy = clone_without(request, graph);
+		if (copy != NULL) {
+			open_ring(copy);
+		} else {
+			failed++;
+			CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
+			check_same_balance(before, "a clone without memory");
+		}
+		CHECK_INT(destroyed, 0);
+		CHECK_COUNT(witness, 1);
+		CHECK_COUNT(graph, 2);
+		CHECK_COUNT(other, 2);
+		CHECK_COUNT(other->second, 2);
+		for (int i = 0; i < ELEMENTS; i += 500)
+			CHECK_COUNT(tl_vec_get(other->second, i), 2);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK(copy != NULL);
+	CHECK(failed >= 2);
+	open_ring(graph);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	static const size_t offsets[] = {offsetof(struct node, first), offsetof(struct node, second)};
 	tl_type_desc desc = {
 	        .name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = 2};
 	CHECK_OK(tl_type_define(&desc, &node_type));
+	desc.destructor = count_destroyed;
+	CHECK_OK(tl_type_define(&desc, &noisy_type));
 	RUN(plain_bytes_are_copied);
 	RUN(sharing_inside_the_copy);
 	RUN(cycles_inside_the_copy);
@@ -168,5 +265,6 @@ int main(void)
 	RUN(tensors_and_foreign_memory_are_shared);
 	RUN(a_long_list_is_cloned_without_recursion);
 	RUN(a_dangling_field_fails_and_leaves_nothing);
+	RUN(a_clone_without_memory_leaves_everything);
 	return check_finish();
 }

@@ -39,6 +39,26 @@ static void an_object_that_refers_to_itself(void)
 	CHECK_DEAD(node);
 }
 
+/* More references floated than its owner's word counts, and all but its own are gone. */
+static void an_object_that_has_floated_often(void)
+{
+	enum { FLOATS = 7 };
+	struct node* node;
+	CHECK_OK(tl_mem_enter_scope());
+	node = tl_object_new(noisy_type);
+	node->edges[0] = tl_ptr_acquire(node);
+	for (int i = 1; i < FLOATS; i++)
+		CHECK_OK(tl_mem_register_struct(node));
+	for (int i = 0; i < FLOATS; i++)
+		CHECK_OK(tl_mem_unregister(node));
+	for (int i = 0; i < FLOATS; i++)
+		CHECK_OK(tl_ptr_release(node));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(node, 1);
+	CHECK_INT(tl_mem_collect_cycles(), 1);
+	CHECK_DEAD(node);
+}
+
 /* A ring of n nodes, each held by its neighbour alone. */
 static struct node* garbage_ring(int n)
 {
@@ -228,6 +248,7 @@ int main(void)
 	CHECK_OK(tl_type_define(&desc, &noisy_type));
 	RUN(nothing_to_collect);
 	RUN(an_object_that_refers_to_itself);
+	RUN(an_object_that_has_floated_often);
 	RUN(rings);
 	RUN(a_ring_that_somebody_holds_stays);
 	RUN(what_hangs_on_a_ring_goes_too);

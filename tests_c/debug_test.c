@@ -18,14 +18,14 @@ static void listen(tl_status status, const char* message, void* ctx)
 	snprintf(told, sizeof told, "%s", message);
 }
 
-__attribute__((noinline, noclone)) static void* allocate(size_t bytes)
+OWN_FRAME static void* allocate(size_t bytes)
 {
 	void* p = tl_mem_alloc(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
 	return p;
 }
 
-__attribute__((noinline, noclone)) static tl_status release(void* p)
+OWN_FRAME static tl_status release(void* p)
 {
 	tl_status status = tl_mem_free(p);
 	__asm__ volatile("" ::: "memory");
@@ -263,6 +263,26 @@ static void resizing_moves_the_zone(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+static void purge(void* object)
+{
+	(void)object;
+	CHECK_OK(tl_mem_purge());
+}
+
+/* What a destructor calls is not the call that finds the damage. */
+static void a_call_keeps_its_name_over_a_destructor(void)
+{
+	tl_type type;
+	tl_type_desc description = {.name = "purges", .size = 16, .destructor = purge};
+	CHECK_OK(tl_type_define(&description, &type));
+	CHECK_OK(tl_mem_enter_scope());
+	char* damaged = tl_mem_new(40);
+	CHECK(tl_object_new(type) != NULL); /* goes first */
+	scribble(damaged, 41, 1);
+	CHECK_FAILS(tl_mem_exit_scope(), TL_E_CORRUPTED);
+	CHECK_INT(strncmp(tl_last_error(), "tl_mem_exit_scope: ", 19), 0);
+}
+
 static tl_status from_handler;
 static volatile sig_atomic_t handled;
 static void* victim;
@@ -455,6 +475,7 @@ int main(int count, char** arguments)
 	RUN(a_write_after_the_release_is_told);
 	RUN(the_quarantine_is_bounded);
 	RUN(resizing_moves_the_zone);
+	RUN(a_call_keeps_its_name_over_a_destructor);
 	RUN(a_call_from_a_signal_handler_is_refused);
 	RUN(threads_that_share_slabs_are_not_told_of_each_other);
 	damage_is_told_on_standard_error(arguments[0]);

@@ -152,6 +152,45 @@ static void realloc_moves_every_registration(void)
 	CHECK_DEAD(object);
 }
 
+enum { FLOATS = 7 };
+
+/* An object with more floating references than its owner's word counts. */
+static char* afloat(void)
+{
+	char* object = tl_mem_alloc(32);
+	for (int i = 0; i < FLOATS; i++)
+		CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 0; i < FLOATS; i++)
+		CHECK_OK(tl_mem_unregister(object));
+	return object;
+}
+
+static void realloc_moves_what_floats_often(void)
+{
+	char* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = afloat();
+	object = tl_mem_realloc(object, 5000);
+	CHECK(object != NULL);
+	CHECK_COUNT(object, FLOATS);
+	CHECK_OK(tl_mem_free(object));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* All of them float, down to the last one. */
+static void free_of_what_floated_often(void)
+{
+	char* object;
+	CHECK_OK(tl_mem_enter_scope());
+	object = afloat();
+	for (int left = FLOATS; left > 1; left--)
+		CHECK_OK(tl_ptr_release(object));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_free(object));
+	CHECK_DEAD(object);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void realloc_refuses(void)
 {
 	char *object, *foreign;
@@ -164,6 +203,9 @@ static void realloc_refuses(void)
 	/* covers: tl_mem_realloc TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_mem_realloc(object, SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_mem_realloc(object, (size_t)1 << 47), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0")); /* not even for the list of its registrations */
+	CHECK_REFUSED(tl_mem_realloc(object, 1 << 20), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	/* covers: tl_mem_realloc TL_E_BUSY */
 	CHECK_OK(tl_ptr_inc_ref(object));
 	CHECK_REFUSED(tl_mem_realloc(object, 100000), 0, TL_E_BUSY);
@@ -273,6 +315,8 @@ int main(void)
 	RUN(huge_sizes);
 	RUN(realloc_keeps_content_count_and_registration);
 	RUN(realloc_moves_every_registration);
+	RUN(realloc_moves_what_floats_often);
+	RUN(free_of_what_floated_often);
 	RUN(realloc_refuses);
 	RUN(free_wants_an_object_that_nobody_holds);
 	RUN(free_by_another_thread);

@@ -47,6 +47,25 @@ static void released_tensors_are_kept_and_found(void)
 	CHECK_INT(tl_get_pool_count(), 0);
 }
 
+/* The scope still lists the tensor that was released by hand, at the same address. */
+static void a_kept_tensors_old_entry_is_none(void)
+{
+	const int64_t elements = 300;
+	tl_tensor *tensor, *again;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &elements);
+	CHECK_OK(tl_tensor_release(tensor));
+	again = tl_pool_acquire((size_t)elements, TL_DTYPE_F32, 0);
+	CHECK_PTR(again, tensor);
+	tl_clear_error();
+	CHECK_PTR(tl_tensor_prepare_return(again), again);
+	CHECK_STATUS(tl_last_status(), TL_OK);
+	CHECK_STATUS(tl_tensor_promote(again), TL_E_NOT_REGISTERED);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(again, 1);
+	CHECK_OK(tl_tensor_release(again));
+}
+
 static void tensors_of_any_shape_share_a_key(void)
 {
 	int64_t shape[2] = {20, 5};
@@ -188,6 +207,7 @@ int main(void)
 {
 	RUN(a_miss_is_no_failure);
 	RUN(released_tensors_are_kept_and_found);
+	RUN(a_kept_tensors_old_entry_is_none);
 	RUN(tensors_of_any_shape_share_a_key);
 	RUN(thirty_two_for_each_key);
 	RUN(release_is_checked);

@@ -225,6 +225,22 @@ static void many_types(void)
 	CHECK_INT(destroyed, 1);
 }
 
+static void a_type_whose_offsets_find_no_memory(void)
+{
+	enum { POINTERS = 20000 };
+	size_t* offsets = malloc(POINTERS * sizeof *offsets);
+	tl_type_desc desc = {.name = "large", .size = POINTERS * 8, .pointer_offsets = offsets, .num_pointers = POINTERS};
+	tl_type type = 0;
+	for (size_t i = 0; i < POINTERS; i++)
+		offsets[i] = 8 * i;
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
+	/* covers: tl_type_define TL_E_OUT_OF_MEMORY */
+	CHECK_FAILS(tl_type_define(&desc, &type), TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
+	CHECK_OK(tl_type_define(&desc, &type));
+	free(offsets);
+}
+
 int main(void)
 {
 	static const size_t offsets[] = {offsetof(struct tree, left), offsetof(struct tree, right)};
@@ -245,5 +261,6 @@ int main(void)
 	RUN(dec_ref_and_free_leave_fields_and_destructor_to_the_caller);
 	RUN(destructors_run_on_the_owners_thread_for_biased_objects);
 	RUN(many_types);
+	RUN(a_type_whose_offsets_find_no_memory);
 	return check_finish();
 }

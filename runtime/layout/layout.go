@@ -216,7 +216,9 @@ type Context struct {
 	Pending, TrackingSeen           uint32
 	Tags, UseSite                   uint32
 	Damaged                         uint32
-	DebugSpare                      [7]uint32
+	CancelState                     int32
+	Door                            uintptr
+	DebugSpare                      [4]uint32
 	TagNames, TagDepths             [MaxTags]uint32
 	Status                          int32
 	FunctionId                      uint32

@@ -7,6 +7,7 @@ package memory
 import (
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -21,9 +22,12 @@ const PageBytes = 4096
 var (
 	calls    atomic.Uint64 // system calls made
 	failIn   atomic.Int64  // > 0: calls left until failure; < 0: failing
-	mu       sync.Mutex    // guards purposes
+	mu       sync.Mutex    // guards the rest
 	purposes = map[string]uint64{}
+	extents  []extent // of what is mapped, ascending
 )
+
+type extent struct{ start, end uintptr }
 
 // Calls returns how many system calls about memory were made so far.
 func Calls() uint64 { return calls.Load() }
@@ -64,13 +68,42 @@ func Purposes() map[string]uint64 {
 	return maps.Clone(purposes)
 }
 
-func account(purpose string, bytes uintptr, sign int) {
+// Owns reports whether an address lies in memory that was mapped here.
+func Owns(addr uintptr) bool {
 	mu.Lock()
 	defer mu.Unlock()
-	if sign > 0 {
-		purposes[purpose] += uint64(bytes)
-	} else if purposes[purpose] -= uint64(bytes); purposes[purpose] == 0 {
+	i := above(addr)
+	return i > 0 && addr < extents[i-1].end
+}
+
+// above returns the index of the first extent that starts above an address.
+func above(addr uintptr) int {
+	i, _ := slices.BinarySearchFunc(extents, addr, func(e extent, a uintptr) int {
+		if e.start <= a {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// enter accounts for memory that was had.
+func enter(addr, bytes uintptr, purpose string) {
+	mu.Lock()
+	defer mu.Unlock()
+	purposes[purpose] += uint64(bytes)
+	extents = slices.Insert(extents, above(addr), extent{addr, addr + bytes})
+}
+
+// leave does it for memory that goes back.
+func leave(addr, bytes uintptr, purpose string) {
+	mu.Lock()
+	defer mu.Unlock()
+	if purposes[purpose] -= uint64(bytes); purposes[purpose] == 0 {
 		delete(purposes, purpose)
+	}
+	if i := above(addr); i > 0 && extents[i-1].start == addr {
+		extents = slices.Delete(extents, i-1, i)
 	}
 }
 
@@ -81,7 +114,7 @@ func Map(bytes uintptr, purpose string) (uintptr, error) {
 	}
 	addr, err := mapLazy(bytes)
 	if err == nil {
-		account(purpose, bytes, 1)
+		enter(addr, bytes, purpose)
 	}
 	return addr, err
 }
@@ -96,7 +129,7 @@ func MapHuge(bytes uintptr, purpose string) (uintptr, error) {
 	}
 	addr, err := mapHuge(bytes)
 	if err == nil {
-		account(purpose, bytes, 1)
+		enter(addr, bytes, purpose)
 	}
 	return addr, err
 }
@@ -104,8 +137,8 @@ func MapHuge(bytes uintptr, purpose string) (uintptr, error) {
 // Unmap gives memory of Map, MapHuge or Reserve back.
 func Unmap(addr, bytes uintptr, purpose string) {
 	calls.Add(1)
+	leave(addr, bytes, purpose) // first: then it is anybody's
 	unmap(addr, bytes)
-	account(purpose, bytes, -1)
 }
 
 // Reserve takes address space without memory; Commit makes parts of it usable.
@@ -115,7 +148,7 @@ func Reserve(bytes uintptr, purpose string) (uintptr, error) {
 	}
 	addr, err := reserve(bytes)
 	if err == nil {
-		account(purpose, bytes, 1)
+		enter(addr, bytes, purpose)
 	}
 	return addr, err
 }

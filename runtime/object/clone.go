@@ -1,6 +1,8 @@
 package object
 
 import (
+	"sync/atomic"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -43,8 +45,7 @@ func (c *Context) DeepClone(p uintptr) uintptr {
 // shareInScope is what a clone of what is shared is: one more
 // reference, held by the scope; floating ones stay with whoever has them.
 func (c *Context) shareInScope(p uintptr, at place) uintptr {
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if !c.hasRoomFor(p) {
 		return 0
 	}
 	if c.Acquire(p) != status.OK {
@@ -62,8 +63,7 @@ func (c *Context) shareInScope(p uintptr, at place) uintptr {
 }
 
 func (c *Context) cloneGraph(p uintptr, o object) uintptr {
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if !c.hasRoomFor(p) {
 		return 0
 	}
 	if st := process.side.begin(); st != status.OK {
@@ -74,13 +74,12 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 	for i := uint64(0); i < k.todo.Len() && k.st == status.OK; i++ {
 		k.fill(*k.todo.At(i))
 	}
+	if k.st != status.OK {
+		k.undo()
+	}
 	k.todo.Free()
 	process.side.end()
-	if root.Object == 0 {
-		return c.failAlloc(k.st, process.heap.Size(p))
-	}
 	if k.st != status.OK {
-		c.dropField(root.Object)
 		c.Pump()
 		if isShort(k.st) {
 			c.failAlloc(k.st, process.heap.Size(p))
@@ -92,29 +91,36 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 }
 
 // copyOf returns the copy of an object, with one reference for the caller when it
-// is new. Its references are NULL until fill.
+// is new. Its references are NULL until fill. The list has room for it first, and it is
+// no object before it is complete: nothing can fail, and nobody look, while the slot
+// holds what its last owner left.
 func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
+	if !k.todo.Push(pair{old: p}) {
+		k.st = status.OutOfMemory
+		return layout.Entry{}
+	}
 	size := usable(o.Entry)
 	typ := o.TypeFlags & layout.TypeMask
 	if typ == layout.TypeVec {
 		size = vecBytes
 	}
-	e, st := k.c.newHeld(uintptr(size), typ, false)
-	if st == status.OK && !k.todo.Push(pair{p, e}) {
-		k.c.dropField(e.Object)
-		st = status.OutOfMemory
-	}
+	e, _, st := k.c.take(uintptr(size))
 	if st != status.OK {
+		k.todo.Pop()
 		k.st = st
 		return layout.Entry{}
 	}
+	k.todo.At(k.todo.Len() - 1).new = e
 	process.side.at(o.Entry.Record).value = uint64(k.todo.Len())
 	copy(layout.Bytes(e.Object, size), layout.Bytes(p, size))
 	if typ == layout.TypeVec {
 		*layout.At[vec](e.Object) = vec{}
-		return e
+	} else if t := process.types.get(typ); t != nil {
+		for _, offset := range t.Offsets {
+			*field(e.Object + offset) = 0
+		}
 	}
-	fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) { *slot = 0 })
+	k.c.enliven(e, typ)
 	return e
 }
 
@@ -163,7 +169,9 @@ func (k *cloner) reference(p uintptr) uintptr {
 		return 0
 	}
 	if isShared(o.typ()) {
-		k.c.retain(o.Record)
+		if k.st = k.c.orDead(p, k.c.retain(o.Record)); k.st != status.OK {
+			return 0
+		}
 		return p
 	}
 	if seen := process.side.at(o.Entry.Record).value; seen != 0 {
@@ -172,4 +180,38 @@ func (k *cloner) reference(p uintptr) uintptr {
 		return e.Object
 	}
 	return k.copyOf(p, o).Object
+}
+
+// undo takes the copies back, none of which anybody has seen: without destructors, and
+// whatever they refer to each other.
+func (k *cloner) undo() {
+	for i := range k.todo.Len() {
+		process.side.at(k.todo.At(i).new.Record).flags = sideCopy
+	}
+	for i := range k.todo.Len() {
+		e := k.todo.At(i).new
+		fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) {
+			if !isCopy(*slot) {
+				k.c.dropField(*slot)
+			}
+		})
+	}
+	for i := range k.todo.Len() {
+		e := k.todo.At(i).new
+		r := process.heap.Record(e.Record)
+		atomic.StoreUint32(&r.Sh, 0)
+		atomic.StoreUint32(&r.Loc, 0)
+		if r.TypeFlags&layout.TypeMask == layout.TypeVec {
+			k.c.freeVecData(e.Object)
+		}
+		k.c.recycle(r, e)
+	}
+}
+
+func isCopy(p uintptr) bool {
+	if !process.heap.Contains(p) {
+		return false
+	}
+	at := process.heap.Find(p)
+	return at.Start == p && at.Record != 0 && process.side.at(at.Record).flags == sideCopy
 }

@@ -23,6 +23,7 @@ const (
 	sideCandidate = 1
 	sideReached   = 2
 	sideHanging   = 4 // no candidate; the value counts references that are left
+	sideCopy      = 8 // made by the clone that goes on
 )
 
 type collector struct {
@@ -68,7 +69,7 @@ func (k *collector) find() {
 				continue
 			}
 			loc := atomic.LoadUint32(&r.Loc)
-			if !k.c.owns(loc) || atomic.LoadUint32(&r.Sh) != layout.Alive {
+			if !k.c.owns(loc) || !ownersAlone(atomic.LoadUint32(&r.Sh)) {
 				continue
 			}
 			v := process.side.at(first + i)

@@ -34,6 +34,7 @@ const (
 	textNotOwner
 	textMisaligned
 	textNotMalloc
+	textUnreadable
 	textInsideBlock
 	textCopyOut
 	textReallocZero
@@ -47,6 +48,7 @@ const (
 	textMarksFull
 	textAlloc  // made by package limit
 	textTables // of bookkeeping
+	textShort
 	textNoFunction
 	textNoPlanned
 	textSlotRange
@@ -110,6 +112,7 @@ var sentences = map[text]string{
 	textNotOwner:      "%#x belongs to context %d; only its owner can turn bias off",
 	textMisaligned:    "%#x is not aligned to %d bytes, so malloc cannot have returned it",
 	textNotMalloc:     "%#x is outside the addresses that malloc returns",
+	textUnreadable:    "%#x is not memory that this process can read, so malloc cannot have returned it",
 	textInsideBlock:   "%#x lies inside a block that is registered already; register its start",
 	textCopyOut:       "%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it",
 	textReallocZero:   "%#x cannot be resized to 0 bytes; release it instead",
@@ -122,6 +125,7 @@ var sentences = map[text]string{
 	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
 	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
 	textTables:        "the system refuses memory for tables",
+	textShort:         "what Go keeps in reserve is nearly used up, and the system refuses it more (RLIMIT_AS, RLIMIT_DATA); release memory or raise the limit",
 	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
 	textSlotRange:     "slot %d is not one of the %d of this function",
@@ -199,29 +203,46 @@ func (c *Context) failAlloc(st status.Status, n uint64) uintptr {
 	return 0
 }
 
-// failPlace records what p was found to be.
-func (c *Context) failPlace(p uintptr, at place) status.Status {
+// FailShort records that Go itself is short of memory.
+func (c *Context) FailShort() status.Status { return c.Fail(status.OutOfMemory, textShort, 0) }
+
+// finding is what an address turned out to be, as an error tells it.
+type finding struct {
+	status  status.Status
+	kind    text
+	details [3]uint64
+}
+
+// finding tells of a place where no live object starts.
+func (at place) finding(p uintptr) finding {
 	switch at.where {
 	case inRuntime:
-		return c.Fail(status.UnknownPointer, textRuntime, p)
+		return finding{status: status.UnknownPointer, kind: textRuntime}
 	case inDeadStack:
-		return c.Fail(status.NotLive, textDeadStack, p)
+		return finding{status: status.NotLive, kind: textDeadStack}
 	case inOtherStack:
-		return c.Fail(status.UnknownPointer, textOtherStack, p, uint64(at.owner))
+		return finding{status.UnknownPointer, textOtherStack, [3]uint64{uint64(at.owner)}}
 	case elsewhere:
-		return c.Fail(status.UnknownPointer, textOutside, p)
+		return finding{status: status.UnknownPointer, kind: textOutside}
 	}
 	switch at.Kind {
 	case heap.Interior:
-		return c.Fail(status.InteriorPointer, textInterior, p, uint64(p-at.Start), process.heap.Size(at.Start), uint64(at.Start))
+		return finding{status.InteriorPointer, textInterior,
+			[3]uint64{uint64(p - at.Start), process.heap.Size(at.Start), uint64(at.Start)}}
 	case heap.Live:
-		return c.Fail(status.NotLive, textZero, p)
+		return finding{status: status.NotLive, kind: textZero}
 	case heap.Freed:
-		return c.Fail(status.NotLive, textFreed, p)
+		return finding{status: status.NotLive, kind: textFreed}
 	case heap.Dead:
-		return c.Fail(status.NotLive, textDead, p)
+		return finding{status: status.NotLive, kind: textDead}
 	}
-	return c.Fail(status.UnknownPointer, textUnused, p)
+	return finding{status: status.UnknownPointer, kind: textUnused}
+}
+
+// failPlace records what p was found to be.
+func (c *Context) failPlace(p uintptr, at place) status.Status {
+	f := at.finding(p)
+	return c.Fail(f.status, f.kind, p, f.details[:]...)
 }
 
 // Message renders the last error into the context's buffer, zero-terminated, and
@@ -239,13 +260,13 @@ func (c *Context) Message() string {
 	return string(c.Context.Message[:n])
 }
 
-// SetMessage replaces the last error's text; for errors whose text is made on the
-// spot.
-func (c *Context) SetMessage(st status.Status, message string) {
+// Failf is Fail with a text that is made on the spot.
+func (c *Context) Failf(st status.Status, format string, args ...any) status.Status {
 	c.Fail(st, textPlain, 0)
-	n := copy(c.Context.Message[:layout.MessageBytes-1], message)
+	n := copy(c.Context.Message[:layout.MessageBytes-1], c.prefix()+": "+fmt.Sprintf(format, args...))
 	c.Context.Message[n] = 0
 	c.MessageReady = 1
+	return st
 }
 
 func (c *Context) render() string { return c.sentence() + c.sitesOf(c.ErrorPointer) }
@@ -308,13 +329,13 @@ func (c *Context) explain() text {
 	case status.NoFrame:
 		return textNoFunction
 	}
-	if p := c.ErrorPointer; p != 0 {
-		saved := c.Status
-		c.failPlace(p, c.locate(p))
-		c.Status = saved
-		return text(c.ErrorKind)
+	st, p := status.Status(c.Status), c.ErrorPointer
+	if p == 0 || st != status.UnknownPointer && st != status.InteriorPointer && st != status.NotLive {
+		return textStatus
 	}
-	return textStatus
+	f := c.locate(p).finding(p)
+	c.ErrorKind, c.ErrorDetail = uint32(f.kind), f.details
+	return f.kind
 }
 
 func verbs(format string) int {

@@ -5,6 +5,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
 )
 
 // The scope index finds the newest entry of a pointer among many. Entries above
@@ -20,7 +21,8 @@ import (
 // an entry, a record or a bucket is a miss of the cache, and misses of one call and the
 // next overlap only while the processor guesses all branches between them: hence no
 // probing slot by slot, no shifting of slots, and slots that repeat what entries say, so
-// that the fast door never reads one.
+// that the fast door never reads one. The records of entries stand behind all slots, one
+// for each: a pointer may get another record, whose generations are its own.
 //
 // The linear search covers at most the newest LinearEntries; when it cannot cover all
 // that are not indexed, all but the newest linearLeft are, so that the next ones need no
@@ -38,8 +40,9 @@ type indexSlot struct {
 }
 
 const (
-	indexSlotBytes = 16
-	bucketSlots    = 4
+	indexSlotBytes   = 16
+	indexRecordBytes = 4
+	bucketSlots      = 4
 
 	positionMask = 1<<27 - 1
 	passedOne    = 1 << 27
@@ -50,9 +53,11 @@ const (
 // newest returns the position that a slot in use names.
 func (s *indexSlot) newest() uint64 { return uint64(s.position&positionMask) - 1 }
 
-// set fills a slot and keeps how many passed its bucket.
-func (s *indexSlot) set(p uintptr, position, gen uint32) {
-	*s = indexSlot{p, s.position&passedMask | position, gen}
+// setSlot names an entry in a slot, and keeps how many passed its bucket.
+func (c *Context) setSlot(s *indexSlot, position uint32, e layout.Entry) {
+	*s = indexSlot{e.Object, s.position&passedMask | position, e.Gen}
+	i := uint64(layout.Address(s)-c.Index) / indexSlotBytes
+	*layout.At[uint32](c.Index + uintptr((c.IndexMask+1)*indexSlotBytes+i*indexRecordBytes)) = e.Record
 }
 
 func (c *Context) indexSlot(i uint64) *indexSlot {
@@ -103,7 +108,7 @@ func (c *Context) removeSlot(s *indexSlot, p uintptr) {
 			first.position -= passedOne
 		}
 	}
-	s.set(0, 0, 0)
+	c.setSlot(s, 0, layout.Entry{})
 }
 
 func (c *Context) link(position uint64) *uint32 {
@@ -129,16 +134,18 @@ func (c *Context) indexTo(end uint64) bool {
 		position := uint32(c.Indexed) + 1
 		if s := c.probe(e.Object); s != nil {
 			*c.link(c.Indexed) = s.position &^ passedMask
-			s.set(e.Object, position|older, e.Gen)
+			c.setSlot(s, position|older, *e)
 		} else {
-			c.newSlot(e.Object).set(e.Object, position, e.Gen)
+			c.setSlot(c.newSlot(e.Object), position, *e)
 		}
 	}
 	return true
 }
 
+func indexBytes(slots uint64) uintptr { return uintptr(slots * (indexSlotBytes + indexRecordBytes)) }
+
 func (c *Context) growIndex(slots uint64) bool {
-	take, bytes := memory.Map, uintptr(slots*indexSlotBytes)
+	take, bytes := memory.Map, indexBytes(slots)
 	if bytes >= memory.HugePageBytes {
 		take = memory.MapHuge // a miss of the cache here would be one of the page tables too
 	}
@@ -155,7 +162,7 @@ func (c *Context) growIndex(slots uint64) bool {
 // dropIndex forgets the index and its memory.
 func (c *Context) dropIndex() {
 	if c.Index != 0 {
-		memory.Unmap(c.Index, uintptr((c.IndexMask+1)*indexSlotBytes), "scope index")
+		memory.Unmap(c.Index, indexBytes(c.IndexMask+1), "scope index")
 	}
 	c.Index, c.IndexMask, c.Indexed = 0, 0, 0
 }
@@ -172,7 +179,7 @@ func (c *Context) unindex(p uintptr, position uint64) {
 		return
 	}
 	next := *c.link(position)
-	s.set(p, next, c.entry(uint64(next&positionMask)-1).Gen)
+	c.setSlot(s, next, *c.entry(uint64(next&positionMask) - 1))
 }
 
 // popped follows the scope stack down: e has just left its top.
@@ -254,6 +261,22 @@ func (c *Context) takeOut(at uint64) {
 	if c.Holes > compactHoles && 4*c.Holes > 3*c.entryCount() {
 		c.compact()
 	}
+}
+
+// A full stack is compacted when a sixteenth of it are holes: with fewer, closing
+// them for each entry would cost more than an entry may.
+const fullHoles = 16
+
+// hasRoomFor is HasRoom for a call about p.
+func (c *Context) hasRoomFor(p uintptr) bool {
+	if c.Top == c.End && fullHoles*c.Holes >= c.entryCount() {
+		c.compact()
+	}
+	if c.Top == c.End {
+		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+		return false
+	}
+	return true
 }
 
 // compact closes the holes of the scope stack, so that a long scope which

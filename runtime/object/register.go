@@ -19,12 +19,12 @@ func (c *Context) Register(p uintptr) status.Status { return c.register(p, true)
 func (c *Context) RegisterKnown(p uintptr) status.Status { return c.register(p, false) }
 
 func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
-	if p != 0 && c.Top == c.End {
-		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if p != 0 && !c.hasRoomFor(p) {
+		return status.ArenaExhausted
 	}
 	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
-		c.failPlace(p, at)
-		return c.Fail(status.Unsupported, text(c.ErrorKind), p, c.ErrorDetail[0])
+		f := at.finding(p)
+		return c.Fail(status.Unsupported, f.kind, p, f.details[:]...)
 	}
 	return c.handle(p,
 		func(o object) status.Status {
@@ -51,7 +51,10 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 		if process.registry.Covered(p) { // the size of its inside would be read from a block's contents
 			return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 		}
-		usable := process.cfg.UsableSize(p)
+		usable, ok := process.cfg.UsableSize(p)
+		if !ok {
+			return c.Fail(status.InvalidArgument, textUnreadable, p)
+		}
 		if gen, res = process.registry.Adopt(p, usable); res == registry.OK {
 			c.ForeignAdopted++
 			c.spendForeign(p, usable)
@@ -70,7 +73,7 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 // adoptable refuses what malloc cannot have returned: small numbers, what is not
 // aligned for any type, addresses beyond the user's half.
 func (c *Context) adoptable(p uintptr) status.Status {
-	const align, lowest, highest = 16, 64 << 10, 1 << 47
+	const align, lowest, highest = 16, 64 << 10, 1 << layout.ProgramBits
 	switch {
 	case process.cfg.UsableSize == nil:
 		return c.failPlace(p, place{where: elsewhere})
@@ -88,20 +91,30 @@ func (c *Context) Unregister(p uintptr) status.Status {
 	if p == 0 {
 		return status.OK
 	}
+	st, held := c.HandOut(p)
+	if !held {
+		return c.notRegistered(p)
+	}
+	return st
+}
+
+// HandOut makes the newest reference to p that a scope of this function holds floating;
+// false, with no error recorded, when none holds one.
+func (c *Context) HandOut(p uintptr) (st status.Status, held bool) {
 	for {
 		position, found := c.find(p, c.Floor)
 		if !found {
-			return c.notRegistered(p)
+			return status.OK, false
 		}
 		switch st := c.floatEntry(p, *c.entry(position)); st {
 		case status.OK:
 			c.takeOut(position)
-			return status.OK
+			return status.OK, true
 		case status.NotLive: // what it meant was freed by hand
 			c.takeOut(position)
 			c.Skipped++
 		default:
-			return st
+			return st, true
 		}
 	}
 }
@@ -192,12 +205,16 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		}
 		return p, status.OK
 	}
-	if !c.owns(o.Loc) || o.Sh != layout.Alive {
+	want, known := c.heldByScopes(o)
+	if !known {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
-	want := uint64(layout.LocCountOf(o.Loc) - layout.LocFloatsOf(o.Loc))
-	held := c.positions(o, want)
+	held, st := c.positions(o, want)
 	defer held.Free()
+	if st != status.OK {
+		c.failAlloc(st, 0)
+		return 0, st
+	}
 	if held.Len() != want {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
@@ -208,22 +225,29 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	}
 	copy(layout.Bytes(e.Object, uint64(n)), layout.Bytes(p, min(usable(o.Entry), uint64(n))))
 	r := process.heap.Record(e.Record)
-	r.Sh, r.Loc = layout.Alive, o.Loc
+	r.Sh, r.Loc = o.Sh, o.Loc
 	c.moveEntries(&held, p, e)
 	c.kill(o.Record, o.Entry)
 	return e.Object, status.OK
 }
 
+// heldByScopes returns how many references of an object do not float, when no other thread
+// counts it.
+func (c *Context) heldByScopes(o object) (n uint64, known bool) {
+	references, floats := sums(o.Loc, layout.UnpackSh(o.Sh))
+	return uint64(references - floats), c.owns(o.Loc) && ownersAlone(o.Sh)
+}
+
 // positions returns where an object stands in the scope stack of c, newest first, up to
 // want places.
-func (c *Context) positions(o object, want uint64) memory.Array[uint64] {
-	at := memory.NewArray[uint64]("realloc")
+func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
+	at = memory.NewArray[uint64]("realloc")
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
 		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen && !at.Push(i-1) {
-			break
+			return at, status.OutOfMemory
 		}
 	}
-	return at
+	return at, status.OK
 }
 
 func (c *Context) moveEntries(held *memory.Array[uint64], p uintptr, e layout.Entry) {

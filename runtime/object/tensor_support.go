@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
 
@@ -53,13 +54,7 @@ func (c *Context) isSlotTensor(p uintptr) bool {
 
 // HasRoom reports whether the scope stack can hold another entry, and records
 // the error when it cannot.
-func (c *Context) HasRoom() bool {
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, 0, uint64(c.End-c.Entries)/layout.EntryBytes)
-		return false
-	}
-	return true
-}
+func (c *Context) HasRoom() bool { return c.hasRoomFor(0) }
 
 // Push records a reference in the current scope; the caller has asked HasRoom.
 func (c *Context) Push(e layout.Entry) { c.push(e) }
@@ -106,12 +101,6 @@ func (c *Context) Recycle(e layout.Entry) {
 	c.recycle(r, e)
 }
 
-// Holds reports whether a scope of this function holds p.
-func (c *Context) Holds(p uintptr) bool {
-	_, found := c.find(p, c.Floor)
-	return found
-}
-
 // TakeOut takes the newest entry that a scope of this function has for e out of
 // it; the reference is the caller's then. False when there is none. Entries that
 // meant an earlier object in the same slot go too.
@@ -121,7 +110,7 @@ func (c *Context) TakeOut(e layout.Entry) bool {
 		if !found {
 			return false
 		}
-		same := c.entry(position).Gen == e.Gen
+		same := *c.entry(position) == e
 		c.takeOut(position)
 		if same {
 			return true
@@ -187,6 +176,43 @@ func (c *Context) AllocHeld(n uintptr) (p uintptr, zero bool) {
 	atomic.StoreUint32(&r.Sh, unbiasedHeld)
 	return e.Object, zero
 }
+
+// SlotAt returns the kind and the usable bytes of the object, live or not, whose slot
+// starts at p.
+func (c *Context) SlotAt(p uintptr) (typ uint32, bytes uint64, ok bool) {
+	at := c.locate(p)
+	if at.where != inHeap || at.Start != p || at.Record == 0 {
+		return 0, 0, false
+	}
+	r := process.heap.Record(at.Record)
+	return object{Record: r}.typ(), usable(layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}), true
+}
+
+// IsLive reports whether a live object of the heap starts at p.
+func (c *Context) IsLive(p uintptr) bool {
+	at := c.locate(p)
+	_, live := at.object(p)
+	return live && at.where == inHeap
+}
+
+// IsOurs reports whether p lies in memory of the runtime's, whatever it is.
+func (c *Context) IsOurs(p uintptr) bool { return c.locate(p).where != elsewhere || memory.Owns(p) }
+
+// FailOurs records why p, which is memory of the runtime's, is no block that was given
+// out. A live object is one that is not of plain bytes.
+func (c *Context) FailOurs(p uintptr) status.Status {
+	at := c.locate(p)
+	if at.where == inLiveStack || c.IsLive(p) {
+		return c.Fail(status.Unsupported, textReallocKind, p)
+	}
+	if at.where == elsewhere {
+		at.where = inRuntime
+	}
+	return c.failPlace(p, at)
+}
+
+// Guards reports whether objects have red zones.
+func (c *Context) Guards() bool { return process.debug.on() }
 
 // Null records that a NULL result is right.
 func (c *Context) Null() uintptr { return c.null() }

@@ -23,6 +23,7 @@ type Type struct {
 // types is the table of defined types. Readers take no lock: the slice behind
 // `all` only ever grows.
 type types struct {
+	base    uintptr    // layout.TypeInfo by type
 	mu      sync.Mutex // guards writing
 	all     atomic.Pointer[[]*Type]
 	offsets []uint32 // free rest of the newest chunk, off the Go heap; chunks stay where they are
@@ -34,8 +35,16 @@ func (t *types) open(g *layout.Globals) status.Status {
 	if err != nil {
 		return status.OutOfMemory
 	}
-	g.Types = base
+	t.base, g.Types = base, base
 	return status.OK
+}
+
+// close gives the table back. No type was defined.
+func (t *types) close() {
+	if t.base != 0 {
+		memory.Unmap(t.base, maxTypes*layout.TypeInfoBytes, "types")
+		t.base = 0
+	}
 }
 
 // room returns n offsets' worth of memory that never moves.
@@ -85,7 +94,7 @@ func (t *types) get(id uint32) *Type {
 	return (*all)[id-layout.TypeFirstUser]
 }
 
-func (t *types) add(ty *Type) (uint32, bool) {
+func (t *types) add(ty *Type) (uint32, status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []*Type
@@ -93,14 +102,14 @@ func (t *types) add(ty *Type) (uint32, bool) {
 		list = *old
 	}
 	if len(list) >= maxTypes {
-		return 0, false
+		return 0, status.Limit
 	}
 	if !t.publish(uint32(len(list)), ty) {
-		return 0, false
+		return 0, status.OutOfMemory
 	}
 	list = append(list, ty)
 	t.all.Store(&list)
-	return uint32(len(list)-1) + layout.TypeFirstUser, true
+	return uint32(len(list)-1) + layout.TypeFirstUser, status.OK
 }
 
 // DefineType copies a descriptor and returns the type's number.
@@ -126,11 +135,14 @@ func (c *Context) Define(t Type) (uint32, status.Status) {
 			return 0, c.Fail(status.InvalidArgument, textTypeOffset, 0, uint64(o), uint64(t.Size))
 		}
 	}
-	id, ok := process.types.add(&t)
-	if !ok {
-		return 0, c.Fail(status.Limit, textTypeFull, 0, maxTypes)
+	id, st := process.types.add(&t)
+	switch st {
+	case status.Limit:
+		return 0, c.Fail(st, textTypeFull, 0, maxTypes)
+	case status.OutOfMemory:
+		return 0, c.Fail(st, textTables, 0)
 	}
-	return id, status.OK
+	return id, st
 }
 
 // ObjectNew returns a zeroed object of a type, registered in the current scope.

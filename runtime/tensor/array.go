@@ -19,7 +19,7 @@ func AllocArray(c *object.Context, count, each uintptr, clean bool) uintptr {
 	high, product := bits.Mul64(uint64(count), uint64(each))
 	n := max(product, 1)
 	if high != 0 || n > math.MaxInt64/2 {
-		fail(c, status.OutOfMemory, "%d times %d bytes are more than there can be", count, each)
+		c.Failf(status.OutOfMemory, "%d times %d bytes are more than there can be", count, each)
 		return 0
 	}
 	p, zero := allocArray(c, n)
@@ -40,4 +40,46 @@ func allocArray(c *object.Context, n uint64) (p uintptr, zero bool) {
 		return 0, false
 	}
 	return e.Object + layout.TensorHeaderBytes, zero
+}
+
+// arrayAt returns the live object that has the block at p, and the block's bytes; false,
+// with the error recorded, when none does.
+func arrayAt(c *object.Context, p uintptr) (object uintptr, bytes uint64, ok bool) {
+	const behind = layout.TensorHeaderBytes // in the slot of a tensor, or of one that was freed
+	if typ, room, there := c.SlotAt(p); there {
+		object, bytes, ok = p, room, typ == layout.TypePlain
+	} else if typ, room, there := c.SlotAt(p - behind); there && room > behind {
+		object, bytes = p-behind, min(header(p-behind).Nbytes, room-behind)
+		ok = typ == layout.TypeTensor && header(object).Data == p || !c.IsLive(object)
+	}
+	if !ok {
+		c.FailOurs(p)
+	}
+	return object, bytes, ok && c.Check(object) == status.OK
+}
+
+// FreeArray drops the reference to a block of AllocArray's. p is memory of the runtime's.
+func FreeArray(c *object.Context, p uintptr) {
+	if object, _, ok := arrayAt(c, p); ok {
+		c.Release(object)
+	}
+}
+
+// ReallocArray changes the size of a block of AllocArray's. One that is large enough, and
+// not twice as large, stays where it is; under TL_DEBUG none, for the sake of its red zone.
+func ReallocArray(c *object.Context, p, bytes uintptr) uintptr {
+	object, had, ok := arrayAt(c, p)
+	if !ok {
+		return 0
+	}
+	wanted := uint64(max(bytes, 1))
+	if wanted <= had && wanted > had/2 && !c.Guards() {
+		return p
+	}
+	moved := AllocArray(c, 1, bytes, false)
+	if moved != 0 {
+		copyMemory(moved, p, uintptr(min(had, wanted)))
+		c.Release(object)
+	}
+	return moved
 }

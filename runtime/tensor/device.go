@@ -46,7 +46,7 @@ func failed(c *object.Context, err error) status.Status {
 	if err == nil {
 		return status.OK
 	}
-	return fail(c, statusOf(err), "%s", err.Error())
+	return c.Failf(statusOf(err), "%s", err.Error())
 }
 
 // inReach reports whether the CPU reads and writes what is on a device.

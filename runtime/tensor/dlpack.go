@@ -68,7 +68,7 @@ func export(c *object.Context, p uintptr, copied bool, n uintptr) (block, held u
 	case st != status.OK:
 		return 0, 0
 	case e.Object == 0 && !copied:
-		fail(c, status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; export a copy", p)
+		c.Failf(status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; export a copy", p)
 		return 0, 0
 	}
 	if _, err := dlPlace(header(p)); err != nil {
@@ -127,7 +127,7 @@ func ToDLPack(c *object.Context, p uintptr, copied bool) uintptr {
 // memory is not to be written.
 func ToDLPackLegacy(c *object.Context, p uintptr, copied bool) uintptr {
 	if h, st := Describe(c, p); st == status.OK && h.Flags&layout.TensorReadOnly != 0 && !copied {
-		fail(c, status.Unsupported, "%#x is read-only, which DLPack before 1.0 cannot tell; export a copy or a versioned struct", p)
+		c.Failf(status.Unsupported, "%#x is read-only, which DLPack before 1.0 cannot tell; export a copy or a versioned struct", p)
 		return 0
 	}
 	block, held := export(c, p, copied, unsafe.Sizeof(DLManaged{}))
@@ -141,12 +141,12 @@ func ToDLPackLegacy(c *object.Context, p uintptr, copied bool) uintptr {
 // failure that stays the caller's.
 func FromDLPack(c *object.Context, managed uintptr) uintptr {
 	if managed < lowest {
-		fail(c, status.InvalidArgument, "managed is NULL")
+		c.Failf(status.InvalidArgument, "managed is NULL")
 		return 0
 	}
 	m := layout.At[DLManagedVersioned](managed)
 	if major := m.Major; major != DLMajor {
-		fail(c, status.Unsupported, "the tensor comes as DLPack %d, and only major version %d is understood here", major, DLMajor)
+		c.Failf(status.Unsupported, "the tensor comes as DLPack %d, and only major version %d is understood here", major, DLMajor)
 		return 0
 	}
 	return fromDL(c, managed+unsafe.Offsetof(m.Tensor), m.Flags&DLReadOnly != 0, DLPack.End, managed)
@@ -155,7 +155,7 @@ func FromDLPack(c *object.Context, managed uintptr) uintptr {
 // FromDLPackLegacy does it with the struct of before 1.0.
 func FromDLPackLegacy(c *object.Context, managed uintptr) uintptr {
 	if managed < lowest {
-		fail(c, status.InvalidArgument, "managed is NULL")
+		c.Failf(status.InvalidArgument, "managed is NULL")
 		return 0
 	}
 	return fromDL(c, managed+unsafe.Offsetof(DLManaged{}.Tensor), false, DLPack.EndLegacy, managed)
@@ -170,14 +170,14 @@ func fromDL(c *object.Context, at uintptr, readOnly bool, end, managed uintptr) 
 	}
 	dtype, ok := dtypeOfDL(t.Dtype)
 	if !ok {
-		fail(c, status.Unsupported, "no tensor has elements of DLPack's type code %d with %d bits and %d lanes",
+		c.Failf(status.Unsupported, "no tensor has elements of DLPack's type code %d with %d bits and %d lanes",
 			t.Dtype.Code, t.Dtype.Bits, t.Dtype.Lanes)
 		return 0
 	}
 	if data != 0 {
 		sum, carry := bits.Add64(uint64(data), t.ByteOffset, 0)
 		if carry != 0 {
-			fail(c, status.InvalidArgument, "byte_offset %d lies outside the address space", t.ByteOffset)
+			c.Failf(status.InvalidArgument, "byte_offset %d lies outside the address space", t.ByteOffset)
 			return 0
 		}
 		data = uintptr(sum)

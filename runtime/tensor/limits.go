@@ -18,10 +18,10 @@ const MaxPerKey = 1024
 // all; 0 of either keeps none. What is above goes at once.
 func SetPoolLimits(c *object.Context, perKey, bytes uint64) status.Status {
 	if perKey > MaxPerKey {
-		return fail(c, status.InvalidArgument, "%d tensors of a key are more than %d", perKey, MaxPerKey)
+		return c.Failf(status.InvalidArgument, "%d tensors of a key are more than %d", perKey, MaxPerKey)
 	}
 	if !pool.setLimits(uint32(perKey), bytes) {
-		return fail(c, status.OutOfMemory, "no memory for tables of %d tensors of each key", perKey)
+		return c.Failf(status.OutOfMemory, "no memory for tables of %d tensors of each key", perKey)
 	}
 	st := status.OK
 	eachShelf(limit.Need{Device: limit.Total}, func(_ int, s *shelf) {
@@ -136,10 +136,13 @@ func (p *tensorPool) stackBytes() uintptr {
 	return layout.PoolShards * uintptr(p.keys) * uintptr(p.room) * layout.EntryBytes
 }
 
-// open maps the tables, once. Without memory for them the pool stays empty.
+// open maps the tables, once. Without memory for them nothing is kept this time.
 func (p *tensorPool) open() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.opened.Load() {
+		return
+	}
 	cells := uint32(512)
 	if memory.Instrumented {
 		cells = 64
@@ -164,4 +167,5 @@ func (p *tensorPool) open() {
 		atomic.StoreUintptr(&s.Cells, at+uintptr(i)*table)
 		s.unlock()
 	}
+	p.opened.Store(true)
 }

@@ -129,7 +129,7 @@ func To(c *object.Context, p uintptr, number int32) uintptr {
 func Copy(c *object.Context, to, from uintptr) status.Status {
 	for _, p := range []uintptr{to, from} {
 		if p == 0 {
-			return fail(c, status.InvalidArgument, "both tensors are needed, not NULL")
+			return c.Failf(status.InvalidArgument, "both tensors are needed, not NULL")
 		}
 		if _, st := c.FindTensor(p); st != status.OK {
 			return st
@@ -138,11 +138,11 @@ func Copy(c *object.Context, to, from uintptr) status.Status {
 	t, f := header(to), header(from)
 	switch {
 	case t.Dtype != f.Dtype || t.Rank != f.Rank || t.Shape != f.Shape && !sameShape(t, f):
-		return fail(c, status.InvalidArgument, "the tensors differ in shape or element type")
+		return c.Failf(status.InvalidArgument, "the tensors differ in shape or element type")
 	case t.Flags&layout.TensorReadOnly != 0:
-		return fail(c, status.Unsupported, "%#x is read-only: whoever lent its memory does not want it written", to)
+		return c.Failf(status.Unsupported, "%#x is read-only: whoever lent its memory does not want it written", to)
 	case repeats(t):
-		return fail(c, status.Unsupported, "%#x is broadcast: one element stands under several indices; copy into the tensor itself", to)
+		return c.Failf(status.Unsupported, "%#x is broadcast: one element stands under several indices; copy into the tensor itself", to)
 	}
 	return transfer(c, t, f)
 }

@@ -59,8 +59,8 @@ func PrepareReturn(c *object.Context, p uintptr) uintptr {
 	case e.Object == 0:
 		copied, _ := copyOf(c, p, CPU, true)
 		return copied.Object
-	case c.Holds(p):
-		c.Unregister(p)
+	default:
+		c.HandOut(p)
 	}
 	return p
 }

@@ -54,8 +54,7 @@ func request(c *object.Context, dtype, device int32, rank int64, shape uintptr) 
 }
 
 func nullArray(c *object.Context, name string) status.Status {
-	c.SetMessage(status.InvalidArgument, status.InvalidArgument.String()+": "+name+" is NULL, and the rank is not 0")
-	return status.InvalidArgument
+	return c.Failf(status.InvalidArgument, "%s is NULL, and the rank is not 0", name)
 }
 
 // compact computes numel, nbytes and contiguous strides of the shape; false, and

@@ -11,7 +11,7 @@ import (
 
 // Refuse records an error whose text is made on the spot.
 func Refuse(c *object.Context, st status.Status, format string, args ...any) status.Status {
-	return fail(c, st, format, args...)
+	return c.Failf(st, format, args...)
 }
 
 // CopyBytes copies n bytes from memory of a caller's.

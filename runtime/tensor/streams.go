@@ -25,7 +25,7 @@ func storage(c *object.Context, p uintptr, s device.Stream) (owner uintptr, of d
 		of, _ = d.(device.Streams)
 	}
 	if of == nil && s != 0 {
-		return 0, nil, fail(c, status.Unsupported, "%#x is on a device without streams; pass NULL", p)
+		return 0, nil, c.Failf(status.Unsupported, "%#x is on a device without streams; pass NULL", p)
 	}
 	return owner, of, status.OK
 }
@@ -41,7 +41,7 @@ func RecordStream(c *object.Context, p uintptr, s device.Stream) status.Status {
 		return st
 	}
 	if !blocks.use(owner, s) {
-		return fail(c, status.Unsupported, "the memory of %#x is lent; whoever lent it says when it may be used again", p)
+		return c.Failf(status.Unsupported, "the memory of %#x is lent; whoever lent it says when it may be used again", p)
 	}
 	return status.OK
 }

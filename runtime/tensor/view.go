@@ -1,22 +1,10 @@
 package tensor
 
 import (
-	"fmt"
-
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
-
-// fail records an error whose text is made on the spot.
-func fail(c *object.Context, st status.Status, format string, args ...any) status.Status {
-	text := st.String() + ": " + fmt.Sprintf(format, args...)
-	if name := status.Function(c.FunctionId); name != "" {
-		text = name + ": " + text
-	}
-	c.SetMessage(st, text)
-	return st
-}
 
 // look returns how the elements of the tensor at p lie, for a view of it; false,
 // and why, when it can have none. Here and below everything stays on the stack: a
@@ -31,7 +19,7 @@ func look(c *object.Context, p uintptr) (v view, ok bool) {
 		return v, false
 	}
 	if e.Object == 0 {
-		fail(c, status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; "+
+		c.Failf(status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; "+
 			"clone it, or have the view first", p)
 		return v, false
 	}
@@ -54,7 +42,7 @@ func lookWith(c *object.Context, p uintptr, n int64, list uintptr, what string, 
 // it was refused.
 func show(c *object.Context, p uintptr, v *view, no refusal) uintptr {
 	if no != granted {
-		fail(c, no.status, "%s", no.text)
+		c.Failf(no.status, "%s", no.text)
 		return 0
 	}
 	return share(c, p, v)

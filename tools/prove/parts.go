@@ -16,5 +16,5 @@ type run struct {
 	Env     []string
 }
 
-// parts are in the order of the page.
-var parts = []part{}
+// parts are in the order of the page; each stands in a file of its own.
+var parts = []part{matrix, model, signals}

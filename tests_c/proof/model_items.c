@@ -1,0 +1,495 @@
+/* Items: what is counted, what holds what, and what ends when. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+/* Reads and writes of memory that the runtime has given out, perhaps before to another
+ * thread: how it came from there to here is the runtime's business, which a sanitizer of
+ * this program alone does not see. */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
+
+/* ---- contents ----------------------------------------------------------------------------- */
+
+enum { WHOLE = 4096, PART = 1024 };
+
+static unsigned char byte_at(uint64_t pattern, size_t i)
+{
+	return (unsigned char)((pattern + i / 8) * UINT64_C(0x9E3779B97F4A7C15) >> (i % 8 * 8));
+}
+
+/* Bytes of a typed object that are fields, or its id, are not filled. */
+static bool is_own(const item* it, size_t i)
+{
+	const object_type* t;
+	if (it->kind != TYPED)
+		return true;
+	t = &types[it->type];
+	if (t->id_offset != NO_ID && i / 8 == (size_t)t->id_offset / 8)
+		return false;
+	for (size_t k = 0; k < t->fields; k++)
+		if (i / 8 == t->offsets[k] / 8)
+			return false;
+	return true;
+}
+
+/* Of much memory the ends are looked at. */
+static size_t next_byte(const item* it, size_t i)
+{
+	return it->bytes > WHOLE && i == PART ? it->bytes - PART : i;
+}
+
+UNWATCHED void fill(item* it)
+{
+	it->pattern = it->id;
+	for (size_t i = 0; i < it->bytes; i++) {
+		i = next_byte(it, i);
+		if (is_own(it, i))
+			((volatile char*)it->at)[i] = (char)byte_at(it->pattern, i);
+	}
+	if (it->kind == TYPED && types[it->type].id_offset != NO_ID)
+		*(volatile uint64_t*)(it->at + types[it->type].id_offset) = it->id;
+}
+
+UNWATCHED void verify_range(world* w, const item* it, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		i = next_byte(it, i);
+		if (i < to && is_own(it, i) && ((volatile unsigned char*)it->at)[i] != byte_at(it->pattern, i))
+			fail(w, "byte %zu of %s at %p is %#x, must be %#x", i, name(it), (void*)it->at, ((unsigned char*)it->at)[i],
+			     byte_at(it->pattern, i));
+	}
+}
+
+UNWATCHED void verify_zero(world* w, const item* it)
+{
+	for (size_t i = 0; i < it->bytes; i++) {
+		i = next_byte(it, i);
+		if (((volatile char*)it->at)[i] != 0)
+			fail(w, "byte %zu of %s is not 0", i, name(it));
+	}
+}
+
+void verify_prefix(world* w, const item* it, size_t bytes)
+{
+	if (it->pattern != 0)
+		verify_range(w, it, 0, bytes > PART ? PART : bytes);
+}
+
+void verify(world* w, const item* it)
+{
+	if (it->pattern != 0)
+		verify_range(w, it, 0, it->bytes);
+}
+
+/* ---- the list of a world's items ------------------------------------------------------------ */
+
+static const char* const kind_names[KINDS] = {"plain", "typed", "vec", "tensor", "sparse", "foreign", "stack"};
+
+const char* name(const item* it)
+{
+	static _Thread_local char text[4][32];
+	static _Thread_local unsigned next;
+	char* t = text[next++ % 4];
+	snprintf(t, sizeof text[0], "%s#%" PRIu64 "%s", kind_names[it->kind], it->id, it->life == LIVE ? "" : "(dead)");
+	return t;
+}
+
+static void put(world* w, item* it)
+{
+	w->items = grow(w->items, &w->items_room, w->items_len + 1, sizeof *w->items);
+	it->home = w;
+	it->place = w->items_len;
+	w->items[w->items_len++] = it;
+}
+
+static void take(item* it)
+{
+	world* w = it->home;
+	w->items[it->place] = w->items[--w->items_len];
+	w->items[it->place]->place = it->place;
+}
+
+item* item_new(world* w, kind kind, void* at, size_t bytes)
+{
+	item* it = calloc(1, sizeof *it);
+	if (it == NULL)
+		abort();
+	it->id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED);
+	it->kind = kind;
+	it->at = at;
+	it->bytes = bytes;
+	it->count = 1;
+	it->owner = w;
+	it->shared = kind == TENSOR || kind == SPARSE || kind == FOREIGN || kind == STACK;
+	put(w, it);
+	if (kind != FOREIGN)
+		claim(w, it);
+	return it;
+}
+
+void item_move(item* it, world* to)
+{
+	take(it);
+	put(to, it);
+}
+
+/* The struct stays while scopes, containers or graveyards mention it. */
+void forget_if_unmentioned(item* it)
+{
+	if (it->life != GONE || it->listed != 0 || it->inside != 0 || it->buried != 0)
+		return;
+	free(it->shape);
+	free(it->refs);
+	free(it);
+}
+
+void add_ref(item* holder, item* held)
+{
+	holder->refs = grow(holder->refs, &holder->refs_room, holder->refs_len + 1, sizeof *holder->refs);
+	holder->refs[holder->refs_len++] = held;
+	if (held != NULL)
+		held->inside++;
+}
+
+/* ---- graveyards: addresses of dead objects ---------------------------------------------------- */
+
+static void dig_up(world* w, int i)
+{
+	item* it = w->graves[i];
+	w->graves[i] = NULL;
+	it->buried--;
+	forget_if_unmentioned(it);
+}
+
+static void bury(world* w, item* it)
+{
+	if (w->born > 0)
+		return; /* a destructor of this step may have got its memory */
+	int i = (int)draw(w, GRAVES);
+	if (w->graves[i] != NULL)
+		dig_up(w, i);
+	w->graves[i] = it;
+	it->buried++;
+}
+
+/* Of what has no bytes of the program's own the first ones are known to be its. */
+static size_t span(const item* it) { return it->bytes > 32 || it->kind == STACK ? it->bytes : 32; }
+
+static bool overlap(const item* a, const item* b) { return a->at < b->at + span(b) && b->at < a->at + span(a); }
+
+static void claim_in(world* w, world* other, const item* it)
+{
+	for (int i = 0; i < GRAVES; i++)
+		if (other->graves[i] != NULL && overlap(other->graves[i], it))
+			dig_up(other, i);
+	if (w->dying_len > 0)
+		return; /* born in a destructor, perhaps where something lay that the same call has ended */
+	for (size_t i = 0; i < other->items_len; i++) {
+		const item* o = other->items[i];
+		bool dying = o->life == WAITING || (o->life == LIVE && o->count == 0);
+		if (o != it && !dying && o->kind != FOREIGN && (o->kind == STACK) == (it->kind == STACK) && overlap(o, it))
+			fail(w, "%s at %p with %zu bytes overlaps %s at %p with %zu", name(it), (void*)it->at, it->bytes, name(o),
+			     (void*)o->at, o->bytes);
+	}
+}
+
+void claim(world* w, const item* it)
+{
+	claim_in(w, w, it);
+	if (model.turns)
+		claim_in(w, &model.worlds[1 - w->number], it);
+}
+
+static void empty_graves(world* w)
+{
+	for (int i = 0; i < GRAVES; i++)
+		if (w->graves[i] != NULL)
+			dig_up(w, i);
+}
+
+void memory_unknown(world* w)
+{
+	for (int k = 0; k < 2; k++)
+		if (model.turns || w == &model.worlds[k])
+			empty_graves(&model.worlds[k]);
+}
+
+/* ---- counting ----------------------------------------------------------------------------------- */
+
+enum { MOST_FLOATS = 15 };
+
+/* The interface trusts programs in one thing: what they put into a container stays alive
+ * while it is there. These three tell whether a step keeps to that. */
+
+bool may_drop(const item* it)
+{
+	return it->immortal || it->inside == 0 || it->count - 1 >= (int64_t)it->inside + it->listed;
+}
+
+bool may_hold(const item* it)
+{
+	return it->immortal || it->count >= (int64_t)it->inside + it->listed;
+}
+
+bool may_sink(const item* it)
+{
+	if (it->kind == FOREIGN && it->returned && it->listed > 0)
+		return false; /* handed back while a scope lists it: not promised */
+	return it->immortal || it->floats == 0 || it->inside == 0 || it->count >= (int64_t)it->inside + it->listed + 1;
+}
+
+void touch(world* w, item* it)
+{
+	if (it->owner != w)
+		it->touched = true;
+}
+
+void retain(world* w, item* it)
+{
+	touch(w, it);
+	if (!it->immortal)
+		it->count++;
+}
+
+/* What was adopted is the host's again when no reference is held. */
+static void hand_back(item* it) { it->returned |= it->adopted && it->count == it->floats; }
+
+bool float_one(item* it)
+{
+	if (it->immortal) {
+		it->frozen++;
+		return true;
+	}
+	if (it->floats == MOST_FLOATS)
+		return false;
+	if (it->floats < it->count)
+		it->floats++;
+	hand_back(it);
+	return true;
+}
+
+bool drop_one(item* it)
+{
+	if (it->immortal)
+		return false;
+	if (it->count == it->floats)
+		it->floats--;
+	it->count--;
+	hand_back(it);
+	return it->count == 0;
+}
+
+void enlist_new(world* w, item* it)
+{
+	w->entries = grow(w->entries, &w->entries_room, w->entries_len + 1, sizeof *w->entries);
+	w->entries[w->entries_len++] = it;
+	it->listed++;
+}
+
+void enlist(world* w, item* it)
+{
+	touch(w, it);
+	if (it->kind == STACK)
+		return;
+	it->returned = false;
+	if (!it->immortal) {
+		if (it->floats > 0)
+			it->floats--;
+		else
+			it->count++;
+	}
+	enlist_new(w, it);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------ */
+
+/* Memory that was lent goes back once. */
+static void give_back(world* w, item* it)
+{
+	lease* l = it->shape->lease;
+	if (l == NULL)
+		return;
+	if (l->id != 0 && !event_take(w, DELETED, l->id, NULL))
+		fail(w, "%s has ended, and its deleter did not run", name(it));
+	it->shape->lease = NULL;
+	free(l->memory);
+	free(l);
+}
+
+static void destroy(world* w, item* it)
+{
+	const object_type* t = &types[it->type];
+	void* born = NULL;
+	item* child;
+	if (it->kind == TENSOR)
+		give_back(w, it);
+	if (it->kind == FOREIGN)
+		block_leave(w, it);
+	if (it->kind != TYPED || t->destroy == NOTHING)
+		return;
+	if (!event_take(w, DESTROYED, it->id, &born)) {
+		if (it->owner == w || it->shared)
+			fail(w, "%s has ended, and its destructor did not run", name(it));
+		it->life = WAITING;
+		return;
+	}
+	if (t->destroy == SCOPES || t->destroy == REGISTERS)
+		memory_unknown(w);
+	if (born == NULL)
+		return;
+	child = item_new(w, PLAIN, born, 32);
+	w->born++;
+	enlist_new(w, child); /* and not filled: the same call may have released it again */
+}
+
+void end_stack(item* it)
+{
+	it->life = GONE;
+	take(it);
+	forget_if_unmentioned(it);
+}
+
+static void end_now(world* w, item* it)
+{
+	it->life = GONE;
+	it->buried++; /* it may refer to itself */
+	take(it);
+	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC)
+		bury(w, it);
+	for (size_t i = 0; i < it->refs_len; i++) {
+		item* held = it->refs[it->kind == VEC ? it->refs_len - 1 - i : i];
+		if (held != NULL)
+			drop_ref(w, it, held);
+	}
+	it->refs_len = 0;
+	it->buried--;
+	forget_if_unmentioned(it);
+}
+
+/* Of an object the fields were the program's part; other memory ends as it always does. */
+void end_by_hand(world* w, item* it)
+{
+	if (it->kind == TYPED || it->kind == VEC || it->kind == PLAIN) {
+		it->refs_len = 0;
+		end_now(w, it);
+		return;
+	}
+	it->life = LIVE;
+	die(w, it);
+	drain(w);
+}
+
+void drop_ref(world* w, item* holder, item* held)
+{
+	(void)holder;
+	held->inside--;
+	if (held->life == LIVE && held->kind != STACK && !held->doomed) {
+		touch(w, held);
+		if (drop_one(held))
+			die(w, held);
+	} else {
+		forget_if_unmentioned(held);
+	}
+}
+
+void die(world* w, item* it)
+{
+	w->dying = grow(w->dying, &w->dying_room, w->dying_len + 1, sizeof *w->dying);
+	w->dying[w->dying_len++] = it;
+}
+
+/* Ends what has no reference left, in the order in which the last ones went. */
+void drain(world* w)
+{
+	while (w->dying_first < w->dying_len) {
+		item* it = w->dying[w->dying_first++];
+		if (it->owner != w && !it->shared)
+			__atomic_add_fetch(&model.pending, 1, __ATOMIC_RELAXED);
+		destroy(w, it);
+		if (it->life != WAITING)
+			end_now(w, it);
+	}
+	w->dying_first = w->dying_len = 0;
+}
+
+void release(world* w, item* it)
+{
+	touch(w, it);
+	if (drop_one(it))
+		die(w, it);
+	drain(w);
+}
+
+/* ---- what the library calls --------------------------------------------------------------------------- */
+
+void event_add(calling what, uint64_t id, void* born)
+{
+	world* w = here;
+	w->events = grow(w->events, &w->events_room, w->events_len + 1, sizeof *w->events);
+	w->events[w->events_len++] = (event){what, id, born, false};
+}
+
+static item* waiting(uint64_t id);
+
+/* Destructors run in the order in which the last references went; deleters have none. */
+bool event_take(world* w, calling what, uint64_t id, void** born)
+{
+	for (size_t i = w->events_seen; i < w->events_len; i++) {
+		event* e = &w->events[i];
+		if (e->used || e->what != what)
+			continue;
+		if (e->id == id) {
+			e->used = true;
+			if (born != NULL)
+				*born = e->born;
+			return true;
+		}
+		if (what == DESTROYED && !w->any_order && waiting(e->id) == NULL)
+			fail(w, "the destructor of item %" PRIu64 " ran before that of %" PRIu64, e->id, id);
+	}
+	return false;
+}
+
+static item* waiting(uint64_t id)
+{
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < model.worlds[k].items_len; i++)
+			if (model.worlds[k].items[i]->life == WAITING && model.worlds[k].items[i]->id == id)
+				return model.worlds[k].items[i];
+	return NULL;
+}
+
+void events_end(world* w)
+{
+	for (size_t i = 0; i < w->events_len; i++) {
+		event* e = &w->events[i];
+		item* it;
+		if (e->used)
+			continue;
+		it = model.turns ? waiting(e->id) : NULL;
+		if (it == NULL)
+			fail(w, "%s of item %" PRIu64 " was called, which has not ended", e->what == DESTROYED ? "the destructor" : "the deleter",
+			     e->id);
+		it->life = LIVE;
+		end_now(w, it);
+		drain(w);
+	}
+	w->events_len = w->events_seen = 0;
+	w->born = 0;
+}
+
+/* ---- all counts ------------------------------------------------------------------------------------------ */
+
+void check_counts(world* w)
+{
+	for (size_t i = 0; i < w->items_len; i++) {
+		const item* it = w->items[i];
+		if (it->life != LIVE || it->kind == STACK || it->immortal)
+			continue;
+		if (tl_ptr_refcount(it->at) != it->count)
+			fail(w, "%s at %p has %" PRId64 " references, must have %" PRId64, name(it), (void*)it->at, tl_ptr_refcount(it->at),
+			     it->count);
+	}
+}

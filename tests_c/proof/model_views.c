@@ -1,0 +1,310 @@
+/* Views: other shapes and strides over elements that exist. What the library says of a
+ * view is compared with strides computed here, and a reshape element by element. */
+#include <string.h>
+
+#include "model.h"
+
+/* What is asked for, and what has to come of it. */
+typedef struct wanted {
+	shape s;
+	int64_t skip; /* elements from the first one of the tensor to that of the view */
+	unsigned set;
+} wanted;
+
+static item* storage_of(item* it) { return it->shape->flags & TL_TENSOR_FLAG_VIEW ? it->refs[0] : it; }
+
+static void finish_shape(shape* s)
+{
+	s->numel = 1;
+	for (int64_t i = 0; i < s->rank; i++)
+		s->numel *= s->dims[i];
+}
+
+/* Takes in a view; s has its shape and strides. */
+static void view_made(world* w, tl_tensor* t, item* of, wanted* v)
+{
+	item *it, *storage = storage_of(of);
+	finish_shape(&v->s);
+	v->s.flags = TL_TENSOR_FLAG_VIEW | (of->shape->flags & TL_TENSOR_FLAG_READ_ONLY);
+	v->s.data = v->s.numel == 0 ? NULL : of->shape->data + v->skip * (int64_t)dtype_bytes(v->s.dtype);
+	v->s.bytes = 0;
+	v->s.lease = NULL;
+	it = tensor_made(w, t, v->set, &v->s);
+	if (it == NULL)
+		return;
+	retain(w, storage);
+	add_ref(it, storage);
+	tensor_check(w, it);
+}
+
+/* ---- the kinds of views ------------------------------------------------------------------------- */
+
+typedef struct asked {
+	operand o;
+	const shape* s; /* NULL: it has to be refused */
+	int64_t rank;
+	unsigned set;
+} asked;
+
+static asked draw_asked(world* w)
+{
+	asked a = {0};
+	a.o = draw_tensor(w, &a.set);
+	if (is_tensor(&a.o) && a.o.it->kind == STACK)
+		a.set = S(TL_E_UNSUPPORTED);
+	if (is_tensor(&a.o) && a.o.it->kind == TENSOR && !may_hold(storage_of(a.o.it))) {
+		a.o = operand_of(NULL);
+		a.set = GOOD;
+	}
+	if (is_tensor(&a.o) && a.o.it->kind == TENSOR)
+		a.s = a.o.it->shape;
+	a.rank = a.s != NULL ? a.s->rank : 1;
+	return a;
+}
+
+static tl_tensor* tensor(const asked* a) { return (tl_tensor*)a->o.at; }
+
+/* What was refused, or NULL for NULL. */
+static bool refused(world* w, const asked* a, const tl_tensor* t)
+{
+	if (a->s != NULL)
+		return false;
+	want_pointer(w, t, NULL, "the result");
+	want_last(w, a->set | (a->o.it != NULL && a->o.it->kind == STACK ? BAD_SIZE : 0));
+	return true;
+}
+
+/* An axis, negative ones too; now and then one that is none. */
+static int64_t draw_axis(world* w, int64_t rank, bool* good)
+{
+	int64_t axis = rank > 0 ? (int64_t)draw(w, 2 * (uint64_t)rank) - rank : 0;
+	*good = rank > 0;
+	if (chance(w, 4)) {
+		axis = chance(w, 50) ? rank : -rank - 1;
+		*good = false;
+	}
+	return axis;
+}
+
+static void transpose(world* w)
+{
+	asked a = draw_asked(w);
+	bool good_a, good_b;
+	int64_t i = draw_axis(w, a.rank, &good_a), k = draw_axis(w, a.rank, &good_b);
+	wanted v = {.set = good_a && good_b ? GOOD : BAD_SIZE};
+	note(w, "tl_tensor_transpose(%s, %" PRId64 ", %" PRId64 ")", a.o.name, i, k);
+	tl_tensor* t = tl_tensor_transpose(tensor(&a), i, k);
+	if (refused(w, &a, t))
+		return;
+	v.s = *a.s;
+	if (v.set == GOOD) {
+		i = i < 0 ? i + a.rank : i;
+		k = k < 0 ? k + a.rank : k;
+		v.s.dims[i] = a.s->dims[k];
+		v.s.dims[k] = a.s->dims[i];
+		v.s.strides[i] = a.s->strides[k];
+		v.s.strides[k] = a.s->strides[i];
+	}
+	view_made(w, t, a.o.it, &v);
+}
+
+static void permute(world* w)
+{
+	asked a = draw_asked(w);
+	int64_t axes[MAX_RANK] = {0};
+	wanted v = {.set = GOOD};
+	for (int64_t i = 0; i < a.rank; i++)
+		axes[i] = i;
+	for (int64_t i = a.rank - 1; i > 0; i--) {
+		int64_t k = (int64_t)draw(w, (uint64_t)i + 1), axis = axes[i];
+		axes[i] = axes[k];
+		axes[k] = axis;
+	}
+	if (a.rank > 1 && chance(w, 4)) {
+		axes[0] = axes[1];
+		v.set = BAD_SIZE;
+	}
+	note(w, "tl_tensor_permute(%s)", a.o.name);
+	tl_tensor* t = tl_tensor_permute(tensor(&a), a.rank, axes);
+	if (refused(w, &a, t))
+		return;
+	v.s = *a.s;
+	for (int64_t i = 0; i < a.rank; i++) {
+		v.s.dims[i] = a.s->dims[axes[i]];
+		v.s.strides[i] = a.s->strides[axes[i]];
+	}
+	view_made(w, t, a.o.it, &v);
+}
+
+/* Python's rules: where a slice of n elements starts, and how many it has. */
+static int64_t slice_of(int64_t n, int64_t start, int64_t stop, int64_t step, int64_t* length)
+{
+	int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
+	start = start < 0 ? (start < -n ? low : start + n) : start > high ? high : start;
+	stop = stop < 0 ? (stop < -n ? low : stop + n) : stop > high ? high : stop;
+	start = start < low ? low : start;
+	stop = stop < low ? low : stop;
+	*length = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0) : (start > stop ? (start - stop - 1) / -step + 1 : 0);
+	return start;
+}
+
+static void slice(world* w)
+{
+	static const int64_t places[] = {0, 1, 2, -1, -2, 3, 100, -100, INT64_MIN, INT64_MAX}, steps[] = {1, 1, 2, -1, -2, 3, 0, 7};
+	asked a = draw_asked(w);
+	bool good;
+	int64_t axis = draw_axis(w, a.rank, &good), start = ONE_OF(w, places), stop = ONE_OF(w, places), by = ONE_OF(w, steps), first;
+	wanted v = {.set = good && by != 0 ? GOOD : BAD_SIZE};
+	note(w, "tl_tensor_slice(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", a.o.name, axis, start, stop, by);
+	tl_tensor* t = tl_tensor_slice(tensor(&a), axis, start, stop, by);
+	if (refused(w, &a, t))
+		return;
+	v.s = *a.s;
+	if (v.set == GOOD) {
+		axis = axis < 0 ? axis + a.rank : axis;
+		first = slice_of(a.s->dims[axis], start, stop, by, &v.s.dims[axis]);
+		v.s.strides[axis] = a.s->strides[axis] * by;
+		v.skip = first * a.s->strides[axis];
+	}
+	view_made(w, t, a.o.it, &v);
+}
+
+static void squeeze(world* w)
+{
+	asked a = draw_asked(w);
+	bool good;
+	int64_t axis = draw_axis(w, a.rank, &good), at = axis < 0 ? axis + a.rank : axis;
+	wanted v = {0};
+	note(w, "tl_tensor_squeeze(%s, %" PRId64 ")", a.o.name, axis);
+	tl_tensor* t = tl_tensor_squeeze(tensor(&a), axis);
+	if (refused(w, &a, t))
+		return;
+	v.s = *a.s;
+	v.set = good && a.s->dims[at] == 1 ? GOOD : BAD_SIZE;
+	if (v.set == GOOD) {
+		memmove(v.s.dims + at, v.s.dims + at + 1, sizeof(int64_t) * (size_t)(a.rank - at - 1));
+		memmove(v.s.strides + at, v.s.strides + at + 1, sizeof(int64_t) * (size_t)(a.rank - at - 1));
+		v.s.rank--;
+	}
+	view_made(w, t, a.o.it, &v);
+}
+
+static void expand_dims(world* w)
+{
+	asked a = draw_asked(w);
+	bool good;
+	int64_t axis = draw_axis(w, a.rank + 1, &good), at = axis < 0 ? axis + a.rank + 1 : axis;
+	wanted v = {.set = good && a.rank < MAX_RANK ? GOOD : BAD_SIZE};
+	note(w, "tl_tensor_expand_dims(%s, %" PRId64 ")", a.o.name, axis);
+	tl_tensor* t = tl_tensor_expand_dims(tensor(&a), axis);
+	if (refused(w, &a, t))
+		return;
+	v.s = *a.s;
+	if (v.set == GOOD) {
+		memmove(v.s.dims + at + 1, v.s.dims + at, sizeof(int64_t) * (size_t)(a.rank - at));
+		memmove(v.s.strides + at + 1, v.s.strides + at, sizeof(int64_t) * (size_t)(a.rank - at));
+		v.s.dims[at] = 1;
+		v.s.rank++;
+	}
+	view_made(w, t, a.o.it, &v);
+}
+
+static void broadcast(world* w)
+{
+	asked a = draw_asked(w);
+	int64_t more = (int64_t)draw(w, 3), dims[MAX_RANK + 3];
+	wanted v = {.set = GOOD};
+	if (a.rank + more > MAX_RANK)
+		return;
+	for (int64_t i = 0; i < more; i++)
+		dims[i] = 1 + (int64_t)draw(w, 3);
+	for (int64_t i = 0; i < a.rank; i++) {
+		int64_t extent = a.s != NULL ? a.s->dims[i] : 2;
+		dims[more + i] = chance(w, 30) ? -1 : extent == 1 ? (int64_t)draw(w, 4) : extent;
+	}
+	if (a.rank > 0 && chance(w, 4)) {
+		dims[more] = 999;
+		v.set = a.s != NULL && a.s->dims[0] == 1 ? GOOD : BAD_SIZE;
+	}
+	note(w, "tl_tensor_broadcast_to(%s, rank %" PRId64 ")", a.o.name, a.rank + more);
+	tl_tensor* t = tl_tensor_broadcast_to(tensor(&a), a.rank + more, dims);
+	if (refused(w, &a, t))
+		return;
+	v.s = *a.s;
+	v.s.rank = a.rank + more;
+	for (int64_t i = 0; i < v.s.rank; i++) {
+		int64_t from = i < more ? 1 : a.s->dims[i - more];
+		v.s.dims[i] = dims[i] < 0 ? from : dims[i];
+		v.s.strides[i] = i < more || (from == 1 && dims[i] != 1) ? 0 : a.s->strides[i - more];
+	}
+	view_made(w, t, a.o.it, &v);
+}
+
+/* ---- reshape ---------------------------------------------------------------------------------------- */
+
+/* The distance of element number n from the first one, in row-major order. */
+static int64_t place_of(const shape* s, int64_t n)
+{
+	int64_t at = 0;
+	for (int64_t i = s->rank - 1; i >= 0; i--) {
+		at += n % s->dims[i] * s->strides[i];
+		n /= s->dims[i];
+	}
+	return at;
+}
+
+/* Splits the elements into extents, at random. */
+static void draw_extents(world* w, shape* s)
+{
+	int64_t rest = s->numel;
+	s->rank = 0;
+	while (rest > 1 && s->rank < 5) {
+		int64_t by = 2 + (int64_t)draw(w, 4);
+		if (rest % by != 0 || chance(w, 30))
+			by = rest;
+		s->dims[s->rank++] = by;
+		rest /= by;
+	}
+	if (s->numel == 0 || rest > 1)
+		s->dims[s->rank++] = rest;
+	if (chance(w, 30))
+		s->dims[s->rank++] = 1;
+}
+
+static void reshape(world* w)
+{
+	asked a = draw_asked(w);
+	wanted v = {.set = GOOD, .s = {.rank = 1, .dims = {4}, .numel = 4}};
+	int64_t dims[MAX_RANK];
+	if (a.s != NULL) {
+		v.s = *a.s;
+		draw_extents(w, &v.s);
+	}
+	memcpy(dims, v.s.dims, sizeof dims);
+	if (v.s.rank > 0 && v.s.numel > 0 && chance(w, 30)) {
+		dims[draw(w, (uint64_t)v.s.rank)] = -1;
+	} else if (v.s.rank > 0 && v.s.numel > 0 && chance(w, 6)) {
+		dims[0] = v.s.dims[0] + 1;
+		v.set = BAD_SIZE;
+	}
+	note(w, "tl_tensor_reshape(%s, rank %" PRId64 ")", a.o.name, v.s.rank);
+	tl_tensor* t = tl_tensor_reshape(tensor(&a), v.s.rank, dims);
+	if (refused(w, &a, t))
+		return;
+	if (v.set == GOOD && !contiguous(a.s) && t == NULL && tl_last_status() == TL_E_UNSUPPORTED)
+		return; /* no strides give that order */
+	if (t != NULL)
+		memcpy(v.s.strides, tl_tensor_strides(t), sizeof(int64_t) * (size_t)v.s.rank);
+	for (int64_t n = 0; t != NULL && n < v.s.numel; n += 1 + v.s.numel / 100)
+		want_int(w, place_of(&v.s, n), place_of(a.s, n), "the place of an element");
+	view_made(w, t, a.o.it, &v);
+}
+
+static void step(world* w)
+{
+	static void (*const steps[])(world*) = {transpose, permute, slice, slice, slice, squeeze, expand_dims, broadcast, reshape, reshape};
+	if (!crowded(w))
+		ONE_OF(w, steps)(w);
+}
+
+const family views_family = {"views", 8, step, NULL, NULL};
