@@ -8,15 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How many pages are asked about one by one: up to fewPages that costs less than a look
-// at the list of mappings, up to manyPages less than reading all of it.
+// Up to fewPages are made present at once, which costs less than a look at the list of
+// mappings. Up to manyPages are asked about one by one rather than all of it read.
 const (
 	fewPages  = 8
 	manyPages = 256
 )
 
-// usable returns the end of a range, or where in it a page is that cannot be used. What the list of mappings does not show to be usable is asked page by page: a
-// list that is hidden, or changes while it is read, refuses nothing.
+// usable returns the end of a range, or where in it a page is that cannot be used. What
+// was not shown to be usable otherwise is asked page by page: a list that is hidden, or
+// changes while it is read, refuses nothing.
 func (m *mappings) usable(r Range) uintptr {
 	at, end := r.Start, r.end()
 	if r.Bytes > fewPages*PageBytes {
@@ -24,6 +25,8 @@ func (m *mappings) usable(r Range) uintptr {
 			return end
 		}
 		at = m.permitted(r)
+	} else if populated(r) {
+		return end
 	}
 	for ; at < end; at = (at + PageBytes) &^ (PageBytes - 1) {
 		if !pageUsable(at, r.Write) {
@@ -31,6 +34,18 @@ func (m *mappings) usable(r Range) uintptr {
 		}
 	}
 	return end
+}
+
+// populated has the kernel make the pages of a range present, as reading them does, or
+// writing. It is false before Linux 5.14, and for memory that a driver maps.
+func populated(r Range) bool {
+	advice := unix.MADV_POPULATE_READ
+	if r.Write {
+		advice = unix.MADV_POPULATE_WRITE
+	}
+	start := r.Start &^ uintptr(os.Getpagesize()-1)
+	_, _, err := unix.RawSyscall(unix.SYS_MADVISE, start, r.end()-start, uintptr(advice))
+	return err == 0
 }
 
 // mapped returns the end of a range, or of its first pages that are mapped. msync looks

@@ -33,7 +33,7 @@ func everyWay(t *testing.T, body func(t *testing.T)) {
 
 const testPages = 2 * manyPages
 
-// mapping of the test: pages that each begin with a byte of their own.
+// mapPages returns pages that each begin with a byte of their own.
 func mapPages(t *testing.T) (start uintptr, bytes []byte) {
 	bytes, err := unix.Mmap(-1, 0, testPages*PageBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	require.NoError(t, err)

@@ -22,3 +22,9 @@ tl_script(consume_pkgconfig "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJEC
 
 tl_program(linear "${CMAKE_CURRENT_SOURCE_DIR}/linear.c")
 tl_script(linear $<TARGET_FILE:linear>)
+
+# A handful: a program takes about fifty times as long.
+set(checked objects types tensors registry device_tensors)
+list(TRANSFORM checked REPLACE "(.+)" "$<TARGET_FILE:\\1_test>" OUTPUT_VARIABLE checked_programs)
+tl_script(memcheck "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/valgrind" ${checked_programs})
+set_tests_properties(memcheck PROPERTIES TIMEOUT 1800)

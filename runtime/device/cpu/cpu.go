@@ -21,12 +21,21 @@ type Device struct {
 	device.HostMemory
 	*device.Ledger
 	hugePages func() bool
+	info      device.Info
 }
 
 // New returns the CPU. hugePages is asked at every allocation whether blocks of 2 MiB
 // and more ask the system for huge pages.
 func New(hugePages func() bool) *Device {
-	return &Device{Ledger: device.NewLedger("cpu"), hugePages: hugePages}
+	return &Device{Ledger: device.NewLedger("cpu"), hugePages: hugePages, info: device.Info{
+		Name:        "cpu",
+		Kind:        device.CPU,
+		Description: runtime.GOARCH,
+		Driver:      runtime.GOOS,
+		TotalBytes:  memory.Physical(),
+		Alignment:   alignment,
+		HostAccess:  true,
+	}}
 }
 
 // Name implements device.Allocator.
@@ -66,17 +75,7 @@ func (d *Device) Deallocate(block, n uintptr) error {
 }
 
 // Info implements device.Device.
-func (d *Device) Info() device.Info {
-	return device.Info{
-		Name:        "cpu",
-		Kind:        device.CPU,
-		Description: runtime.GOARCH,
-		Driver:      runtime.GOOS,
-		TotalBytes:  memory.Physical(),
-		Alignment:   alignment,
-		HostAccess:  true,
-	}
-}
+func (d *Device) Info() device.Info { return d.info }
 
 // Memory implements device.Device: what the system can give without paging.
 func (d *Device) Memory() (free, total uint64, err error) {
