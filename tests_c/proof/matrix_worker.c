@@ -1,7 +1,6 @@
 /* A worker: all cells of one place through one door, in sets whose fixtures exist together. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "interpreter.h"
 #include "matrix.h"
@@ -270,7 +269,6 @@ void worker_run(job* j)
 		if (faults != 0 && s.count == 1) j->records[s.first].faults |= faults;
 		else if (faults != 0) set_blame(&s, faults, &live);
 	}
-	unlink(world_path());
 	free(s.arguments);
 	free(s.judgements);
 	j->progress->finished = 1;
