@@ -79,6 +79,7 @@ func tldoor_open(out uintptr) int32 {
 		for _, complaint := range options.ReadEnvironment(environment()) {
 			fmt.Fprintf(os.Stderr, "tl_runtime: %s\n", complaint)
 		}
+		holdDescriptors()
 		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
 		st := pool.Open()
@@ -150,6 +151,11 @@ func tldoor_attach() uintptr {
 func tldoor_shared() uintptr {
 	return contained(0, func() uintptr { return layout.Address(object.Shared()) })
 }
+
+// tldoor_refuse fails a call that has not begun: Go is short of memory.
+//
+//export tldoor_refuse
+func tldoor_refuse(c uintptr) int32 { return guardedStatus(c, (*object.Context).FailShort) }
 
 // tldoor_poll handles the inbox and what other threads ask for.
 //

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fast.h"
+#include "start.h"
 
 /* ---- texts ----------------------------------------------------------------------------- */
 
@@ -29,9 +30,18 @@ static const char* const sentences[] = {
 	"busy: in use by somebody else, or a call from a signal handler",
 	"internal error of the library",
 	"corrupted: memory beyond an object or of a released one was written to",
+	/* what TL_E_OUT_OF_MEMORY means where the first use was refused, by tlc_lack */
+	"out of memory: Go cannot have the threads that it needs (RLIMIT_NPROC, pids.max)",
+	"out of memory: Go cannot have the address space that it needs (RLIMIT_AS)",
+	"out of memory: Go cannot have the memory that it needs (RLIMIT_DATA)",
+	"out of memory: mlockall(MCL_FUTURE) would keep all that Go reserves in memory",
+	"out of memory: Go cannot have the two descriptors that it needs (RLIMIT_NOFILE)",
+	"out of memory: no key of thread-specific data is left (PTHREAD_KEYS_MAX)",
 };
 
-enum { STATUSES = sizeof sentences / sizeof *sentences, TEXT_BYTES = 144 };
+enum { SENTENCES = sizeof sentences / sizeof *sentences, STATUSES = SENTENCES - TLC_LACKS_KEYS, TEXT_BYTES = 144 };
+
+_Static_assert(STATUSES == TL_E_CORRUPTED + 1, "each status and each lack has a sentence");
 
 const char* tl_status_string(tl_status status)
 {
@@ -63,12 +73,14 @@ static char* append(char* at, const char* end, const char* text)
  * a forked child, or a thread that is ending. The first byte comes last. */
 const char* tlc_error_text(tl_status status, uint32_t function)
 {
-	static char texts[TL_FN_COUNT][STATUSES][TEXT_BYTES];
+	static char texts[TL_FN_COUNT][SENTENCES][TEXT_BYTES];
 	if (function - 1 >= TL_FN_COUNT - 1 || (uint32_t)status >= STATUSES) return tl_status_string(status);
-	char *text = texts[function][status], *end = text + TEXT_BYTES - 1;
+	tlc_lack lack = status == TL_E_OUT_OF_MEMORY ? tlc_first_use_lacks() : TLC_LACKS_NOTHING;
+	uint32_t sentence = lack == TLC_LACKS_NOTHING ? (uint32_t)status : STATUSES - 1 + lack;
+	char *text = texts[function][sentence], *end = text + TEXT_BYTES - 1;
 	if (__atomic_load_n(text, __ATOMIC_ACQUIRE) != 0) return text;
 	const char* name = tlc_function_names[function];
-	append(append(append(text + 1, end, name + 1), end, ": "), end, sentences[status]);
+	append(append(append(text + 1, end, name + 1), end, ": "), end, sentences[sentence]);
 	__atomic_store_n(text, *name, __ATOMIC_RELEASE);
 	return text;
 }

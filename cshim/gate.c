@@ -154,17 +154,18 @@ static void publish(tl_globals* globals)
 	atomic_store_explicit(&tlc_shared, globals, memory_order_release);
 }
 
+static bool may_enter_go(void) { return tlc_start_go(&thread_key, thread_ended); }
+
 static tl_status start(void)
 {
-	if (atomic_load_explicit(&started, memory_order_acquire)) return TL_OK;
+	if (atomic_load_explicit(&started, memory_order_acquire)) return tlc_go_has_room() ? TL_OK : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_lock(&start_lock);
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		status = tlc_start_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
+		status = may_enter_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
 			publish((tl_globals*)globals);
-			pthread_key_create(&thread_key, thread_ended);
 			tlc_forget_relocations();
 			atomic_store_explicit(&started, true, memory_order_release);
 		}
@@ -185,7 +186,7 @@ tl_status tlc_check_option(const char* key, const char* value)
 	tlc_quiet before;
 	tlc_begin_quiet(&before);
 	pthread_mutex_lock(&start_lock);
-	tl_status status = tlc_start_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
+	tl_status status = may_enter_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&start_lock);
 	tlc_end_quiet(&before);
 	return status;
@@ -218,8 +219,12 @@ static tl_context* attach(tl_status* why)
 	sem_post(&first_entries);
 	tlc_end_quiet(&before);
 	if (c == NULL) return NULL;
+	if (pthread_setspecific(thread_key, c) != 0) { /* no memory for it; nobody would park the context */
+		park(c);
+		*why = TL_E_OUT_OF_MEMORY;
+		return NULL;
+	}
 	lend_error(c);
-	pthread_setspecific(thread_key, c);
 	tlc_tls = c;
 	tlc_choose_door();
 	return c;
@@ -396,7 +401,8 @@ void tlc_gate_leave(tl_context* c)
 		pump(c);
 		if (c->in_go) tldoor_close((uintptr_t)c, target);
 	}
-	if (TLC_UNLIKELY(tlc_dying(c) != 0 && outermost)) pump(c);
+	/* A body that has pumped may have stopped at the last callback, with nothing behind it. */
+	if (TLC_UNLIKELY((tlc_dying(c) | c->callback_arguments) != 0 && outermost)) pump(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);

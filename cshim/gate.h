@@ -35,6 +35,9 @@ extern tl_globals* _Atomic tlc_shared; /* the original, for reap, purge, parked,
  * a part of a call that succeeds all the same, says TL_FN_NONE: nothing is recorded. */
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
 
+/* The same for a function that may want memory: refused when Go is short of it. */
+tl_context* tlc_gate_enter_for_memory(uint32_t function, tl_status* why);
+
 /* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
 void tlc_gate_leave(tl_context* c);
 

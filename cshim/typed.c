@@ -158,6 +158,6 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 	while (c->dying != 0 && dismantle_first(c)) {
 	}
 	c->pumping = 0;
-	if (TLC_UNLIKELY(c->dying != 0)) tlc_poll();
+	if (TLC_UNLIKELY(tlc_dying(c) != 0)) tlc_poll(); /* a destructor, or a deleter of what a field held */
 	return true;
 }

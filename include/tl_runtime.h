@@ -3502,7 +3502,8 @@ typedef struct tl_plan_options {
  * Ownership: the caller ends the plan with tl_plan_destroy.
  * Threads: any thread; calls for one plan take turns.
  * Returns: TL_OK and the plan in *out_plan, or why there is none.
- * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+ * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_create(tl_plan** out_plan);
@@ -3526,7 +3527,7 @@ TL_API tl_status tl_plan_destroy(tl_plan* plan);
  * Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
  *     of two, end is not above first), TL_E_OVERFLOW (more bytes than any
- *     memory has), TL_E_LIMIT (16,777,216 buffers).
+ *     memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing; tl_plan_add_buffers adds many with one.
  */
 TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
@@ -3539,7 +3540,7 @@ TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment,
  * Returns: the index of the first one, the others follow; -1 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
  *     tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
- *     has), TL_E_LIMIT (16,777,216 buffers).
+ *     has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing, and about 20 ns for each.
  */
 TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
@@ -3581,7 +3582,7 @@ TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
- *     buffer is not alive).
+ *     buffer is not alive), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
@@ -3593,7 +3594,7 @@ TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, i
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
- *     4095 bytes).
+ *     4095 bytes), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
@@ -3606,7 +3607,8 @@ TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* nam
  * Threads: any thread.
  * Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
  *     none: as much as is needed.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
@@ -3619,7 +3621,8 @@ TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
  * Ownership: the array is only read.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
@@ -3634,7 +3637,7 @@ TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t
  * Returns: TL_OK, or why there is no solution; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
  *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
- *     names it).
+ *     names it), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing and what the budget allows.
  */
 TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
@@ -3647,7 +3650,8 @@ TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
  * Returns: TL_OK, or why there is no solution; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
  *     is too small, a negative number, pins that collide), TL_E_LIMIT (a
- *     buffer fits into none of its spaces; the message names it).
+ *     buffer fits into none of its spaces; the message names it),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing and what the budget allows.
  */
 TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
@@ -3660,7 +3664,8 @@ TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* option
  * Returns: TL_OK when no two buffers that are alive together share a byte, all
  *     lie in their frames, and pins, aliases and alignments hold; else a
  *     defect of this library was found, and the message tells which.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: grows with the square of the number of buffers.
  */
 TL_API tl_status tl_plan_validate(const tl_plan* plan);

@@ -37,14 +37,18 @@ staging=$out/.staging
 mkdir -p "$staging"
 
 # The version script has to be absolute: the linker runs in a directory of cgo's.
-# Version script, soname and --wrap (cshim/start.c) cannot stand in a #cgo line, which
-# refuses them. gcshrinkstackoff keeps what runtime/headroom reserves; asyncpreemptoff
-# keeps Go from interrupting the program's threads by SIGURG.
+# Version script, soname and --wrap (cshim/start.c, go_threads.c, go_memory.c) cannot stand
+# in a #cgo line, which refuses them. gcshrinkstackoff keeps what runtime/headroom reserves;
+# asyncpreemptoff keeps Go from interrupting the program's threads by SIGURG.
 # Go's own default for C is -g -O2, which is lost where CGO_CFLAGS asks for something else.
+wrapped=
+for name in sys_thread_create thread_start init mmap munmap; do
+	wrapped="$wrapped -Wl,--wrap=x_cgo_$name"
+done
 cd "$root"
 export CGO_CFLAGS="-O2 ${CGO_CFLAGS--g}"
 CGO_ENABLED=1 go build -buildmode=c-shared -trimpath \
-	-ldflags "-s -w -X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1 -extldflags '-Wl,--version-script=$root/capi/exports.map -Wl,-soname,libtl_runtime.so.$major -Wl,--wrap=x_cgo_sys_thread_create'" \
+	-ldflags "-s -w -X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1 -extldflags '-Wl,--version-script=$root/capi/exports.map -Wl,-soname,libtl_runtime.so.$major$wrapped'" \
 	"$@" -o "$staging/libtl_runtime.so" ./capi
 
 # cgo writes a header of its own next to the library; ours is include/tl_runtime.h.

@@ -34,18 +34,18 @@ static void* fails_until_cancelled(void* unused)
 /* Writing the line is a cancellation point of the C library's. */
 static void an_error_is_told_whole_and_the_next_one_too(void)
 {
-	int lines[2], keep = dup(STDERR_FILENO);
+	int keep = dup(STDERR_FILENO);
 	char line[256];
-	CHECK_INT(pipe(lines), 0);
+	FILE* said = tmpfile(); /* a pipe would be full before a busy machine reads it */
+	CHECK(said != NULL);
 	CHECK_OK(tl_configure("TL_ON_ERROR", "log"));
-	dup2(lines[1], STDERR_FILENO);
+	dup2(fileno(said), STDERR_FILENO);
 	cancelled_after(fails_until_cancelled, 300);
 	tl_ptr_release((void*)0x2002);
 	dup2(keep, STDERR_FILENO);
 	CHECK_OK(tl_configure("TL_ON_ERROR", "ignore"));
-	close(lines[1]);
 	bool told = false;
-	FILE* said = fdopen(lines[0], "r");
+	rewind(said);
 	while (fgets(line, sizeof line, said) != NULL) {
 		CHECK(strncmp(line, "tl_runtime: tl_ptr_release: ", 28) == 0);
 		told = told || strstr(line, "0x2002") != NULL;

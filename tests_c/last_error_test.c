@@ -313,6 +313,8 @@ static void errors_after_the_end_are_told_once(void)
 int main(int count, char** arguments)
 {
 	if (count > 1) return narrow();
+	CHECK_OK(tl_configure("TL_CUDA_LIBRARY", no_file())); /* drivers change the thread that loads them */
+	CHECK_OK(tl_configure("TL_OPENCL_LIBRARY", no_file()));
 	CHECK_OK(tl_init());
 	RUN(messages_begin_with_the_function);
 	RUN(asking_is_no_failure);

@@ -238,6 +238,52 @@ static void deleters_of_a_scope(void)
 	CHECK_PTR(ended_at, fake(0));
 }
 
+static tl_type pair_type(void)
+{
+	static const size_t offsets[] = {0, 8};
+	static tl_type type;
+	const tl_type_desc desc = {"pair", 16, offsets, 2, NULL, 0};
+	if (type == 0)
+		CHECK_OK(tl_type_define(&desc, &type));
+	return type;
+}
+
+/* An object whose first field holds a block that count_end ends, and nobody else does. */
+static void** holder_of(int* mine)
+{
+	void** holder = tl_object_new(pair_type());
+	CHECK_OK(tl_registry_register_custom(fake(0), 64, count_end, mine));
+	holder[0] = fake(0); /* the registrant's reference */
+	return holder;
+}
+
+/* Rounds, so that both the slow door and the fast one take the object apart. */
+static void a_fields_deleter_runs_before_release_returns(void)
+{
+	enum { ROUNDS = 100 };
+	int mine = 0;
+	for (int i = 1; i <= ROUNDS; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		void** holder = holder_of(&mine);
+		CHECK_OK(tl_mem_unregister(holder));
+		CHECK_OK(tl_ptr_release(holder));
+		CHECK_INT(mine, i);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
+static void a_cycles_deleter_runs_before_the_collector_returns(void)
+{
+	int mine = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	void** holder = holder_of(&mine);
+	holder[1] = tl_ptr_acquire(holder);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(mine, 0);
+	CHECK_INT(tl_mem_collect_cycles(), 1);
+	CHECK_INT(mine, 1);
+}
+
 static void* run_scope(void* mine)
 {
 	CHECK_OK(tl_mem_register_struct(fake(0))); /* the thread's root scope */
@@ -423,12 +469,14 @@ int main(void)
 	RUN(held_at_zero);
 	RUN(deleters);
 	RUN(deleters_of_a_scope);
+	RUN(a_fields_deleter_runs_before_release_returns);
+	RUN(a_cycles_deleter_runs_before_the_collector_returns);
 	RUN(deleters_of_an_ended_thread);
 	RUN(column_0_is_the_matrix);
 	RUN(aliases_anywhere);
 	RUN(aliases_are_counted_like_objects);
 	RUN(a_buffer_is_registered_whole_or_not_at_all);
 	RUN(an_alias_of_somebody_else_undoes_the_rest);
-	CHECK_INT(ended, 104);
+	CHECK_INT(ended, 205);
 	return check_finish();
 }

@@ -4007,13 +4007,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("out_plan",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_create makes an empty plan.
 
         Ownership: the caller ends the plan with tl_plan_destroy.
         Threads: any thread; calls for one plan take turns.
         Returns: TL_OK and the plan in *out_plan, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+        Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4039,7 +4040,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int64,
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64),
         ("plan", "bytes", "alignment", "first", "end"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_buffer adds a buffer that is alive in the steps first to end - 1.
 
         Ownership: none.
@@ -4047,7 +4048,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
             of two, end is not above first), TL_E_OVERFLOW (more bytes than any
-            memory has), TL_E_LIMIT (16,777,216 buffers).
+            memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
         Cost: one crossing; tl_plan_add_buffers adds many with one.
         """,
     ),
@@ -4057,7 +4058,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int64,
         (ctypes.c_void_p, ctypes.POINTER(tl_plan_buffer), ctypes.c_size_t),
         ("plan", "buffers", "n"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_buffers adds n buffers, or none when one of them is refused.
 
         Ownership: the array is only read.
@@ -4065,7 +4066,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the index of the first one, the others follow; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
             tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
-            has), TL_E_LIMIT (16,777,216 buffers).
+            has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
         Cost: one crossing, and about 20 ns for each.
         """,
     ),
@@ -4114,7 +4115,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
         ("plan", "buffer", "first", "end"),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
         to end - 1: others may use its bytes then. Afterwards it is back at its offset.
 
@@ -4122,7 +4123,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
-            buffer is not alive).
+            buffer is not alive), TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4132,14 +4133,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p),
         ("plan", "buffer", "name"),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_set_name gives a buffer the name by which messages call it.
 
         Ownership: the name is copied.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
-            4095 bytes).
+            4095 bytes), TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4149,7 +4150,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int64,
         (ctypes.c_void_p, ctypes.c_size_t),
         ("plan", "capacity"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
         plan without spaces has one without a capacity.
 
@@ -4157,7 +4158,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
             none: as much as is needed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+        Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4167,7 +4169,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
         ("plan", "buffer", "spaces", "n"),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
         it goes into a later one when the earlier ones are full. Without this call it may
         lie in any, in their order.
@@ -4175,7 +4177,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the array is only read.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4185,7 +4188,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64),
         ("plan", "budget_ms"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
         millisecond for a thousand buffers. With more, search and then an exact solver go on
         until the frame is proved to be minimal or the time is over.
@@ -4195,7 +4198,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why there is no solution; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
             collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
-            names it).
+            names it), TL_E_OUT_OF_MEMORY.
         Cost: one crossing and what the budget allows.
         """,
     ),
@@ -4205,7 +4208,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
         ("plan", "options"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_solve_with is tl_plan_solve with all that can be chosen.
 
         Ownership: the options are only read.
@@ -4213,7 +4216,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why there is no solution; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
             is too small, a negative number, pins that collide), TL_E_LIMIT (a
-            buffer fits into none of its spaces; the message names it).
+            buffer fits into none of its spaces; the message names it),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing and what the budget allows.
         """,
     ),
@@ -4223,7 +4227,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_validate checks the solution once more, pair by pair, with code of its own.
 
         Ownership: none.
@@ -4231,7 +4235,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK when no two buffers that are alive together share a byte, all
             lie in their frames, and pins, aliases and alignments hold; else a
             defect of this library was found, and the message tells which.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
+            TL_E_OUT_OF_MEMORY.
         Cost: grows with the square of the number of buffers.
         """,
     ),

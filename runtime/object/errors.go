@@ -48,6 +48,7 @@ const (
 	textMarksFull
 	textAlloc  // made by package limit
 	textTables // of bookkeeping
+	textShort
 	textNoFunction
 	textNoPlanned
 	textSlotRange
@@ -124,6 +125,7 @@ var sentences = map[text]string{
 	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
 	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
 	textTables:        "the system refuses memory for tables",
+	textShort:         "what Go keeps in reserve is nearly used up, and the system refuses it more (RLIMIT_AS, RLIMIT_DATA); release memory or raise the limit",
 	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
 	textSlotRange:     "slot %d is not one of the %d of this function",
@@ -200,6 +202,9 @@ func (c *Context) failAlloc(st status.Status, n uint64) uintptr {
 	c.Short(limit.CPU, n)
 	return 0
 }
+
+// FailShort records that Go itself is short of memory.
+func (c *Context) FailShort() status.Status { return c.Fail(status.OutOfMemory, textShort, 0) }
 
 // finding is what an address turned out to be, as an error tells it.
 type finding struct {

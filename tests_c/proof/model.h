@@ -65,7 +65,9 @@ struct item {
 	uint32_t listed, inside; /* entries of scopes, references of containers */
 	uint32_t buried;         /* mentions in graveyards */
 	bool doomed; /* garbage of tl_mem_collect_cycles */
-	bool immortal, adopted; /* adopted: by tl_mem_register_struct, from malloc */
+	bool immortal;
+	bool adopted;  /* by tl_mem_register_struct, from malloc */
+	bool returned; /* and handed back to the host */
 	bool shared;  /* by tl_ptr_share, or born without an owner: every thread ends it at once */
 	bool touched; /* counted by a thread that is not its owner */
 	world* owner; /* who made it */
@@ -331,6 +333,25 @@ void lent_back(void* data, void* ctx); /* a tl_deleter */
 bool draw_shape(world* w, shape* s);   /* false: one that has to be refused */
 bool contiguous(const shape* s);
 
+/* ---- model_registry.c ------------------------------------------------------------------------ */
+
+enum { MOST_NAMES = 5 };
+
+/* Memory that the runtime did not allocate: it ends with the last of its names. */
+struct block {
+	uint64_t id;
+	char* memory;
+	size_t bytes;
+	tl_alloc_kind kind;
+	uint64_t buffer; /* the number of one with names; 0 */
+	item* names[MOST_NAMES];
+	size_t names_len;
+	bool tells; /* a deleter ends it */
+	bool workspace;
+};
+
+void block_leave(world* w, item* name); /* one of its names has ended */
+
 /* ---- model_faults.c ----------------------------------------------------------------------- */
 
 void begin_shortage(const char* configuration);
@@ -338,7 +359,7 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
+extern const family registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
         faults_family;
 
 #endif

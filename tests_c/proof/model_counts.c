@@ -50,7 +50,7 @@ static void drop(world* w)
 /* Whether the end of an item may be left to the program. */
 static bool may_end_by_hand(const world* w, const item* it)
 {
-	if (it->kind == TENSOR || it->kind == SPARSE || (it->kind == FOREIGN && !it->adopted))
+	if (it->kind == TENSOR || it->kind == SPARSE)
 		return false;
 	return (it->owner == w || it->shared) && (it->kind != VEC || it->refs_len == 0);
 }
@@ -181,7 +181,7 @@ static void unregister(world* w)
 		set = S(TL_E_UNSUPPORTED);
 	else if (alive(&o))
 		set = take_out_set(w, o.it);
-	if (alive(&o) && ((o.it->immortal && o.it->frozen >= 14) || (o.it->kind == FOREIGN && !o.it->adopted)))
+	if (alive(&o) && o.it->immortal && o.it->frozen >= 14)
 		return;
 	note(w, "tl_mem_unregister(%s)", o.name);
 	if (want(w, tl_mem_unregister(o.at), set) == TL_OK && alive(&o))

@@ -235,7 +235,7 @@ bool may_hold(const item* it)
 
 bool may_sink(const item* it)
 {
-	if (it->kind == FOREIGN && it->count == it->floats && it->listed > 0)
+	if (it->kind == FOREIGN && it->returned && it->listed > 0)
 		return false; /* handed back while a scope lists it: not promised */
 	return it->immortal || it->floats == 0 || it->inside == 0 || it->count >= (int64_t)it->inside + it->listed + 1;
 }
@@ -253,6 +253,9 @@ void retain(world* w, item* it)
 		it->count++;
 }
 
+/* What was adopted is the host's again when no reference is held. */
+static void hand_back(item* it) { it->returned |= it->adopted && it->count == it->floats; }
+
 bool float_one(item* it)
 {
 	if (it->immortal) {
@@ -263,6 +266,7 @@ bool float_one(item* it)
 		return false;
 	if (it->floats < it->count)
 		it->floats++;
+	hand_back(it);
 	return true;
 }
 
@@ -272,7 +276,9 @@ bool drop_one(item* it)
 		return false;
 	if (it->count == it->floats)
 		it->floats--;
-	return --it->count == 0;
+	it->count--;
+	hand_back(it);
+	return it->count == 0;
 }
 
 void enlist_new(world* w, item* it)
@@ -287,6 +293,7 @@ void enlist(world* w, item* it)
 	touch(w, it);
 	if (it->kind == STACK)
 		return;
+	it->returned = false;
 	if (!it->immortal) {
 		if (it->floats > 0)
 			it->floats--;
@@ -318,6 +325,8 @@ static void destroy(world* w, item* it)
 	item* child;
 	if (it->kind == TENSOR)
 		give_back(w, it);
+	if (it->kind == FOREIGN)
+		block_leave(w, it);
 	if (it->kind != TYPED || t->destroy == NOTHING)
 		return;
 	if (!event_take(w, DESTROYED, it->id, &born)) {
@@ -359,10 +368,17 @@ static void end_now(world* w, item* it)
 	forget_if_unmentioned(it);
 }
 
+/* Of an object the fields were the program's part; other memory ends as it always does. */
 void end_by_hand(world* w, item* it)
 {
-	it->refs_len = 0;
-	end_now(w, it);
+	if (it->kind == TYPED || it->kind == VEC || it->kind == PLAIN) {
+		it->refs_len = 0;
+		end_now(w, it);
+		return;
+	}
+	it->life = LIVE;
+	die(w, it);
+	drain(w);
 }
 
 void drop_ref(world* w, item* holder, item* held)

@@ -204,7 +204,7 @@ static void free_object(world* w)
 		finish_zero(w, it);
 		return;
 	}
-	if (it != NULL && set == GOOD && (it->inside > 0 || (it->kind == FOREIGN)))
+	if (it != NULL && set == GOOD && it->inside > 0)
 		return;
 	note(w, "tl_mem_free(%s)", o.name);
 	tl_status got = ONE_OF(w, functions)(o.at);

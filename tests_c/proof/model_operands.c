@@ -68,7 +68,8 @@ static operand of_the_host(world* w)
 	return o;
 }
 
-static bool has_inside(const item* it) { return it->kind != FOREIGN || it->bytes > 16; }
+/* Inside a block with several names another one may stand. */
+static bool has_inside(const item* it) { return it->kind != FOREIGN || (it->bytes > 16 && it->block->names_len == 1); }
 
 static operand inside(world* w)
 {

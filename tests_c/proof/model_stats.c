@@ -4,13 +4,21 @@
 #include "model.h"
 
 typedef struct sums {
-	uint64_t live[KINDS], held, stale; /* entries that hold something, and such as may be taken out yet */
+	uint64_t live[KINDS], handed_back, zeros, blocks, buffers;
+	uint64_t held, stale; /* entries that hold something, and such as may be taken out yet */
 } sums;
 
 static void add_world(sums* s, const world* w)
 {
-	for (size_t i = 0; i < w->items_len; i++)
-		s->live[w->items[i]->kind]++;
+	for (size_t i = 0; i < w->items_len; i++) {
+		const item* it = w->items[i];
+		s->live[it->kind]++;
+		if (it->kind != FOREIGN)
+			continue;
+		s->handed_back += it->returned && it->life == LIVE;
+		s->zeros += it->life == ZERO;
+		s->buffers += it->block->buffer != 0 && it->block->names[0] == it;
+	}
 	for (size_t i = 0; i < w->entries_len; i++)
 		if (w->entries[i] != NULL) *(w->entries[i]->life == LIVE ? &s->held : &s->stale) += 1;
 }
@@ -37,5 +45,7 @@ void check_stats(world* w)
 	between(w, now.typed_live, s.live[TYPED], model.pending, "typed_live");
 	between(w, now.tensors_live, s.live[TENSOR], 0, "tensors_live");
 	between(w, now.vecs_live, s.live[VEC], model.pending, "vecs_live");
+	between(w, now.foreign_live, s.live[FOREIGN] - s.handed_back - s.zeros, s.zeros, "foreign_live");
+	between(w, now.registry_buffers, s.buffers, 0, "registry_buffers");
 	between(w, now.scope_entries, s.held, s.stale, "scope_entries");
 }

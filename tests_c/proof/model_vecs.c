@@ -127,8 +127,8 @@ static void pop(world* w)
 	}
 	if (e != NULL && e->immortal && e->frozen >= 14)
 		return;
-	if (e != NULL && (e->kind == FOREIGN ? e->count == 1 : e->life == GONE))
-		return; /* handed back to the host, or memory that has ended under it */
+	if (e != NULL && e->life == GONE)
+		return; /* memory that has ended under it */
 	if (e != NULL && e->kind != STACK && !e->immortal && e->floats == 15)
 		set = S(TL_E_OVERFLOW);
 	note(w, "tl_vec_pop(%s)", v.name);

@@ -118,6 +118,7 @@ func TestDoorsRepeatWhatMayRunOutOfMemory(t *testing.T) {
 	}
 	doors := files["cshim/generated_doors.c"]
 	for _, part := range []string{
+		" = tlc_gate_enter_for_memory(TL_FN_tl_take, &why);\n", " = tlc_gate_enter(TL_FN_tl_known, &why);\n",
 		"\tint32_t result;\n\tdo {\n\t\tresult = tlgo_lend(", "\t} while (result != TL_OK && tlc_gate_again(context));\n",
 		"\t\tresult = tlgo_take(", "\t} while (result == 0 && tlc_gate_again(context));\n", "\tuint8_t result = tlgo_known(",
 	} {
