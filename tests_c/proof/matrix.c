@@ -6,6 +6,7 @@
  *
  * With a cell given, what workers write to standard error is shown.
  *     matrix cells            the names of all cells */
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -48,7 +49,7 @@ typedef struct worker {
 	job job;
 	pid_t process; /* 0: none runs */
 	int file;      /* progress and records */
-	int64_t moves;
+	int64_t begun, moves; /* progress at the start, and when it was last looked at */
 	time_t moved;
 	bool done;
 } worker;
@@ -116,7 +117,7 @@ static void become_worker(const worker* w, const selection* s)
 static void start(worker* w, const selection* s)
 {
 	fflush(NULL);
-	w->moves = w->job.progress->moves;
+	w->begun = w->moves = w->job.progress->moves;
 	w->moved = time(NULL);
 	w->process = fork();
 	if (w->process == 0) become_worker(w, s);
@@ -134,6 +135,10 @@ static void ended(worker* w, int status)
 	if (p->finished) {
 		w->done = true;
 		return;
+	}
+	if (p->moves == w->begun) {
+		fprintf(stderr, "matrix: a worker ended before its first cell, with status %#x\n", (unsigned)status);
+		exit(2);
 	}
 	record* r = &w->job.records[p->current];
 	if (r->state != HUNG) r->state = CRASHED;
@@ -178,11 +183,33 @@ static void run_all(worker* all, const selection* s, int only)
 	}
 }
 
+/* What calls write goes into a folder that is gone afterwards. */
+static void make_folder(void)
+{
+	static char folder[] = "/tmp/matrix.XXXXXX";
+	if (mkdtemp(folder) == NULL) {
+		perror("matrix: mkdtemp");
+		exit(2);
+	}
+	setenv(WORLD_FOLDER, folder, 1);
+}
+
+static void remove_folder(void)
+{
+	DIR* folder = opendir(getenv(WORLD_FOLDER));
+	for (struct dirent* e; folder != NULL && (e = readdir(folder)) != NULL;)
+		unlinkat(dirfd(folder), e->d_name, 0);
+	if (folder != NULL) closedir(folder);
+	rmdir(getenv(WORLD_FOLDER));
+}
+
 static int drive(const selection* s, int only)
 {
 	worker* all = new_workers(s);
 	record* records[PLACES][DOORS] = {{NULL}};
+	make_folder();
 	run_all(all, s, only);
+	remove_folder();
 	for (int i = 0; i < PLACES * DOORS; i++)
 		if (only < 0 || i / DOORS == only) records[i / DOORS][i % DOORS] = all[i].job.records;
 	return report(s->cells, s->count, records, s->scale, s->seed);

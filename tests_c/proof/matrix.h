@@ -221,7 +221,8 @@ extern const int64_t matrix_shape[];
 void world_open(void);
 void lend(fixture* f); /* fills in the structs of a producer of DLPack */
 const tl_python_api* world_python(void);
-const char* world_path(void); /* a file that may be written */
+const char* world_path(void); /* a file that may be written, in the folder that the driver names in this variable: */
+#define WORLD_FOLDER "MATRIX_FOLDER"
 void elsewhere(void (*work)(void*), void* argument);
 extern int32_t world_device; /* of the program's own, out of the CPU's reach */
 extern tl_type world_type, world_destructor_type;

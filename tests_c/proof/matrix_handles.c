@@ -104,8 +104,9 @@ const tl_python_api* world_python(void)
 
 const char* world_path(void)
 {
-	static char path[64];
-	if (path[0] == 0) snprintf(path, sizeof path, "/tmp/matrix.%d", (int)getpid());
+	static char path[256];
+	const char* folder = getenv(WORLD_FOLDER);
+	if (path[0] == 0) snprintf(path, sizeof path, "%s/%d", folder == NULL ? "/tmp" : folder, (int)getpid());
 	return path;
 }
 
@@ -135,6 +136,7 @@ void world_open(void)
 		exit(2);
 	}
 	make_immortals();
+	world_path(); /* also where a child asks for it first */
 }
 
 /* ---- memory pools ------------------------------------------------------------------------ */

@@ -1,7 +1,6 @@
 /* A worker: all cells of one place through one door, in sets whose fixtures exist together. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "interpreter.h"
 #include "matrix.h"
@@ -60,8 +59,9 @@ static bool is_ours(const judgement* j, const void* p)
 {
 	for (int i = 0; i < MATRIX_PARAMS; i++) {
 		const fixture* f = &j->a->fixtures[i];
-		bool dead = f->kind != NULL && f->kind->ripen != NULL; /* and what is there may be what the call has made */
-		if (!dead && (p == f->pointer || p == f->object || p == (void*)(uintptr_t)j->a->words[i])) return true;
+		/* Where nothing lives, the call may have made what it returns. */
+		bool free_memory = f->kind != NULL && (f->kind->ripen != NULL || (f->kind->flags & KIND_LOOSE) != 0);
+		if (!free_memory && (p == f->pointer || p == f->object || p == (void*)(uintptr_t)j->a->words[i])) return true;
 		for (int k = 0; k < FIXTURE_OWNED; k++)
 			if (p == f->owned[k]) return true;
 	}
@@ -270,7 +270,6 @@ void worker_run(job* j)
 		if (faults != 0 && s.count == 1) j->records[s.first].faults |= faults;
 		else if (faults != 0) set_blame(&s, faults, &live);
 	}
-	unlink(world_path());
 	free(s.arguments);
 	free(s.judgements);
 	j->progress->finished = 1;
