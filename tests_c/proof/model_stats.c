@@ -38,6 +38,8 @@ void check_stats(world* w)
 	now.struct_size = sizeof now;
 	add_world(&s, &model.worlds[0]);
 	add_world(&s, &model.worlds[1]);
+	for (int k = 0; k < KINDS; k++)
+		s.live[k] += commons_live(k) + posted(k);
 	note(w, "tl_stats_get()");
 	want(w, tl_stats_get(&now), GOOD);
 	between(w, now.plain_live, s.live[PLAIN], model.pending, "plain_live");
