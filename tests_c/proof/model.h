@@ -363,6 +363,10 @@ void begin_commons(world* w);
 uint64_t commons_live(kind kind);
 uint64_t posted(kind kind); /* handed over, and not taken yet */
 
+/* ---- model_sparse.c --------------------------------------------------------------------------- */
+
+void matrix_free(matrix* m);
+
 /* ---- model_faults.c ----------------------------------------------------------------------- */
 
 void begin_shortage(const char* configuration);
@@ -370,7 +374,7 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family shared_family, registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
+extern const family shared_family, sparse_family, registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
         faults_family;
 
 #endif

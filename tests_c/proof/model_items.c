@@ -135,6 +135,7 @@ void forget_if_unmentioned(item* it)
 	if (it->life != GONE || it->listed != 0 || it->inside != 0 || it->buried != 0)
 		return;
 	free(it->shape);
+	matrix_free(it->matrix);
 	free(it->refs);
 	free(it);
 }

@@ -45,6 +45,7 @@ void check_stats(world* w)
 	between(w, now.plain_live, s.live[PLAIN], model.pending, "plain_live");
 	between(w, now.typed_live, s.live[TYPED], model.pending, "typed_live");
 	between(w, now.tensors_live, s.live[TENSOR], 0, "tensors_live");
+	between(w, now.sparse_live, s.live[SPARSE], 0, "sparse_live");
 	between(w, now.vecs_live, s.live[VEC], model.pending, "vecs_live");
 	between(w, now.foreign_live, s.live[FOREIGN] - s.handed_back - s.zeros, s.zeros, "foreign_live");
 	between(w, now.registry_buffers, s.buffers, 0, "registry_buffers");
