@@ -367,6 +367,10 @@ uint64_t posted(kind kind); /* handed over, and not taken yet */
 
 void matrix_free(matrix* m);
 
+/* ---- model_pools.c ---------------------------------------------------------------------------- */
+
+uint64_t pool_blocks(void); /* live ones of all pools */
+
 /* ---- model_faults.c ----------------------------------------------------------------------- */
 
 void begin_shortage(const char* configuration);
@@ -374,7 +378,7 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family shared_family, sparse_family, registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
+extern const family pools_family, plans_family, shared_family, sparse_family, registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
         faults_family;
 
 #endif

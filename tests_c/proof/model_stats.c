@@ -49,5 +49,6 @@ void check_stats(world* w)
 	between(w, now.vecs_live, s.live[VEC], model.pending, "vecs_live");
 	between(w, now.foreign_live, s.live[FOREIGN] - s.handed_back - s.zeros, s.zeros, "foreign_live");
 	between(w, now.registry_buffers, s.buffers, 0, "registry_buffers");
+	between(w, now.pool_blocks_live, pool_blocks(), 0, "pool_blocks_live");
 	between(w, now.scope_entries, s.entries - s.holes, s.holes, "scope_entries");
 }
