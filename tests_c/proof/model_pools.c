@@ -163,6 +163,7 @@ static void create(world* w)
 		p->next = ((uintptr_t)0x60 + (uintptr_t)w->number) << 40 | (uintptr_t)(p - states[w->number].of) << 38;
 	}
 	p->granule = a.alignment;
+	p->next = (p->next + p->granule - 1) & ~(uintptr_t)(p->granule - 1);
 	p->growth = (bytes + p->granule - 1) / p->granule * p->granule;
 	p->limit = 0;
 	p->refuses = false;
