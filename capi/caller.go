@@ -89,6 +89,9 @@ func pointerOffsets(o *object.Context, d tl_type_desc) ([]uintptr, status.Status
 	if d.NumPointers > 0 && !usable(d.PointerOffsets) {
 		return nil, fail(o, status.InvalidArgument, "pointer_offsets is NULL for %d pointers", d.NumPointers)
 	}
+	if st := roomFor(o, d.NumPointers); st != status.OK {
+		return nil, st
+	}
 	var offsets []uintptr
 	for i := range d.NumPointers {
 		offsets = append(offsets, load[uintptr](d.PointerOffsets+i*8))

@@ -29,9 +29,10 @@ const _ = "tl_deferred"
 // Cost: one compare-and-swap.
 // Door: shim.
 // LLVM: nounwind.
+// Trusts: ctx.
 const _ = "tl_deferred_push"
 
-// tl_deferred_take empties a list.
+// tl_deferred_take empties a list. It touches no status.
 //
 //	C: void* tl_deferred_take(void* list);
 //
@@ -42,4 +43,5 @@ const _ = "tl_deferred_push"
 // Cost: one atomic exchange.
 // Door: shim.
 // LLVM: nounwind.
+// Trusts: list.
 const _ = "tl_deferred_take"

@@ -269,7 +269,8 @@ func tlgo_device_pinned_allocator_for(c uintptr, id int32) uintptr {
 // It has happened when the call returns. Both addresses may lie inside of
 // blocks. Within a device whose memory the CPU cannot use the ranges must not
 // overlap. Where two devices have no way to each other the copy goes through
-// the CPU's memory.
+// the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+// before the first byte is copied, and does not fault.
 //
 //	C: tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes);
 //
@@ -290,7 +291,7 @@ func tlgo_device_copy(c uintptr, target int32, to uintptr, source int32, from, b
 }
 
 // tl_device_fill sets bytes of a device to a value. It has happened when the
-// call returns.
+// call returns. Memory that cannot be written is refused as tl_device_copy does.
 //
 //	C: tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes);
 //

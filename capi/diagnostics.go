@@ -139,7 +139,7 @@ func tlgo_stats_json(c, buffer, bytes uintptr) uintptr {
 }
 
 // tl_stats_print writes all statistics as a table for people: into a file, which is
-// replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+// replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
 //
 //	C: tl_status tl_stats_print(const char* path);
 //

@@ -3,7 +3,6 @@ package main
 /*
 #include <stdint.h>
 #include <stdlib.h>
-#include <malloc.h>
 
 extern char** environ;
 // Setting i of the environment, 0 behind the last one.
@@ -18,7 +17,7 @@ static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 	void* p = NULL;
 	return posix_memalign(&p, alignment, bytes) == 0 ? (uintptr_t)p : 0;
 }
-static uint64_t tlc_usable(uintptr_t p) { return malloc_usable_size((void*)p); }
+_Bool tlc_usable_size(uintptr_t p, uint64_t* bytes);
 */
 import "C"
 
@@ -45,10 +44,13 @@ var options = config.New()
 // contained runs body for callers without a context: a panic becomes failed.
 func contained[R any](failed R, body func() R) (result R) {
 	headroom.Reserve()
+	entered()
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			tellDefect(cause)
 			result = failed
 		}
+		left(nil)
 	}()
 	return body()
 }
@@ -69,6 +71,7 @@ func environment() (settings []string) {
 
 // tldoor_open starts the runtime with the options of the environment. A setting that is
 // not understood leaves the default, and is told: here, by tl_init and tl_config_dump.
+// What fails can be tried again, with the environment of that moment.
 //
 //export tldoor_open
 func tldoor_open(out uintptr) int32 {
@@ -76,9 +79,14 @@ func tldoor_open(out uintptr) int32 {
 		for _, complaint := range options.ReadEnvironment(environment()) {
 			fmt.Fprintf(os.Stderr, "tl_runtime: %s\n", complaint)
 		}
+		holdDescriptors()
 		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
-		st := object.Open(object.Config{
+		st := pool.Open()
+		if st != status.OK {
+			return int32(st)
+		}
+		st = object.Open(object.Config{
 			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
@@ -89,11 +97,8 @@ func tldoor_open(out uintptr) int32 {
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
 			AlignedAlloc:   alignedAlloc,
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
-			UsableSize:     func(p uintptr) uintptr { return uintptr(C.tlc_usable(C.uintptr_t(p))) },
+			UsableSize:     usableSize,
 		})
-		if st == status.OK {
-			st = pool.Open()
-		}
 		if st == status.OK {
 			tensorsOnDevices()
 			tellDefaultDevice()
@@ -113,6 +118,12 @@ func tldoor_open(out uintptr) int32 {
 		}
 		return int32(st)
 	})
+}
+
+func usableSize(p uintptr) (bytes uintptr, ok bool) {
+	var n C.uint64_t
+	ok = bool(C.tlc_usable_size(C.uintptr_t(p), &n))
+	return uintptr(n), ok
 }
 
 // alignedAlloc asks for no less than a pointer's alignment, as posix_memalign wants it.
@@ -140,6 +151,11 @@ func tldoor_attach() uintptr {
 func tldoor_shared() uintptr {
 	return contained(0, func() uintptr { return layout.Address(object.Shared()) })
 }
+
+// tldoor_refuse fails a call that has not begun: Go is short of memory.
+//
+//export tldoor_refuse
+func tldoor_refuse(c uintptr) int32 { return guardedStatus(c, (*object.Context).FailShort) }
 
 // tldoor_poll handles the inbox and what other threads ask for.
 //

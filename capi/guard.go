@@ -14,11 +14,14 @@ import (
 func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R) {
 	headroom.Reserve()
 	context := object.At(c)
+	entered()
 	defer func() {
 		if cause := recover(); cause != nil {
+			tellDefect(cause)
 			fail(context, status.Internal, "a defect of this library was contained: %v", cause)
 			result = failed
 		}
+		left(context)
 	}()
 	result = body(context)
 	if trace.Due() {

@@ -277,7 +277,7 @@ const _ = "tl_symbols"
 // Ownership: references held by the thread's scopes pass to the runtime.
 // Threads: the calling thread.
 // Returns: TL_OK, also when the thread was not attached, or why it still is.
-// Errors: TL_E_BUSY (from inside a destructor).
+// Errors: TL_E_BUSY (from inside a callback).
 // Cost: constant.
 // Door: shim.
 const _ = "tl_thread_detach"

@@ -42,7 +42,8 @@
 // with the calling thread (tl_last_status), and tl_last_error explains it: the
 // pointer, what it was found to be, what to do. A NULL that is right (zero bytes
 // asked for) sets TL_OK, so that the two can be told apart; other successful
-// calls leave the last status alone.
+// calls leave the last status alone, and so do those that return their argument
+// (tl_ptr_acquire, tl_track_site), which tell a failure by the status alone.
 //
 // The lists of errors below are complete up to five statuses that any function
 // may answer before it starts, and that none repeats: TL_E_FORKED in a process

@@ -74,7 +74,8 @@ type tl_plan_options struct {
 // Ownership: the caller ends the plan with tl_plan_destroy.
 // Threads: any thread; calls for one plan take turns.
 // Returns: TL_OK and the plan in *out_plan, or why there is none.
-// Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+// Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
+// TL_E_OUT_OF_MEMORY.
 // Cost: one crossing.
 //
 //export tlgo_plan_create
@@ -111,8 +112,9 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 // Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power of two,
 // end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
-// (16,777,216 buffers).
+// (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing; tl_plan_add_buffers adds many with one.
+// Fails: -1.
 //
 //export tlgo_plan_add_buffer
 func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) int64 {
@@ -132,8 +134,9 @@ func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) i
 // Returns: the index of the first one, the others follow; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what tl_plan_add_buffer
 // refuses), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT (16,777,216
-// buffers).
+// buffers), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing, and about 20 ns for each.
+// Fails: -1.
 //
 //export tlgo_plan_add_buffers
 func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
@@ -188,7 +191,7 @@ func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the buffer is
-// not alive).
+// not alive), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing.
 //
 //export tlgo_plan_add_gap
@@ -205,7 +208,8 @@ func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
 // Ownership: the name is copied.
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above 4095 bytes).
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above 4095 bytes),
+// TL_E_OUT_OF_MEMORY.
 // Cost: one crossing.
 //
 //export tlgo_plan_set_name
@@ -222,8 +226,10 @@ func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
 // Threads: any thread.
 // Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is none: as
 // much as is needed.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+// Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
+// TL_E_OUT_OF_MEMORY.
 // Cost: one crossing.
+// Fails: -1.
 //
 //export tlgo_plan_add_space
 func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
@@ -242,7 +248,8 @@ func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 // Ownership: the array is only read.
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
+// TL_E_OUT_OF_MEMORY.
 // Cost: one crossing.
 //
 //export tlgo_plan_set_spaces
@@ -260,7 +267,8 @@ func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int3
 // Threads: any thread; other calls for the plan wait.
 // Returns: TL_OK, or why there is no solution; an earlier one stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide),
-// TL_E_LIMIT (a buffer fits into none of its spaces; the message names it).
+// TL_E_LIMIT (a buffer fits into none of its spaces; the message names it),
+// TL_E_OUT_OF_MEMORY.
 // Cost: one crossing and what the budget allows.
 //
 //export tlgo_plan_solve
@@ -279,7 +287,7 @@ func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
 // Returns: TL_OK, or why there is no solution; an earlier one stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
 // small, a negative number, pins that collide), TL_E_LIMIT (a buffer fits into none of
-// its spaces; the message names it).
+// its spaces; the message names it), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing and what the budget allows.
 //
 //export tlgo_plan_solve_with
@@ -296,7 +304,7 @@ func tlgo_plan_solve_with(c, plan, options uintptr) int32 {
 // Returns: TL_OK when no two buffers that are alive together share a byte, all lie in
 // their frames, and pins, aliases and alignments hold; else a defect of this library was
 // found, and the message tells which.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution), TL_E_OUT_OF_MEMORY.
 // Cost: grows with the square of the number of buffers.
 //
 //export tlgo_plan_validate
@@ -315,6 +323,7 @@ func tlgo_plan_validate(c, plan uintptr) int32 {
 // Returns: the number; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
 // Cost: one crossing.
+// Fails: -1.
 //
 //export tlgo_plan_num_buffers
 func tlgo_plan_num_buffers(c, plan uintptr) int64 {
@@ -399,6 +408,7 @@ func tlgo_plan_is_optimal(c, plan uintptr) bool {
 // Returns: bytes; SIZE_MAX on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
 // Cost: one crossing; tl_plan_offsets returns all of them with one.
+// Fails: SIZE_MAX.
 //
 //export tlgo_plan_offset
 func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
@@ -420,6 +430,7 @@ func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
 // Returns: the space's index, 0 in a plan without spaces; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
 // Cost: one crossing.
+// Fails: -1.
 //
 //export tlgo_plan_space_of
 func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {

@@ -12,6 +12,12 @@
 // fast door until then is not in the trace.
 //
 // A snapshot is for https://pytorch.org/memory_viz.
+//
+// Several processes may be given one file: a child inherits TL_TRACE, workers run the same
+// code. The first to open it has it until it closes it or ends; no other process writes
+// to it or truncates it meanwhile. The others write beside it: process 1234 writes
+// trace-1234.json for trace.json. A file that no process has open is replaced. All files
+// are written by this rule, those of tl_leak_report and tl_stats_print too.
 package main
 
 import "C"
@@ -45,7 +51,8 @@ func tlgo_profile_write(c, path uintptr) int32 {
 // At the end of the process the file is completed if need be; it is valid JSON however
 // the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
 // bounds the file: what is left out from there on is counted in it. The child of fork()
-// writes no trace.
+// writes no trace. While another process writes to that file, the trace goes to one
+// beside it, see above.
 //
 //	C: tl_status tl_trace_start(const char* path);
 //

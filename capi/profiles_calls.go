@@ -2,9 +2,9 @@ package main
 
 import (
 	"io"
-	"os"
 
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/profile"
 	"tlruntime/runtime/snapshot"
 	"tlruntime/runtime/source"
@@ -43,16 +43,7 @@ func toFile(o *object.Context, path uintptr, collect func() (func(io.Writer) err
 	if st != status.OK {
 		return st
 	}
-	reportMutex.Lock()
-	defer reportMutex.Unlock()
-	file, err := os.Create(name)
-	if err == nil {
-		err = write(file)
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-	}
-	if err != nil {
+	if err := output.Write(name, write); err != nil {
 		return fail(o, status.InvalidArgument, "the file could not be written: %v", err)
 	}
 	return status.OK

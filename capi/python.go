@@ -68,11 +68,13 @@ func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
 // failure the block stays the caller's.
 // Threads: any thread, also in a forked child.
 // Returns: the block, NULL on failure.
-// Errors: TL_E_OUT_OF_MEMORY; and of memory of the runtime's TL_E_UNKNOWN_POINTER,
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain bytes, or of an
-// arena or a frame). Other memory goes to realloc().
+// Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime where no such
+// block is, or what malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (an object that is not plain bytes, an arena, a frame). Other memory
+// goes to realloc().
 // Cost: nothing when it fits and is not half empty, else a copy.
 // Door: fast.
+// Trusts: block.
 //
 //export tlgo_numpy_realloc
 func tlgo_numpy_realloc(c, ctx, block, bytes uintptr) uintptr {
@@ -85,6 +87,10 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 		return tensor.AllocArray(o, 1, bytes, false)
 	case o.IsOurs(block):
 		return tensor.ReallocArray(o, block, bytes)
+	}
+	if _, mallocs := usableSize(block); !mallocs {
+		fail(o, status.UnknownPointer, "%#x is no block of the runtime's, and none that malloc can have returned", block)
+		return 0
 	}
 	moved := uintptr(C.tlc_realloc(C.uintptr_t(block), C.size_t(max(bytes, 1))))
 	if moved == 0 {
@@ -101,10 +107,12 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 // Ownership: takes the caller's reference; bytes is not looked at.
 // Threads: any thread, also in a forked child.
 // Returns: nothing.
-// Errors: of memory of the runtime's TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER,
-// TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain bytes, or of an arena or a frame).
+// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is, or what
+// malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
+// (an arena, a frame).
 // Cost: about 8 ns up to 64 KiB, 20 ns above.
 // Door: shim.
+// Trusts: block.
 const _ = "tl_numpy_free"
 
 // tldoor_numpy_free is tl_numpy_free inside the gate; true: the block is not the runtime's.

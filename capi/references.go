@@ -26,7 +26,9 @@ import (
 // tl_mem_register_struct puts a reference into the current scope: the floating
 // one when there is one, else a new one. An address that the runtime does not
 // know is adopted as memory from malloc: count 1, and free() when the count
-// comes to 0. That is the one place where the caller is trusted about memory.
+// comes to 0. That is the one place where the caller is trusted about memory: what
+// malloc can have returned is aligned to 16 bytes and can be read, and more is not
+// looked at.
 //
 //	C: tl_status tl_mem_register_struct(void* object);
 //
@@ -34,12 +36,13 @@ import (
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned or out
-// of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or not
+// memory that can be read, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
 // registered), TL_E_UNSUPPORTED (another thread's arena or frame),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
 // Door: fast.
+// Trusts: object.
 //
 //export tlgo_mem_register_struct
 func tlgo_mem_register_struct(c, pointer uintptr) int32 {
@@ -55,12 +58,13 @@ func tlgo_mem_register_struct(c, pointer uintptr) int32 {
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned or out
-// of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or not
+// memory that can be read, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
 // registered), TL_E_UNSUPPORTED (another thread's arena or frame),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: that of tl_mem_register_struct.
 // Door: fast.
+// Trusts: object.
 //
 //export tlgo_mem_register_struct_named
 func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
@@ -75,12 +79,13 @@ func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned or out
-// of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or not
+// memory that can be read, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
 // registered), TL_E_UNSUPPORTED (another thread's arena or frame),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: that of tl_mem_register_struct.
 // Door: fast.
+// Trusts: object.
 //
 //export tlgo_mem_register
 func tlgo_mem_register(c, pointer uintptr) int32 {

@@ -113,7 +113,8 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // tl_registry_register gives a block an owner: the caller, who holds the one
 // reference. A block of 0 bytes counts as one of 1. The caller is believed that the
 // address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
-// not looked whether a smaller registered block begins in those.
+// not looked whether a smaller registered block begins in those; and where its address
+// is no multiple of 16, not whether that lies inside another block.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //
@@ -129,6 +130,7 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // Cost: about 40 ns together with tl_registry_unregister, where the table is in the
 // cache and the block inside 1 KiB of addresses; larger ones take several locks.
 // Door: fast.
+// Trusts: pointer.
 //
 //export tlgo_registry_register
 func tlgo_registry_register(c, pointer, bytes uintptr, kind int32) int32 {
@@ -148,6 +150,7 @@ func tlgo_registry_register(c, pointer, bytes uintptr, kind int32) int32 {
 // TL_E_ALREADY_REGISTERED (as tl_registry_register), TL_E_UNSUPPORTED (memory of the
 // runtime), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing.
+// Trusts: pointer.
 //
 //export tlgo_registry_register_custom
 func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int32 {
@@ -173,6 +176,7 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 // another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
 // loaded), TL_E_OUT_OF_MEMORY.
 // Cost: one crossing, and linear in n.
+// Trusts: real.
 //
 //export tlgo_registry_register_buffer
 func tlgo_registry_register_buffer(c, real, bytes, aliases, n uintptr, kind int32, bufferId uintptr) int32 {
@@ -314,6 +318,7 @@ func tlgo_registry_info(c, pointer, outInfo uintptr) int32 {
 // TL_E_ALREADY_REGISTERED (also when a pointer comes twice), TL_E_UNSUPPORTED,
 // TL_E_OUT_OF_MEMORY.
 // Cost: one crossing, and linear in n.
+// Trusts: pointers.
 //
 //export tlgo_registry_register_many
 func tlgo_registry_register_many(c, pointers, bytes, n uintptr, kind int32) int32 {

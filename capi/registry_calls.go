@@ -3,24 +3,45 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
+const pointerBytes = 8
+
+func checkArray(o *object.Context, array, n uintptr) status.Status {
+	if n > 0 && (!usable(array) || n > layout.ForeignBytes/pointerBytes) {
+		return fail(o, status.InvalidArgument, "an array of %d values is needed; %#x is none", n, array)
+	}
+	return status.OK
+}
+
+// roomFor refuses a call whose copy of the caller's values would end the process, as Go
+// does without memory.
+func roomFor(o *object.Context, n uintptr) status.Status {
+	const copies = 3
+	if !memory.Obtainable(uint64(n) * copies * pointerBytes) {
+		return fail(o, status.OutOfMemory, "the system refuses the memory for %d values", n)
+	}
+	return status.OK
+}
+
 // addresses reads an array of n pointers of the caller's.
 func addresses(o *object.Context, array, n uintptr) ([]uintptr, status.Status) {
-	const pointer = 8
-	if n == 0 {
-		return nil, status.OK
+	if st := checkArray(o, array, n); st != status.OK {
+		return nil, st
 	}
-	if !usable(array) || n > layout.ForeignBytes/pointer {
-		return nil, fail(o, status.InvalidArgument, "an array of %d values is needed; %#x is none", n, array)
+	if st := roomFor(o, n); st != status.OK {
+		return nil, st
 	}
 	values := make([]uintptr, n)
 	for i := range n {
-		values[i] = load[uintptr](array + i*pointer)
+		values[i] = load[uintptr](array + i*pointerBytes)
 	}
 	return values, status.OK
 }
@@ -52,10 +73,15 @@ func registerMany(o *object.Context, pointers, bytes, n uintptr, kind int32) sta
 	return o.RegisterMany(uint64(n), func(i uint64) (p, bytes uintptr) { return blocks[i], sizes[i] }, kind)
 }
 
+// unregisterMany copies the array first, since it may be one of the blocks. Without memory
+// for that it goes without: who releases is not refused.
 func unregisterMany(o *object.Context, pointers, n uintptr) (dropped uintptr) {
-	blocks, st := addresses(o, pointers, n)
-	if st != status.OK {
+	if checkArray(o, pointers, n) != status.OK {
 		return 0
+	}
+	blocks := layout.Slice[uintptr](pointers, uint64(n))
+	if memory.Obtainable(uint64(n) * pointerBytes) {
+		blocks = slices.Clone(blocks)
 	}
 	for _, p := range blocks {
 		if o.ReleaseForeign(p) == status.OK {
@@ -100,7 +126,7 @@ func printRegistry(o *object.Context, path uintptr) status.Status {
 	if !named {
 		return fail(o, status.InvalidArgument, "%#x is not the name of a file", path)
 	}
-	if err := os.WriteFile(name, []byte(report), 0o644); err != nil {
+	if err := output.WriteText(name, report); err != nil {
 		return fail(o, status.InvalidArgument, "%v", fmt.Errorf("the statistics could not be written: %w", err))
 	}
 	return status.OK

@@ -124,9 +124,9 @@ type tl_sparse_block_info struct {
 // Returns: the matrix, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
 // lengths, a line longer than it has places, NULL lengths, options that
-// contradict each other), TL_E_LIMIT (more than 2^31 - 1 columns, rows or
-// nonzeros with 32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
-// TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit indices more
+// than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of a CSC matrix, 2^44 with
+// others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one crossing, three looks at every length, and an allocation for each
 // block.
 //

@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/stats"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
@@ -73,7 +74,7 @@ func printStats(o *object.Context, path uintptr) status.Status {
 	if !given {
 		return fail(o, status.InvalidArgument, "the path is no string; pass NULL for standard error")
 	}
-	if err := os.WriteFile(name, []byte(table), 0o666); err != nil {
+	if err := output.WriteText(name, table); err != nil {
 		return fail(o, status.InvalidArgument, "nothing was written: %v", err)
 	}
 	return status.OK

@@ -387,8 +387,8 @@ func tlgo_tensor_finalize(c, t uintptr) int32 {
 // Ownership: the returned tensor floats; its receiver registers it.
 // Threads: the calling thread's scopes.
 // Returns: the tensor to return: the argument, or the copy of one in a slot;
-// also the argument when it stands in none of the scopes. NULL when the copy
-// failed.
+// also the argument when it stands in none of the scopes, or is refused. NULL when
+// the copy failed, and when the call was not served (TL_E_FORKED, TL_E_BUSY).
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
 // already), TL_E_OUT_OF_MEMORY.

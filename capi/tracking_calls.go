@@ -8,6 +8,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/leak"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/pool"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
@@ -176,7 +177,7 @@ func leakReport(o *object.Context, path uintptr, since uint64) int64 {
 		_, _ = os.Stderr.WriteString(report.Text())
 		return report.Count
 	}
-	if err := os.WriteFile(name, []byte(report.Text()), 0o644); err != nil {
+	if err := output.WriteText(name, report.Text()); err != nil {
 		fail(o, status.InvalidArgument, "the report could not be written: %v", err)
 		return -1
 	}

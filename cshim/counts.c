@@ -212,7 +212,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 		    atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && tlc_kill_typed(c, r, e.object))
 			return;
 		if (same && tlc_own(c, loc) >= TLC_OWNED) {
-			if (tlc_drop_shared(r)) return;
+			if (tlc_drop_life(r, &e.gen)) return;
 			if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR && tlc_tensor_drop(c, r, e)) return;
 		}
 	}

@@ -4,7 +4,7 @@
 package cshim
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -Wextra -fvisibility=hidden -fexceptions -fno-plt -I${SRCDIR}/../include
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra -fvisibility=hidden -fexceptions -fno-plt -I${SRCDIR}/../include
 #cgo LDFLAGS: -lpthread
 */
 import "C"

@@ -9,12 +9,6 @@
 
 enum { DEVICES = 256 };
 
-static bool is_inside(void)
-{
-	const tl_context* c = tlc_tls->self;
-	return c != NULL && c->in_go && !tlc_forked();
-}
-
 static tl_context* enter(bool inside)
 {
 	tl_status why;
@@ -28,7 +22,7 @@ static void leave(bool inside, tl_context* c)
 
 static void* allocate(void* ctx, size_t bytes)
 {
-	bool inside = is_inside();
+	bool inside = tlc_is_inside();
 	tl_context* c = enter(inside);
 	if (c == NULL) return NULL;
 	void* block = (void*)tldoor_device_allocate((uintptr_t)c, (uintptr_t)ctx, bytes);
@@ -38,7 +32,7 @@ static void* allocate(void* ctx, size_t bytes)
 
 static void deallocate(void* ctx, void* block, size_t bytes)
 {
-	bool inside = is_inside();
+	bool inside = tlc_is_inside();
 	tl_context* c = enter(inside);
 	if (c == NULL) return;
 	tldoor_device_deallocate((uintptr_t)c, (uintptr_t)ctx, (uintptr_t)block, bytes);

@@ -4,9 +4,11 @@
 
 #include "generated_slow.h"
 
+void tldoor_wait(void);
 int32_t tldoor_open(uintptr_t out_globals);
 uintptr_t tldoor_attach(void);
 uintptr_t tldoor_shared(void);
+int32_t tldoor_refuse(uintptr_t context);
 void tldoor_poll(uintptr_t context);
 uint8_t tldoor_pump_step(uintptr_t context);
 void tldoor_close(uintptr_t context, uint64_t target);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fast.h"
+#include "start.h"
 
 /* ---- texts ----------------------------------------------------------------------------- */
 
@@ -29,9 +30,18 @@ static const char* const sentences[] = {
 	"busy: in use by somebody else, or a call from a signal handler",
 	"internal error of the library",
 	"corrupted: memory beyond an object or of a released one was written to",
+	/* what TL_E_OUT_OF_MEMORY means where the first use was refused, by tlc_lack */
+	"out of memory: Go cannot have the threads that it needs (RLIMIT_NPROC, pids.max)",
+	"out of memory: Go cannot have the address space that it needs (RLIMIT_AS)",
+	"out of memory: Go cannot have the memory that it needs (RLIMIT_DATA)",
+	"out of memory: mlockall(MCL_FUTURE) would keep all that Go reserves in memory",
+	"out of memory: Go cannot have the two descriptors that it needs (RLIMIT_NOFILE)",
+	"out of memory: no key of thread-specific data is left (PTHREAD_KEYS_MAX)",
 };
 
-enum { STATUSES = sizeof sentences / sizeof *sentences, TEXT_BYTES = 144 };
+enum { SENTENCES = sizeof sentences / sizeof *sentences, STATUSES = SENTENCES - TLC_LACKS_KEYS, TEXT_BYTES = 144 };
+
+_Static_assert(STATUSES == TL_E_CORRUPTED + 1, "each status and each lack has a sentence");
 
 const char* tl_status_string(tl_status status)
 {
@@ -63,12 +73,14 @@ static char* append(char* at, const char* end, const char* text)
  * a forked child, or a thread that is ending. The first byte comes last. */
 const char* tlc_error_text(tl_status status, uint32_t function)
 {
-	static char texts[TL_FN_COUNT][STATUSES][TEXT_BYTES];
+	static char texts[TL_FN_COUNT][SENTENCES][TEXT_BYTES];
 	if (function - 1 >= TL_FN_COUNT - 1 || (uint32_t)status >= STATUSES) return tl_status_string(status);
-	char *text = texts[function][status], *end = text + TEXT_BYTES - 1;
+	tlc_lack lack = status == TL_E_OUT_OF_MEMORY ? tlc_first_use_lacks() : TLC_LACKS_NOTHING;
+	uint32_t sentence = lack == TLC_LACKS_NOTHING ? (uint32_t)status : STATUSES - 1 + lack;
+	char *text = texts[function][sentence], *end = text + TEXT_BYTES - 1;
 	if (__atomic_load_n(text, __ATOMIC_ACQUIRE) != 0) return text;
 	const char* name = tlc_function_names[function];
-	append(append(append(text + 1, end, name + 1), end, ": "), end, sentences[status]);
+	append(append(append(text + 1, end, name + 1), end, ": "), end, sentences[sentence]);
 	__atomic_store_n(text, *name, __ATOMIC_RELEASE);
 	return text;
 }
@@ -84,32 +96,17 @@ const char* tl_last_error(void)
 
 /* ---- telling ---------------------------------------------------------------------------- */
 
-static tl_error_callback error_callback;
-static void* error_context;
-
-tl_status tl_set_error_callback(tl_error_callback callback, void* ctx)
-{
-	tl_status why = tlc_visit(TL_FN_tl_set_error_callback);
-	if (why != TL_OK) return why;
-	error_context = ctx;
-	error_callback = callback;
-	if (callback != NULL) __atomic_or_fetch(&tlc_shared->on_error, 4, __ATOMIC_SEQ_CST);
-	else __atomic_and_fetch(&tlc_shared->on_error, ~4u, __ATOMIC_SEQ_CST);
-	return TL_OK;
-}
-
 /* Not cancelled: whoever tells has more to do. */
 static void tell_message(tl_status status, const char* message)
 {
 	int cancel_state;
 	if (tlc_apart.telling) return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	uint32_t how = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED);
-	if (how & 3) fprintf(stderr, "tl_runtime: %s\n", message);
-	if (how & 2) abort();
-	tl_error_callback callback = error_callback;
+	uint32_t how = TLC_LOAD(tlc_shared->on_error);
+	if (how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) fprintf(stderr, "tl_runtime: %s\n", message);
+	if (how & TLC_ON_ERROR_ABORT) abort();
 	tlc_apart.telling = true;
-	if ((how & 4) && callback != NULL) callback(status, message, error_context);
+	if (how & TLC_ON_ERROR_CALL) tlc_call_listener(status, message);
 	tlc_apart.telling = false;
 	pthread_setcancelstate(cancel_state, NULL);
 }
@@ -150,7 +147,7 @@ static void record(tl_context* c, tl_status status, uint32_t function, const voi
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
 {
 	tl_context* c = tlc_tls->self;
-	bool tells = __atomic_load_n(&tlc_shared->on_error, __ATOMIC_RELAXED) != 0;
+	bool tells = TLC_LOAD(tlc_shared->on_error) != 0;
 	bool alone = tells && (c == NULL || c->in_go || tlc_forked());
 	if (TLC_UNLIKELY(alone)) tell_message(status, tlc_error_text(status, function));
 	record(c, status, function, pointer);

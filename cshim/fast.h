@@ -52,7 +52,7 @@ static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record
 {
 	uint64_t next;
 	if (TLC_UNLIKELY(at == limit || __builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, &next))) return false;
-	tlc_set_counts(r, 0);
+	tlc_clear_counts(r);
 	tlc_set_life(r, next >> 32 << 32);
 	tlc_set_entry(at, object, next);
 	return true;
@@ -133,19 +133,24 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 	return false;
 }
 
-/* Drops a reference that is surely not the last, a float or claimed; false: ask Go. */
-static inline bool tlc_drop_shared(tl_record* r)
+/* Drops a reference that is surely not the last, a float or claimed; false: ask Go. That
+ * of a scope has a generation: counts are read before it, so that those of the record's
+ * next life are not taken for those of the life that was meant. */
+static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, const uint32_t* gen)
 {
-	uint32_t sh = TLC_LOAD(r->sh);
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	for (;;) {
+		if (gen != NULL && TLC_UNLIKELY(TLC_LOAD(r->gen) != *gen)) return false;
 		if (TLC_UNLIKELY((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE)) return false;
 		if (TLC_UNLIKELY((sh & (TL_SH_FLOAT_MASK | TL_SH_CLAIM_MASK)) != 0)) return false;
 		if (TLC_UNLIKELY(tlc_sh_count(sh) < ((sh & TL_SH_MERGED) ? 2 : 1))) return false;
-		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
-		                                                     memory_order_relaxed)))
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_acq_rel,
+		                                                     memory_order_acquire)))
 			return true;
 	}
 }
+
+static inline bool tlc_drop_shared(tl_record* r) { return tlc_drop_life(r, NULL); }
 
 /* ---- samples (tracking.c) ---------------------------------------------------------- */
 

@@ -65,6 +65,7 @@ static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < 65536 || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_PROGRAM_BITS != 0)) return false;
 	if (TLC_UNLIKELY(!is_freeable(kind) || !tlc_foreign_insert(p, bytes, (uint32_t)kind))) return false;
 	c->foreign_adopted++;
 	return true;
@@ -145,9 +146,13 @@ tl_status tl_aligned_free(void* pointer)
 	return TL_OK;
 }
 
+/* The functions below may be called by a thread without a context, while another one makes
+ * the table. */
+static inline bool has_table(void) { return TLC_LIKELY(tlc_shared != &tlc_g); }
+
 bool tl_registry_is_registered(const void* pointer)
 {
-	if (TLC_LIKELY(!tlc_is_inside(tlc_tls))) return tlc_foreign_known((uintptr_t)pointer);
+	if (TLC_LIKELY(!tlc_is_inside())) return has_table() && tlc_foreign_known((uintptr_t)pointer);
 	tlc_fail(TL_E_BUSY, TL_FN_tl_registry_is_registered, pointer);
 	return false;
 }
@@ -156,7 +161,7 @@ bool tl_registry_is_registered(const void* pointer)
 
 static const tl_workspace* live_workspace(const tl_workspace* w, uint32_t function)
 {
-	if (w == NULL || tlc_foreign_type((uintptr_t)w) == TL_FOREIGN_WORKSPACE) return w;
+	if (w == NULL || (has_table() && tlc_foreign_type((uintptr_t)w) == TL_FOREIGN_WORKSPACE)) return w;
 	tlc_fail(TL_E_UNKNOWN_POINTER, function, w);
 	return NULL;
 }

@@ -18,8 +18,11 @@ static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 static tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 
 __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
-tl_globals tlc_g;
-tl_globals* tlc_shared = &tlc_g;
+/* No address is in a heap that begins there, however large. */
+#define NOWHERE ((uintptr_t)1 << 63)
+
+tl_globals tlc_g = {.heap_base = NOWHERE};
+tl_globals* _Atomic tlc_shared = &tlc_g;
 
 __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
@@ -130,7 +133,7 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->pumping || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+	if (c->in_go || c->pumping || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = &none;
@@ -138,20 +141,31 @@ tl_status tl_thread_detach(void)
 	return TL_OK;
 }
 
+/* Fills the shim's copy while other threads may read it: heap_base, which is its first
+ * field, last. */
+static void publish(tl_globals* globals)
+{
+	enum { REST = sizeof(uintptr_t) };
+	_Static_assert(offsetof(tl_globals, heap_base) == 0, "all but the first field is copied first");
+	memcpy((char*)&tlc_g + REST, (const char*)globals + REST, sizeof tlc_g - REST);
+	tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
+	tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
+	atomic_store_explicit(&tlc_g.heap_base, TLC_LOAD(globals->heap_base), memory_order_release);
+	atomic_store_explicit(&tlc_shared, globals, memory_order_release);
+}
+
+static bool may_enter_go(void) { return tlc_start_go(&thread_key, thread_ended); }
+
 static tl_status start(void)
 {
-	if (atomic_load_explicit(&started, memory_order_acquire)) return TL_OK;
+	if (atomic_load_explicit(&started, memory_order_acquire)) return tlc_go_has_room() ? TL_OK : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_lock(&start_lock);
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		status = tlc_start_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
+		status = may_enter_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
-			memcpy(&tlc_g, (void*)globals, sizeof tlc_g);
-			tlc_foreign_attach(tlc_g.shards, tlc_g.shard_mask);
-			tlc_memory_pools_attach(tlc_g.pools, tlc_g.fast != 0);
-			tlc_shared = (tl_globals*)globals;
-			pthread_key_create(&thread_key, thread_ended);
+			publish((tl_globals*)globals);
 			tlc_forget_relocations();
 			atomic_store_explicit(&started, true, memory_order_release);
 		}
@@ -172,7 +186,7 @@ tl_status tlc_check_option(const char* key, const char* value)
 	tlc_quiet before;
 	tlc_begin_quiet(&before);
 	pthread_mutex_lock(&start_lock);
-	tl_status status = tlc_start_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
+	tl_status status = may_enter_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&start_lock);
 	tlc_end_quiet(&before);
 	return status;
@@ -205,8 +219,12 @@ static tl_context* attach(tl_status* why)
 	sem_post(&first_entries);
 	tlc_end_quiet(&before);
 	if (c == NULL) return NULL;
+	if (pthread_setspecific(thread_key, c) != 0) { /* no memory for it; nobody would park the context */
+		park(c);
+		*why = TL_E_OUT_OF_MEMORY;
+		return NULL;
+	}
 	lend_error(c);
-	pthread_setspecific(thread_key, c);
 	tlc_tls = c;
 	tlc_choose_door();
 	return c;

@@ -24,14 +24,19 @@
 #pragma GCC visibility push(hidden)
 
 extern __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec")));
-extern tl_globals tlc_g;       /* copy of what never changes */
-extern tl_globals* tlc_shared; /* the original, for reap, purge, parked, on_error */
+/* Copy of what never changes. A thread that has no context may read it while another one
+ * starts: no address is in the heap until the rest of it is there (start in gate.c). */
+extern tl_globals tlc_g;
+extern tl_globals* _Atomic tlc_shared; /* the original, for reap, purge, parked, on_error */
 
 /* The calling thread's context, attached if need be, marked as in Go; NULL when the
  * call is refused, with *why recorded as the last status; TL_OK there otherwise. The
  * function is the one that the program has called. The fast door, where it needs Go for
  * a part of a call that succeeds all the same, says TL_FN_NONE: nothing is recorded. */
 tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
+
+/* The same for a function that may want memory: refused when Go is short of it. */
+tl_context* tlc_gate_enter_for_memory(uint32_t function, tl_status* why);
 
 /* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
 void tlc_gate_leave(tl_context* c);
@@ -81,6 +86,12 @@ typedef struct tlc_error {
 	bool telling : 1; /* the error callback runs: what fails in there is not told again */
 } tlc_error;
 
+/* globals.on_error */
+enum { TLC_ON_ERROR_LOG = 1, TLC_ON_ERROR_ABORT = 2, TLC_ON_ERROR_CALL = 4 };
+
+/* Calls the function that tl_set_error_callback installed (listener.c). */
+void tlc_call_listener(tl_status status, const char* message) __attribute__((cold));
+
 extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
 /* In tl_context.error_pending: an error is being told, those of the callback's own calls
@@ -116,18 +127,33 @@ static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 /* Whether the fast door may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
 
-/* Whether the thread is in the slow door: then this is a signal handler's call, which must
- * not wait for what the interrupted one holds. For functions that look at no context. */
-static inline bool tlc_is_inside(const tl_context* c)
+/* Whether a call of this thread is in Go: this one comes from a signal handler, or from an
+ * allocator of the program's, and must not wait for what the other one holds. */
+static inline bool tlc_is_inside(void)
 {
-	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go;
+	const tl_context* c = tlc_tls;
+	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go && !tlc_forked();
+}
+
+/* What lies between the heap's start and p; an acquiring load of the start. x86-64 keeps
+ * loads in order, and there the compiler makes one instruction of load and subtraction
+ * where the load is an ordinary one. */
+static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(uintptr_t p)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	uintptr_t offset = p - *(const uintptr_t*)(const void*)&tlc_g.heap_base;
+	atomic_signal_fence(memory_order_acquire);
+	return offset;
+#else
+	return p - atomic_load_explicit(&tlc_g.heap_base, memory_order_acquire);
+#endif
 }
 
 /* Finds record and size class of the slot that starts at p, live or not; false when p
  * starts none. */
 static inline __attribute__((always_inline)) bool tlc_find_slot(uintptr_t p, tl_record** record, uint32_t* class)
 {
-	uintptr_t offset = p - tlc_g.heap_base;
+	uintptr_t offset = tlc_heap_offset(p);
 	if (TLC_UNLIKELY(offset >= tlc_g.heap_bytes)) return false;
 	uint64_t word = atomic_load_explicit(&tlc_g.spans[offset >> TL_SPAN_SHIFT], memory_order_relaxed);
 	const tl_class_info* k = &tlc_g.classes[*class = TL_SPAN_CLASS(word)];
@@ -155,9 +181,17 @@ static inline uint64_t tlc_dying(const tl_context* c) { return *(const tlc_heads
 /* Both counting words in one store: loc | sh << 32. They are loaded one by one, since
  * a load of both right after a store to one would wait for the store to retire. */
 typedef uint64_t __attribute__((may_alias)) tlc_pair;
+
+/* A new object: whoever sees its counts sees its generation, its type and its zeros. */
 static inline void tlc_set_counts(tl_record* r, uint64_t counts)
 {
-	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELAXED);
+	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELEASE);
+}
+
+/* A dead one, of which nothing follows. */
+static inline void tlc_clear_counts(tl_record* r)
+{
+	__atomic_store_n((tlc_pair*)(void*)&r->loc, 0, __ATOMIC_RELAXED);
 }
 
 /* Type and generation: type_flags | gen << 32. */
@@ -182,7 +216,7 @@ static inline bool tlc_is_plain(const tl_record* r, uint64_t tag, uint32_t loc, 
 	return TLC_LIKELY((counts | (tlc_life(r) ^ tag >> 32 << 32)) == 0);
 }
 
-static inline bool tlc_in_heap(uintptr_t p) { return p - tlc_g.heap_base < tlc_g.heap_bytes; }
+static inline bool tlc_in_heap(uintptr_t p) { return tlc_heap_offset(p) < tlc_g.heap_bytes; }
 static inline bool tlc_in_slices(uintptr_t p) { return p - tlc_g.slices_base < tlc_g.slices_bytes; }
 
 /* Live arena or frame memory of the calling thread. */

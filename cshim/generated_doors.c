@@ -5,7 +5,7 @@
 
 tl_status tl_init(void) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_init, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_init, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -30,7 +30,7 @@ tl_status tl_shutdown(void) {
 
 tl_status slow_configure(const char* key, const char* value) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_configure, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_configure, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -66,7 +66,7 @@ const char* slow_last_error(void) {
 
 tl_status tl_mem_manager_init(void) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_manager_init, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_manager_init, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -135,7 +135,7 @@ int64_t slow_get_scope_depth(void) {
 
 void* slow_mem_alloc(size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_alloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_alloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -149,7 +149,7 @@ void* slow_mem_alloc(size_t bytes) {
 
 void* slow_mem_new(size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_new, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_new, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -163,7 +163,7 @@ void* slow_mem_new(size_t bytes) {
 
 void* slow_mem_new_zeroed(size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_new_zeroed, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_new_zeroed, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -177,7 +177,7 @@ void* slow_mem_new_zeroed(size_t bytes) {
 
 void* tl_mem_realloc(void* object, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_realloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_realloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -213,7 +213,7 @@ tl_status slow_mem_dealloc(void* object) {
 
 void* slow_alloc_tmp(int64_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_alloc_tmp, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_alloc_tmp, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -238,7 +238,7 @@ tl_status slow_free_tmp(void* object) {
 
 tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_type_define, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_type_define, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -252,7 +252,7 @@ tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 
 void* slow_object_new(tl_type type) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_object_new, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_object_new, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -266,7 +266,7 @@ void* slow_object_new(tl_type type) {
 
 void* tl_mem_deep_clone(void* object) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_deep_clone, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_deep_clone, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -280,7 +280,7 @@ void* tl_mem_deep_clone(void* object) {
 
 int64_t tl_mem_collect_cycles(void) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_collect_cycles, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_collect_cycles, &why);
 	if (context == NULL) {
 		return -1;
 	}
@@ -291,7 +291,7 @@ int64_t tl_mem_collect_cycles(void) {
 
 tl_status slow_mem_register_struct(void* object) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_register_struct, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_register_struct, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -305,7 +305,7 @@ tl_status slow_mem_register_struct(void* object) {
 
 tl_status slow_mem_register_struct_named(void* object, const char* name) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_register_struct_named, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_register_struct_named, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -319,7 +319,7 @@ tl_status slow_mem_register_struct_named(void* object, const char* name) {
 
 tl_status slow_mem_register(void* object) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_mem_register, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_mem_register, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -476,7 +476,7 @@ tl_status tl_ptr_make_immortal(void* object) {
 
 void* tl_vec_new(size_t capacity) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_vec_new, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_vec_new, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -490,7 +490,7 @@ void* tl_vec_new(size_t capacity) {
 
 tl_status slow_vec_push(void* vec, void* element) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_vec_push, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_vec_push, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -548,7 +548,7 @@ int64_t slow_vec_len(void* vec) {
 
 tl_status tl_vec_reserve(void* vec, size_t capacity) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_vec_reserve, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_vec_reserve, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -650,7 +650,7 @@ void* slow_arena_alloc(int64_t bytes) {
 
 void* slow_arena_malloc(int64_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_arena_malloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_arena_malloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -741,7 +741,7 @@ int64_t tl_arena_get_capacity(void) {
 
 tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_new, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_new, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -755,7 +755,7 @@ tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* shape) 
 
 tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_new_i64, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_new_i64, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -769,7 +769,7 @@ tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* s
 
 tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_empty, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_empty, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -783,7 +783,7 @@ tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const 
 
 tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_zeros, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_zeros, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -797,7 +797,7 @@ tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const 
 
 tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_from_buffer, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_from_buffer, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -811,7 +811,7 @@ tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, co
 
 tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_wrap, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_wrap, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -836,7 +836,7 @@ tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const 
 
 tl_tensor* tl_tensor_clone(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_clone, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_clone, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -916,7 +916,7 @@ tl_status tl_tensor_finalize(tl_tensor* tensor) {
 
 tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_prepare_return, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_prepare_return, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1073,7 +1073,7 @@ int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis) {
 
 tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_reshape, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_reshape, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1087,7 +1087,7 @@ tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* sha
 
 tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_slice, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_slice, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1101,7 +1101,7 @@ tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64
 
 tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_transpose, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_transpose, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1115,7 +1115,7 @@ tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b
 
 tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_permute, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_permute, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1129,7 +1129,7 @@ tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axe
 
 tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_broadcast_to, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_broadcast_to, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1143,7 +1143,7 @@ tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t
 
 tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_squeeze, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_squeeze, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1157,7 +1157,7 @@ tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis) {
 
 tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_expand_dims, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_expand_dims, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1336,7 +1336,7 @@ tl_status tl_dump_gpu_pool_stats(void) {
 
 tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_to, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1350,7 +1350,7 @@ tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device) {
 
 tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_copy, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_copy, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1375,7 +1375,7 @@ tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream) {
 
 tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_sync_stream, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_sync_stream, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1389,7 +1389,7 @@ tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
 
 tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_create, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_create, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1403,7 +1403,7 @@ tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32
 
 tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_from_csr, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_from_csr, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1417,7 +1417,7 @@ tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, i
 
 tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_from_csc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_from_csc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1431,7 +1431,7 @@ tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, i
 
 tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_wrap, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_wrap, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1456,7 +1456,7 @@ tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values,
 
 tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_slice, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_slice, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1470,7 +1470,7 @@ tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop)
 
 tl_sparse* tl_sparse_transpose(const tl_sparse* matrix) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_transpose, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_transpose, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1484,7 +1484,7 @@ tl_sparse* tl_sparse_transpose(const tl_sparse* matrix) {
 
 tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_to_contiguous, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_to_contiguous, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1509,7 +1509,7 @@ tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_in
 
 tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_sparse_block_tensors, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_sparse_block_tensors, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1589,7 +1589,7 @@ tl_status tl_device_default(int32_t* out_device) {
 
 tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_device_memory_info, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_device_memory_info, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1603,7 +1603,7 @@ tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* ou
 
 const tl_device_allocator* tl_device_allocator_for(int32_t device) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_device_allocator_for, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_device_allocator_for, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1628,7 +1628,7 @@ const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device) {
 
 tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_device_copy, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_device_copy, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1642,7 +1642,7 @@ tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const
 
 tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_device_fill, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_device_fill, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1667,7 +1667,7 @@ tl_status tl_device_register(const tl_device_allocator* allocator, const tl_devi
 
 tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_create, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_memory_pool_create, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1681,7 +1681,7 @@ tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t ini
 
 void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_allocate, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_memory_pool_allocate, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1706,7 +1706,7 @@ tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block) {
 
 void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_allocate_async, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_memory_pool_allocate_async, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1720,7 +1720,7 @@ void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* st
 
 tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_memory_pool_deallocate_async, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_memory_pool_deallocate_async, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1822,7 +1822,7 @@ tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info) {
 
 tl_status tl_pool_set_limits(size_t per_key, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_pool_set_limits, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_pool_set_limits, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1847,7 +1847,7 @@ tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
 
 void* slow_registry_new_array(size_t count, size_t element_bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_new_array, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_registry_new_array, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -1861,7 +1861,7 @@ void* slow_registry_new_array(size_t count, size_t element_bytes) {
 
 tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_registry_register, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1875,7 +1875,7 @@ tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind
 
 tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register_custom, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_registry_register_custom, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1889,7 +1889,7 @@ tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter de
 
 tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register_buffer, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_registry_register_buffer, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1903,7 +1903,7 @@ tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* ali
 
 tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_add_alias, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_registry_add_alias, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -1972,7 +1972,7 @@ tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info) {
 
 tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_registry_register_many, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_registry_register_many, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -2008,7 +2008,7 @@ tl_status tl_registry_print_statistics(const char* path) {
 
 void* slow_aligned_alloc(size_t bytes, size_t alignment) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_aligned_alloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_aligned_alloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2033,7 +2033,7 @@ tl_status slow_aligned_free(void* pointer) {
 
 tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_workspace_create, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_workspace_create, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -2058,11 +2058,14 @@ tl_status tl_workspace_destroy(tl_workspace* workspace) {
 
 tl_status tl_plan_create(tl_plan** out_plan) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_create, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_create, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_plan_create((uintptr_t)context, (uintptr_t)out_plan);
+	int32_t result;
+	do {
+		result = tlgo_plan_create((uintptr_t)context, (uintptr_t)out_plan);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
@@ -2080,9 +2083,9 @@ tl_status tl_plan_destroy(tl_plan* plan) {
 
 int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffer, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_add_buffer, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_buffer((uintptr_t)context, (uintptr_t)plan, (uintptr_t)bytes, (uintptr_t)alignment, first, end);
 	tlc_gate_leave(context);
@@ -2091,9 +2094,9 @@ int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_
 
 int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_buffers, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_add_buffers, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_buffers((uintptr_t)context, (uintptr_t)plan, (uintptr_t)buffers, (uintptr_t)n);
 	tlc_gate_leave(context);
@@ -2124,31 +2127,37 @@ tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset) {
 
 tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_gap, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_add_gap, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_plan_add_gap((uintptr_t)context, (uintptr_t)plan, buffer, first, end);
+	int32_t result;
+	do {
+		result = tlgo_plan_add_gap((uintptr_t)context, (uintptr_t)plan, buffer, first, end);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
 
 tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_set_name, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_set_name, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_plan_set_name((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)name);
+	int32_t result;
+	do {
+		result = tlgo_plan_set_name((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)name);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
 
 int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_add_space, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_add_space, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_add_space((uintptr_t)context, (uintptr_t)plan, (uintptr_t)capacity);
 	tlc_gate_leave(context);
@@ -2157,44 +2166,56 @@ int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
 
 tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_set_spaces, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_set_spaces, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_plan_set_spaces((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)spaces, (uintptr_t)n);
+	int32_t result;
+	do {
+		result = tlgo_plan_set_spaces((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)spaces, (uintptr_t)n);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
 
 tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_solve, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_solve, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_plan_solve((uintptr_t)context, (uintptr_t)plan, budget_ms);
+	int32_t result;
+	do {
+		result = tlgo_plan_solve((uintptr_t)context, (uintptr_t)plan, budget_ms);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
 
 tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_solve_with, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_solve_with, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_plan_solve_with((uintptr_t)context, (uintptr_t)plan, (uintptr_t)options);
+	int32_t result;
+	do {
+		result = tlgo_plan_solve_with((uintptr_t)context, (uintptr_t)plan, (uintptr_t)options);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
 
 tl_status tl_plan_validate(const tl_plan* plan) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_validate, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_plan_validate, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_plan_validate((uintptr_t)context, (uintptr_t)plan);
+	int32_t result;
+	do {
+		result = tlgo_plan_validate((uintptr_t)context, (uintptr_t)plan);
+	} while (result != TL_OK && tlc_gate_again(context));
 	tlc_gate_leave(context);
 	return tlc_found(context, result);
 }
@@ -2203,7 +2224,7 @@ int64_t tl_plan_num_buffers(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_num_buffers, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_num_buffers((uintptr_t)context, (uintptr_t)plan);
 	tlc_gate_leave(context);
@@ -2258,7 +2279,7 @@ size_t tl_plan_offset(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_offset, &why);
 	if (context == NULL) {
-		return 0;
+		return SIZE_MAX;
 	}
 	uintptr_t result = tlgo_plan_offset((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_gate_leave(context);
@@ -2269,7 +2290,7 @@ int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_gate_enter(TL_FN_tl_plan_space_of, &why);
 	if (context == NULL) {
-		return 0;
+		return -1;
 	}
 	int64_t result = tlgo_plan_space_of((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_gate_leave(context);
@@ -2289,7 +2310,7 @@ tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out
 
 struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to_dlpack, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_to_dlpack, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2303,7 +2324,7 @@ struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool c
 
 struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_to_dlpack_legacy, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_to_dlpack_legacy, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2328,7 +2349,7 @@ tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, in
 
 tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_from_dlpack, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_from_dlpack, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2342,7 +2363,7 @@ tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
 
 tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tensor_from_dlpack_legacy, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tensor_from_dlpack_legacy, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2356,7 +2377,7 @@ tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
 
 void* tl_torch_malloc(int64_t size, int32_t device, void* stream) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_torch_malloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_torch_malloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2370,7 +2391,7 @@ void* tl_torch_malloc(int64_t size, int32_t device, void* stream) {
 
 void* slow_numpy_malloc(void* ctx, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_numpy_malloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_numpy_malloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2384,7 +2405,7 @@ void* slow_numpy_malloc(void* ctx, size_t bytes) {
 
 void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_numpy_calloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_numpy_calloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2398,7 +2419,7 @@ void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 
 void* slow_numpy_realloc(void* ctx, void* block, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_numpy_realloc, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_numpy_realloc, &why);
 	if (context == NULL) {
 		return NULL;
 	}
@@ -2489,7 +2510,7 @@ void* slow_track_site(void* pointer, const char* file, uint32_t line) {
 
 tl_status tl_tag_push(const char* name) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_tag_push, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_tag_push, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -2525,7 +2546,7 @@ tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocat
 
 int64_t tl_leak_report(const char* path) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_leak_report, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_leak_report, &why);
 	if (context == NULL) {
 		return -1;
 	}
@@ -2536,7 +2557,7 @@ int64_t tl_leak_report(const char* path) {
 
 int64_t tl_leak_report_since(const char* path, uint64_t mark) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_leak_report_since, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_leak_report_since, &why);
 	if (context == NULL) {
 		return -1;
 	}
@@ -2558,7 +2579,7 @@ int64_t tl_mem_check_all(void) {
 
 tl_status tl_profile_write(const char* path) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_profile_write, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_profile_write, &why);
 	if (context == NULL) {
 		return why;
 	}
@@ -2572,7 +2593,7 @@ tl_status tl_profile_write(const char* path) {
 
 tl_status slow_trace_start(const char* path) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_trace_start, &why);
+	tl_context* context = tlc_gate_enter_for_memory(TL_FN_tl_trace_start, &why);
 	if (context == NULL) {
 		return why;
 	}

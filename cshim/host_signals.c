@@ -3,7 +3,7 @@
  * A handler without SA_ONSTACK runs on the stack that the thread is on, and the stack of a
  * goroutine may have a few hundred bytes left. So Go's own threads run none: they inherit a
  * mask that blocks everything but faults. On a thread of the program that is in a call the
- * goroutine's stack has room (runtime/headroom), and signals stay as the program set them. */
+ * goroutine's stack has room (runtime/headroom), and handlers stay as the program set them. */
 #define _GNU_SOURCE
 #include "host_signals.h"
 
@@ -29,6 +29,30 @@ void tlc_end_quiet(const tlc_quiet* before)
 {
 	pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
 	pthread_setcancelstate(before->cancel_state, NULL);
+}
+
+/* ---- what Go makes of handlers that are there before it ------------------------------- */
+
+enum { SIGNALS = 32, BEFORE_GO = 101 }; /* 32 and 33 are the C library's, which Go has to take care of */
+static struct sigaction found[SIGNALS];
+
+/* Go's start is a constructor without a priority. */
+__attribute__((constructor(BEFORE_GO))) static void look_at_handlers(void)
+{
+	for (int i = 1; i < SIGNALS; i++)
+		sigaction(i, NULL, &found[i]);
+}
+
+/* Go has added SA_ONSTACK to the program's handlers, for its own threads' sake; but none runs
+ * there, and Go's signal stacks are small. It has taken SIGURG for its preemption, which is off. */
+void tlc_restore_handlers(void)
+{
+	for (int i = 1; i < SIGNALS; i++) {
+		struct sigaction now;
+		if (sigaction(i, NULL, &now) != 0) continue;
+		bool same = now.sa_handler == found[i].sa_handler;
+		if ((same && now.sa_flags != found[i].sa_flags) || i == SIGURG) sigaction(i, &found[i], NULL);
+	}
 }
 
 /* ---- what Go unblocks -------------------------------------------------------------- */

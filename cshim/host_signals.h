@@ -17,6 +17,9 @@ typedef struct tlc_quiet {
 void tlc_begin_quiet(tlc_quiet* before);
 void tlc_end_quiet(const tlc_quiet* before);
 
+/* Gives the program's handlers back the flags that they had before Go was loaded. */
+void tlc_restore_handlers(void);
+
 /* Has Go leave SIGCHLD and SIGPROF blocked on its threads. Before its first thread. */
 void tlc_keep_blocked(void);
 

@@ -20,6 +20,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "TL Runtime is for little-endian processors: two words of a record are stored as one"
+#endif
+
+/* Memory of the program lies below 2 to this power, whoever allocates it. */
+#if defined(__aarch64__)
+enum { TL_PROGRAM_BITS = 48 };
+#else
+enum { TL_PROGRAM_BITS = 47 };
+#endif
+
 /* Geometry of the heap. */
 enum {
 	TL_SPAN_SHIFT = 16,
@@ -251,7 +262,7 @@ typedef struct tl_type_info {
 
 /* Where everything is. One per process, filled before the first context exists. */
 typedef struct tl_globals {
-	uintptr_t heap_base;
+	_Atomic uintptr_t heap_base; /* in the shim's copy: written last */
 	uint64_t heap_bytes;
 	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
 	tl_record* records;
@@ -266,7 +277,7 @@ typedef struct tl_globals {
 	uintptr_t pools;                     /* memory pools (pool.h) */
 	struct tl_type_info* types; /* by type number, from TL_TYPE_FIRST_USER */
 	uint32_t fast;       /* TL_FASTPATH */
-	uint32_t on_error;   /* 0 ignore, 1 log, 2 abort, 4 callback set */
+	_Atomic uint32_t on_error; /* 0 ignore, 1 log, 2 abort, 4 callback set */
 	_Atomic uint32_t reap; /* a parked context holds work */
 	_Atomic uint32_t purge; /* asks contexts to give their magazines back at their next slow call */
 	_Atomic uint32_t parked; /* contexts waiting to be adopted */

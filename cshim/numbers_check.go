@@ -10,6 +10,7 @@ import "tlruntime/runtime/layout"
 
 // The numbers that no size of a struct shows: where C and Go differ the build stops.
 var (
+	_ [C.TL_PROGRAM_BITS]struct{}     = [layout.ProgramBits]struct{}{}
 	_ [C.TL_POOL_SPLIT]struct{}       = [layout.PoolSplit]struct{}{}
 	_ [C.TL_POOL_REPLAYS]struct{}     = [layout.PoolReplays]struct{}{}
 	_ [C.TL_POOL_SUBBIN_BITS]struct{} = [layout.PoolSubbinBits]struct{}{}
@@ -17,7 +18,6 @@ var (
 	_ [C.TL_POOL_SLOTS]struct{}       = [layout.PoolSlots]struct{}{}
 	_ [C.TL_POOL_STRIDE]struct{}      = [layout.PoolStride]struct{}{}
 	_ [C.TL_POOL_TAG_SHIFT]struct{}   = [layout.PoolTagShift]struct{}{}
-	_ [C.TL_POOL_GENERATION]struct{}  = [layout.PoolGeneration]struct{}{}
 )
 
 var (

@@ -1,5 +1,6 @@
-/* The program's last resort before a request for memory fails. The failing call has
- * changed nothing, so the gate can leave Go, ask, and let the call be repeated. */
+/* Calls that find no memory: those that do not begin since Go itself is short of it, and the
+ * program's last resort before one fails. A failing call has changed nothing, so the gate can
+ * leave Go, ask, and let the call be repeated. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
@@ -7,6 +8,18 @@
 
 #include "door.h"
 #include "gate.h"
+#include "start.h"
+
+tl_context* tlc_gate_enter_for_memory(uint32_t function, tl_status* why)
+{
+	tl_context* c = tlc_gate_enter(function, why);
+	if (c == NULL || TLC_LIKELY(tlc_go_has_room())) return c;
+	*why = tldoor_refuse((uintptr_t)c);
+	tlc_gate_leave(c);
+	return NULL;
+}
+
+/* ---- the program's callback -------------------------------------------------------- */
 
 __thread uintptr_t tlc_asking __attribute__((tls_model("initial-exec")));
 
@@ -80,7 +93,7 @@ static void stop_asking(uintptr_t* before) { tlc_asking = *before; }
 
 static bool ask(const resort* r, const failure* f)
 {
-	__attribute__((cleanup(stop_asking))) uintptr_t before = tlc_asking;
+	__attribute__((cleanup(stop_asking), unused)) uintptr_t before = tlc_asking;
 	tlc_asking = (uintptr_t)__builtin_frame_address(0);
 	return r->callback(f->device, (size_t)f->bytes, f->attempts, r->ctx);
 }

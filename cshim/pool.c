@@ -12,11 +12,16 @@ _Static_assert(sizeof(tl_pool_state) <= TL_POOL_STRIDE, "a pool fits into its sl
 _Static_assert(sizeof(tl_pool_block) == 32, "two records share a cache line");
 
 /* Where the pools stand; NULL sends every call to Go: before the first use, and with TL_FASTPATH=0. */
-static char* pools;
+static char* _Atomic pools;
 
-static tl_pool_state* pool_at(uint64_t slot) { return (tl_pool_state*)(pools + slot * TL_POOL_STRIDE); }
+static inline char* table(void) { return atomic_load_explicit(&pools, memory_order_acquire); }
 
-void tlc_memory_pools_attach(uintptr_t table, bool fast) { pools = fast ? (char*)table : NULL; }
+static inline tl_pool_state* pool_at(char* first, uint64_t slot) { return (tl_pool_state*)(first + slot * TL_POOL_STRIDE); }
+
+void tlc_memory_pools_attach(uintptr_t at, bool fast)
+{
+	atomic_store_explicit(&pools, fast ? (char*)at : NULL, memory_order_release);
+}
 
 /* ---- locks ------------------------------------------------------------------------- */
 
@@ -56,8 +61,9 @@ static inline tl_pool_state* enter_at_once(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
 	uint32_t open = 0;
-	if (TLC_UNLIKELY(pools == NULL || tlc_is_inside(tlc_tls))) return NULL;
-	tl_pool_state* p = pool_at(handle % TL_POOL_SLOTS);
+	char* first = table();
+	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
+	tl_pool_state* p = pool_at(first, handle % TL_POOL_SLOTS);
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
 		return NULL;
 	if (TLC_LIKELY(p->handle == handle)) return p;
@@ -69,8 +75,9 @@ static inline tl_pool_state* enter_at_once(tl_memory_pool* pool)
 static inline tl_pool_state* enter(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
-	if (TLC_UNLIKELY(pools == NULL || tlc_is_inside(tlc_tls))) return NULL;
-	tl_pool_state* p = pool_at(handle % TL_POOL_SLOTS);
+	char* first = table();
+	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
+	tl_pool_state* p = pool_at(first, handle % TL_POOL_SLOTS);
 	lock(p);
 	if (TLC_LIKELY(p->handle == handle)) return p;
 	unlock(p);
@@ -81,16 +88,18 @@ static inline tl_pool_state* enter(tl_memory_pool* pool)
  * lock of slot 0 no further slot comes into use. */
 void tlc_memory_pools_lock_all(void)
 {
-	if (pools == NULL) return;
-	lock(pool_at(0));
-	for (uint32_t i = 1; i < pool_at(0)->fresh; i++) lock(pool_at(i));
+	char* first = table();
+	if (first == NULL) return;
+	lock(pool_at(first, 0));
+	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) lock(pool_at(first, i));
 }
 
 void tlc_memory_pools_unlock_all(void)
 {
-	if (pools == NULL) return;
-	for (uint32_t i = 1; i < pool_at(0)->fresh; i++) unlock(pool_at(i));
-	unlock(pool_at(0));
+	char* first = table();
+	if (first == NULL) return;
+	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) unlock(pool_at(first, i));
+	unlock(pool_at(first, 0));
 }
 
 /* ---- the fast door ------------------------------------------------------------------- */

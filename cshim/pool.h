@@ -61,9 +61,7 @@ enum {
 	TL_POOL_STRIDE = 4096,
 };
 
-/* A handle is generation << TL_POOL_SLOT_BITS | slot. Generations begin where handles lie
- * beyond every address that a program can have, and each is used once. */
-#define TL_POOL_GENERATION (1ull << (47 - TL_POOL_SLOT_BITS))
+/* A handle is generation << TL_POOL_SLOT_BITS | slot; runtime/handle makes them. */
 
 /* block.word = FREE 1 | tag 15 | bytes 48. Blocks with a tag are in no chain and no treap,
  * and so nobody's but Go's, which knows what they wait for (runtime/pool/ordered.go):

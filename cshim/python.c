@@ -4,6 +4,7 @@
 
 #include "dlpack.h"
 #include "held.h"
+#include "host_memory.h"
 #include "python.h"
 #include "tensor.h"
 
@@ -109,7 +110,9 @@ static __attribute__((noinline)) void other_free(void* block)
 		foreign = tldoor_numpy_free((uintptr_t)c, (uintptr_t)block);
 		tlc_gate_leave(c);
 	}
-	if (foreign) free(block);
+	if (!foreign) return;
+	if (tlc_may_be_malloced((uintptr_t)block)) free(block);
+	else tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_free, block);
 }
 
 void tl_numpy_free(void* ctx, void* block, size_t bytes)
@@ -152,7 +155,8 @@ static inline void* realloc_here(tl_context* c, void* block, size_t bytes)
 static void* realloc_in_child(void* block, size_t bytes)
 {
 	size_t had = room((uintptr_t)block), wanted = at_least_1(bytes);
-	if (block == NULL || !is_ours((uintptr_t)block)) return in_child(realloc(block, wanted), TL_FN_tl_numpy_realloc);
+	bool foreign = block == NULL || (!is_ours((uintptr_t)block) && tlc_may_be_malloced((uintptr_t)block));
+	if (foreign) return in_child(realloc(block, wanted), TL_FN_tl_numpy_realloc);
 	if (had == 0) return NULL;
 	void* to = in_child(malloc(wanted), TL_FN_tl_numpy_realloc);
 	return to != NULL ? moved(to, block, had, wanted) : NULL;

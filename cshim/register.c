@@ -2,6 +2,7 @@
 #include <malloc.h>
 
 #include "fast.h"
+#include "host_memory.h"
 
 /* ---- register ------------------------------------------------------------------------ */
 
@@ -23,9 +24,6 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 	return false;
 }
 
-/* What malloc cannot have returned; the Go twin says which. */
-static inline bool adoptable(uintptr_t p) { return (p & 15) == 0 && p >= 65536 && p < (1ull << 47); }
-
 static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* size)
 {
 	size_t usable = malloc_usable_size((void*)p);
@@ -44,11 +42,11 @@ static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintp
 	uint32_t gen;
 	uint64_t size = 0;
 	int result;
-	if (adopt && adoptable(p) && !tlc_foreign_covered(p)) {
+	if (adopt && !tlc_foreign_covered(p) && tlc_may_be_malloced(p)) {
 		result = adopt_measured(c, p, &gen, &size);
 	} else {
 		result = tlc_foreign_register(p, &gen);
-		if (result == TLC_RETURNED && adoptable(p)) result = adopt_measured(c, p, &gen, &size);
+		if (result == TLC_RETURNED && tlc_may_be_malloced(p)) result = adopt_measured(c, p, &gen, &size);
 	}
 	if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
@@ -61,7 +59,7 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 	uint32_t gen;
 	uint64_t size;
 	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
-	if (TLC_UNLIKELY(!adopt || !adoptable(p) || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
+	if (TLC_UNLIKELY(!adopt || !tlc_is_known(p) || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
 	c->foreign_adopted++;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
 	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);

@@ -103,14 +103,15 @@ static inline tl_entry* release_simple(tl_context* c, tl_entry* top, const tl_en
  * changed the stacks: then the caller looks again. */
 static bool release_entries(tl_context* c)
 {
-	tl_mark* mark = c->mark_top - 1;
-	tl_entry* low = c->entries + mark->entries;
-	while ((c->top = release_simple(c, c->top, low)) > low) {
+	const tl_mark* mark = c->mark_top - 1;
+	for (;;) {
+		const tl_entry* low = c->entries + mark->entries; /* a destructor may have had holes closed below */
+		c->top = release_simple(c, c->top, low);
+		if (c->top <= low) return true;
 		tl_entry e = *--c->top;
 		tlc_release_entry(c, e);
 		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 	}
-	return true;
 }
 
 static __attribute__((cold, noinline)) void trim(void)

@@ -1,97 +1,102 @@
-/* When Go starts. Its own start aborts the process when address space runs out in the
- * middle of it, so under RLIMIT_AS it begins only where there is enough: at load, or at
- * the first call that needs Go, or never.
+/* When Go starts. Its own start ends the process when a thread or address space is refused
+ * in the middle of it, and so does Go later. So it begins only where threads and memory for
+ * it could be had beforehand (go_threads.c, go_memory.c): at load, or at the first call that
+ * needs Go, or never.
  *
  * The linker is told (packaging/build_library.sh, --wrap) to put this function between
  * the start-up code of Go and the one of runtime/cgo that creates its first thread.
  * Without that option Go starts at load, whatever is left. */
 #define _GNU_SOURCE
+#include "start.h"
+
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "door.h"
 #include "host_signals.h"
-#include "start.h"
 
-typedef void* (*thread_body)(void*);
+void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument);
+uint64_t tlc_descriptors_before(void); /* for capi/host.go */
+extern uintptr_t _cgo_wait_runtime_init_done(void);
 
-extern void __real_x_cgo_sys_thread_create(thread_body body, void* argument) __attribute__((weak));
-void __wrap_x_cgo_sys_thread_create(thread_body body, void* argument);
-
-/* Measured on linux/amd64 (Go 1.26, glibc 2.36) as growth of the address space from load
- * to the end of Go's start: 1573 MiB and 6 stacks of threads, whatever their size. Go
- * takes 1.1 GiB of it in reservations, glibc 64 MiB for each thread that calls malloc.
- * The first call then took less than 2 MiB, and more fails without harm. */
-static const size_t start_bytes = (size_t)1792 << 20, start_stacks = 8, call_bytes = (size_t)32 << 20;
-
-/* A start that waits for address space. Written at load, and then under the gate's lock. */
+/* A start that has not been made. Written at load, and then under the gate's lock. */
 static struct {
-	thread_body body; /* NULL: Go has been started */
+	tlc_thread_body body; /* NULL: Go has been started */
 	void* argument;
 } postponed;
 
-/* Bytes of address space that this process has mapped. */
-static size_t mapped(void)
-{
-	char text[64] = "";
-	int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	if (file < 0) return 0;
-	ssize_t n = read(file, text, sizeof text - 1);
-	close(file);
-	return n > 0 ? strtoul(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) : 0;
-}
+static rlim_t descriptors = RLIM_INFINITY; /* the soft limit before Go was started */
 
-static size_t address_space_left(void)
+uint64_t tlc_descriptors_before(void) { return descriptors; }
+
+static tlc_lack try_to_start(tlc_thread_body body, void* argument)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return (size_t)-1;
-	size_t used = mapped();
-	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+	descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+	tlc_lack memory = tlc_hold_memory();
+	if (memory != TLC_LACKS_NOTHING) return memory;
+	if (!tlc_keep_threads()) {
+		memory = tlc_look_for_memory(TLC_MOST_STACKS);
+		tlc_drop_memory();
+		return memory != TLC_LACKS_NOTHING ? memory : TLC_LACKS_THREADS;
+	}
+	tlc_keep_blocked();
+	tlc_run_thread(body, argument);
+	_cgo_wait_runtime_init_done(); /* a limit that the host sets next finds Go started */
+	tlc_keep_memory();
+	return TLC_LACKS_NOTHING;
 }
 
-static bool enough_to_start(void)
-{
-	struct rlimit stack;
-	size_t left = address_space_left(), each = 0;
-	if (left == (size_t)-1) return true;
-	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur != RLIM_INFINITY) each = stack.rlim_cur;
-	return left >= start_bytes && (left - start_bytes) / start_stacks >= each;
-}
-
-static void create_first_thread(thread_body body, void* argument)
+void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
 {
 	tlc_quiet before;
-	tlc_keep_blocked();
-	tlc_begin_quiet(&before); /* Go's other threads take their mask from this one */
-	__real_x_cgo_sys_thread_create(body, argument);
+	tlc_restore_handlers();
+	tlc_begin_quiet(&before);
+	if (try_to_start(body, argument) != TLC_LACKS_NOTHING) {
+		postponed.body = body;
+		postponed.argument = argument;
+	}
 	tlc_end_quiet(&before);
 }
 
-void __wrap_x_cgo_sys_thread_create(thread_body body, void* argument)
+/* Go's timers want two descriptors, and end the process when there are none. The first call
+ * has them made (tldoor_open). */
+static bool has_descriptors(void)
 {
-	if (enough_to_start()) {
-		create_first_thread(body, argument);
-		return;
-	}
-	postponed.body = body;
-	postponed.argument = argument;
+	int first = epoll_create1(EPOLL_CLOEXEC), second = eventfd(0, EFD_CLOEXEC);
+	if (first >= 0) close(first);
+	if (second >= 0) close(second);
+	return first >= 0 && second >= 0;
 }
 
-bool tlc_start_go(void)
+static tlc_lack start_with_key(pthread_key_t* key, void (*thread_ended)(void*))
 {
-	thread_body body = postponed.body;
-	if (body == NULL) return address_space_left() >= call_bytes;
-	if (!enough_to_start()) return false;
-	postponed.body = NULL;
-	create_first_thread(body, postponed.argument);
-	return true;
+	static bool has_key;
+	if (!has_key) has_key = pthread_key_create(key, thread_ended) == 0;
+	if (!has_key) return TLC_LACKS_KEYS;
+	if (postponed.body != NULL) {
+		tlc_lack start = try_to_start(postponed.body, postponed.argument);
+		if (start != TLC_LACKS_NOTHING) return start;
+		postponed.body = NULL;
+	}
+	tldoor_wait(); /* while Go is initialised the limit of descriptors is another */
+	return has_descriptors() ? tlc_look_for_memory(TLC_CALL_WRITABLE) : TLC_LACKS_DESCRIPTORS;
+}
+
+static _Atomic tlc_lack lack;
+
+tlc_lack tlc_first_use_lacks(void) { return lack; }
+
+bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*))
+{
+	lack = start_with_key(key, thread_ended);
+	return lack == TLC_LACKS_NOTHING;
 }
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));

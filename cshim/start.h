@@ -1,14 +1,57 @@
-/* Go's start under RLIMIT_AS, and what is left of loading; see start.c. */
+/* When Go starts and what it starts with, and what is left of loading; see start.c. */
 #ifndef TL_START_H
 #define TL_START_H
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Starts Go, if that waits for address space, before the first call into it. false: there
- * is too little address space to enter Go at all. Under the gate's start lock. */
-__attribute__((visibility("hidden"))) bool tlc_start_go(void);
+/* The first call maps tables of a few MiB where it is not given much. With less than this
+ * it would be given too little (layout in runtime/object/slices.go). */
+#define TLC_CALL_WRITABLE ((size_t)96 << 20)
+
+#pragma GCC visibility push(hidden)
+
+/* What the host's limits leave too little of; library.c has the sentences. */
+typedef enum tlc_lack {
+	TLC_LACKS_NOTHING,
+	TLC_LACKS_THREADS,
+	TLC_LACKS_ADDRESS_SPACE,
+	TLC_LACKS_DATA,
+	TLC_LACKS_UNLOCKED,
+	TLC_LACKS_DESCRIPTORS,
+	TLC_LACKS_KEYS,
+} tlc_lack;
+
+/* Before the first call into Go: starts it if it has not been started, and makes the key of
+ * thread-specific data. false: something lacks. Quietly (host_signals.h) and under the gate's
+ * start lock. */
+bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*));
+
+/* What the newest try of a first use has found lacking. */
+tlc_lack tlc_first_use_lacks(void);
 
 /* Gives memory back that only loading the library needed. Once, when it has started. */
-__attribute__((visibility("hidden"))) void tlc_forget_relocations(void);
+void tlc_forget_relocations(void);
+
+/* go_threads.c: starts the threads that Go will want; false: the system refuses some, and
+ * none is left. Then one of them runs body. */
+typedef void* (*tlc_thread_body)(void*);
+#define TLC_MOST_STACKS ((size_t)40 << 20)
+bool tlc_keep_threads(void);
+void tlc_run_thread(tlc_thread_body body, void* argument);
+
+/* go_memory.c: takes the memory that Go's start wants; drops it, if Go is not started after
+ * all, or keeps what Go may want later; looks whether so much could be had. */
+tlc_lack tlc_hold_memory(void);
+void tlc_drop_memory(void);
+void tlc_keep_memory(void);
+tlc_lack tlc_look_for_memory(size_t bytes);
+
+/* Whether Go may come to more memory: false after the system has refused some, as long as
+ * it would again. What Go has in reserve is then left for calls that release. */
+bool tlc_go_has_room(void);
+
+#pragma GCC visibility pop
 
 #endif

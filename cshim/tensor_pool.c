@@ -189,12 +189,12 @@ static inline uint32_t released(uint32_t sh)
  * Budget of the last one: two compare-and-swaps, one probe, about 60 instructions. */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
 {
-	uint32_t sh = TLC_LOAD(r->sh);
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire); /* the last one reads the header */
 	for (;;) {
 		int32_t count = tlc_sh_count(sh);
 		if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || count <= 0)) return false;
 		if (TLC_LIKELY(count == 1)) return drop_last(c, r, e, sh);
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, released(sh), memory_order_release, memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, released(sh), memory_order_acq_rel, memory_order_acquire))
 			return true;
 	}
 }

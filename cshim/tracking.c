@@ -110,7 +110,8 @@ bool tlc_may_name(const void* pointer)
 {
 	const tl_context* c = tlc_tls->self;
 	if (c == NULL || pointer == NULL) return false;
-	return c->sampled == (uintptr_t)pointer || (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) >= TL_TRACKING_ALL;
+	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL) return false;
+	return !c->in_go && !tlc_forked(); /* where nothing is recorded there is nothing to refuse */
 }
 
 void* tl_track_site(void* pointer, const char* file, uint32_t line)
@@ -121,7 +122,6 @@ void* tl_track_site(void* pointer, const char* file, uint32_t line)
 /* ---- the end of the process ------------------------------------------------------------ */
 
 enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
-enum { ON_ERROR_ABORT = 2 };
 
 /* Looks for leaks: 0 = there are none, else as many, -1 = that is unknown. */
 static int64_t look_for_leaks(tl_context* c)
@@ -150,7 +150,7 @@ __attribute__((destructor)) static void report_at_exit(void)
 	int64_t leaked = checks ? look_for_leaks(c) : 0;
 	if (attached) c->in_go = 0;
 	else if (c != NULL) tlc_leave_unattached(c);
-	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & ON_ERROR_ABORT) != 0) abort();
+	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & TLC_ON_ERROR_ABORT) != 0) abort();
 	if (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
 	fflush(NULL);
 	_exit(LEAKED);

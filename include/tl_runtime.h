@@ -46,7 +46,8 @@
  * with the calling thread (tl_last_status), and tl_last_error explains it: the
  * pointer, what it was found to be, what to do. A NULL that is right (zero bytes
  * asked for) sets TL_OK, so that the two can be told apart; other successful
- * calls leave the last status alone.
+ * calls leave the last status alone, and so do those that return their argument
+ * (tl_ptr_acquire, tl_track_site), which tell a failure by the status alone.
  *
  * The lists of errors below are complete up to five statuses that any function
  * may answer before it starts, and that none repeats: TL_E_FORKED in a process
@@ -85,11 +86,20 @@
  * The error callback must return.
  */
 
+/* What the library cannot be built for is told here, before the linker says less. */
+#if !defined(__linux__) || !defined(__LP64__)
+#error "TL Runtime is for 64-bit Linux: not for Windows, macOS or 32-bit programs"
+#endif
+
 #ifndef __cplusplus
 #include <stdbool.h>
 #endif
 #include <stddef.h>
 #include <stdint.h>
+
+#if __STDC_HOSTED__ && !defined(__GLIBC__)
+#error "TL Runtime needs glibc: the loaders of musl and Android refuse it"
+#endif
 
 /* TL_API marks what the library exports; nothing else is visible in it. */
 #ifndef TL_API
@@ -340,7 +350,7 @@ TL_API const tl_symbol* tl_symbols(size_t* out_count);
  * Ownership: references held by the thread's scopes pass to the runtime.
  * Threads: the calling thread.
  * Returns: TL_OK, also when the thread was not attached, or why it still is.
- * Errors: TL_E_BUSY (from inside a destructor).
+ * Errors: TL_E_BUSY (from inside a callback).
  * Cost: constant.
  */
 TL_API tl_status tl_thread_detach(void);
@@ -676,17 +686,19 @@ TL_API int64_t tl_mem_collect_cycles(void);
  * tl_mem_register_struct puts a reference into the current scope: the floating
  * one when there is one, else a new one. An address that the runtime does not
  * know is adopted as memory from malloc: count 1, and free() when the count
- * comes to 0. That is the one place where the caller is trusted about memory.
+ * comes to 0. That is the one place where the caller is trusted about memory: what
+ * malloc can have returned is aligned to 16 bytes and can be read, and more is not
+ * looked at.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
  */
 TL_API tl_status tl_mem_register_struct(void* object);
@@ -699,11 +711,11 @@ TL_API tl_status tl_mem_register_struct(void* object);
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.
  */
 TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
@@ -715,11 +727,11 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
- *     or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
- *     block that is registered), TL_E_UNSUPPORTED (another thread's arena or
- *     frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+ *     or not memory that can be read, so not from malloc),
+ *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.
  */
 TL_API tl_status tl_mem_register(void* object);
@@ -1544,8 +1556,9 @@ TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
  * Ownership: the returned tensor floats; its receiver registers it.
  * Threads: the calling thread's scopes.
  * Returns: the tensor to return: the argument, or the copy of one in a slot;
- *     also the argument when it stands in none of the scopes. NULL when the
- *     copy failed.
+ *     also the argument when it stands in none of the scopes, or is refused.
+ *     NULL when the copy failed, and when the call was not served
+ *     (TL_E_FORKED, TL_E_BUSY).
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
  *     already), TL_E_OUT_OF_MEMORY.
@@ -2245,8 +2258,9 @@ typedef struct tl_sparse_block_info {
  * Returns: the matrix, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
  *     lengths, a line longer than it has places, NULL lengths, options that
- *     contradict each other), TL_E_LIMIT (more than 2^31 - 1 columns, rows or
- *     nonzeros with 32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
+ *     contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit
+ *     indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
+ *     a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one crossing, three looks at every length, and an allocation for each
  *     block.
@@ -2646,7 +2660,8 @@ TL_API const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device)
  * It has happened when the call returns. Both addresses may lie inside of
  * blocks. Within a device whose memory the CPU cannot use the ranges must not
  * overlap. Where two devices have no way to each other the copy goes through
- * the CPU's memory.
+ * the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+ * before the first byte is copied, and does not fault.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2661,7 +2676,7 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 
 /*
  * tl_device_fill sets bytes of a device to a value. It has happened when the
- * call returns.
+ * call returns. Memory that cannot be written is refused as tl_device_copy does.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3142,7 +3157,8 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  * tl_registry_register gives a block an owner: the caller, who holds the one
  * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
  * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
- * not looked whether a smaller registered block begins in those.
+ * not looked whether a smaller registered block begins in those; and where its address
+ * is no multiple of 16, not whether that lies inside another block.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3486,7 +3502,8 @@ typedef struct tl_plan_options {
  * Ownership: the caller ends the plan with tl_plan_destroy.
  * Threads: any thread; calls for one plan take turns.
  * Returns: TL_OK and the plan in *out_plan, or why there is none.
- * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+ * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_create(tl_plan** out_plan);
@@ -3510,7 +3527,7 @@ TL_API tl_status tl_plan_destroy(tl_plan* plan);
  * Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
  *     of two, end is not above first), TL_E_OVERFLOW (more bytes than any
- *     memory has), TL_E_LIMIT (16,777,216 buffers).
+ *     memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing; tl_plan_add_buffers adds many with one.
  */
 TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
@@ -3523,7 +3540,7 @@ TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment,
  * Returns: the index of the first one, the others follow; -1 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
  *     tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
- *     has), TL_E_LIMIT (16,777,216 buffers).
+ *     has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing, and about 20 ns for each.
  */
 TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
@@ -3565,7 +3582,7 @@ TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
- *     buffer is not alive).
+ *     buffer is not alive), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
@@ -3577,7 +3594,7 @@ TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, i
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
- *     4095 bytes).
+ *     4095 bytes), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
@@ -3590,7 +3607,8 @@ TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* nam
  * Threads: any thread.
  * Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
  *     none: as much as is needed.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
@@ -3603,7 +3621,8 @@ TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
  * Ownership: the array is only read.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing.
  */
 TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
@@ -3618,7 +3637,7 @@ TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t
  * Returns: TL_OK, or why there is no solution; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
  *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
- *     names it).
+ *     names it), TL_E_OUT_OF_MEMORY.
  * Cost: one crossing and what the budget allows.
  */
 TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
@@ -3631,7 +3650,8 @@ TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
  * Returns: TL_OK, or why there is no solution; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
  *     is too small, a negative number, pins that collide), TL_E_LIMIT (a
- *     buffer fits into none of its spaces; the message names it).
+ *     buffer fits into none of its spaces; the message names it),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one crossing and what the budget allows.
  */
 TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
@@ -3644,7 +3664,8 @@ TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* option
  * Returns: TL_OK when no two buffers that are alive together share a byte, all
  *     lie in their frames, and pins, aliases and alignments hold; else a
  *     defect of this library was found, and the message tells which.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: grows with the square of the number of buffers.
  */
 TL_API tl_status tl_plan_validate(const tl_plan* plan);
@@ -3948,10 +3969,10 @@ TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
  *     On failure the block stays the caller's.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
- * Errors: TL_E_OUT_OF_MEMORY; and of memory of the runtime's
- *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (not of plain bytes, or of an arena or a frame). Other
- *     memory goes to realloc().
+ * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
+ *     where no such block is, or what malloc cannot have returned),
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
+ *     is not plain bytes, an arena, a frame). Other memory goes to realloc().
  * Cost: nothing when it fits and is not half empty, else a copy.
  */
 TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
@@ -3963,9 +3984,9 @@ TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
  * Ownership: takes the caller's reference; bytes is not looked at.
  * Threads: any thread, also in a forked child.
  * Returns: nothing.
- * Errors: of memory of the runtime's TL_E_UNKNOWN_POINTER,
- *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain
- *     bytes, or of an arena or a frame).
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
+ *     or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
+ *     TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
  * Cost: about 8 ns up to 64 KiB, 20 ns above.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
@@ -4095,7 +4116,7 @@ typedef struct tl_deferred {
 TL_API void tl_deferred_push(void* ptr, void* ctx);
 
 /*
- * tl_deferred_take empties a list.
+ * tl_deferred_take empties a list. It touches no status.
  *
  * Ownership: the nodes pass to the caller.
  * Threads: any thread.
@@ -4191,7 +4212,7 @@ TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
- * replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
  *
  * Ownership: none; path is read during the call only. NULL is standard error.
  * Threads: any thread.
@@ -4444,6 +4465,12 @@ TL_API int64_t tl_mem_check_all(void);
  * fast door until then is not in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
+ *
+ * Several processes may be given one file: a child inherits TL_TRACE, workers run the same
+ * code. The first to open it has it until it closes it or ends; no other process writes
+ * to it or truncates it meanwhile. The others write beside it: process 1234 writes
+ * trace-1234.json for trace.json. A file that no process has open is replaced. All files
+ * are written by this rule, those of tl_leak_report and tl_stats_print too.
  */
 
 /*
@@ -4468,7 +4495,8 @@ TL_API tl_status tl_profile_write(const char* path);
  * At the end of the process the file is completed if need be; it is valid JSON however
  * the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
  * bounds the file: what is left out from there on is counted in it. The child of fork()
- * writes no trace.
+ * writes no trace. While another process writes to that file, the trace goes to one
+ * beside it, see above.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. The trace is of all threads.

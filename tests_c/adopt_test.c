@@ -1,5 +1,10 @@
 /* Adoption of malloc'ed memory by the register calls: what is taken, what is
  * refused, and what happens when the host frees by itself. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "check.h"
 #include "thread.h"
 
@@ -166,6 +171,47 @@ static void dead_and_interior_addresses_are_refused(void)
 	CHECK_OK(tl_ptr_release(large));
 }
 
+/* malloc_usable_size would read there, and before. */
+static void memory_that_cannot_be_read_is_refused(void)
+{
+	enum { PAGE = 4096 };
+	char* pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(pages != MAP_FAILED);
+	CHECK(mprotect(pages, PAGE, PROT_NONE) == 0);
+	CHECK(munmap(pages + 2 * PAGE, PAGE) == 0);
+	CHECK_OK(tl_mem_enter_scope());
+	refused_by_all((void*)0x10000, TL_E_INVALID_ARGUMENT, "a small number");
+	refused_by_all((void*)((1ull << 47) - 16), TL_E_INVALID_ARGUMENT, "the end of the address space");
+	refused_by_all(pages + 16, TL_E_INVALID_ARGUMENT, "memory that is protected");
+	refused_by_all(pages + PAGE, TL_E_INVALID_ARGUMENT, "the start of a page behind it");
+	refused_by_all(pages + 2 * PAGE + 32, TL_E_INVALID_ARGUMENT, "memory that was unmapped");
+	refused_by_all(pages + 3 * PAGE, TL_E_INVALID_ARGUMENT, "the start of a page behind that");
+	CHECK(strstr(tl_last_error(), "is not memory that this process can read") != NULL);
+	errno = 7;
+	refused_by_all((void*)0x10000, TL_E_INVALID_ARGUMENT, "a small number");
+	CHECK_INT(errno, 7);
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0) _exit(tl_mem_register_struct((void*)0x10000) == TL_OK);
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK_INT(status, 0);
+	munmap(pages, 4 * PAGE);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void blocks_of_all_alignments_are_taken(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (size_t alignment = 16; alignment <= 1 << 20; alignment *= 2)
+		for (int i = 0; i < 8; i++) {
+			void* block = NULL;
+			CHECK(posix_memalign(&block, alignment, 3 * alignment / 2) == 0);
+			CHECK_OK(adopters[i % ADOPTERS](block));
+			CHECK_COUNT(block, 1);
+		}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void arena_memory_is_recognised(void)
 {
 	char *live, *past;
@@ -279,19 +325,19 @@ static void inside_a_registered_block_is_refused(void)
 
 static void many_pointers_from_malloc(void)
 {
-	enum { COUNT = 200000 };
-	void** objects = malloc(COUNT * sizeof *objects);
+	const int64_t count = check_fitting(200000, CHECK_ENTRY_BYTES);
+	void** objects = malloc((size_t)count * sizeof *objects);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < COUNT; i++) {
+	for (int64_t i = 0; i < count; i++) {
 		objects[i] = malloc(32);
 		CHECK_OK(tl_mem_register_struct(objects[i]));
 	}
-	CHECK_INT(check_take_balance().foreign, COUNT);
-	for (int i = 0; i < COUNT; i += 2)
+	CHECK_INT(check_take_balance().foreign, count);
+	for (int64_t i = 0; i < count; i += 2)
 		CHECK_OK(tl_ptr_inc_ref(objects[i]));
 	CHECK_OK(tl_mem_exit_scope());
-	CHECK_INT(check_take_balance().foreign, COUNT / 2);
-	for (int i = 0; i < COUNT; i += 2) {
+	CHECK_INT(check_take_balance().foreign, (count + 1) / 2);
+	for (int64_t i = 0; i < count; i += 2) {
 		CHECK_COUNT(objects[i], 1);
 		CHECK_OK(tl_ptr_release(objects[i]));
 	}
@@ -341,6 +387,8 @@ int main(void)
 	RUN(unregister_of_what_was_never_registered);
 	RUN(misaligned_addresses_are_refused);
 	RUN(dead_and_interior_addresses_are_refused);
+	RUN(memory_that_cannot_be_read_is_refused);
+	RUN(blocks_of_all_alignments_are_taken);
 	RUN(arena_memory_is_recognised);
 	RUN(frame_memory_is_recognised);
 	RUN(another_threads_arena_is_refused);

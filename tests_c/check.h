@@ -18,6 +18,13 @@
 
 #include "tl_runtime.h"
 
+/* A function that is looked for on the stack has a frame of its own, under its own name. */
+#ifdef __clang__
+#define OWN_FRAME __attribute__((noinline))
+#else
+#define OWN_FRAME __attribute__((noinline, noclone))
+#endif
+
 static long check_count;
 static long check_failures;
 
@@ -34,6 +41,18 @@ static inline bool check_failed(bool good)
 		exit(1);
 	}
 	return true;
+}
+
+/* n, or half of what fits where TL_ARENA_BYTES is small or address space short. Each scope
+ * entry and each open scope takes so many bytes of a part that is as large as the arena. */
+enum { CHECK_ENTRY_BYTES = 16, CHECK_SCOPE_BYTES = 256 };
+static inline int64_t check_fitting(int64_t n, int64_t bytes)
+{
+	if (tl_arena_init(0) != TL_OK)
+		return 0;
+	int64_t most = tl_arena_get_capacity() / bytes / 2;
+	tl_arena_free();
+	return n < most ? n : most;
 }
 
 static inline void check_true(bool good, const char* file, int line, const char* text)

@@ -20,13 +20,14 @@ static void many_references_by_the_owner(void)
 
 static void many_references_in_scopes(void)
 {
+	const int64_t many = check_fitting(MANY, CHECK_ENTRY_BYTES);
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
 	object = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < MANY; i++)
-		tl_mem_register_struct(object);
-	CHECK_COUNT(object, MANY + 1);
+	for (int64_t i = 0; i < many; i++)
+		CHECK_OK(tl_mem_register_struct(object));
+	CHECK_COUNT(object, many + 1);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_exit_scope());

@@ -18,14 +18,14 @@ static void listen(tl_status status, const char* message, void* ctx)
 	snprintf(told, sizeof told, "%s", message);
 }
 
-__attribute__((noinline, noclone)) static void* allocate(size_t bytes)
+OWN_FRAME static void* allocate(size_t bytes)
 {
 	void* p = tl_mem_alloc(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
 	return p;
 }
 
-__attribute__((noinline, noclone)) static tl_status release(void* p)
+OWN_FRAME static tl_status release(void* p)
 {
 	tl_status status = tl_mem_free(p);
 	__asm__ volatile("" ::: "memory");

@@ -78,6 +78,12 @@ static void use_the_slow_door(void)
 	CHECK_FAILS(tl_mem_purge(), TL_E_FORKED);
 	CHECK_REFUSED(tl_mem_alloc(64 << 20), 0, TL_E_FORKED);
 	CHECK_REFUSED(tl_vec_new(4), 0, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_add_buffer(NULL, 64, 64, 0, 1), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_add_buffers(NULL, NULL, 0), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_add_space(NULL, 64), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_num_buffers(NULL), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_space_of(NULL, 0), -1, TL_E_FORKED);
+	CHECK_REFUSED(tl_plan_offset(NULL, 0), SIZE_MAX, TL_E_FORKED);
 	CHECK(strstr(tl_last_error(), tl_status_string(TL_E_FORKED)) != NULL);
 	CHECK(strchr(tl_version(), '.') != NULL);
 	CHECK_INT(tl_abi_version(), TL_ABI_VERSION);
@@ -112,6 +118,24 @@ static void a_child_works(void)
 	CHECK(in_child(fork_again));
 	CHECK_COUNT(inherited, 1);
 	CHECK_OK(tl_ptr_release(inherited));
+}
+
+static void name_what_was_inherited(void)
+{
+	tl_clear_error();
+	CHECK_PTR(tl_track_site(inherited, __FILE__, __LINE__), inherited);
+	CHECK_OK(tl_log_alloc(inherited, 64, __FILE__, __LINE__));
+	CHECK_OK(tl_last_status());
+}
+
+/* A child records nothing, so that there is nothing to refuse. */
+static void a_child_of_a_tracked_program_names_nothing(void)
+{
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	inherited = new_held();
+	CHECK(in_child(name_what_was_inherited));
+	CHECK_OK(tl_ptr_release(inherited));
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
 }
 
 static void end_with_exit(void)
@@ -183,6 +207,7 @@ int main(int argc, char** argv)
 		children = atoi(argv[1]);
 	CHECK_OK(tl_init());
 	RUN(a_child_works);
+	RUN(a_child_of_a_tracked_program_names_nothing);
 	RUN(a_child_exits);
 	RUN(every_child_finishes_while_others_register);
 	return check_finish();

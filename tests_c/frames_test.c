@@ -228,18 +228,19 @@ static void deep_recursion(void)
 
 static void a_hundred_thousand_nested_one_slot_frames(void)
 {
-	enum { DEPTH = 100000 };
-	static int64_t* buffers[DEPTH];
+	enum { MOST = 100000 };
+	static int64_t* buffers[MOST];
+	const int64_t depth = check_fitting(MOST, CHECK_SCOPE_BYTES);
 	bool intact = true;
-	for (int i = 0; i < DEPTH; i++) {
+	for (int64_t i = 0; i < depth; i++) {
 		CHECK_OK(tl_mem_function_enter(1));
 		buffers[i] = tl_mem_get_buffer(0, 64);
 		if (buffers[i] == NULL)
 			break;
 		*buffers[i] = i;
 	}
-	CHECK_INT(tl_get_scope_depth(), DEPTH);
-	for (int i = DEPTH - 1; i >= 0; i--) {
+	CHECK_INT(tl_get_scope_depth(), depth);
+	for (int64_t i = depth - 1; i >= 0; i--) {
 		intact = intact && *buffers[i] == i;
 		CHECK_OK(tl_mem_function_exit());
 	}

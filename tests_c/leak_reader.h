@@ -22,7 +22,7 @@ static bool hides(const char* text)
 	return false;
 }
 
-__attribute__((noinline, noclone)) static void* forgetful(size_t bytes)
+OWN_FRAME static void* forgetful(size_t bytes)
 {
 	void* p = tl_mem_alloc(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "leak_reader.h"
+#include "no_file.h"
 
 /* The leaks that have come since a mark, and their report in `report`. */
 static int64_t leaks_since(uint64_t mark)
@@ -34,7 +35,7 @@ static void a_clean_program_leaks_nothing(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-__attribute__((noinline, noclone)) static void a_float_that_nobody_takes(void)
+OWN_FRAME static void a_float_that_nobody_takes(void)
 {
 	uint64_t before = mark();
 	void *a = forgetful(40), *b = forgetful(40);
@@ -198,7 +199,13 @@ static void what_a_leak_leads_to_is_indirect(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-__attribute__((noinline, noclone)) static void foreign_memory_and_its_aliases(void)
+static void free_block(void* block, void* ctx)
+{
+	(void)ctx;
+	free(block);
+}
+
+OWN_FRAME static void foreign_memory_and_its_aliases(void)
 {
 	uint64_t before = mark(), id;
 	char *block = malloc(64), *buffer = malloc(300);
@@ -217,6 +224,11 @@ __attribute__((noinline, noclone)) static void foreign_memory_and_its_aliases(vo
 	CHECK_OK(tl_registry_unregister(aliases[0]));
 	CHECK_OK(tl_registry_unregister(aliases[1]));
 	CHECK_INT(leaks_since(before), 0);
+	block = malloc(48);
+	CHECK_OK(tl_registry_register_custom(block, 48, free_block, NULL));
+	CHECK_INT(leaks_since(before), 1);
+	CHECK(shows("buffer with a deleter; a reference was acquired and never released"));
+	CHECK_OK(tl_registry_unregister(block));
 }
 
 static void what_the_host_has_back_is_no_leak(void)
@@ -279,9 +291,9 @@ static void immortals_are_no_leak(void)
  * covers: tl_leak_report_since TL_E_INVALID_ARGUMENT */
 static void mistakes_are_told(void)
 {
-	CHECK_REFUSED(tl_leak_report("/no/such/folder/report"), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_leak_report(no_file()), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_leak_report((const char*)16), -1, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_leak_report_since("/no/such/folder/report", 0), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_leak_report_since(no_file(), 0), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
 	CHECK_REFUSED(tl_leak_report_since(NULL, 0), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_configure("TL_TRACK", "1"));

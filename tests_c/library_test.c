@@ -108,6 +108,47 @@ static void error_callback(void)
 	CHECK_INT(seen.calls, 1);
 }
 
+static char first_ctx, second_ctx;
+static long heard, misheard;
+
+static void hear(const void* ctx, const void* own)
+{
+	__atomic_add_fetch(&heard, 1, __ATOMIC_RELAXED);
+	if (ctx != own)
+		__atomic_add_fetch(&misheard, 1, __ATOMIC_RELAXED);
+}
+
+static void first_listener(tl_status status, const char* message, void* ctx)
+{
+	(void)status, (void)message;
+	hear(ctx, &first_ctx);
+}
+
+static void second_listener(tl_status status, const char* message, void* ctx)
+{
+	(void)status, (void)message;
+	hear(ctx, &second_ctx);
+}
+
+static void* fail_often(void* unused)
+{
+	for (int i = 0; i < 400000; i++)
+		tl_ptr_release((void*)0x1230);
+	return unused;
+}
+
+static void an_error_callback_gets_the_ctx_that_came_with_it(void)
+{
+	pthread_t failing = start_thread(fail_often, NULL);
+	while (__atomic_load_n(&heard, __ATOMIC_RELAXED) < 200000) {
+		tl_set_error_callback(first_listener, &first_ctx);
+		tl_set_error_callback(second_listener, &second_ctx);
+	}
+	pthread_join(failing, NULL);
+	CHECK_OK(tl_set_error_callback(NULL, NULL));
+	CHECK_INT(misheard, 0);
+}
+
 static void configure(void)
 {
 	CHECK_OK(tl_configure("TL_ON_ERROR", "ignore"));
@@ -213,6 +254,25 @@ static void detach_and_come_back(void)
 	CHECK_INT(tl_mem_collect_cycles(), 0);
 }
 
+static void detach_in_callback(tl_status status, const char* message, void* ctx)
+{
+	(void)status, (void)message;
+	*(tl_status*)ctx = tl_thread_detach();
+}
+
+/* The gate goes on with the context when the callback has returned. */
+static void no_detaching_inside_the_error_callback(void)
+{
+	tl_status answer = TL_OK;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_set_error_callback(detach_in_callback, &answer));
+	CHECK_FAILS(tl_ptr_release((void*)1), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_set_error_callback(NULL, NULL));
+	CHECK_STATUS(answer, TL_E_BUSY);
+	CHECK_INT(tl_get_scope_depth(), 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	RUN(versions);
@@ -223,11 +283,13 @@ int main(void)
 	RUN(a_null_that_is_right_sets_ok);
 	RUN(errors_belong_to_their_thread);
 	RUN(error_callback);
+	RUN(an_error_callback_gets_the_ctx_that_came_with_it);
 	RUN(configure);
 	RUN(symbols_are_sorted_and_callable);
 	RUN(shutdown_closes_scopes_and_keeps_objects);
 	RUN(shutdown_releases_the_root_scope);
 	RUN(shutdown_waits_for_other_threads);
 	RUN(detach_and_come_back);
+	RUN(no_detaching_inside_the_error_callback);
 	return check_finish();
 }

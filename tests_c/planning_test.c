@@ -324,6 +324,23 @@ static void pins_that_collide_are_told(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
+/* No small number is one, and a plan is no pool, nor the other way. */
+static void numbers_are_no_plans(void)
+{
+	tl_plan* plan = NULL;
+	tl_memory_pool* pool = NULL;
+	CHECK_OK(tl_plan_create(&plan));
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 4096, &pool));
+	for (uintptr_t n = 1; n < 5000; n++) {
+		CHECK_REFUSED(tl_plan_num_buffers((tl_plan*)n), -1, TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_plan_destroy((tl_plan*)((uintptr_t)plan + n)), TL_E_INVALID_ARGUMENT);
+	}
+	CHECK_FAILS(tl_plan_destroy((tl_plan*)pool), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_memory_pool_destroy((tl_memory_pool*)plan), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_memory_pool_destroy(pool));
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
 static void* add_and_solve(void* plan)
 {
 	for (int i = 0; i < 200; i++) {
@@ -350,6 +367,7 @@ static void threads_take_turns(void)
 
 int main(void)
 {
+	RUN(numbers_are_no_plans); /* before there were many */
 	RUN(dead_buffers_give_their_place);
 	RUN(an_empty_plan_is_a_plan);
 	RUN(aliases_pins_and_gaps);

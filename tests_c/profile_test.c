@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "no_file.h"
 
 static char path[] = "/tmp/tl_profile_XXXXXX";
 static char top[1 << 16];
@@ -35,14 +36,14 @@ static double flat(const char* function)
 	return atof(at);
 }
 
-__attribute__((noinline, noclone)) static void* loads_a_batch(size_t bytes)
+OWN_FRAME static void* loads_a_batch(size_t bytes)
 {
 	void* p = tl_mem_alloc(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
 	return p;
 }
 
-__attribute__((noinline, noclone)) static void* makes_a_table(size_t bytes)
+OWN_FRAME static void* makes_a_table(size_t bytes)
 {
 	void* p = tl_registry_new_array(bytes / 8, 8);
 	__asm__ volatile("" ::: "memory");
@@ -132,10 +133,10 @@ static void names_that_are_none(void)
 {
 	CHECK_FAILS(tl_profile_write(NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_profile_write(""), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_profile_write("/no/such/folder/profile"), TL_E_INVALID_ARGUMENT);
-	CHECK(strstr(tl_last_error(), "/no/such/folder/profile") != NULL);
+	CHECK_FAILS(tl_profile_write(no_file()), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), no_file()) != NULL);
 	CHECK_FAILS(tl_snapshot_write(NULL), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_snapshot_write("/no/such/folder/snapshot"), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_snapshot_write(no_file()), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_snapshot_write("/dev/null"));
 }
 

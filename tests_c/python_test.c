@@ -6,6 +6,7 @@
 #include "bad.h"
 #include "check.h"
 #include "dl.h"
+#include "interpreter.h"
 #include "thread.h"
 
 static const size_t sizes[] = {0, 1, 31, 32, 64, 1000, 65520, 65521, 65536, 65537, 100000, 5 << 20};
@@ -124,6 +125,7 @@ static void memory_of_the_runtime_is_not_freed(void)
 	const tl_device_allocator* cpu = tl_device_allocator_for(0);
 	void* pages = cpu->allocate(cpu->ctx, 1 << 16);
 	tl_memory_pool* pool = NULL;
+	int64_t shape = 0;
 	CHECK_OK(tl_memory_pool_create(cpu, 1 << 16, &pool));
 	void* block = tl_memory_pool_allocate(pool, 4096);
 	CHECK_OK(tl_mem_function_enter(1));
@@ -142,6 +144,9 @@ static void memory_of_the_runtime_is_not_freed(void)
 	refuses(pages, TL_E_UNKNOWN_POINTER, "pages of the CPU's allocator");
 	refuses(block, TL_E_UNKNOWN_POINTER, "a block of a memory pool");
 	run_thread(refuse_elsewhere, frame);
+	refuses((void*)8, TL_E_UNKNOWN_POINTER, "a number");
+	refuses((void*)0x10000, TL_E_UNKNOWN_POINTER, "a larger number");
+	refuses((char*)&shape + 4, TL_E_UNKNOWN_POINTER, "what is not aligned");
 	CHECK_OK(tl_arena_free());
 	CHECK_OK(tl_mem_function_exit());
 	refuses(frame, TL_E_NOT_LIVE, "a frame that has ended");
@@ -281,39 +286,6 @@ static void the_handler_names_the_functions(void)
 
 /* ---- capsules --------------------------------------------------------------------------- */
 
-typedef struct capsule {
-	void* pointer;
-	const char* name;
-	void (*destructor)(void* capsule);
-} capsule;
-
-static int capsules_to_refuse;
-
-static void* new_capsule(void* pointer, const char* name, void (*destructor)(void*))
-{
-	if (capsules_to_refuse-- > 0) return NULL;
-	capsule* made = malloc(sizeof *made);
-	*made = (capsule){pointer, name, destructor};
-	return made;
-}
-
-static char last_error[512];
-
-static void set_error(void* exception, const char* text)
-{
-	snprintf(last_error, sizeof last_error, "%s: %s", (const char*)exception, text);
-}
-
-static int is_valid(void* of, const char* name) { return strcmp(((capsule*)of)->name, name) == 0; }
-
-static void* get_pointer(void* of, const char* name) { return is_valid(of, name) ? ((capsule*)of)->pointer : NULL; }
-
-static void end_capsule(void* of)
-{
-	((capsule*)of)->destructor(of);
-	free(of);
-}
-
 static void attach(void)
 {
 	tl_python_api api = {.struct_size = sizeof api};
@@ -324,17 +296,10 @@ static void attach(void)
 	CHECK_REFUSED(tl_python_capsule(NULL, 1, false), 0, TL_E_UNSUPPORTED);
 	/* covers: tl_python_registered TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_python_registered(&(int){0}), 0, TL_E_UNSUPPORTED);
-	void* (*make)(void*, const char*, void (*)(void*)) = new_capsule;
-	int (*valid)(void*, const char*) = is_valid;
-	void* (*get)(void*, const char*) = get_pointer;
-	memcpy(&api.capsule_new, &make, sizeof make);
-	memcpy(&api.capsule_is_valid, &valid, sizeof valid);
-	void (*set)(void*, const char*) = set_error;
-	static char buffer_error[] = "BufferError";
-	memcpy(&api.capsule_get_pointer, &get, sizeof get);
+	api = interpreter();
+	api.err_set_string = NULL;
 	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
-	memcpy(&api.err_set_string, &set, sizeof set);
-	api.buffer_error = buffer_error;
+	api = interpreter();
 	api.struct_size = 8;
 	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
 	api.struct_size = sizeof api;
@@ -395,11 +360,11 @@ static void capsules_that_cannot_be(void)
 	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	/* covers: tl_python_capsule TL_E_UNSUPPORTED, TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_python_capsule(slot, 1, false), 0, TL_E_UNSUPPORTED);
-	CHECK(strstr(last_error, "BufferError: tl_python_capsule: TL_E_UNSUPPORTED") == last_error);
+	CHECK(strstr(python_error, "BufferError: tl_python_capsule: TL_E_UNSUPPORTED") == python_error);
 	CHECK_REFUSED(tl_python_capsule(slot, 0, false), 0, TL_E_UNSUPPORTED);
-	CHECK(strstr(last_error, "BufferError: tl_python_capsule: TL_E_UNSUPPORTED") == last_error);
+	CHECK(strstr(python_error, "BufferError: tl_python_capsule: TL_E_UNSUPPORTED") == python_error);
 	CHECK_REFUSED(tl_python_capsule(slot, 2, true), 0, TL_E_INVALID_ARGUMENT);
-	CHECK(strstr(last_error, "BufferError: tl_python_capsule: TL_E_INVALID_ARGUMENT") == last_error);
+	CHECK(strstr(python_error, "BufferError: tl_python_capsule: TL_E_INVALID_ARGUMENT") == python_error);
 	for (uint32_t major = 0; major < 2; major++) {
 		capsules_to_refuse = 1; /* Python has no memory: what was exported is given back */
 		CHECK_PTR(tl_python_capsule(slot, major, true), NULL);

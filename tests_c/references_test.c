@@ -153,6 +153,29 @@ static void fifteen_references_may_float(void)
 	CHECK_DEAD(object);
 }
 
+/* Five float, four are released: one floats, and only one can be sunk. More than three
+ * floats of the owner's stand in another word than its count. */
+static void a_float_that_was_released_is_not_sunk(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 5; i++)
+		CHECK_OK(tl_mem_register(object));
+	for (int i = 0; i < 5; i++)
+		CHECK_OK(tl_mem_unregister(object));
+	for (int i = 0; i < 4; i++)
+		CHECK_OK(tl_ptr_release(object));
+	CHECK_COUNT(object, 1);
+	tl_ptr_acquire(object); /* ours */
+	CHECK_OK(tl_mem_register(object));
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_mem_register(object));
+	CHECK_COUNT(object, 3);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_ptr_release(object));
+}
+
 static void* float_in_another_thread(void* object)
 {
 	CHECK_OK(tl_mem_enter_scope());
@@ -290,6 +313,7 @@ int main(void)
 	RUN(unregister_searches_outer_scopes_of_the_function);
 	RUN(unregister_is_shallow);
 	RUN(fifteen_references_may_float);
+	RUN(a_float_that_was_released_is_not_sunk);
 	RUN(fifteen_references_may_float_elsewhere);
 	RUN(a_float_moves_between_threads);
 	RUN(a_shared_object_ends_at_once_on_any_thread);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "no_file.h"
 
 /* Where AddressSanitizer allocates, what is too large is refused, as anywhere. */
 const char* __asan_default_options(void);
@@ -184,7 +185,7 @@ static void statistics_in_a_file(void)
 	CHECK(read(fd, text, sizeof text - 1) > 0);
 	CHECK(strstr(text, "registry of foreign memory") != NULL);
 	CHECK(strstr(text, "addresses of kind aligned") != NULL);
-	CHECK_FAILS(tl_registry_print_statistics("/nonexistent/registry"), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_print_statistics(no_file()), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_print_statistics((const char*)8), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_registry_unregister(p));
 	close(fd);

@@ -123,8 +123,13 @@ static void what_register_refuses(void)
 	CHECK_FAILS(tl_registry_register(fake(0), 64, -1), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(fake(0), 64, 257), TL_E_INVALID_ARGUMENT); /* no kind is cut to a byte */
 	CHECK_FAILS(tl_registry_register((void*)16, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_registry_register(~(uintptr_t)0 - 15 + (char*)0, 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register((void*)(~(uintptr_t)0 - 15), 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register(fake(0), SIZE_MAX, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	/* What free() would fault on; a deleter may know addresses that no processor has. */
+	CHECK_FAILS(tl_registry_register((void*)((uintptr_t)1 << 48), 64, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register((void*)0x101010101010100, 64, TL_ALLOC_ALIGNED), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register(fake(0), (size_t)1 << 48, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct((void*)((uintptr_t)1 << 48)), TL_E_INVALID_ARGUMENT);
 	/* Blocks that begin where one can and end where none does. */
 	CHECK_FAILS(tl_registry_register((void*)((1ull << 57) - 16), 4096, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register((void*)((1ull << 57) - 1000000), 1000001, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);

@@ -112,11 +112,9 @@ static void a_write_beyond_the_end_reaches_no_count(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-enum { MILLION = 1000000 };
-
-static void shuffle(void** objects, uint64_t* random)
+static void shuffle(void** objects, size_t count, uint64_t* random)
 {
-	for (size_t i = MILLION - 1; i > 0; i--) {
+	for (size_t i = count - 1; i > 0; i--) {
 		size_t j = check_random(random) % (i + 1);
 		void* other = objects[i];
 		objects[i] = objects[j];
@@ -127,23 +125,24 @@ static void shuffle(void** objects, uint64_t* random)
 /* order: 0 oldest first, 1 newest first, 2 random */
 static void unregister_half_of_a_million(int order)
 {
-	void** objects = malloc(MILLION * sizeof *objects);
+	const size_t million = (size_t)check_fitting(1000000, CHECK_ENTRY_BYTES);
+	void** objects = malloc(million * sizeof *objects);
 	uint64_t random = 31;
 	size_t failed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	for (size_t i = 0; i < MILLION; i++)
+	for (size_t i = 0; i < million; i++)
 		objects[i] = tl_mem_new(32);
 	if (order == 2)
-		shuffle(objects, &random);
-	for (size_t i = 0; i < MILLION / 2; i++)
-		failed += tl_mem_unregister(objects[order == 1 ? MILLION - 1 - i : i]) != TL_OK;
-	for (size_t i = 0; i < MILLION / 2; i += 100)
-		failed += tl_mem_unregister(objects[order == 1 ? MILLION - 1 - i : i]) != TL_E_NOT_REGISTERED;
+		shuffle(objects, million, &random);
+	for (size_t i = 0; i < million / 2; i++)
+		failed += tl_mem_unregister(objects[order == 1 ? million - 1 - i : i]) != TL_OK;
+	for (size_t i = 0; i < million / 2; i += 100)
+		failed += tl_mem_unregister(objects[order == 1 ? million - 1 - i : i]) != TL_E_NOT_REGISTERED;
 	CHECK_INT(failed, 0);
 	CHECK_OK(tl_mem_exit_scope());
-	for (size_t i = 0; i < MILLION; i++) {
-		void* object = objects[order == 1 ? MILLION - 1 - i : i];
-		if (i < MILLION / 2)
+	for (size_t i = 0; i < million; i++) {
+		void* object = objects[order == 1 ? million - 1 - i : i];
+		if (i < million / 2)
 			failed += tl_ptr_refcount(object) != 1 || tl_ptr_release(object) != TL_OK;
 		else
 			failed += tl_ptr_refcount(object) != -1;
@@ -161,15 +160,15 @@ static void unregister_any_of_a_million(void)
 /* Unregistering and registering again in turns, far below the top. */
 static void unregister_and_register_again_in_a_large_scope(void)
 {
-	enum { COUNT = 50000 };
-	void** objects = malloc(COUNT * sizeof *objects);
+	const size_t count = (size_t)check_fitting(50000, CHECK_ENTRY_BYTES);
+	void** objects = malloc(count * sizeof *objects);
 	uint64_t random = 5;
 	size_t failed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < count; i++)
 		objects[i] = tl_mem_new(32);
-	for (size_t i = 0; i < 4 * COUNT; i++) {
-		void* object = objects[check_random(&random) % COUNT];
+	for (size_t i = 0; i < 4 * count; i++) {
+		void* object = objects[check_random(&random) % count];
 		failed += tl_mem_unregister(object) != TL_OK;
 		if (i % 7 == 0) {
 			failed += tl_mem_enter_scope() != TL_OK;
@@ -180,7 +179,7 @@ static void unregister_and_register_again_in_a_large_scope(void)
 		failed += tl_mem_register_struct(object) != TL_OK;
 	}
 	CHECK_INT(failed, 0);
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < count; i++)
 		failed += tl_ptr_refcount(objects[i]) != 1;
 	CHECK_INT(failed, 0);
 	CHECK_OK(tl_mem_exit_scope());
@@ -194,10 +193,11 @@ static void a_pointer_is_found_as_often_as_it_was_registered(void)
 	enum { COUNT = 30000, MOST = 5 };
 	static void* objects[COUNT];
 	static uint8_t held[COUNT];
+	const size_t count = (size_t)check_fitting(COUNT, MOST * CHECK_ENTRY_BYTES);
 	uint64_t random = 77;
 	size_t failed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	for (size_t i = 0; i < COUNT; i++) {
+	for (size_t i = 0; i < count; i++) {
 		size_t bytes = (size_t)32 << check_random(&random) % 8;
 		bool foreign = i % 4 == 3;
 		objects[i] = foreign ? malloc(bytes) : tl_mem_new(bytes);
@@ -205,8 +205,8 @@ static void a_pointer_is_found_as_often_as_it_was_registered(void)
 		held[i] = 1;
 		failed += tl_ptr_acquire(objects[i]) == NULL; /* so that none floats or ends here */
 	}
-	for (size_t n = 0; n < 10 * COUNT; n++) {
-		size_t i = check_random(&random) % COUNT;
+	for (size_t n = 0; n < 10 * count; n++) {
+		size_t i = check_random(&random) % count;
 		if (held[i] < MOST && check_random(&random) % 2 == 0) {
 			failed += tl_mem_register_struct(objects[i]) != TL_OK;
 			held[i]++;
@@ -217,17 +217,45 @@ static void a_pointer_is_found_as_often_as_it_was_registered(void)
 		held[i] -= held[i] > 0;
 	}
 	CHECK_INT(failed, 0);
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < count; i++)
 		for (; held[i] > 0; held[i]--)
 			failed += tl_mem_unregister(objects[i]) != TL_OK;
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < count; i++)
 		failed += tl_mem_unregister(objects[i]) != TL_E_NOT_REGISTERED;
 	CHECK_INT(failed, 0);
 	CHECK_OK(tl_mem_exit_scope());
-	for (size_t i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < count; i++)
 		while (tl_ptr_refcount(objects[i]) > 0)
 			failed += tl_ptr_release(objects[i]) != TL_OK;
 	CHECK_INT(failed, 0);
+}
+
+enum { BELOW = 6000 };
+static void* below[BELOW];
+
+static void take_out_what_is_below(void* object)
+{
+	(void)object;
+	for (int i = 0; i < BELOW; i++)
+		CHECK_OK(tl_mem_unregister(below[i]));
+}
+
+/* The holes that the destructor leaves are closed while the inner scope is being left. */
+static void a_scope_ends_whose_entries_a_destructor_has_moved(void)
+{
+	tl_type type;
+	CHECK_OK(tl_type_define(&(tl_type_desc){.name = "mover", .size = 8, .destructor = take_out_what_is_below}, &type));
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < BELOW; i++)
+		below[i] = tl_mem_new(32);
+	CHECK_OK(tl_mem_enter_scope());
+	void* released_last = tl_mem_new(64);
+	CHECK(tl_object_new(type) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(released_last);
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < BELOW; i++)
+		CHECK_OK(tl_ptr_release(below[i]));
 }
 
 /* Large objects take the newest record that is free: an address gets another record, whose
@@ -267,5 +295,6 @@ int main(void)
 	RUN(unregister_any_of_a_million);
 	RUN(unregister_and_register_again_in_a_large_scope);
 	RUN(a_pointer_is_found_as_often_as_it_was_registered);
+	RUN(a_scope_ends_whose_entries_a_destructor_has_moved);
 	return check_finish();
 }

@@ -153,13 +153,13 @@ static void scopes_belong_to_their_thread(void)
 
 static void many_scopes_and_many_entries(void)
 {
-	enum { DEPTH = 20000, ENTRIES = 200000 };
-	for (int i = 0; i < DEPTH; i++)
+	const int64_t depth = check_fitting(20000, CHECK_SCOPE_BYTES), entries = check_fitting(200000, CHECK_ENTRY_BYTES);
+	for (int64_t i = 0; i < depth; i++)
 		CHECK_OK(tl_mem_enter_scope());
-	CHECK_INT(tl_get_scope_depth(), DEPTH);
-	for (int i = 0; i < ENTRIES; i++)
+	CHECK_INT(tl_get_scope_depth(), depth);
+	for (int64_t i = 0; i < entries; i++)
 		tl_mem_new(32);
-	CHECK_INT(check_take_balance().objects, ENTRIES);
+	CHECK_INT(check_take_balance().objects, entries);
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 }
 

@@ -321,6 +321,26 @@ static void the_last_release_ends_it_on_any_thread(void)
 	CHECK_DEAD(tensor);
 }
 
+/* An entry of the scope means a tensor that was released by hand; the next one in its
+ * memory is not the scope's. */
+static void returning_what_only_an_old_entry_names(void)
+{
+	int64_t shape = 100;
+	tl_tensor *old, *tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	old = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape);
+	CHECK_OK(tl_ptr_release(old));
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = tl_tensor_acquire(tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape));
+	CHECK_OK(tl_mem_exit_scope());
+	tl_clear_error();
+	CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
+	CHECK_OK(tl_last_status());
+	CHECK_COUNT(tensor, 1);
+	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	RUN(new_copies_its_data);
@@ -334,6 +354,7 @@ int main(void)
 	RUN(tensors_are_returned);
 	RUN(promote_and_prepare_of_a_parameter);
 	RUN(fifteen_floats);
+	RUN(returning_what_only_an_old_entry_names);
 	RUN(free_takes_the_scopes_entry_with_it);
 	RUN(from_buffer_ends_its_memory_once);
 	RUN(from_buffer_refuses);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "no_file.h"
 
 static char path[] = "/tmp/tl_trace_XXXXXX";
 static char* text;
@@ -38,7 +39,7 @@ static bool ends_well(void)
 	return n > 2 && strcmp(text + n - 2, "}\n") == 0 && count("\"otherData\"") == 1;
 }
 
-__attribute__((noinline, noclone)) static void what_happens_is_told(void)
+OWN_FRAME static void what_happens_is_told(void)
 {
 	void* before = tl_mem_alloc(48);
 	CHECK_OK(tl_trace_start(path));
@@ -288,7 +289,7 @@ static void a_trace_that_cannot_be_written(void)
 	CHECK_INT(fflush(NULL), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		setenv("TL_TRACE", "/no/such/folder/trace", 1);
+		setenv("TL_TRACE", no_file(), 1);
 		CHECK(freopen(path, "w", stderr) != NULL);
 		execl("/proc/self/exe", "trace_test", "untraced", path, (char*)NULL);
 		_exit(9);
@@ -328,7 +329,7 @@ static void refusals(void)
 {
 	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_trace_start(NULL), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_trace_start("/no/such/folder/trace"), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_trace_start(no_file()), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_trace_mark("nobody listens"));
 	CHECK_FAILS(tl_trace_mark(NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_trace_mark(""), TL_E_INVALID_ARGUMENT);

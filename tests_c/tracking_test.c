@@ -22,7 +22,7 @@ static bool passes(const tl_alloc_info* info, uintptr_t function, size_t length)
 	return false;
 }
 
-__attribute__((noinline, noclone)) static void* allocate(size_t bytes)
+OWN_FRAME static void* allocate(size_t bytes)
 {
 	void* p = (tl_mem_alloc)(bytes);
 	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */

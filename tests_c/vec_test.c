@@ -171,19 +171,19 @@ static void clear_releases_and_keeps_the_room(void)
 
 static void growth_keeps_elements(void)
 {
-	enum { COUNT = 100000 };
+	const int64_t count = check_fitting(100000, CHECK_ENTRY_BYTES);
 	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
 	vec = tl_vec_new(0);
 	CHECK_OK(tl_vec_reserve(vec, 10));
-	for (int i = 0; i < COUNT; i++) {
+	for (int64_t i = 0; i < count; i++) {
 		int* element = tl_mem_new(sizeof(int));
-		*element = i;
+		*element = (int)i;
 		CHECK_OK(tl_vec_push(vec, element));
 	}
 	CHECK_OK(tl_vec_reserve(vec, 1));
-	CHECK_INT(tl_vec_len(vec), COUNT);
-	for (int i = 0; i < COUNT; i++)
+	CHECK_INT(tl_vec_len(vec), count);
+	for (int64_t i = 0; i < count; i++)
 		CHECK_INT(*(int*)tl_vec_get(vec, i), i);
 	CHECK_OK(tl_mem_exit_scope());
 }

@@ -20,7 +20,8 @@ func reportCommand() *cobra.Command {
 		Use:   "report TRACE",
 		Short: "Makes a page of a trace: live bytes over time, blocks by address, sites, sizes",
 		Long: "Makes a page of a trace that tl_trace_start or tl.trace has written: live bytes over time, blocks by address and " +
-			"time, the sites that held most, and the sizes that were asked for. The page is one file that needs no network.",
+			"time, the sites that held most, and the sizes that were asked for. The page is one file that needs no network. " +
+			"A trace that is damaged is an error; of one that breaks off the page shows what is there.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if to == "" {
@@ -51,5 +52,11 @@ func report(from, to, title string) (err error) {
 		}
 		defer func() { err = errors.Join(err, out.Close()) }()
 	}
-	return t.Write(out, title)
+	if err := t.Write(out, title); err != nil {
+		return err
+	}
+	if t.Broken > 0 {
+		return fmt.Errorf("%s is damaged: it breaks off at byte %d; the page shows what comes before", from, t.Broken)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,4 +32,39 @@ func TestReport(t *testing.T) {
 	require.NoError(t, run(from, "-o", filepath.Join(folder, "other.html")))
 	require.FileExists(t, filepath.Join(folder, "other.html"))
 	require.Error(t, run(from, "-o", filepath.Join(folder, "no", "such.html")))
+}
+
+// TestReportOfDamagedTraces holds the command to fail, and to say what is wrong.
+func TestReportOfDamagedTraces(t *testing.T) {
+	folder := t.TempDir()
+	from, page := filepath.Join(folder, "run.json"), filepath.Join(folder, "run.html")
+	const whole = `{"writer":"TL Runtime","traceEvents":[{"name":"alloc","ph":"i","pid":1,"ts":3,"args":{"address":"0x10000","bytes":77,"kind":"object"}}` +
+		`],"otherData":{"complete":false}}` + "\n"
+	const other = `{"writer":"TL Runtime","traceEvents":[],"otherData":{}}` + "\n"
+	for _, c := range []struct {
+		name, text, want string
+		page             bool
+	}{
+		{"whole", whole, "", true},
+		{"empty", "", "the file is empty", false},
+		{"no JSON", "<html>", "not a trace in JSON", false},
+		{"another trace over it", other + whole[len(other):], "damaged near byte", false},
+		{"interleaved", whole[:60] + other + whole[60:], "damaged near byte", false},
+		{"of two processes", strings.Replace(whole, `],"oth`, `,{"name":"free","pid":2}],"oth`, 1), "of process 2, and others are of 1", false},
+		{"cut off", whole[:len(whole)-30], "is damaged: it breaks off at byte", true},
+	} {
+		require.NoError(t, os.RemoveAll(page))
+		require.NoError(t, os.WriteFile(from, []byte(c.text), 0o600))
+		if err := report(from, page, ""); c.want == "" {
+			require.NoError(t, err, c.name)
+		} else {
+			require.ErrorContains(t, err, c.want, c.name)
+			require.ErrorContains(t, err, from, c.name)
+		}
+		if c.page {
+			require.FileExists(t, page, c.name)
+		} else {
+			require.NoFileExists(t, page, c.name)
+		}
+	}
 }

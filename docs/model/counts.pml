@@ -153,7 +153,7 @@ hidden byte x_dead;
 
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
 	REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ,
-	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE,
+	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE,
 	TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK, PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
 
 /* The end of an operation, and of a poll or an adoption with nothing left to do. */
@@ -440,11 +440,22 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 
 	/* Release. */
 	:: d_step { pc == REL -> release() }
-	:: d_step { pc == REL_CLAMP -> /* no more floats than references */
+	:: d_step { pc == REL_CLAMP -> /* no more floats than references: those of sh go first */
 		TOUCH;
-		x_floats = LCOUNT(l) - 1 + COUNT(sh[o]) - FLOATS(sh[o]);
+		s = sh[o];
+		x_floats = LFLOATS(l) + FLOATS(s) - (LCOUNT(l) - 1) - COUNT(s);
+		x_floats = (x_floats < 0 -> 0 : (x_floats < FLOATS(s) -> x_floats : FLOATS(s)));
+		if
+		:: x_floats > 0 -> s = s - x_floats * FLOAT; SET_SH(s)
+		:: else
+		fi;
+		pc = REL_STORE }
+	:: d_step { pc == REL_STORE ->
+		TOUCH;
+		x_floats = LCOUNT(l) - 1 + COUNT(s) - FLOATS(s);
 		x_floats = (x_floats < 0 -> 0 : (x_floats < LFLOATS(l) -> x_floats : LFLOATS(l)));
 		SET_LOC(LOC(OWNER(l), x_floats, LCOUNT(l) - 1));
+		s = 0;
 		REST }
 	:: d_step { pc == REL_LAST ->
 		TOUCH;

@@ -206,6 +206,41 @@ def test_an_exception_is_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tl.DeviceAllocator(lambda nbytes: None, deallocate).allocate(0) == 0
 
 
+def test_bad_addresses_under_faulthandler(python: Run) -> None:
+    """faulthandler ends the process at the first fault, so there must be none."""
+    result = python("""
+        import ctypes, faulthandler, mmap
+
+        faulthandler.enable()
+        libc = ctypes.CDLL(None, use_errno=True)
+        memory = mmap.mmap(-1, 300 * 4096)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        other = ctypes.addressof(block := ctypes.create_string_buffer(300 * 4096))
+
+        def refused(call, *arguments):
+            try:
+                call(*arguments)
+            except tl.InvalidArgumentError:
+                return
+            print("not refused", call, arguments)
+
+        for protection in (mmap.PROT_READ, 0):
+            libc.mprotect(ctypes.c_void_p(start + 150 * 4096), 4096, protection)
+            for first, last in ((150, 151), (149, 152), (0, 300)):
+                nbytes = (last - first) * 4096
+                refused(tl.device_copy, 0, start + first * 4096, 0, other, nbytes)
+                refused(tl.device_fill, 0, start + first * 4096, 1, nbytes)
+                if protection == 0:
+                    refused(tl.device_copy, 0, other, 0, start + first * 4096, nbytes)
+        for nbytes in (2**45, 2**56, 2**64 - 1):
+            refused(tl.device_fill, 0, start, 1, nbytes)
+            refused(tl.device_copy, 0, start, 0, other, nbytes)
+        libc.mprotect(ctypes.c_void_p(start + 150 * 4096), 4096, mmap.PROT_READ | mmap.PROT_WRITE)
+        print(memory[:].count(0) == block.raw.count(0) == 300 * 4096)
+    """)
+    assert result.stdout == "True\n"
+
+
 @pytest.mark.parametrize("alignment", [0, -8, 3, 48])
 def test_alignment_is_a_power_of_two(alignment: int) -> None:
     with pytest.raises(ValueError, match="not a power of two"):

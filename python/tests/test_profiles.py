@@ -220,6 +220,51 @@ def test_a_process_that_ends_completes_its_trace(tmp_path: Path, python: Run) ->
     assert trace["otherData"]["complete"] is True
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_a_pool_share_a_name(tmp_path: Path, python: Run, method: str) -> None:
+    """TL_TRACE is inherited: the first process keeps the file, and those that start anew have one each beside it."""
+    path = tmp_path / "trace.json"
+    python(
+        f"""
+        import multiprocessing, warnings
+
+        def work(n):
+            import tl_runtime as tl
+            if {method!r} == "fork":  # a forked child traces nothing
+                return None
+            for _ in range(500):
+                tl.zeros(n)
+            import os
+            return os.getpid()
+
+        if __name__ == "__main__":
+            warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+            for _ in range(1000):
+                tl.zeros(10)
+            with multiprocessing.get_context({method!r}).Pool(2, work, (1,)) as pool:
+                for _ in range(10):
+                    pool.map(work, range(1, 5))
+                    for _ in range(300):
+                        tl.zeros(10)
+                pool.close()
+                pool.join()
+        """,
+        TL_TRACE=str(path),
+    )
+    files = sorted(tmp_path.glob("*.json"))
+    traces = {file: json.loads(file.read_text()) for file in files}
+    parent = traces.pop(path)
+    check_format(parent)
+    assert parent["otherData"]["complete"] is True
+    assert sum(event["name"] == "alloc" for event in parent["traceEvents"]) == 4000
+    writers = {parent["traceEvents"][0]["pid"]}
+    for file, trace in traces.items():
+        (writer,) = {event["pid"] for event in trace["traceEvents"]}
+        assert file.name == f"trace-{writer}.json"
+        writers.add(writer)
+    assert len(writers) == len(files) == (1 if method == "fork" else 3)
+
+
 def annotate(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Joins the two events of a release, as the page does."""
     joined: list[dict[str, Any]] = []

@@ -745,7 +745,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: references held by the thread's scopes pass to the runtime.
         Threads: the calling thread.
         Returns: TL_OK, also when the thread was not attached, or why it still is.
-        Errors: TL_E_BUSY (from inside a destructor).
+        Errors: TL_E_BUSY (from inside a callback).
         Cost: constant.
         """,
     ),
@@ -1090,17 +1090,19 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_mem_register_struct puts a reference into the current scope: the floating
         one when there is one, else a new one. An address that the runtime does not
         know is adopted as memory from malloc: count 1, and free() when the count
-        comes to 0. That is the one place where the caller is trusted about memory.
+        comes to 0. That is the one place where the caller is trusted about memory: what
+        malloc can have returned is aligned to 16 bytes and can be read, and more is not
+        looked at.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
-            or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
-            block that is registered), TL_E_UNSUPPORTED (another thread's arena or
-            frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+            or not memory that can be read, so not from malloc),
+            TL_E_ALREADY_REGISTERED (inside a block that is registered),
+            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
         """,
     ),
@@ -1118,11 +1120,11 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
-            or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
-            block that is registered), TL_E_UNSUPPORTED (another thread's arena or
-            frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+            or not memory that can be read, so not from malloc),
+            TL_E_ALREADY_REGISTERED (inside a block that is registered),
+            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: that of tl_mem_register_struct.
         """,
     ),
@@ -1139,11 +1141,11 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned
-            or out of range, so not from malloc), TL_E_ALREADY_REGISTERED (inside a
-            block that is registered), TL_E_UNSUPPORTED (another thread's arena or
-            frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
+            or not memory that can be read, so not from malloc),
+            TL_E_ALREADY_REGISTERED (inside a block that is registered),
+            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: that of tl_mem_register_struct.
         """,
     ),
@@ -2088,8 +2090,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the returned tensor floats; its receiver registers it.
         Threads: the calling thread's scopes.
         Returns: the tensor to return: the argument, or the copy of one in a slot;
-            also the argument when it stands in none of the scopes. NULL when the
-            copy failed.
+            also the argument when it stands in none of the scopes, or is refused.
+            NULL when the copy failed, and when the call was not served
+            (TL_E_FORKED, TL_E_BUSY).
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
             already), TL_E_OUT_OF_MEMORY.
@@ -2847,8 +2850,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the matrix, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
             lengths, a line longer than it has places, NULL lengths, options that
-            contradict each other), TL_E_LIMIT (more than 2^31 - 1 columns, rows or
-            nonzeros with 32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
+            contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit
+            indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
+            a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one crossing, three looks at every length, and an allocation for each
             block.
@@ -3243,7 +3247,8 @@ FUNCTIONS: tuple[Function, ...] = (
         It has happened when the call returns. Both addresses may lie inside of
         blocks. Within a device whose memory the CPU cannot use the ranges must not
         overlap. Where two devices have no way to each other the copy goes through
-        the CPU's memory.
+        the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
+        before the first byte is copied, and does not fault.
 
         Ownership: none.
         Threads: any thread.
@@ -3263,7 +3268,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("device", "to", "value", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
         """tl_device_fill sets bytes of a device to a value. It has happened when the
-        call returns.
+        call returns. Memory that cannot be written is refused as tl_device_copy does.
 
         Ownership: none.
         Threads: any thread.
@@ -3643,7 +3648,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_registry_register gives a block an owner: the caller, who holds the one
         reference. A block of 0 bytes counts as one of 1. The caller is believed that the
         address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
-        not looked whether a smaller registered block begins in those.
+        not looked whether a smaller registered block begins in those; and where its address
+        is no multiple of 16, not whether that lies inside another block.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -4001,13 +4007,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("out_plan",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_create makes an empty plan.
 
         Ownership: the caller ends the plan with tl_plan_destroy.
         Threads: any thread; calls for one plan take turns.
         Returns: TL_OK and the plan in *out_plan, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans).
+        Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4033,7 +4040,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int64,
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64),
         ("plan", "bytes", "alignment", "first", "end"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_buffer adds a buffer that is alive in the steps first to end - 1.
 
         Ownership: none.
@@ -4041,7 +4048,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
             of two, end is not above first), TL_E_OVERFLOW (more bytes than any
-            memory has), TL_E_LIMIT (16,777,216 buffers).
+            memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
         Cost: one crossing; tl_plan_add_buffers adds many with one.
         """,
     ),
@@ -4051,7 +4058,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int64,
         (ctypes.c_void_p, ctypes.POINTER(tl_plan_buffer), ctypes.c_size_t),
         ("plan", "buffers", "n"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_buffers adds n buffers, or none when one of them is refused.
 
         Ownership: the array is only read.
@@ -4059,7 +4066,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the index of the first one, the others follow; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
             tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
-            has), TL_E_LIMIT (16,777,216 buffers).
+            has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
         Cost: one crossing, and about 20 ns for each.
         """,
     ),
@@ -4108,7 +4115,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
         ("plan", "buffer", "first", "end"),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
         to end - 1: others may use its bytes then. Afterwards it is back at its offset.
 
@@ -4116,7 +4123,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
-            buffer is not alive).
+            buffer is not alive), TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4126,14 +4133,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p),
         ("plan", "buffer", "name"),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_set_name gives a buffer the name by which messages call it.
 
         Ownership: the name is copied.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
-            4095 bytes).
+            4095 bytes), TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4143,7 +4150,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int64,
         (ctypes.c_void_p, ctypes.c_size_t),
         ("plan", "capacity"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
         plan without spaces has one without a capacity.
 
@@ -4151,7 +4158,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
             none: as much as is needed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces).
+        Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4161,7 +4169,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
         ("plan", "buffer", "spaces", "n"),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
         it goes into a later one when the earlier ones are full. Without this call it may
         lie in any, in their order.
@@ -4169,7 +4177,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the array is only read.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array).
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing.
         """,
     ),
@@ -4179,7 +4188,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int64),
         ("plan", "budget_ms"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
         millisecond for a thousand buffers. With more, search and then an exact solver go on
         until the frame is proved to be minimal or the time is over.
@@ -4189,7 +4198,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why there is no solution; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
             collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
-            names it).
+            names it), TL_E_OUT_OF_MEMORY.
         Cost: one crossing and what the budget allows.
         """,
     ),
@@ -4199,7 +4208,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
         ("plan", "options"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_solve_with is tl_plan_solve with all that can be chosen.
 
         Ownership: the options are only read.
@@ -4207,7 +4216,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why there is no solution; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
             is too small, a negative number, pins that collide), TL_E_LIMIT (a
-            buffer fits into none of its spaces; the message names it).
+            buffer fits into none of its spaces; the message names it),
+            TL_E_OUT_OF_MEMORY.
         Cost: one crossing and what the budget allows.
         """,
     ),
@@ -4217,7 +4227,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_validate checks the solution once more, pair by pair, with code of its own.
 
         Ownership: none.
@@ -4225,7 +4235,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK when no two buffers that are alive together share a byte, all
             lie in their frames, and pins, aliases and alignments hold; else a
             defect of this library was found, and the message tells which.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
+            TL_E_OUT_OF_MEMORY.
         Cost: grows with the square of the number of buffers.
         """,
     ),
@@ -4560,10 +4571,10 @@ FUNCTIONS: tuple[Function, ...] = (
             On failure the block stays the caller's.
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY; and of memory of the runtime's
-            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not of plain bytes, or of an arena or a frame). Other
-            memory goes to realloc().
+        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
+            where no such block is, or what malloc cannot have returned),
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
+            is not plain bytes, an arena, a frame). Other memory goes to realloc().
         Cost: nothing when it fits and is not half empty, else a copy.
         """,
     ),
@@ -4580,9 +4591,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: takes the caller's reference; bytes is not looked at.
         Threads: any thread, also in a forked child.
         Returns: nothing.
-        Errors: of memory of the runtime's TL_E_UNKNOWN_POINTER,
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not of plain
-            bytes, or of an arena or a frame).
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
+            or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
+            TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
         Cost: about 8 ns up to 64 KiB, 20 ns above.
         """,
     ),
@@ -4712,7 +4723,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("list",),
         (),
-        """tl_deferred_take empties a list.
+        """tl_deferred_take empties a list. It touches no status.
 
         Ownership: the nodes pass to the caller.
         Threads: any thread.
@@ -4766,7 +4777,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_print writes all statistics as a table for people: into a file, which is
-        replaced, or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+        replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
 
         Ownership: none; path is read during the call only. NULL is standard error.
         Threads: any thread.
@@ -5088,7 +5099,8 @@ FUNCTIONS: tuple[Function, ...] = (
         At the end of the process the file is completed if need be; it is valid JSON however
         the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
         bounds the file: what is left out from there on is counted in it. The child of fork()
-        writes no trace.
+        writes no trace. While another process writes to that file, the trace goes to one
+        beside it, see above.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.

@@ -48,8 +48,19 @@ type Options struct {
 }
 
 // New returns the table with every default.
-func New() *Options {
-	return &Options{all: map[string]*option{
+func New() *Options { return &Options{all: defaults()} }
+
+// setDefaults forgets every value.
+func (o *Options) setDefaults() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for name, opt := range defaults() {
+		*o.all[name] = *opt
+	}
+}
+
+func defaults() map[string]*option {
+	return map[string]*option{
 		"TL_FASTPATH":        {kind: flag, value: "1", fixed: true},
 		"TL_HEAP_RESERVE":    {kind: bytes, value: "0", fixed: true},
 		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: true},
@@ -73,7 +84,7 @@ func New() *Options {
 		"TL_LEAK_CHECK":      {kind: level, words: []string{"off", "report", "fail"}, value: "off"},
 		"TL_SHOW_STATS":      {kind: flag, value: "0"},
 		"TL_POOL_DEBUG":      {kind: flag, value: "0", fixed: true},
-	}}
+	}
 }
 
 // Names returns the names of all options, sorted.

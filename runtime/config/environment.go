@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -27,11 +28,15 @@ func (o *Options) Expect(name, value string) {
 }
 
 // ReadEnvironment takes the options of an environment of "NAME=value" strings, of two for
-// a name the first, as getenv does. It returns a sentence for each setting that is not
-// understood, and keeps them for Dump: values that do not suit, which leave the default,
-// and names beginning with TL_ that are very much like an option's. Other programs may
-// use such names for themselves, so what is like nothing is nobody's business.
+// a name the first, as getenv does; others get their default. It keeps a sentence for each
+// setting that is not understood for Dump, and returns those that an earlier call has not
+// returned: values that do not suit, which leave the default, and names beginning with TL_
+// that are very much like an option's. Other programs may use such names for themselves,
+// so what is like nothing is nobody's business.
 func (o *Options) ReadEnvironment(environ []string) []string {
+	told := o.complaints
+	o.complaints = nil
+	o.setDefaults()
 	seen := map[string]bool{}
 	for _, setting := range environ {
 		name, value, ok := strings.Cut(setting, "=")
@@ -43,7 +48,7 @@ func (o *Options) ReadEnvironment(environ []string) []string {
 			o.complaints = append(o.complaints, complaint)
 		}
 	}
-	return o.complaints
+	return slices.DeleteFunc(slices.Clone(o.complaints), func(c string) bool { return slices.Contains(told, c) })
 }
 
 const prefix = "TL_"

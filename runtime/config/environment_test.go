@@ -31,10 +31,21 @@ func TestTheEnvironmentIsReadAndComplainedAbout(t *testing.T) {
 	require.Equal(t, len(o.Names())+len(complaints), strings.Count(dump, "\n"))
 }
 
+func TestAnEnvironmentThatIsReadAgainIsTheOnlyOne(t *testing.T) {
+	o := New()
+	o.ReadEnvironment([]string{"TL_FAIL_MEMORY=2", "TL_MEM_LOG=1", "TL_HUGE_PAGES=perhaps"})
+	complaints := o.ReadEnvironment([]string{"TL_MEM_LOG=1", "TL_HUGE_PAGES=perhaps", "TL_FASTPATH=maybe"})
+	require.Equal(t, []string{`TL_FASTPATH="maybe": not 0 or 1; it stays "1"`}, complaints, "what was told is not told again")
+	require.Len(t, o.Complaints(), 2)
+	require.EqualValues(t, -1, o.Count("TL_FAIL_MEMORY"))
+	require.Equal(t, FromDefault, o.Source("TL_FAIL_MEMORY"))
+	require.True(t, o.Flag("TL_MEM_LOG"))
+}
+
 func TestADumpHasALineForEachOption(t *testing.T) {
 	o := New()
-	require.NoError(t, o.Set("TL_CUDA_LIBRARY", "/a b\nTL_TRACK=1 (x)", FromCall))
 	o.ReadEnvironment([]string{"TL_\nFASTPATH=1"})
+	require.NoError(t, o.Set("TL_CUDA_LIBRARY", "/a b\nTL_TRACK=1 (x)", FromCall))
 	dump := string(o.Dump())
 	require.Contains(t, dump, `TL_CUDA_LIBRARY="/a b\nTL_TRACK=1 (x)" (tl_configure)`+"\n")
 	require.Equal(t, len(o.Names())+len(o.Complaints()), strings.Count(dump, "\n"))

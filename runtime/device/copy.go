@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
 
@@ -21,10 +22,7 @@ func Copy(target Device, to uintptr, source Device, from, n uintptr) error {
 	if n == 0 {
 		return nil
 	}
-	if err := checkRange(target, to, n); err != nil {
-		return err
-	}
-	if err := checkRange(source, from, n); err != nil {
+	if err := check(n, place{target, to, true}, place{source, from, false}); err != nil {
 		return err
 	}
 	switch {
@@ -48,20 +46,34 @@ func Fill(target Device, to uintptr, value byte, n uintptr) error {
 	if n == 0 {
 		return nil
 	}
-	if err := checkRange(target, to, n); err != nil {
+	if err := check(n, place{target, to, true}); err != nil {
 		return err
 	}
 	return target.Fill(to, value, n)
 }
 
-// checkRange refuses what cannot be memory, so that nothing below overflows, and
-// memory of the CPU that is not mapped.
-func checkRange(d Device, p, n uintptr) error {
-	if p < lowest || n > MaxBytes || p+n < p {
-		return Errorf(status.InvalidArgument, "%d bytes at %#x are no memory of %s", n, p, d.Name())
+// place is an address of a device, which is read there or written to.
+type place struct {
+	device Device
+	at     uintptr
+	write  bool
+}
+
+// check refuses what cannot be memory, so that nothing below overflows, and memory of
+// the CPU that cannot be used so: whoever copies would fault there.
+func check(n uintptr, places ...place) error {
+	var room [2]memory.Range
+	ranges := room[:0]
+	for _, p := range places {
+		if p.at < lowest || n > MaxBytes || p.at+n < p.at {
+			return Errorf(status.InvalidArgument, "%d bytes at %#x are no memory of %s", n, p.at, p.device.Name())
+		}
+		if p.device.Info().HostAccess {
+			ranges = append(ranges, memory.Range{Start: p.at, Bytes: n, Write: p.write})
+		}
 	}
-	if d.Info().HostAccess {
-		return probe(p, n)
+	if at, ok := memory.Usable(ranges...); !ok {
+		return Errorf(status.InvalidArgument, "no memory that can be used so at %#x", at)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type Heap struct {
 	depot [layout.Classes]depot
 	spans spanTable
 	recs  recordTable
+	raw   uintptr // the range as it was reserved, before its start was aligned
 
 	handed, peak atomic.Uint64 // bytes of slots and large objects that are out, and the most since ResetPeak
 }
@@ -74,8 +75,9 @@ func reserveBytes(asked uint64) uint64 {
 	return bytes &^ (8*layout.SpanBytes - 1)
 }
 
+const align = 8 * layout.SpanBytes // slabs are aligned on their size
+
 func (h *Heap) open(bytes uint64) bool {
-	const align = 8 * layout.SpanBytes // slabs are aligned on their size
 	raw, err := memory.Reserve(uintptr(bytes)+align, "heap")
 	if err != nil {
 		return false
@@ -90,9 +92,16 @@ func (h *Heap) open(bytes uint64) bool {
 		memory.Unmap(raw, uintptr(bytes)+align, "heap")
 		return false
 	}
-	h.G.HeapBase, h.G.HeapBytes = memory.Round(raw, align), bytes
+	h.raw, h.G.HeapBase, h.G.HeapBytes = raw, memory.Round(raw, align), bytes
 	h.G.Spans, h.G.Records, h.G.Stories = h.spans.words, h.recs.base, h.recs.stories
 	return true
+}
+
+// Close gives the ranges back. Nobody may hold an object any more.
+func (h *Heap) Close() {
+	h.recs.close()
+	h.spans.close()
+	memory.Unmap(h.raw, uintptr(h.G.HeapBytes)+align, "heap")
 }
 
 // Record returns the record with the given index.

@@ -43,13 +43,22 @@ func (t *recordTable) open(bytes uint64) bool {
 		return false
 	}
 	t.base, t.limit = base, uint32(bytes/layout.RecordBytes)
-	t.stories, err = memory.Map(uintptr(t.limit/pageRecords+1)*layout.RecordBytes, "records")
+	t.stories, err = memory.Map(t.storyBytes(), "records")
 	if err != nil {
 		memory.Unmap(base, uintptr(bytes), "records")
 		return false
 	}
 	t.next = 64 // record 0 is the one of every span not in use; 0 also ends lists
 	return true
+}
+
+func (t *recordTable) close() {
+	memory.Unmap(t.stories, t.storyBytes(), "records")
+	memory.Unmap(t.base, uintptr(t.limit)*layout.RecordBytes, "records")
+}
+
+func (t *recordTable) storyBytes() uintptr {
+	return uintptr(t.limit/pageRecords+1) * layout.RecordBytes
 }
 
 func (t *recordTable) at(index uint32) *layout.Record {
@@ -92,9 +101,11 @@ func (t *recordTable) give(class, first, slots uint32) {
 }
 
 // prepare makes a slot that is handed out for the first time since the block was
-// taken fresh or purged: all zeros is dead, only the generation is missing.
+// taken fresh or purged: all zeros is dead, only the generation is missing. The slab
+// that had the block before may have left a link.
 func (t *recordTable) prepare(first, slot, slots, class uint32) {
 	r := t.at(first + slot)
+	atomic.StoreUint32(&r.Loc, 0)
 	if r.Gen == 0 {
 		atomic.StoreUint32(&r.Gen, t.story(first, slots).Gen|class)
 	}

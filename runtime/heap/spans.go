@@ -168,8 +168,7 @@ func (t *spanTable) takeRun(n, align uint32) (first uint32, zero, ok bool) {
 			}
 		}
 	}
-	first, ok = t.extend(n, align)
-	return first, true, ok
+	return t.extend(n, align)
 }
 
 // use writes the meta of a run that was taken: whoever gives back a neighbour looks at it.
@@ -191,24 +190,34 @@ func (t *spanTable) carve(run, start, n uint32) {
 	}
 }
 
-// extend takes spans that were never used, committing as needed.
-func (t *spanTable) extend(n, align uint32) (uint32, bool) {
-	start := (t.never + align - 1) &^ (align - 1)
+// extend takes spans that were never used, and the free run before them, committing as
+// needed.
+func (t *spanTable) extend(n, align uint32) (first uint32, zero, ok bool) {
+	from, last := t.never, spanMeta{}
+	if m := t.meta(t.never - 1); t.never > 8 && m.state == spanFree {
+		from -= m.run
+		last = *t.meta(from)
+	}
+	start := (from + align - 1) &^ (align - 1)
 	if n > t.total || start > t.total-n {
-		return 0, false
+		return 0, false, false
 	}
 	if end := start + n; end > t.committed {
 		to := min((end+commitStep>>layout.SpanShift-1)&^(commitStep>>layout.SpanShift-1), t.total)
 		if memory.Commit(t.address(t.committed), uintptr(to-t.committed)<<layout.SpanShift) != nil {
-			return 0, false
+			return 0, false, false
 		}
 		t.committed = to
 	}
-	if start > t.never {
-		t.addRun(t.never, start-t.never, false, 0)
+	if from < t.never {
+		t.removeRun(from)
 	}
+	if start > from {
+		t.addRun(from, start-from, last.dirty, last.epoch)
+	}
+	zero = !last.dirty || start >= t.never
 	atomic.StoreUint32(&t.never, start+n)
-	return start, true
+	return start, zero, true
 }
 
 // give returns a run; its pages are resident until a purge takes them.

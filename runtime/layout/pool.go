@@ -14,7 +14,6 @@ const (
 	PoolSlotBits   = 10
 	PoolSlots      = 1 << PoolSlotBits // slot 0 stays empty
 	PoolStride     = 4096
-	PoolGeneration = 1 << (47 - PoolSlotBits) // the first one
 )
 
 // block.Word = free 1 | tag 15 | bytes 48.

@@ -1,6 +1,7 @@
 // Package memory is the only one that talks to the operating system about
 // memory. Every byte it hands out has a purpose, every call is counted, and any
 // call can be made to fail (FailAfter), so that tests reach each error path.
+// Questions (Usable, Resident, Available) are not counted: they take nothing.
 package memory
 
 import (

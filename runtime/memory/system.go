@@ -4,6 +4,7 @@ package memory
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -62,12 +63,42 @@ func purge(addr, bytes uintptr) {
 	}
 }
 
-// AddressSpaceLeft returns how much address space the process may still map:
-// RLIMIT_AS less what is mapped, math.MaxUint64 without a limit.
+// goReserve is what Go's heap may grow by without the system: cshim/go_memory.c keeps more.
+const goReserve = 16 << 20
+
+// Obtainable tells whether the system would give Go's heap so many more bytes.
+func Obtainable(n uint64) bool {
+	if n < goReserve {
+		return true
+	}
+	p, err := mapLazy(uintptr(n))
+	if err != nil {
+		return false
+	}
+	unmap(p, uintptr(n))
+	return true
+}
+
+// AddressSpaceLeft returns how much more memory the process may map under RLIMIT_AS and
+// RLIMIT_DATA, math.MaxUint64 without a limit. It is found by trial: a process may have no
+// /proc to read.
 func AddressSpaceLeft() uint64 {
-	var lim unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_AS, &lim) != nil || lim.Cur == math.MaxUint64 {
+	least := uint64(math.MaxUint64)
+	for _, resource := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+		var lim unix.Rlimit
+		if unix.Getrlimit(resource, &lim) == nil {
+			least = min(least, lim.Cur)
+		}
+	}
+	if least >= math.MaxInt64 { // systems differ in how they write "no limit"
 		return math.MaxUint64
 	}
-	return lim.Cur - min(lim.Cur, statm(0))
+	left := uint64(0)
+	for step := uint64(1) << (bits.Len64(least) - 1); step >= layout.SpanBytes; step /= 2 {
+		if p, err := mapLazy(uintptr(left + step)); err == nil {
+			unmap(p, uintptr(left+step))
+			left += step
+		}
+	}
+	return left
 }

@@ -11,8 +11,6 @@ import (
 // adviseHuge does nothing: the system decides alone.
 func adviseHuge(uintptr, uintptr) {}
 
-func statm(int) uint64 { return 0 }
-
 // Resident is unknown here.
 func Resident() uint64 { return 0 }
 

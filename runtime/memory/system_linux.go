@@ -18,20 +18,17 @@ func adviseHuge(addr, bytes uintptr) {
 	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_HUGEPAGE)
 }
 
-// Resident returns the resident bytes of the process.
-func Resident() uint64 { return statm(1) }
-
-// statm returns a field of the process's page counts, in bytes.
-func statm(field int) uint64 {
+// Resident returns the resident bytes of the process, 0 when unknown.
+func Resident() uint64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0
 	}
 	fields := strings.Fields(string(text))
-	if field >= len(fields) {
+	if len(fields) < 2 {
 		return 0
 	}
-	pages, _ := strconv.ParseUint(fields[field], 10, 64)
+	pages, _ := strconv.ParseUint(fields[1], 10, 64)
 	return pages * uint64(os.Getpagesize())
 }
 

@@ -157,9 +157,7 @@ func (c *Context) Alloc(n uintptr) uintptr {
 	if st != status.OK {
 		return c.failAlloc(st, uint64(n))
 	}
-	r := process.heap.Record(e.Record)
-	atomic.StoreUint32(&r.Sh, c.AllocSh)
-	atomic.StoreUint32(&r.Loc, c.AllocLoc)
+	publish(process.heap.Record(e.Record), c.AllocLoc, c.AllocSh)
 	return e.Object
 }
 
@@ -174,8 +172,7 @@ func (c *Context) makeObject(n uintptr, typ uint32, clean bool) uintptr {
 	if n == 0 {
 		return c.null()
 	}
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, 0, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if !c.HasRoom() {
 		return 0
 	}
 	e, st := c.newHeld(n, typ, clean)
@@ -205,8 +202,14 @@ func (c *Context) enliven(e layout.Entry, typ uint32) {
 	c.tally(typ, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, typ)
-	atomic.StoreUint32(&r.Sh, c.NewSh)
-	atomic.StoreUint32(&r.Loc, c.NewLoc)
+	publish(r, c.NewLoc, c.NewSh)
+}
+
+// publish makes a new object live: the shared word last, so that whoever sees it sees
+// everything else of the record.
+func publish(r *layout.Record, loc, sh uint32) {
+	atomic.StoreUint32(&r.Loc, loc)
+	atomic.StoreUint32(&r.Sh, sh)
 }
 
 // Purge gives idle memory back to the system: this context's magazines at once,

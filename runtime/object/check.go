@@ -11,7 +11,7 @@ import (
 // heap's records, and with the heap's own books. For tests: nothing else may run.
 //
 //	slot in use == its record is ALIVE or has a type
-//	slots out of a depot == slots in use + slots in magazines
+//	slots out of a depot == slots in use + slots in magazines and in the quarantine
 func CheckStats() error {
 	var want Stats
 	types := map[uint32]uint64{}
@@ -47,9 +47,10 @@ func (s *Stats) compare(types map[uint32]uint64, got Stats, gotTypes []TypeStats
 			s.LiveObjects, s.LiveBytes)
 	}
 	out := process.heap.Usage().Out
+	waiting, _ := process.debug.quarantined()
 	for class := range s.Classes {
 		k, want := &got.Classes[class], &s.Classes[class]
-		if k.Live() != want.Live() || k.Bytes != want.Bytes || uint64(out[class]) != k.Live()+cached(uint32(class)) {
+		if k.Live() != want.Live() || k.Bytes != want.Bytes || uint64(out[class]) != k.Live()+cached(uint32(class))+uint64(waiting[class]) {
 			return fmt.Errorf("class %d: %d objects of %d bytes are counted, there are %d of %d; %d slots are out", class,
 				k.Live(), k.Bytes, want.Live(), want.Bytes, out[class])
 		}

@@ -45,8 +45,7 @@ func (c *Context) DeepClone(p uintptr) uintptr {
 // shareInScope is what a clone of what is shared is: one more
 // reference, held by the scope; floating ones stay with whoever has them.
 func (c *Context) shareInScope(p uintptr, at place) uintptr {
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if !c.hasRoomFor(p) {
 		return 0
 	}
 	if c.Acquire(p) != status.OK {
@@ -64,8 +63,7 @@ func (c *Context) shareInScope(p uintptr, at place) uintptr {
 }
 
 func (c *Context) cloneGraph(p uintptr, o object) uintptr {
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if !c.hasRoomFor(p) {
 		return 0
 	}
 	if st := process.side.begin(); st != status.OK {

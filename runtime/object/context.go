@@ -135,7 +135,8 @@ func (c *Context) finish(me *Context) {
 		trace.End(c.Id)
 		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.mark(i).Arena))
 	}
-	c.MarkTop, c.Planned, c.Floor, c.Function, c.Slots, c.Holes = c.Marks, 0, 0, 0, 0, 0
+	c.MarkTop, c.Planned, c.Holes = c.Marks, 0, 0
+	c.enterFunction(0)
 	c.dropIndex()
 	c.trimStacks()
 	c.FrameTop = c.FrameBase

@@ -15,7 +15,7 @@ import (
 //
 //	claimed    = min(sh.claims, loc.floats), see sink
 //	references = loc.count + sh.count - claimed - (1 while QUEUED)
-//	floats     = loc.floats + sh.floats - claimed, at most references
+//	floats     = loc.floats + sh.floats - claimed, at most references but while QUEUED
 //
 // Memory orders: the local word is relaxed, its holder's alone. A thread that
 // drops a shared reference releases its writes to the object (compare and swap on
@@ -109,16 +109,23 @@ func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
 }
 
 // storeLoc writes a local word whose count went down; floats may not exceed the
-// references left.
+// references left. Those of the shared word go first: while the owner's other floats stand
+// there the local word shows some, and every release by the owner comes here.
 func (c *Context) storeLoc(r *layout.Record, loc uint32) {
-	if floats := layout.LocFloatsOf(loc); floats > 0 {
-		s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
-		for int32(floats)+s.Floats > int32(layout.LocCountOf(loc))+s.Count && floats > 0 {
-			floats--
-			loc -= layout.LocFloat
-		}
+	if layout.LocFloatsOf(loc) > 0 {
+		s, _ := updateSh(r, func(s *layout.Sh) bool {
+			n := min(excess(loc, *s), s.Floats)
+			s.Floats -= max(n, 0)
+			return n > 0
+		})
+		loc -= uint32(min(max(excess(loc, s), 0), int32(layout.LocFloatsOf(loc)))) * layout.LocFloat
 	}
 	atomic.StoreUint32(&r.Loc, loc)
+}
+
+// excess returns how many more floats than references an object without claims shows.
+func excess(loc uint32, s layout.Sh) int32 {
+	return int32(layout.LocFloatsOf(loc)) + s.Floats - int32(layout.LocCountOf(loc)) - s.Count
 }
 
 // merge ends bias: the local word moves into the shared one, changed by delta.

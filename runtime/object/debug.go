@@ -67,6 +67,14 @@ func (d *debugging) open() status.Status {
 	return status.OK
 }
 
+// close gives the guards back. Nothing was guarded.
+func (d *debugging) close() {
+	if d.guards != 0 {
+		memory.Unmap(d.guards, uintptr(process.heap.RecordLimit()*guardInfoBytes), "debugging")
+		d.guards = 0
+	}
+}
+
 func (d *debugging) guard(record uint32) *guardInfo {
 	return layout.At[guardInfo](d.guards + uintptr(record)*guardInfoBytes)
 }

@@ -34,6 +34,7 @@ const (
 	textNotOwner
 	textMisaligned
 	textNotMalloc
+	textUnreadable
 	textInsideBlock
 	textCopyOut
 	textReallocZero
@@ -47,6 +48,7 @@ const (
 	textMarksFull
 	textAlloc  // made by package limit
 	textTables // of bookkeeping
+	textShort
 	textNoFunction
 	textNoPlanned
 	textSlotRange
@@ -110,6 +112,7 @@ var sentences = map[text]string{
 	textNotOwner:      "%#x belongs to context %d; only its owner can turn bias off",
 	textMisaligned:    "%#x is not aligned to %d bytes, so malloc cannot have returned it",
 	textNotMalloc:     "%#x is outside the addresses that malloc returns",
+	textUnreadable:    "%#x is not memory that this process can read, so malloc cannot have returned it",
 	textInsideBlock:   "%#x lies inside a block that is registered already; register its start",
 	textCopyOut:       "%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it",
 	textReallocZero:   "%#x cannot be resized to 0 bytes; release it instead",
@@ -122,6 +125,7 @@ var sentences = map[text]string{
 	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
 	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
 	textTables:        "the system refuses memory for tables",
+	textShort:         "what Go keeps in reserve is nearly used up, and the system refuses it more (RLIMIT_AS, RLIMIT_DATA); release memory or raise the limit",
 	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
 	textSlotRange:     "slot %d is not one of the %d of this function",
@@ -198,6 +202,9 @@ func (c *Context) failAlloc(st status.Status, n uint64) uintptr {
 	c.Short(limit.CPU, n)
 	return 0
 }
+
+// FailShort records that Go itself is short of memory.
+func (c *Context) FailShort() status.Status { return c.Fail(status.OutOfMemory, textShort, 0) }
 
 // finding is what an address turned out to be, as an error tells it.
 type finding struct {

@@ -37,7 +37,11 @@ func (c *Context) registerBlock(p, bytes uintptr, kind int32) (gen uint32, st st
 
 // checkBlock refuses what cannot be a foreign block, and kinds that could not be freed.
 func (c *Context) checkBlock(b ForeignBlock, kind int32) status.Status {
-	const lowest, end = 64 << 10, 1 << layout.ForeignAddressBits
+	const lowest = 64 << 10
+	end := uintptr(1) << layout.ProgramBits
+	if kind == layout.ForeignCustom { // a deleter may know addresses of a device
+		end = 1 << layout.ForeignAddressBits
+	}
 	switch at := c.locate(b.Real); {
 	case at.where != elsewhere:
 		return c.Fail(status.Unsupported, textOurMemory, b.Real)

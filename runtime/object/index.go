@@ -5,6 +5,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
 )
 
 // The scope index finds the newest entry of a pointer among many. Entries above
@@ -260,6 +261,22 @@ func (c *Context) takeOut(at uint64) {
 	if c.Holes > compactHoles && 4*c.Holes > 3*c.entryCount() {
 		c.compact()
 	}
+}
+
+// A full stack is compacted when a sixteenth of it are holes: with fewer, closing
+// them for each entry would cost more than an entry may.
+const fullHoles = 16
+
+// hasRoomFor is HasRoom for a call about p.
+func (c *Context) hasRoomFor(p uintptr) bool {
+	if c.Top == c.End && fullHoles*c.Holes >= c.entryCount() {
+		c.compact()
+	}
+	if c.Top == c.End {
+		c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+		return false
+	}
+	return true
 }
 
 // compact closes the holes of the scope stack, so that a long scope which

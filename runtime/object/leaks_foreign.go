@@ -77,7 +77,7 @@ func (f *foreignSearch) tell(visit func(Live)) {
 
 // ofBuffer makes of what is known of one address of a buffer what is known of all.
 func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Live) {
-	live.Bytes, live.Type = uint64(d.Bytes), "buffer of "+registry.KindName(d.Kind)
+	live.Bytes, live.Type = uint64(d.Bytes), registry.OfKind("buffer", d.Kind)
 	if own := f.at[d.Real]; own != nil && own.Link == n.Link {
 		live.Address, live.Reason = d.Real, own.reason()
 	} else if IsLeak(live.Reason) {
@@ -109,5 +109,5 @@ func kindName(info registry.Info) string {
 	if info.Type == layout.ForeignWorkspace {
 		return "workspace"
 	}
-	return "memory of " + registry.KindName(info.Kind)
+	return registry.OfKind("memory", info.Kind)
 }

@@ -18,6 +18,7 @@ func acting(c *object.Context, all table) table {
 			c.Poll()
 			r := call(a)
 			c.Pump()
+			checkBooks()
 			return r
 		}
 	}

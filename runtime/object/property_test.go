@@ -34,7 +34,7 @@ func checkAgainstModel(t *testing.T, contexts int) {
 		defer done()
 		model.Compare(r, "context", m.Steps, machine.Run(m.Steps))
 		require.NoError(r, object.Registry().Check())
-		require.NoError(r, object.CheckStats())
+		require.NoError(r, object.Check(nil))
 	})
 }
 
@@ -95,7 +95,7 @@ var inUse = host{blocks: map[uintptr][]byte{}}
 func init() {
 	object.Open(object.Config{
 		Free:       inUse.free,
-		UsableSize: func(p uintptr) uintptr { return uintptr(len(inUse.blocks[p])) },
+		UsableSize: func(p uintptr) (uintptr, bool) { return uintptr(len(inUse.blocks[p])), true },
 	})
 }
 

@@ -19,8 +19,8 @@ func (c *Context) Register(p uintptr) status.Status { return c.register(p, true)
 func (c *Context) RegisterKnown(p uintptr) status.Status { return c.register(p, false) }
 
 func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
-	if p != 0 && c.Top == c.End {
-		return c.Fail(status.ArenaExhausted, textScopeFull, p, uint64(c.End-c.Entries)/layout.EntryBytes)
+	if p != 0 && !c.hasRoomFor(p) {
+		return status.ArenaExhausted
 	}
 	if at := c.locate(p); adoptUnknown && (at.where == inOtherStack || at.where == inRuntime) {
 		f := at.finding(p)
@@ -51,7 +51,10 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 		if process.registry.Covered(p) { // the size of its inside would be read from a block's contents
 			return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 		}
-		usable := process.cfg.UsableSize(p)
+		usable, ok := process.cfg.UsableSize(p)
+		if !ok {
+			return c.Fail(status.InvalidArgument, textUnreadable, p)
+		}
 		if gen, res = process.registry.Adopt(p, usable); res == registry.OK {
 			c.ForeignAdopted++
 			c.spendForeign(p, usable)
@@ -70,7 +73,7 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 // adoptable refuses what malloc cannot have returned: small numbers, what is not
 // aligned for any type, addresses beyond the user's half.
 func (c *Context) adoptable(p uintptr) status.Status {
-	const align, lowest, highest = 16, 64 << 10, 1 << 47
+	const align, lowest, highest = 16, 64 << 10, 1 << layout.ProgramBits
 	switch {
 	case process.cfg.UsableSize == nil:
 		return c.failPlace(p, place{where: elsewhere})
@@ -88,29 +91,30 @@ func (c *Context) Unregister(p uintptr) status.Status {
 	if p == 0 {
 		return status.OK
 	}
-	if found, st := c.FloatNewest(p); found {
-		return st
+	st, held := c.HandOut(p)
+	if !held {
+		return c.notRegistered(p)
 	}
-	return c.notRegistered(p)
+	return st
 }
 
-// FloatNewest is Unregister without a refusal where no scope of this function holds p:
-// false then.
-func (c *Context) FloatNewest(p uintptr) (found bool, st status.Status) {
+// HandOut makes the newest reference to p that a scope of this function holds floating;
+// false, with no error recorded, when none holds one.
+func (c *Context) HandOut(p uintptr) (st status.Status, held bool) {
 	for {
 		position, found := c.find(p, c.Floor)
 		if !found {
-			return false, status.OK
+			return status.OK, false
 		}
 		switch st := c.floatEntry(p, *c.entry(position)); st {
 		case status.OK:
 			c.takeOut(position)
-			return true, status.OK
+			return status.OK, true
 		case status.NotLive: // what it meant was freed by hand
 			c.takeOut(position)
 			c.Skipped++
 		default:
-			return true, st
+			return st, true
 		}
 	}
 }

@@ -39,8 +39,8 @@ type Config struct {
 	// Free releases malloc'ed memory that was registered; nil in a Go program,
 	// where such memory cannot be registered.
 	Free func(p uintptr)
-	// UsableSize tells the bytes of a malloc'ed block.
-	UsableSize func(p uintptr) uintptr
+	// UsableSize tells the bytes of a malloc'ed block; false: p cannot be one.
+	UsableSize func(p uintptr) (bytes uintptr, ok bool)
 	// AlignedAlloc returns memory that Free takes, 0 when there is none.
 	AlignedAlloc func(bytes, alignment uintptr) uintptr
 	// Deleter returns the C function that frees memory of a kind that Free does not
@@ -51,9 +51,8 @@ type Config struct {
 // process is the one runtime of this process. Everything in it but the locks is
 // written by open, before the first context exists.
 var process struct {
-	once   sync.Once
-	status status.Status
-	opened atomic.Bool
+	opening sync.Mutex // one thread at a time starts the runtime
+	opened  atomic.Bool
 
 	cfg      Config
 	g        *layout.Globals
@@ -72,18 +71,48 @@ var process struct {
 	debug     debugging
 }
 
-// Open starts the runtime; the first call decides the configuration. It is safe
-// from any goroutine, and later calls return the first one's status.
+// Open starts the runtime; the first call that succeeds decides the configuration, and
+// one that fails leaves nothing behind. It is safe from any goroutine.
 func Open(cfg Config) status.Status {
-	process.once.Do(func() {
-		process.status = open(cfg)
-		process.opened.Store(process.status == status.OK)
-	})
-	return process.status
+	if process.opened.Load() {
+		return status.OK
+	}
+	process.opening.Lock()
+	defer process.opening.Unlock()
+	if process.opened.Load() {
+		return status.OK
+	}
+	defer func() { // a panic is an end without success, too
+		if !process.opened.Load() {
+			discard()
+		}
+	}()
+	st := open(cfg)
+	process.opened.Store(st == status.OK)
+	return st
 }
 
 // Opened reports whether Open has succeeded.
 func Opened() bool { return process.opened.Load() }
+
+// discard gives back what an open that failed has made, newest first.
+func discard() {
+	process.types.close()
+	process.slices.close()
+	process.debug.close()
+	if process.registry != nil {
+		process.registry.Close()
+		process.registry = nil
+	}
+	if process.heap != nil {
+		process.heap.Close()
+		process.heap = nil
+	}
+	if process.g != nil {
+		memory.Unmap(layout.Address(process.g), layout.SpanBytes, "globals")
+		process.g = nil
+	}
+}
 
 func open(cfg Config) status.Status {
 	page, err := memory.Map(layout.SpanBytes, "globals")

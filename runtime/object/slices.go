@@ -69,6 +69,14 @@ func (s *slices) open(g *layout.Globals, arena uint64) status.Status {
 	}
 }
 
+// close gives the reservation back. No context was made.
+func (s *slices) close() {
+	if s.base != 0 {
+		memory.Unmap(s.base, uintptr(s.count)<<s.shift, "contexts")
+		s.base, s.count = 0, 0
+	}
+}
+
 // plan lays out a slice for the given arena size and returns its size.
 func (s *slices) plan(g *layout.Globals, arena uint64) uint64 {
 	at := uint64(2 * memory.Round(contextBytes, 64)) // the context and its stub

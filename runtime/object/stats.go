@@ -47,7 +47,7 @@ type ClassStats struct {
 }
 
 // Live returns how many objects are live.
-func (s *ClassStats) Live() uint64 { return s.Allocations - s.Frees }
+func (s *ClassStats) Live() uint64 { return s.Allocations - min(s.Frees, s.Allocations) }
 
 // KindStats are the counters of the slots of one kind.
 type KindStats struct {
@@ -56,7 +56,7 @@ type KindStats struct {
 }
 
 // Live returns how many slots are live.
-func (k *KindStats) Live() uint64 { return k.Allocations - k.Frees }
+func (k *KindStats) Live() uint64 { return k.Allocations - min(k.Frees, k.Allocations) }
 
 // ReadStats sums up the contexts.
 func ReadStats() Stats {
@@ -143,7 +143,9 @@ func (s *Stats) addContext(c *Context) {
 	s.SlowCalls += layout.Peek(&c.SlowCalls)
 	s.TensorsMade += layout.Peek(&c.TensorsMade)
 	s.ForeignMade += layout.Peek(&c.ForeignAdopted)
-	s.ScopeEntries += uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes
+	holes := layout.Peek(&c.Holes) // before the entries: more may come meanwhile
+	entries := uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes
+	s.ScopeEntries += entries - min(holes, entries)
 	s.FrameBytes += uint64(layout.PeekAddress(&c.FrameTop) - c.FrameBase)
 	base, top := layout.PeekAddress(&c.ArenaBase), layout.PeekAddress(&c.ArenaTop)
 	s.ArenaBytes += uint64(top - min(base, top))

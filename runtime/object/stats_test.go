@@ -201,3 +201,13 @@ func workUntil(t *testing.T, stop *atomic.Bool, typ uint32, seed uint64) {
 		c.Finish()
 	}
 }
+
+// A processor may show a thread's frees before the allocations that came first.
+func TestLiveIsNeverBelowZero(t *testing.T) {
+	if got := (&KindStats{Allocations: 1, Frees: 2}).Live(); got != 0 {
+		t.Errorf("%d slots of a kind are live", got)
+	}
+	if got := (&ClassStats{Allocations: 1, Frees: 2}).Live(); got != 0 {
+		t.Errorf("%d slots of a class are live", got)
+	}
+}

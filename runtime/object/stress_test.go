@@ -22,7 +22,7 @@ func newContext(t *testing.T) *Context {
 		settle()
 		require.Zero(t, ReadStats().LiveObjects)
 		require.Zero(t, ReadStats().LiveBytes)
-		require.NoError(t, CheckStats())
+		require.NoError(t, Check(nil))
 	})
 	return c
 }

@@ -54,13 +54,7 @@ func (c *Context) isSlotTensor(p uintptr) bool {
 
 // HasRoom reports whether the scope stack can hold another entry, and records
 // the error when it cannot.
-func (c *Context) HasRoom() bool {
-	if c.Top == c.End {
-		c.Fail(status.ArenaExhausted, textScopeFull, 0, uint64(c.End-c.Entries)/layout.EntryBytes)
-		return false
-	}
-	return true
-}
+func (c *Context) HasRoom() bool { return c.hasRoomFor(0) }
 
 // Push records a reference in the current scope; the caller has asked HasRoom.
 func (c *Context) Push(e layout.Entry) { c.push(e) }

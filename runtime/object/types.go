@@ -23,6 +23,7 @@ type Type struct {
 // types is the table of defined types. Readers take no lock: the slice behind
 // `all` only ever grows.
 type types struct {
+	base    uintptr    // layout.TypeInfo by type
 	mu      sync.Mutex // guards writing
 	all     atomic.Pointer[[]*Type]
 	offsets []uint32 // free rest of the newest chunk, off the Go heap; chunks stay where they are
@@ -34,8 +35,16 @@ func (t *types) open(g *layout.Globals) status.Status {
 	if err != nil {
 		return status.OutOfMemory
 	}
-	g.Types = base
+	t.base, g.Types = base, base
 	return status.OK
+}
+
+// close gives the table back. No type was defined.
+func (t *types) close() {
+	if t.base != 0 {
+		memory.Unmap(t.base, maxTypes*layout.TypeInfoBytes, "types")
+		t.base = 0
+	}
 }
 
 // room returns n offsets' worth of memory that never moves.

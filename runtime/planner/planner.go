@@ -13,12 +13,13 @@ import (
 	"math"
 	"sync"
 
+	"tlruntime/runtime/handle"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/plan/offsets"
 	"tlruntime/runtime/status"
 )
 
-// Handle names a plan. The handle of a plan that ended names none, for ever: they
-// count up, and never reach an address that memory could have.
+// Handle names a plan. The handle of a plan that ended names none, for ever.
 type Handle uint64
 
 // Error tells why a call failed.
@@ -51,7 +52,6 @@ type plan struct {
 // plans holds every plan there is.
 var plans = struct {
 	sync.RWMutex // guards the rest
-	last         Handle
 	live         map[Handle]*plan
 }{live: map[Handle]*plan{}}
 
@@ -62,9 +62,9 @@ func Create() (Handle, *Error) {
 	if len(plans.live) == maxPlans {
 		return 0, refuse(status.Limit, "there are %d plans already; destroy those that are no longer needed", maxPlans)
 	}
-	plans.last++
-	plans.live[plans.last] = &plan{}
-	return plans.last, nil
+	h := Handle(handle.New(0))
+	plans.live[h] = &plan{}
+	return h, nil
 }
 
 // Destroy ends a plan. A call that is at work in it ends as if it had come first.
@@ -148,6 +148,9 @@ func Add(h Handle, n uint64, request func(i uint64) Request) (first int64, faile
 		if n > maxBuffers-uint64(first) {
 			return refuse(status.Limit, "%d buffers and %d more are beyond what a plan can have: %d", first, n, maxBuffers)
 		}
+		if err := p.room(uint64(first)+n, uint64(cap(p.problem.Buffers)), bytesToAdd); err != nil {
+			return err
+		}
 		for i := range n {
 			if err := p.add(request(i)); err != nil {
 				p.problem.Buffers = p.problem.Buffers[:first]
@@ -157,6 +160,21 @@ func Add(h Handle, n uint64, request func(i uint64) Request) (first int64, faile
 		return nil
 	})
 	return first, failed
+}
+
+// Measured: what Go's heap grows by for each buffer while it is added, or placed.
+const (
+	bytesToAdd   = 512
+	bytesToPlace = 1024
+)
+
+// room refuses a call that would end the process, as Go does without memory: there are
+// to be n buffers, and for so many there is room.
+func (p *plan) room(n, there, each uint64) *Error {
+	if n > there && !memory.Obtainable(n*each) {
+		return refuse(status.OutOfMemory, "the system refuses the memory that a plan of %d buffers needs", n)
+	}
+	return nil
 }
 
 func (p *plan) add(r Request) *Error {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/plan/offsets"
 	"tlruntime/runtime/status"
 )
@@ -38,6 +39,21 @@ func TestHandlesAreNotUsedAgain(t *testing.T) {
 	_, failed := Count(first)
 	assert.Equal(t, status.InvalidArgument, failed.Status)
 	require.Nil(t, Destroy(second))
+}
+
+// Small numbers, addresses and what lies beside a live handle name no plan.
+func TestNumbersAreNoHandles(t *testing.T) {
+	h, _ := Create()
+	defer Destroy(h)
+	next, _ := Create()
+	defer Destroy(next)
+	assert.Greater(t, uint64(h), uint64(1)<<layout.ProgramBits-1, "an address that memory could have")
+	for n := range Handle(1000) {
+		for _, wrong := range []Handle{n, h - n - 1, h + n + 1, next + n + 1} {
+			_, failed := Count(wrong)
+			require.NotNil(t, failed, "%#x beside %#x", wrong, h)
+		}
+	}
 }
 
 // What was solved stays when a later attempt fails; what is refused changes nothing.

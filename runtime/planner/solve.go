@@ -12,6 +12,9 @@ import (
 // Solve places the buffers. What was found before stays when it fails.
 func Solve(h Handle, o offsets.Options) *Error {
 	return with(h, func(p *plan) *Error {
+		if err := p.room(uint64(len(p.problem.Buffers)), 0, bytesToPlace); err != nil {
+			return err
+		}
 		solution, err := offsets.Solve(p.problem, o)
 		if err != nil {
 			return failure(err)

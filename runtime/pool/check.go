@@ -2,14 +2,14 @@ package pool
 
 import (
 	"errors"
-	"fmt"
 
+	"tlruntime/runtime/invariant"
 	"tlruntime/runtime/layout"
 )
 
 // Check verifies the invariants of cshim/pool.h, each by a way of its own: it walks the
 // chunks and recomputes what the operations maintain. For tests; -tags tlcheck runs it
-// after every operation.
+// while pools are used (verify_on.go).
 func Check(h Handle) error {
 	return with(h, func(p *Pool) error {
 		lock(p.state)
@@ -18,8 +18,19 @@ func Check(h Handle) error {
 	})
 }
 
+// CheckAll is Check for every pool. It adds the bytes of their chunks, by account.
+func CheckAll(held map[int32]uint64) error {
+	var all []error
+	eachPool(func(p *Pool) {
+		all = append(all, Check(p.handle))
+		p.visitChunks(func(c Chunk) { held[c.Account] += c.Bytes })
+	})
+	return errors.Join(all...)
+}
+
 // checker holds what the walk along the chunks has found.
 type checker struct {
+	invariant.Found
 	tables
 	granule   uint64
 	free      map[uint32]bool // records, not yet seen in a treap
@@ -28,13 +39,6 @@ type checker struct {
 	liveCount uint64
 	liveBytes uint64
 	reserved  uint64
-	errs      []error
-}
-
-func (c *checker) want(ok bool, format string, args ...any) {
-	if !ok && len(c.errs) < 10 {
-		c.errs = append(c.errs, fmt.Errorf(format, args...))
-	}
 }
 
 // check runs under the lock of the state.
@@ -48,7 +52,7 @@ func (p *Pool) check() error {
 		c.chunk(*p.chunks.At(i))
 		if i > 0 {
 			before := p.chunks.At(i - 1)
-			c.want(before.address+before.bytes <= p.chunks.At(i).address, "chunk %d overlaps the one before", i)
+			c.Want(before.address+before.bytes <= p.chunks.At(i).address, "chunk %d overlaps the one before", i)
 		}
 	}
 	c.records()
@@ -56,7 +60,7 @@ func (p *Pool) check() error {
 	c.hash()
 	c.log()
 	c.counters()
-	return errors.Join(c.errs...)
+	return c.Err()
 }
 
 // chunk walks the blocks of a chunk: they tile it, and no two free ones touch.
@@ -65,15 +69,15 @@ func (c *checker) chunk(of chunk) {
 	for i := uint32(of.first); i != 0; i = c.blocks[i].Next {
 		b := &c.blocks[i]
 		if c.free[i] || c.live[i] || c.tagged[i] {
-			c.want(false, "record %d is in two places", i)
+			c.Want(false, "record %d is in two places", i)
 			return
 		}
-		c.want(b.Address == at, "record %d is at %#x, the one before ends at %#x", i, b.Address, at)
-		c.want(b.Prev == before, "record %d: prev is %d, not %d", i, b.Prev, before)
-		c.want(bytesOf(b) > 0 && bytesOf(b)%c.granule == 0, "record %d has %d bytes", i, bytesOf(b))
+		c.Want(b.Address == at, "record %d is at %#x, the one before ends at %#x", i, b.Address, at)
+		c.Want(b.Prev == before, "record %d: prev is %d, not %d", i, b.Prev, before)
+		c.Want(bytesOf(b) > 0 && bytesOf(b)%c.granule == 0, "record %d has %d bytes", i, bytesOf(b))
 		tag := b.Word &^ layout.PoolFree >> layout.PoolTagShift
-		c.want(tag <= 2 && !(tag != 0 && isFree(b)), "record %d has the tag %d", i, tag)
-		c.want(!(wasFree && isFree(b)), "records %d and %d are both free", before, i)
+		c.Want(tag <= 2 && !(tag != 0 && isFree(b)), "record %d has the tag %d", i, tag)
+		c.Want(!(wasFree && isFree(b)), "records %d and %d are both free", before, i)
 		switch {
 		case isFree(b):
 			c.free[i] = true
@@ -90,7 +94,7 @@ func (c *checker) chunk(of chunk) {
 		}
 		at, before, wasFree = b.Address+bytesOf(b), i, isFree(b)
 	}
-	c.want(at == of.address+of.bytes, "the chunk at %#x ends at %#x, its blocks at %#x", of.address, of.address+of.bytes, at)
+	c.Want(at == of.address+of.bytes, "the chunk at %#x ends at %#x, its blocks at %#x", of.address, of.address+of.bytes, at)
 	c.reserved += of.bytes
 }
 
@@ -98,30 +102,30 @@ func (c *checker) chunk(of chunk) {
 func (c *checker) records() {
 	unused := uint32(0)
 	for i := c.Unused; i != 0 && unused <= c.Limit; i = c.blocks[i].Left {
-		c.want(c.blocks[i].Word == 0, "unused record %d is in use", i)
-		c.want(!c.free[i] && !c.live[i] && !c.tagged[i], "unused record %d is a block", i)
+		c.Want(c.blocks[i].Word == 0, "unused record %d is in use", i)
+		c.Want(!c.free[i] && !c.live[i] && !c.tagged[i], "unused record %d is a block", i)
 		unused++
 	}
-	c.want(uint32(len(c.free)+len(c.live)+len(c.tagged))+unused+1 == c.Fresh && c.Fresh <= c.Limit,
+	c.Want(uint32(len(c.free)+len(c.live)+len(c.tagged))+unused+1 == c.Fresh && c.Fresh <= c.Limit,
 		"%d free, %d live, %d tagged and %d unused of %d records", len(c.free), len(c.live), len(c.tagged), unused, c.Fresh-1)
 }
 
 // index: the treaps hold the free blocks, each in its bin, in order.
 func (c *checker) index() {
-	c.want(uint64(c.FreeBlocks) == uint64(len(c.free)), "%d free blocks, counted %d", len(c.free), c.FreeBlocks)
+	c.Want(uint64(c.FreeBlocks) == uint64(len(c.free)), "%d free blocks, counted %d", len(c.free), c.FreeBlocks)
 	for bin, root := range c.bins.Roots {
 		set := c.bins.Leaves[bin>>6]>>(bin&63)&1 != 0
-		c.want(set == (root != 0), "bin %d: bit %v, root %d", bin, set, root)
+		c.Want(set == (root != 0), "bin %d: bit %v, root %d", bin, set, root)
 		var last *layout.PoolBlock
 		c.treap(uint32(bin), root, &last)
 	}
 	for leaf, word := range c.bins.Leaves {
-		c.want(c.bins.Nodes[leaf>>6]>>(leaf&63)&1 != 0 == (word != 0), "the bit above leaf %d is wrong", leaf)
+		c.Want(c.bins.Nodes[leaf>>6]>>(leaf&63)&1 != 0 == (word != 0), "the bit above leaf %d is wrong", leaf)
 	}
 	for node, word := range c.bins.Nodes {
-		c.want(c.bins.Top>>node&1 != 0 == (word != 0), "the bit above node %d is wrong", node)
+		c.Want(c.bins.Top>>node&1 != 0 == (word != 0), "the bit above node %d is wrong", node)
 	}
-	c.want(len(c.free) == 0, "%d free blocks are in no treap", len(c.free))
+	c.Want(len(c.free) == 0, "%d free blocks are in no treap", len(c.free))
 }
 
 func (c *checker) treap(bin, i uint32, last **layout.PoolBlock) {
@@ -129,17 +133,17 @@ func (c *checker) treap(bin, i uint32, last **layout.PoolBlock) {
 		return
 	}
 	if !c.free[i] {
-		c.want(false, "record %d in the treap of bin %d is not free, or there twice", i, bin)
+		c.Want(false, "record %d in the treap of bin %d is not free, or there twice", i, bin)
 		return
 	}
 	delete(c.free, i)
 	b := &c.blocks[i]
 	for _, below := range []uint32{b.Left, b.Right} {
-		c.want(below == 0 || priority(below) < priority(i), "record %d is below %d", below, i)
+		c.Want(below == 0 || priority(below) < priority(i), "record %d is below %d", below, i)
 	}
 	c.treap(bin, b.Left, last)
-	c.want(c.binOfBytes(bytesOf(b)) == bin, "a block of %d bytes is in bin %d", bytesOf(b), bin)
-	c.want(*last == nil || before(*last, b), "record %d is out of order", i)
+	c.Want(c.binOfBytes(bytesOf(b)) == bin, "a block of %d bytes is in bin %d", bytesOf(b), bin)
+	c.Want(*last == nil || before(*last, b), "record %d is out of order", i)
 	*last = b
 	c.treap(bin, b.Right, last)
 }
@@ -149,25 +153,25 @@ func (c *checker) hash() {
 	for slot, i := range c.chains {
 		for ; i != 0; i = c.blocks[i].Left {
 			if !c.live[i] {
-				c.want(false, "record %d in chain %d is not live, or there twice", i, slot)
+				c.Want(false, "record %d in chain %d is not live, or there twice", i, slot)
 				break
 			}
 			delete(c.live, i)
-			c.want(c.blocks[i].Address*0x9E3779B97F4A7C15>>c.HashShift == uint64(slot), "record %d is in chain %d", i, slot)
+			c.Want(c.blocks[i].Address*0x9E3779B97F4A7C15>>c.HashShift == uint64(slot), "record %d is in chain %d", i, slot)
 		}
 	}
-	c.want(len(c.live) == 0, "%d live blocks are in no chain", len(c.live))
+	c.Want(len(c.live) == 0, "%d live blocks are in no chain", len(c.live))
 }
 
 // log: what is in it is live in the tables, and what is pending is counted as free.
 func (c *checker) log() {
 	held, pending := c.Live-c.Low, c.High-c.Live
-	c.want(held <= layout.PoolReplays && pending <= layout.PoolReplays-held, "the log is %d, %d, %d", c.Low, c.Live, c.High)
+	c.Want(held <= layout.PoolReplays && pending <= layout.PoolReplays-held, "the log is %d, %d, %d", c.Low, c.Live, c.High)
 	for at := c.Low; at != c.High; at++ {
 		x := c.replay(at)
 		i := *c.findLive(x.Address)
-		c.want(i != 0 && bytesOf(&c.blocks[i]) == x.Bytes, "the log has %d bytes at %#x", x.Bytes, x.Address)
-		c.want(x.Request <= x.Bytes && x.Bytes <= x.Request+layout.PoolSplit, "%d bytes for %d", x.Bytes, x.Request)
+		c.Want(i != 0 && bytesOf(&c.blocks[i]) == x.Bytes, "the log has %d bytes at %#x", x.Bytes, x.Address)
+		c.Want(x.Request <= x.Bytes && x.Bytes <= x.Request+layout.PoolSplit, "%d bytes for %d", x.Bytes, x.Request)
 		if pendingFrom := c.Live - c.Low; at-c.Low >= pendingFrom {
 			c.liveCount--
 			c.liveBytes -= x.Bytes
@@ -176,8 +180,8 @@ func (c *checker) log() {
 }
 
 func (c *checker) counters() {
-	c.want(c.reserved == c.Reserved, "chunks of %d bytes, counted %d", c.reserved, c.Reserved)
-	c.want(c.liveBytes == c.TotalAllocated-c.TotalFreed, "%d live bytes, counted %d - %d", c.liveBytes, c.TotalAllocated, c.TotalFreed)
-	c.want(c.liveCount == c.Allocations-c.Deallocations, "%d live blocks, counted %d - %d", c.liveCount, c.Allocations, c.Deallocations)
-	c.want(c.Peak >= c.liveBytes && c.Peak <= c.TotalAllocated, "a peak of %d", c.Peak)
+	c.Want(c.reserved == c.Reserved, "chunks of %d bytes, counted %d", c.reserved, c.Reserved)
+	c.Want(c.liveBytes == c.TotalAllocated-c.TotalFreed, "%d live bytes, counted %d - %d", c.liveBytes, c.TotalAllocated, c.TotalFreed)
+	c.Want(c.liveCount == c.Allocations-c.Deallocations, "%d live blocks, counted %d - %d", c.liveCount, c.Allocations, c.Deallocations)
+	c.Want(c.Peak >= c.liveBytes && c.Peak <= c.TotalAllocated, "a peak of %d", c.Peak)
 }

@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/device"
+	"tlruntime/runtime/handle"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
@@ -75,16 +76,17 @@ type Pool struct {
 	limit   uint64     // of state.Reserved; 0 = none
 	chunks  memory.Array[chunk]
 	ordered ordered
+
+	verifier verifier
 }
 
 // slots is the table of pools; it is mapped once and for ever.
 var slots struct {
-	mu         sync.Mutex // guards the rest, but for reading of pools
-	base       uintptr
-	generation uint64
-	empty      []uint32        // slots that were in use
-	ended      map[int32]ended // by account
-	pools      [layout.PoolSlots]atomic.Pointer[Pool]
+	mu    sync.Mutex // guards the rest, but for reading of pools
+	base  uintptr
+	empty []uint32        // slots that were in use
+	ended map[int32]ended // by account
+	pools [layout.PoolSlots]atomic.Pointer[Pool]
 }
 
 // ended is what the destroyed pools of an account have given out; all of it came back.
@@ -102,7 +104,6 @@ func Open() status.Status {
 		return status.OutOfMemory
 	}
 	slots.base = base
-	slots.generation = layout.PoolGeneration
 	slots.ended = map[int32]ended{}
 	stateAt(0).Fresh = 1
 	stateAt(0).Handle = 1 // as if it were slot 1's
@@ -225,8 +226,7 @@ func giveSlot(slot uint32) {
 func (p *Pool) publish(slot uint32) {
 	slots.mu.Lock()
 	defer slots.mu.Unlock()
-	p.handle = Handle(slots.generation<<layout.PoolSlotBits | uint64(slot))
-	slots.generation++
+	p.handle = Handle(handle.New(uint64(slot)))
 	slots.pools[slot].Store(p)
 	lock(p.state)
 	p.state.Handle = uint64(p.handle)

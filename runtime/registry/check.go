@@ -1,54 +1,64 @@
 package registry
 
 import (
-	"errors"
-	"fmt"
 	"sort"
 
+	"tlruntime/runtime/invariant"
 	"tlruntime/runtime/layout"
 )
 
 // Check verifies every invariant of the structure, each by a way of its own: it
 // walks the memory and recomputes what the operations maintain. Nothing may run
 // beside it. For tests and debug builds.
-func (t *Table) Check() error {
-	c := checker{t: t, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, names: map[uint32]uint32{}}
+func (t *Table) Check() error { return t.check(0) }
+
+// CheckBeside is Check while the fast door may be in the table, which waits meanwhile.
+// No other goroutine may run beside it.
+func (t *Table) CheckBeside() error {
+	for i := range t.shards {
+		lock(&t.shards[i])
+	}
+	err := t.check(1)
+	for i := range t.shards {
+		unlock(&t.shards[i])
+	}
+	return err
+}
+
+// check expects every lock to be held (1) or free (0).
+func (t *Table) check(held uint32) error {
+	c := checker{t: t, held: held, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, names: map[uint32]uint32{}}
 	for i := range t.shards {
 		c.shard(uint32(i))
 	}
 	c.buffers()
 	c.coverage()
 	for up := 1; up < layout.UnitLevels; up++ {
-		c.want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up, t.header.Units[up])
+		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up, t.header.Units[up])
 		c.units[0] += c.units[up]
 	}
-	c.want(c.units[0] == t.header.Units[0], "%d units above level 0, counted %d", c.units[0], t.header.Units[0])
-	return errors.Join(c.errs...)
+	c.Want(c.units[0] == t.header.Units[0], "%d units above level 0, counted %d", c.units[0], t.header.Units[0])
+	return c.Err()
 }
 
 type extent struct{ from, to uint64 }
 
 type checker struct {
+	invariant.Found
 	t      *Table
+	held   uint32
 	seen   map[uint64]bool   // region keys
 	lists  map[uintptr]bool  // addresses of lists, free ones included
 	names  map[uint32]uint32 // entries by link
 	blocks []extent          // of covered entries and buffers, in bytes
 	bits   []extent          // of set bits of covers
 	units  [8]uint32
-	errs   []error
-}
-
-func (c *checker) want(ok bool, format string, args ...any) {
-	if !ok && len(c.errs) < 10 {
-		c.errs = append(c.errs, fmt.Errorf(format, args...))
-	}
 }
 
 func (c *checker) shard(index uint32) {
 	s := &c.t.shards[index]
-	c.want(s.Lock&1 == 0, "shard %d is locked", index)
-	c.want(s.Used <= s.Limit && s.Limit < s.Capacity, "shard %d: used %d limit %d capacity %d", index, s.Used, s.Limit,
+	c.Want(s.Lock&1 == c.held, "shard %d: the lock is %d", index, s.Lock&1)
+	c.Want(s.Used <= s.Limit && s.Limit < s.Capacity, "shard %d: used %d limit %d capacity %d", index, s.Used, s.Limit,
 		s.Capacity)
 	var used, pointers, back, zeros uint32
 	var bytes uint64
@@ -71,12 +81,12 @@ func (c *checker) shard(index uint32) {
 			zeros += count(info.Count == 0)
 		}
 	}
-	c.want(units == s.Units, "shard %d: %d units in use, counted %d", index, units, s.Units)
-	c.want(used == s.Used, "shard %d: %d cells in use, counted %d", index, used, s.Used)
-	c.want(pointers == s.Entries, "shard %d: %d entries, counted %d", index, pointers, s.Entries)
-	c.want(bytes == s.Bytes, "shard %d: %d bytes, counted %d", index, bytes, s.Bytes)
-	c.want(back == s.HandedBack, "shard %d: %d handed back, counted %d", index, back, s.HandedBack)
-	c.want(zeros == s.Zeros, "shard %d: %d at zero, counted %d", index, zeros, s.Zeros)
+	c.Want(units == s.Units, "shard %d: %d units in use, counted %d", index, units, s.Units)
+	c.Want(used == s.Used, "shard %d: %d cells in use, counted %d", index, used, s.Used)
+	c.Want(pointers == s.Entries, "shard %d: %d entries, counted %d", index, pointers, s.Entries)
+	c.Want(bytes == s.Bytes, "shard %d: %d bytes, counted %d", index, bytes, s.Bytes)
+	c.Want(back == s.HandedBack, "shard %d: %d handed back, counted %d", index, back, s.HandedBack)
+	c.Want(zeros == s.Zeros, "shard %d: %d at zero, counted %d", index, zeros, s.Zeros)
 	c.memory(index, s)
 }
 
@@ -90,15 +100,15 @@ func count(b bool) uint32 {
 // region checks one cell, that probing finds it, and its units.
 func (c *checker) region(index, i uint32, r *layout.Region) {
 	s := &c.t.shards[index]
-	c.want(!c.seen[r.Key], "region %#x is there twice", r.Key)
+	c.Want(!c.seen[r.Key], "region %#x is there twice", r.Key)
 	c.seen[r.Key] = true
 	for j := home(r.Key, s.Capacity); j != i; j = (j + 1) % s.Capacity {
-		c.want(cell(s, j).Key != 0, "region %#x is behind an empty cell", r.Key)
+		c.Want(cell(s, j).Key != 0, "region %#x is behind an empty cell", r.Key)
 	}
 	room, there := int(layout.RegionRooms[roomClass(r)]), set(r.Present).len()
-	c.want((there == vacantUnits(r)) == (r.Key == s.Idle), "region %#x, %d units of %d vacant, idle %#x", r.Key,
+	c.Want((there == vacantUnits(r)) == (r.Key == s.Idle), "region %#x, %d units of %d vacant, idle %#x", r.Key,
 		vacantUnits(r), there, s.Idle)
-	c.want(there <= room, "region %#x has more units than room", r.Key)
+	c.Want(there <= room, "region %#x has more units than room", r.Key)
 	c.list(uintptr(r.List & layout.RegionAddress))
 	unused := 0
 	list := units(r)
@@ -113,18 +123,18 @@ func (c *checker) region(index, i uint32, r *layout.Region) {
 		}
 		list = list[1:]
 	}
-	c.want(unused == vacantUnits(r), "region %#x: %d vacant units, counted %d", r.Key, unused, vacantUnits(r))
+	c.Want(unused == vacantUnits(r), "region %#x: %d vacant units, counted %d", r.Key, unused, vacantUnits(r))
 }
 
 func (c *checker) unit(index uint32, at place, u *layout.Unit) {
 	if u.Starts != 0 && listed(u) {
 		c.list(uintptr(u.Only.Block))
-		c.want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit, at.region)
+		c.Want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit, at.region)
 	}
 	up := int(at.region>>layout.UnitLevelShift) - layout.UnitLevel0
 	if up > 0 {
 		c.units[up]++
-		c.want(u.Starts == 0, "unit %d of %#x, above level 0, has starts", at.unit, at.region)
+		c.Want(u.Starts == 0, "unit %d of %#x, above level 0, has starts", at.unit, at.region)
 	}
 	first := at.region&(1<<layout.UnitLevelShift-1)<<12 | uint64(at.unit)<<6
 	for bit := range uint64(64) {
@@ -132,8 +142,8 @@ func (c *checker) unit(index uint32, at place, u *layout.Unit) {
 			continue
 		}
 		granule := first | bit
-		c.want(up >= 0, "unit %d of %#x owns single bytes", at.unit, at.region)
-		c.want(c.t.shardOfPlace(up, granule) == index, "region %#x is in shard %d", at.region, index)
+		c.Want(up >= 0, "unit %d of %#x owns single bytes", at.unit, at.region)
+		c.Want(c.t.shardOfPlace(up, granule) == index, "region %#x is in shard %d", at.region, index)
 		shift := 4 + 6*up
 		c.bits = append(c.bits, extent{granule << shift, (granule + 1) << shift})
 	}
@@ -141,13 +151,13 @@ func (c *checker) unit(index uint32, at place, u *layout.Unit) {
 
 func (c *checker) entry(index uint32, info Info) {
 	p := info.Pointer
-	c.want(c.t.shardOf(p) == index, "%#x is in shard %d", p, index)
-	c.want(info.Gen != 0, "%#x has generation 0", p)
-	c.want(info.Floats <= min(info.Count, layout.MaxFloats), "%#x: %d floats of %d", p, info.Floats, info.Count)
-	c.want(!info.HandedBack || info.Adopted && info.Floats > 0, "%#x is handed back, %d floats", p, info.Floats)
+	c.Want(c.t.shardOf(p) == index, "%#x is in shard %d", p, index)
+	c.Want(info.Gen != 0, "%#x has generation 0", p)
+	c.Want(info.Floats <= min(info.Count, layout.MaxFloats), "%#x: %d floats of %d", p, info.Floats, info.Count)
+	c.Want(!info.HandedBack || info.Adopted && info.Floats > 0, "%#x is handed back, %d floats", p, info.Floats)
 	if info.Link != 0 {
 		c.names[info.Link]++
-		c.want(info.Bytes == 0, "%#x is a name of buffer %d and has %d bytes", p, info.Link, info.Bytes)
+		c.Want(info.Bytes == 0, "%#x is a name of buffer %d and has %d bytes", p, info.Link, info.Bytes)
 	}
 	if info.Count > 0 && !info.HandedBack {
 		c.block(p, info.Bytes)
@@ -167,7 +177,7 @@ func (c *checker) buffers() {
 	s := &c.t.buffers
 	for link := range s.all {
 		b := &s.all[link]
-		c.want(b.names == c.names[uint32(link)], "buffer %d: %d names, counted %d", link, c.names[uint32(link)], b.names)
+		c.Want(b.names == c.names[uint32(link)], "buffer %d: %d names, counted %d", link, c.names[uint32(link)], b.names)
 		delete(c.names, uint32(link))
 		if b.names == 0 {
 			free++
@@ -177,13 +187,13 @@ func (c *checker) buffers() {
 		bytes += uint64(b.bytes)
 		shared += uint64(count(b.shared))
 	}
-	c.want(len(c.names) == 0, "%d names of buffers that there never were", len(c.names))
-	c.want(bytes == s.bytes && shared == s.shared, "buffers: %d bytes, %d shared, counted %d and %d", bytes, shared,
+	c.Want(len(c.names) == 0, "%d names of buffers that there never were", len(c.names))
+	c.Want(bytes == s.bytes && shared == s.shared, "buffers: %d bytes, %d shared, counted %d and %d", bytes, shared,
 		s.bytes, s.shared)
 	for link := s.free; link != 0 && free > 0; link = s.all[link].next {
 		free--
 	}
-	c.want(free <= 1, "%d records of buffers are lost", free) // record 0 is none
+	c.Want(free <= 1, "%d records of buffers are lost", free) // record 0 is none
 }
 
 // coverage: every owned granule is inside a block, and together they are as
@@ -199,13 +209,13 @@ func (c *checker) coverage() {
 	for _, b := range c.bits {
 		bits += b.to - b.from
 		before := sort.Search(len(c.blocks), func(i int) bool { return c.blocks[i].from > b.from })
-		c.want(reach[before] >= b.to, "[%#x, %#x) is owned by nobody", b.from, b.to)
+		c.Want(reach[before] >= b.to, "[%#x, %#x) is owned by nobody", b.from, b.to)
 	}
-	c.want(blocks == bits, "blocks own %d bytes, bits %d", blocks, bits)
+	c.Want(blocks == bits, "blocks own %d bytes, bits %d", blocks, bits)
 }
 
 func (c *checker) list(addr uintptr) {
-	c.want(!c.lists[addr], "list %#x is used twice", addr)
+	c.Want(!c.lists[addr], "list %#x is used twice", addr)
 	c.lists[addr] = true
 }
 
@@ -230,7 +240,7 @@ func (c *checker) memory(index uint32, s *layout.Shard) {
 		}
 	}
 	// Of each chunk, less than the smallest list is lost.
-	c.want(bytes <= s.ChunkBytes && bytes+64*uint64(listBytes(2)) > s.ChunkBytes,
+	c.Want(bytes <= s.ChunkBytes && bytes+64*uint64(listBytes(2)) > s.ChunkBytes,
 		"shard %d: lists of %d bytes in chunks of %d", index, bytes, s.ChunkBytes)
 }
 

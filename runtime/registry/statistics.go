@@ -9,11 +9,16 @@ import (
 
 var kindNames = map[uint8]string{
 	layout.ForeignMalloc: "malloc", layout.ForeignNewArray: "new[]", layout.ForeignNewScalar: "new",
-	layout.ForeignAligned: "aligned", layout.ForeignCustom: "with a deleter",
+	layout.ForeignAligned: "aligned", layout.ForeignCustom: "custom",
 }
 
-// KindName names a kind of foreign memory.
-func KindName(kind uint8) string { return kindNames[kind] }
+// OfKind says of what kind foreign memory is: "memory of malloc", "buffer with a deleter".
+func OfKind(what string, kind uint8) string {
+	if kind == layout.ForeignCustom {
+		return what + " with a deleter"
+	}
+	return what + " of " + kindNames[kind]
+}
 
 // Report writes the statistics of the registry, one line each.
 func (t *Table) Report() string {

@@ -32,6 +32,7 @@ func withFar(t *testing.T) *object.Context {
 	Devices.Default = func() (int32, error) { return 1, nil }
 	c := newContext(t)
 	t.Cleanup(func() {
+		checkPool(t)
 		Purge(c)
 		Devices.Set, Devices.Default = nil, nil
 		require.Empty(t, far.Faults())
@@ -73,6 +74,7 @@ func TestDeviceFailsAtEveryCall(t *testing.T) {
 			far.FailAt(call, k)
 			good := false
 			inScope(t, c, func() { good = work(t, c) })
+			checkPool(t)
 			far.FailAt(call, 0)
 			inScope(t, c, func() { require.True(t, work(t, c), c.Message()) })
 			c.Pump()

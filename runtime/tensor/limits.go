@@ -136,10 +136,13 @@ func (p *tensorPool) stackBytes() uintptr {
 	return layout.PoolShards * uintptr(p.keys) * uintptr(p.room) * layout.EntryBytes
 }
 
-// open maps the tables, once. Without memory for them the pool stays empty.
+// open maps the tables, once. Without memory for them nothing is kept this time.
 func (p *tensorPool) open() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.opened.Load() {
+		return
+	}
 	cells := uint32(512)
 	if memory.Instrumented {
 		cells = 64
@@ -164,4 +167,5 @@ func (p *tensorPool) open() {
 		atomic.StoreUintptr(&s.Cells, at+uintptr(i)*table)
 		s.unlock()
 	}
+	p.opened.Store(true)
 }

@@ -28,7 +28,7 @@ type tensorPool struct {
 	stacks uintptr    // one for each key of each shard
 
 	limit   atomic.Uint64 // bytes of all kept tensors
-	once    sync.Once
+	opened  atomic.Bool   // there are tables
 	granted atomic.Uint64 // sum of the shards' grants
 	hand    atomic.Uint64 // the shard where the search for something to give up goes on
 }
@@ -66,7 +66,9 @@ func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
 	if !ok {
 		return false
 	}
-	pool.once.Do(pool.open)
+	if !pool.opened.Load() {
+		pool.open()
+	}
 	s := shardOf(k)
 	for {
 		switch s.keep(r, e, k, bytes) {

@@ -60,7 +60,7 @@ func PrepareReturn(c *object.Context, p uintptr) uintptr {
 		copied, _ := copyOf(c, p, CPU, true)
 		return copied.Object
 	default:
-		c.FloatNewest(p)
+		c.HandOut(p)
 	}
 	return p
 }

@@ -183,7 +183,7 @@ func (t *Trace) remarks(drawn int) []string {
 		all = append(all, plural(int(t.Dropped), "event")+" not in the file, which was full")
 	}
 	switch {
-	case t.Broken:
+	case t.Broken > 0:
 		all = append(all, "the file breaks off: call stacks and what came after are not known")
 	case !t.Whole:
 		all = append(all, "nobody completed the file: call stacks are not known")

@@ -24,8 +24,8 @@ type Trace struct {
 	Began   string
 	End     float64 // microseconds
 	Dropped uint64
-	Whole   bool // the file was completed: call stacks are known
-	Broken  bool // the file breaks off
+	Whole   bool  // the file was completed: call stacks are known
+	Broken  int64 // the byte at which the file breaks off; 0 when it does not
 
 	Blocks  []*Block
 	Chunks  []*Chunk
@@ -71,6 +71,7 @@ type traceEvent struct {
 	Ph   string
 	Cat  string
 	Ts   float64
+	Pid  uint64
 	Tid  int64
 	Sf   uint32
 	Args struct {
@@ -89,16 +90,21 @@ const writer = "TL Runtime"
 var errForeign = errors.New("not a trace of TL Runtime, such as tl_trace_start and tl.trace write")
 
 // Read reads what tl_trace_start has written, event by event. Of a file that breaks off it
-// takes what is there.
+// takes what is there. What no trace is, because others have written to the file as well,
+// is an error that says where.
 func Read(r io.Reader) (*Trace, error) {
-	b := builder{Trace: &Trace{}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{}}
-	err := b.document(json.NewDecoder(r))
+	b := builder{Trace: &Trace{}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{},
+		parts: map[json.Token]bool{}}
+	d := json.NewDecoder(r)
+	err := b.document(d)
 	broken := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 	switch {
 	case broken && b.ours:
-		b.Broken = true
+		b.Broken = d.InputOffset()
 	case broken:
 		return nil, fmt.Errorf("%w: it breaks off before it says who wrote it", errForeign)
+	case err != nil && b.ours:
+		return nil, fmt.Errorf("the trace is damaged near byte %d: %w", d.InputOffset(), err)
 	case err != nil:
 		return nil, err
 	case !b.ours:
@@ -111,7 +117,9 @@ func Read(r io.Reader) (*Trace, error) {
 // builder follows what is live.
 type builder struct {
 	*Trace
-	ours    bool // the file says that the runtime has written it
+	ours    bool   // the file says that the runtime has written it
+	pid     uint64 // of the process that has, once an event was read
+	parts   map[json.Token]bool
 	live    map[uint64]*Block
 	chunks  map[uint64]*Chunk
 	threads map[int64]bool
@@ -139,10 +147,27 @@ func (b *builder) document(d *json.Decoder) error {
 	if _, err := d.Token(); err != nil {
 		return fmt.Errorf("not a trace in JSON: %w", err)
 	}
+	return b.nothingElse(d)
+}
+
+// nothingElse holds a file to what the runtime writes: all parts, and nothing behind them.
+func (b *builder) nothingElse(d *json.Decoder) error {
+	for _, part := range []string{"traceEvents", "otherData"} {
+		if b.ours && !b.parts[part] {
+			return fmt.Errorf("it has no %s", part)
+		}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("text follows its end, as when two processes write to one file")
+	}
 	return nil
 }
 
 func (b *builder) member(d *json.Decoder, key json.Token) error {
+	if b.parts[key] {
+		return fmt.Errorf("%s is there twice", key)
+	}
+	b.parts[key] = true
 	switch key {
 	case "writer":
 		return b.writtenBy(d)
@@ -212,6 +237,12 @@ func (b *builder) events(d *json.Decoder) error {
 }
 
 func (b *builder) add(e *traceEvent) error {
+	if b.pid == 0 {
+		b.pid = e.Pid
+	}
+	if e.Pid != b.pid {
+		return fmt.Errorf("it is of process %d, and others are of %d", e.Pid, b.pid)
+	}
 	b.End = max(b.End, e.Ts)
 	switch {
 	case e.Ph == "M":

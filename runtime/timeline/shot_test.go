@@ -32,6 +32,7 @@ func TestOnAPhone(t *testing.T) {
 	found := b.DumpNarrow(t, textOf(t, training().trace(t)), 390, 3200)
 	assert.Equal(t, "390 3200", found["window"])
 	assert.Equal(t, "0", found["overlaps"], found["examples"])
+	assert.LessOrEqual(t, found.Numbers(t, "misjudged")[0], 1, "labels are as long as they were taken for")
 	assert.Equal(t, "0", found["clipped"], found["examples"])
 	assert.Greater(t, found.Numbers(t, "checked")[0], 40)
 	assert.Greater(t, found.Numbers(t, "panel")[2], 260, "most of the window is for the picture")

@@ -2,10 +2,11 @@ package trace
 
 import (
 	"io"
-	"os"
+
+	"tlruntime/runtime/output"
 )
 
-// disk is what a trace is written to, an *os.File.
+// disk is what a trace is written to, an *output.File.
 type disk interface {
 	io.WriterAt
 	io.Closer
@@ -27,7 +28,7 @@ type file struct {
 const bufferBytes = 256 << 10
 
 func create(path string) (*file, error) {
-	f, err := os.Create(path)
+	f, err := output.Create(path)
 	if err != nil {
 		return nil, err
 	}

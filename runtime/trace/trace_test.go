@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/output"
 )
 
 type writtenFrame struct{ Name, Parent string }
@@ -181,7 +183,7 @@ func TestTheNewestAreKept(t *testing.T) {
 
 // fullDisk is a file that has room for so many bytes.
 type fullDisk struct {
-	*os.File
+	*output.File
 	room int64
 }
 
@@ -198,7 +200,7 @@ func (d *fullDisk) WriteAt(text []byte, at int64) (int, error) {
 // TestAFullDiskLeavesAWholeFile has the disk become full in the middle of a trace.
 func TestAFullDiskLeavesAWholeFile(t *testing.T) {
 	path := start(t, Options{})
-	recorder.file.f = &fullDisk{recorder.file.f.(*os.File), 700 << 10}
+	recorder.file.f = &fullDisk{recorder.file.f.(*output.File), 700 << 10}
 	Begin(1, "outermost", "")
 	for n := range uint64(20000) {
 		Begin(1, "scope", "")

@@ -6,7 +6,7 @@ foreach(driver IN ITEMS cuda opencl)
 endforeach()
 
 tl_test(no_devices ASAN)
-set(with_drivers devices device_tensors device_copies device_streams device_faults own_device)
+set(with_drivers devices device_addresses device_tensors device_copies device_streams device_faults own_device)
 foreach(name IN LISTS with_drivers)
   tl_test(${name} ASAN)
   list(APPEND programs ${name}_test ${name}_asan)

@@ -138,7 +138,6 @@ struct world {
 	size_t items_len, items_room;
 	item** entries; /* of all scopes, oldest first; NULL: taken out */
 	size_t entries_len, entries_room;
-	size_t holes;
 	mark marks[MAX_MARKS];
 	int marks_len;
 	bool arena_active;

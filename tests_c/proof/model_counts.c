@@ -163,7 +163,6 @@ unsigned take_out_set(world* w, const item* it)
 void leave_scope(world* w, item* it)
 {
 	w->entries[newest_entry(w, it)] = NULL;
-	w->holes++;
 	it->listed--;
 }
 

@@ -34,10 +34,7 @@ void unwind(world* w, size_t entries)
 {
 	while (w->entries_len > entries) {
 		item* it = w->entries[--w->entries_len];
-		if (it == NULL) {
-			w->holes--;
-			continue;
-		}
+		if (it == NULL) continue;
 		it->listed--;
 		if (it->life == LIVE)
 			release(w, it);

@@ -4,7 +4,8 @@
 #include "model.h"
 
 typedef struct sums {
-	uint64_t live[KINDS], handed_back, zeros, blocks, buffers, entries, holes;
+	uint64_t live[KINDS], handed_back, zeros, blocks, buffers;
+	uint64_t held, stale; /* entries that hold something, and such as may be taken out yet */
 } sums;
 
 static void add_world(sums* s, const world* w)
@@ -18,8 +19,8 @@ static void add_world(sums* s, const world* w)
 		s->zeros += it->life == ZERO;
 		s->buffers += it->block->buffer != 0 && it->block->names[0] == it;
 	}
-	s->entries += w->entries_len;
-	s->holes += w->holes;
+	for (size_t i = 0; i < w->entries_len; i++)
+		if (w->entries[i] != NULL) *(w->entries[i]->life == LIVE ? &s->held : &s->stale) += 1;
 }
 
 /* What ended on a thread that does not own it may be live until the owner has looked. */
@@ -50,5 +51,5 @@ void check_stats(world* w)
 	between(w, now.foreign_live, s.live[FOREIGN] - s.handed_back - s.zeros, s.zeros, "foreign_live");
 	between(w, now.registry_buffers, s.buffers, 0, "registry_buffers");
 	between(w, now.pool_blocks_live, pool_blocks(), 0, "pool_blocks_live");
-	between(w, now.scope_entries, s.entries - s.holes, s.holes, "scope_entries");
+	between(w, now.scope_entries, s.held, s.stale, "scope_entries");
 }

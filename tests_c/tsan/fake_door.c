@@ -153,6 +153,17 @@ static void release(tl_context* c, tl_context* me, tl_entry e)
 
 /* ---- what the shim calls ----------------------------------------------------------- */
 
+/* Of runtime/cgo; there is no Go to start. */
+void crosscall1(void (*body)(void), void (*set_g)(void*), void* g);
+uintptr_t _cgo_wait_runtime_init_done(void);
+void crosscall1(void (*body)(void), void (*set_g)(void*), void* g)
+{
+	(void)body;
+	(void)set_g;
+	(void)g;
+}
+uintptr_t _cgo_wait_runtime_init_done(void) { return 0; }
+
 int32_t tldoor_open(uintptr_t out)
 {
 	int status = fake_heap_open(&globals);

@@ -29,7 +29,7 @@ static uint64_t* word_of(const void* block) { return &words[((uintptr_t)block - 
 static void make_pool(void)
 {
 	tl_pool_state* p = (tl_pool_state*)(table + TL_POOL_STRIDE);
-	pool = (tl_memory_pool*)(TL_POOL_GENERATION << TL_POOL_SLOT_BITS | 1);
+	pool = (tl_memory_pool*)((uintptr_t)1 << 48 | 1); /* of slot 1 */
 	p->handle = (uintptr_t)pool;
 	p->shift = 6;
 	p->blocks = (uintptr_t)records;

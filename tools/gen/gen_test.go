@@ -71,6 +71,21 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"var _ [C.tlc_at_word_high]struct{} = [unsafe.Offsetof(layout.Word{}.High)*100000 + unsafe.Sizeof(layout.Word{}.High)]struct{}{}\n",
 		"var _ [C.tlc_size_word]struct{} = [unsafe.Sizeof(layout.Word{})]struct{}{}\n",
 	},
+	"tests_c/proof/matrix_calls.c": {
+		`static const matrix_param params_take[] = {
+	{"object", "void", MATRIX_OBJECT, 0, false, false},
+	{"shape", "int64_t", MATRIX_NUMBERS, 0, false, false},
+	{"kind", "uint8_t", MATRIX_INTEGER, sizeof(uint8_t), false, false},
+};
+`,
+		"\treturn (uint64_t)(uintptr_t)tl_take((void*)(uintptr_t)a[0], (const int64_t*)(uintptr_t)a[1], (uint8_t)a[2]);\n",
+		"\t{\"out_pair\", \"tl_pair\", MATRIX_OUTPUT, sizeof(tl_pair), false, false},\n",
+		"\t{\"deleter\", \"tl_deleter\", MATRIX_CALLBACK, 0, false, false},\n",
+		"\t{\"thing\", \"DLThing\", MATRIX_STRUCT, 0, false, false},\n",
+		"\t{\"tl_take\", call_take, params_take, 3, MATRIX_RETURNS_POINTER, MATRIX_DOOR_FAST, 0, 0, MATRIX_STATUS(TL_E_NOT_LIVE)},\n",
+		"\t{\"tl_known\", call_known, params_known, 2, MATRIX_RETURNS_BOOL, MATRIX_DOOR_SLOW, 0, -1, 0},\n",
+		"const int matrix_function_count = 4;\n",
+	},
 	"cshim/status_check.go": {"var _ [C.TL_E_NOT_LIVE]struct{} = [status.NotLive]struct{}{}\n"},
 }
 
@@ -103,6 +118,7 @@ func TestDoorsRepeatWhatMayRunOutOfMemory(t *testing.T) {
 	}
 	doors := files["cshim/generated_doors.c"]
 	for _, part := range []string{
+		" = tlc_gate_enter_for_memory(TL_FN_tl_take, &why);\n", " = tlc_gate_enter(TL_FN_tl_known, &why);\n",
 		"\tint32_t result;\n\tdo {\n\t\tresult = tlgo_lend(", "\t} while (result != TL_OK && tlc_gate_again(context));\n",
 		"\t\tresult = tlgo_take(", "\t} while (result == 0 && tlc_gate_again(context));\n", "\tuint8_t result = tlgo_known(",
 	} {
@@ -113,6 +129,16 @@ func TestDoorsRepeatWhatMayRunOutOfMemory(t *testing.T) {
 	files, _ = render(repository(t, short, released))
 	if strings.Contains(files["cshim/generated_doors.c"], "tlc_gate_again") {
 		t.Error("a call that returns its argument does not tell whether it failed")
+	}
+}
+
+func TestMatrixKnowsWhatIsTrusted(t *testing.T) {
+	files, faults := render(repository(t, [3]string{"capi/library.go", "// Fails: object.\n", "// Fails: object.\n// Trusts: object.\n"}))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if !strings.Contains(files["tests_c/proof/matrix_calls.c"], "{\"object\", \"void\", MATRIX_OBJECT, 0, false, true},") {
+		t.Error("the caller is believed about the object of tl_take, and the table does not say so")
 	}
 }
 
@@ -149,6 +175,9 @@ func TestRefuses(t *testing.T) {
 		"unlisted section":   {[3]string{"capi/extra.go", "", "// # Extra\npackage main\n\n// tl_extra is more.\n//\n//\tC: typedef struct tl_extra tl_extra;\nconst _ = \"tl_extra\"\n"}, "is not in sectionOrder"},
 		"LLVM attribute":     {[3]string{library, "LLVM: returned 0.", "LLVM: readnone."}, "is not understood"},
 		"nounwind door":      {[3]string{library, "LLVM: returned 0.", "LLVM: nounwind, returned 0."}, "may run destructors"},
+		"unknown role":       {[3]string{library, "void* object, const", "void* thing, const"}, "what is `void* thing` to the matrix?"},
+		"trusts nobody":      {[3]string{library, "// Fails: object.\n", "// Trusts: subject.\n"}, "there is no parameter subject"},
+		"broken promise":     {[3]string{library, "// Returns: true or false.", "// Returns: -1 on failure."}, "a line `Fails: -1.` is needed"},
 		"missing Go struct":  {[3]string{"runtime/layout/layout.go", "type Word", "type Sword"}, "no Go struct Word"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,11 +32,20 @@ func renderHeader(s *source) (string, error) {
 }
 
 const headerPrologue = `
+/* What the library cannot be built for is told here, before the linker says less. */
+#if !defined(__linux__) || !defined(__LP64__)
+#error "TL Runtime is for 64-bit Linux: not for Windows, macOS or 32-bit programs"
+#endif
+
 #ifndef __cplusplus
 #include <stdbool.h>
 #endif
 #include <stddef.h>
 #include <stdint.h>
+
+#if __STDC_HOSTED__ && !defined(__GLIBC__)
+#error "TL Runtime needs glibc: the loaders of musl and Android refuse it"
+#endif
 
 /* TL_API marks what the library exports; nothing else is visible in it. */
 #ifndef TL_API

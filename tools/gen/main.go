@@ -59,6 +59,7 @@ var outputs = []output{
 	{"cshim/generated_doors.c", renderDoors},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
+	{"tests_c/proof/matrix_calls.c", renderMatrix},
 }
 
 // render makes all outputs, by path.

@@ -81,7 +81,11 @@ func (s *source) writeDoor(b *strings.Builder, e *entry, name string) {
 	}
 	twin, _ := s.scalar(e.proto.result)
 	fmt.Fprintf(b, "%s {\n", signature(e, name))
-	fmt.Fprintf(b, "\ttl_status why = TL_OK;\n\ttl_context* context = tlc_gate_enter(TL_FN_%s, &why);\n", e.name)
+	gate := "tlc_gate_enter"
+	if e.mayWantMemory() {
+		gate = "tlc_gate_enter_for_memory"
+	}
+	fmt.Fprintf(b, "\ttl_status why = TL_OK;\n\ttl_context* context = %s(TL_FN_%s, &why);\n", gate, e.name)
 	fmt.Fprintf(b, "\tif (context == NULL) {\n\t\treturn %s;\n\t}\n", e.refusal())
 	call := fmt.Sprintf("tlgo_%s(%s)", e.stem(), strings.Join(args, ", "))
 	if failed := e.shortOfMemory(); failed != "" {
@@ -92,12 +96,17 @@ func (s *source) writeDoor(b *strings.Builder, e *entry, name string) {
 	fmt.Fprintf(b, "\ttlc_gate_leave(context);\n\treturn %s;\n}\n\n", fromGo(e.proto.result))
 }
 
+// mayWantMemory tells whether memory may be what a call fails for.
+func (e *entry) mayWantMemory() bool {
+	return strings.Contains(e.labels["Errors"], "TL_E_OUT_OF_MEMORY")
+}
+
 // shortOfMemory is the condition under which a call may be repeated when the program has
 // released memory for it; "" when it never is.
 func (e *entry) shortOfMemory() string {
 	r := e.proto.result
 	switch {
-	case !strings.Contains(e.labels["Errors"], "TL_E_OUT_OF_MEMORY") || e.labels["Fails"] != "":
+	case !e.mayWantMemory() || e.labels["Fails"] != "":
 		return ""
 	case r.stars > 0:
 		return "result == 0"

@@ -59,6 +59,7 @@ func (s *source) verifyFunction(e *entry, fault func(string, ...any)) {
 		}
 	}
 	s.verifyErrors(e, fault)
+	verifyFailure(e, fault)
 	for _, p := range append([]param{{e.proto.result, "the result"}}, e.proto.params...) {
 		if _, ok := s.scalar(p.ctype); !ok {
 			fault("%s: %s is no type of the ABI", p.name, p.text)

@@ -127,7 +127,7 @@ func TestCopyOfNoMemory(t *testing.T) {
 		err := device.Copy(d, wrong[0], d, wrong[1], wrong[2])
 		require.Equal(t, status.InvalidArgument, device.StatusOf(err), "%v", err)
 	}
-	require.Equal(t, status.InvalidArgument, device.StatusOf(d.Fill(page, 1, 64)))
+	require.Equal(t, status.InvalidArgument, device.StatusOf(device.Fill(d, page, 1, 64)))
 	require.NoError(t, d.Deallocate(block, 8192))
 }
 

@@ -141,6 +141,7 @@ func TestPage(t *testing.T) {
 func tidy(t *testing.T, found headless.Attributes, window [2]int) {
 	assert.Equal(t, window[:], found.Numbers(t, "window"))
 	assert.Equal(t, "0", found["overlaps"], found["examples"])
+	assert.LessOrEqual(t, found.Numbers(t, "misjudged")[0], 1, "labels are as long as they were taken for")
 	assert.Equal(t, "0", found["clipped"], found["examples"])
 	assert.Greater(t, found.Numbers(t, "checked")[0], 25, "labels of axes and head")
 }

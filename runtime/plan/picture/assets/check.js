@@ -33,9 +33,16 @@ function check() {
   Object.assign(root.dataset, {
     checked: texts.length, overlaps, clipped, examples: examples.slice(0, 5).join('; '),
     names: document.querySelectorAll('#names text').length, rectangles: document.querySelectorAll('.buffer').length,
+    misjudged: Math.ceil(misjudged()),
     labels: Array.from(document.querySelectorAll('#axes text'), (text) => text.textContent).join('|'),
     panel: panelOnPage(), window: `${innerWidth} ${innerHeight}`, view: `${view.x0} ${view.x1} ${view.y0} ${view.y1}`,
   });
+}
+
+// misjudged is by how many pixels a label is longer or shorter than it was taken for.
+function misjudged() {
+  const labels = Array.from(document.querySelectorAll('#axes text, #names text'));
+  return Math.max(0, ...labels.map((element) => Math.abs(element.getComputedTextLength() - textWidth(element.textContent))));
 }
 
 function panelOnPage() {

@@ -17,9 +17,20 @@ const faint = (i) => state.found !== null && !state.found.has(data.group[i]);
 
 const pen = document.createElement('canvas').getContext('2d');
 const widths = new Map();
+
+// labelFont is the font that labels are drawn in: what the page's list of families comes
+// to differs from machine to machine.
+function labelFont() {
+  const probe = make('text', {});
+  byId('back').append(probe);
+  const { fontWeight, fontSize, fontFamily } = getComputedStyle(probe), font = `${fontWeight} ${fontSize} ${fontFamily}`;
+  probe.remove();
+  return font;
+}
+
 function textWidth(text) {
   if (!widths.has(text)) {
-    pen.font = getComputedStyle(byId('front')).getPropertyValue('--label') || '11px sans-serif';
+    if (!widths.size) pen.font = labelFont();
     widths.set(text, pen.measureText(text).width);
   }
   return widths.get(text);

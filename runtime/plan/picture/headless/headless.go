@@ -1,5 +1,5 @@
 // Package headless looks at pages for tests, in a Chromium without a window. Tests are
-// skipped, with a line that says so, where there is none.
+// skipped, with a line that says so, where there is none, and under the race detector.
 package headless
 
 import (
@@ -45,6 +45,9 @@ const empty = "<html><script>document.documentElement.dataset.window = `${innerW
 
 // New returns the browser of all tests, or skips the test where there is none.
 func New(t *testing.T) *Browser {
+	if raced {
+		skip(t, "no browser under the race detector")
+	}
 	if shared != nil {
 		return shared
 	}
@@ -57,9 +60,13 @@ func New(t *testing.T) *Browser {
 			return shared
 		}
 	}
-	fmt.Printf("skip: %s: no chromium or chrome\n", t.Name())
-	t.Skip("no chromium or chrome")
+	skip(t, "no chromium or chrome")
 	return nil
+}
+
+func skip(t *testing.T, why string) {
+	fmt.Printf("skip: %s: %s\n", t.Name(), why)
+	t.Skip(why)
 }
 
 func (b *Browser) run(t *testing.T, arguments ...string) []byte {

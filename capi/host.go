@@ -1,0 +1,35 @@
+package main
+
+/*
+#include <stdint.h>
+uint64_t tlc_descriptors_before(void);
+*/
+import "C"
+
+import (
+	"syscall"
+	"time"
+)
+
+// What Go does to its process that a library may not do to its host.
+
+// Go raises the soft limit of descriptors to the hard one. A host that calls select has set
+// it low, and its children inherit it.
+func init() {
+	var limit syscall.Rlimit
+	before := uint64(C.tlc_descriptors_before())
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil && before < limit.Cur {
+		limit.Cur = before
+		// It lowers a limit of the process's own, which is always allowed.
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	}
+}
+
+// tldoor_wait returns when Go is ready for calls, its initialisation included.
+//
+//export tldoor_wait
+func tldoor_wait() {}
+
+// holdDescriptors has Go make the descriptors of its timers. It would with the first timer,
+// and end the process if there were none left by then.
+func holdDescriptors() { time.AfterFunc(time.Hour, func() {}).Stop() }

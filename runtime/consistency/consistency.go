@@ -1,0 +1,55 @@
+// Package consistency runs the checkers of the packages that manage memory, and compares
+// what they have between them. Tests call it; a build with -tags tlcheck does so by itself.
+package consistency
+
+import (
+	"errors"
+
+	"tlruntime/runtime/invariant"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
+	"tlruntime/runtime/tensor"
+)
+
+// Check verifies everything. No context but the caller's may act meanwhile, and that one
+// may not be in the middle of the pump.
+func Check() error {
+	kept, inPool := tensor.Check()
+	return errors.Join(object.Check(kept), inPool, pools())
+}
+
+// CheckBeside verifies what holds while other threads are on the fast path: the caller's
+// own stacks, the heap's books, the registry, and all pools. No other goroutine may be in
+// the runtime.
+func CheckBeside(c *object.Context) error {
+	_, inPool := tensor.Check()
+	return errors.Join(c.CheckStacks(), object.Heap().Check(func(uint32) {}), object.Registry().CheckBeside(), inPool, pools())
+}
+
+// pools checks the memory pools, and that what is charged is what is held.
+func pools() error {
+	held := map[int32]uint64{}
+	err := pool.CheckAll(held)
+	held[limit.CPU] += object.Heap().Usage().Slabs
+	return errors.Join(err, accounts(held))
+}
+
+// accounts compares the accounts of limits with what is held by device.
+//
+//	used(account) == bytes of spans in use, of chunks
+//	used(Total)   == sum of used over all other accounts
+func accounts(held map[int32]uint64) error {
+	var found invariant.Found
+	total := uint64(0)
+	for _, account := range limit.Accounts() {
+		if account == limit.Total {
+			continue
+		}
+		found.Want(limit.Used(account) == held[account], "account %d: %d bytes are charged, %d are held", account, limit.Used(account),
+			held[account])
+		total += limit.Used(account)
+	}
+	found.Want(limit.Used(limit.Total) == total, "%d bytes are charged in all, the accounts have %d", limit.Used(limit.Total), total)
+	return found.Err()
+}

@@ -1,0 +1,46 @@
+package consistency
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/device/cpu"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/pool"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
+)
+
+// A program with something in every account; each account that is wrong is found.
+func TestAccountsAreWhatIsHeld(t *testing.T) {
+	c, st := object.NewContext()
+	require.Equal(t, status.OK, st)
+	defer c.Finish()
+	require.Equal(t, status.OK, pool.Open())
+	ours, err := pool.Create(cpu.New(func() bool { return false }), limit.CPU, 1<<16)
+	require.NoError(t, err)
+	own, err := pool.Create(cpu.New(func() bool { return false }), limit.Own, 1<<20)
+	require.NoError(t, err)
+	shape := []int64{500}
+	require.Equal(t, status.OK, c.EnterScope())
+	c.New(100)
+	c.New(1 << 20)
+	require.NotZero(t, tensor.Empty(c, int32(tensor.F32), tensor.CPU, 1, layout.Address(&shape[0])))
+	require.NoError(t, Check())
+	require.NoError(t, CheckBeside(c))
+	require.Equal(t, status.OK, c.ExitScope())
+	require.NoError(t, Check())
+	for _, account := range []int32{limit.CPU, limit.Own} {
+		require.Equal(t, status.OK, limit.Charge(account, 64))
+		require.ErrorContains(t, Check(), "charged")
+		require.Error(t, CheckBeside(c))
+		limit.Credit(account, 64)
+		require.NoError(t, Check())
+	}
+	require.NoError(t, pool.Destroy(ours))
+	require.NoError(t, pool.Destroy(own))
+	require.NoError(t, Check())
+}

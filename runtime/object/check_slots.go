@@ -1,0 +1,201 @@
+package object
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"tlruntime/runtime/heap"
+	"tlruntime/runtime/invariant"
+	"tlruntime/runtime/layout"
+)
+
+// Check verifies what the contexts and the heap have between them, each by a way of its
+// own:
+//
+//	every slot that was ever handed out is in use, dying, in a depot, in a magazine, in
+//	the quarantine, kept by the tensor pool or retired, and in one of these alone
+//	the words of a live object's record are ones that the counting protocol can write
+//	every node is free or in one inbox; every ending is free or in one list
+//	stacks and indexes of all contexts are whole (CheckStacks)
+//	counters are what CheckStats finds
+//	the registry is what its own checker wants
+//
+// kept are the records of the tensors that are at rest. No context but the caller's may
+// act meanwhile, and that one may not be in the middle of the pump.
+func Check(kept map[uint32]bool) error {
+	c := slotChecker{kept: kept, free: map[uint32]string{}}
+	inHeap := process.heap.Check(func(record uint32) { c.found(record, "a depot") })
+	c.quarantined()
+	inboxes, endings := c.lists()
+	eachUsed(func(x *Context) {
+		for class := uint32(1); class <= layout.ClassSmall; class++ {
+			c.magazine(x, class)
+		}
+		c.dying(x)
+	})
+	c.slots()
+	c.nodes(inboxes)
+	c.endings(endings)
+	all := []error{inHeap, c.Err(), CheckStats(), process.registry.CheckBeside()}
+	eachUsed(func(x *Context) { all = append(all, x.CheckStacks()) })
+	return errors.Join(all...)
+}
+
+// Alone reports whether c is the only context that a thread or a goroutine has.
+func Alone(c *Context) bool {
+	others := 0
+	eachUsed(func(x *Context) {
+		if x != c && x.Id != 0 && atomic.LoadUint64(&x.Word)&layout.CtxState == layout.CtxActive {
+			others++
+		}
+	})
+	return others == 0
+}
+
+// slotChecker knows where each slot that nobody uses was found.
+type slotChecker struct {
+	invariant.Found
+	kept    map[uint32]bool
+	free    map[uint32]string
+	retired [layout.Classes]int64
+}
+
+func (c *slotChecker) found(record uint32, where string) {
+	c.Want(c.free[record] == "", "record %d is in %s and in %s", record, c.free[record], where)
+	c.free[record] = where
+}
+
+// unused checks an entry of a slot that nobody has.
+func (c *slotChecker) unused(e layout.Entry, class uint32, where string) {
+	r, at := process.heap.Record(e.Record), process.heap.Find(e.Object)
+	c.Want(at.Record == e.Record && at.Start == e.Object && at.Kind == heap.Dead && e.Gen&0xFF == class,
+		"%s: class %d, %+v is at %+v", where, class, e, at)
+	c.Want(r.Gen == e.Gen && r.Sh == 0 && r.Loc == 0 && r.TypeFlags == layout.TypePlain, "%s: %+v has the record %+v", where, e, *r)
+	c.found(e.Record, where)
+}
+
+func (c *slotChecker) magazine(x *Context, class uint32) {
+	m := &x.Magazines[class]
+	full := m.Base + uintptr(process.slices.magazines[class])*layout.EntryBytes
+	if m.Base > m.Top || m.Top > m.Limit || m.Limit > full || (m.Top-m.Base)%layout.EntryBytes != 0 {
+		c.Want(false, "context %d, class %d: a magazine of %#x, %#x, %#x, at most %#x", x.Id, class, m.Base, m.Top, m.Limit, full)
+		return
+	}
+	for at := m.Base; at < m.Top; at += layout.EntryBytes {
+		c.unused(*layout.At[layout.Entry](at), class, "a magazine")
+	}
+}
+
+func (c *slotChecker) quarantined() {
+	d := &process.debug
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var held [layout.Classes]int64
+	bytes := uint64(0)
+	for _, e := range d.queue[d.first:] {
+		c.unused(e, e.Gen&0xFF, "the quarantine")
+		held[e.Gen&0xFF]++
+		bytes += process.heap.Size(e.Object)
+	}
+	c.Want(held == d.held && bytes == d.bytes && bytes <= d.most, "a quarantine of %d bytes, counted %d", bytes, d.bytes)
+}
+
+// dying walks the list of dead objects whose fields are still to be released.
+func (c *slotChecker) dying(x *Context) {
+	last := uint32(0)
+	for record := x.Dying; record != 0; {
+		r := process.heap.Record(record)
+		object := process.heap.Locate(record, r.Loc&0xFFFF, r.Gen&0xFF)
+		c.Want(r.Sh&layout.Alive == 0 && process.heap.Find(object).Record == record, "dying record %d is %+v, at %#x", record, *r, object)
+		if c.free[record] != "" {
+			c.Want(false, "record %d is dying and in %s", record, c.free[record])
+			return
+		}
+		c.free[record] = "a dying list"
+		last, record = record, nextDying(r)
+	}
+	c.Want(x.Dying == 0 || last == x.DyingLast, "context %d: the dying list ends with %d, not %d", x.Id, last, x.DyingLast)
+}
+
+// slots walks everything that was ever handed out.
+func (c *slotChecker) slots() {
+	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
+		for slot := range slots {
+			record := first + slot
+			r := process.heap.Record(record)
+			where := c.free[record]
+			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
+			switch {
+			case r.Sh&layout.Alive != 0:
+				c.Want(where == "", "record %d is alive and in %s", record, where)
+				c.live(record, r, typ)
+			case c.kept[record]:
+				c.Want(where == "" && typ == layout.TypeTensor, "record %d is kept and in %s: %+v", record, where, *r)
+			case where != "" || typ == layout.TypeVecData:
+				c.Want(where == "" || typ != layout.TypeVecData, "the table at record %d is in %s", record, where)
+			default:
+				c.Want(r.Gen >= ^uint32(0)-layout.GenOne-0xFF, "record %d is nowhere: %+v", record, *r)
+				c.retired[r.Gen&0xFF]++
+			}
+		}
+	})
+	c.Want(c.retired == process.heap.Retired(), "%d slots are retired, counted %d", c.retired, process.heap.Retired())
+}
+
+// live checks the words of a live object.
+func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
+	s, owner := layout.UnpackSh(r.Sh), layout.LocOwner(r.Loc)
+	known := typ == layout.TypePlain || typ == layout.TypeVec || typ == layout.TypeTensor || typ == layout.TypeSparse ||
+		process.types.get(typ) != nil
+	c.Want(known && r.TypeFlags == typ, "record %d is of type %#x", record, r.TypeFlags)
+	if s.Has(layout.Merged) {
+		c.Want(r.Loc == 0 && s.Claims == 0, "record %d is merged and has a local word: %+v", record, *r)
+	} else {
+		c.Want(owner >= 1 && owner <= min(process.slices.created.Load(), layout.MaxOwner), "record %d is of context %d", record, owner)
+	}
+	// Another thread that lets a reference float cannot see how many the owner counts.
+	if s.Flags&(layout.Immortal|layout.Queued) != 0 || !s.Has(layout.Merged) && layout.LocFloatsOf(r.Loc) == 0 {
+		return
+	}
+	// More may be noted as floating than there are references: sums believes the references.
+	references, floats := sums(r.Loc, s)
+	c.Want(floats >= 0, "record %d: %d floats of %d references, %+v", record, floats, references, *r)
+}
+
+// lists counts the nodes in inboxes and the endings in lists, of all contexts.
+func (c *slotChecker) lists() (inboxes, endings uint32) {
+	eachUsed(func(x *Context) {
+		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = process.nodes.at(i).next {
+			inboxes++
+		}
+		last := uint32(0)
+		for i := x.Ending; i != 0 && endings < uint32(len(process.endings.all)); i = process.endings.all[i].next {
+			c.Want(process.endings.all[i].function != 0, "context %d: ending %d has no function", x.Id, i)
+			endings++
+			last = i
+		}
+		c.Want(last == x.EndingLast || x.Ending == 0, "context %d: endings end with %d, not %d", x.Id, last, x.EndingLast)
+	})
+	return inboxes, endings
+}
+
+func (c *slotChecker) nodes(used uint32) {
+	n := &process.nodes
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := n.free; i != 0 && used < n.fresh; i = n.at(i).next {
+		used++
+	}
+	c.Want(used+1 == n.fresh, "%d nodes of %d are free or in an inbox", used, n.fresh-1)
+}
+
+func (c *slotChecker) endings(used uint32) {
+	s := &process.endings
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made := max(len(s.all), 1) - 1
+	for i := s.free; i != 0 && int(used) <= made; i = s.all[i].next {
+		used++
+	}
+	c.Want(int(used) == made, "%d endings of %d are free or in a list", used, made)
+}

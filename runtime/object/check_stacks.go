@@ -1,0 +1,149 @@
+package object
+
+import (
+	"tlruntime/runtime/invariant"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+)
+
+// CheckStacks verifies what a context has open, each by a way of its own. It is the
+// caller's, or nobody uses it.
+//
+//	marks:   entries and frame bytes below a mark never fall; the current function, its
+//	         floor and its slots are those of the newest function's mark
+//	entries: holes == entries that were taken out
+//	index:   chain(p) == the positions below Indexed whose entry is p, newest first
+//	slots:   buffers lie in the frame stack, below its top
+func (c *Context) CheckStacks() error {
+	k := stackChecker{c: c}
+	k.bounds()
+	if k.Err() == nil {
+		k.marks()
+		k.entries()
+		k.index()
+		k.slots()
+	}
+	return k.Err()
+}
+
+type stackChecker struct {
+	invariant.Found
+	c *Context
+}
+
+func (k *stackChecker) bounds() {
+	c := k.c
+	within := func(what string, from, top, end uintptr, unit uintptr) {
+		k.Want(from <= top && top <= end && (top-from)%unit == 0, "context %d: %s from %#x to %#x, room to %#x", c.Id, what, from, top, end)
+	}
+	within("entries", c.Entries, c.Top, c.End, layout.EntryBytes)
+	within("marks", c.Marks, c.MarkTop, c.MarkEnd, layout.MarkBytes)
+	within("frames", c.FrameBase, c.FrameTop, c.FrameEnd, 1)
+	within("the arena", c.ArenaBase, c.ArenaTop, c.ArenaEnd, 1)
+	k.Want(c.ArenaBase == 0 && c.ArenaEnd == 0 || c.ArenaBase == c.address()+uintptr(process.g.ArenaOffset) &&
+		uint64(c.ArenaEnd-c.ArenaBase) <= process.g.ArenaCapacity, "context %d: an arena from %#x to %#x", c.Id, c.ArenaBase, c.ArenaEnd)
+	k.Want(c.Tags <= layout.MaxTags, "context %d: %d tags", c.Id, c.Tags)
+}
+
+func (k *stackChecker) marks() {
+	c := k.c
+	var before layout.Mark
+	function, planned := uint64(0), uint64(0)
+	for i := range c.marks() {
+		m := *c.mark(i)
+		k.Want(m.Entries >= before.Entries && m.Frame >= before.Frame, "context %d: mark %d is %+v, the one below %+v", c.Id, i, m, before)
+		k.Want(uint64(m.Outer) == function, "context %d: mark %d is in function %d, not %d", c.Id, i, function, m.Outer)
+		switch m.Kind >> layout.MarkKindShift {
+		case layout.MarkFunction:
+			function = i + 1
+		case layout.MarkPlanned:
+			planned++
+		case layout.MarkScope:
+		default:
+			k.Want(false, "context %d: mark %d is %+v", c.Id, i, m)
+		}
+		before = m
+	}
+	k.Want(before.Entries <= c.entryCount() && before.Frame <= uint64(c.FrameTop-c.FrameBase), "context %d: %d entries, %d bytes of frames, below %+v",
+		c.Id, c.entryCount(), c.FrameTop-c.FrameBase, before)
+	k.Want(function == c.Function && planned == c.Planned, "context %d: function %d, %d planned frames, counted %d, %d", c.Id, function, planned,
+		c.Function, c.Planned)
+	var floor, slots uint64
+	var table uintptr
+	if function != 0 {
+		m := c.mark(function - 1)
+		floor, slots = m.Entries, uint64(m.Kind&layout.MarkSlots)
+		table = memory.Round(c.FrameBase+uintptr(m.Frame), frameAlign)
+	}
+	k.Want(c.Floor == floor && c.Slots == slots && c.SlotTable == table, "context %d: floor %d, %d slots at %#x, not %d, %d at %#x", c.Id,
+		c.Floor, c.Slots, c.SlotTable, floor, slots, table)
+}
+
+func (k *stackChecker) entries() {
+	c, holes := k.c, uint64(0)
+	for i := range c.entryCount() {
+		if e := c.entry(i); e.Object == 0 {
+			holes++
+			k.Want(e.Record == layout.Foreign, "context %d: the hole %d has record %d", c.Id, i, e.Record)
+		}
+	}
+	k.Want(holes == c.Holes, "context %d: %d holes, counted %d", c.Id, holes, c.Holes)
+}
+
+// index follows the chain of every pointer that has a position below Indexed: entries are
+// visited from the newest one down, and each is the one that is due in its chain.
+func (k *stackChecker) index() {
+	c := k.c
+	k.Want(c.Indexed <= c.entryCount() && (c.Index != 0 || c.Indexed == 0), "context %d: %d entries indexed of %d, at %#x", c.Id, c.Indexed,
+		c.entryCount(), c.Index)
+	if c.Index == 0 {
+		return
+	}
+	due := map[uintptr]uint32{} // what the slot or the link above says: older | 1 + position
+	for i := min(c.Indexed, c.entryCount()); i > 0; i-- {
+		e := c.entry(i - 1)
+		if e.Object == 0 {
+			continue
+		}
+		word, seen := due[e.Object]
+		if !seen {
+			word = k.head(e)
+		}
+		k.Want(uint64(word&positionMask) == i, "context %d: entry %d of %#x, its chain goes on with %d", c.Id, i-1, e.Object,
+			int64(word&positionMask)-1)
+		due[e.Object] = 0
+		if word&older != 0 {
+			due[e.Object] = *c.link(i - 1)
+		}
+	}
+	for p, word := range due {
+		k.Want(word&positionMask == 0, "context %d: the chain of %#x goes on with %d", c.Id, p, word&positionMask-1)
+	}
+	used := 0
+	for i := range c.IndexMask + 1 {
+		if c.indexSlot(i).pointer != 0 {
+			used++
+		}
+	}
+	k.Want(used == len(due), "context %d: %d slots of the index are in use, for %d pointers", c.Id, used, len(due))
+}
+
+// head returns what the index knows of a pointer's newest entry.
+func (k *stackChecker) head(e *layout.Entry) uint32 {
+	s := k.c.probe(e.Object)
+	if s == nil {
+		k.Want(false, "context %d: %#x is not in the index", k.c.Id, e.Object)
+		return 0
+	}
+	k.Want(s.gen == e.Gen, "context %d: %#x has generation %#x, in the index %#x", k.c.Id, e.Object, e.Gen, s.gen)
+	return s.position &^ passedMask
+}
+
+func (k *stackChecker) slots() {
+	c := k.c
+	for i := range c.Slots {
+		s := layout.At[layout.Slot](c.SlotTable + uintptr(i)*layout.SlotBytes)
+		k.Want(s.Bytes == 0 || s.Buffer >= c.FrameBase && s.Buffer <= c.FrameTop && s.Bytes <= uint64(c.FrameTop-s.Buffer),
+			"context %d: slot %d has %d bytes at %#x, frames from %#x to %#x", c.Id, i, s.Bytes, s.Buffer, c.FrameBase, c.FrameTop)
+	}
+}

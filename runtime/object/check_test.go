@@ -1,0 +1,88 @@
+package object
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+// opened gives a context something of everything that the checkers look at.
+func opened(t *testing.T, c *Context) (object uintptr) {
+	require.Equal(t, status.OK, c.EnterScope())
+	require.Equal(t, status.OK, c.FunctionEnter(2))
+	require.NotZero(t, c.GetBuffer(1, 100))
+	require.NotZero(t, c.FrameEnter(64))
+	object = c.New(64)
+	oldest := c.New(96)
+	for range 100 {
+		require.Equal(t, status.OK, c.Register(object))
+		c.New(96)
+	}
+	require.Equal(t, status.OK, c.Unregister(oldest)) // by the index
+	require.Equal(t, status.OK, c.Release(oldest))
+	require.NotZero(t, c.Indexed)
+	require.NotZero(t, c.Holes)
+	require.NoError(t, Check(nil))
+	return object
+}
+
+// Each of these is a way in which a context, or a record, can be wrong. It is found, and
+// no longer once it is undone.
+func TestTheCheckersFind(t *testing.T) {
+	c := newContext(t)
+	object := opened(t, c)
+	r := process.heap.Record(process.heap.Find(object).Record)
+	m := &c.Magazines[layout.ClassOf(64)]
+	top := layout.At[layout.Entry](m.Top - layout.EntryBytes)
+	unused := process.heap.Record(top.Record)
+	slot := c.probe(object)
+	set := func(at *uint32, value uint32) damage {
+		before := *at
+		return damage{func() { *at = value }, func() { *at = before }}
+	}
+	add := func(at *uint64, n uint64) damage { return damage{func() { *at += n }, func() { *at -= n }} }
+	move := func(at *uintptr, n uintptr) damage { return damage{func() { *at += n }, func() { *at -= n }} }
+	for what, d := range map[string]damage{
+		"the current function":         add(&c.Function, 1),
+		"the floor of the function":    add(&c.Floor, 1),
+		"its slots":                    add(&c.Slots, 1),
+		"its table":                    move(&c.SlotTable, 64),
+		"a buffer beyond the frames":   add(&layout.At[layout.Slot](c.SlotTable+layout.SlotBytes).Bytes, 4096),
+		"planned frames":               add(&c.Planned, 1),
+		"the entries below a mark":     add(&c.mark(2).Entries, 1000),
+		"the frame bytes below a mark": add(&c.mark(1).Frame, 4096),
+		"the function around a mark":   set(&c.mark(2).Outer, 1),
+		"the kind of a mark":           set(&c.mark(0).Kind, layout.MarkFunction<<layout.MarkKindShift),
+		"holes":                        add(&c.Holes, 1),
+		"a top between two entries":    move(&c.Top, 8),
+		"an arena of another context":  damage{func() { c.ArenaBase, c.ArenaTop, c.ArenaEnd = 64, 64, 64 }, func() { c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0 }},
+		"the index ends too early":     add(&c.Indexed, ^uint64(0)),
+		"a generation in the index":    set(&slot.gen, slot.gen+layout.GenOne),
+		"a chain that is cut":          set(&slot.position, slot.position&^older),
+		"a chain that skips entries":   set(&slot.position, slot.position-1),
+		"a slot that is lost":          move(&m.Top, ^uintptr(layout.EntryBytes-1)),
+		"a magazine above its limit":   move(&m.Limit, ^(m.Limit - m.Top + layout.EntryBytes - 1)),
+		"a slot of another class":      set(&top.Gen, top.Gen+1),
+		"another slot's record":        set(&top.Record, top.Record+1),
+		"a free slot that is alive":    set(&unused.Sh, layout.Alive|layout.Merged|layout.ShOne),
+		"a free slot with a type":      set(&unused.TypeFlags, layout.TypeVecData),
+		"an unknown type":              set(&r.TypeFlags, 1<<20),
+		"an owner that there is not":   set(&r.Loc, r.Loc|0xFF<<layout.LocOwnerShift),
+		"a merged local word":          set(&r.Sh, r.Sh|layout.Merged),
+		"an object that is dead":       set(&r.Sh, 0),
+		"a dying list that is longer":  set(&c.Dying, top.Record),
+		"a node that is lost":          set(&process.nodes.fresh, process.nodes.fresh+1),
+		"an ending that is lost":       damage{func() { process.endings.all = append(process.endings.all, ending{}, ending{}) }, func() { process.endings.all = process.endings.all[:len(process.endings.all)-2] }},
+	} {
+		d.do()
+		require.Error(t, Check(nil), what)
+		d.undo()
+		require.NoError(t, Check(nil), what)
+	}
+	require.Equal(t, status.OK, c.ExitScopesTo(0))
+}
+
+type damage struct{ do, undo func() }

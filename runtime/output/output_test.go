@@ -1,0 +1,193 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func read(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func create(t *testing.T, path, text string) *File {
+	f, err := Create(path)
+	require.NoError(t, err)
+	_, err = f.WriteString(text)
+	require.NoError(t, err)
+	return f
+}
+
+func TestNamesBeside(t *testing.T) {
+	pid := os.Getpid()
+	for path, want := range map[string]string{
+		"trace.json": "trace-%d.json", "/a.b/heap.pb.gz": "/a.b/heap-%d.pb.gz", "plain": "plain-%d", ".hidden": ".hidden-%d", "../x.y": "../x-%d.y",
+	} {
+		assert.Equal(t, fmt.Sprintf(want, pid), Beside(path, 1))
+	}
+	assert.Equal(t, fmt.Sprintf("trace-%d-3.json", pid), Beside("trace.json", 3))
+}
+
+// TestAHeldFileIsLeftAlone has others come while a file is open: the lock belongs to the
+// open file, so that a second one of this process is as good as another process.
+func TestAHeldFileIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.json")
+	first := create(t, path, "the first")
+	second := create(t, path, "the second")
+	third := create(t, path, "the third")
+	assert.Equal(t, path, first.Name())
+	assert.Equal(t, Beside(path, 1), second.Name())
+	assert.Equal(t, Beside(path, 2), third.Name())
+	for _, f := range []*File{first, second, third} {
+		require.NoError(t, f.Close())
+	}
+	assert.Equal(t, "the first", read(t, path))
+	assert.Equal(t, "the second", read(t, Beside(path, 1)))
+	assert.Equal(t, "the third", read(t, Beside(path, 2)))
+	again := create(t, path, "new")
+	require.NoError(t, again.Close())
+	assert.Equal(t, path, again.Name())
+	assert.Equal(t, "new", read(t, path), "what nobody writes is replaced, and nothing of it is left")
+}
+
+// TestACopyOfTheDescriptorHoldsNothing is what a child of fork has.
+func TestACopyOfTheDescriptorHoldsNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.json")
+	f := create(t, path, "text")
+	inherited, err := syscall.Dup(int(f.Fd()))
+	require.NoError(t, err)
+	defer syscall.Close(inherited)
+	require.NoError(t, f.Close())
+	next := create(t, path, "next")
+	require.NoError(t, next.Close())
+	assert.Equal(t, path, next.Name())
+}
+
+// TestAReplacedFileIsNotTaken removes a file between the opening and the lock.
+func TestAReplacedFileIsNotTaken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.json")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	f, made, err := open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	require.False(t, made)
+	info, err := f.Stat()
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	require.ErrorIs(t, lock(f, path, info, made), errHeld)
+	require.NoError(t, os.WriteFile(path, []byte("another"), 0o600))
+	require.ErrorIs(t, lock(f, path, info, made), errHeld)
+	assert.Equal(t, "another", read(t, path))
+}
+
+// TestWithoutLocks has a file system without them: only a new file is surely nobody's.
+func TestWithoutLocks(t *testing.T) {
+	flock = func(int, int) error { return syscall.ENOLCK }
+	defer func() { flock = syscall.Flock }()
+	path := filepath.Join(t.TempDir(), "trace.json")
+	for n, name := range []string{path, Beside(path, 1), Beside(path, 2)} {
+		text := fmt.Sprint("text ", n)
+		f := create(t, path, text)
+		require.Equal(t, name, f.Name())
+		require.NoError(t, f.Close())
+		assert.Equal(t, text, read(t, name))
+	}
+}
+
+func TestThereAreNotEndlesslyManyNames(t *testing.T) {
+	flock = func(int, int) error { return syscall.EWOULDBLOCK }
+	defer func() { flock = syscall.Flock }()
+	_, err := Create(filepath.Join(t.TempDir(), "trace.json"))
+	require.ErrorContains(t, err, "another process is writing it")
+}
+
+// TestDevicesAndPipesAreEverybodys writes where files have no ends.
+func TestDevicesAndPipesAreEverybodys(t *testing.T) {
+	for range 2 {
+		f, err := Create(os.DevNull)
+		require.NoError(t, err)
+		defer f.Close()
+		require.Equal(t, os.DevNull, f.Name())
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	texts := make(chan string)
+	go func() {
+		text, _ := os.ReadFile(pipe)
+		texts <- string(text)
+	}()
+	require.NoError(t, WriteText(pipe, "through a pipe"))
+	require.Equal(t, "through a pipe", <-texts)
+}
+
+func TestRefusals(t *testing.T) {
+	folder := t.TempDir()
+	require.ErrorIs(t, WriteText(filepath.Join(folder, "no", "such"), ""), os.ErrNotExist)
+	require.Error(t, WriteText(folder, ""))
+	failed := fmt.Errorf("no content")
+	require.ErrorIs(t, Write(filepath.Join(folder, "file"), func(io.Writer) error { return failed }), failed)
+}
+
+// TestThreadsTakeTurns has threads of one process write the same file.
+func TestThreadsTakeTurns(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "stats.txt")
+	var group sync.WaitGroup
+	for n := range 8 {
+		group.Go(func() {
+			for range 50 {
+				assert.NoError(t, WriteText(path, strings.Repeat(fmt.Sprint(n), 10000+n)))
+			}
+		})
+	}
+	group.Wait()
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	text := read(t, path)
+	require.Equal(t, strings.Repeat(text[:1], len(text)), text)
+}
+
+// TestProcessesDoNotMix has processes write under one name at once, again and again: each
+// file is of one of them and whole.
+func TestProcessesDoNotMix(t *testing.T) {
+	if path := os.Getenv("OUTPUT_TEST_FILE"); path != "" {
+		for range 100 {
+			require.NoError(t, WriteText(path, strings.Repeat(fmt.Sprintln(os.Getpid()), 5000)))
+		}
+		return
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "report.txt")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			c := exec.Command(os.Args[0], "-test.run=^TestProcessesDoNotMix$")
+			c.Env = append(os.Environ(), "OUTPUT_TEST_FILE="+path)
+			out, err := c.CombinedOutput()
+			assert.NoError(t, err, "%s", out)
+		})
+	}
+	group.Wait()
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(entries), 5)
+	for _, e := range entries {
+		lines := strings.Fields(read(t, filepath.Join(folder, e.Name())))
+		require.Len(t, lines, 5000, e.Name())
+		for _, line := range lines {
+			require.Equal(t, lines[0], line)
+		}
+	}
+}

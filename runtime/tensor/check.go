@@ -1,0 +1,118 @@
+package tensor
+
+import (
+	"tlruntime/runtime/invariant"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	mempool "tlruntime/runtime/pool"
+)
+
+// Check verifies the invariants of the tensor pool (cshim/tensor.h), of the shelves
+// (shelf.go) and of the table of blocks, each by a way of its own. It returns the
+// records of all tensors that are kept. The fast door may go on; no other goroutine may
+// make or end tensors meanwhile.
+func Check() (keptRecords map[uint32]bool, err error) {
+	c := checker{seen: map[uint32]bool{}}
+	granted := uint64(0)
+	for i := range uint64(layout.PoolShards) {
+		s := shardAt(i)
+		s.lock()
+		c.shard(i, s)
+		granted += s.Share
+		s.unlock()
+	}
+	c.Want(granted == pool.granted.Load() && granted <= pool.limit.Load(), "shares of %d bytes, counted %d, of %d", granted,
+		pool.granted.Load(), pool.limit.Load())
+	blocks.mu.Lock()
+	defer blocks.mu.Unlock()
+	for i := range shelves {
+		if s := &shelves[i]; s.handle() != 0 {
+			s.mu.Lock()
+			c.shelf(uint8(i), s)
+			s.mu.Unlock()
+		}
+	}
+	c.blocks()
+	return c.seen, c.Err()
+}
+
+type checker struct {
+	invariant.Found
+	seen map[uint32]bool // records of kept tensors
+}
+
+func (c *checker) shard(number uint64, s *shard) {
+	count, bytes, keys, stacks := uint64(0), uint64(0), uint32(0), map[uintptr]bool{}
+	s.each(func(at *layout.PoolKey) {
+		k := key{at.Elements, at.Kind}
+		keys++
+		count += uint64(at.Count)
+		bytes += uint64(at.Count) * at.Bytes
+		c.Want(uint32(at.Count) <= min(s.Limit, s.Room), "%+v: %d tensors, %d are allowed, with room for %d", k, at.Count, s.Limit, s.Room)
+		c.Want(s.find(k) == at && shardOf(k) == s, "%+v: its cell in shard %d is not where probing ends", k, number)
+		c.Want(!stacks[at.Stack], "%+v: its stack is another key's, too", k)
+		stacks[at.Stack] = true
+		for i := range min(uint32(at.Count), s.Room) {
+			c.kept(*entry(at.Stack, uint16(i)), at.Bytes)
+		}
+	})
+	c.Want(s.count() == count && s.kept() == bytes && s.Keys == keys, "shard %d: %d tensors, %d bytes, %d keys, counted %d, %d, %d",
+		number, count, bytes, keys, s.count(), s.kept(), s.Keys)
+	c.Want(keys <= s.KeyLimit, "shard %d: %d keys of %d", number, keys, s.KeyLimit)
+	c.Want(s.Bytes <= s.Grant && s.GivenUpBytes <= s.taken(), "shard %d: %d bytes of %d, %d given up of %d", number, s.Bytes, s.Grant,
+		s.GivenUpBytes, s.taken())
+}
+
+// kept checks the record of a tensor that rests, and that nobody else keeps it.
+func (c *checker) kept(e layout.Entry, bytes uint64) {
+	r := object.Heap().Record(e.Record)
+	c.Want(!c.seen[e.Record], "record %d is kept twice", e.Record)
+	c.seen[e.Record] = true
+	c.Want(r.Sh == 0 && r.Loc == 0 && r.Gen == e.Gen && r.TypeFlags == layout.TypeTensor, "record %d, kept with generation %#x, is %+v",
+		e.Record, e.Gen, *r)
+	size := object.Heap().Size(e.Object)
+	c.Want(size == bytes, "record %d: %d bytes, kept as %d", e.Record, size, bytes)
+}
+
+func (c *checker) shelf(number uint8, s *shelf) {
+	count, bytes := uint64(0), uint64(0)
+	for i, of := range s.ring {
+		c.Want(s.stacks[of.key] == of, "device %d: stack %d of the ring is no key's", number, i)
+		count += uint64(len(of.entries))
+		for _, e := range of.entries {
+			bytes += e.bytes
+			c.kept(e.Entry, s.header)
+			b, found := blocks.of[e.Object]
+			c.Want(found && b.device == number && uint64(b.bytes) == e.bytes && b.address != 0 && len(b.streams) == 0,
+				"device %d: the kept tensor %#x of %d bytes has the block %+v", number, e.Object, e.bytes, b)
+		}
+	}
+	c.Want(len(s.ring) == len(s.stacks), "device %d: %d keys, %d in the ring", number, len(s.stacks), len(s.ring))
+	c.Want(s.puts-s.hits-s.givenUp == count && s.bytes == bytes, "device %d: %d tensors, %d bytes, counted %d, %d", number, count, bytes,
+		s.puts-s.hits-s.givenUp, s.bytes)
+	c.Want(bytes <= pool.limit.Load(), "device %d keeps %d bytes of %d", number, bytes, pool.limit.Load())
+}
+
+// blocks checks that each block is lent by the pool of its device, to one tensor.
+func (c *checker) blocks() {
+	c.Want(blocks.count.Load() == int64(len(blocks.of)), "%d blocks, counted %d", len(blocks.of), blocks.count.Load())
+	if len(blocks.of) == 0 {
+		return
+	}
+	lent := map[mempool.Handle]map[uintptr]uintptr{}
+	mempool.Live(func(h mempool.Handle, address, bytes uintptr) {
+		if lent[h] == nil {
+			lent[h] = map[uintptr]uintptr{}
+		}
+		lent[h][address] = bytes
+	})
+	for tensor, b := range blocks.of {
+		if b.address == 0 {
+			continue
+		}
+		of := lent[shelfOf(b.device).handle()]
+		c.Want(of[b.address] >= b.bytes, "the block %#x of tensor %#x has %d bytes, device %d lends %d there", b.address, tensor, b.bytes,
+			b.device, of[b.address])
+		delete(of, b.address)
+	}
+}

@@ -1,0 +1,133 @@
+/* Limits of the host: with few threads, little memory or no descriptors the library works or
+ * says why not. It does not end the process, and neither does Go inside it.
+ *
+ *     host_limits_test                          runs all cases
+ *     host_limits_test MOMENT RESOURCE VALUE    is one of them (limited.h)
+ */
+#include "limited.h"
+
+static const char* program;
+
+static void expect(int result, int wanted, const char* moment, const char* resource, rlim_t value)
+{
+	if (result != LIMITED_SKIPPED && check_failed(result == wanted))
+		fprintf(stderr, "%s %s %llu: %d, want %d\n", moment, resource, (unsigned long long)value, result, wanted);
+}
+
+/* Every value works or is refused, and with more than what works it works. Returns the
+ * first value that does. */
+static rlim_t sweep(const char* resource, rlim_t from, rlim_t to, rlim_t step)
+{
+	rlim_t works = 0;
+	for (rlim_t value = from; value <= to; value += step) {
+		int result = run_limited(program, "before", resource, value, NULL);
+		if (result == LIMITED_SKIPPED) {
+			printf("skip: no limit of %s can be set here\n", resource);
+			return 0;
+		}
+		bool starts = result == LIMITED_WORKS || result == LIMITED_SHORT;
+		if (starts && works == 0)
+			works = value;
+		if (check_failed(starts || (works == 0 && (result == LIMITED_REFUSED || result == LIMITED_NOT_LOADED))))
+			fprintf(stderr, "%s of %llu: %d\n", resource, (unsigned long long)value, result);
+	}
+	CHECK(works > from);
+	expect(run_limited(program, "raised", resource, works - step, NULL), LIMITED_WORKS, "raised", resource, works - step);
+	return works;
+}
+
+static void too_few_threads_are_a_status(void)
+{
+	printf("works with %llu threads\n", (unsigned long long)sweep("threads", 1, 32, 1));
+}
+
+static void little_data_is_a_status(void)
+{
+	rlim_t works = sweep("data", 8 * LIMITED_MIB, 512 * LIMITED_MIB, 8 * LIMITED_MIB);
+	printf("works with %llu MiB of data\n", (unsigned long long)works / LIMITED_MIB);
+}
+
+static void no_descriptor_is_a_status(void)
+{
+	printf("works with %llu files\n", (unsigned long long)sweep("files", 3, 16, 1));
+}
+
+/* What Go may want it has by then. */
+static void a_limit_of_threads_after_loading_changes_nothing(void)
+{
+	static char many[] = "GOMAXPROCS=16", busy[] = "GOGC=1";
+	for (rlim_t value = 1; value < 8; value++) {
+		expect(run_limited(program, "after", "threads", value, many), LIMITED_WORKS, "after", "threads", value);
+		expect(run_limited(program, "used", "threads", value, many), LIMITED_WORKS, "used", "threads", value);
+		expect(run_limited(program, "used", "threads", value, busy), LIMITED_WORKS, "used", "threads", value);
+	}
+}
+
+static void lowered(const char* moment, const char* resource, int repetitions)
+{
+	static char busy[] = "GOGC=1";
+	for (rlim_t value = 1; value <= 2048; value *= 2)
+		for (int i = 0; i < repetitions; i++) {
+			int result = run_limited(program, moment, resource, value * LIMITED_MIB, i % 2 ? busy : NULL);
+			bool good = result == LIMITED_WORKS || result == LIMITED_SHORT || result == LIMITED_REFUSED;
+			if (check_failed(good))
+				fprintf(stderr, "%s %s %llu MiB: %d\n", moment, resource, (unsigned long long)value, result);
+		}
+}
+
+static void limits_right_after_loading(void)
+{
+	lowered("after", "addresses", 6);
+	lowered("after", "data", 6);
+}
+
+static void limits_after_the_first_use(void)
+{
+	lowered("used", "addresses", 4);
+	lowered("used", "data", 4);
+	expect(run_limited(program, "used", "files", 0, NULL), LIMITED_WORKS, "used", "files", 0);
+	expect(run_limited(program, "after", "files", 0, NULL), LIMITED_REFUSED, "after", "files", 0);
+}
+
+/* Go raises the soft one for itself. */
+static void the_limit_of_descriptors_is_the_host_s(void)
+{
+	struct rlimit limit = {0, 0};
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	rlim_t soft = limit.rlim_max < 64 ? limit.rlim_max : 64;
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0) {
+		limit.rlim_cur = soft;
+		if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+			execl(program, program, "descriptors", (char*)NULL);
+		_exit(LIMITED_FAILED);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, (int)soft << 8);
+}
+
+static int tell_limit_of_descriptors(void)
+{
+	struct rlimit limit = {0, 0};
+	CHECK_OK(tl_init());
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	return (int)limit.rlim_cur;
+}
+
+int main(int argc, char** argv)
+{
+	program = argv[0];
+	if (argc == 2)
+		return tell_limit_of_descriptors();
+	if (argc > 1)
+		return limited_main(argc, argv);
+	RUN(too_few_threads_are_a_status);
+	RUN(little_data_is_a_status);
+	RUN(no_descriptor_is_a_status);
+	RUN(a_limit_of_threads_after_loading_changes_nothing);
+	RUN(limits_right_after_loading);
+	RUN(limits_after_the_first_use);
+	RUN(the_limit_of_descriptors_is_the_host_s);
+	return check_finish();
+}
