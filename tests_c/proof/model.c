@@ -15,7 +15,7 @@
 enum { ROUND_STEPS = 4000, TURN_STEPS = 400 };
 static const double CALLS = 1e6;
 
-static const family* const families[] = {&faults_family, &objects_family, &counts_family, &vecs_family, &scopes_family, &arena_family, &graphs_family, &tensors_family, &tensor_counts_family, &views_family, &registry_family, &workspaces_family};
+static const family* const families[] = {&faults_family, &objects_family, &counts_family, &vecs_family, &scopes_family, &arena_family, &graphs_family, &tensors_family, &tensor_counts_family, &views_family, &registry_family, &workspaces_family, &shared_family, &sparse_family, &pools_family, &plans_family};
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
 static struct {
@@ -175,6 +175,8 @@ static void settle(void)
 	end_shortage(&model.outside);
 	each(POLL);
 	each(POLL);
+	events_settle(&model.worlds[0]);
+	events_settle(&model.worlds[1]);
 	model.pending = 0;
 	each(CHECK);
 	check_stats(&model.outside);
@@ -226,6 +228,8 @@ static void end(void)
 	each(POLL);
 	each(FINISH);
 	each(POLL);
+	events_settle(&model.worlds[0]);
+	events_settle(&model.worlds[1]);
 	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < model.worlds[k].items_len; i++)
 			if (!model.worlds[k].items[i]->immortal)
@@ -267,6 +271,7 @@ int main(int argc, char** argv)
 	begin(&model.worlds[1], 1);
 	begin(&model.outside, 2);
 	define_types(&model.outside);
+	begin_commons(&model.outside);
 	for (int k = 0; k < 2; k++)
 		if (pthread_create(&model.worlds[k].thread, NULL, live, &model.worlds[k]) != 0)
 			abort();

@@ -153,6 +153,8 @@ struct world {
 
 	item* graves[GRAVES]; /* dead, and their memory still nobody's */
 	bool any_order;     /* destructors run in an order that is not said */
+	uint64_t* unknown;  /* items whose destructors ran here while the other world worked */
+	size_t unknown_len, unknown_room;
 	uint64_t born;      /* by destructors, in this step */
 	unsigned short_of;    /* statuses that any call which needs memory may have now */
 	bool audit;           /* look at everything after this step */
@@ -216,7 +218,8 @@ void report_failure(void); /* how to repeat it; in model.c */
 /* ---- model_items.c ----------------------------------------------------------------------- */
 
 item* item_new(world* w, kind kind, void* at, size_t bytes);
-void item_move(item* it, world* to);
+void item_leave(item* it); /* its home */
+void item_enter(world* w, item* it);
 void claim(world* w, const item* it); /* memory that was just given out */
 void memory_unknown(world* w);        /* somebody may have taken dead memory */
 void fill(item* it);
@@ -245,6 +248,7 @@ void enlist(world* w, item* it); /* a floating reference, or a new one, for the 
 void enlist_new(world* w, item* it);
 bool event_take(world* w, calling what, uint64_t id, void** born);
 void events_end(world* w); /* every call of the library's was one that had to be */
+void events_settle(world* w); /* ends what waited for this thread, while nobody works */
 void event_add(calling what, uint64_t id, void* born);
 void check_counts(world* w);
 
@@ -352,6 +356,20 @@ struct block {
 
 void block_leave(world* w, item* name); /* one of its names has ended */
 
+/* ---- model_shared.c --------------------------------------------------------------------------- */
+
+void begin_commons(world* w);
+uint64_t commons_live(kind kind);
+uint64_t posted(kind kind); /* handed over, and not taken yet */
+
+/* ---- model_sparse.c --------------------------------------------------------------------------- */
+
+void matrix_free(matrix* m);
+
+/* ---- model_pools.c ---------------------------------------------------------------------------- */
+
+uint64_t pool_blocks(void); /* live ones of all pools */
+
 /* ---- model_faults.c ----------------------------------------------------------------------- */
 
 void begin_shortage(const char* configuration);
@@ -359,7 +377,7 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
+extern const family pools_family, plans_family, shared_family, sparse_family, registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
         faults_family;
 
 #endif

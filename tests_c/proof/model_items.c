@@ -96,7 +96,7 @@ const char* name(const item* it)
 	return t;
 }
 
-static void put(world* w, item* it)
+void item_enter(world* w, item* it)
 {
 	w->items = grow(w->items, &w->items_room, w->items_len + 1, sizeof *w->items);
 	it->home = w;
@@ -104,7 +104,7 @@ static void put(world* w, item* it)
 	w->items[w->items_len++] = it;
 }
 
-static void take(item* it)
+void item_leave(item* it)
 {
 	world* w = it->home;
 	w->items[it->place] = w->items[--w->items_len];
@@ -123,16 +123,10 @@ item* item_new(world* w, kind kind, void* at, size_t bytes)
 	it->count = 1;
 	it->owner = w;
 	it->shared = kind == TENSOR || kind == SPARSE || kind == FOREIGN || kind == STACK;
-	put(w, it);
+	item_enter(w, it);
 	if (kind != FOREIGN)
 		claim(w, it);
 	return it;
-}
-
-void item_move(item* it, world* to)
-{
-	take(it);
-	put(to, it);
 }
 
 /* The struct stays while scopes, containers or graveyards mention it. */
@@ -141,6 +135,7 @@ void forget_if_unmentioned(item* it)
 	if (it->life != GONE || it->listed != 0 || it->inside != 0 || it->buried != 0)
 		return;
 	free(it->shape);
+	matrix_free(it->matrix);
 	free(it->refs);
 	free(it);
 }
@@ -165,8 +160,8 @@ static void dig_up(world* w, int i)
 
 static void bury(world* w, item* it)
 {
-	if (w->born > 0)
-		return; /* a destructor of this step may have got its memory */
+	if (w->born > 0 || (it->owner != w && !it->shared))
+		return; /* a destructor of this step may have got its memory; or its owner has not ended it */
 	int i = (int)draw(w, GRAVES);
 	if (w->graves[i] != NULL)
 		dig_up(w, i);
@@ -347,7 +342,7 @@ static void destroy(world* w, item* it)
 void end_stack(item* it)
 {
 	it->life = GONE;
-	take(it);
+	item_leave(it);
 	forget_if_unmentioned(it);
 }
 
@@ -355,7 +350,7 @@ static void end_now(world* w, item* it)
 {
 	it->life = GONE;
 	it->buried++; /* it may refer to itself */
-	take(it);
+	item_leave(it);
 	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC)
 		bury(w, it);
 	for (size_t i = 0; i < it->refs_len; i++) {
@@ -433,6 +428,14 @@ void event_add(calling what, uint64_t id, void* born)
 
 static item* waiting(uint64_t id);
 
+static void fail_with_events(world* w, uint64_t first, uint64_t second)
+{
+	for (size_t i = 0; i < w->events_len; i++)
+		fprintf(stderr, "%s %" PRIu64 "%s\n", w->events[i].what == DESTROYED ? "destroyed" : "deleted", w->events[i].id,
+		        w->events[i].used ? ", as foreseen" : "");
+	fail(w, "the destructor of item %" PRIu64 " ran before that of %" PRIu64, first, second);
+}
+
 /* Destructors run in the order in which the last references went; deleters have none. */
 bool event_take(world* w, calling what, uint64_t id, void** born)
 {
@@ -446,8 +449,8 @@ bool event_take(world* w, calling what, uint64_t id, void** born)
 				*born = e->born;
 			return true;
 		}
-		if (what == DESTROYED && !w->any_order && waiting(e->id) == NULL)
-			fail(w, "the destructor of item %" PRIu64 " ran before that of %" PRIu64, e->id, id);
+		if (what == DESTROYED && !w->any_order && model.turns && waiting(e->id) == NULL)
+			fail_with_events(w, e->id, id);
 	}
 	return false;
 }
@@ -461,23 +464,39 @@ static item* waiting(uint64_t id)
 	return NULL;
 }
 
+/* An owner has ended what another thread dropped. */
+static void end_waiting(world* w, uint64_t id)
+{
+	item* it = waiting(id);
+	if (it == NULL)
+		fail(w, "item %" PRIu64 " was destroyed or deleted, and has not ended", id);
+	it->life = LIVE;
+	end_now(w, it);
+	drain(w);
+	memory_unknown(w);
+}
+
 void events_end(world* w)
 {
 	for (size_t i = 0; i < w->events_len; i++) {
-		event* e = &w->events[i];
-		item* it;
+		const event* e = &w->events[i];
 		if (e->used)
 			continue;
-		it = model.turns ? waiting(e->id) : NULL;
-		if (it == NULL)
-			fail(w, "%s of item %" PRIu64 " was called, which has not ended", e->what == DESTROYED ? "the destructor" : "the deleter",
-			     e->id);
-		it->life = LIVE;
-		end_now(w, it);
-		drain(w);
+		if (model.turns) {
+			end_waiting(w, e->id);
+			continue;
+		}
+		w->unknown = grow(w->unknown, &w->unknown_room, w->unknown_len + 1, sizeof *w->unknown);
+		w->unknown[w->unknown_len++] = e->id;
 	}
 	w->events_len = w->events_seen = 0;
 	w->born = 0;
+}
+
+void events_settle(world* w)
+{
+	while (w->unknown_len > 0)
+		end_waiting(w, w->unknown[--w->unknown_len]);
 }
 
 /* ---- all counts ------------------------------------------------------------------------------------------ */

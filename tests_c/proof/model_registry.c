@@ -62,6 +62,7 @@ static item* add_name(world* w, block* b, char* at)
 	for (size_t i = 0; i < b->names_len; i++)
 		if (b->names[i]->at == at) {
 			b->names[i]->count++;
+			b->names[i]->life = LIVE; /* also what tl_ptr_dec_ref had brought to 0 */
 			return b->names[i];
 		}
 	it = item_new(w, FOREIGN, at, at == b->memory ? b->bytes : 0);

@@ -39,13 +39,17 @@ void check_stats(world* w)
 	now.struct_size = sizeof now;
 	add_world(&s, &model.worlds[0]);
 	add_world(&s, &model.worlds[1]);
+	for (int k = 0; k < KINDS; k++)
+		s.live[k] += commons_live(k) + posted(k);
 	note(w, "tl_stats_get()");
 	want(w, tl_stats_get(&now), GOOD);
 	between(w, now.plain_live, s.live[PLAIN], model.pending, "plain_live");
 	between(w, now.typed_live, s.live[TYPED], model.pending, "typed_live");
 	between(w, now.tensors_live, s.live[TENSOR], 0, "tensors_live");
+	between(w, now.sparse_live, s.live[SPARSE], 0, "sparse_live");
 	between(w, now.vecs_live, s.live[VEC], model.pending, "vecs_live");
 	between(w, now.foreign_live, s.live[FOREIGN] - s.handed_back - s.zeros, s.zeros, "foreign_live");
 	between(w, now.registry_buffers, s.buffers, 0, "registry_buffers");
+	between(w, now.pool_blocks_live, pool_blocks(), 0, "pool_blocks_live");
 	between(w, now.scope_entries, s.held, s.stale, "scope_entries");
 }
