@@ -33,11 +33,37 @@ static void solve_first(void)
 
 static bool validate(void) { return ok(tl_plan_validate(plan)); }
 
+static bool solve_with(void)
+{
+	const tl_plan_options options = {sizeof options, 7, 1000, 0};
+	return ok(tl_plan_solve_with(plan, &options));
+}
+
+static bool add_gap(void) { return ok(tl_plan_add_gap(plan, 3, 4, 6)); }
+static bool set_name(void) { return ok(tl_plan_set_name(plan, 3, "weights of the layer")); }
+static bool add_space(void) { return tl_plan_add_space(plan, 1 << 20) >= 0; }
+static void make_space(void)
+{
+	make_plan();
+	CHECK(add_space());
+}
+
+static bool set_spaces(void)
+{
+	const int64_t spaces[1] = {0};
+	return ok(tl_plan_set_spaces(plan, 3, spaces, 1));
+}
+
 static const step plans[] = {
         {.name = "tl_plan_create", .call = create_plan, .undo = destroy_plan},
         {.name = "tl_plan_add_buffer", .call = add_buffer, .before = make_plan, .finally = destroy_plan},
         {.name = "tl_plan_add_buffers", .call = add_buffers, .before = make_plan, .finally = destroy_plan},
         {.name = "tl_plan_solve", .call = solve, .before = make_plan, .finally = destroy_plan},
+        {.name = "tl_plan_solve_with", .call = solve_with, .before = make_plan, .finally = destroy_plan},
+        {.name = "tl_plan_add_gap", .call = add_gap, .before = make_plan, .finally = destroy_plan},
+        {.name = "tl_plan_set_name", .call = set_name, .before = make_plan, .finally = destroy_plan},
+        {.name = "tl_plan_add_space", .call = add_space, .before = make_plan, .finally = destroy_plan},
+        {.name = "tl_plan_set_spaces", .call = set_spaces, .before = make_space, .finally = destroy_plan},
         {.name = "tl_plan_validate", .call = validate, .before = solve_first, .finally = destroy_plan},
 };
 const steps plan_steps = {plans, sizeof plans / sizeof *plans};
