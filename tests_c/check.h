@@ -25,8 +25,9 @@
 #define OWN_FRAME __attribute__((noinline, noclone))
 #endif
 
-static long check_count;
-static long check_failures;
+/* Of all files of a program. */
+__attribute__((weak)) long check_count;
+__attribute__((weak)) long check_failures;
 
 enum { CHECK_MAX_FAILURES = 25 };
 

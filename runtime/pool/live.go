@@ -36,6 +36,20 @@ func Room(h Handle, n uintptr) (bytes uint64, onCPU bool) {
 	return roundUp(uint64(n), p.granule), p.account == limit.CPU
 }
 
+// Lends returns how many bytes the block at an address has, 0 when the pool lends none there.
+func Lends(h Handle, address uintptr) (bytes uint64) {
+	p, err := find(h)
+	if err != nil || !p.enter() {
+		return 0
+	}
+	defer unlock(p.state)
+	t := view(p.state)
+	if record := *t.findLive(uint64(address)); record != 0 {
+		bytes = bytesOf(&t.blocks[record])
+	}
+	return bytes
+}
+
 // Chunk is memory that a pool has from its device.
 type Chunk struct {
 	Pool           uint64 // the number of its slot, from 1

@@ -17,6 +17,7 @@ import (
 type block struct {
 	device         uint8
 	address, bytes uintptr
+	room           uint64          // bytes that the pool has given out for it
 	streams        []device.Stream // where the tensor was used
 }
 

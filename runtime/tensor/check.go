@@ -83,7 +83,7 @@ func (c *checker) shelf(number uint8, s *shelf) {
 			bytes += e.bytes
 			c.kept(e.Entry, s.header)
 			b, found := blocks.of[e.Object]
-			c.Want(found && b.device == number && uint64(b.bytes) == e.bytes && b.address != 0 && len(b.streams) == 0,
+			c.Want(found && b.device == number && b.room == e.bytes && b.address != 0 && len(b.streams) == 0,
 				"device %d: the kept tensor %#x of %d bytes has the block %+v", number, e.Object, e.bytes, b)
 		}
 	}
@@ -111,7 +111,7 @@ func (c *checker) blocks() {
 			continue
 		}
 		of := lent[shelfOf(b.device).handle()]
-		c.Want(of[b.address] >= b.bytes, "the block %#x of tensor %#x has %d bytes, device %d lends %d there", b.address, tensor, b.bytes,
+		c.Want(uint64(of[b.address]) == b.room && b.room >= uint64(b.bytes), "the block %#x of tensor %#x has %d bytes, device %d lends %d there", b.address, tensor, b.room,
 			b.device, of[b.address])
 		delete(of, b.address)
 	}

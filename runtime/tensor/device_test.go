@@ -141,6 +141,19 @@ func TestDeviceTensorsOfThreads(t *testing.T) {
 	threads.Wait()
 }
 
+// A pool gives out more than was asked for where that is no multiple of its alignment; what
+// is kept is not in use, to the byte.
+func TestKeptTensorsOfADeviceAreNotInUse(t *testing.T) {
+	c := withFar(t)
+	before := limit.Read(1).InUse
+	inScope(t, c, func() {
+		require.NotZero(t, Empty(c, int32(U8), 1, 1, array[int64](t, 4801)))
+		require.Greater(t, limit.Read(1).InUse, before)
+	})
+	require.EqualValues(t, 1, ReadDevices().Kept)
+	require.Equal(t, before, limit.Read(1).InUse)
+}
+
 // What is kept on a device is a part of the tensor pool when memory is short there, when
 // its limits move, and when keys are listed.
 func TestKeptTensorsOfADeviceGiveWay(t *testing.T) {

@@ -44,6 +44,7 @@ func newOn(c *object.Context, s *spec) layout.Entry {
 			noBlock(c, err)
 			return layout.Entry{}
 		}
+		b.room = mempool.Lends(shelfOf(b.device).handle(), b.address)
 	}
 	e, _ := c.TakeTensor(layout.TensorHeaderBytes)
 	if e.Object == 0 {

@@ -168,7 +168,7 @@ func keepOn(me *object.Context, r *layout.Record, e layout.Entry, b block) bool 
 		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || e.Gen >= lastGen {
 		return false
 	}
-	s, bytes := shelfOf(b.device), uint64(b.bytes)
+	s, bytes := shelfOf(b.device), b.room
 	if bytes > pool.limit.Load() || limit.Near(int32(b.device)) {
 		return false
 	}
