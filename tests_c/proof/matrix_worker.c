@@ -42,6 +42,17 @@ static void note_block(judgement* j)
 	}
 }
 
+/* Where memory was freed another fixture may live, which knows nothing of a reference that the
+ * call has taken to it for the caller. */
+static void drop_reference(const judgement* j)
+{
+	static const char* const take[] = {"tl_ptr_acquire", "tl_ptr_inc_ref", "tl_tensor_acquire", NULL};
+	const fixture* x = &j->a->fixtures[0];
+	bool free_memory = x->kind != NULL && x->kind->ripen != NULL && x->object == NULL;
+	if (free_memory && is_among(function_of(j->cell), take) && tl_last_status() == j->record->before)
+		tl_ptr_release((void*)(uintptr_t)j->a->words[0]);
+}
+
 static void try_cell(judgement* j)
 {
 	if (place_answers(j->job->place, j->job->door)) judge_before(j);
@@ -50,6 +61,7 @@ static void try_cell(judgement* j)
 	j->result = function_of(j->cell)->call(j->a->words);
 	judge(j);
 	note_block(j);
+	drop_reference(j);
 	j->record->state = RAN;
 }
 
