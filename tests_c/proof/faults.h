@@ -124,10 +124,8 @@ void own_device_end(void);
 /* The device of this program's own refuses its request number n and all later ones; -1: none. */
 void own_device_fail(int n);
 
-/* malloc and its kin of this process do, while a step runs; counted, so that the number of
- * requests that a step has made is known. */
+/* malloc and its kin of this process do, while a step runs. */
 void host_malloc_fail(int n);
-int host_malloc_requests(void);
 /* pthread_create does, and mmap of the C library, which Go uses for memory of its own. */
 void host_threads_fail(bool fail);
 void host_maps_fail(int n);

@@ -32,7 +32,6 @@ void host_malloc_fail(int n)
 	__atomic_store_n(&malloc_left, n, __ATOMIC_SEQ_CST);
 }
 
-int host_malloc_requests(void) { return __atomic_load_n(&malloc_asked, __ATOMIC_SEQ_CST); }
 
 static bool refused(void)
 {
