@@ -209,12 +209,16 @@ void tlc_keep_memory(void)
 	if (heap_left() <= ARENA_BYTES) map_next_arena();
 }
 
+static bool has_reserve(void) { return heap_left() >= LEAST_HEAP && left(&writable) >= LEAST_POOL; }
+
+/* A refusal is forgotten only where the reserve is there again: what is refused next would
+ * else be taken from what is left of it. */
 bool tlc_go_has_room(void)
 {
-	if (!atomic_load_explicit(&refused, memory_order_relaxed)) return true;
-	if (heap_left() >= LEAST_HEAP && left(&writable) >= LEAST_POOL) return true;
+	if (!atomic_load_explicit(&refused, memory_order_relaxed) || has_reserve()) return true;
 	if (tlc_look_for_memory(ARENA_BYTES + POOL_BYTES) != TLC_LACKS_NOTHING) return false;
-	refused = false;
+	if (next_arena == 0) map_next_arena();
+	if (has_reserve()) refused = false;
 	return true;
 }
 

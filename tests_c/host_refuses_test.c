@@ -142,6 +142,26 @@ static int fill_what_go_has(void)
 	return limited_end();
 }
 
+/* Memory comes and goes: each time a little more of it is wanted, and nothing given back. */
+static int memory_comes_and_goes(void)
+{
+	enum { TIMES = 16, PLANS = 100 };
+	CHECK_OK(tl_init());
+	for (int i = 0; i < TIMES; i++) {
+		tl_plan* plan = NULL;
+		int most = i == 0 ? 40 * PLANS : PLANS;
+		fail_from_here_on();
+		while (most-- > 0 && tl_plan_create(&plan) == TL_OK)
+			for (int64_t n = 0; n < 1000 && tl_plan_add_buffer(plan, 64, 64, n, n + 1) >= 0; n++) {
+			}
+		CHECK(i > 0 || tl_last_status() == TL_E_OUT_OF_MEMORY);
+		fail_no_more();
+		CHECK_OK(tl_plan_create(&plan));
+	}
+	use_everything();
+	return limited_end();
+}
+
 /* What one call wants of Go's heap is more than Go keeps in reserve. */
 static int plan_more_than_there_is(void)
 {
@@ -280,7 +300,7 @@ static const struct {
 	{"fill", fill_what_go_has},         {"keys", no_key_is_left},
 	{"mappings", no_mapping_is_left},   {"mappings_later", no_mapping_is_left_later},
 	{"locked", memory_is_locked},       {"plan", plan_more_than_there_is},
-	{"lists", lists_that_are_too_long},
+	{"lists", lists_that_are_too_long}, {"again", memory_comes_and_goes},
 };
 
 static int run_as_case(int argc, char** argv)
@@ -327,6 +347,7 @@ static void expect(const char* name, int first, int second)
 
 static void what_fails_later_ends_nothing(void) { expect("later", LIMITED_WORKS, LIMITED_SHORT); }
 static void calls_are_refused_before_go_is_out_of_memory(void) { expect("fill", LIMITED_WORKS, LIMITED_WORKS); }
+static void a_refusal_that_is_over_uses_no_reserve_up(void) { expect("again", LIMITED_WORKS, LIMITED_WORKS); }
 static void a_plan_that_is_too_large_is_a_status(void) { expect("plan", LIMITED_WORKS, LIMITED_WORKS); }
 static void lists_that_are_too_long_are_a_status(void) { expect("lists", LIMITED_WORKS, LIMITED_WORKS); }
 static void keys_of_others_stay_theirs(void) { expect("keys", LIMITED_WORKS, LIMITED_WORKS); }
@@ -374,6 +395,7 @@ int main(int argc, char** argv)
 	RUN(pthread_create_that_fails_in_the_start_is_a_status);
 	RUN(what_fails_later_ends_nothing);
 	RUN(calls_are_refused_before_go_is_out_of_memory);
+	RUN(a_refusal_that_is_over_uses_no_reserve_up);
 	RUN(a_plan_that_is_too_large_is_a_status);
 	RUN(lists_that_are_too_long_are_a_status);
 	RUN(keys_of_others_stay_theirs);
