@@ -15,21 +15,26 @@ static void expect(int result, int wanted, const char* moment, const char* resou
 }
 
 /* Every value works or is refused, and with more than what works it works. Returns the
- * first value that does. */
+ * first value that does. A few processes run at once. */
 static rlim_t sweep(const char* resource, rlim_t from, rlim_t to, rlim_t step)
 {
-	rlim_t works = 0;
+	enum { AT_ONCE = 4 };
+	pid_t children[AT_ONCE];
+	rlim_t works = 0, started = from;
 	for (rlim_t value = from; value <= to; value += step) {
-		int result = run_limited(program, "before", resource, value, NULL);
-		if (result == LIMITED_SKIPPED) {
-			printf("skip: no limit of %s can be set here\n", resource);
-			return 0;
-		}
+		for (; started <= to && started < value + AT_ONCE * step; started += step)
+			children[started / step % AT_ONCE] = start_limited(program, "before", resource, started, NULL);
+		int result = end_limited(children[value / step % AT_ONCE]);
 		bool starts = result == LIMITED_WORKS || result == LIMITED_SHORT;
 		if (starts && works == 0)
 			works = value;
-		if (check_failed(starts || (works == 0 && (result == LIMITED_REFUSED || result == LIMITED_NOT_LOADED))))
+		if (check_failed(result == LIMITED_SKIPPED || starts ||
+		                 (works == 0 && (result == LIMITED_REFUSED || result == LIMITED_NOT_LOADED))))
 			fprintf(stderr, "%s of %llu: %d\n", resource, (unsigned long long)value, result);
+		if (result == LIMITED_SKIPPED && value == to) {
+			printf("skip: no limit of %s can be set here\n", resource);
+			return 0;
+		}
 	}
 	CHECK(works > from);
 	expect(run_limited(program, "raised", resource, works - step, NULL), LIMITED_WORKS, "raised", resource, works - step);
@@ -57,22 +62,31 @@ static void a_limit_of_threads_after_loading_changes_nothing(void)
 {
 	static char many[] = "GOMAXPROCS=16", busy[] = "GOGC=1";
 	for (rlim_t value = 1; value < 8; value++) {
-		expect(run_limited(program, "after", "threads", value, many), LIMITED_WORKS, "after", "threads", value);
-		expect(run_limited(program, "used", "threads", value, many), LIMITED_WORKS, "used", "threads", value);
-		expect(run_limited(program, "used", "threads", value, busy), LIMITED_WORKS, "used", "threads", value);
+		pid_t after = start_limited(program, "after", "threads", value, many);
+		pid_t used = start_limited(program, "used", "threads", value, many);
+		pid_t collecting = start_limited(program, "used", "threads", value, busy);
+		expect(end_limited(after), LIMITED_WORKS, "after", "threads", value);
+		expect(end_limited(used), LIMITED_WORKS, "used", "threads", value);
+		expect(end_limited(collecting), LIMITED_WORKS, "used", "threads", value);
 	}
 }
 
+/* All repetitions at once: most of a process is waiting. */
 static void lowered(const char* moment, const char* resource, int repetitions)
 {
+	enum { MOST = 6 };
 	static char busy[] = "GOGC=1";
-	for (rlim_t value = 1; value <= 2048; value *= 2)
+	for (rlim_t value = 1; value <= 2048; value *= 2) {
+		pid_t children[MOST];
+		for (int i = 0; i < repetitions; i++)
+			children[i] = start_limited(program, moment, resource, value * LIMITED_MIB, i % 2 ? busy : NULL);
 		for (int i = 0; i < repetitions; i++) {
-			int result = run_limited(program, moment, resource, value * LIMITED_MIB, i % 2 ? busy : NULL);
+			int result = end_limited(children[i]);
 			bool good = result == LIMITED_WORKS || result == LIMITED_SHORT || result == LIMITED_REFUSED;
 			if (check_failed(good))
 				fprintf(stderr, "%s %s %llu MiB: %d\n", moment, resource, (unsigned long long)value, result);
 		}
+	}
 }
 
 static void limits_right_after_loading(void)

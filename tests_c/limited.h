@@ -267,28 +267,38 @@ static inline int limited_main(int argc, char** argv)
 	return limited_end();
 }
 
-/* Runs the program again, which is then limited; setting (NULL: none) is for its environment. */
-static inline int run_limited(const char* program, const char* moment, const char* resource, rlim_t value, char* setting)
+/* Starts the program again, which is then limited; setting (NULL: none) is for its environment. */
+static inline pid_t start_limited(const char* program, const char* moment, const char* resource, rlim_t value, char* setting)
 {
 	char text[32];
-	int status = 0;
 	bool before = strcmp(moment, "before") == 0, raised = strcmp(moment, "raised") == 0;
 	snprintf(text, sizeof text, "%llu", (unsigned long long)value);
 	fflush(NULL);
 	pid_t child = fork();
-	if (child == 0) {
-		if (setting != NULL)
-			putenv(setting);
-		if (freopen("/dev/null", "w", stdout) == NULL)
-			_exit(LIMITED_FAILED);
-		if (before || raised)
-			set_limit(limited_resource_of(resource), value, raised);
-		execl(program, program, moment, resource, text, (char*)NULL);
-		_exit(errno == EACCES ? LIMITED_SKIPPED : LIMITED_NOT_LOADED);
-	}
+	if (child != 0)
+		return child;
+	if (setting != NULL)
+		putenv(setting);
+	if (freopen("/dev/null", "w", stdout) == NULL)
+		_exit(LIMITED_FAILED);
+	if (before || raised)
+		set_limit(limited_resource_of(resource), value, raised);
+	execl(program, program, moment, resource, text, (char*)NULL);
+	_exit(errno == EACCES ? LIMITED_SKIPPED : LIMITED_NOT_LOADED);
+}
+
+/* Waits for its end. */
+static inline int end_limited(pid_t child)
+{
+	int status = 0;
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return LIMITED_FAILED;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : LIMITED_KILLED + WTERMSIG(status);
+}
+
+static inline int run_limited(const char* program, const char* moment, const char* resource, rlim_t value, char* setting)
+{
+	return end_limited(start_limited(program, moment, resource, value, setting));
 }
 
 #endif
