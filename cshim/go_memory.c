@@ -158,10 +158,11 @@ static _Atomic uintptr_t next_arena; /* behind it, mapped already; 0: it is not 
 
 static size_t heap_left(void) { return arena.end - arena.top + (next_arena != 0 ? ARENA_BYTES : 0); }
 
-/* Where Go will ask for it. */
+/* Where Go will ask for it; nowhere, if Go's heap begins where the kernel has put it. */
 static void map_next_arena(void)
 {
 	uintptr_t wanted = arena.end, none = 0;
+	if (wanted == 0) return;
 	void* at = mmap((void*)wanted, ARENA_BYTES, WRITABLE, LAZY | MAP_FIXED_NOREPLACE, -1, 0);
 	if (at == MAP_FAILED) refused = refused || errno != EEXIST;
 	else if ((uintptr_t)at != wanted || !atomic_compare_exchange_strong(&next_arena, &none, wanted)) munmap(at, ARENA_BYTES);

@@ -42,14 +42,14 @@ static void note_block(judgement* j)
 	}
 }
 
-/* Where memory was freed another fixture may live, which knows nothing of a reference that the
- * call has taken to it for the caller. */
+/* Where memory was freed, and beyond an object, another fixture may live, which knows nothing of a
+ * reference that the call has taken to it for the caller. */
 static void drop_reference(const judgement* j)
 {
 	static const char* const take[] = {"tl_ptr_acquire", "tl_ptr_inc_ref", "tl_tensor_acquire", NULL};
 	const fixture* x = &j->a->fixtures[0];
-	bool free_memory = x->kind != NULL && x->kind->ripen != NULL && x->object == NULL;
-	if (free_memory && is_among(function_of(j->cell), take) && tl_last_status() == j->record->before)
+	bool anothers = x->kind != NULL && ((x->kind->ripen != NULL && x->object == NULL) || (x->kind->flags & KIND_LOOSE) != 0);
+	if (anothers && is_among(function_of(j->cell), take) && tl_last_status() == j->record->before)
 		tl_ptr_release((void*)(uintptr_t)j->a->words[0]);
 }
 
@@ -85,6 +85,7 @@ static void drop_result(judgement* j)
 	const matrix_function* f = function_of(j->cell);
 	void* p = (void*)(uintptr_t)j->result;
 	if (f->result != MATRIX_RETURNS_POINTER || p == NULL || is_ours(j, p)) return;
+	if (f->failure_argument >= 0 && j->result == j->a->words[f->failure_argument]) return;
 	if (is_called(f, "tl_aligned_alloc")) tl_aligned_free(p);
 	else if (is_called(f, "tl_tensor_to_dlpack")) ((struct DLManagedTensorVersioned*)p)->deleter(p);
 	else if (is_called(f, "tl_tensor_to_dlpack_legacy")) ((struct DLManagedTensor*)p)->deleter(p);

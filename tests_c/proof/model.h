@@ -53,6 +53,8 @@ typedef enum life {
 	GONE
 } life;
 
+typedef enum imported { NOT_IMPORTED, ITSELF, COPY } imported; /* by DLPack, what was exported */
+
 /* count = references of scopes, containers, callers and of nobody (floats). */
 struct item {
 	uint64_t id, pattern; /* of its contents; 0: nobody knows them */
@@ -67,6 +69,7 @@ struct item {
 	bool doomed; /* garbage of tl_mem_collect_cycles */
 	bool immortal;
 	bool adopted;  /* by tl_mem_register_struct, from malloc */
+	imported imported;
 	bool returned; /* and handed back to the host */
 	bool shared;  /* by tl_ptr_share, or born without an owner: every thread ends it at once */
 	bool touched; /* counted by a thread that is not its owner */
@@ -184,6 +187,7 @@ struct model {
 	bool faults, limits;
 	uint64_t failures, refusals, bad_pointers, skipped, deferred;
 	uint64_t next_id;
+	int64_t hidden[KINDS]; /* objects that are none of the model's items */
 	uint64_t pending; /* ends that an owner may not have noticed */
 };
 
@@ -361,6 +365,10 @@ void block_leave(world* w, item* name); /* one of its names has ended */
 void begin_commons(world* w);
 uint64_t commons_live(kind kind);
 uint64_t posted(kind kind); /* handed over, and not taken yet */
+
+/* ---- model_dlpack.c --------------------------------------------------------------------------- */
+
+void imported_ended(const item* it);
 
 /* ---- model_sparse.c --------------------------------------------------------------------------- */
 

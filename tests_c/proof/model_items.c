@@ -303,7 +303,7 @@ void enlist(world* w, item* it)
 /* Memory that was lent goes back once. */
 static void give_back(world* w, item* it)
 {
-	lease* l = it->shape->lease;
+	lease* l = it->shape != NULL ? it->shape->lease : NULL;
 	if (l == NULL)
 		return;
 	if (l->id != 0 && !event_take(w, DELETED, l->id, NULL))
@@ -318,8 +318,10 @@ static void destroy(world* w, item* it)
 	const object_type* t = &types[it->type];
 	void* born = NULL;
 	item* child;
-	if (it->kind == TENSOR)
+	if (it->kind == TENSOR) {
+		imported_ended(it);
 		give_back(w, it);
+	}
 	if (it->kind == FOREIGN)
 		block_leave(w, it);
 	if (it->kind != TYPED || t->destroy == NOTHING)

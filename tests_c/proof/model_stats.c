@@ -40,7 +40,7 @@ void check_stats(world* w)
 	add_world(&s, &model.worlds[0]);
 	add_world(&s, &model.worlds[1]);
 	for (int k = 0; k < KINDS; k++)
-		s.live[k] += commons_live(k) + posted(k);
+		s.live[k] += commons_live(k) + posted(k) + (uint64_t)model.hidden[k];
 	note(w, "tl_stats_get()");
 	want(w, tl_stats_get(&now), GOOD);
 	between(w, now.plain_live, s.live[PLAIN], model.pending, "plain_live");
