@@ -8,7 +8,7 @@
 
 /* The first call maps tables of a few MiB where it is not given much. With less than this
  * it would be given too little (layout in runtime/object/slices.go). */
-#define TLC_CALL_WRITABLE ((size_t)96 << 20)
+#define TLC_CALL_WRITABLE ((size_t)112 << 20)
 
 #pragma GCC visibility push(hidden)
 
