@@ -132,7 +132,7 @@ test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
 
 # The sample is the same each time, and builds nothing; `make prove` begins elsewhere.
 test-prove: proof
-	$(PROVE) -scale 0.01 -seed 2 -only $(or $(ONLY),matrix$(comma)model$(comma)signals$(comma)limits)
+	$(PROVE) -scale 0.01 -seed 2 -only $(or $(ONLY),matrix$(comma)model$(comma)signals$(comma)limits$(comma)forks)
 
 comma := ,
 
