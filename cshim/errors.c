@@ -34,6 +34,7 @@ static const char* const sentences[] = {
 	"out of memory: Go cannot have the threads that it needs (RLIMIT_NPROC, pids.max)",
 	"out of memory: Go cannot have the address space that it needs (RLIMIT_AS)",
 	"out of memory: Go cannot have the memory that it needs (RLIMIT_DATA)",
+	"out of memory: Go cannot have the mappings that it needs (vm.max_map_count)",
 	"out of memory: mlockall(MCL_FUTURE) would keep all that Go reserves in memory",
 	"out of memory: Go cannot have the two descriptors that it needs (RLIMIT_NOFILE)",
 	"out of memory: no key of thread-specific data is left (PTHREAD_KEYS_MAX)",

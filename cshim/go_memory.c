@@ -96,12 +96,36 @@ static bool is_locked(void* at)
 	return mincore(at, 1, &resident) == 0 && (resident & 1) != 0;
 }
 
+/* Whether a mapping can be cut, which wants no address space. */
+static bool can_be_cut(void)
+{
+	static _Alignas(PAGE) char pages[3 * PAGE];
+	bool cut = madvise(pages + PAGE, PAGE, MADV_DONTDUMP) == 0;
+	madvise(pages + PAGE, PAGE, MADV_DODUMP);
+	return cut;
+}
+
+/* Whether there may be so many more of them. A page that differs from the next is one. */
+bool tlc_has_mappings(size_t count)
+{
+	char* at = map(count * PAGE, PROT_NONE);
+	if (at == NULL) return can_be_cut();
+	bool enough = true;
+	for (size_t i = 1; i < count && enough; i += 2)
+		enough = mprotect(at + i * PAGE, PAGE, PROT_READ) == 0;
+	munmap(at, count * PAGE);
+	return enough;
+}
+
+static tlc_lack unless_mappings(tlc_lack lack) { return can_be_cut() ? lack : TLC_LACKS_MAPPINGS; }
+
 tlc_lack tlc_look_for_memory(size_t bytes)
 {
 	void* at = map(bytes, WRITABLE);
 	tlc_lack lack = at != NULL ? TLC_LACKS_NOTHING : errno == EAGAIN ? TLC_LACKS_UNLOCKED : TLC_LACKS_DATA;
 	if (at == NULL) at = map(bytes, PROT_NONE);
-	if (at == NULL) return lack == TLC_LACKS_UNLOCKED ? lack : TLC_LACKS_ADDRESS_SPACE;
+	if (at == NULL && lack == TLC_LACKS_UNLOCKED) return lack;
+	if (at == NULL) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
 	if (lack == TLC_LACKS_NOTHING && is_locked(at)) lack = TLC_LACKS_UNLOCKED;
 	munmap(at, bytes);
 	return lack;
@@ -110,12 +134,12 @@ tlc_lack tlc_look_for_memory(size_t bytes)
 static tlc_lack hold_arenas(void)
 {
 	uintptr_t at = (uintptr_t)map(FIRST_BYTES + ARENA_BYTES, PROT_NONE);
-	if (at == 0) return TLC_LACKS_ADDRESS_SPACE;
+	if (at == 0) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
 	uintptr_t aligned = (at + ARENA_BYTES - 1) & ~(ARENA_BYTES - 1), end = aligned + FIRST_BYTES;
 	if (aligned != at) munmap((void*)at, aligned - at);
 	if (aligned != at + ARENA_BYTES) munmap((void*)end, at + ARENA_BYTES - aligned);
 	first_arenas = aligned;
-	return mprotect((void*)aligned, FIRST_BYTES, WRITABLE) == 0 ? TLC_LACKS_NOTHING : TLC_LACKS_DATA;
+	return mprotect((void*)aligned, FIRST_BYTES, WRITABLE) == 0 ? TLC_LACKS_NOTHING : unless_mappings(TLC_LACKS_DATA);
 }
 
 static void drop_arenas(void)
@@ -129,7 +153,7 @@ static tlc_lack hold(void)
 	if (!open_range(&writable, START_WRITABLE, WRITABLE)) return tlc_look_for_memory(START_WRITABLE);
 	tlc_lack lack = hold_arenas();
 	if (lack != TLC_LACKS_NOTHING) return lack;
-	if (!open_range(&reserved, START_RESERVED, PROT_NONE)) return TLC_LACKS_ADDRESS_SPACE;
+	if (!open_range(&reserved, START_RESERVED, PROT_NONE)) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
 	return tlc_look_for_memory(TLC_CALL_WRITABLE + TLC_MOST_STACKS); /* beside all that */
 }
 

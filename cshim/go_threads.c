@@ -115,21 +115,30 @@ static void send_home(unsigned count)
 		pthread_join(kept[i], NULL);
 }
 
-bool tlc_keep_threads(void)
+/* What keeps them, or the start after them, from being had. */
+static tlc_lack lack_of_threads(int error)
+{
+	if (!tlc_has_mappings(TLC_START_MAPPINGS)) return TLC_LACKS_MAPPINGS;
+	if (error == 0) return TLC_LACKS_NOTHING;
+	tlc_lack lack = tlc_look_for_memory(TLC_MOST_STACKS);
+	return lack != TLC_LACKS_NOTHING ? lack : TLC_LACKS_THREADS;
+}
+
+tlc_lack tlc_keep_threads(void)
 {
 	unsigned wanted = 2 * processors() + BESIDE_PROCESSORS;
 	sem_init(&tasks_given, 0, 0);
-	for (unsigned i = 0; i < wanted; i++) {
-		int error = create(&kept[i]);
-		if (error != 0) {
-			send_home(i);
-			return false;
-		}
+	int error = 0;
+	while (waiting < wanted && (error = create(&kept[waiting])) == 0)
 		waiting++;
+	tlc_lack lack = lack_of_threads(error);
+	if (lack != TLC_LACKS_NOTHING) {
+		send_home(waiting);
+		return lack;
 	}
 	for (unsigned i = 0; i < wanted; i++)
 		pthread_detach(kept[i]);
-	return true;
+	return TLC_LACKS_NOTHING;
 }
 
 /* One more than were kept. Go has no answer but to end the process when there is none. */

@@ -41,10 +41,10 @@ static tlc_lack try_to_start(tlc_thread_body body, void* argument)
 	descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 	tlc_lack memory = tlc_hold_memory();
 	if (memory != TLC_LACKS_NOTHING) return memory;
-	if (!tlc_keep_threads()) {
-		memory = tlc_look_for_memory(TLC_MOST_STACKS);
+	tlc_lack threads = tlc_keep_threads();
+	if (threads != TLC_LACKS_NOTHING) {
 		tlc_drop_memory();
-		return memory != TLC_LACKS_NOTHING ? memory : TLC_LACKS_THREADS;
+		return threads;
 	}
 	tlc_keep_blocked();
 	tlc_run_thread(body, argument);

@@ -95,6 +95,19 @@ static void limits_right_after_loading(void)
 	lowered("after", "data", 6);
 }
 
+/* Where Go has enough, and the tables of the first use hardly; limited.h looks for the name. */
+static void a_limit_that_the_first_use_finds_is_named(void)
+{
+	int refused = 0;
+	for (rlim_t value = 1344; value < 1440; value += 8) {
+		int result = run_limited(program, "after", "addresses", value * LIMITED_MIB, NULL);
+		refused += result == LIMITED_REFUSED;
+		if (check_failed(result == LIMITED_WORKS || result == LIMITED_SHORT || result == LIMITED_REFUSED))
+			fprintf(stderr, "after addresses %llu MiB: %d\n", (unsigned long long)value, result);
+	}
+	CHECK(refused > 0);
+}
+
 static void limits_after_the_first_use(void)
 {
 	lowered("used", "addresses", 4);
@@ -141,6 +154,7 @@ int main(int argc, char** argv)
 	RUN(no_descriptor_is_a_status);
 	RUN(a_limit_of_threads_after_loading_changes_nothing);
 	RUN(limits_right_after_loading);
+	RUN(a_limit_that_the_first_use_finds_is_named);
 	RUN(limits_after_the_first_use);
 	RUN(the_limit_of_descriptors_is_the_host_s);
 	return check_finish();

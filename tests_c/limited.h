@@ -33,18 +33,22 @@ enum {
 typedef struct limited_resource {
 	const char* name;
 	int resource;
+	const char* lack; /* a part of the sentence when the first use is refused for it */
 } limited_resource;
 
 static const limited_resource limited_resources[] = {
-	{"threads", RLIMIT_NPROC}, {"data", RLIMIT_DATA}, {"addresses", RLIMIT_AS},
-	{"stack", RLIMIT_STACK},   {"files", RLIMIT_NOFILE},
+	{"threads", RLIMIT_NPROC, "threads that it needs (RLIMIT_NPROC"},
+	{"data", RLIMIT_DATA, "memory that it needs (RLIMIT_DATA)"},
+	{"addresses", RLIMIT_AS, "address space that it needs (RLIMIT_AS)"},
+	{"stack", RLIMIT_STACK, "no limit of stacks is too low"},
+	{"files", RLIMIT_NOFILE, "two descriptors that it needs (RLIMIT_NOFILE)"},
 };
 
-static inline int limited_resource_of(const char* name)
+static inline const limited_resource* limited_resource_of(const char* name)
 {
 	for (size_t i = 0; i < sizeof limited_resources / sizeof *limited_resources; i++)
 		if (strcmp(limited_resources[i].name, name) == 0)
-			return limited_resources[i].resource;
+			return &limited_resources[i];
 	fprintf(stderr, "no resource %s\n", name);
 	exit(LIMITED_FAILED);
 }
@@ -230,7 +234,7 @@ static inline int limited_end(void)
 }
 
 /* The first use is refused for a reason that is told, again and again. */
-static inline int limited_refused(tl_status status)
+static inline int limited_refused(tl_status status, const char* lack)
 {
 	CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
 	CHECK(strncmp(tl_last_error(), "tl_init: out of memory", 22) == 0);
@@ -238,27 +242,30 @@ static inline int limited_refused(tl_status status)
 	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
 	CHECK_FAILS(tl_mem_enter_scope(), TL_E_OUT_OF_MEMORY);
 	CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
-	fprintf(stderr, "%s\n", tl_last_error());
+	if (check_failed(strstr(tl_last_error(), lack) != NULL))
+		fprintf(stderr, "%s; want: %s\n", tl_last_error(), lack);
 	return check_failures != 0 ? LIMITED_FAILED : LIMITED_REFUSED;
 }
 
 static inline int limited_main(int argc, char** argv)
 {
 	const char* moment = argc > 3 ? argv[1] : "";
-	int resource = limited_resource_of(argc > 3 ? argv[2] : "");
+	const limited_resource* limited = limited_resource_of(argc > 3 ? argv[2] : "");
+	int resource = limited->resource;
 	rlim_t value = strtoull(argc > 3 ? argv[3] : "0", NULL, 10);
 	alarm(LIMITED_PATIENCE);
 	if (strcmp(moment, "after") == 0)
 		set_limit(resource, value, false);
 	tl_status status = tl_init();
 	if (strcmp(moment, "raised") == 0) {
-		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+		if (status != TL_OK)
+			CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
 		raise_limit(resource);
 		status = tl_init();
 		CHECK_OK(status);
 	}
 	if (status != TL_OK)
-		return limited_refused(status);
+		return limited_refused(status, limited->lack);
 	use_everything();
 	if (strcmp(moment, "used") == 0) {
 		set_limit(resource, value, false);
@@ -282,7 +289,7 @@ static inline pid_t start_limited(const char* program, const char* moment, const
 	if (freopen("/dev/null", "w", stdout) == NULL)
 		_exit(LIMITED_FAILED);
 	if (before || raised)
-		set_limit(limited_resource_of(resource), value, raised);
+		set_limit(limited_resource_of(resource)->resource, value, raised);
 	execl(program, program, moment, resource, text, (char*)NULL);
 	_exit(errno == EACCES ? LIMITED_SKIPPED : LIMITED_NOT_LOADED);
 }

@@ -163,3 +163,23 @@ subprocess.run([sys.executable, "-c", code], check=True)
 """,
     )
     assert sys.executable
+
+
+@pytest.mark.parametrize("preload, call", [("", "tl.stats()"), ("tl_runtime", "forked(tl.stats)")])
+def test_multiprocessing_by_forkserver(python: Run, preload: str, call: str) -> None:
+    """Children are made by a server, and have the runtime where it was not loaded."""
+    run(
+        python,
+        f"""
+def work(): {call}
+if __name__ == "__main__":
+    import multiprocessing
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload({preload.split()})
+    tl.zeros(3)
+    child = context.Process(target=work)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0, child.exitcode
+""",
+    )
