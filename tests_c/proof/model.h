@@ -386,6 +386,11 @@ void matrix_free(matrix* m);
 
 uint64_t pool_blocks(void); /* live ones of all pools */
 
+/* ---- model_tracking.c ------------------------------------------------------------------------- */
+
+void begin_tracking(const char* configuration);
+void end_tracking(world* w);
+
 /* ---- model_faults.c ----------------------------------------------------------------------- */
 
 void begin_shortage(const char* configuration);
@@ -393,7 +398,8 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family pools_family, plans_family, shared_family, sparse_family, registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
-        faults_family;
+extern const family arena_family, counts_family, dlpack_family, faults_family, graphs_family, objects_family, plans_family,
+        pools_family, registry_family, scopes_family, shared_family, sparse_family, tensor_counts_family, tensors_family,
+        tracking_family, vecs_family, views_family, workspaces_family;
 
 #endif
