@@ -3,8 +3,8 @@
  *     model CONFIGURATION [turns|free]
  *
  * CONFIGURATION is plain, faults (requests for memory to the system fail, on and off),
- * limits (little memory may be used), or the name of what the environment sets (debug,
- * track, trace), for which it is the same as plain. PROVE_SCALE 1 is CALLS calls.
+ * limits (little memory may be used), trace (TL_TRACE is set), or the name of what the
+ * environment sets (debug, track), for which it is the same as plain. PROVE_SCALE 1 is CALLS calls.
  * PROVE_AUDIT=1 compares all counters and counts after every step. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,13 @@
 #include "model.h"
 
 enum { ROUND_STEPS = 4000, TURN_STEPS = 400 };
-static const double CALLS = 1e6;
+static const double CALLS = 2e6;
 
-static const family* const families[] = {&faults_family, &objects_family, &counts_family, &vecs_family, &scopes_family, &arena_family, &graphs_family, &tensors_family, &tensor_counts_family, &views_family, &registry_family, &workspaces_family, &shared_family, &sparse_family, &pools_family, &plans_family, &dlpack_family};
+static const family* const families[] = {
+        &faults_family, &objects_family, &counts_family,  &vecs_family,     &scopes_family,     &arena_family,
+        &graphs_family, &tensors_family, &tensor_counts_family, &views_family, &registry_family, &workspaces_family,
+        &shared_family, &sparse_family,  &pools_family,   &plans_family,    &dlpack_family,     &tracking_family,
+};
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
 static struct {
@@ -244,6 +248,7 @@ static void end(void)
 	want_int(&model.outside, (int64_t)now.live_objects, model.worlds[0].immortals + model.worlds[1].immortals, "live objects");
 	want_int(&model.outside, (int64_t)now.foreign_live, 0, "foreign_live");
 	want_int(&model.outside, (int64_t)now.scope_entries, 0, "scope_entries");
+	end_tracking(&model.outside);
 }
 
 static uint64_t number_of(const char* variable, uint64_t otherwise)
@@ -266,6 +271,7 @@ int main(int argc, char** argv)
 	model.turns = strcmp(given.mode, "turns") == 0;
 	model.debug = is_set("TL_DEBUG");
 	begin_shortage(given.configuration);
+	begin_tracking(given.configuration);
 	here = &model.outside;
 	begin(&model.worlds[0], 0);
 	begin(&model.worlds[1], 1);

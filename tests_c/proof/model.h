@@ -231,30 +231,38 @@ void verify(world* w, const item* it);
 void verify_range(world* w, const item* it, size_t from, size_t to);
 void verify_prefix(world* w, const item* it, size_t bytes);
 void verify_zero(world* w, const item* it);
+void bury(world* w, item* it); /* its address becomes a bad pointer */
 void add_ref(item* holder, item* held);
 const char* name(const item* it);
 
 bool may_drop(const item* it);
 bool may_hold(const item* it);
 bool may_sink(const item* it);
+/* Whether this thread ends it at once, or its owner does some time later. A container whose
+ * end is its owner's business takes no references: when they would go is not known. Nor
+ * does a reference float here then, see docs/ownership.md. */
+bool ends_here(const world* w, const item* it);
 void touch(world* w, item* it); /* a thread counts it */
 void retain(world* w, item* it);
 bool float_one(item* it);
 bool drop_one(item* it);          /* true at zero */
-void release(world* w, item* it); /* one reference, and what follows */
-void drop_ref(world* w, item* holder, item* held);
+void forget_if_unmentioned(item* it);
+void enlist(world* w, item* it); /* a floating reference, or a new one, for the scope */
+void enlist_new(world* w, item* it);
+void check_counts(world* w);
+
+/* ---- model_ends.c ------------------------------------------------------------------------ */
+
 void die(world* w, item* it);
 void end_by_hand(world* w, item* it); /* its memory alone: what tl_ptr_dec_ref left to the program */
 void drain(world* w);
 void end_stack(item* it); /* memory of a frame or an arena */
-void forget_if_unmentioned(item* it);
-void enlist(world* w, item* it); /* a floating reference, or a new one, for the scope */
-void enlist_new(world* w, item* it);
+void release(world* w, item* it); /* one reference, and what follows */
+void drop_ref(world* w, item* holder, item* held);
 bool event_take(world* w, calling what, uint64_t id, void** born);
 void events_end(world* w); /* every call of the library's was one that had to be */
 void events_settle(world* w); /* ends what waited for this thread, while nobody works */
 void event_add(calling what, uint64_t id, void* born);
-void check_counts(world* w);
 
 /* ---- model_operands.c: what calls are given ---------------------------------------------- */
 
@@ -273,6 +281,7 @@ operand operand_of(const item* it);
 /* Mostly a live item of these kinds, else NULL or a bad pointer. */
 operand draw_operand(world* w, unsigned kinds);
 operand draw_bad(world* w);
+void host_freed(const void* at); /* what had been handed back: the library knows its address still */
 /* For functions of one kind of object: what they say about an operand. */
 unsigned refusal_for(const operand* o, unsigned kinds);
 
@@ -281,7 +290,6 @@ unsigned refusal_for(const operand* o, unsigned kinds);
 void define_types(world* w);
 item* made(world* w, kind kind, void* at, size_t bytes, unsigned set);
 void store(world* w, item* holder, size_t i, item* it);
-bool may_contain(const world* w, const item* it);
 
 /* ---- model_counts.c ---------------------------------------------------------------------- */
 
@@ -378,6 +386,11 @@ void matrix_free(matrix* m);
 
 uint64_t pool_blocks(void); /* live ones of all pools */
 
+/* ---- model_tracking.c ------------------------------------------------------------------------- */
+
+void begin_tracking(const char* configuration);
+void end_tracking(world* w);
+
 /* ---- model_faults.c ----------------------------------------------------------------------- */
 
 void begin_shortage(const char* configuration);
@@ -385,7 +398,8 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family pools_family, plans_family, shared_family, sparse_family, registry_family, workspaces_family, tensors_family, tensor_counts_family, views_family, dlpack_family, objects_family, counts_family, graphs_family, vecs_family, scopes_family, arena_family,
-        faults_family;
+extern const family arena_family, counts_family, dlpack_family, faults_family, graphs_family, objects_family, plans_family,
+        pools_family, registry_family, scopes_family, shared_family, sparse_family, tensor_counts_family, tensors_family,
+        tracking_family, vecs_family, views_family, workspaces_family;
 
 #endif

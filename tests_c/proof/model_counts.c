@@ -52,7 +52,7 @@ static bool may_end_by_hand(const world* w, const item* it)
 {
 	if (it->kind == TENSOR || it->kind == SPARSE)
 		return false;
-	return (it->owner == w || it->shared) && (it->kind != VEC || it->refs_len == 0);
+	return ends_here(w, it) && (it->kind != VEC || it->refs_len == 0);
 }
 
 static void dec_ref(world* w)
@@ -181,7 +181,7 @@ static void unregister(world* w)
 		set = S(TL_E_UNSUPPORTED);
 	else if (alive(&o))
 		set = take_out_set(w, o.it);
-	if (alive(&o) && o.it->immortal && o.it->frozen >= 14)
+	if (alive(&o) && ((o.it->immortal && o.it->frozen >= 14) || !ends_here(w, o.it)))
 		return;
 	note(w, "tl_mem_unregister(%s)", o.name);
 	if (want(w, tl_mem_unregister(o.at), set) == TL_OK && alive(&o))

@@ -293,16 +293,12 @@ static void reallocate(world* w)
 
 static bool has_fields(const item* it) { return it->refs_len > 0; }
 
-/* A typed object whose end may be another thread's business takes no references: when
- * they would go is that thread's business, too. */
-bool may_contain(const world* w, const item* it) { return it->owner == w || it->shared; }
-
 static void set_field(world* w)
 {
 	item* holder = pick_where(w, K(TYPED), has_fields);
 	operand o = operand_of(chance(w, 80) ? pick(w, COUNTED) : NULL);
 	size_t i;
-	if (holder == NULL || !may_contain(w, holder) || (o.it != NULL && !may_hold(o.it)))
+	if (holder == NULL || !ends_here(w, holder) || (o.it != NULL && !may_hold(o.it)))
 		return;
 	i = (size_t)draw(w, holder->refs_len);
 	note(w, "field %zu of %s = %s", i, name(holder), o.name);

@@ -68,6 +68,14 @@ static operand of_the_host(world* w)
 	return o;
 }
 
+/* By a hash of the address; other addresses with the same one are avoided with it. */
+enum { FREED_BITS = 16 };
+static bool freed[1 << FREED_BITS];
+
+static bool* freed_at(const void* at) { return &freed[(uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15) >> (64 - FREED_BITS)]; }
+
+void host_freed(const void* at) { __atomic_store_n(freed_at(at), true, __ATOMIC_RELAXED); }
+
 /* Inside a block with several names another one may stand. */
 static bool has_inside(const item* it) { return it->kind != FOREIGN || (it->bytes > 16 && it->block->names_len == 1); }
 
@@ -82,6 +90,8 @@ static operand inside(world* w)
 	o = at_address(it->at + 1 + draw(w, room - 1), S(TL_E_INTERIOR_POINTER));
 	snprintf(o.name, sizeof o.name, "%s+%zu", name(it), (size_t)(o.at - it->at));
 	if (it->kind == FOREIGN) {
+		if (__atomic_load_n(freed_at(o.at), __ATOMIC_RELAXED))
+			return a_number(w);
 		o.refusal = S(TL_E_INTERIOR_POINTER) | S(TL_E_UNKNOWN_POINTER);
 		o.host = true;
 	}

@@ -195,8 +195,12 @@ static bool right_size(const pool* p, uintptr_t bytes, uintptr_t n)
 	return bytes == most || bytes == n;
 }
 
+/* The other thread may have had what fitted returned: what is idle, at a limit of all. */
+static bool may_be_trimmed(void) { return !model.turns && model.may_be_short != 0; }
+
 static void check_obtained(world* w, pool* p, uintptr_t n, bool fitted)
 {
+	fitted = fitted && !may_be_trimmed();
 	pthread_mutex_lock(&p->lock);
 	for (size_t k = 0; k < p->moves_len; k++)
 		if (!p->moves[k].back && (fitted || !right_size(p, p->moves[k].bytes, n)))

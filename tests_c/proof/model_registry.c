@@ -306,6 +306,7 @@ static void host_free(world* w)
 	if (it == NULL)
 		return;
 	note(w, "free(%s)", name(it));
+	host_freed(it->at);
 	free(it->at);
 	it->count = it->floats = 0;
 	die(w, it);

@@ -73,7 +73,7 @@ static void take_over(world* w)
 	note(w, "%s is taken over", name(it));
 	want_int(w, tl_ptr_refcount(it->at), it->count, "the count");
 	/* Who receives what floats registers it first: floats have no name. */
-	if (it->floats > 0 && it->owner != w && !it->shared) {
+	if (it->floats > 0 && !ends_here(w, it)) {
 		note(w, "tl_mem_register(%s), which floats", name(it));
 		if (want_memory(w, tl_mem_register(it->at), GOOD) == TL_OK)
 			enlist(w, it);

@@ -36,7 +36,7 @@ static operand draw_vec(world* w, unsigned* set)
 static bool draw_element(world* w, const item* vec, operand* o)
 {
 	*o = draw_operand(w, COUNTED | K(STACK));
-	return may_contain(w, vec) && (o->it == NULL || o->it->life != LIVE || o->it->kind == STACK || may_hold(o->it));
+	return ends_here(w, vec) && (o->it == NULL || o->it->life != LIVE || o->it->kind == STACK || may_hold(o->it));
 }
 
 static bool is_vec(const operand* o) { return o->it != NULL && o->it->life == LIVE && o->it->kind == VEC; }
@@ -125,7 +125,7 @@ static void pop(world* w)
 		else
 			e = v.it->refs[v.it->refs_len - 1];
 	}
-	if (e != NULL && e->immortal && e->frozen >= 14)
+	if (e != NULL && ((e->immortal && e->frozen >= 14) || !ends_here(w, e)))
 		return;
 	if (e != NULL && e->life == GONE)
 		return; /* memory that has ended under it */

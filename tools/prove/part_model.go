@@ -5,19 +5,37 @@ var model = part{
 	Title: "A model of the library, and random programs",
 	What: `Two threads make random calls, with bad pointers among them, beside a model that says what each call has to
 answer: status, result, reference counts, contents, which destructors run and in which order. *In turns* one thread works at a time
-and everything is compared, counters of tl_stats included; *free* both work at once. At the end nothing may be live.`,
-	Runs: []run{
-		modelRun("plain", "turns", "fast"),
-		modelRun("plain", "turns", "slow"),
-		modelRun("plain", "free", "fast"),
-		modelRun("plain", "free", "slow"),
-		modelRun("debug", "turns", "slow", "TL_DEBUG=1"),
-	},
+and everything is compared, counters of tl_stats included; *free* both work at once. The system refuses memory on and off
+(*faults*), or little may be used (*limits*): a call that was refused must have changed nothing. With TL_DEBUG, TL_TRACK and
+TL_TRACE set, the model says the same as without. At the end nothing may be live.`,
+	Runs: modelRuns(),
+}
+
+// modelRuns are all configurations, in both modes, through both doors.
+func modelRuns() (runs []run) {
+	for _, configuration := range []struct {
+		name string
+		env  []string
+	}{
+		{name: "plain"},
+		{name: "faults"},
+		{name: "limits"},
+		{name: "debug", env: []string{"TL_DEBUG=1"}},
+		{name: "track", env: []string{"TL_TRACK=1"}},
+		{name: "trace"}, // which sets TL_TRACE to a file of its own
+	} {
+		for _, mode := range []string{"turns", "free"} {
+			for _, door := range []string{"1", "0"} {
+				runs = append(runs, modelRun(configuration.name, mode, door, configuration.env))
+			}
+		}
+	}
+	return runs
 }
 
 // modelRun is tests_c/proof/model.c in one configuration, through one door.
-func modelRun(configuration, mode, door string, env ...string) run {
-	fast := map[string]string{"fast": "1", "slow": "0"}[door]
-	return run{Name: configuration + "-" + mode + "-" + door, Command: []string{"model", configuration, mode},
-		Env: append(env, "TL_FASTPATH="+fast)}
+func modelRun(configuration, mode, door string, env []string) run {
+	name := map[string]string{"1": "fast", "0": "slow"}[door]
+	return run{Name: configuration + "-" + mode + "-" + name, Command: []string{"model", configuration, mode},
+		Env: append([]string{"TL_FASTPATH=" + door}, env...)}
 }
