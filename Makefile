@@ -118,12 +118,15 @@ $(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMak
 # The checkers run in the Go model, in the differential tests, and inside the library
 # below programs of tests_c.
 CHECKED_GO := $(addprefix ./runtime/,consistency heap object pool registry tensor) ./tests_go/pools ./tests_go/registry
+MODEL      := $(BUILD)/cmake/tests_c/proof/model
 CHECKED_C  := scopes|objects|references|adopt|types|vec|clone|cycles|frames|arena|tensors|slots|tensor_pool|sparse|sparse_faults|views|dlpack|memory_pool|memory_limits|out_of_memory|registry|registry_batch|workspace|destructor|debug|stress|device_tensors
-test-checked: checked test-c-programs
+test-checked: checked test-c-programs proof
 	go test -tags tlcheck $(CHECKED_GO)
 	TL_BUILD_DIR=$(CHECKED) go test -count=1 ./tests_go/doors
 	.ci/checked $(CHECKED) $(BUILD)/cmake/tests_c/vec_test $(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS) \
 		--tests-regex '^($(CHECKED_C))\.(fast|slow|debug)$$'
+	for door in 1 0; do for mode in turns free; do \
+		TL_FASTPATH=$$door .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
 test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
 	@failed=0; for door in 1 0; do echo "pytest, TL_FASTPATH=$$door"; \

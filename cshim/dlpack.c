@@ -22,15 +22,18 @@ const tl_dl_type tlc_dl_types[TL_DTYPES] = {
 
 /* ---- exporting ----------------------------------------------------------------------- */
 
-/* A tensor on the heap that fits DLPack as it is, with a reference more and a block of
- * n bytes for the consumer's struct; NULL: ask Go, nothing changed. */
-static void* export(tl_tensor* tensor, size_t n)
+/* A tensor on the heap that fits DLPack as it is and has none of these flags, with a
+ * reference more and a block of n bytes for the consumer's struct; NULL: ask Go, nothing
+ * changed. What Go refuses takes no block: one that is a sample is counted already when
+ * Go is asked to make it. */
+static void* export(tl_tensor* tensor, size_t n, uint32_t refused)
 {
 	tl_context* c = tlc_tls;
 	tl_record* r = tlc_tensor_record(c, (uintptr_t)tensor);
 	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return NULL;
 	const tl_tensor_header* h = (const tl_tensor_header*)tensor;
 	if (TLC_UNLIKELY(h->dtype >= TL_DTYPES || h->device != TL_DEVICE_CPU || h->rank > TL_MAX_RANK)) return NULL;
+	if (TLC_UNLIKELY((h->flags & refused) != 0)) return NULL;
 	void* block = tlc_held_take(c, n);
 	if (TLC_UNLIKELY(block == NULL)) return NULL;
 	if (TLC_LIKELY(tlc_retain_shared(r))) return block;
@@ -67,7 +70,7 @@ static __attribute__((noinline)) void* export_slowly(tl_tensor* tensor, bool cop
 
 struct DLManagedTensorVersioned* tlc_to_dlpack(tl_tensor* tensor, bool copy, uint32_t function)
 {
-	struct DLManagedTensorVersioned* made = copy ? NULL : export(tensor, sizeof *made);
+	struct DLManagedTensorVersioned* made = copy ? NULL : export(tensor, sizeof *made, 0);
 	if (TLC_UNLIKELY(made == NULL)) return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack);
 	tl_tensor_header* h = (tl_tensor_header*)tensor;
 	made->major = TL_DL_MAJOR;
@@ -86,14 +89,9 @@ struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool cop
 
 struct DLManagedTensor* tlc_to_dlpack_legacy(tl_tensor* tensor, bool copy, uint32_t function)
 {
-	struct DLManagedTensor* made = copy ? NULL : export(tensor, sizeof *made);
+	struct DLManagedTensor* made = copy ? NULL : export(tensor, sizeof *made, TL_TENSOR_READ_ONLY);
 	if (TLC_UNLIKELY(made == NULL)) return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack_legacy);
 	tl_tensor_header* h = (tl_tensor_header*)tensor;
-	if (TLC_UNLIKELY((h->flags & TL_TENSOR_READ_ONLY) != 0)) {
-		made->manager_ctx = tensor;
-		tlc_dlpack_delete_legacy(made);
-		return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack_legacy);
-	}
 	made->manager_ctx = tensor;
 	made->deleter = tlc_dlpack_delete_legacy;
 	describe(&made->tensor, h);

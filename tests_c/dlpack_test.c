@@ -292,6 +292,27 @@ static void read_only_stays_read_only(void)
 	CHECK_INT(deleted, 1);
 }
 
+/* A sample is counted where the struct would be made: not for one that is refused. */
+static void a_refused_export_leaves_recording_alone(void)
+{
+	DLManagedTensorVersioned managed = foreign();
+	tl_alloc_info info = {.struct_size = sizeof info};
+	void* next;
+	managed.flags = DL_READ_ONLY;
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = tl_tensor_from_dlpack(&managed);
+	next = tl_mem_new(sizeof(DLManagedTensor)); /* the class has a free slot */
+	CHECK_OK(tl_mem_unregister(next));
+	CHECK_OK(tl_mem_free(next));
+	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(tensor, false), 0, TL_E_UNSUPPORTED);
+	next = tl_mem_new(sizeof(DLManagedTensor));
+	CHECK_OK(tl_mem_allocation_info(next, &info));
+	CHECK(info.number != 0);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+}
+
 /* Nothing may be done with another major version but to end it; the fields behind are
  * not looked at. */
 static void another_major_version(void)
@@ -399,6 +420,7 @@ int main(void)
 	RUN(an_imported_tensor_ends_with_its_last_view);
 	RUN(legacy_tensors_without_strides);
 	RUN(read_only_stays_read_only);
+	RUN(a_refused_export_leaves_recording_alone);
 	RUN(another_major_version);
 	RUN(what_is_not_imported);
 	RUN(many_threads);
