@@ -252,6 +252,12 @@ static void unregister(world* w)
 		release(w, o.it);
 }
 
+/* Also when all of so many pointers are this one. */
+static bool may_drop_all(const item* it, size_t n)
+{
+	return it->count > 3 && (it->inside == 0 || it->count - (int64_t)n >= (int64_t)it->inside + it->listed);
+}
+
 static void unregister_many(world* w)
 {
 	void* pointers[3];
@@ -260,7 +266,7 @@ static void unregister_many(world* w)
 	for (size_t i = 0; i < n; i++) {
 		of[i] = draw_foreign(w);
 		pointers[i] = of[i].at;
-		if ((of[i].it != NULL && of[i].it->life == ZERO) || (is_name(&of[i]) && (!may_drop(of[i].it) || of[i].it->returned || of[i].it->count < 4)))
+		if ((of[i].it != NULL && of[i].it->life == ZERO) || (is_name(&of[i]) && (!may_drop_all(of[i].it, n) || of[i].it->returned)))
 			return;
 		dropped += is_name(&of[i]) || of[i].at == NULL; /* NULL is passed over, and no refusal */
 	}
