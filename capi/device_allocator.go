@@ -23,8 +23,8 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 )
 
@@ -92,7 +92,7 @@ func createPool(o *object.Context, allocator, bytes, out uintptr) status.Status 
 	if d == nil {
 		return status.InvalidArgument
 	}
-	h, err := pool.Create(d, account, bytes)
+	h, err := mempool.Create(d, account, bytes)
 	if err == nil {
 		store(out, uintptr(h))
 	}
@@ -104,7 +104,7 @@ func poolStatus(o *object.Context, err error) status.Status {
 	if err == nil {
 		return status.OK
 	}
-	var e *pool.Error
+	var e *mempool.Error
 	if !errors.As(err, &e) {
 		return fail(o, status.Internal, "%v", err)
 	}
@@ -125,7 +125,7 @@ func blockOr(o *object.Context, block uintptr, err error) uintptr {
 
 // poolStats writes as much of the counters as the caller's struct has room for.
 func poolStats(o *object.Context, handle, out uintptr) status.Status {
-	s, err := pool.ReadStats(pool.Handle(handle))
+	s, err := mempool.ReadStats(mempool.Handle(handle))
 	if err != nil {
 		return poolStatus(o, err)
 	}

@@ -10,7 +10,7 @@ import "C"
 
 import (
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/stats"
+	"tlruntime/runtime/observe/stats"
 	"tlruntime/runtime/status"
 )
 

@@ -30,11 +30,11 @@ import (
 	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
-	"tlruntime/runtime/stats"
+	"tlruntime/runtime/observe/stats"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // What the shim itself asks of Go (cshim/door.h). None of it is public.
@@ -82,7 +82,7 @@ func tldoor_open(out uintptr) int32 {
 		holdDescriptors()
 		track.CountAt(uintptr(C.tlc_recorded_at()))
 		memory.FailAfter(options.Count("TL_FAIL_MEMORY"))
-		st := pool.Open()
+		st := mempool.Open()
 		if st != status.OK {
 			return int32(st)
 		}
@@ -102,7 +102,7 @@ func tldoor_open(out uintptr) int32 {
 		if st == status.OK {
 			tensorsOnDevices()
 			tellDefaultDevice()
-			object.Globals().Pools = pool.Table()
+			object.Globals().Pools = mempool.Table()
 			openLimits()
 			tellPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))

@@ -4,8 +4,8 @@ import (
 	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
 )
 
 // guarded runs body with the context at c and is the one place where a panic

@@ -25,10 +25,10 @@ import "C"
 
 import (
 	"tlruntime/runtime/device"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // TL_MEMORY_POOL_DEFAULT_BYTES is a first chunk of 256 MiB. On the CPU it is
@@ -121,7 +121,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 //export tlgo_memory_pool_allocate
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
-		block, err := pool.Allocate(pool.Handle(p), bytes)
+		block, err := mempool.Allocate(mempool.Handle(p), bytes)
 		o.SpendBlock(block, bytes)
 		guardBlock(o, p, block, bytes)
 		return blockOr(o, block, err)
@@ -145,7 +145,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
 		o.UnguardBlock(p, block, true)
-		return poolStatus(o, pool.Deallocate(pool.Handle(p), block))
+		return poolStatus(o, mempool.Deallocate(mempool.Handle(p), block))
 	})
 }
 
@@ -169,7 +169,7 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 //export tlgo_memory_pool_allocate_async
 func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
-		block, err := pool.AllocateAsync(pool.Handle(p), bytes, device.Stream(stream))
+		block, err := mempool.AllocateAsync(mempool.Handle(p), bytes, device.Stream(stream))
 		o.SpendBlock(block, bytes)
 		return blockOr(o, block, err)
 	})
@@ -197,7 +197,7 @@ func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
 		o.UnguardBlock(p, block, false)
 		track.Forget(uint64(block))
-		return poolStatus(o, pool.DeallocateAsync(pool.Handle(p), block, device.Stream(stream)))
+		return poolStatus(o, mempool.DeallocateAsync(mempool.Handle(p), block, device.Stream(stream)))
 	})
 }
 
@@ -218,7 +218,7 @@ func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 //
 //export tlgo_memory_pool_reset
 func tlgo_memory_pool_reset(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return resetPool(o, pool.Handle(p)) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return resetPool(o, mempool.Handle(p)) })
 }
 
 // tl_memory_pool_trim gives every chunk that has no live block back to the
@@ -236,7 +236,7 @@ func tlgo_memory_pool_reset(c, p uintptr) int32 {
 //
 //export tlgo_memory_pool_trim
 func tlgo_memory_pool_trim(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, pool.Trim(pool.Handle(p))) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, mempool.Trim(mempool.Handle(p))) })
 }
 
 // tl_memory_pool_destroy ends a pool and gives its chunks back to the allocator.
@@ -255,7 +255,7 @@ func tlgo_memory_pool_trim(c, p uintptr) int32 {
 //
 //export tlgo_memory_pool_destroy
 func tlgo_memory_pool_destroy(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, pool.Destroy(pool.Handle(p))) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, mempool.Destroy(mempool.Handle(p))) })
 }
 
 // tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
@@ -275,7 +275,7 @@ func tlgo_memory_pool_destroy(c, p uintptr) int32 {
 //export tlgo_memory_pool_set_limit
 func tlgo_memory_pool_set_limit(c, p, bytes uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return poolStatus(o, pool.SetLimit(pool.Handle(p), uint64(bytes)))
+		return poolStatus(o, mempool.SetLimit(mempool.Handle(p), uint64(bytes)))
 	})
 }
 

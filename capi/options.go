@@ -6,8 +6,8 @@ import (
 
 	"tlruntime/runtime/config"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )
@@ -92,6 +92,6 @@ func ready(o *object.Context) status.Status {
 
 // tellPoolOperations does what TL_POOL_DEBUG says, before the first pool.
 func tellPoolOperations() {
-	pool.Debug = options.Flag("TL_POOL_DEBUG")
-	tensor.Debug = pool.Debug
+	mempool.Debug = options.Flag("TL_POOL_DEBUG")
+	tensor.Debug = mempool.Debug
 }

@@ -25,7 +25,7 @@ import "C"
 
 import (
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/planner"
+	"tlruntime/runtime/plans"
 	"tlruntime/runtime/status"
 )
 
@@ -99,7 +99,7 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 		if plan == 0 {
 			return status.OK
 		}
-		return planOutcome(o, planner.Destroy(planner.Handle(plan)))
+		return planOutcome(o, plans.Destroy(plans.Handle(plan)))
 	})
 }
 
@@ -119,8 +119,8 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 //export tlgo_plan_add_buffer
 func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) int64 {
 	return guarded(c, int64(-1), func(o *object.Context) int64 {
-		return addBuffers(o, plan, 1, func(uint64) planner.Request {
-			return planner.Request{Bytes: uint64(bytes), Alignment: uint64(alignment), First: first, End: end}
+		return addBuffers(o, plan, 1, func(uint64) plans.Request {
+			return plans.Request{Bytes: uint64(bytes), Alignment: uint64(alignment), First: first, End: end}
 		})
 	})
 }
@@ -159,7 +159,7 @@ func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
 //export tlgo_plan_alias
 func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return planOutcome(o, planner.Alias(planner.Handle(plan), buffer, base, uint64(offset)))
+		return planOutcome(o, plans.Alias(plans.Handle(plan), buffer, base, uint64(offset)))
 	})
 }
 
@@ -178,7 +178,7 @@ func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 
 //export tlgo_plan_pin
 func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return planOutcome(o, planner.Pin(planner.Handle(plan), buffer, uint64(offset)))
+		return planOutcome(o, plans.Pin(plans.Handle(plan), buffer, uint64(offset)))
 	})
 }
 
@@ -197,7 +197,7 @@ func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
 //export tlgo_plan_add_gap
 func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return planOutcome(o, planner.AddGap(planner.Handle(plan), buffer, first, end))
+		return planOutcome(o, plans.AddGap(plans.Handle(plan), buffer, first, end))
 	})
 }
 
@@ -234,7 +234,7 @@ func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
 //export tlgo_plan_add_space
 func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 	return guarded(c, int64(-1), func(o *object.Context) int64 {
-		space, err := planner.AddSpace(planner.Handle(plan), uint64(capacity))
+		space, err := plans.AddSpace(plans.Handle(plan), uint64(capacity))
 		return indexOr(o, space, err)
 	})
 }
@@ -310,7 +310,7 @@ func tlgo_plan_solve_with(c, plan, options uintptr) int32 {
 //export tlgo_plan_validate
 func tlgo_plan_validate(c, plan uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return planOutcome(o, planner.Validate(planner.Handle(plan)))
+		return planOutcome(o, plans.Validate(plans.Handle(plan)))
 	})
 }
 
@@ -328,7 +328,7 @@ func tlgo_plan_validate(c, plan uintptr) int32 {
 //export tlgo_plan_num_buffers
 func tlgo_plan_num_buffers(c, plan uintptr) int64 {
 	return guarded(c, int64(-1), func(o *object.Context) int64 {
-		n, err := planner.Count(planner.Handle(plan))
+		n, err := plans.Count(plans.Handle(plan))
 		return indexOr(o, n, err)
 	})
 }
@@ -362,7 +362,7 @@ func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
 //export tlgo_plan_space_bytes
 func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
 	return guarded(c, uintptr(0), func(o *object.Context) uintptr {
-		bytes, err := planner.SpaceBytes(planner.Handle(plan), space)
+		bytes, err := plans.SpaceBytes(plans.Handle(plan), space)
 		planOutcome(o, err)
 		return uintptr(bytes)
 	})
@@ -413,7 +413,7 @@ func tlgo_plan_is_optimal(c, plan uintptr) bool {
 //export tlgo_plan_offset
 func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
 	return guarded(c, ^uintptr(0), func(o *object.Context) uintptr {
-		place, err := planner.PlaceOf(planner.Handle(plan), buffer)
+		place, err := plans.PlaceOf(plans.Handle(plan), buffer)
 		if planOutcome(o, err) != status.OK {
 			return ^uintptr(0)
 		}
@@ -435,7 +435,7 @@ func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
 //export tlgo_plan_space_of
 func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {
 	return guarded(c, int64(-1), func(o *object.Context) int64 {
-		place, err := planner.PlaceOf(planner.Handle(plan), buffer)
+		place, err := plans.PlaceOf(plans.Handle(plan), buffer)
 		return indexOr(o, place.Space, err)
 	})
 }

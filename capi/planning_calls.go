@@ -5,20 +5,20 @@ import (
 	"unsafe"
 
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/plan/offsets"
-	"tlruntime/runtime/planner"
+	"tlruntime/runtime/offsets"
+	"tlruntime/runtime/plans"
 	"tlruntime/runtime/status"
 )
 
 // planOutcome records why a call of package planner failed.
-func planOutcome(o *object.Context, err *planner.Error) status.Status {
+func planOutcome(o *object.Context, err *plans.Error) status.Status {
 	if err == nil {
 		return status.OK
 	}
 	return o.Failf(err.Status, "%s", err.Text)
 }
 
-func indexOr(o *object.Context, index int64, err *planner.Error) int64 {
+func indexOr(o *object.Context, index int64, err *plans.Error) int64 {
 	if planOutcome(o, err) != status.OK {
 		return -1
 	}
@@ -29,13 +29,13 @@ func createPlan(o *object.Context, out uintptr) status.Status {
 	if !usable(out) {
 		return fail(o, status.InvalidArgument, "there is no out_plan to fill in")
 	}
-	h, err := planner.Create()
+	h, err := plans.Create()
 	store(out, uintptr(h))
 	return planOutcome(o, err)
 }
 
-func addBuffers(o *object.Context, plan, n uintptr, request func(uint64) planner.Request) int64 {
-	first, err := planner.Add(planner.Handle(plan), uint64(n), request)
+func addBuffers(o *object.Context, plan, n uintptr, request func(uint64) plans.Request) int64 {
+	first, err := plans.Add(plans.Handle(plan), uint64(n), request)
 	return indexOr(o, first, err)
 }
 
@@ -45,9 +45,9 @@ func addBufferArray(o *object.Context, plan, buffers, n uintptr) int64 {
 		fail(o, status.InvalidArgument, "an array of %d buffers is needed; %#x is none", n, buffers)
 		return -1
 	}
-	return addBuffers(o, plan, n, func(i uint64) planner.Request {
+	return addBuffers(o, plan, n, func(i uint64) plans.Request {
 		b := load[tl_plan_buffer](buffers + uintptr(i)*each)
-		return planner.Request{Bytes: uint64(b.Bytes), Alignment: uint64(b.Alignment), First: b.First, End: b.End}
+		return plans.Request{Bytes: uint64(b.Bytes), Alignment: uint64(b.Alignment), First: b.First, End: b.End}
 	})
 }
 
@@ -56,12 +56,12 @@ func namePlanBuffer(o *object.Context, plan uintptr, buffer int64, name uintptr)
 	if !named {
 		return fail(o, status.InvalidArgument, "%#x is no name of up to %d bytes", name, maxString-1)
 	}
-	return planOutcome(o, planner.Name(planner.Handle(plan), buffer, given))
+	return planOutcome(o, plans.Name(plans.Handle(plan), buffer, given))
 }
 
 func setPlanSpaces(o *object.Context, plan uintptr, buffer int64, spaces, n uintptr) status.Status {
-	if n > planner.MaxSpaces {
-		return fail(o, status.InvalidArgument, "%d spaces are more than the %d that a plan can have", n, planner.MaxSpaces)
+	if n > plans.MaxSpaces {
+		return fail(o, status.InvalidArgument, "%d spaces are more than the %d that a plan can have", n, plans.MaxSpaces)
 	}
 	given, st := addresses(o, spaces, n)
 	if st != status.OK {
@@ -71,7 +71,7 @@ func setPlanSpaces(o *object.Context, plan uintptr, buffer int64, spaces, n uint
 	for i, s := range given {
 		list[i] = int64(s)
 	}
-	return planOutcome(o, planner.SetSpaces(planner.Handle(plan), buffer, list))
+	return planOutcome(o, plans.SetSpaces(plans.Handle(plan), buffer, list))
 }
 
 func solvePlanWith(o *object.Context, plan, options uintptr) status.Status {
@@ -85,12 +85,12 @@ func solvePlan(o *object.Context, plan uintptr, options tl_plan_options) status.
 	if options.BudgetMs < 0 || options.MaxSteps < 0 {
 		return fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative", options.BudgetMs, options.MaxSteps)
 	}
-	return planOutcome(o, planner.Solve(planner.Handle(plan), offsets.Options{
-		Seed: options.Seed, MaxSteps: options.MaxSteps, Budget: planner.Budget(options.BudgetMs)}))
+	return planOutcome(o, plans.Solve(plans.Handle(plan), offsets.Options{
+		Seed: options.Seed, MaxSteps: options.MaxSteps, Budget: plans.Budget(options.BudgetMs)}))
 }
 
-func planSummary(o *object.Context, plan uintptr) planner.Result {
-	r, err := planner.Summary(planner.Handle(plan))
+func planSummary(o *object.Context, plan uintptr) plans.Result {
+	r, err := plans.Summary(plans.Handle(plan))
 	planOutcome(o, err)
 	return r
 }
@@ -99,7 +99,7 @@ func planOffsets(o *object.Context, plan, outOffsets, outSpaces, n uintptr) stat
 	if n > math.MaxInt32 || (n > 0 && !usable(outOffsets)) || !optional(outSpaces) {
 		return fail(o, status.InvalidArgument, "arrays of %d elements are needed; %#x and %#x are none", n, outOffsets, outSpaces)
 	}
-	return planOutcome(o, planner.Places(planner.Handle(plan), uint64(n), func(i uint64, p planner.Place) {
+	return planOutcome(o, plans.Places(plans.Handle(plan), uint64(n), func(i uint64, p plans.Place) {
 		store(outOffsets+uintptr(i)*8, uintptr(p.Offset))
 		if outSpaces != 0 {
 			store(outSpaces+uintptr(i)*8, p.Space)

@@ -4,10 +4,10 @@ import (
 	"io"
 
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/profile"
+	"tlruntime/runtime/observe/snapshot"
+	"tlruntime/runtime/observe/source"
 	"tlruntime/runtime/output"
-	"tlruntime/runtime/profile"
-	"tlruntime/runtime/snapshot"
-	"tlruntime/runtime/source"
 	"tlruntime/runtime/status"
 )
 

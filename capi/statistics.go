@@ -6,8 +6,8 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/stats"
 	"tlruntime/runtime/output"
-	"tlruntime/runtime/stats"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )

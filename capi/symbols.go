@@ -12,8 +12,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"tlruntime/runtime/leak"
-	"tlruntime/runtime/source"
+	"tlruntime/runtime/observe/leak"
+	"tlruntime/runtime/observe/source"
 )
 
 // reportMutex keeps reports apart that are written to the same place.

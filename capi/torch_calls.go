@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"tlruntime/runtime/device"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )
@@ -25,8 +25,8 @@ func torchMalloc(o *object.Context, size int64, cuda int32, s device.Stream) uin
 	if size == 0 {
 		return o.Null()
 	}
-	block, err := tensor.Allocate(uint8(number), func(h pool.Handle) (uintptr, error) {
-		return pool.AllocateAsync(h, uintptr(size), s)
+	block, err := tensor.Allocate(uint8(number), func(h mempool.Handle) (uintptr, error) {
+		return mempool.AllocateAsync(h, uintptr(size), s)
 	})
 	anyStatus(o, err)
 	return block
@@ -53,7 +53,7 @@ func torchFree(o *object.Context, block uintptr, cuda int32, s device.Stream) {
 	}
 	h, err := tensor.DefaultPool(number)
 	if err == nil {
-		err = pool.DeallocateAsync(h, block, s)
+		err = mempool.DeallocateAsync(h, block, s)
 	}
 	anyStatus(o, err)
 }
@@ -68,7 +68,7 @@ func cudaDevice(ordinal int32) (int32, error) {
 
 // anyStatus records why a call about a device, or about its pool, failed.
 func anyStatus(o *object.Context, err error) status.Status {
-	if _, ofPool := err.(*pool.Error); ofPool {
+	if _, ofPool := err.(*mempool.Error); ofPool {
 		return poolStatus(o, err)
 	}
 	return deviceStatus(o, err)

@@ -9,12 +9,12 @@ import (
 	"sync"
 	"syscall"
 
-	"tlruntime/runtime/leak"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
+	"tlruntime/runtime/observe/leak"
+	"tlruntime/runtime/observe/trace"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
-	"tlruntime/runtime/track"
 )
 
 // traceMutex has one trace begin or end at a time, with what follows from it.
@@ -73,7 +73,7 @@ func followTrace(o *object.Context, since uint64) status.Status {
 		return fail(o, st, "no memory for the tables of tracking")
 	}
 	o.HonourTracking()
-	pool.Chunks(func(c pool.Chunk) { trace.Chunk(c.Pool, c.Account, c.Address, c.Bytes, true) })
+	mempool.Chunks(func(c mempool.Chunk) { trace.Chunk(c.Pool, c.Account, c.Address, c.Bytes, true) })
 	leak.Blocks(o.TraceBlock)
 	if st := o.TraceLive(since); st != status.OK {
 		return st
@@ -121,7 +121,7 @@ func markTrace(o *object.Context, name uintptr) status.Status {
 // from their devices.
 func figures() []trace.Figure {
 	s, reserved := gather(), uint64(0)
-	pool.Chunks(func(c pool.Chunk) { reserved += c.Bytes })
+	mempool.Chunks(func(c mempool.Chunk) { reserved += c.Bytes })
 	return []trace.Figure{
 		{Name: "live bytes", Value: s.LiveBytes},
 		{Name: "live objects", Value: s.LiveObjects},

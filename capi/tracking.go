@@ -22,10 +22,10 @@ import "C"
 
 import (
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/leak"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/leak"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // tl_track_site tells the line at which an object was allocated that the calling

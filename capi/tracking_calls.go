@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/leak"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/leak"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/output"
-	"tlruntime/runtime/pool"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // startTracking does what TL_TRACK and TL_TRACK_SAMPLE say.
@@ -61,22 +61,22 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 
 // guardBlock puts a red zone behind a block, with TL_DEBUG.
 func guardBlock(o *object.Context, h, block, bytes uintptr) {
-	if room, onCPU := pool.Room(pool.Handle(h), bytes); onCPU && options.Flag("TL_DEBUG") {
+	if room, onCPU := mempool.Room(mempool.Handle(h), bytes); onCPU && options.Flag("TL_DEBUG") {
 		o.GuardBlock(h, block, uint64(bytes), room)
 	}
 }
 
 // resetPool takes all blocks of a pool back; what was known of them lapses.
-func resetPool(o *object.Context, h pool.Handle) status.Status {
+func resetPool(o *object.Context, h mempool.Handle) status.Status {
 	o.UnguardPool(uintptr(h))
 	if track.Period() != 0 {
-		pool.Live(func(of pool.Handle, address, _ uintptr) {
+		mempool.Live(func(of mempool.Handle, address, _ uintptr) {
 			if of == h {
 				track.Forget(uint64(address))
 			}
 		})
 	}
-	return poolStatus(o, pool.Reset(h))
+	return poolStatus(o, mempool.Reset(h))
 }
 
 // allocationInfo describes a live allocation of any kind.
@@ -115,7 +115,7 @@ func blockBytes(p uintptr) (found uintptr) {
 	if p == 0 || object.Heap().Contains(p) || object.Registry().Count(p) >= 0 {
 		return 0
 	}
-	pool.Live(func(_ pool.Handle, address, bytes uintptr) {
+	mempool.Live(func(_ mempool.Handle, address, bytes uintptr) {
 		if address == p {
 			found = bytes
 		}

@@ -224,7 +224,7 @@ typedef struct tl_context {
 	int32_t short_device;    /* whose memory, and how much of it */
 	uint32_t short_spare;
 	uint64_t short_bytes;
-	/* Tracking (runtime/track). Objects of size classes are counted down to the next sample
+	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
 	uint64_t sample_left;   /* bytes that may pass before the next sample */
 	uintptr_t sampled;      /* what was recorded last: tl_track_site may still name its line */

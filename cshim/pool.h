@@ -16,7 +16,7 @@
  *   hash     live blocks by address, chained through their records
  *   replay   the front cache, below
  *
- * Invariants (runtime/pool.Check runs them):
+ * Invariants (runtime/mempool.Check runs them):
  *
  *   blocks of a chunk tile it;  next(prev(b)) == b;  no two neighbours are both free
  *   bytes of every block, of every chunk == n * granule, n > 0
@@ -64,7 +64,7 @@ enum {
 /* A handle is generation << TL_POOL_SLOT_BITS | slot; runtime/handle makes them. */
 
 /* block.word = FREE 1 | tag 15 | bytes 48. Blocks with a tag are in no chain and no treap,
- * and so nobody's but Go's, which knows what they wait for (runtime/pool/ordered.go):
+ * and so nobody's but Go's, which knows what they wait for (runtime/mempool/ordered.go):
  * WAITS was given back, but work of a stream may still use it; LENT was given out to that
  * stream meanwhile, and counts as live. */
 #define TL_POOL_BYTES 0xFFFFFFFFFFFFull

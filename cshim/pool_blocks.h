@@ -1,6 +1,6 @@
 /* What the fast door does with the blocks of a memory pool. Every function wants the
  * pool's lock held. None allocates, grows or calls back: what needs that is Go's, on the
- * same tables. The Go twin is runtime/pool, blocks.go and requests.go. pool.h
+ * same tables. The Go twin is runtime/mempool, blocks.go and requests.go. pool.h
  * has the structure.
  *
  * Budget of a pair that repeats: two compare-and-swaps and two steps along the log. Of

@@ -1,6 +1,6 @@
 /* The free blocks of a memory pool in the order of (bytes, address). Pure: records and
  * bins, no memory of a device, and no other header of the shim, so that a test can have
- * it by itself. Its Go twin is runtime/pool/index.go. */
+ * it by itself. Its Go twin is runtime/mempool/index.go. */
 #ifndef TL_POOL_INDEX_H
 #define TL_POOL_INDEX_H
 

@@ -1,5 +1,5 @@
 /* Where allocations come from: samples, stacks, and the report at exit. What is
- * recorded is kept in Go (runtime/track). */
+ * recorded is kept in Go (runtime/observe/track). */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

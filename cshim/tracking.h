@@ -1,4 +1,4 @@
-/* Numbers that tracking.c and Go (runtime/track, capi/tracking_calls.go) share. */
+/* Numbers that tracking.c and Go (runtime/observe/track, capi/tracking_calls.go) share. */
 #ifndef TL_TRACKING_H
 #define TL_TRACKING_H
 

@@ -22,9 +22,9 @@ import (
 	"strings"
 	"time"
 
-	"tlruntime/runtime/plan/offsets"
-	"tlruntime/runtime/plan/offsets/check"
-	"tlruntime/runtime/plan/offsets/generate"
+	"tlruntime/runtime/offsets"
+	"tlruntime/runtime/offsets/check"
+	"tlruntime/tests_go/problems"
 )
 
 func main() {
@@ -286,7 +286,7 @@ func short(seconds float64) string {
 
 // generated measures one large instance, heuristics alone.
 func generated(buffers int) (*record, error) {
-	in := instance{problem: generate.Wide(buffers).Problem(1)}
+	in := instance{problem: problems.Wide(buffers).Problem(1)}
 	start := time.Now()
 	s, err := offsets.Solve(in.problem, offsets.Options{})
 	if err != nil {

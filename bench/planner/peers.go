@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"tlruntime/runtime/plan/offsets"
+	"tlruntime/runtime/offsets"
 )
 
 // peers are what others do, re-implemented in a few lines: the frame, in bytes.

@@ -16,9 +16,9 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"tlruntime/cmd/tl/internal/host"
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/plan"
-	"tlruntime/runtime/plan/graph"
 )
 
 // batch is the content of all inputs, for one sample or many.

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/cmd/tl/internal/npy"
-	"tlruntime/runtime/plan"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
 )
 
 // rowsOf is a file of so many rows of two numbers.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"tlruntime/runtime/plan/offsets"
-	"tlruntime/runtime/plan/offsets/check"
-	"tlruntime/runtime/plan/picture"
+	"tlruntime/cmd/tl/viz/picture"
+	"tlruntime/runtime/offsets"
+	"tlruntime/runtime/offsets/check"
 )
 
 // buffers plans a list of buffers.

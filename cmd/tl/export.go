@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tlruntime/cmd/tl/internal/onnx"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 func exportCommand() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tlruntime/cmd/tl/internal/openmetrics"
-	"tlruntime/runtime/stats"
+	"tlruntime/runtime/observe/stats"
 )
 
 func metricsCommand() *cobra.Command {

@@ -11,8 +11,8 @@ import (
 
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/cmd/tl/internal/onnx"
-	"tlruntime/runtime/plan"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
 )
 
 // model is how a model is read and planned: what the flags of `plan` and `run` say.

@@ -11,10 +11,10 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"tlruntime/runtime/plan"
-	"tlruntime/runtime/plan/export"
-	"tlruntime/runtime/plan/llvm"
-	"tlruntime/runtime/plan/picture"
+	"tlruntime/cmd/tl/viz/picture"
+	"tlruntime/compiler/export"
+	"tlruntime/compiler/llvm"
+	"tlruntime/compiler/plan"
 )
 
 // planning is one call of `tl plan`.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tlruntime/runtime/timeline"
+	"tlruntime/cmd/tl/viz/timeline"
 )
 
 func reportCommand() *cobra.Command {

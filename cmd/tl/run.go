@@ -17,9 +17,9 @@ import (
 	"tlruntime/cmd/tl/internal/host"
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/cmd/tl/internal/onnx"
-	"tlruntime/runtime/plan"
-	"tlruntime/runtime/plan/graph"
-	"tlruntime/runtime/plan/llvm"
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/llvm"
+	"tlruntime/compiler/plan"
 )
 
 // running is one call of `tl run`.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 // symbolic tells for each axis of each output which symbol it equals, "" when none:

@@ -16,7 +16,7 @@ import (
 
 	"tlruntime/cmd/tl/internal/compile"
 	"tlruntime/cmd/tl/internal/npy"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 // perceptron computes relu(x * w + b); its first axis is a symbol.

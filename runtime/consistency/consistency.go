@@ -7,8 +7,8 @@ import (
 
 	"tlruntime/runtime/invariant"
 	"tlruntime/runtime/limit"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
 	"tlruntime/runtime/tensor"
 )
 
@@ -30,7 +30,7 @@ func CheckBeside(c *object.Context) error {
 // pools checks the memory pools, and that what is charged is what is held.
 func pools() error {
 	held := map[int32]uint64{}
-	err := pool.CheckAll(held)
+	err := mempool.CheckAll(held)
 	held[limit.CPU] += object.Heap().Usage().Slabs
 	return errors.Join(err, accounts(held))
 }

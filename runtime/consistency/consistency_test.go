@@ -8,8 +8,8 @@ import (
 	"tlruntime/runtime/device/cpu"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )
@@ -19,10 +19,10 @@ func TestAccountsAreWhatIsHeld(t *testing.T) {
 	c, st := object.NewContext()
 	require.Equal(t, status.OK, st)
 	defer c.Finish()
-	require.Equal(t, status.OK, pool.Open())
-	ours, err := pool.Create(cpu.New(func() bool { return false }), limit.CPU, 1<<16)
+	require.Equal(t, status.OK, mempool.Open())
+	ours, err := mempool.Create(cpu.New(func() bool { return false }), limit.CPU, 1<<16)
 	require.NoError(t, err)
-	own, err := pool.Create(cpu.New(func() bool { return false }), limit.Own, 1<<20)
+	own, err := mempool.Create(cpu.New(func() bool { return false }), limit.Own, 1<<20)
 	require.NoError(t, err)
 	shape := []int64{500}
 	require.Equal(t, status.OK, c.EnterScope())
@@ -40,7 +40,7 @@ func TestAccountsAreWhatIsHeld(t *testing.T) {
 		limit.Credit(account, 64)
 		require.NoError(t, Check())
 	}
-	require.NoError(t, pool.Destroy(ours))
-	require.NoError(t, pool.Destroy(own))
+	require.NoError(t, mempool.Destroy(ours))
+	require.NoError(t, mempool.Destroy(own))
 	require.NoError(t, Check())
 }

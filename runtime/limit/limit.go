@@ -25,8 +25,8 @@ import (
 	"math"
 	"sync/atomic"
 
+	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
 )
 
 // Accounts that are no device of their own. CPU is device 0.

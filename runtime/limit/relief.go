@@ -3,7 +3,7 @@ package limit
 import (
 	"time"
 
-	"tlruntime/runtime/trace"
+	"tlruntime/runtime/observe/trace"
 )
 
 // Stage is a kind of cache. Relief goes through them in this order.

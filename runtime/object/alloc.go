@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
 )
 
 // refillBatch is how many objects a magazine gets at once; it starts small and

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
-	"tlruntime/runtime/track"
 )
 
 // Block is memory of the heap, or a registered block.

@@ -6,8 +6,8 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
 )
 
 // Context is a mutator: a C thread has one of its own, a Go program makes as

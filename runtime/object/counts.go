@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
 )
 
 // The counting protocol. `c` is always the context whose objects may be counted

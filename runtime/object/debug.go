@@ -6,8 +6,8 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // TL_DEBUG: red zones, poison and quarantine, in the manner of AddressSanitizer

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/track"
+	"tlruntime/runtime/observe/track"
 )
 
 // Blocks of memory pools under TL_DEBUG. A pool gives out more than was asked for where

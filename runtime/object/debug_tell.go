@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // How damage is told. The call that finds some returns TL_E_CORRUPTED, and the last one

@@ -4,9 +4,9 @@ import (
 	"math/bits"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // ForeignBlock is memory that the runtime did not allocate, and how it is freed.

@@ -2,8 +2,8 @@ package object
 
 import (
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
-	"tlruntime/runtime/track"
 )
 
 // foreignSearch is the part of search that looks at registered pointers: they lead

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/track"
+	"tlruntime/runtime/observe/track"
 )
 
 // What threads that have ended left in open scopes is released by whoever comes next:

@@ -5,9 +5,9 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // Register sinks a floating reference of p into the current scope, or acquires

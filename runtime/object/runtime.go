@@ -17,9 +17,9 @@ import (
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/track"
 )
 
 // Config is what can be chosen before the first use; zero fields take the

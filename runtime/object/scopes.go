@@ -4,10 +4,10 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/trace"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
-	"tlruntime/runtime/track"
 )
 
 func (c *Context) mark(i uint64) *layout.Mark {

@@ -4,9 +4,9 @@ import (
 	"runtime"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/trace"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
-	"tlruntime/runtime/track"
 )
 
 // Tags name what a program is doing; each recorded allocation carries those that its

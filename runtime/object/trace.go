@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/trace"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
-	"tlruntime/runtime/track"
 )
 
 // While a trace runs, every allocation is recorded as with a tracking period of 1, and

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/observe/trace"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/trace"
-	"tlruntime/runtime/track"
 )
 
 // TestATraceOfSeveralContexts has goroutines work while a trace runs: each release has

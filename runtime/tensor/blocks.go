@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/device"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	mempool "tlruntime/runtime/pool"
 )
 
 // A tensor on a device is a header in the heap and a block of the device's default

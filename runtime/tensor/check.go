@@ -3,8 +3,8 @@ package tensor
 import (
 	"tlruntime/runtime/invariant"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	mempool "tlruntime/runtime/pool"
 )
 
 // Check verifies the invariants of the tensor pool (cshim/tensor.h), of the shelves

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	mempool "tlruntime/runtime/pool"
 )
 
 // DeviceStats are figures of all devices but the CPU.

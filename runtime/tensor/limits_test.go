@@ -9,8 +9,8 @@ import (
 
 	"tlruntime/runtime/device/devicetest"
 	"tlruntime/runtime/limit"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	mempool "tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 )
 

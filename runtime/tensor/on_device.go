@@ -5,8 +5,8 @@ import (
 
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	mempool "tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 )
 

@@ -8,8 +8,8 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	mempool "tlruntime/runtime/pool"
 	"tlruntime/runtime/status"
 )
 

@@ -2,10 +2,7 @@
 package architecture
 
 import (
-	"bytes"
-	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,63 +12,144 @@ import (
 
 const module = "tlruntime/"
 
-// imports lists, for every package that `go list` names, its own ones of this module
-// and those of others; of the standard library none.
-func imports(t *testing.T, pattern ...string) string {
+// layer is a group of packages, by their paths or by folders that end with a slash, and
+// what they may import beside the standard library and each other.
+type layer struct {
+	name     string
+	packages []string
+	imports  []string // layers
+	others   []string // modules of others
+}
+
+// layers are from the bottom to the top. A package that is in none of them fails the test.
+var layers = []layer{
+	{name: "foundation", packages: []string{"runtime/layout", "runtime/memory", "runtime/status", "runtime/config", "runtime/limit",
+		"runtime/handle", "runtime/headroom", "runtime/invariant", "runtime/output"},
+		others: []string{"golang.org/x/sys/unix", "github.com/dustin/go-humanize"}},
+	{name: "storage", packages: []string{"runtime/heap", "runtime/registry"}, imports: []string{"foundation"}},
+	{name: "objects", packages: []string{"runtime/object"}, imports: []string{"foundation", "storage"}},
+	{name: "tensors", packages: []string{"runtime/device", "runtime/device/", "runtime/mempool", "runtime/tensor", "runtime/sparse"},
+		imports: []string{"foundation", "objects"}, others: []string{"github.com/ebitengine/purego", "github.com/stretchr/testify/require"}},
+	{name: "placement", packages: []string{"runtime/offsets", "runtime/offsets/", "runtime/plans"}, imports: []string{"foundation"}},
+	{name: "observation", packages: []string{"runtime/observe/"}, imports: []string{"foundation", "storage", "objects", "tensors"},
+		others: []string{"github.com/dustin/go-humanize"}},
+	{name: "library", packages: []string{"runtime/consistency", "capi", "cshim"},
+		imports: []string{"foundation", "storage", "objects", "tensors", "placement", "observation"}},
+	{name: "compiler", packages: []string{"compiler/"}, imports: []string{"placement"}, others: []string{"github.com/dustin/go-humanize"}},
+	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement", "observation", "compiler"},
+		others: []string{"github.com/dustin/go-humanize", "github.com/spf13/", "github.com/stretchr/testify/require", "google.golang.org/protobuf/"}},
+}
+
+// pure packages of the placement are all that the compiler may import: arithmetic, without the
+// runtime's memory or C.
+var pure = []string{"runtime/offsets", "runtime/offsets/check"}
+
+// upward are imports against the order, each of which is a debt.
+var upward = map[string][]string{
+	"runtime/limit":   {"runtime/observe/trace"},
+	"runtime/mempool": {"runtime/observe/trace"},
+	"runtime/object":  {"runtime/observe/trace", "runtime/observe/track"},
+}
+
+func layerOf(path string) *layer {
+	for i := range layers {
+		if contains(layers[i].packages, path) {
+			return &layers[i]
+		}
+	}
+	return nil
+}
+
+func contains(list []string, path string) bool {
+	for _, p := range list {
+		if path == p || strings.HasSuffix(p, "/") && strings.HasPrefix(path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// imports are, for every package that `go list` names, its own ones of this module and those
+// of others; of the standard library none.
+func imports(t *testing.T, pattern ...string) map[string][]string {
 	t.Helper()
-	arguments := append([]string{"list", "-f", "{{.ImportPath}}:{{range .Imports}} {{.}}{{end}}"}, pattern...)
-	c := exec.Command("go", arguments...)
+	c := exec.Command("go", append([]string{"list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}"}, pattern...)...)
 	c.Dir = "../.."
 	out, err := c.Output()
 	require.NoError(t, err)
-	var b strings.Builder
+	all := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		kept := slices.DeleteFunc(fields[1:], func(path string) bool {
-			return !strings.Contains(path, ".") && !strings.HasPrefix(path, module)
-		})
-		b.WriteString(strings.ReplaceAll(strings.Join(append(fields[:1], kept...), " "), module, "") + "\n")
+		path := strings.TrimPrefix(fields[0], module)
+		all[path] = nil
+		for _, i := range fields[1:] {
+			if strings.HasPrefix(i, module) || isOfOthers(i) {
+				all[path] = append(all[path], i)
+			}
+		}
 	}
-	return b.String()
+	return all
 }
 
-// What each package imports stands in imports.txt: a new line there is a decision.
-// To write it anew: TL_WRITE=1 go test ./tests_go/architecture
-func TestImports(t *testing.T) {
-	got := imports(t, "./runtime/...", "./capi", "./cmd/...")
-	if os.Getenv("TL_WRITE") != "" {
-		require.NoError(t, os.WriteFile("imports.txt", []byte(got), 0o644))
+func isOfOthers(path string) bool { return strings.Contains(strings.SplitN(path, "/", 2)[0], ".") }
+
+func (l *layer) mayImport(of, path string) bool {
+	own, isOwn := strings.CutPrefix(path, module)
+	if !isOwn {
+		return contains(l.others, path)
 	}
-	wanted, err := os.ReadFile("imports.txt")
-	require.NoError(t, err)
-	assert.Equal(t, string(wanted), got)
+	to := layerOf(own)
+	return to == l || to != nil && contains(l.imports, to.name) || contains(upward[of], own)
 }
 
-// The library stays small: what reads models, draws and compiles is not in it.
-func TestWhatIsInTheLibrary(t *testing.T) {
-	c := exec.Command("go", "list", "-deps", "./capi")
-	c.Dir = "../.."
-	out, err := c.Output()
-	require.NoError(t, err)
-	allowed := []string{"github.com/dustin/go-humanize", "github.com/ebitengine/purego", "golang.org/x/sys/unix"}
-	for line := range bytes.Lines(out) {
-		path := strings.TrimSpace(string(line))
-		switch {
-		case strings.HasPrefix(path, module+"runtime/plan"):
-			assert.Contains(t, []string{"runtime/plan/offsets", "runtime/plan/offsets/check", "runtime/planner"}, strings.TrimPrefix(path, module))
-		case strings.HasPrefix(path, module), !strings.Contains(strings.SplitN(path, "/", 2)[0], "."):
-		default:
-			assert.True(t, slices.ContainsFunc(allowed, func(a string) bool { return path == a || strings.HasPrefix(path, a+"/") }), path)
+func TestLayers(t *testing.T) {
+	all := imports(t, "./runtime/...", "./compiler/...", "./capi", "./cshim", "./cmd/...")
+	require.Greater(t, len(all), 40)
+	for path, imported := range all {
+		l := layerOf(path)
+		if !assert.NotNil(t, l, "%s is in no layer", path) {
+			continue
+		}
+		for _, i := range imported {
+			assert.True(t, l.mayImport(path, i), "%s (%s) imports %s", path, l.name, i)
+		}
+	}
+	for path, allowed := range upward {
+		for _, i := range allowed {
+			assert.Contains(t, all[path], module+i, "%s does not import %s any more: strike it from upward", path, i)
 		}
 	}
 }
 
 // Arithmetic on plans needs no memory of the runtime, and no C.
-func TestPlanningIsPure(t *testing.T) {
-	for line := range strings.Lines(imports(t, "./runtime/plan/...", "./runtime/lower/...")) {
-		for _, path := range strings.Fields(line)[1:] {
-			assert.True(t, strings.HasPrefix(path, "runtime/plan") || strings.HasPrefix(path, "runtime/lower") ||
-				path == "github.com/dustin/go-humanize" || strings.HasPrefix(line, "runtime/plan/picture/headless:"), line)
+func TestTheCompilerIsPure(t *testing.T) {
+	for path, imported := range imports(t, "./compiler/...", "./runtime/offsets/...") {
+		for _, i := range imported {
+			own, isOwn := strings.CutPrefix(i, module)
+			assert.True(t, !isOwn || strings.HasPrefix(own, "compiler/") || contains(pure, own), "%s imports %s", path, i)
 		}
+	}
+}
+
+// The library stays small: what reads models, draws and compiles is not in it, and nothing in
+// runtime/ is beside it but tests of devices and the checkers.
+func TestWhatIsInTheLibrary(t *testing.T) {
+	c := exec.Command("go", "list", "-deps", "./capi")
+	c.Dir = "../.."
+	out, err := c.Output()
+	require.NoError(t, err)
+	others := []string{"github.com/dustin/go-humanize", "github.com/ebitengine/purego", "github.com/ebitengine/purego/", "golang.org/x/sys/unix"}
+	linked := strings.Fields(string(out))
+	for _, path := range linked {
+		if own, isOwn := strings.CutPrefix(path, module); isOwn {
+			l := layerOf(own)
+			assert.True(t, l != nil && l.name != "compiler" && l.name != "command", path)
+		} else if isOfOthers(path) {
+			assert.True(t, contains(others, path), path)
+		}
+	}
+	beside := []string{"runtime/consistency", "runtime/device/devicetest"}
+	for path := range imports(t, "./runtime/...") {
+		assert.True(t, contains(beside, path) || contains(linked, module+path), "%s is not in the library", path)
 	}
 }

@@ -3,7 +3,7 @@ package pools
 import (
 	"slices"
 
-	"tlruntime/runtime/pool"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/status"
 )
 
@@ -20,10 +20,10 @@ type Model struct {
 	growth uintptr
 	limit  uintptr
 	blocks []block
-	stats  pool.Stats
+	stats  mempool.Stats
 }
 
-// NewModel is pool.Create.
+// NewModel is mempool.Create.
 func NewModel(d *Device, bytes uintptr) *Model {
 	m := &Model{device: d}
 	m.growth = m.round(bytes)
@@ -76,7 +76,7 @@ func (m *Model) best(n uintptr) int {
 	return found
 }
 
-// Allocate is pool.Allocate.
+// Allocate is mempool.Allocate.
 func (m *Model) Allocate(n uintptr) (uintptr, status.Status) {
 	if n == 0 {
 		return 0, status.OK
@@ -127,7 +127,7 @@ func (m *Model) obtainFor(want, n uintptr) status.Status {
 	return st
 }
 
-// Deallocate is pool.Deallocate.
+// Deallocate is mempool.Deallocate.
 func (m *Model) Deallocate(address uintptr) status.Status {
 	if address == 0 {
 		return status.OK
@@ -156,7 +156,7 @@ func (m *Model) join() {
 	}
 }
 
-// Reset is pool.Reset.
+// Reset is mempool.Reset.
 func (m *Model) Reset() {
 	for i := range m.blocks {
 		m.blocks[i].live = false
@@ -165,7 +165,7 @@ func (m *Model) Reset() {
 	m.stats.TotalFreed, m.stats.Deallocations = m.stats.TotalAllocated, m.stats.Allocations
 }
 
-// Trim is pool.Trim.
+// Trim is mempool.Trim.
 func (m *Model) Trim() {
 	m.blocks = slices.DeleteFunc(m.blocks, func(b block) bool {
 		idle := !b.live && !slices.ContainsFunc(m.blocks, func(o block) bool { return o.chunk == b.chunk && o.live })
@@ -176,7 +176,7 @@ func (m *Model) Trim() {
 	})
 }
 
-// SetLimit is pool.SetLimit.
+// SetLimit is mempool.SetLimit.
 func (m *Model) SetLimit(bytes uintptr) {
 	m.limit = bytes
 	if bytes != 0 && m.reserved() > bytes {
@@ -193,8 +193,8 @@ func (m *Model) usage() (n uint64) {
 	return n
 }
 
-// Stats is pool.ReadStats.
-func (m *Model) Stats() pool.Stats {
+// Stats is mempool.ReadStats.
+func (m *Model) Stats() mempool.Stats {
 	s := m.stats
 	s.CurrentUsage, s.Reserved = m.usage(), uint64(m.reserved())
 	for _, b := range m.blocks {

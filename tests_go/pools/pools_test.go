@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tlruntime/runtime/limit"
-	"tlruntime/runtime/pool"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/status"
 	"tlruntime/tests_go/pools/cdoor"
 )
@@ -16,10 +16,10 @@ import (
 // door is a pool and the way in which it is called.
 type door struct {
 	name       string
-	handle     pool.Handle
+	handle     mempool.Handle
 	device     *Device
-	allocate   func(pool.Handle, uintptr) (uintptr, error)
-	deallocate func(pool.Handle, uintptr) error
+	allocate   func(mempool.Handle, uintptr) (uintptr, error)
+	deallocate func(mempool.Handle, uintptr) error
 }
 
 // machine is one random run: both doors and the model.
@@ -31,7 +31,7 @@ type machine struct {
 }
 
 func statusOf(err error) status.Status {
-	var e *pool.Error
+	var e *mempool.Error
 	if errors.As(err, &e) {
 		return e.Status
 	}
@@ -45,18 +45,18 @@ func newMachine(t *rapid.T) *machine {
 	granule := rapid.SampledFrom([]uintptr{1, 16, 64, 256}).Draw(t, "granule")
 	bytes := rapid.SampledFrom([]uintptr{1, 4096, 10000, 1 << 20}).Draw(t, "bytes")
 	m := &machine{model: NewModel(NewDevice(granule), bytes), doors: []*door{
-		{name: "slow door", allocate: pool.Allocate, deallocate: pool.Deallocate},
+		{name: "slow door", allocate: mempool.Allocate, deallocate: mempool.Deallocate},
 		{name: "fast door", allocate: cdoor.Allocate, deallocate: cdoor.Deallocate},
 	}}
 	for _, d := range m.doors {
 		d.device = NewDevice(granule)
 		var err error
-		if d.handle, err = pool.Create(d.device, limit.Own, bytes); err != nil {
+		if d.handle, err = mempool.Create(d.device, limit.Own, bytes); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { // of a run that failed; there is no end of others
-			_ = pool.Reset(d.handle)
-			_ = pool.Destroy(d.handle)
+			_ = mempool.Reset(d.handle)
+			_ = mempool.Destroy(d.handle)
 		})
 	}
 	return m
@@ -174,19 +174,19 @@ func (m *machine) forget(t *rapid.T, address uintptr) {
 
 func (m *machine) reset(t *rapid.T) {
 	m.model.Reset()
-	m.all(t, status.OK, func(d *door) error { return pool.Reset(d.handle) })
+	m.all(t, status.OK, func(d *door) error { return mempool.Reset(d.handle) })
 	m.dead, m.stack = append(m.dead, m.stack...), nil
 }
 
 func (m *machine) trim(t *rapid.T) {
 	m.model.Trim()
-	m.all(t, status.OK, func(d *door) error { return pool.Trim(d.handle) })
+	m.all(t, status.OK, func(d *door) error { return mempool.Trim(d.handle) })
 }
 
 func (m *machine) limit(t *rapid.T) {
 	bytes := rapid.SampledFrom([]uintptr{0, 1, 20000, 3 << 20}).Draw(t, "limit")
 	m.model.SetLimit(bytes)
-	m.all(t, status.OK, func(d *door) error { return pool.SetLimit(d.handle, uint64(bytes)) })
+	m.all(t, status.OK, func(d *door) error { return mempool.SetLimit(d.handle, uint64(bytes)) })
 }
 
 func (m *machine) refuse(t *rapid.T) {
@@ -201,14 +201,14 @@ func (m *machine) destroy(t *rapid.T) {
 	if len(m.stack) == 0 {
 		t.Skip("it would end")
 	}
-	m.all(t, status.Busy, func(d *door) error { return pool.Destroy(d.handle) })
+	m.all(t, status.Busy, func(d *door) error { return mempool.Destroy(d.handle) })
 }
 
 // stats flushes the front cache, so it is a step of its own.
 func (m *machine) stats(t *rapid.T) {
 	want := m.model.Stats()
 	for _, d := range m.doors {
-		if got, err := pool.ReadStats(d.handle); err != nil || got != want {
+		if got, err := mempool.ReadStats(d.handle); err != nil || got != want {
 			t.Fatalf("%s: %+v, %v\nthe model: %+v", d.name, got, err, want)
 		}
 	}
@@ -216,7 +216,7 @@ func (m *machine) stats(t *rapid.T) {
 
 func (m *machine) check(t *rapid.T) {
 	for _, d := range m.doors {
-		if err := pool.Check(d.handle); err != nil {
+		if err := mempool.Check(d.handle); err != nil {
 			t.Fatalf("%s: %v", d.name, err)
 		}
 		if len(d.device.Faults) > 0 || len(d.device.Granted) != len(m.model.device.Granted) {
@@ -232,8 +232,8 @@ func (m *machine) end(t *rapid.T) {
 		m.free(t, len(m.stack)-1)
 	}
 	m.stats(t)
-	m.all(t, status.OK, func(d *door) error { return pool.Destroy(d.handle) })
-	m.all(t, status.InvalidArgument, func(d *door) error { return pool.Destroy(d.handle) })
+	m.all(t, status.OK, func(d *door) error { return mempool.Destroy(d.handle) })
+	m.all(t, status.InvalidArgument, func(d *door) error { return mempool.Destroy(d.handle) })
 	for _, d := range m.doors {
 		if len(d.device.Granted) != 0 {
 			t.Fatalf("%s: the device misses %v", d.name, d.device.Granted)

@@ -14,26 +14,26 @@ import "C"
 
 import (
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/pool"
+	"tlruntime/runtime/mempool"
 )
 
-func state(h pool.Handle) C.uintptr_t {
-	return C.uintptr_t(pool.Table() + uintptr(h%layout.PoolSlots)*layout.PoolStride)
+func state(h mempool.Handle) C.uintptr_t {
+	return C.uintptr_t(mempool.Table() + uintptr(h%layout.PoolSlots)*layout.PoolStride)
 }
 
 // Allocate is tl_memory_pool_allocate: C, and what C cannot answer is Go's. It takes no
 // lock: one goroutine at a time.
-func Allocate(h pool.Handle, n uintptr) (uintptr, error) {
+func Allocate(h mempool.Handle, n uintptr) (uintptr, error) {
 	if address := C.take(state(h), C.uint64_t(n)); address != 0 {
 		return uintptr(address), nil
 	}
-	return pool.Allocate(h, n)
+	return mempool.Allocate(h, n)
 }
 
 // Deallocate is tl_memory_pool_deallocate.
-func Deallocate(h pool.Handle, address uintptr) error {
+func Deallocate(h mempool.Handle, address uintptr) error {
 	if C.give(state(h), C.uint64_t(address)) {
 		return nil
 	}
-	return pool.Deallocate(h, address)
+	return mempool.Deallocate(h, address)
 }

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 const magic = "\x93NUMPY"

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 func TestRoundTrip(t *testing.T) {

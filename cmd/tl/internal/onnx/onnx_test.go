@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tlruntime/cmd/tl/internal/onnx/onnxpb"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 func tensorOf(t *rapid.T, label string) graph.Tensor {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/cmd/tl/internal/onnx"
-	"tlruntime/runtime/plan"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
 )
 
 // frames are what the plans of real networks have to fit in, inputs and outputs

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tlruntime/cmd/tl/internal/onnx/onnxpb"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 // Newest is the newest version of the operators that models may ask for.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tlruntime/cmd/tl/internal/onnx/onnxpb"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 var dtypes = map[onnxpb.TensorProto_DataType]graph.DType{

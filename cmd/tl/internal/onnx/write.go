@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tlruntime/cmd/tl/internal/onnx/onnxpb"
-	"tlruntime/runtime/plan/graph"
+	"tlruntime/compiler/graph"
 )
 
 // The versions that written models name, where the graph names none. Both have

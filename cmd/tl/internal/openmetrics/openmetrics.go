@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tlruntime/runtime/stats"
+	"tlruntime/runtime/observe/stats"
 )
 
 // sample is a figure of a family, with labels "name", "value", ... .

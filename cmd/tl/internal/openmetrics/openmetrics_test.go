@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tlruntime/runtime/stats"
+	"tlruntime/runtime/observe/stats"
 )
 
 func written(t *testing.T) string {

@@ -1,0 +1,116 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tlruntime/cmd/tl/viz/picture"
+)
+
+// data lays the trace out for the page's scripts.
+func (t *Trace) data(live curve, peak int64, when float64, sites []site, number map[uint32]int) *pageData {
+	bands := t.bands()
+	d := &pageData{Steps: t.End, End: t.End, Peak: peak, When: when, Live: live, Names: []string{}, Stacks: []string{}, Types: []string{},
+		Group: []int{}, Kind: []int{}, Type: []int{}, First: []float64{}, Stop: []float64{}, Offset: []int64{}, Bytes: []int64{}, Freed: []int{},
+		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks), Alerts: marks(t.Alerts)}
+	d.Pools, _ = t.pools()
+	blocks := t.largest()
+	number = d.addSites(sites, number, blocks)
+	for _, b := range bands {
+		bytes := int64(b.end - b.start)
+		d.Bands = append(d.Bands, bandData{b.at, bytes, fmt.Sprintf("%#x", b.start), b.name})
+		d.Frame = b.at + bytes
+	}
+	for _, c := range largest(t.Chunks, mostChunks, (*Chunk).area) {
+		if i := find(bands, c.Address); i >= 0 {
+			d.Chunks = append(d.Chunks, chunkData{bands[i].at + int64(c.Address-bands[i].start), int64(c.Bytes), c.First, c.End})
+		}
+	}
+	d.addBlocks(blocks, bands, number)
+	return d
+}
+
+// addSites adds the sites of the blocks that are drawn, in the order of all, and returns
+// their numbers there.
+func (d *pageData) addSites(sites []site, number map[uint32]int, blocks []*Block) map[uint32]int {
+	drawn := map[uint32]int{}
+	for _, b := range blocks {
+		drawn[b.Site] = number[b.Site]
+	}
+	ids := slices.SortedFunc(maps.Keys(drawn), func(a, b uint32) int { return cmp.Compare(drawn[a], drawn[b]) })
+	for n, id := range ids {
+		s := &sites[drawn[id]]
+		d.Names, d.Stacks = append(d.Names, s.Name), append(d.Stacks, innermost(s.calls))
+		drawn[id] = n
+	}
+	return drawn
+}
+
+func (d *pageData) addBlocks(blocks []*Block, bands []band, number map[uint32]int) {
+	kinds, types := map[string]int{}, map[string]int{}
+	for _, b := range blocks {
+		i := find(bands, b.Address)
+		if i < 0 {
+			continue
+		}
+		kind, known := kinds[b.kindOf()]
+		if !known {
+			kind = len(d.Kinds)
+			kinds[b.kindOf()] = kind
+			d.Kinds = append(d.Kinds, picture.Kind{Name: b.kindOf(), Slot: slotOf[b.kindOf()]})
+		}
+		d.Kinds[kind].Count++
+		text := typeText(b)
+		if _, known := types[text]; !known {
+			types[text] = len(d.Types)
+			d.Types = append(d.Types, text)
+		}
+		d.Group, d.Kind, d.Type = append(d.Group, number[b.Site]), append(d.Kind, kind), append(d.Type, types[text])
+		d.First, d.Stop = append(d.First, b.First), append(d.Stop, b.End)
+		d.Offset, d.Bytes = append(d.Offset, bands[i].at+int64(b.Address-bands[i].start)), append(d.Bytes, int64(b.Bytes))
+		freed := 0
+		if b.Freed {
+			freed = 1
+		}
+		d.Freed = append(d.Freed, freed)
+	}
+}
+
+// typeText is the type of a block and its tag, two lines.
+func typeText(b *Block) string {
+	text := b.Type
+	if text == "" {
+		text = "plain bytes"
+	}
+	return text + "\n" + b.Tag
+}
+
+// innermost are the calls that tell most, a line each.
+func innermost(calls []string) string { return strings.Join(calls[:min(len(calls), 6)], "\n") }
+
+// mostMarks bounds marks, and signs of pressure: of more an even selection is drawn.
+const mostMarks = 400
+
+func marks(all []Mark) []markData {
+	list, every := []markData{}, (len(all)+mostMarks-1)/mostMarks
+	for i := 0; i < len(all); i += every {
+		list = append(list, markData(all[i]))
+	}
+	return list
+}
+
+// pools is the curve of what chunks take, by the events themselves: counters come late.
+func (t *Trace) pools() (c curve, most int64) {
+	var changes []change
+	for _, x := range t.Chunks {
+		changes = append(changes, change{x.First, int64(x.Bytes)})
+		if x.returned {
+			changes = append(changes, change{x.End, -int64(x.Bytes)})
+		}
+	}
+	c, most, _ = t.sum(changes)
+	return c, most
+}

@@ -1,0 +1,163 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
+)
+
+// The types here are the JSON form, member by member: docs/planner-artefacts.md
+// documents them. Lists are never null.
+
+type planForm struct {
+	Version      int               `json:"tl_plan"`
+	Name         string            `json:"name"`
+	Symbols      map[string]int64  `json:"symbols"`
+	Frame        frameForm         `json:"frame"`
+	Inputs       []operandForm     `json:"inputs"`
+	Outputs      []operandForm     `json:"outputs"`
+	Buffers      []bufferForm      `json:"buffers"`
+	Instructions []instructionForm `json:"instructions"`
+}
+
+type frameForm struct {
+	Bytes      int64     `json:"bytes"`
+	Alignment  int64     `json:"alignment"`
+	LowerBound int64     `json:"lower_bound"`
+	Optimal    bool      `json:"optimal"`
+	NaiveBytes int64     `json:"naive_bytes"`
+	Order      orderForm `json:"order"`
+}
+
+type orderForm struct {
+	GivenPeak int64 `json:"given_peak"`
+	Peak      int64 `json:"peak"`
+	Proved    bool  `json:"proved"`
+}
+
+type bufferForm struct {
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"`
+	DType  string   `json:"dtype"`
+	Shape  []int64  `json:"shape"`
+	Bytes  int64    `json:"bytes"`
+	First  int      `json:"first"`
+	Last   int      `json:"last"`
+	Offset *int64   `json:"offset"` // null: not in the frame
+	Values []string `json:"values"`
+
+	Constant *tensorForm `json:"constant,omitempty"`
+}
+
+type tensorForm struct {
+	DType string  `json:"dtype"`
+	Shape []int64 `json:"shape"`
+	Data  []byte  `json:"data"` // base64
+}
+
+type instructionForm struct {
+	Node    string              `json:"node"`
+	Op      string              `json:"op"`
+	Attrs   map[string]attrForm `json:"attrs"`
+	Inputs  []operandForm       `json:"inputs"`
+	Outputs []operandForm       `json:"outputs"`
+}
+
+type operandForm struct {
+	Name    string  `json:"name"`
+	Buffer  int     `json:"buffer"`
+	Shape   []int64 `json:"shape"`
+	Strides []int64 `json:"strides"`
+	Offset  int64   `json:"offset"`
+}
+
+// attrForm is an attribute's value: exactly one member is there, and its name is
+// the type. A bare number could not tell 1 from 1.0.
+type attrForm struct {
+	Int     *int64      `json:"int,omitempty"`
+	Float   *number     `json:"float,omitempty"`
+	String  *string     `json:"string,omitempty"`
+	Ints    *[]int64    `json:"ints,omitempty"`
+	Floats  *[]number   `json:"floats,omitempty"`
+	Strings *[]string   `json:"strings,omitempty"`
+	Tensor  *tensorForm `json:"tensor,omitempty"`
+}
+
+// number is a float64 that may also be "NaN", "Infinity" or "-Infinity", which
+// JSON has no numbers for. All NaNs are written alike.
+type number float64
+
+var special = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
+
+// MarshalJSON writes the shortest form that reads back to the same number.
+func (n number) MarshalJSON() ([]byte, error) {
+	switch f := float64(n); {
+	case math.IsNaN(f):
+		return []byte(`"NaN"`), nil
+	case math.IsInf(f, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(f, -1):
+		return []byte(`"-Infinity"`), nil
+	default:
+		return json.Marshal(f)
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *number) UnmarshalJSON(text []byte) error {
+	var word string
+	if json.Unmarshal(text, &word) != nil {
+		return json.Unmarshal(text, (*float64)(n))
+	}
+	f, ok := special[word]
+	if !ok {
+		return fmt.Errorf(`the float %s is not a number; the words are "NaN", "Infinity" and "-Infinity"`, text)
+	}
+	*n = number(f)
+	return nil
+}
+
+var kindNames = map[plan.Kind]string{
+	plan.Activation: "activation", plan.Input: "input", plan.Output: "output", plan.Constant: "constant",
+}
+
+// KindName returns how the artefacts call a kind of buffer: "activation", "input",
+// "output" or "constant"; "?" when there is no such kind.
+func KindName(kind plan.Kind) string {
+	if name, ok := kindNames[kind]; ok {
+		return name
+	}
+	return "?"
+}
+
+func parseKind(name string) (plan.Kind, error) {
+	for kind, known := range kindNames {
+		if known == name {
+			return kind, nil
+		}
+	}
+	return 0, fmt.Errorf("kind: %q is none of activation, input, output, constant", name)
+}
+
+func parseDType(name string) (graph.DType, error) {
+	if d, ok := graph.ParseDType(name); ok {
+		return d, nil
+	}
+	return 0, fmt.Errorf("dtype: %q is no element type; the types are %s", name, dtypeNames())
+}
+
+func dtypeNames() string {
+	var names []string
+	for d := range math.MaxUint8 + 1 {
+		if graph.DType(d).Bytes() > 0 {
+			names = append(names, graph.DType(d).String())
+		}
+	}
+	sort.Strings(names)
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,149 @@
+package graph
+
+import (
+	"slices"
+
+	"tlruntime/compiler/view"
+)
+
+// evaluators compute the results of a call whose inputs are all constants. They
+// return nil when they cannot: for a type that they do not know, or a division by
+// zero, which is for the run to meet. Results share content with inputs where
+// they can.
+var evaluators = map[string]func(*call) []Tensor{
+	"Identity": evalShared, "Reshape": evalShared,
+	"Transpose": evalTranspose, "Slice": evalSlice, "Expand": evalExpand,
+	"Split": evalSplit, "Concat": evalConcat, "Gather": evalGather,
+	"Cast": evalCast, "Where": evalWhere,
+}
+
+// fold turns the results into constants if all inputs are constants, the operator
+// has an evaluator, and there is room for the results.
+func (k *call) fold() {
+	eval := evaluators[k.op]
+	if op, ok := arithmetic[k.op]; ok {
+		eval = func(k *call) []Tensor { return evalArithmetic(k, op) }
+	}
+	if eval == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, func(r result) bool { return r.constant != nil }) {
+		return
+	}
+	for _, v := range k.keep {
+		if v < 0 || k.c.out.Values[v].Constant == nil {
+			return
+		}
+	}
+	need := int64(0)
+	for _, r := range k.results {
+		need += Elements(r.shape) * r.dtype.Bytes()
+	}
+	shares := k.op == "Identity" || k.op == "Reshape"
+	if !shares && need > k.c.left {
+		return
+	}
+	tensors := eval(k)
+	if !shares && tensors != nil {
+		k.c.left -= need
+	}
+	for i := range tensors {
+		k.results[i].constant = &tensors[i]
+	}
+}
+
+// input returns the content of input i of the normal form.
+func (k *call) input(i int) *Tensor { return k.c.out.Values[k.keep[i]].Constant }
+
+func evalShared(k *call) []Tensor {
+	r := k.results[0]
+	return []Tensor{{r.dtype, r.shape, k.input(0).Data}}
+}
+
+// gathered copies what a view shows of a tensor.
+func gathered(t *Tensor, v view.View) Tensor {
+	to := newTensor(t.DType, v.Shape)
+	n := t.DType.Bytes()
+	at := int64(0)
+	for from := range v.All() {
+		copy(to.Data[at:at+n], t.Data[from*n:])
+		at += n
+	}
+	return to
+}
+
+// viewed copies a view of input 0, none when ok is false.
+func viewed(k *call, v view.View, ok bool) []Tensor {
+	if !ok {
+		return nil
+	}
+	return []Tensor{gathered(k.input(0), v)}
+}
+
+func evalTranspose(k *call) []Tensor {
+	v, ok := view.Contiguous(k.input(0).Shape).Transpose(k.attrs.Ints("perm"))
+	return viewed(k, v, ok)
+}
+
+func evalSlice(k *call) []Tensor {
+	v, ok := view.Contiguous(k.input(0).Shape).Slice(k.attrs.Ints("starts"), k.attrs.Ints("ends"), k.attrs.Ints("steps"))
+	return viewed(k, v, ok)
+}
+
+func evalExpand(k *call) []Tensor {
+	v, ok := view.Contiguous(k.input(0).Shape).Expand(k.attrs.Ints("shape"))
+	return viewed(k, v, ok)
+}
+
+func evalSplit(k *call) []Tensor {
+	t := k.input(0)
+	axis := k.attrs.Int("axis")
+	starts, ends := make([]int64, len(t.Shape)), slices.Clone(t.Shape)
+	steps := slices.Repeat([]int64{1}, len(t.Shape))
+	ends[axis] = 0
+	var parts []Tensor
+	for _, d := range k.attrs.Ints("split") {
+		starts[axis] = ends[axis]
+		ends[axis] += d
+		v, ok := view.Contiguous(t.Shape).Slice(starts, ends, steps)
+		if !ok {
+			return nil
+		}
+		parts = append(parts, gathered(t, v))
+	}
+	return parts
+}
+
+// evalConcat copies, for each index of the axes before the one that grows, one
+// stretch of each input.
+func evalConcat(k *call) []Tensor {
+	r := k.results[0]
+	axis := k.attrs.Int("axis")
+	out := newTensor(r.dtype, r.shape)
+	at := 0
+	for outer := range int(Elements(r.shape[:axis])) {
+		for i := range k.keep {
+			t := k.input(i)
+			stretch := int(Elements(t.Shape[axis:]) * r.dtype.Bytes())
+			at += copy(out.Data[at:], t.Data[outer*stretch:(outer+1)*stretch])
+		}
+	}
+	return []Tensor{out}
+}
+
+func evalGather(k *call) []Tensor {
+	data, indices, r := k.input(0), k.input(1), k.results[0]
+	axis := k.attrs.Int("axis")
+	d := data.Shape[axis]
+	stretch := Elements(data.Shape[axis+1:]) * r.dtype.Bytes()
+	out := newTensor(r.dtype, r.shape)
+	at := 0
+	for outer := range Elements(data.Shape[:axis]) {
+		for i := range Elements(indices.Shape) {
+			index := indices.intAt(i)
+			if index < 0 {
+				index += d
+			}
+			from := (outer*d + index) * stretch
+			at += copy(out.Data[at:], data.Data[from:from+stretch])
+		}
+	}
+	return []Tensor{out}
+}

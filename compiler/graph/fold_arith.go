@@ -1,0 +1,208 @@
+package graph
+
+import (
+	"math"
+	"slices"
+
+	"tlruntime/compiler/view"
+)
+
+// arith is an operator on elements. Floats are computed in float64 and rounded
+// once: for one f32 operation of + - * / and the square root that is the correctly
+// rounded result (Figueroa 1995, When is double rounding innocuous?). Integers are
+// computed in int64 and wrap around. A nil function: not for this kind.
+type arith struct {
+	floats func(a, b float64) float64
+	ints   func(a, b int64) int64
+}
+
+var arithmetic = map[string]arith{
+	"Add": {func(a, b float64) float64 { return a + b }, func(a, b int64) int64 { return a + b }},
+	"Sub": {func(a, b float64) float64 { return a - b }, func(a, b int64) int64 { return a - b }},
+	"Mul": {func(a, b float64) float64 { return a * b }, func(a, b int64) int64 { return a * b }},
+	"Div": {func(a, b float64) float64 { return a / b }, quotient},
+	"Min": {math.Min, func(a, b int64) int64 { return min(a, b) }},
+	"Max": {math.Max, func(a, b int64) int64 { return max(a, b) }},
+	"Sum": {func(a, b float64) float64 { return a + b }, nil},
+
+	"Neg":        {func(a, _ float64) float64 { return -a }, func(a, _ int64) int64 { return -a }},
+	"Abs":        {func(a, _ float64) float64 { return math.Abs(a) }, func(a, _ int64) int64 { return max(a, -a) }},
+	"Sqrt":       {func(a, _ float64) float64 { return math.Sqrt(a) }, nil},
+	"Reciprocal": {func(a, _ float64) float64 { return 1 / a }, nil},
+	"Floor":      {func(a, _ float64) float64 { return math.Floor(a) }, nil},
+	"Ceil":       {func(a, _ float64) float64 { return math.Ceil(a) }, nil},
+	"Not":        {nil, func(a, _ int64) int64 { return 1 - a }},
+	"And":        {nil, func(a, b int64) int64 { return a & b }},
+	"Or":         {nil, func(a, b int64) int64 { return a | b }},
+	"Xor":        {nil, func(a, b int64) int64 { return a ^ b }},
+
+	"Equal":          compare(func(a, b float64) bool { return a == b }, func(a, b int64) bool { return a == b }),
+	"Less":           compare(func(a, b float64) bool { return a < b }, func(a, b int64) bool { return a < b }),
+	"LessOrEqual":    compare(func(a, b float64) bool { return a <= b }, func(a, b int64) bool { return a <= b }),
+	"Greater":        compare(func(a, b float64) bool { return a > b }, func(a, b int64) bool { return a > b }),
+	"GreaterOrEqual": compare(func(a, b float64) bool { return a >= b }, func(a, b int64) bool { return a >= b }),
+}
+
+// quotient is 0 for a division by zero; evalArithmetic keeps that from happening.
+func quotient(a, b int64) int64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func compare(floats func(a, b float64) bool, ints func(a, b int64) bool) arith {
+	return arith{
+		func(a, b float64) float64 {
+			if floats(a, b) {
+				return 1
+			}
+			return 0
+		},
+		func(a, b int64) int64 {
+			if ints(a, b) {
+				return 1
+			}
+			return 0
+		},
+	}
+}
+
+// arithmeticElements bounds a result of which elements are computed one by one;
+// more is work for the run.
+const arithmeticElements = 1 << 22
+
+// Types that elements are computed in. Half floats and u64 are left to the run.
+var (
+	foldedFloats = dtypeSet(F32, F64)
+	foldedInts   = dtypeSet(Bool, I8, I16, I32, I64, U8, U16, U32)
+)
+
+// evalArithmetic folds the inputs from the left, as ONNX defines it for more than
+// two; an operator of one input gets it twice.
+func evalArithmetic(k *call, op arith) []Tensor {
+	if Elements(k.results[0].shape) > arithmeticElements || k.op == "Div" && hasZero(k.input(1)) {
+		return nil
+	}
+	if len(k.keep) == 1 && k.spec.Inputs[0].Variadic {
+		return evalShared(k)
+	}
+	sum := *k.input(0)
+	for i := min(1, len(k.keep)-1); i < len(k.keep); i++ {
+		next, ok := combine(&sum, k.input(i), k.results[0].dtype, op)
+		if !ok {
+			return nil
+		}
+		sum = next
+	}
+	return []Tensor{sum}
+}
+
+// hasZero reports whether a tensor of integers has an element 0.
+func hasZero(t *Tensor) bool {
+	if !foldedInts.Has(t.DType) {
+		return false
+	}
+	for i := range Elements(t.Shape) {
+		if t.intAt(i) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// combine computes op over two tensors that are broadcast to each other.
+func combine(a, b *Tensor, to DType, op arith) (Tensor, bool) {
+	shape, _ := broadcast(a.Shape, b.Shape)
+	va, _ := view.Contiguous(a.Shape).Expand(shape)
+	vb, _ := view.Contiguous(b.Shape).Expand(shape)
+	out := newTensor(to, shape)
+	places := slices.Collect(vb.All())
+	i := int64(0)
+	switch {
+	case foldedFloats.Has(a.DType) && op.floats != nil:
+		for at := range va.All() {
+			out.set(i, op.floats(a.floatAt(at), b.floatAt(places[i])))
+			i++
+		}
+	case foldedInts.Has(a.DType) && op.ints != nil:
+		for at := range va.All() {
+			out.setInt(i, op.ints(a.intAt(at), b.intAt(places[i])))
+			i++
+		}
+	default:
+		return out, false
+	}
+	return out, true
+}
+
+// set stores a float, or the 0 or 1 of a comparison, as the tensor's type.
+func (t *Tensor) set(i int64, x float64) {
+	if t.DType == Bool {
+		t.setInt(i, int64(x))
+		return
+	}
+	t.setFloat(i, x)
+}
+
+func evalCast(k *call) []Tensor {
+	from, r := k.input(0), k.results[0]
+	known := foldedFloats | foldedInts
+	if !known.Has(from.DType) || !known.Has(r.dtype) {
+		return nil
+	}
+	out := newTensor(r.dtype, r.shape)
+	for i := range Elements(r.shape) {
+		if !castElement(&out, from, i) {
+			return nil
+		}
+	}
+	return []Tensor{out}
+}
+
+// castElement converts one element. It returns false for a float that the integer
+// type cannot hold, of which ONNX says nothing.
+func castElement(to, from *Tensor, i int64) bool {
+	switch {
+	case foldedFloats.Has(to.DType):
+		to.setFloat(i, from.floatAt(i))
+	case to.DType == Bool:
+		if from.floatAt(i) != 0 {
+			to.setInt(i, 1)
+		}
+	case foldedFloats.Has(from.DType):
+		x := math.Trunc(from.floatAt(i))
+		if !(x >= -1<<63 && x < 1<<63) {
+			return false
+		}
+		to.setInt(i, int64(x))
+		return float64(to.intAt(i)) == x
+	default:
+		to.setInt(i, from.intAt(i))
+	}
+	return true
+}
+
+func evalWhere(k *call) []Tensor {
+	condition, r := k.input(0), k.results[0]
+	if Elements(r.shape) > arithmeticElements {
+		return nil
+	}
+	var places [3][]int64
+	for i := range places {
+		v, ok := view.Contiguous(k.input(i).Shape).Expand(r.shape)
+		if !ok {
+			return nil
+		}
+		places[i] = slices.Collect(v.All())
+	}
+	out := newTensor(r.dtype, r.shape)
+	for i := range Elements(r.shape) {
+		pick := 2
+		if condition.intAt(places[0][i]) != 0 {
+			pick = 1
+		}
+		copy(out.at(i), k.input(pick).at(places[pick][i]))
+	}
+	return []Tensor{out}
+}

@@ -1,0 +1,238 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func drawName(t *rapid.T) string { return rapid.StringN(0, 6, -1).Draw(t, "name") }
+
+func drawNames(t *rapid.T) []string {
+	names := []string{}
+	for range rapid.IntRange(0, 3).Draw(t, "names") {
+		names = append(names, drawName(t))
+	}
+	return names
+}
+
+// drawContent draws a tensor of any type with any bits in it; NaNs included.
+func drawContent(t *rapid.T) Tensor {
+	d := rapid.SampledFrom([]DType{F32, F64, I32, I64, U8, F16, BF16, Bool, I8, I16, U16, U32, U64}).Draw(t, "dtype")
+	shape := append([]int64{}, rapid.SliceOfN(rapid.Int64Range(0, 4), 0, 3).Draw(t, "shape")...)
+	n := int(Elements(shape) * d.Bytes())
+	return Tensor{d, shape, append([]byte{}, rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")...)}
+}
+
+func drawAttr(t *rapid.T) any {
+	float := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 1e21, 3}))
+	switch rapid.IntRange(0, 6).Draw(t, "kind") {
+	case 0:
+		return rapid.Int64().Draw(t, "int")
+	case 1:
+		return float.Draw(t, "float")
+	case 2:
+		return drawName(t)
+	case 3:
+		return append([]int64{}, rapid.SliceOfN(rapid.Int64(), 0, 4).Draw(t, "ints")...)
+	case 4:
+		return append([]float64{}, rapid.SliceOfN(float, 0, 4).Draw(t, "floats")...)
+	case 5:
+		return drawNames(t)
+	default:
+		return drawContent(t)
+	}
+}
+
+// drawAny draws a graph that need not make sense.
+func drawAny(t *rapid.T) *Graph {
+	g := &Graph{Name: drawName(t), Opset: rapid.Int64().Draw(t, "opset"), Outputs: drawNames(t)}
+	for range rapid.IntRange(0, 3).Draw(t, "inputs") {
+		v := Value{Name: drawName(t), DType: rapid.SampledFrom([]DType{F32, Bool, I64}).Draw(t, "dtype"), Shape: []Dim{}}
+		for range rapid.IntRange(0, 3).Draw(t, "rank") {
+			d := Dim{Symbol: drawName(t)}
+			if d.Symbol == "" {
+				d.Size = rapid.Int64().Draw(t, "size")
+			}
+			v.Shape = append(v.Shape, d)
+		}
+		g.Inputs = append(g.Inputs, v)
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "constants") {
+		g.Constants = append(g.Constants, Constant{drawName(t), drawContent(t)})
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "nodes") {
+		n := Node{Name: drawName(t), Op: drawName(t), Inputs: drawNames(t), Outputs: drawNames(t)}
+		for range rapid.IntRange(0, 3).Draw(t, "attrs") {
+			if n.Attrs == nil {
+				n.Attrs = Attrs{}
+			}
+			n.Attrs[drawName(t)] = drawAttr(t)
+		}
+		g.Nodes = append(g.Nodes, n)
+	}
+	return g
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawAny(t)
+		var text bytes.Buffer
+		require.NoError(t, WriteJSON(&text, g))
+		written := text.String()
+		back, err := ReadJSON(&text)
+		require.NoError(t, err, written)
+		require.Equal(t, g, back, written)
+	})
+}
+
+func TestJSONOfNaN(t *testing.T) {
+	g := &Graph{Nodes: []Node{{Op: "x", Attrs: Attrs{"a": math.NaN(), "b": []float64{1, math.NaN()}}}}}
+	var text bytes.Buffer
+	require.NoError(t, WriteJSON(&text, g))
+	back, err := ReadJSON(&text)
+	require.NoError(t, err)
+	require.True(t, math.IsNaN(back.Nodes[0].Attrs.Float("a")))
+	require.True(t, math.IsNaN(back.Nodes[0].Attrs.Floats("b")[1]))
+}
+
+// TestJSONIsReadable holds WriteJSON to one line for each item and to numbers
+// where there are few.
+func TestJSONIsReadable(t *testing.T) {
+	g := single("Conv", "f32(1,1,4) f32[1,2,3]", A{"strides": list(1)}, 1)
+	g.Constants[0].Tensor = numbers(F32, list(1, 1, 3), 1, 0.1, -3)
+	g.Constants = append(g.Constants, Constant{"k", numbers(Bool, list(2, 1), 1, 0)}, Constant{"big", newTensor(I64, list(3, 6))})
+	var text bytes.Buffer
+	require.NoError(t, WriteJSON(&text, g))
+	require.Equal(t, `{
+  "tl_graph": 1,
+  "inputs": [
+    {"name":"a","dtype":"f32","shape":[1,1,4]}
+  ],
+  "outputs": ["y0"],
+  "constants": [
+    {"name":"b","dtype":"f32","shape":[1,1,3],"data":[[[1.0,0.1,-3.0]]]},
+    {"name":"k","dtype":"bool","shape":[2,1],"data":[[true],[false]]},
+    {"name":"big","dtype":"i64","shape":[3,6],"data":"`+strings.Repeat("A", 192)+`"}
+  ],
+  "nodes": [
+    {"name":"n","op":"Conv","inputs":["a","b"],"outputs":["y0"],"attrs":{"strides":[1]}}
+  ]
+}
+`, text.String())
+}
+
+func TestJSONForms(t *testing.T) {
+	constant := func(fields string) Tensor {
+		return parse(t, `"outputs": [], "constants": [{"name": "k", `+fields+`}]`).Constants[0].Tensor
+	}
+	want := numbers(I16, list(2, 2), 1, -2, 3, 4)
+	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": [[1, -2], [3, 4]]`))
+	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": [1, -2, 3, 4]`))
+	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": "AQD+/wMABAA="`))
+	require.Equal(t, numbers(F64, []int64{}, 2), constant(`"dtype": "f64", "shape": [], "data": 2`))
+	require.Equal(t, numbers(F32, list(2), math.Inf(1), math.Inf(-1)), constant(`"dtype": "f32", "shape": [2], "data": ["Infinity", "-Infinity"]`))
+	require.Equal(t, numbers(U64, list(1), -1), constant(`"dtype": "u64", "shape": [1], "data": [18446744073709551615]`))
+	require.Equal(t, numbers(Bool, list(3), 1, 0, 1), constant(`"dtype": "bool", "shape": [3], "data": [true, 0, 1]`))
+	require.Equal(t, newTensor(F16, list(0, 7)), constant(`"dtype": "f16", "shape": [0, 7], "data": []`))
+	require.Equal(t, newTensor(F32, list(2, 0)), constant(`"dtype": "f32", "shape": [2, 0], "data": [[], []]`))
+	attrs := parse(t, `"outputs": [], "nodes": [{"op": "x", "outputs": [], "attrs": {"a": 3, "b": 3.0, "c": [1, 2.5], "d": [], "e": {"floats": [1]}, "f": "s", "g": ["s"], "h": {"ints": [4]}}}]`).Nodes[0].Attrs
+	require.Equal(t, Attrs{"a": int64(3), "b": 3.0, "c": []float64{1, 2.5}, "d": []int64{}, "e": []float64{1}, "f": "s", "g": []string{"s"}, "h": []int64{4}}, attrs)
+}
+
+func TestErrorsOfJSON(t *testing.T) {
+	constant := func(fields string) string {
+		return `{"tl_graph": 1, "outputs": [], "constants": [{"name": "k", ` + fields + `}]}`
+	}
+	node := func(fields string) string {
+		return `{"tl_graph": 1, "outputs": [], "nodes": [{` + fields + `}]}`
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "line 1, column 1: the text ends before the graph does"},
+		{"{\n  \"tl_graph\": 1,\n", "line 3, column 1: the text ends before the graph does"},
+		{"[]", "line 1, column 1: it is an array and has to be an object"},
+		{`{"outputs": []}`, `line 1, column 1: the field "tl_graph" is missing`},
+		{`{"tl_graph": 2, "outputs": []}`, "line 1, column 14: tl_graph: the version is 2; this reader knows 1"},
+		{"{\"tl_graph\": 1,\n \"output\": []}", `line 1, column 1: the field "outputs" is missing`},
+		{"{\"tl_graph\": 1, \"outputs\": [],\n \"model\": 3}", `line 2, column 11: model: the field "model" is unknown; there are tl_graph, name, opset, inputs, outputs, constants, nodes`},
+		{`{"tl_graph": 1, "outputs": [], "outputs": []}`, `line 1, column 32: the field "outputs" stands twice`},
+		{`{"tl_graph": 1, "outputs": []} x`, "line 1, column 32: there is more behind the graph; remove it"},
+		{`{"tl_graph": 1, "outputs": [1]}`, "line 1, column 29: outputs[0]: it is a number and has to be a string"},
+		{`{"tl_graph": 1, "outputs": ["a" "b"]}`, "line 1, column 33: outputs[1]: invalid character '\"' after array element"},
+		{`{"tl_graph": 1, "outputs": [], "opset": 1.5}`, "line 1, column 41: opset: 1.5 is not an integer of 64 bits"},
+		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "float", "shape": []}]}`,
+			`line 1, column 66: inputs[0].dtype: "float" is not an element type; there are f32 f64 i32 i64 u8 f16 bf16 bool i8 i16 u16 u32 u64`},
+		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "f32", "shape": [""]}]}`, "line 1, column 83: inputs[0].shape[0]: a symbol has no name"},
+		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "f32"}]}`, `line 1, column 43: inputs[0]: the field "shape" is missing`},
+		{constant(`"dtype": "f32", "shape": [-1], "data": []`), "line 1, column 85: constants[0].shape: (-1) is negative or takes more than 2^56 bytes"},
+		{constant(`"dtype": "f32", "shape": [2], "data": "!"`), "line 1, column 98: constants[0].data: it is not base64: illegal base64 data at input byte 0"},
+		{constant(`"dtype": "f32", "shape": [2], "data": "AAAA"`), "line 1, column 98: constants[0].data: the tensor is f32 (2), which takes 8 bytes, and has 3"},
+		{constant(`"dtype": "f32", "shape": [2], "data": [1]`), "line 1, column 98: constants[0].data: the shape (2) needs 2 numbers, there are 1"},
+		{constant(`"dtype": "f32", "shape": [2, 1], "data": [[1]]`), "line 1, column 101: constants[0].data: the array has 1 items, the shape says 2"},
+		{constant(`"dtype": "f32", "shape": [1, 1], "data": [[1, 2]]`), "line 1, column 102: constants[0].data[0]: the array has 2 items, the shape says 1"},
+		{constant(`"dtype": "u8", "shape": [1], "data": [256]`), "line 1, column 98: constants[0].data[0]: 256 does not fit in u8"},
+		{constant(`"dtype": "u64", "shape": [1], "data": [-1]`), "line 1, column 99: constants[0].data[0]: -1 does not fit in u64"},
+		{constant(`"dtype": "bool", "shape": [1], "data": [2]`), "line 1, column 100: constants[0].data[0]: 2 does not fit in bool"},
+		{constant(`"dtype": "f32", "shape": [1], "data": [1e39]`), "line 1, column 99: constants[0].data[0]: 1e39 does not fit in f32"},
+		{constant(`"dtype": "f64", "shape": [1], "data": [1e999]`), "line 1, column 99: constants[0].data[0]: 1e999 is not a float of 64 bits"},
+		{constant(`"dtype": "f32", "shape": [1], "data": [null]`), "line 1, column 99: constants[0].data[0]: it is null and has to be a number"},
+		{constant(`"dtype": "f16", "shape": [1], "data": [1]`), "line 1, column 98: constants[0].data: content of f16 has to be base64"},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": null}`), "line 1, column 84: nodes[0].attrs.a: it is null; an attribute is a number, a string, an array or an object"},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": {"b": 1}}`), `line 1, column 84: nodes[0].attrs.a: the field "b" is unknown; there are float, floats, ints and strings, and dtype, shape and data of a tensor`},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": {}}`), `line 1, column 84: nodes[0].attrs.a: the field "dtype" is missing`},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": [1, "b"]}`), `line 1, column 88: nodes[0].attrs.a[1]: it is a string and has to be a number`},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": ["b", 1]}`), `line 1, column 90: nodes[0].attrs.a[1]: it is a number and has to be a string`},
+		{strings.Repeat("[", 200), "line 1, column 101: " + strings.Repeat("[0]", 100) + ": it nests deeper than 100 levels"},
+	} {
+		_, err := ReadJSON(strings.NewReader(c.text))
+		require.EqualError(t, err, c.want, c.text)
+		var e *JSONError
+		require.ErrorAs(t, err, &e)
+	}
+	_, err := ReadJSON(failing{})
+	require.EqualError(t, err, "no more")
+}
+
+// failing is a reader and writer that does not work.
+type failing struct{}
+
+func (failing) Read([]byte) (int, error)  { return 0, fmt.Errorf("no more") }
+func (failing) Write([]byte) (int, error) { return 0, fmt.Errorf("no more") }
+
+func TestErrorsOfWritingJSON(t *testing.T) {
+	for want, g := range map[string]*Graph{
+		"there is no graph; pass one":                                                    nil,
+		`the text "\xff" is not UTF-8; use names that are`:                               {Outputs: []string{"\xff"}},
+		`nodes[0]: attribute "a": it has the Go type int`:                                {Nodes: []Node{{Attrs: Attrs{"a": 1}}}},
+		`the text "\xfe" is not UTF-8; use names that are `:                              {Nodes: []Node{{Attrs: Attrs{"a": "\xfe"}}}},
+		`inputs[0]: the element type 99 does not exist; use one of package graph's`:      {Inputs: []Value{{DType: 99}}},
+		`inputs[0]: the text "\xfd" is not UTF-8; use names that are`:                    {Inputs: []Value{{Name: "\xfd"}}},
+		`constants[0]: the tensor is f32 (), which takes 4 bytes, and has 0; correct it`: {Constants: []Constant{{Name: "k"}}},
+	} {
+		require.EqualError(t, WriteJSON(&bytes.Buffer{}, g), strings.TrimSpace(want))
+	}
+	require.EqualError(t, WriteJSON(failing{}, &Graph{}), "no more")
+}
+
+// TestJSONOfTheDocumentation reads the example of docs/graph-json.md, and makes
+// the fault whose sentence stands there.
+func TestJSONOfTheDocumentation(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/graph-json.md")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(doc), "```json\n")
+	example, rest, ok := strings.Cut(rest, "```")
+	require.True(t, ok)
+	g, err := ReadJSON(strings.NewReader(example))
+	require.NoError(t, err)
+	c := check(t, g, CheckOptions{Bind: map[string]int64{"batch": 4}})
+	require.Equal(t, "f32(4,3); Gemm[alpha:1 beta:1 transA:0 transB:0]; Relu", summary(c))
+	require.Equal(t, []float64{1, 2, 3}, values(&g.Constants[1].Tensor))
+	_, err = ReadJSON(strings.NewReader(strings.Replace(example, `"attrs"`, `"attributes"`, 1)))
+	require.Contains(t, rest, "\n"+err.Error()+"\n")
+}

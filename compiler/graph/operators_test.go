@@ -1,0 +1,64 @@
+package graph
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write operators.md")
+
+const operatorsHead = `# Operators
+
+Generated from the table in this package: ` + "`go test ./compiler/graph -run TestOperatorsFile -update`" + `.
+
+Each section has the operator's arguments, its result, and the attributes of its normal form: what a node of a Checked
+has, all of them and no other. A mark behind a type: ` + "`?`" + ` may be left out (-1 in TypedNode.Inputs), ` + "`*`" + ` one or more,
+` + "`!`" + ` has to be constant; it becomes an attribute, and no node of a Checked has such an input. Otherwise a node has an
+input for each argument that stands here, in order. Its outputs go up to the last one that somebody asks for, and of those before it -1 stands for one
+that nobody does; Split has one for each part. Types with the same letter are the same type. ` + "`index`" + ` is i32 or i64, ` + "`float`" + ` any float, ` + "`any`" + ` any type, ` + "`other`" + ` what the text says.
+
+`
+
+func operatorsFile() string {
+	var b strings.Builder
+	b.WriteString(operatorsHead)
+	for _, name := range Operators() {
+		o, _ := Normal(name)
+		b.WriteString(o.String())
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func TestOperatorsFile(t *testing.T) {
+	want := operatorsFile()
+	if *update {
+		require.NoError(t, os.WriteFile("operators.md", []byte(want), 0o644))
+	}
+	got, err := os.ReadFile("operators.md")
+	require.NoError(t, err)
+	require.Equal(t, want, string(got), "run with -update")
+}
+
+func TestTableIsSound(t *testing.T) {
+	require.Len(t, operators, len(table), "an operator stands twice")
+	for _, e := range table {
+		o := operators[e.name]
+		require.NotEmpty(t, o.Outputs, o.Name)
+		require.Equal(t, strings.Count(e.in+e.out, " ")-strings.Count(e.in+e.out, ", "), len(o.Inputs)+len(o.Outputs), o.Name)
+		for i, a := range append(o.Inputs, o.Outputs...) {
+			require.True(t, a.Types != 0 || a.Type == "other", "%s: %s", o.Name, a.Name)
+			last := i == len(o.Inputs)-1 || i == len(o.Inputs)+len(o.Outputs)-1
+			require.False(t, a.Variadic && !last, o.Name)
+		}
+		for _, a := range append(o.Attrs, o.Accepts...) {
+			require.NotZero(t, a.Kind, "%s: %s", o.Name, a.Name)
+		}
+	}
+	_, ok := Normal("Nothing")
+	require.False(t, ok)
+}

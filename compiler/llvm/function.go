@@ -1,0 +1,213 @@
+package llvm
+
+import (
+	"fmt"
+	"strings"
+
+	"tlruntime/compiler/plan"
+)
+
+const (
+	statusInvalid = 1 // TL_E_INVALID_ARGUMENT
+)
+
+// function writes the module's one visible function and, on the way, the kernels
+// that it calls.
+func (m *module) function() error {
+	f := &entry{code: code{module: m}, m: m}
+	f.arguments()
+	f.enter()
+	f.stage()
+	for i := range m.place.instructions {
+		if err := f.call(&m.place.instructions[i]); err != nil {
+			return err
+		}
+	}
+	f.leave()
+	m.globals = append(m.globals, m.info()...)
+	m.functions = append(m.functions, fmt.Sprintf("define i32 @%s(%[2]s %%inputs, %[2]s %%outputs, %[2]s %%constants) {\nentry:\n%[3]s}\n", m.name, m.pointer(), f.code.text.String()))
+	return nil
+}
+
+// entry is the visible function while it is written.
+type entry struct {
+	code
+	m       *module
+	buffers []string // address of each buffer
+	failed  []string // "[ status, %block ]" of calls that failed inside the frame
+}
+
+// arguments loads the addresses that the caller gives. A NULL among those that are
+// needed is an invalid argument.
+func (f *entry) arguments() {
+	place := &f.m.place
+	f.buffers = make([]string, len(place.buffers))
+	var null []string
+	for i, b := range place.buffers {
+		h := place.homes[i]
+		switch {
+		case b.Bytes == 0:
+			f.buffers[i] = "null"
+		case h.array != "":
+			f.buffers[i] = f.argument(h.array, h.index)
+			null = append(null, f.buffers[i])
+		case h.global != "":
+			f.buffers[i] = f.embedded(h.global, b.Bytes)
+		}
+	}
+	for _, input := range place.staged {
+		null = append(null, f.argument("inputs", input))
+	}
+	f.refuseNull(null)
+}
+
+func (f *entry) argument(array string, index int) string {
+	p := f.m.pointer()
+	at := f.at("%"+array, p, fmt.Sprint(index))
+	return f.let("load %s, %s, align 8", p, f.as(at, p))
+}
+
+func (f *entry) refuseNull(addresses []string) {
+	if len(addresses) == 0 {
+		return
+	}
+	any := f.isNull(addresses[0])
+	for _, a := range addresses[1:] {
+		any = f.let("or i1 %s, %s", any, f.isNull(a))
+	}
+	f.do("br i1 %s, label %%invalid, label %%enter", any)
+	f.begin("invalid")
+	f.do("ret i32 %d", statusInvalid)
+	f.begin("enter")
+}
+
+// enter takes the memory of the frame.
+func (f *entry) enter() {
+	if !f.m.needsFrame() {
+		return
+	}
+	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
+	if f.m.opts.Memory == Slots {
+		f.enterSlots()
+		return
+	}
+	f.m.declare("tl_mem_frame_enter", "declare "+f.m.pointer()+" @tl_mem_frame_enter(i64)")
+	f.m.declare("tl_mem_frame_exit", "declare i32 @tl_mem_frame_exit()")
+	f.do("%%frame = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Frame.Bytes)
+	f.do("br i1 %s, label %%refused, label %%run", f.isNull("%frame"))
+	f.begin("refused")
+	f.do("%%why = call i32 @tl_last_status()")
+	f.do("ret i32 %%why")
+	f.begin("run")
+	for i, h := range f.m.place.homes {
+		if h.frame && f.buffers[i] == "" {
+			f.buffers[i] = f.at("%frame", "i8", fmt.Sprint(h.offset))
+		}
+	}
+}
+
+func (f *entry) enterSlots() {
+	f.m.declare("tl_mem_function_enter", "declare i32 @tl_mem_function_enter(i64)")
+	f.m.declare("tl_mem_function_exit", "declare i32 @tl_mem_function_exit()")
+	f.m.declare("tl_mem_get_buffer", "declare "+f.m.pointer()+" @tl_mem_get_buffer(i64, i64)")
+	f.do("%%entered = call i32 @tl_mem_function_enter(i64 %d)", len(f.m.place.slots))
+	f.do("br i1 %s, label %%run, label %%refused", f.let("icmp eq i32 %%entered, 0"))
+	f.begin("refused")
+	f.do("ret i32 %%entered")
+	f.begin("run")
+	slots := make([]string, len(f.m.place.slots))
+	for i, bytes := range f.m.place.slots {
+		slots[i] = f.slot(i, bytes)
+	}
+	for i, h := range f.m.place.homes {
+		if h.frame && f.buffers[i] == "" {
+			f.buffers[i] = slots[h.slot]
+		}
+	}
+}
+
+func (f *entry) slot(i int, bytes int64) string {
+	p := f.let("call %s @tl_mem_get_buffer(i64 %d, i64 %d)", f.m.pointer(), i, bytes)
+	without, with := f.name("b"), f.name("b")
+	f.do("br i1 %s, label %%%s, label %%%s", f.isNull(p), without, with)
+	f.begin(without)
+	f.fail(f.let("call i32 @tl_last_status()"))
+	f.begin(with)
+	return p
+}
+
+// fail ends the block: the function leaves the frame and returns status.
+func (f *entry) fail(status string) {
+	f.failed = append(f.failed, fmt.Sprintf("[ %s, %%%s ]", status, f.current()))
+	f.do("br label %%failed")
+}
+
+// stage copies the inputs that the plan has in the frame to their place.
+func (f *entry) stage() {
+	p, name := f.m.pointer(), "llvm.memcpy.p0.p0.i64"
+	if f.m.typed() {
+		name = "llvm.memcpy.p0i8.p0i8.i64"
+	}
+	for _, i := range f.m.place.staged {
+		o := f.m.plan.Inputs[i]
+		f.m.declare(name, fmt.Sprintf("declare void @%s(%s, %[2]s, i64, i1 immarg)", name, p))
+		f.do("call void @%s(%s %s, %[2]s %[4]s, i64 %[5]d, i1 false)",
+			name, p, f.buffers[o.Buffer], f.argument("inputs", i), f.m.place.buffers[o.Buffer].Bytes)
+	}
+}
+
+func (f *entry) isNull(p string) string { return f.let("icmp eq %s %s, null", f.m.pointer(), p) }
+
+// embedded is the address of a constant of the module.
+func (f *entry) embedded(name string, bytes int64) string {
+	if f.m.typed() {
+		return f.let("bitcast [%d x i8]* @%s to i8*", bytes, name)
+	}
+	return "@" + name
+}
+
+// call writes the kernel of an instruction and calls it.
+func (f *entry) call(i *plan.Instruction) error {
+	k, err := f.m.kernel(i)
+	if err != nil || k.symbol == "" {
+		return err
+	}
+	args := make([]string, len(k.params))
+	for n, p := range k.params {
+		bytes := f.m.place.buffers[p.buffer].DType.Bytes()
+		args[n] = f.m.pointer() + " " + f.at(f.buffers[p.buffer], "i8", fmt.Sprint(p.offset*bytes))
+	}
+	if !k.fallible {
+		f.do("call void @%s(%s)", k.symbol, strings.Join(args, ", "))
+		return nil
+	}
+	status := f.let("call i32 @%s(%s)", k.symbol, strings.Join(args, ", "))
+	bad, good := f.name("b"), f.name("b")
+	f.do("br i1 %s, label %%%s, label %%%s", f.let("icmp eq i32 %s, 0", status), good, bad)
+	f.begin(bad)
+	f.fail(status)
+	f.begin(good)
+	return nil
+}
+
+// leave gives the memory back and returns.
+func (f *entry) leave() {
+	f.do("ret i32 %s", f.exit())
+	if len(f.failed) == 0 {
+		return
+	}
+	f.begin("failed")
+	status := f.let("phi i32 %s", strings.Join(f.failed, ", "))
+	f.exit()
+	f.do("ret i32 %s", status)
+}
+
+func (f *entry) exit() string {
+	switch {
+	case !f.m.needsFrame():
+		return "0"
+	case f.m.opts.Memory == Slots:
+		return f.let("call i32 @tl_mem_function_exit()")
+	}
+	return f.let("call i32 @tl_mem_frame_exit()")
+}

@@ -1,0 +1,92 @@
+package llvm
+
+import (
+	"fmt"
+	"strings"
+
+	"tlruntime/compiler/plan"
+)
+
+const headerTypes = `#ifndef TL_PLAN_INFO
+#define TL_PLAN_INFO
+/* A tensor that lies row by row without gaps. */
+struct tl_plan_tensor {
+    const char* name;
+    const int64_t* shape; /* rank extents; NULL for a scalar */
+    int64_t bytes;
+    int32_t dtype; /* as enum tl_dtype numbers them */
+    int32_t rank;
+    int32_t embedded; /* 1: a constant that the module has; its entry is not looked at */
+    int32_t reserved;
+};
+
+/* What a function of a plan takes and gives. */
+struct tl_plan_info {
+    int64_t size; /* of this structure; a later version has more behind what is here */
+    const char* name;
+    const char* json; /* the same as JSON */
+    int64_t frame_bytes; /* that one call takes from the runtime */
+    int64_t slots; /* that it takes them in; 0: in one block */
+    int64_t input_count;
+    int64_t output_count;
+    int64_t constant_count;
+    const struct tl_plan_tensor* inputs;
+    const struct tl_plan_tensor* outputs;
+    const struct tl_plan_tensor* constants;
+};
+#endif
+`
+
+// Header returns a C header that declares what the module of Module defines.
+func Header(p *plan.ExecutionPlan, o Options) (string, error) {
+	info, err := Describe(p, o)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	guard := "TL_PLAN_" + strings.ToUpper(info.Name) + "_H"
+	fmt.Fprintf(&b, "/* %s: an execution plan of TL Runtime, compiled. */\n#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n", info.Name, guard, guard)
+	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s\n", headerTypes)
+	fmt.Fprintf(&b, "#define %s_FRAME_BYTES %d\n", info.Name, info.FrameBytes)
+	describeArray(&b, info.Name, "INPUT", info.Inputs)
+	describeArray(&b, info.Name, "OUTPUT", info.Outputs)
+	describeArray(&b, info.Name, "CONSTANT", info.Constants)
+	fmt.Fprintf(&b, `
+/*
+ * %s computes the outputs. Each argument is an array with the addresses of
+ * tensors, in the order above; an array without entries may be NULL. Addresses are
+ * aligned to their element. No output may overlap an input, a constant or another
+ * output.
+ *
+ * Ownership: all tensors stay the caller's.
+ * Threads: any number of calls at once, with outputs of their own. The memory
+ *     between is the calling thread's frames.
+ * Returns: TL_OK, or why there is no result.
+ * Errors: TL_E_INVALID_ARGUMENT (an address is NULL, an index is out of range), and
+ *     those of the runtime's frames.
+ */
+int32_t %s(const void* const* inputs, void* const* outputs, const void* const* constants);
+
+extern const struct tl_plan_info %s_info;
+extern const char %s_json[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+`, info.Name, info.Name, info.Name, info.Name)
+	return b.String(), nil
+}
+
+func describeArray(b *strings.Builder, name, array string, list []TensorInfo) {
+	fmt.Fprintf(b, "\n#define %s_%sS %d\n", name, array, len(list))
+	for i, t := range list {
+		note := ""
+		if t.Embedded {
+			note = ", in the module"
+		}
+		text := strings.NewReplacer("*/", "* /", "/*", "/ *", "\n", " ", "\\", "/").Replace(t.Name)
+		fmt.Fprintf(b, "#define %s_%s%d_BYTES %d /* %s: %s %v%s */\n", name, array, i, t.Bytes, text, t.DType, t.Shape, note)
+	}
+}

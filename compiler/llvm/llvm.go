@@ -1,0 +1,234 @@
+// Package llvm writes an execution plan as LLVM IR: one module in text form with
+// one function, which a compiler links with what it has compiled itself.
+//
+//	define i32 @NAME(ptr %inputs, ptr %outputs, ptr %constants)
+//
+// The arguments are arrays of pointers in the plan's order (constants: the order
+// of the plan's constant buffers). The function returns a tl_status. It takes the
+// memory for all that lies between inputs and outputs by one call of the runtime
+// and gives it back before it returns; it allocates nothing else.
+//
+// Each instruction becomes an internal function, a kernel, that knows shapes,
+// strides and attributes of its operands; instructions that do the same share one.
+// Two globals describe the function to whoever calls it: NAME_info, a structure
+// that Header declares, and NAME_json, the same as JSON.
+//
+// The text is for LLVM 14, where pointers are i8*, or for a later version.
+package llvm
+
+import (
+	"fmt"
+	"strings"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
+)
+
+// Memory tells how the function takes the memory of its frame.
+type Memory uint8
+
+// One block for the whole frame, by tl_mem_frame_enter; or slots, by
+// tl_mem_function_enter and tl_mem_get_buffer: one slot for each offset at which
+// buffers begin. Buffers in one slot are never alive together, as the plan has
+// them at one place. Slots take more memory than the frame wherever buffers of the
+// plan overlap without beginning at the same offset.
+const (
+	OneFrame Memory = iota
+	Slots
+)
+
+// Options are what a module is written for. The zero value is a sensible choice.
+type Options struct {
+	// Name of the function; "" takes the plan's name. Characters other than ASCII
+	// letters, digits and _ become _.
+	Name string
+
+	// Version is the major version of the LLVM that will read the module, 14 or
+	// higher; 0 is the newest one.
+	Version int
+
+	Memory Memory
+
+	// EmbedBytes is the size up to which constants become part of the module. The
+	// caller's array has an entry for them too, which is not looked at. 0: none.
+	EmbedBytes int64
+
+	// VectorBits is the width of the vectors that kernels are written with, a power
+	// of two from 64 to 2048; 0 is 256. Any width runs on any machine, as LLVM
+	// splits what is too wide; the machine's own is the fastest.
+	VectorBits int
+
+	Triple string // of the target; "" leaves it to the tool that reads the module
+}
+
+const (
+	oldest        = 14
+	opaqueKnown   = 15 // first version without typed pointers
+	memoryKnown   = 16 // first version with memory(...)
+	defaultVector = 256
+	frameAligned  = 64 // by the runtime
+)
+
+// UnsupportedError tells of an instruction that there is no kernel for.
+type UnsupportedError struct {
+	Node, Op string
+	DType    graph.DType // of the argument, or the result, that decides
+	Reason   string
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("node %q: operator %s on %s: %s", e.Node, e.Op, e.DType, e.Reason)
+}
+
+// Module returns the module for p. It fails with an *UnsupportedError when p has an
+// instruction that it cannot write. It does not change p, and may be called by any
+// number of goroutines at once.
+func Module(p *plan.ExecutionPlan, o Options) (string, error) {
+	m, err := newModule(p, o)
+	if err != nil {
+		return "", err
+	}
+	if err := m.function(); err != nil {
+		return "", err
+	}
+	return m.text(), nil
+}
+
+func newModule(p *plan.ExecutionPlan, o Options) (*module, error) {
+	if o.Version == 0 {
+		o.Version = memoryKnown
+	}
+	if o.VectorBits == 0 {
+		o.VectorBits = defaultVector
+	}
+	m := &module{plan: p, opts: o, name: nameOf(p, o), kernels: map[string]string{}, declared: map[string]string{}}
+	if err := m.checkOptions(); err != nil {
+		return nil, err
+	}
+	return m, m.placeBuffers()
+}
+
+func (m *module) checkOptions() error {
+	bits := m.opts.VectorBits
+	switch {
+	case m.opts.Version < oldest:
+		return fmt.Errorf("LLVM %d: the oldest version that reads the module is %d", m.opts.Version, oldest)
+	case bits < 64 || bits > 2048 || bits&(bits-1) != 0:
+		return fmt.Errorf("vectors of %d bits: the width is a power of two from 64 to 2048", bits)
+	case m.plan.Frame.Alignment > frameAligned:
+		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d", m.plan.Frame.Alignment, frameAligned)
+	case m.name == "":
+		return fmt.Errorf("the plan has no name: set Options.Name")
+	}
+	return nil
+}
+
+func nameOf(p *plan.ExecutionPlan, o Options) string {
+	name := o.Name
+	if name == "" {
+		name = p.Name
+	}
+	clean := strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+	if clean != "" && clean[0] >= '0' && clean[0] <= '9' {
+		return "_" + clean
+	}
+	return clean
+}
+
+// module is what Module collects before it writes it down.
+type module struct {
+	plan  *plan.ExecutionPlan
+	opts  Options
+	name  string
+	place placement
+
+	kernels   map[string]string // names by text
+	functions []string          // definitions in order
+	declared  map[string]string // declarations and definitions of helpers, by name
+	order     []string          // of declared
+	globals   []string
+}
+
+// declare adds a declaration, or the definition of a helper, once.
+func (m *module) declare(name, text string) {
+	if _, known := m.declared[name]; known {
+		return
+	}
+	m.declared[name] = text
+	m.order = append(m.order, name)
+}
+
+// kernelAttributes hold for every kernel: it touches memory that its arguments
+// point to and constants of the module, calls nothing but intrinsics and functions
+// of mathematics, and ends.
+func (m *module) kernelAttributes() string {
+	if m.opts.Version < memoryKnown {
+		return "argmemonly nofree noinline nosync nounwind willreturn"
+	}
+	return "nofree noinline nosync nounwind willreturn memory(argmem: readwrite)"
+}
+
+// libraryAttributes hold for functions of C's library, whose errno nobody reads.
+func (m *module) libraryAttributes() string {
+	if m.opts.Version < memoryKnown {
+		return "nofree nosync nounwind readnone willreturn"
+	}
+	return "nofree nosync nounwind willreturn memory(none)"
+}
+
+// dialect tells which versions read the module.
+func (m *module) dialect() string {
+	switch {
+	case m.opts.Version < opaqueKnown:
+		return "LLVM 14, without -opaque-pointers"
+	case m.opts.Version < memoryKnown:
+		return "LLVM 15"
+	}
+	return "LLVM 16 and later"
+}
+
+func (m *module) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "; %s: an execution plan of TL Runtime.\n", m.name)
+	fmt.Fprintf(&b, "; For %s.\n", m.dialect())
+	if m.opts.Triple != "" {
+		fmt.Fprintf(&b, "target triple = %s\n", quoted(m.opts.Triple))
+	}
+	section(&b, m.globals)
+	section(&b, m.functions)
+	for _, name := range m.order {
+		b.WriteString("\n" + m.declared[name] + "\n")
+	}
+	fmt.Fprintf(&b, "\nattributes #0 = { %s }\nattributes #1 = { %s }\n", m.kernelAttributes(), m.libraryAttributes())
+	b.WriteString("\n!0 = distinct !{!0, !1}\n!1 = !{!\"llvm.loop.unroll.disable\"}\n")
+	return b.String()
+}
+
+func section(b *strings.Builder, texts []string) {
+	for _, t := range texts {
+		b.WriteString("\n" + t)
+		if !strings.HasSuffix(t, "\n") {
+			b.WriteString("\n")
+		}
+	}
+}
+
+// quoted is a string literal of LLVM IR.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			fmt.Fprintf(&b, "\\%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,193 @@
+package lower
+
+import (
+	"slices"
+
+	"tlruntime/compiler/lower/flow"
+	"tlruntime/compiler/lower/ir"
+)
+
+// emitter writes the runtime's operations in the place of the program's.
+type emitter struct {
+	*function
+	state []holding
+	ops   []flow.Op
+}
+
+func (f *function) emit() {
+	for i, b := range f.Blocks {
+		e := &emitter{function: f, state: slices.Clone(f.in[i])}
+		if i == 0 && f.hasFrame() {
+			e.add(flow.Op{Code: flow.FunctionEnter, Dst: flow.NoVar, Index: int64(len(f.Slots))})
+		}
+		for j := range b.Ops {
+			p := place{i, j}
+			e.op(p, b.Ops[j])
+			f.step(p, e.state)
+		}
+		// The moves of later blocks are found by place, so this one is not replaced
+		// before all of it was read.
+		b.Ops = e.ops
+	}
+}
+
+func (e *emitter) add(o flow.Op) { e.ops = append(e.ops, o) }
+
+// about adds an operation on one operand.
+func (e *emitter) about(c flow.Code, a flow.Operand) {
+	e.add(flow.Op{Code: c, Dst: flow.NoVar, Args: []flow.Operand{a}, Slot: flow.Heap})
+}
+
+func (e *emitter) op(p place, o flow.Op) {
+	switch o.Code {
+	case flow.Copy:
+		e.copy(p, o)
+	case flow.New:
+		e.newStruct(p, o)
+	case flow.SetField:
+		e.setField(p, o)
+	case flow.SetElement:
+		if e.owned(o.Dst) {
+			e.unshare(o)
+		}
+		o.Code = flow.StoreElement
+		e.add(o)
+	case flow.Open:
+		if e.opens(int(o.Index)) {
+			e.add(flow.Op{Code: flow.EnterScope, Dst: flow.NoVar})
+		}
+	case flow.Close:
+		e.released(&o, e.release)
+		if e.opens(int(o.Index)) {
+			e.add(flow.Op{Code: flow.ExitScope, Dst: flow.NoVar})
+		}
+	case flow.Return:
+		e.leave(o)
+	default:
+		e.plain(o)
+	}
+}
+
+// plain adds an operation that stays as it is. What a call returns, and what is read
+// from a field and must stay, is put into the scope; what is made is there already.
+func (e *emitter) plain(o flow.Op) {
+	e.add(o)
+	if (o.Code == flow.Call || o.Code == flow.Load) && o.Dst != flow.NoVar && e.kinds[o.Dst] == Held {
+		e.about(flow.Register, e.Use(o.Dst))
+	}
+}
+
+func (e *emitter) release(v flow.Var) {
+	if e.state[e.rank[v]]&full != 0 {
+		e.about(flow.Release, e.Use(v))
+	}
+}
+
+// take makes an operand a reference that can be stored: acquired, unless it moves.
+func (e *emitter) take(u use, a flow.Operand) {
+	if e.counted(a.Var) && !e.moves[u] {
+		e.about(flow.Acquire, a)
+	}
+}
+
+// taken ends a move, where the variable is looked at again.
+func (e *emitter) taken(u use, a flow.Operand) {
+	if e.moves[u] && e.needNull.Has(a.Var) {
+		e.add(flow.Op{Code: flow.Clear, Dst: a.Var})
+	}
+}
+
+func (e *emitter) copy(p place, o flow.Op) {
+	a, u := o.Args[0], use{p, 0}
+	if !e.owned(o.Dst) {
+		e.add(o)
+		if e.counted(o.Dst) && e.kinds[o.Dst] == Held {
+			e.about(flow.Register, e.Use(o.Dst))
+		}
+		return
+	}
+	e.take(u, a)
+	e.release(o.Dst)
+	e.add(o)
+	e.taken(u, a)
+}
+
+// newStruct makes the struct and stores its fields, which hold references of their
+// own. None is what a new object has already.
+func (e *emitter) newStruct(p place, o flow.Op) {
+	args, fields := o.Args, o.Fields
+	o.Args, o.Fields = nil, nil
+	e.add(o)
+	for i, a := range args {
+		if a.Var == flow.NoVar && a.Type.Counted() {
+			continue
+		}
+		u := use{p, i}
+		e.take(u, a)
+		e.store(o.Dst, o.Type, fields[i], a)
+		e.taken(u, a)
+	}
+}
+
+func (e *emitter) store(object flow.Var, t ir.Type, field int, a flow.Operand) {
+	e.add(flow.Op{Code: flow.Store, Dst: object, Type: t, Index: int64(field), Args: []flow.Operand{a}, Slot: flow.Heap})
+}
+
+// setField acquires what goes in before anything else, because it may be the
+// variable's present value, or live in it.
+func (e *emitter) setField(p place, o flow.Op) {
+	a, u := o.Args[0], use{p, 0}
+	e.take(u, a)
+	if a.Var == o.Dst { // unshare gives the variable another value
+		before := e.scratch(a.Type)
+		e.add(flow.Op{Code: flow.Copy, Dst: before, Args: []flow.Operand{a}, Slot: flow.Heap})
+		a = e.Use(before)
+	}
+	e.unshare(o)
+	if !a.Type.Counted() {
+		e.store(o.Dst, o.Type, int(o.Index), a)
+		return
+	}
+	old := e.scratch(a.Type)
+	e.add(flow.Op{Code: flow.Load, Dst: old, Args: []flow.Operand{e.Use(o.Dst)}, Type: o.Type, Index: o.Index, Slot: flow.Heap})
+	e.store(o.Dst, o.Type, int(o.Index), a)
+	e.about(flow.Release, e.Use(old))
+	e.taken(u, a)
+}
+
+func (e *emitter) scratch(t ir.Type) flow.Var {
+	e.kinds = append(e.kinds, Plain)
+	return e.Scratch(t)
+}
+
+func (e *emitter) unshare(o flow.Op) {
+	e.add(flow.Op{Code: flow.Unshare, Dst: o.Dst, Type: o.Type})
+}
+
+// leave returns from the function. The result is made to float: taken out of the
+// scope that has it, or given a reference by a scope first.
+func (e *emitter) leave(o flow.Op) {
+	result := flow.NoVar
+	if len(o.Args) > 0 && e.counted(o.Args[0].Var) && e.kinds[o.Args[0].Var] != Floating {
+		result = e.origin(o.Args[0].Var)
+	}
+	if result != flow.NoVar && e.kinds[result] != Held {
+		e.about(flow.Register, e.Use(result))
+	}
+	e.released(&o, e.release)
+	if result != flow.NoVar {
+		e.about(flow.Unregister, e.Use(result))
+	}
+	if e.hasFrame() {
+		e.add(flow.Op{Code: flow.FunctionExit, Dst: flow.NoVar})
+	}
+	e.add(o)
+}
+
+// origin is the variable that a chain of copies began with.
+func (e *emitter) origin(v flow.Var) flow.Var {
+	for e.borrowed[v] != flow.NoVar && e.kinds[v] == Borrowed && e.copied[v] {
+		v = e.borrowed[v]
+	}
+	return v
+}

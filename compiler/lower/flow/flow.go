@@ -1,0 +1,221 @@
+// Package flow is the control-flow graph of a function: three-address operations
+// over variables, first those of the program (Build), then those of the runtime,
+// which the lowering puts in their place.
+//
+//	flow.go       functions, operations and scopes
+//	build.go      the graph of a verified function
+//	build_expr.go its expressions
+//	print.go      its text
+//	live.go       liveness, by operation
+//	scan.go       slots by linear scan
+//
+// A graph belongs to who built it; nothing here is safe for concurrent changes.
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"tlruntime/compiler/lower/ir"
+)
+
+// Var is a variable of a function, as an index into Vars.
+type Var int
+
+// NoVar is no variable.
+const NoVar Var = -1
+
+// Variable is a parameter, a local variable or a temporary. Parameters come first.
+type Variable struct {
+	Name  string
+	Type  ir.Type
+	Scope int // where it was declared
+}
+
+// Operand is a variable or, when Var is NoVar, a constant of the type: Int, Float,
+// or none.
+type Operand struct {
+	Var   Var
+	Type  ir.Type
+	Int   int64
+	Float float64
+}
+
+// Code tells what an operation does.
+type Code uint8
+
+// Operations of the program. D is Dst, A and B are the operands.
+const (
+	Copy        Code = iota // D = A
+	Arith                   // D = A op B, numbers
+	Convert                 // D = A as the type of D
+	IsNone                  // D = A is none
+	New                     // D = a struct; once lowered, without its fields
+	Load                    // D = A.field
+	SetField                // D.field = A, as a value: D is another value afterwards
+	Call                    // D = callee(operands)
+	Fill                    // D = a tensor of elements A
+	Literal                 // D = a tensor of the operands
+	TensorArith             // D = A op B, tensors
+	Sum                     // D = sum of A
+	Element                 // D = A[index]
+	SetElement              // D[index] = A, as a value
+	Open                    // a scope begins
+	Close                   // a scope ends
+	Jump                    // to the successor
+	Branch                  // to the first successor when A is not 0, else to the second
+	Return                  // A, if there is one
+
+	// Operations of the runtime.
+
+	FunctionEnter // with index slots
+	FunctionExit
+	EnterScope
+	ExitScope
+	Acquire      // A
+	Release      // A
+	Register     // A
+	Unregister   // A
+	Clear        // D = none; its reference has gone elsewhere
+	Unshare      // D refers to a value of its own: a copy when others refer to it
+	Store        // D.field = A, in memory
+	StoreElement // D[index] = A, in memory
+)
+
+// Op is an operation.
+type Op struct {
+	Code   Code
+	Dst    Var // NoVar when there is none
+	Args   []Operand
+	Op     ir.Op   // of Arith and TensorArith
+	Type   ir.Type // of the struct or tensor that is made or changed
+	Fields []int   // of New: where the operands go
+	Index  int64   // a field, an element, a scope, or how many slots
+	Slot   int     // of what makes a tensor: its slot, or Heap
+	Callee string  // symbol
+	Scope  int     // the innermost scope around it
+}
+
+// Heap is the slot of a tensor that has none.
+const Heap = -1
+
+// Use is one that reads the variable.
+func Use(v Var, t ir.Type) Operand { return Operand{Var: v, Type: t} }
+
+// None is the constant none of a type.
+func None(t ir.Type) Operand { return Operand{Var: NoVar, Type: t} }
+
+// Updates tells whether the operation changes a part of Dst, so that it reads Dst
+// as well.
+func (o *Op) Updates() bool {
+	switch o.Code {
+	case SetField, SetElement, Unshare, Store, StoreElement:
+		return true
+	}
+	return false
+}
+
+// MakesTensor tells whether Dst is a new tensor.
+func (o *Op) MakesTensor() bool {
+	return o.Code == Fill || o.Code == Literal || o.Code == TensorArith
+}
+
+// Fresh tells whether the operation makes Dst a reference that nobody had: to
+// what it makes, or to what a call returns.
+func (o *Op) Fresh() bool { return o.Code == New || o.Code == Call || o.MakesTensor() }
+
+// Block is a basic block. Its last operation is a Jump, Branch or Return.
+type Block struct {
+	Ops        []Op
+	Successors []int // blocks
+}
+
+// ScopeKind tells what a scope is there for.
+type ScopeKind uint8
+
+// The kinds of scopes. Branches of an if have scopes for their variables alone.
+const (
+	FunctionScope ScopeKind = iota
+	BlockScope
+	LoopScope   // one turn of a loop: the condition, and the body's scope
+	BranchScope // never one of the runtime's
+	// StatementScope is around the statement that gives Target a value. It lets go
+	// of temporaries at once, so that Target alone refers to its value.
+	StatementScope
+)
+
+// Scope is a lexical scope.
+type Scope struct {
+	Kind    ScopeKind
+	Parent  int // NoScope for the function's
+	Vars    []Var
+	Target  Var  // of a StatementScope
+	Runtime bool // the runtime opens and closes it
+}
+
+// NoScope is the parent of a function's scope.
+const NoScope = -1
+
+// Function is the graph of a function. Block 0 is the entry, and blocks stand in
+// the order of the text, so that loops are contiguous.
+type Function struct {
+	Program *ir.Program
+	Symbol  string
+	Params  int // how many of Vars are parameters
+	Result  ir.Type
+	Vars    []Variable
+	Scopes  []Scope
+	Blocks  []*Block
+	Slots   []int64 // once lowered: the bytes of the largest tensor in each
+
+	taken map[string]bool // names of variables
+}
+
+// Temp adds a temporary variable.
+func (f *Function) Temp(t ir.Type, scope int) Var {
+	return f.variable("", t, scope)
+}
+
+// Double adds a variable with the name, type and scope of another.
+func (f *Function) Double(v Var) Var {
+	return f.variable(f.Vars[v].Name, f.Vars[v].Type, f.Vars[v].Scope)
+}
+
+// Scratch adds a variable that belongs to no scope, for what a single operation of
+// the program is replaced by.
+func (f *Function) Scratch(t ir.Type) Var {
+	v := Var(len(f.Vars))
+	f.Vars = append(f.Vars, Variable{fmt.Sprintf("%%%d", v), t, NoScope})
+	return v
+}
+
+// Use reads a variable.
+func (f *Function) Use(v Var) Operand { return Use(v, f.Vars[v].Type) }
+
+// RuntimeScope returns the innermost scope of the runtime that a scope is in,
+// itself included.
+func (f *Function) RuntimeScope(scope int) int {
+	for !f.Scopes[scope].Runtime && f.Scopes[scope].Parent != NoScope {
+		scope = f.Scopes[scope].Parent
+	}
+	return scope
+}
+
+// Each calls visit with every operation, in order.
+func (f *Function) Each(visit func(o *Op)) {
+	for _, b := range f.Blocks {
+		for i := range b.Ops {
+			visit(&b.Ops[i])
+		}
+	}
+}
+
+// Count returns how many operations have one of the codes.
+func (f *Function) Count(codes ...Code) (n int) {
+	f.Each(func(o *Op) {
+		if slices.Contains(codes, o.Code) {
+			n++
+		}
+	})
+	return n
+}

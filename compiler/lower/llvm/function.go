@@ -1,0 +1,268 @@
+package llvm
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tlruntime/compiler/lower/flow"
+	"tlruntime/compiler/lower/ir"
+)
+
+// function is a function that is being written. A variable with one definition is
+// a value of LLVM's; others stand on the stack, from where LLVM takes them.
+type function struct {
+	*module
+	*flow.Function
+	values  []string // by variable: its value, when it has one definition
+	onStack []bool   // by variable
+	last    int      // number of the newest unnamed value
+}
+
+func (w *module) function(source *flow.Function) {
+	f := &function{module: w, Function: source, values: make([]string, len(source.Vars)), onStack: make([]bool, len(source.Vars))}
+	params := make([]string, f.Params)
+	for i := range params {
+		params[i] = typeName(f.Vars[i].Type) + " %" + f.Vars[i].Name
+		f.values[i] = "%" + f.Vars[i].Name
+	}
+	w.line("\ndefine %s @%s(%s) {", typeName(f.Result), f.Symbol, strings.Join(params, ", "))
+	for i, b := range f.Blocks {
+		w.line(".b%d:", i)
+		if i == 0 {
+			f.stack()
+		}
+		for j := range b.Ops {
+			f.op(&b.Ops[j], b)
+		}
+	}
+	w.line("}")
+}
+
+// stack makes room for the variables that change, and puts parameters there.
+func (f *function) stack() {
+	for v, n := range definitions(f.Function) {
+		if n < 2 {
+			continue
+		}
+		t := typeName(f.Vars[v].Type)
+		f.onStack[v] = true
+		f.line("  %s = alloca %s", f.address(flow.Var(v)), t)
+		if v < f.Params {
+			f.line("  store %s %%%s, ptr %s", t, f.Vars[v].Name, f.address(flow.Var(v)))
+		}
+	}
+}
+
+// name is the variable's name in LLVM. Temporaries have a number for a name.
+func (f *function) name(v flow.Var) string {
+	name := f.Vars[v].Name
+	if strings.HasPrefix(name, "%") {
+		return "%t." + name[1:]
+	}
+	return "%" + name
+}
+
+func (f *function) address(v flow.Var) string { return f.name(v) + ".at" }
+
+// fresh names a value that no variable has.
+func (f *function) fresh() string {
+	f.last++
+	return fmt.Sprintf("%%.%d", f.last)
+}
+
+// get is the value of an operand, loaded where it has to be.
+func (f *function) get(o flow.Operand) string {
+	switch {
+	case o.Var == flow.NoVar && o.Type.Kind == ir.Int:
+		return fmt.Sprint(o.Int)
+	case o.Var == flow.NoVar && o.Type.Kind == ir.Float:
+		return fmt.Sprintf("0x%016X", math.Float64bits(o.Float))
+	case o.Var == flow.NoVar:
+		return "null"
+	case f.onStack[o.Var]:
+		v := f.fresh()
+		f.line("  %s = load %s, ptr %s", v, typeName(o.Type), f.address(o.Var))
+		return v
+	}
+	return f.values[o.Var]
+}
+
+func (f *function) gets(list []flow.Operand) (values []string) {
+	for _, o := range list {
+		values = append(values, f.get(o))
+	}
+	return values
+}
+
+// set gives a variable a value that has been computed.
+func (f *function) set(v flow.Var, value string) {
+	if f.onStack[v] {
+		f.line("  store %s %s, ptr %s", typeName(f.Vars[v].Type), value, f.address(v))
+		return
+	}
+	f.values[v] = value
+}
+
+// compute writes an instruction whose result is the variable's value.
+func (f *function) compute(v flow.Var, format string, args ...any) {
+	name := f.name(v)
+	if f.onStack[v] {
+		name = f.fresh()
+	}
+	f.line("  %s = %s", name, fmt.Sprintf(format, args...))
+	f.set(v, name)
+}
+
+// let writes an instruction and returns its result.
+func (f *function) let(format string, args ...any) string {
+	name := f.fresh()
+	f.line("  %s = %s", name, fmt.Sprintf(format, args...))
+	return name
+}
+
+func (f *function) op(o *flow.Op, b *flow.Block) {
+	switch o.Code {
+	case flow.Copy:
+		f.set(o.Dst, f.get(o.Args[0]))
+	case flow.Arith:
+		f.arith(o)
+	case flow.Convert:
+		f.convert(o)
+	case flow.IsNone:
+		bit := f.let("icmp eq ptr %s, null", f.get(o.Args[0]))
+		f.compute(o.Dst, "zext i1 %s to i64", bit)
+	case flow.New:
+		f.compute(o.Dst, "call ptr %s(ptr @%s$type)", f.need("object$new"), o.Type.Name)
+	case flow.Load:
+		f.load(o)
+	case flow.Store:
+		t := o.Args[0].Type
+		value := f.get(o.Args[0])
+		f.line("  store %s %s, ptr %s", typeName(t), value, f.field(f.get(f.Use(o.Dst)), o.Index))
+	case flow.Call:
+		f.call(o)
+	case flow.Jump, flow.Branch, flow.Return:
+		f.terminate(o, b)
+	case flow.Clear:
+		f.set(o.Dst, "null")
+	case flow.Unshare:
+		f.unshare(o)
+	default:
+		f.reference(o)
+	}
+}
+
+var integer = map[ir.Op]string{ir.Add: "add", ir.Sub: "sub", ir.Mul: "mul",
+	ir.Eq: "icmp eq", ir.Ne: "icmp ne", ir.Lt: "icmp slt", ir.Le: "icmp sle", ir.Gt: "icmp sgt", ir.Ge: "icmp sge"}
+
+var floating = map[ir.Op]string{ir.Add: "fadd", ir.Sub: "fsub", ir.Mul: "fmul", ir.Div: "fdiv",
+	ir.Eq: "fcmp oeq", ir.Ne: "fcmp une", ir.Lt: "fcmp olt", ir.Le: "fcmp ole", ir.Gt: "fcmp ogt", ir.Ge: "fcmp oge"}
+
+func (f *function) arith(o *flow.Op) {
+	t := o.Args[0].Type
+	word := integer[o.Op]
+	if t.Kind == ir.Float {
+		word = floating[o.Op]
+	}
+	a := f.gets(o.Args)
+	if o.Op.Comparison() {
+		bit := f.let("%s %s %s, %s", word, typeName(t), a[0], a[1])
+		f.compute(o.Dst, "zext i1 %s to i64", bit)
+		return
+	}
+	f.compute(o.Dst, "%s %s %s, %s", word, typeName(t), a[0], a[1])
+}
+
+func (f *function) convert(o *flow.Op) {
+	a := f.get(o.Args[0])
+	if o.Args[0].Type.Kind == ir.Int {
+		f.compute(o.Dst, "sitofp i64 %s to double", a)
+		return
+	}
+	f.compute(o.Dst, "call i64 %s(double %s)", f.need("llvm.fptosi.sat.i64.f64"), a)
+}
+
+func (f *function) field(object string, index int64) string {
+	return f.let("getelementptr inbounds i8, ptr %s, i64 %d", object, fieldBytes*index)
+}
+
+// load reads a field; those of none are zeros.
+func (f *function) load(o *flow.Op) {
+	object := f.get(o.Args[0])
+	absent := f.let("icmp eq ptr %s, null", object)
+	from := f.let("select i1 %s, ptr @%s$zero, ptr %s", absent, o.Type.Name, object)
+	f.compute(o.Dst, "load %s, ptr %s", typeName(f.Vars[o.Dst].Type), f.field(from, o.Index))
+}
+
+func (f *function) call(o *flow.Op) {
+	values := f.gets(o.Args)
+	for i, a := range o.Args {
+		values[i] = typeName(a.Type) + " " + values[i]
+	}
+	text := fmt.Sprintf("@%s(%s)", o.Callee, strings.Join(values, ", "))
+	if o.Dst == flow.NoVar {
+		f.line("  call void %s", text)
+		return
+	}
+	f.compute(o.Dst, "call %s %s", typeName(f.Vars[o.Dst].Type), text)
+}
+
+func (f *function) terminate(o *flow.Op, b *flow.Block) {
+	switch {
+	case o.Code == flow.Jump:
+		f.line("  br label %%.b%d", b.Successors[0])
+	case o.Code == flow.Branch:
+		bit := f.let("icmp ne i64 %s, 0", f.get(o.Args[0]))
+		f.line("  br i1 %s, label %%.b%d, label %%.b%d", bit, b.Successors[0], b.Successors[1])
+	case len(o.Args) == 0:
+		f.line("  ret void")
+	default:
+		f.line("  ret %s %s", typeName(f.Result), f.get(o.Args[0]))
+	}
+}
+
+// unshare gives the variable a value that nobody else refers to.
+func (f *function) unshare(o *flow.Op) {
+	value := f.get(f.Use(o.Dst))
+	if o.Type.Kind == ir.Tensor {
+		f.compute(o.Dst, "call ptr %s(ptr %s, %s)", f.need("tensor$unshare"), value, f.described(o.Type))
+		return
+	}
+	f.needUnshare(o.Type.Name)
+	f.compute(o.Dst, "call ptr @%s$unshare(ptr %s)", o.Type.Name, value)
+}
+
+// counting are the runtime's functions that count, for structs and for tensors.
+var counting = map[flow.Code][2]string{
+	flow.Acquire:    {"tl_ptr_acquire", "tl_tensor_acquire"},
+	flow.Release:    {"tl_ptr_release", "tl_tensor_release"},
+	flow.Register:   {"tl_mem_register_struct", "tl_tensor_register"},
+	flow.Unregister: {"tl_mem_unregister", "tl_tensor_promote"},
+}
+
+// reference writes what concerns references, scopes and tensors.
+func (f *function) reference(o *flow.Op) {
+	switch o.Code {
+	case flow.FunctionEnter:
+		f.line("  call void %s(i64 %d)", f.need("function$enter"), o.Index)
+	case flow.EnterScope:
+		f.line("  call void %s()", f.need("scope$enter"))
+	case flow.FunctionExit:
+		f.line("  call i32 %s()", f.need("tl_mem_function_exit"))
+	case flow.ExitScope:
+		f.line("  call i32 %s()", f.need("tl_mem_exit_scope"))
+	case flow.Acquire, flow.Release, flow.Register, flow.Unregister:
+		name := counting[o.Code][0]
+		if o.Args[0].Type.Kind == ir.Tensor {
+			name = counting[o.Code][1]
+		}
+		result := "i32"
+		if o.Code == flow.Acquire {
+			result = "ptr"
+		}
+		f.line("  call %s %s(ptr %s)", result, f.need(name), f.get(o.Args[0]))
+	default:
+		f.tensor(o)
+	}
+}

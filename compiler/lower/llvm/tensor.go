@@ -1,0 +1,87 @@
+package llvm
+
+import (
+	"tlruntime/compiler/lower/flow"
+	"tlruntime/compiler/lower/ir"
+)
+
+// element is the type of a tensor's elements in LLVM.
+func element(t ir.Type) string {
+	if t.DType == ir.F32 {
+		return "float"
+	}
+	return "double"
+}
+
+func (f *function) tensor(o *flow.Op) {
+	switch o.Code {
+	case flow.Fill:
+		x := f.get(o.Args[0])
+		f.line("  call void %s(ptr %s, double %s, i64 %d)", f.need("fill$"+o.Type.DType.String()), f.made(o), x, o.Type.Elements())
+	case flow.Literal:
+		values := f.gets(o.Args)
+		data := f.made(o)
+		for i, x := range values {
+			f.storeElement(o.Type, data, int64(i), x)
+		}
+	case flow.TensorArith:
+		f.tensorArith(o)
+	case flow.Sum:
+		data := f.read(o.Args[0])
+		f.compute(o.Dst, "call double %s(ptr %s, i64 %d)", f.need("sum$"+o.Type.DType.String()), data, o.Type.Elements())
+	case flow.Element:
+		f.loadElement(o)
+	case flow.StoreElement:
+		x := f.get(o.Args[0])
+		data := f.let("call ptr %s(ptr %s)", f.need("tl_tensor_data"), f.get(f.Use(o.Dst)))
+		f.storeElement(o.Type, data, o.Index, x)
+	}
+}
+
+// made makes the tensor of an operation and returns the address of its elements.
+func (f *function) made(o *flow.Op) string {
+	if o.Slot == flow.Heap {
+		f.compute(o.Dst, "call ptr %s(%s)", f.need("tensor$heap"), f.described(o.Type))
+	} else {
+		f.compute(o.Dst, "call ptr %s(i64 %d, %s)", f.need("tensor$slot"), o.Slot, f.described(o.Type))
+	}
+	return f.let("call ptr %s(ptr %s)", f.need("tl_tensor_data"), f.get(f.Use(o.Dst)))
+}
+
+// read returns the address of a tensor's elements; those of none are zeros.
+func (f *function) read(a flow.Operand) string {
+	f.largest = max(f.largest, a.Type.Bytes())
+	return f.let("call ptr %s(ptr %s)", f.need("tensor$read"), f.get(a))
+}
+
+var tensorOperators = map[ir.Op]string{ir.Add: "add$", ir.Sub: "sub$", ir.Mul: "mul$"}
+
+// tensorArith reads where its operands are before it makes the result, which may
+// be in the slot of one of them, with the same shape and so at the same address.
+func (f *function) tensorArith(o *flow.Op) {
+	a, b := f.read(o.Args[0]), f.read(o.Args[1])
+	f.line("  call void %s(ptr %s, ptr %s, ptr %s, i64 %d)",
+		f.need(tensorOperators[o.Op]+o.Type.DType.String()), f.made(o), a, b, o.Type.Elements())
+}
+
+func (f *function) elementAt(t ir.Type, data string, index int64) string {
+	return f.let("getelementptr inbounds %s, ptr %s, i64 %d", element(t), data, index)
+}
+
+func (f *function) storeElement(t ir.Type, data string, index int64, x string) {
+	at := f.elementAt(t, data, index)
+	if t.DType == ir.F32 {
+		x = f.let("fptrunc double %s to float", x)
+	}
+	f.line("  store %s %s, ptr %s", element(t), x, at)
+}
+
+func (f *function) loadElement(o *flow.Op) {
+	at := f.elementAt(o.Type, f.read(o.Args[0]), o.Index)
+	if o.Type.DType == ir.F64 {
+		f.compute(o.Dst, "load double, ptr %s", at)
+		return
+	}
+	x := f.let("load float, ptr %s", at)
+	f.compute(o.Dst, "fpext float %s to double", x)
+}

@@ -1,0 +1,178 @@
+// Package lower is the ownership lowering of a compiler as a library. It takes a
+// verified program of package ir, in which everything is a value, and decides which
+// values share memory, who holds a reference to it, and when the reference is
+// dropped. What it returns are graphs of package flow whose operations are those of the
+// runtime; package llvm writes them as LLVM IR.
+//
+//	lower.go    what is done to a function, in order
+//	classify.go which variables change, and which tensors leave their function
+//	borrow.go   which variables look into another's value
+//	moves.go    last uses that hand a reference over
+//	state.go    where a variable holds a reference
+//	scopes.go   which scopes the runtime has to know
+//	emit.go     the runtime's operations
+//
+// Every counted variable has one of these kinds:
+//
+//	Borrowed  it has no reference; another variable, or the caller, keeps the value
+//	Held      a scope of the runtime has the reference
+//	Owned     it has a reference of its own, released when the variable is given
+//	          another value and when its scope ends
+//	Slotted   a tensor in a slot of the function's frame, which is not counted
+//	Floating  a result that is returned at once; nobody has the reference
+//
+// Variables that change (are assigned to more than once, or field by field) are
+// Owned, and what is made or returned by a call is Held. A variable that does
+// not change, and gets its value from another that does not, is Borrowed: no
+// operation is spent on it. At the last use of an Owned variable its reference
+// moves into the field or variable that receives it; no acquire and no release
+// is emitted. The idea is old; "Counting Immutable Beans" (Ullrich and de Moura, IFL
+// 2019) and "Perceus" (Reinking, Xie, de Moura and Leijen, PLDI 2021) describe it for
+// languages in which all references are the program's own. Here some belong to
+// scopes, which end them more cheaply than a release does.
+//
+// The reference that a call hands over floats between `unregister` in the callee
+// and `register` in the caller, and nowhere else: a register elsewhere means to add
+// a reference, and must not meet one that floats.
+package lower
+
+import (
+	"fmt"
+	"slices"
+
+	"tlruntime/compiler/lower/flow"
+	"tlruntime/compiler/lower/ir"
+)
+
+// Options turn parts of the lowering off, to measure what they are worth or to
+// find a defect. The zero value is the complete lowering.
+type Options struct {
+	NoMoves   bool // every reference that is stored is acquired
+	NoBorrows bool // every variable has a reference, its own or a scope's
+	NoSlots   bool // all tensors are on the heap
+}
+
+// Module is a lowered program.
+type Module struct {
+	Program   *ir.Program
+	Functions []*flow.Function
+	// Kinds tells of each function's variables, by their index, what holds their
+	// references.
+	Kinds [][]Kind
+	// Moves is how many references move at a last use, each sparing an acquire and a
+	// release.
+	Moves int
+}
+
+// Kind tells what holds the reference of a variable.
+type Kind uint8
+
+// The kinds of variables. Plain ones are numbers.
+const (
+	Plain Kind = iota
+	Borrowed
+	Held
+	Owned
+	Slotted
+	Floating
+)
+
+var kindNames = [...]string{"plain", "borrowed", "held", "owned", "slotted", "floating"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Lower verifies a program and lowers it. The error is that of ir.Verify. The
+// program is not changed. Concurrent calls are independent.
+func Lower(p *ir.Program, options Options) (*Module, error) {
+	info, err := ir.Verify(p)
+	if err != nil {
+		return nil, err
+	}
+	functions := make([]*function, len(p.Functions))
+	for i, f := range flow.Build(info) {
+		functions[i] = classify(f, options)
+	}
+	summary := escapes(functions)
+	m := &Module{Program: p}
+	for _, f := range functions {
+		f.lower(summary)
+		m.Functions = append(m.Functions, f.Function)
+		m.Kinds = append(m.Kinds, f.kinds)
+		m.Moves += len(f.moves)
+	}
+	return m, nil
+}
+
+// function is a function on its way through the lowering.
+type function struct {
+	*flow.Function
+	options Options
+
+	changes   flow.Set     // variables that are given a value more than once, or in parts
+	kinds     []Kind       // by variable
+	borrowed  []flow.Var   // by variable: into whose value it looks, or NoVar
+	def       []place      // by variable that does not change: where it gets its value
+	copied    []bool       // by variable: its value is that of another one, not a field's
+	uses      [][]place    // by variable: what reads it
+	moves     map[use]bool // operands whose reference is handed over
+	registers []bool       // by scope: something is registered in it
+
+	needNull flow.Set // Owned variables that are released where they may hold nothing
+	rank     []int    // by variable: the number of an Owned one among them
+	numOwned int
+	in       [][]holding // by block and rank: what Owned variables may hold before it
+}
+
+// place is an operation of a function.
+type place struct{ block, op int }
+
+// nowhere is the place of a parameter's definition.
+var nowhere = place{-1, -1}
+
+// use is an operand of an operation.
+type use struct {
+	place
+	arg int
+}
+
+func (f *function) at(p place) *flow.Op { return &f.Blocks[p.block].Ops[p.op] }
+
+func (f *function) lower(summary escapeSummary) {
+	f.assignSlots(summary)
+	f.splitDefinitions()
+	f.findPlaces()
+	f.findKinds()
+	f.findMoves()
+	f.findScopes()
+	f.findStates()
+	f.emit()
+}
+
+// findPlaces notes where variables get their values and where they are read.
+func (f *function) findPlaces() {
+	f.def = slices.Repeat([]place{nowhere}, len(f.Vars))
+	f.uses = make([][]place, len(f.Vars))
+	f.copied = make([]bool, len(f.Vars))
+	for i, b := range f.Blocks {
+		for j := range b.Ops {
+			o := &b.Ops[j]
+			if o.Dst != flow.NoVar {
+				f.def[o.Dst], f.copied[o.Dst] = place{i, j}, o.Code == flow.Copy
+			}
+			for _, a := range o.Args {
+				if a.Var != flow.NoVar {
+					f.uses[a.Var] = append(f.uses[a.Var], place{i, j})
+				}
+			}
+		}
+	}
+}
+
+func (f *function) counted(v flow.Var) bool { return v != flow.NoVar && f.Vars[v].Type.Counted() }
+
+func (f *function) owned(v flow.Var) bool { return v != flow.NoVar && f.kinds[v] == Owned }

@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"reflect"
+	"slices"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/order"
+)
+
+// Build plans a graph: it puts the nodes in an order, decides which values share
+// memory, and places the buffers in one frame. Errors name the node or the value
+// at fault. The plan owns all it holds; c may change afterwards.
+//
+// Sharing does not always save memory. Build therefore makes a plan for every
+// choice of what the options allow, and returns the one with the smallest frame;
+// of several, the one with the fewest instructions. So no option, set or not, makes
+// the frame larger than it would be without.
+//
+// For one graph and the same options the plan is the same on every machine, unless
+// Options.OffsetBudget ends the search for offsets.
+func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
+	o, err := o.normal()
+	if err != nil {
+		return nil, err
+	}
+	if err := check(c); err != nil {
+		return nil, err
+	}
+	b := &builder{c: c, options: &o, tried: map[sharing]*attempt{}}
+	for _, v := range b.variants() {
+		if err := b.try(v); err != nil {
+			return nil, err
+		}
+	}
+	return b.smallest()
+}
+
+// builder collects plans to choose from.
+type builder struct {
+	c        *graph.Checked
+	options  *Options
+	tried    map[sharing]*attempt // in the graph's order
+	searches []searched
+	list     []*candidate
+}
+
+// candidate is a plan without offsets.
+type candidate struct {
+	plan  *ExecutionPlan
+	peak  int64 // no placement is smaller
+	given bool  // the nodes are in the graph's order
+}
+
+// attempt is a candidate and the layout that it was made from.
+type attempt struct {
+	layout *layout
+	*candidate
+}
+
+// searched is a search for an order; different ways to share often come to the same
+// problem.
+type searched struct {
+	problem order.Problem
+	result  order.Result
+}
+
+// variants returns what the options allow to leave out, all in the graph's order:
+// nothing first, everything last.
+func (b *builder) variants() []variant {
+	given := make([]int, len(b.c.Nodes))
+	for i := range given {
+		given[i] = i
+	}
+	_, rewritten := chain(b.c)
+	var list []variant
+	for mask := range 8 {
+		s := sharing{noViews: mask&4 != 0, noInPlace: mask&2 != 0, noConcat: mask&1 != 0}
+		if b.options.NoViews && !s.noViews || b.options.NoInPlace && !s.noInPlace || b.options.NoConcat && !s.noConcat {
+			continue
+		}
+		list = append(list, variant{s, given})
+		if len(rewritten) > 0 && !s.noConcat {
+			s.chained = true
+			list = append(list, variant{s, given})
+		}
+	}
+	return list
+}
+
+// try adds a candidate in the graph's order, and others in those orders that
+// promise less: for the same sharing, and for the one without Concats, which does
+// not hold parts together.
+func (b *builder) try(v variant) error {
+	first, err := b.given(v)
+	if err != nil {
+		return err
+	}
+	b.list = append(b.list, first.candidate)
+	if b.options.NoReorder {
+		return nil
+	}
+	if err := b.tryOrder(v, first, first.layout); err != nil || v.noConcat || v.chained {
+		return err
+	}
+	apart := v
+	apart.noConcat = true
+	second, err := b.given(apart)
+	if err != nil {
+		return err
+	}
+	return b.tryOrder(v, first, second.layout)
+}
+
+// given returns the attempt in the graph's order.
+func (b *builder) given(v variant) (*attempt, error) {
+	if a, ok := b.tried[v.sharing]; ok {
+		return a, nil
+	}
+	a, err := b.attempt(v)
+	if err == nil {
+		a.given = true
+		b.tried[v.sharing] = a
+	}
+	return a, err
+}
+
+func (b *builder) attempt(v variant) (*attempt, error) {
+	p := newProgram(b.c, v)
+	if b.options.Scratch != nil {
+		if _, err := emit(newLayout(p, &apartness{}), b.options); err != nil {
+			return nil, err
+		}
+	}
+	l := refine(p, b.options)
+	e, err := emit(l, b.options)
+	if err != nil {
+		return nil, err
+	}
+	return &attempt{l, &candidate{plan: e, peak: peak(e, b.options)}}, nil
+}
+
+// tryOrder adds a candidate in the order that is best for a layout, if that is
+// better than the graph's.
+func (b *builder) tryOrder(v variant, given *attempt, l *layout) error {
+	r, err := b.search(l)
+	if err != nil {
+		return err
+	}
+	if r.Proved && given.peak <= r.Peak {
+		given.plan.Frame.Order.Proved = true
+	}
+	if r.Peak >= r.GivenPeak {
+		return nil
+	}
+	v.order = r.Order
+	a, err := b.attempt(v)
+	if err != nil {
+		return err
+	}
+	a.plan.Frame.Order.Proved = r.Proved && a.peak <= r.Peak
+	b.list = append(b.list, a.candidate)
+	return nil
+}
+
+func (b *builder) search(l *layout) (order.Result, error) {
+	problem := l.ordering(b.options)
+	for _, s := range b.searches {
+		if reflect.DeepEqual(s.problem, problem) {
+			return s.result, nil
+		}
+	}
+	r, err := order.Search(problem, order.Options{States: b.options.OrderSteps})
+	if err != nil {
+		return r, errorf("%w", err)
+	}
+	b.searches = append(b.searches, searched{problem, r})
+	return r, nil
+}
+
+// smallest places the buffers of each candidate, the most promising first, until
+// the rest cannot be smaller, and completes the best.
+func (b *builder) smallest() (*ExecutionPlan, error) {
+	naive, givenPeak := int64(0), int64(math.MaxInt64)
+	for _, x := range b.list {
+		if x.given {
+			naive, givenPeak = sumOfBuffers(x.plan, b.options), min(givenPeak, x.peak)
+		}
+	}
+	slices.SortStableFunc(b.list, func(x, y *candidate) int {
+		return cmp.Or(cmp.Compare(x.peak, y.peak), cmp.Compare(len(x.plan.Instructions), len(y.plan.Instructions)))
+	})
+	var best *candidate
+	for _, x := range b.list {
+		if best != nil && x.peak >= best.plan.Frame.Bytes {
+			break
+		}
+		if err := allocate(x.plan, b.options); err != nil {
+			return nil, err
+		}
+		if best == nil || x.plan.Frame.Bytes < best.plan.Frame.Bytes {
+			best = x
+		}
+	}
+	best.plan.Frame.NaiveBytes = naive
+	best.plan.Frame.Order.GivenPeak, best.plan.Frame.Order.Peak = givenPeak, best.peak
+	ownConstants(best.plan)
+	return best.plan, nil
+}

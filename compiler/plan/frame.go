@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"math"
+
+	"tlruntime/runtime/offsets"
+)
+
+// maxBytes bounds the sum of all buffers, so that no sum of sizes overflows.
+const maxBytes = math.MaxInt64 / 4
+
+// maxScratch bounds the temporary memory of one instruction.
+const maxScratch = 1 << 40
+
+// allocate gives every buffer that lies in the frame its offset.
+func allocate(p *ExecutionPlan, o *Options) error {
+	problem := offsets.Problem{}
+	var placed []int
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		if !o.placed(b.Kind) {
+			continue
+		}
+		placed = append(placed, i)
+		problem.Buffers = append(problem.Buffers, offsets.Buffer{
+			Name: b.Name, Bytes: o.rounded(b.Bytes), Alignment: o.Alignment,
+			First: int64(b.First) + 1, End: int64(b.Last) + 2,
+		})
+	}
+	p.Frame.Alignment = o.Alignment
+	solution, err := offsets.Solve(problem, o.search(len(placed)))
+	if err != nil {
+		return errorf("%w", err)
+	}
+	for k, i := range placed {
+		p.Buffers[i].Offset = solution.Offsets[k]
+	}
+	p.Frame.Bytes, p.Frame.LowerBound, p.Frame.Optimal = solution.FrameBytes(), solution.LowerBound(), solution.Optimal
+	return nil
+}
+
+// peak returns the highest number of bytes in the frame that are alive at once.
+func peak(p *ExecutionPlan, o *Options) int64 {
+	live := make([]int64, len(p.Instructions)+3)
+	for i := range p.Buffers {
+		if b := &p.Buffers[i]; o.placed(b.Kind) {
+			live[b.First+1] += o.rounded(b.Bytes)
+			live[b.Last+2] -= o.rounded(b.Bytes)
+		}
+	}
+	highest, sum := int64(0), int64(0)
+	for _, d := range live {
+		sum += d
+		highest = max(highest, sum)
+	}
+	return highest
+}
+
+// sumOfBuffers returns what the frame would take if nothing were reused.
+func sumOfBuffers(p *ExecutionPlan, o *Options) int64 {
+	sum := int64(0)
+	for i := range p.Buffers {
+		if o.placed(p.Buffers[i].Kind) {
+			sum += o.rounded(p.Buffers[i].Bytes)
+		}
+	}
+	return sum
+}

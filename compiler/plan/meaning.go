@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"reflect"
+
+	"tlruntime/compiler/graph"
+)
+
+// meaning says which elements each value of a graph has: elements of its own, or
+// those that operators took from others without computing.
+type meaning struct {
+	c      *graph.Checked
+	values map[string]int
+	own    []bool  // by value: has elements of its own
+	taken  [][]tag // by value: whose elements it has, once they were asked for
+}
+
+// newMeaning holds the instructions of p to the nodes of c.
+func newMeaning(p *ExecutionPlan, c *graph.Checked) (*meaning, error) {
+	m := &meaning{c: c, values: map[string]int{}, own: make([]bool, len(c.Values)), taken: make([][]tag, len(c.Values))}
+	for v := range c.Values {
+		m.values[c.Values[v].Name] = v
+		m.own[v] = c.Values[v].Producer < 0
+	}
+	done := make([]bool, len(c.Nodes))
+	for k := range p.Instructions {
+		i := &p.Instructions[k]
+		if i.Op == "Copy" {
+			continue
+		}
+		node, err := m.nodeOf(i)
+		if err != nil {
+			return nil, err
+		}
+		if done[node] {
+			return nil, errorf("node %q (%s) has two instructions", i.Node, i.Op)
+		}
+		done[node] = true
+	}
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; !done[i] && !rearranges(c, n) {
+			return nil, errorf("node %q (%s) has no instruction", n.Name, n.Op)
+		}
+	}
+	return m, m.ends(p)
+}
+
+// nodeOf returns the node of an instruction, with the same arguments and results.
+func (m *meaning) nodeOf(i *Instruction) (int, error) {
+	for node := range m.c.Nodes {
+		n := &m.c.Nodes[node]
+		if n.Name != i.Node || n.Op != i.Op || !m.match(i.Inputs, n.Inputs) || !m.match(i.Outputs, n.Outputs) || !reflect.DeepEqual(i.Attrs, n.Attrs) {
+			continue
+		}
+		for _, v := range n.Outputs {
+			if v >= 0 && i.Op != "Concat" && i.Op != "Split" {
+				m.own[v] = true
+			}
+		}
+		return node, nil
+	}
+	return 0, errorf("instruction of node %q (%s) has no node with its operator, attributes, arguments and results", i.Node, i.Op)
+}
+
+func (m *meaning) match(operands []Operand, values []int) bool {
+	if len(operands) != len(values) {
+		return false
+	}
+	for k, v := range values {
+		if (v < 0) != (operands[k].Buffer < 0) || v >= 0 && m.c.Values[v].Name != operands[k].Name {
+			return false
+		}
+	}
+	return true
+}
+
+// ends looks whether the plan has the graph's inputs and outputs.
+func (m *meaning) ends(p *ExecutionPlan) error {
+	if !m.match(p.Inputs, m.c.Inputs) || !m.match(p.Outputs, m.c.Outputs) {
+		return errorf("the plan's inputs or outputs are not those of the graph")
+	}
+	seen := map[int]bool{}
+	for _, o := range p.Outputs {
+		if seen[o.Buffer] {
+			return errorf("output %q shares its buffer with another output", o.Name)
+		}
+		seen[o.Buffer] = true
+	}
+	return nil
+}
+
+// rearranges reports whether a node may do without an instruction.
+func rearranges(c *graph.Checked, n *graph.TypedNode) bool {
+	switch n.Op {
+	case "Reshape", "Identity", "Transpose", "Expand", "Slice", "Concat", "Split":
+		return true
+	case "Cast":
+		return c.Values[n.Inputs[0]].DType == c.Values[n.Outputs[0]].DType
+	case "Pad":
+		for _, pad := range n.Attrs.Ints("pads") {
+			if pad > 0 {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func (m *meaning) count(v int) int64 {
+	n := int64(1)
+	for _, d := range m.c.Values[v].Shape {
+		n *= d
+	}
+	return n
+}
+
+// element returns whose element, and which, element nth of v is.
+func (m *meaning) element(v int, nth int64) (source int, element int64) {
+	if m.own[v] {
+		return v, nth
+	}
+	if m.taken[v] == nil {
+		m.taken[v] = m.take(v)
+	}
+	t := m.taken[v][nth]
+	return t.value(), t.grain()
+}
+
+// take walks over v, which has at least one element, and asks its operator for
+// each.
+func (m *meaning) take(v int) []tag {
+	n := &m.c.Nodes[m.c.Values[v].Producer]
+	shape := m.c.Values[v].Shape
+	index := make([]int64, len(shape))
+	list := make([]tag, m.count(v))
+	for nth := range list {
+		argument, from := m.origin(n, v, index, int64(nth))
+		list[nth] = tagOf(m.element(n.Inputs[argument], from))
+		for axis := len(shape) - 1; axis >= 0; axis-- {
+			if index[axis]++; index[axis] < shape[axis] {
+				break
+			}
+			index[axis] = 0
+		}
+	}
+	return list
+}
+
+// origin returns the argument of n, and the element of it, that stands at an index
+// of its result v.
+func (m *meaning) origin(n *graph.TypedNode, v int, index []int64, nth int64) (argument int, element int64) {
+	in := make([]int64, len(m.c.Values[n.Inputs[0]].Shape))
+	axis := n.Attrs.Int("axis")
+	switch n.Op {
+	case "Transpose":
+		for k, p := range n.Attrs.Ints("perm") {
+			in[p] = index[k]
+		}
+	case "Expand":
+		for k := range in {
+			in[k] = index[len(index)-len(in)+k] % m.c.Values[n.Inputs[0]].Shape[k]
+		}
+	case "Slice":
+		for k := range in {
+			in[k] = n.Attrs.Ints("starts")[k] + index[k]*n.Attrs.Ints("steps")[k]
+		}
+	case "Pad":
+		for k := range in {
+			in[k] = index[k] - n.Attrs.Ints("pads")[k]
+		}
+	case "Split":
+		copy(in, index)
+		for k, part := range n.Outputs {
+			if part == v {
+				break
+			}
+			in[axis] += n.Attrs.Ints("split")[k]
+		}
+	case "Concat":
+		copy(in, index)
+		for in[axis] >= m.c.Values[n.Inputs[argument]].Shape[axis] {
+			in[axis] -= m.c.Values[n.Inputs[argument]].Shape[axis]
+			argument++
+		}
+	default:
+		return 0, nth
+	}
+	for k, d := range m.c.Values[n.Inputs[argument]].Shape {
+		element = element*d + in[k]
+	}
+	return argument, element
+}

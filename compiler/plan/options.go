@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"math/bits"
+	"time"
+
+	"tlruntime/runtime/offsets"
+)
+
+// Options say what Build may do. The zero value does all it can to make the frame
+// small, and leaves inputs and outputs in the caller's memory.
+type Options struct {
+	NoViews   bool // operators that only rearrange copy, instead of sharing their argument's buffer
+	NoInPlace bool // no result takes over the buffer of an argument
+	NoConcat  bool // Concat and Split copy, instead of sharing one buffer with their parts
+	NoReorder bool // nodes stay in the order in which the graph has them
+
+	PlaceInputs  bool // the computation's inputs have a place in the frame: who runs the plan copies them in
+	PlaceOutputs bool // the computation's outputs have a place in the frame: who runs the plan copies them out
+
+	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
+
+	OffsetBudget time.Duration // how long to look for better offsets, for each frame that is tried; 0: no limit but MaxSteps
+	MaxSteps     int64         // how many steps to look for better offsets; 0: as many as OffsetBudget allows, without one DefaultMaxSteps, fewer for more than 100 buffers; negative: none
+	Seed         uint64        // of the search for offsets
+	OrderSteps   int           // how many states the search for an order may visit; 0: order.DefaultStates, negative: none
+
+	// Scratch returns how many bytes of temporary memory an instruction needs, 0
+	// for none; nil: none does. It is called several times for an instruction,
+	// must give the same answer each time, and must not change its argument.
+	Scratch func(*Instruction) int64
+}
+
+// DefaultMaxSteps bounds the search for the offsets of up to 100 buffers when
+// Options does not.
+const DefaultMaxSteps = 20000
+
+const defaultAlignment = 64
+
+// normal returns the options with the zero values replaced.
+func (o Options) normal() (Options, error) {
+	if o.Alignment == 0 {
+		o.Alignment = defaultAlignment
+	}
+	if o.Alignment < 0 || bits.OnesCount64(uint64(o.Alignment)) != 1 {
+		return o, errorf("Options.Alignment is %d; it must be a power of two", o.Alignment)
+	}
+	return o, nil
+}
+
+// search returns how long to look for offsets of so many buffers.
+func (o *Options) search(buffers int) offsets.Options {
+	s := offsets.Options{Seed: o.Seed, MaxSteps: o.MaxSteps, Budget: o.OffsetBudget}
+	switch {
+	case o.MaxSteps < 0:
+		s.MaxSteps, s.Budget = 0, 0
+	case o.MaxSteps == 0 && o.OffsetBudget == 0:
+		s.MaxSteps = max(DefaultMaxSteps*100/int64(max(buffers, 100)), 100)
+	}
+	return s
+}
+
+// placed reports whether buffers of this kind lie in the frame.
+func (o *Options) placed(k Kind) bool {
+	switch k {
+	case Input:
+		return o.PlaceInputs
+	case Output:
+		return o.PlaceOutputs
+	}
+	return k == Activation
+}
+
+// rounded returns bytes rounded up to the alignment.
+func (o *Options) rounded(bytes int64) int64 {
+	return (bytes + o.Alignment - 1) &^ (o.Alignment - 1)
+}

@@ -1,0 +1,282 @@
+package mempool
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// fake grants addresses where no memory is, one range after the other.
+type fake struct {
+	mu       sync.Mutex
+	granule  uintptr
+	next     uintptr
+	granted  map[uintptr]uintptr
+	stubborn bool // takes nothing back
+}
+
+func newFake() *fake { return &fake{granule: 64, next: 1 << 40, granted: map[uintptr]uintptr{}} }
+
+func (f *fake) Name() string       { return "fake" }
+func (f *fake) Alignment() uintptr { return f.granule }
+
+func (f *fake) Allocate(n uintptr) (uintptr, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n > 1<<36 {
+		return 0, errors.New("fake is small")
+	}
+	at := f.next
+	f.next += n + 4096
+	f.granted[at] = n
+	return at, nil
+}
+
+func (f *fake) Deallocate(block, n uintptr) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stubborn {
+		return errors.New("fake keeps it")
+	}
+	if f.granted[block] != n {
+		panic(fmt.Sprintf("%d bytes at %#x were never granted", n, block))
+	}
+	delete(f.granted, block)
+	return nil
+}
+
+func open(t testing.TB, d device.Allocator, bytes uintptr) Handle {
+	t.Helper()
+	h, err := Create(d, limit.Own, bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func take(t testing.TB, h Handle, n uintptr) uintptr {
+	t.Helper()
+	address, err := Allocate(h, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+func give(t testing.TB, h Handle, address uintptr) {
+	t.Helper()
+	if err := Deallocate(h, address); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantStatus(t *testing.T, err error, want status.Status) {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) || e.Status != want {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+}
+
+func stats(t testing.TB, h Handle) Stats {
+	t.Helper()
+	s, err := ReadStats(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A device that does not take chunks back is told; the chunks are gone all the same.
+//
+// covers: tl_memory_pool_trim TL_E_DEVICE
+// covers: tl_memory_pool_set_limit TL_E_DEVICE
+// covers: tl_memory_pool_destroy TL_E_DEVICE
+func TestDeviceKeepsChunks(t *testing.T) {
+	d := newFake()
+	d.stubborn = true
+	h := open(t, d, 4096)
+	wantStatus(t, Trim(h), status.Device)
+	if s := stats(t, h); s.Reserved != 0 || s.FreeBlocks != 0 {
+		t.Fatalf("%+v", s)
+	}
+	give(t, h, take(t, h, 10000))
+	wantStatus(t, SetLimit(h, 64), status.Device)
+	if err := SetLimit(h, 0); err != nil {
+		t.Fatal(err)
+	}
+	give(t, h, take(t, h, 10000))
+	wantStatus(t, Destroy(h), status.Device)
+	wantStatus(t, Destroy(h), status.InvalidArgument)
+}
+
+// An error that is no device's own is a lack of memory; its text stays.
+func TestDeviceErrorText(t *testing.T) {
+	h := open(t, newFake(), 4096)
+	_, err := Allocate(h, 1<<40)
+	wantStatus(t, err, status.OutOfMemory)
+	if !strings.Contains(err.Error(), "fake is small") {
+		t.Fatal(err)
+	}
+	_ = Destroy(h)
+}
+
+func TestAlignments(t *testing.T) {
+	for _, granule := range []uintptr{0, 3, 96, 1 << 33, 1<<63 + 1} {
+		d := newFake()
+		d.granule = granule
+		_, err := Create(d, limit.Own, 4096)
+		wantStatus(t, err, status.InvalidArgument)
+	}
+}
+
+// Bins keep the order of sizes: a larger block is never in an earlier bin, and the last
+// size still has one.
+func TestBinsAreMonotone(t *testing.T) {
+	last := uint32(0)
+	for _, n := range []uint64{1, 2, 511, 512, 513, 1023, 1024, 1025, 1026, 2047, 2048, 1 << 20, 1<<20 + 2048, 1 << 47, layout.PoolBytes} {
+		bin := binOf(n)
+		if bin < last || bin >= layout.PoolLeaves*64 {
+			t.Fatalf("size %d is in bin %d, a smaller one in %d", n, bin, last)
+		}
+		last = bin
+	}
+	for n := uint64(1); n < 2*layout.PoolSubbins; n++ {
+		if binOf(n) != uint32(n) {
+			t.Fatalf("size %d is in bin %d", n, binOf(n))
+		}
+	}
+}
+
+func TestTablesGrowAndAreReturned(t *testing.T) {
+	d := newFake()
+	before := memory.Purposes()[purpose]
+	h := open(t, d, 1<<20)
+	var blocks []uintptr
+	for range 5000 {
+		blocks = append(blocks, take(t, h, 64))
+	}
+	if err := Check(h); err != nil {
+		t.Fatal(err)
+	}
+	large := memory.Purposes()[purpose]
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
+	for _, b := range blocks {
+		give(t, h, b)
+	}
+	if err := Reset(h); err != nil {
+		t.Fatal(err)
+	}
+	if small := memory.Purposes()[purpose]; small >= large {
+		t.Fatalf("%d bytes of tables for 5000 blocks, %d after reset", large, small)
+	}
+	give(t, h, take(t, h, 64))
+	if err := Check(h); err != nil {
+		t.Fatal(err)
+	}
+	if err := Destroy(h); err != nil {
+		t.Fatal(err)
+	}
+	after := memory.Purposes()[purpose]
+	if before == 0 { // the table of pools stays
+		before = layout.PoolSlots * layout.PoolStride
+	}
+	if after > before+layout.SpanBytes || len(d.granted) != 0 {
+		t.Fatalf("%d bytes of tables before, %d after; %d chunks", before, after, len(d.granted))
+	}
+}
+
+// The log's positions are modulo 2^32.
+func TestLogWraps(t *testing.T) {
+	h := open(t, newFake(), 1<<20)
+	s := stateAt(uint32(h % layout.PoolSlots))
+	s.Low, s.Live, s.High = ^uint32(2), ^uint32(2), ^uint32(2)
+	var first []uintptr
+	for round := range 3 {
+		var blocks []uintptr
+		for i := range uintptr(70) {
+			blocks = append(blocks, take(t, h, 64+64*(i%3)))
+		}
+		if round == 0 {
+			first = blocks
+		} else if !slices.Equal(first, blocks) {
+			t.Fatalf("round %d has another layout", round)
+		}
+		if err := Check(h); err != nil {
+			t.Fatal(err)
+		}
+		for i := len(blocks) - 1; i >= 0; i-- {
+			give(t, h, blocks[i])
+		}
+		if err := Check(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Destroy(h); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFourThreads(t *testing.T) {
+	d := newFake()
+	h := open(t, d, 1<<20)
+	var wait sync.WaitGroup
+	for seed := range uint64(4) {
+		wait.Go(func() {
+			random := rand.New(rand.NewPCG(seed, seed))
+			var live []uintptr
+			for range 2000 {
+				if len(live) > 20 || len(live) > 0 && random.IntN(2) == 0 {
+					i := random.IntN(len(live))
+					give(t, h, live[i])
+					live = append(live[:i], live[i+1:]...)
+				} else {
+					live = append(live, take(t, h, uintptr(1+random.UintN(1<<random.UintN(18)))))
+				}
+			}
+			for _, address := range live {
+				give(t, h, address)
+			}
+		})
+	}
+	wait.Go(func() {
+		for range 50 {
+			_ = Trim(h)
+			stats(t, h)
+		}
+	})
+	wait.Wait()
+	if err := Check(h); err != nil {
+		t.Fatal(err)
+	}
+	if err := Destroy(h); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkPair is a fresh block that comes and goes beside n live ones, by the slow door.
+func BenchmarkPair(b *testing.B) {
+	for _, n := range []int{1e3, 1e5} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			h := open(b, newFake(), 1<<30)
+			for range n {
+				take(b, h, 4096)
+			}
+			for b.Loop() {
+				give(b, h, take(b, h, 4096))
+			}
+			_ = Reset(h)
+			_ = Destroy(h)
+		})
+	}
+}

@@ -1,0 +1,150 @@
+// Package leak looks for memory that nothing will release any more and reports it, in
+// the layout of LeakSanitizer (llvm-project compiler-rt/lib/lsan), which tools read
+// already. What is live and who holds it is package object's to know; this package
+// groups it by where it was allocated.
+package leak
+
+import (
+	"cmp"
+	"slices"
+
+	"tlruntime/runtime/mempool"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/track"
+	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
+)
+
+// Report is what was found at one moment.
+type Report struct {
+	Groups []Group // leaks first direct ones, then the largest; then what is none
+	Count  int64   // allocations that leaked
+	Bytes  uint64  // of them
+	Held   Total   // by scopes of running threads
+}
+
+// Total sums allocations up.
+type Total struct {
+	Count int64
+	Bytes uint64
+}
+
+// Group is allocations that are alike.
+type Group struct {
+	Total
+	Reason  object.Reason
+	Type    string
+	Tag     string
+	Site    track.Site
+	Sampled bool    // the site is known of a sample
+	Like    float64 // how many allocations the samples stand for
+}
+
+// key tells groups apart.
+type key struct {
+	reason    object.Reason
+	typ       string
+	site, tag uint32
+}
+
+// All is the mark that leaves nothing out.
+const All = ^uint64(0)
+
+// Collect looks for leaks. A mark other than All leaves those out that were not recorded
+// since: it is what track.Count was then.
+func Collect(c *object.Context, since uint64) (*Report, status.Status) {
+	r := &Report{}
+	groups := map[key]*Group{}
+	add := func(l object.Live) {
+		e, recorded := track.Find(l.Ref)
+		if since != All && (!recorded || e.Seq <= since) {
+			return
+		}
+		r.add(groups, l, e, recorded)
+	}
+	if st := c.Leaks(add); st != status.OK {
+		return nil, st
+	}
+	Blocks(add)
+	for _, g := range groups {
+		r.Groups = append(r.Groups, *g)
+	}
+	slices.SortFunc(r.Groups, before)
+	return r, status.OK
+}
+
+func (r *Report) add(groups map[key]*Group, l object.Live, e track.Entry, recorded bool) {
+	bytes := l.Bytes
+	if recorded && e.Bytes > 0 && l.Type == "" {
+		bytes = e.Bytes
+	}
+	if l.Reason == object.Held {
+		r.Held.Count++
+		r.Held.Bytes += bytes
+		return
+	}
+	if object.IsLeak(l.Reason) {
+		r.Count++
+		r.Bytes += bytes
+	}
+	k := key{l.Reason, l.Type, e.Site, e.Tag}
+	g := groups[k]
+	if g == nil {
+		g = &Group{Reason: l.Reason, Type: l.Type, Tag: track.NameOf(e.Tag), Site: track.SiteOf(e.Site)}
+		groups[k] = g
+	}
+	g.Count++
+	g.Bytes += bytes
+	if recorded && e.Weight > 1 {
+		g.Sampled = true
+		g.Like += float64(e.Weight)
+	}
+}
+
+// AddLeftOpen adds what threads that have ended left in open scopes, and what was released
+// for them since: it was no leak in the end, and would be one in a program that goes on.
+func (r *Report) AddLeftOpen() {
+	object.EachLeftOpen(func(l object.LeftOpenGroup) {
+		r.Count += l.Count
+		r.Bytes += l.Bytes
+		r.Groups = append(r.Groups, Group{Total: Total{l.Count, l.Bytes}, Reason: object.LeftOpen, Type: l.Type,
+			Tag: track.NameOf(l.Tag), Site: track.SiteOf(l.Site)})
+	})
+	slices.SortFunc(r.Groups, before)
+}
+
+// Blocks visits the blocks of memory pools that the program has; those of tensors are
+// the tensors'.
+func Blocks(visit func(object.Live)) {
+	ofTensors := tensor.Blocks()
+	mempool.Live(func(_ mempool.Handle, address, bytes uintptr) {
+		if !ofTensors[address] {
+			visit(object.Live{Ref: track.Ref{Kind: track.Block, Key: uint64(address)}, Address: address,
+				Bytes: uint64(bytes), Type: "block of a memory pool", Reason: object.Lent})
+		}
+	})
+}
+
+// before orders groups: direct leaks, indirect ones, what is none; the largest first.
+func before(a, b Group) int {
+	return cmp.Or(
+		cmp.Compare(rank(a.Reason), rank(b.Reason)),
+		cmp.Compare(b.Bytes, a.Bytes),
+		cmp.Compare(b.Count, a.Count),
+		cmp.Compare(a.Type, b.Type),
+		cmp.Compare(a.Tag, b.Tag),
+		slices.Compare(a.Site.Stack, b.Site.Stack),
+		cmp.Compare(a.Site.File, b.Site.File),
+		cmp.Compare(a.Site.Line, b.Site.Line),
+	)
+}
+
+func rank(r object.Reason) int {
+	switch {
+	case r < object.Indirect:
+		return 0
+	case r == object.Indirect:
+		return 1
+	}
+	return 2
+}

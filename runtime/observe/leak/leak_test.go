@@ -1,0 +1,146 @@
+package leak
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/track"
+	"tlruntime/runtime/status"
+)
+
+func context(t *testing.T) *object.Context {
+	t.Helper()
+	c, st := object.NewContext()
+	require.Equal(t, status.OK, st)
+	require.Equal(t, status.OK, object.SetTracking(1))
+	c.HonourTracking()
+	t.Cleanup(func() {
+		require.Equal(t, status.OK, object.SetTracking(0))
+		c.Finish()
+	})
+	return c
+}
+
+func collect(t *testing.T, c *object.Context, since uint64) *Report {
+	t.Helper()
+	r, st := Collect(c, since)
+	require.Equal(t, status.OK, st)
+	return r
+}
+
+// A Go program's own stack is the site.
+func forgetful(c *object.Context) uintptr { return c.Alloc(40) }
+
+func TestGoProgramsSeeTheirLines(t *testing.T) {
+	c := context(t)
+	mark := track.Count()
+	p := forgetful(c)
+	r := collect(t, c, mark)
+	require.Equal(t, [2]uint64{1, 40}, [2]uint64{uint64(r.Count), r.Bytes})
+	require.Equal(t, object.Floating, r.Groups[0].Reason)
+	text := r.Text()
+	require.Contains(t, text, "Direct leak of 40 byte(s) in 1 object(s) allocated from:\n    #0 0x")
+	require.Contains(t, text, "leak.forgetful ")
+	require.Contains(t, text, "leak_test.go:")
+	require.True(t, strings.HasSuffix(text, "SUMMARY: LeakSanitizer: 40 byte(s) leaked in 1 allocation(s).\n"))
+	require.Equal(t, status.OK, c.Free(p))
+	r = collect(t, c, mark)
+	require.Zero(t, r.Count)
+	require.Empty(t, r.Text())
+}
+
+func TestWhatAScopeHoldsIsNoLeak(t *testing.T) {
+	c := context(t)
+	mark := track.Count()
+	require.Equal(t, status.OK, c.EnterScope())
+	p := c.New(64)
+	r := collect(t, c, mark)
+	require.Zero(t, r.Count)
+	require.Equal(t, int64(1), r.Held.Count)
+	require.Equal(t, status.OK, c.Acquire(p))
+	r = collect(t, c, mark)
+	require.Equal(t, object.Acquired, r.Groups[0].Reason)
+	require.Equal(t, status.OK, c.Release(p))
+	require.Equal(t, status.OK, c.ExitScope())
+}
+
+// A context that is parked in an open scope is what a thread leaves that ends there.
+func TestWhatEndedThreadsLeftIsToldAfterItWasReleased(t *testing.T) {
+	c := context(t)
+	object.Globals().LeakCheck = layout.LeakCheckReport
+	defer func() { object.Globals().LeakCheck = layout.LeakCheckOff }()
+	before := &Report{}
+	before.AddLeftOpen()
+	for range 2 {
+		ended, st := object.NewContext()
+		require.Equal(t, status.OK, st)
+		ended.New(32) // at rest: no leak
+		require.Equal(t, status.OK, ended.EnterScope())
+		shared := ended.New(64)
+		require.Equal(t, status.OK, ended.Register(shared)) // a second entry, of the same object
+		kept := ended.New(128)
+		require.Equal(t, status.OK, ended.Acquire(kept))
+		ended.Park()
+		c.Reap()
+		require.Equal(t, status.OK, c.Release(kept))
+	}
+	after := &Report{}
+	after.AddLeftOpen()
+	require.Equal(t, int64(2), after.Count-before.Count)
+	require.Equal(t, uint64(128), after.Bytes-before.Bytes)
+	require.Equal(t, object.LeftOpen, after.Groups[0].Reason)
+	require.Contains(t, after.Text(), "a thread ended in the open scope that held it")
+}
+
+func TestGroupsComeInOrder(t *testing.T) {
+	group := func(reason object.Reason, bytes uint64, count int64) Group {
+		return Group{Reason: reason, Total: Total{count, bytes}}
+	}
+	order := []Group{
+		group(object.Lent, 90, 1), group(object.Floating, 80, 2), group(object.Acquired, 80, 1),
+		group(object.Indirect, 500, 1), group(object.HandedBack, 900, 1),
+	}
+	for i := range order[1:] {
+		require.Negative(t, before(order[i], order[i+1]), "%d", i)
+		require.Positive(t, before(order[i+1], order[i]), "%d", i)
+	}
+}
+
+// What is inlined comes first, each address is looked up once, and the line that the
+// program told is the innermost's.
+func TestLinesOfTheSource(t *testing.T) {
+	asked := 0
+	resolve := Resolve
+	Resolve = func(uintptr) Frame { return Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20} }
+	InSource = func(f Located) []Located {
+		asked++
+		return []Located{{Frame{Function: "inlined", File: "a.c", Line: 3}, f.PC}, {Frame{Function: "f", File: "a.c", Line: 9}, f.PC}}
+	}
+	defer func() { Resolve, InSource = resolve, func(Located) []Located { return nil } }()
+	var b strings.Builder
+	find := remembering(lines)
+	writeSite(&b, track.Site{Stack: []uintptr{0x10, 0x10}}, find)
+	writeSite(&b, track.Site{Stack: []uintptr{0x10}, File: "train.tl", Line: 7}, find)
+	f := "#1 0x10 in f a.c:9\n"
+	require.Equal(t, "    #0 0x10 in inlined a.c:3\n    "+f+"    #2 0x10 in inlined a.c:3\n    #3 0x10 in f a.c:9\n"+
+		"    #0 0x10 in inlined train.tl:7\n    "+f, b.String())
+	require.Equal(t, 1, asked)
+}
+
+func TestFramesWithoutNames(t *testing.T) {
+	var b strings.Builder
+	Located{PC: 0x10}.write(&b, 0)
+	Located{Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}, 0x1020}.write(&b, 1)
+	Located{Frame{File: "a.tl", Line: 3}, 0x30}.write(&b, 2)
+	require.Equal(t, "    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n", b.String())
+	require.Equal(t, "0x10", Located{PC: 0x10}.Place())
+	require.Equal(t, "f (x.so+0x20)", Located{Frame: Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}}.Place())
+	require.Equal(t, "f", Located{Frame: Frame{Function: "f", File: "a.c", Line: 3, Module: "/lib/x.so", Offset: 0x20}}.Place())
+	b.Reset()
+	writeSite(&b, track.Site{}, lines)
+	require.Equal(t, "    <empty stack>\n", b.String())
+}

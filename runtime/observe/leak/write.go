@@ -1,0 +1,234 @@
+package leak
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/track"
+)
+
+// Frame is what is known of a code address.
+type Frame struct {
+	Function string // for people; "" = unknown
+	Symbol   string // its name as the linker knows it; "" = unknown
+	File     string // of the source; "" = unknown
+	Line     int
+	Module   string // program or library; "" = none, as of code that a JIT compiler made
+	Offset   uint64 // in the module's own addresses
+	Own      bool   // code of this library
+}
+
+// Resolve finds out about a code address; it is GoFrame in a Go program.
+var Resolve = GoFrame
+
+// InSource returns the functions that the source has at a frame, inlined ones first,
+// with their lines; none where the source is not known.
+var InSource = func(Located) []Located { return nil }
+
+// GoFrame resolves addresses of Go code.
+func GoFrame(pc uintptr) Frame {
+	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	return Frame{Function: f.Function, File: f.File, Line: f.Line, Own: strings.HasPrefix(f.Function, "tlruntime/runtime/object.")}
+}
+
+// what tells why an allocation is listed.
+var what = map[object.Reason]string{
+	object.Floating:   "nobody took its floating reference: register it, or free it",
+	object.Acquired:   "a reference was acquired and never released",
+	object.EndedScope: "held by an open scope of a thread that has ended: leave it, or call tl_shutdown",
+	object.AtZero:     "held by nobody, and not freed: tl_mem_free or tl_aligned_free is missing",
+	object.Cycle:      "a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it",
+	object.Aliases:    "a buffer whose own address was unregistered and of which aliases are left",
+	object.Lent:       "not given back to its pool",
+	object.Indirect:   "only another leak refers to it",
+	object.HandedBack: "unregistered by its last holder, so the host has it",
+	object.LeftOpen:   "a thread ended in the open scope that held it, and the library has released it: leave the scope",
+}
+
+// Text renders the report; "" when nothing leaked and nothing was handed back.
+func (r *Report) Text() string {
+	var b strings.Builder
+	if r.Count > 0 {
+		fmt.Fprintf(&b, head, os.Getpid())
+	}
+	find := remembering(lines)
+	for _, g := range r.Groups {
+		g.write(&b, find)
+	}
+	if r.Count == 0 {
+		return b.String()
+	}
+	if r.Held.Count > 0 {
+		fmt.Fprintf(&b, "Not leaked: %d byte(s) in %d allocation(s) that scopes of running threads hold.\n\n", r.Held.Bytes, r.Held.Count)
+	}
+	if track.Period() == 0 {
+		b.WriteString("Run with TL_TRACK=1 to see where it was allocated, or with TL_TRACK_SAMPLE=512K to see it of samples.\n\n")
+	}
+	if n := track.Lost(); n > 0 {
+		fmt.Fprintf(&b, "%d allocation(s) were not recorded: the system refused the memory for it.\n\n", n)
+	}
+	fmt.Fprintf(&b, "SUMMARY: LeakSanitizer: %d byte(s) leaked in %d allocation(s).\n", r.Bytes, r.Count)
+	return b.String()
+}
+
+// head is what tools look for, and a line for people: both reports may be of one process.
+const head = "\n=================================================================\n" +
+	"==%[1]d==ERROR: LeakSanitizer: detected memory leaks\n" +
+	"==%[1]d==NOTE: this is memory of TL Runtime; LeakSanitizer itself does not know it\n\n"
+
+// finder finds the functions at an address, those that are inlined first.
+type finder func(pc uintptr) []Located
+
+// symbol finds what the linker knows.
+func symbol(pc uintptr) []Located { return []Located{{Resolve(pc), pc}} }
+
+// lines finds what the source has there, if that is known.
+func lines(pc uintptr) []Located {
+	all := symbol(pc)
+	if all[0].Own {
+		return all
+	}
+	if in := InSource(all[0]); len(in) > 0 {
+		return in
+	}
+	return all
+}
+
+// remembering looks each address up once: most stacks share most of their frames.
+func remembering(find finder) finder {
+	known := map[uintptr][]Located{}
+	return func(pc uintptr) []Located {
+		all, ok := known[pc]
+		if !ok {
+			all = find(pc)
+			known[pc] = all
+		}
+		return all
+	}
+}
+
+func (g *Group) write(b *strings.Builder, find finder) {
+	kind := "Direct leak of"
+	switch g.Reason {
+	case object.Indirect:
+		kind = "Indirect leak of"
+	case object.HandedBack:
+		kind = "No leak, handed back to the host:"
+	}
+	fmt.Fprintf(b, "%s %d byte(s) in %d object(s) allocated from:\n", kind, g.Bytes, g.Count)
+	writeSite(b, g.Site, find)
+	typ := g.Type
+	if typ == "" {
+		typ = "plain bytes"
+	}
+	fmt.Fprintf(b, "    %s; %s", typ, what[g.Reason])
+	if g.Tag != "" {
+		fmt.Fprintf(b, "; tag %s", g.Tag)
+	}
+	if g.Sampled {
+		fmt.Fprintf(b, "; sampled, for about %.0f such allocations", g.Like)
+	}
+	b.WriteString("\n\n")
+}
+
+// writeSite writes the frames of a site, but for the library's own. A line that the
+// program told is that of the first.
+func writeSite(b *strings.Builder, s track.Site, find finder) {
+	frames := locate(s.Stack, find)
+	if s.File != "" {
+		if len(frames) == 0 {
+			frames = make([]Located, 1)
+		}
+		frames[0].File, frames[0].Line = s.File, int(s.Line)
+	}
+	for n, f := range frames {
+		f.write(b, n)
+	}
+	if len(frames) == 0 {
+		b.WriteString("    <empty stack>\n")
+	}
+}
+
+// Located is a frame and its address.
+type Located struct {
+	Frame
+	PC uintptr
+}
+
+// Name is what is known of a frame: the function, else where in a file the code is.
+func (f Located) Name() string {
+	switch {
+	case f.Function != "":
+		return f.Function
+	case f.Module != "":
+		return fmt.Sprintf("%s+%#x", filepath.Base(f.Module), f.Offset)
+	}
+	return fmt.Sprintf("%#x", f.PC)
+}
+
+// Place is its name, and where in the file the code is if no line tells.
+func (f Located) Place() string {
+	if f.Function == "" || f.Module == "" || f.Line != 0 {
+		return f.Name()
+	}
+	return fmt.Sprintf("%s (%s+%#x)", f.Function, filepath.Base(f.Module), f.Offset)
+}
+
+// Line is the line that a program told, in short: "train.py:12".
+func Line(s track.Site) string { return fmt.Sprintf("%s:%d", filepath.Base(s.File), s.Line) }
+
+// Frames finds the frames of a stack from the program's innermost on.
+func Frames(stack []uintptr) []Located { return locate(stack, symbol) }
+
+// Lines is Frames with the lines of the source, and the functions that are inlined there.
+func Lines(stack []uintptr) []Located { return locate(stack, lines) }
+
+func locate(stack []uintptr, find finder) (frames []Located) {
+	for _, pc := range stack {
+		if at := find(pc); len(frames) > 0 || !at[0].Own {
+			frames = append(frames, at...)
+		}
+	}
+	return frames
+}
+
+func (f Located) write(b *strings.Builder, n int) {
+	fmt.Fprintf(b, "    #%d %#x", n, f.PC)
+	if f.Function != "" || f.File != "" {
+		name := f.Function
+		if name == "" {
+			name = "<unknown>"
+		}
+		b.WriteString(" in " + name)
+	}
+	switch {
+	case f.File != "":
+		fmt.Fprintf(b, " %s:%d", f.File, f.Line)
+	case f.Module != "":
+		fmt.Fprintf(b, " (%s+%#x)", f.Module, f.Offset)
+	default:
+		b.WriteString(" (<unknown module>)")
+	}
+	b.WriteString("\n")
+}
+
+func init() { object.SiteText = briefly }
+
+// briefly renders the innermost frames of a site, for a message.
+func briefly(site uint32) string {
+	const most = 4
+	var b strings.Builder
+	s := track.SiteOf(site)
+	for i, pc := range s.Stack {
+		if !Resolve(pc).Own {
+			s.Stack = s.Stack[i:min(i+most, len(s.Stack))]
+			break
+		}
+	}
+	writeSite(&b, s, lines)
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,72 @@
+package track
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/observe/trace"
+)
+
+// TypeOf names the type of an allocation; package object sets it.
+var TypeOf = func(ref Ref, address uint64) string { return "" }
+
+// tell tells a trace of an allocation whose site is known now. tracker.mu is held.
+func tell(context uintptr, p pendingMade, e *Entry) {
+	if !trace.On() {
+		return
+	}
+	trace.Alloc(layout.At[layout.Context](context).Id, trace.Allocation{
+		Event:  trace.Event{Kind: p.ref.Kind.String(), Address: p.address, Bytes: e.Bytes, Site: e.Site},
+		Type:   TypeOf(p.ref, p.address),
+		Tag:    tracker.sites.nameOf(e.Tag),
+		Thread: e.Thread,
+	})
+}
+
+func told(context uint32, kind Kind, address, bytes uint64) {
+	trace.Free(context, trace.Event{Kind: kind.String(), Address: address, Bytes: bytes})
+}
+
+// Gone tells a trace of an object that has died, if it was told that it lived: of one
+// that dies in the call that made it nothing is told.
+func Gone(context uintptr, ref Ref, address uint64) {
+	tracker.mu.Lock()
+	defer tracker.mu.Unlock()
+	e := find(ref)
+	if e == nil {
+		return
+	}
+	if p := tracker.pending[context]; p != nil && slices.ContainsFunc(p.made, func(m pendingMade) bool { return m.ref == ref }) {
+		e.Seq = 0
+		return
+	}
+	told(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
+}
+
+// Undo drops what is known of an allocation: it was taken back in the call that made it,
+// before anybody could know of it, or its end was told already.
+func Undo(ref Ref) {
+	tracker.mu.Lock()
+	defer tracker.mu.Unlock()
+	if e := find(ref); e != nil {
+		e.Seq = 0
+	}
+}
+
+// Adopt notes an allocation of which nothing was recorded, so that a trace is told of
+// its end.
+func Adopt(ref Ref, bytes uint64) Entry {
+	tracker.mu.Lock()
+	defer tracker.mu.Unlock()
+	now := Entry{Bytes: bytes, Gen: ref.Gen, Weight: 1, Time: uint64(time.Now().UnixNano())}
+	e := place(ref)
+	if e == nil {
+		tracker.lost.Add(1)
+		return now
+	}
+	now.Seq = atomic.AddUint64(layout.At[uint64](tracker.counter), 1)
+	*e = now
+	return now
+}

@@ -1,0 +1,125 @@
+package plans
+
+import (
+	"errors"
+	"time"
+
+	"tlruntime/runtime/offsets"
+	"tlruntime/runtime/offsets/check"
+	"tlruntime/runtime/status"
+)
+
+// Solve places the buffers. What was found before stays when it fails.
+func Solve(h Handle, o offsets.Options) *Error {
+	return with(h, func(p *plan) *Error {
+		if err := p.room(uint64(len(p.problem.Buffers)), 0, bytesToPlace); err != nil {
+			return err
+		}
+		solution, err := offsets.Solve(p.problem, o)
+		if err != nil {
+			return failure(err)
+		}
+		p.solution = solution
+		return nil
+	})
+}
+
+// Budget is the time of a search in milliseconds, at most a day.
+func Budget(milliseconds int64) time.Duration {
+	return time.Duration(min(milliseconds, 24*60*60*1000)) * time.Millisecond
+}
+
+func failure(err error) *Error {
+	var limit *offsets.LimitError
+	if errors.As(err, &limit) {
+		return refuse(status.Limit, "%v", err)
+	}
+	return refuse(status.InvalidArgument, "%v", err)
+}
+
+// Validate checks the solution with code that shares nothing with what found it.
+func Validate(h Handle) *Error {
+	return solved(h, func(p *plan) *Error {
+		if err := check.Solution(p.problem, p.solution); err != nil {
+			return refuse(status.Internal, "the solution is wrong, which is a defect of this library: %v", err)
+		}
+		return nil
+	})
+}
+
+// solved is with for what needs a solution.
+func solved(h Handle, body func(*plan) *Error) *Error {
+	return with(h, func(p *plan) *Error {
+		if p.solution == nil {
+			return refuse(status.InvalidArgument, "the plan has no solution, or was changed since; call tl_plan_solve")
+		}
+		return body(p)
+	})
+}
+
+// Result is what a solution says as a whole.
+type Result struct {
+	FrameBytes, LowerBound int64 // sums over all spaces
+	Optimal                bool
+}
+
+// Summary returns the figures of the solution.
+func Summary(h Handle) (r Result, failed *Error) {
+	failed = solved(h, func(p *plan) *Error {
+		r = Result{p.solution.FrameBytes(), p.solution.LowerBound(), p.solution.Optimal}
+		return nil
+	})
+	return r, failed
+}
+
+// SpaceBytes returns the frame of one space.
+func SpaceBytes(h Handle, space int64) (bytes int64, failed *Error) {
+	failed = solved(h, func(p *plan) *Error {
+		if space < 0 || space >= int64(len(p.solution.Frames)) {
+			return refuse(status.InvalidArgument, "there is no space %d; the plan has %d", space, len(p.solution.Frames))
+		}
+		bytes = p.solution.Frames[space].Bytes
+		return nil
+	})
+	return bytes, failed
+}
+
+// Place is where a buffer lies.
+type Place struct {
+	Offset int64
+	Space  int64
+}
+
+// PlaceOf returns where one buffer lies.
+func PlaceOf(h Handle, buffer int64) (place Place, failed *Error) {
+	failed = solved(h, func(p *plan) *Error {
+		if _, err := p.buffer(buffer); err != nil {
+			return err
+		}
+		place = Place{p.solution.Offsets[buffer], int64(p.solution.Space[buffer])}
+		return nil
+	})
+	return place, failed
+}
+
+// Places gives visit the places of buffers 0 to n-1, which have to be all.
+func Places(h Handle, n uint64, visit func(i uint64, p Place)) *Error {
+	return solved(h, func(p *plan) *Error {
+		if n != uint64(len(p.problem.Buffers)) {
+			return refuse(status.InvalidArgument, "an array for %d buffers was passed; the plan has %d", n, len(p.problem.Buffers))
+		}
+		for i := range n {
+			visit(i, Place{p.solution.Offsets[i], int64(p.solution.Space[i])})
+		}
+		return nil
+	})
+}
+
+// Count returns how many buffers a plan has.
+func Count(h Handle) (n int64, failed *Error) {
+	failed = with(h, func(p *plan) *Error {
+		n = int64(len(p.problem.Buffers))
+		return nil
+	})
+	return n, failed
+}

@@ -1,9 +1,0 @@
-//go:build !tlcheck
-
-package pool
-
-// verifier is nothing where verify does nothing.
-type verifier struct{}
-
-// verify checks nothing; build with -tags tlcheck for the checker after operations.
-func (p *Pool) verify() {}
