@@ -88,7 +88,7 @@ $(VENV)/.ready: $(REQUIREMENTS)
 	$(IN_VENV)/python -m pip install --quiet -r $(REQUIREMENTS) $(if $(SYSTEM_CMAKE),,cmake)
 	touch $@
 
-test: ## run every suite, each in both doors, and print how each ended
+test: ## run every suite, each in both paths, and print how each ended
 	@.ci/suite $(BUILD)/test $(MAKE) $(STEPS)
 
 test-gen: gen-check
@@ -122,15 +122,15 @@ MODEL      := $(BUILD)/cmake/tests_c/proof/model
 CHECKED_C  := scopes|objects|references|adopt|types|vec|clone|cycles|frames|arena|tensors|slots|tensor_pool|sparse|sparse_faults|views|dlpack|memory_pool|memory_limits|out_of_memory|registry|registry_batch|workspace|destructor|debug|stress|device_tensors
 test-checked: checked test-c-programs proof
 	go test -tags tlcheck $(CHECKED_GO)
-	TL_BUILD_DIR=$(CHECKED) go test -count=1 ./tests_go/doors
+	TL_BUILD_DIR=$(CHECKED) go test -count=1 ./tests_go/paths
 	.ci/checked $(CHECKED) $(BUILD)/cmake/tests_c/vec_test $(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS) \
 		--tests-regex '^($(CHECKED_C))\.(fast|slow|debug)$$'
-	for door in 1 0; do for mode in turns free; do \
-		TL_FASTPATH=$$door .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
+	for path in 1 0; do for mode in turns free; do \
+		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
 test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
-	@failed=0; for door in 1 0; do echo "pytest, TL_FASTPATH=$$door"; \
-		TL_FASTPATH=$$door $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
+	@failed=0; for path in 1 0; do echo "pytest, TL_FASTPATH=$$path"; \
+		TL_FASTPATH=$$path $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
 	done; exit $$failed
 
 # The sample is the same each time; `make prove` begins elsewhere.

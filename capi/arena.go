@@ -28,7 +28,7 @@ import (
 // Returns: TL_OK, or why the arena is as before.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is reserved),
 // TL_E_BUSY (more is in use).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_arena_init
 func tlgo_arena_init(c uintptr, capacity int64) int32 {
@@ -45,7 +45,7 @@ func tlgo_arena_init(c uintptr, capacity int64) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_NO_FRAME (no arena is active),
 // TL_E_ARENA_EXHAUSTED.
 // Cost: about 2 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_arena_alloc
 func tlgo_arena_alloc(c uintptr, bytes int64) uintptr {
@@ -63,7 +63,7 @@ func tlgo_arena_alloc(c uintptr, bytes int64) uintptr {
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
 // Cost: about 2 ns in the arena, 3 ns on the heap.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_arena_malloc
 func tlgo_arena_malloc(c uintptr, bytes int64) uintptr {
@@ -79,7 +79,7 @@ func tlgo_arena_malloc(c uintptr, bytes int64) uintptr {
 // Threads: the calling thread's arena.
 // Returns: TL_OK, also when none was active.
 // Errors: none.
-// Cost: one crossing and a system call.
+// Cost: one cgo call and a system call.
 //
 //export tlgo_arena_free
 func tlgo_arena_free(c uintptr) int32 {
@@ -94,7 +94,7 @@ func tlgo_arena_free(c uintptr) int32 {
 // Threads: the calling thread's arena.
 // Returns: TL_OK, also when none is active.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_arena_reset
 func tlgo_arena_reset(c uintptr) int32 {
@@ -110,7 +110,7 @@ func tlgo_arena_reset(c uintptr) int32 {
 // Returns: true between tl_arena_init and tl_arena_free.
 // Errors: none.
 // Cost: about 2 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_arena_is_active
 func tlgo_arena_is_active(c uintptr) bool {
@@ -128,7 +128,7 @@ func tlgo_arena_is_active(c uintptr) bool {
 // NULL.
 // Errors: none.
 // Cost: about 2 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_arena_contains
 func tlgo_arena_contains(c, pointer uintptr) bool {
@@ -145,7 +145,7 @@ func tlgo_arena_contains(c, pointer uintptr) bool {
 // Returns: the offset, 0 without an active arena.
 // Errors: none.
 // Cost: about 2 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_arena_get_offset
 func tlgo_arena_get_offset(c uintptr) int64 {
@@ -163,7 +163,7 @@ func tlgo_arena_get_offset(c uintptr) int64 {
 // Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
 // TL_E_NO_FRAME (no arena is active).
 // Cost: about 2 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_arena_set_offset
 func tlgo_arena_set_offset(c uintptr, offset int64) int32 {
@@ -178,7 +178,7 @@ func tlgo_arena_set_offset(c uintptr, offset int64) int32 {
 // Threads: the calling thread's arena.
 // Returns: bytes, 0 without an active arena.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_arena_get_capacity
 func tlgo_arena_get_capacity(c uintptr) int64 {

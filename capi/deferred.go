@@ -27,7 +27,7 @@ const _ = "tl_deferred"
 // Returns: nothing.
 // Errors: none.
 // Cost: one compare-and-swap.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 // Trusts: ctx.
 const _ = "tl_deferred_push"
@@ -41,7 +41,7 @@ const _ = "tl_deferred_push"
 // Returns: the first tl_deferred, newest first; NULL when the list is empty.
 // Errors: none.
 // Cost: one atomic exchange.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 // Trusts: list.
 const _ = "tl_deferred_take"

@@ -185,10 +185,10 @@ func ownAllocator(addr uintptr) (a device.Allocator, account int32, ok bool) {
 	return a, int32(which), err == nil
 }
 
-// tldoor_device_allocate is the allocate of every allocator of ours.
+// tlentry_device_allocate is the allocate of every allocator of ours.
 //
-//export tldoor_device_allocate
-func tldoor_device_allocate(c, which, bytes uintptr) uintptr {
+//export tlentry_device_allocate
+func tlentry_device_allocate(c, which, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		if bytes == 0 {
 			return o.Null()
@@ -204,10 +204,10 @@ func tldoor_device_allocate(c, which, bytes uintptr) uintptr {
 	})
 }
 
-// tldoor_device_deallocate is the deallocate of every allocator of ours.
+// tlentry_device_deallocate is the deallocate of every allocator of ours.
 //
-//export tldoor_device_deallocate
-func tldoor_device_deallocate(c, which, block, bytes uintptr) {
+//export tlentry_device_deallocate
+func tlentry_device_deallocate(c, which, block, bytes uintptr) {
 	guarded(c, 0, func(o *object.Context) int {
 		if block == 0 {
 			return int(o.Null())

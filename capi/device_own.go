@@ -136,7 +136,7 @@ func registerDevice(o *object.Context, allocator, copier, out uintptr) status.St
 	return deviceStatus(o, err)
 }
 
-// tellDefaultDevice lets the fast door know whether TL_DEVICE_DEFAULT is the CPU.
+// tellDefaultDevice lets the fast path know whether TL_DEVICE_DEFAULT is the CPU.
 func tellDefaultDevice() {
 	name := options.Word("TL_DEVICE")
 	C.tlc_tensor_default_is_cpu(C.bool(name == "cpu" || name == "cpu:0"))

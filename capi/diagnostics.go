@@ -31,7 +31,7 @@ import (
 //	    uint64_t committed_bytes;      /* of it, usable memory */
 //	    uint64_t scope_entries_skipped; /* their object had been freed by hand */
 //	    uint64_t releases_deferred;    /* last references dropped by a thread that is not the owner */
-//	    uint64_t slow_calls;           /* crossings into the slow door */
+//	    uint64_t slow_calls;           /* calls of the slow path */
 //	    uint64_t system_calls;         /* about memory */
 //	    uint64_t contexts;             /* threads attached or parked */
 //	    uint64_t plain_live;           /* live objects by kind: plain bytes, */
@@ -199,7 +199,7 @@ func tlgo_mem_purge(c uintptr) int32 {
 // Returns: bytes, 0 when the system does not tell.
 // Errors: none.
 // Cost: a few microseconds; reads a file of the system.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_get_memory_bytes"
 
@@ -213,7 +213,7 @@ const _ = "tl_get_memory_bytes"
 // Returns: mebibytes, 0 when the system does not tell.
 // Errors: none.
 // Cost: a few microseconds; reads a file of the system.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_get_memory_mb"
 
@@ -228,7 +228,7 @@ const _ = "tl_get_memory_mb"
 // Returns: TL_OK.
 // Errors: none.
 // Cost: constant when logging is off; that of tl_track_site when tracking is on.
-// Door: fast.
+// Path: fast.
 // Fails: TL_OK.
 //
 //export tlgo_log_alloc
@@ -248,7 +248,7 @@ func tlgo_log_alloc(c, pointer uintptr, bytes int64, file uintptr, line uint32) 
 // Returns: TL_OK.
 // Errors: none.
 // Cost: constant when logging is off.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_log_free"
 
@@ -262,6 +262,6 @@ const _ = "tl_log_free"
 // Returns: TL_OK.
 // Errors: none.
 // Cost: constant when logging is off.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_trace_mem"

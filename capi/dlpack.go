@@ -52,7 +52,7 @@ const _ = "DLManagedTensor"
 // that DLPack has no number for), TL_E_DEVICE (the driver failed to copy),
 // TL_E_OUT_OF_MEMORY.
 // Cost: about 20 ns without a copy.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_to_dlpack
 func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
@@ -72,7 +72,7 @@ func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
 // one on a device that DLPack has no number for), TL_E_DEVICE (the driver failed to
 // copy), TL_E_OUT_OF_MEMORY.
 // Cost: about 20 ns without a copy.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_to_dlpack_legacy
 func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
@@ -90,7 +90,7 @@ func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
 // TL_E_INVALID_ARGUMENT (NULL).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tensor_dlpack_device
 func tlgo_tensor_dlpack_device(c, t, outType, outOrdinal uintptr) int32 {
@@ -113,8 +113,8 @@ func tlgo_tensor_dlpack_device(c, t, outType, outOrdinal uintptr) int32 {
 // such device), TL_E_UNSUPPORTED (another major version, an element type that is not
 // one of tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one crossing.
-// Door: fast.
+// Cost: one cgo call.
+// Path: fast.
 //
 //export tlgo_tensor_from_dlpack
 func tlgo_tensor_from_dlpack(c, managed uintptr) uintptr {
@@ -134,7 +134,7 @@ func tlgo_tensor_from_dlpack(c, managed uintptr) uintptr {
 // such device), TL_E_UNSUPPORTED (an element type that is not one of tl_dtype, or a
 // buffer of another library's),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tensor_from_dlpack_legacy
 func tlgo_tensor_from_dlpack_legacy(c, managed uintptr) uintptr {

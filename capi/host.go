@@ -25,10 +25,10 @@ func init() {
 	}
 }
 
-// tldoor_wait returns when Go is ready for calls, its initialisation included.
+// tlentry_wait returns when Go is ready for calls, its initialisation included.
 //
-//export tldoor_wait
-func tldoor_wait() {}
+//export tlentry_wait
+func tlentry_wait() {}
 
 // holdDescriptors has Go make the descriptors of its timers. It would with the first timer,
 // and end the process if there were none left by then.

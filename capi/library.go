@@ -1,7 +1,7 @@
 // # Library
 //
 // Nothing needs to be initialised: the first call of a process reserves address
-// space and starts the slow door, the first call of a thread gives it a
+// space and starts the slow path, the first call of a thread gives it a
 // context. tl_init exists for programs that want to learn early, and in one
 // place, that this is impossible.
 //
@@ -50,7 +50,7 @@ const _ = "tl_status"
 //	    TL_E_OVERFLOW = 13,          /* a count cannot grow further */
 //	    TL_E_DEVICE = 14,            /* a device is absent or its driver failed */
 //	    TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
-//	    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow door */
+//	    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow path */
 //	    TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
 //	    TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
 //	    TL_E_CORRUPTED = 19          /* TL_DEBUG: memory beyond an object, or of a released one, was written to */
@@ -82,7 +82,7 @@ const _ = "tl_symbol"
 // Returns: the version, never NULL.
 // Errors: none.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_version"
 
@@ -96,7 +96,7 @@ const _ = "tl_version"
 // Returns: TL_ABI_VERSION of the library.
 // Errors: none.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_abi_version"
 
@@ -151,7 +151,7 @@ func tlgo_shutdown(c uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
 // (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks for).
 // Cost: constant; not meant for hot paths.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_configure
 func tlgo_configure(c, key, value uintptr) int32 {
@@ -170,7 +170,7 @@ func tlgo_configure(c, key, value uintptr) int32 {
 // Returns: the length of the whole text without its zero byte; when that is not less
 // than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-// Cost: one crossing; not meant for hot paths.
+// Cost: one cgo call; not meant for hot paths.
 //
 //export tlgo_config_dump
 func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
@@ -187,7 +187,7 @@ func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
 // Returns: the sentence, never NULL; "unknown status" for other numbers.
 // Errors: none.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_status_string"
 
@@ -201,7 +201,7 @@ const _ = "tl_status_string"
 // Returns: that status; TL_OK when nothing failed since tl_clear_error.
 // Errors: none.
 // Cost: constant, a few instructions.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_last_status"
 
@@ -217,7 +217,7 @@ const _ = "tl_last_status"
 // Returns: the text, never NULL; "" when nothing failed since tl_clear_error.
 // Errors: none.
 // Cost: about a microsecond when the text is new.
-// Door: fast.
+// Path: fast.
 // Fails: tl_status_string(why).
 // LLVM: returns nonnull.
 //
@@ -236,7 +236,7 @@ func tlgo_last_error(c uintptr) uintptr {
 // Returns: nothing.
 // Errors: none.
 // Cost: constant, a few instructions.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_clear_error"
 
@@ -251,7 +251,7 @@ const _ = "tl_clear_error"
 // Returns: TL_OK.
 // Errors: none.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 const _ = "tl_set_error_callback"
 
 // tl_symbols returns the table of all functions of this library, for JIT
@@ -264,7 +264,7 @@ const _ = "tl_set_error_callback"
 // Returns: the first row; *out_count is the number of rows.
 // Errors: TL_E_INVALID_ARGUMENT.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 const _ = "tl_symbols"
 
 // tl_thread_detach parks the calling thread's context now, as its end would.
@@ -279,7 +279,7 @@ const _ = "tl_symbols"
 // Returns: TL_OK, also when the thread was not attached, or why it still is.
 // Errors: TL_E_BUSY (from inside a callback).
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 const _ = "tl_thread_detach"
 
 // tl_mem_manager_init is tl_init under the name that the TL compiler emits.

@@ -106,7 +106,7 @@ type tl_pool_key_stats struct {
 // Returns: TL_OK, or why the limits stay as they were.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit above
 // the hard one).
-// Cost: one crossing; linear in what is idle when that has to go.
+// Cost: one cgo call; linear in what is idle when that has to go.
 //
 //export tlgo_mem_set_limit
 func tlgo_mem_set_limit(c uintptr, device int32, softBytes, hardBytes uint64) int32 {
@@ -121,7 +121,7 @@ func tlgo_mem_set_limit(c uintptr, device int32, softBytes, hardBytes uint64) in
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_mem_get_limit
 func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uintptr) int32 {
@@ -157,7 +157,7 @@ func tlgo_mem_usage(c uintptr, device int32, outInfo uintptr) int32 {
 // Returns: TL_OK, or why the runtime could not start.
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 const _ = "tl_mem_set_out_of_memory_callback"
 
 // tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key

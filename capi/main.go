@@ -1,6 +1,6 @@
 // Package main is the C interface of TL Runtime, built as libtl_runtime.so.
 // Each public function is declared here once: its doc comment, its C prototype
-// and the Go twin that the slow door calls. The header, the export map, the
+// and the Go twin that the slow path calls. The header, the export map, the
 // trampolines in cshim, the LLVM declarations and the ctypes table are written
 // from these files by tools/gen. The rest of this comment opens the header.
 //
@@ -47,8 +47,8 @@
 //
 // The lists of errors below are complete up to five statuses that any function
 // may answer before it starts, and that none repeats: TL_E_FORKED in a process
-// made by fork(), which has no second thread to run the slow door;
-// TL_E_BUSY for a call from a signal handler that interrupted the slow door;
+// made by fork(), which has no second thread to run the slow path;
+// TL_E_BUSY for a call from a signal handler that interrupted the slow path;
 // TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
 // a thread that drops the last reference to another's object finds none to tell
 // it (nothing changed then); TL_E_INTERNAL, a defect of this library that was

@@ -116,7 +116,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 // misaligned or overlaps an earlier chunk).
 // Cost: about 5 ns for the size that was given back last; else about 50 ns, and
 // no more than the logarithm of the number of blocks.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_memory_pool_allocate
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
@@ -139,7 +139,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 // block of this pool starts there: it came back already, lies inside a block, is
 // another pool's, or nobody's).
 // Cost: about 5 ns for the block that was given out last; else about 50 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_memory_pool_deallocate
 func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
@@ -164,7 +164,7 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 // streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than a block can
 // have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
 // tl_memory_pool_allocate.
-// Cost: one crossing; linear in the number of blocks that wait.
+// Cost: one cgo call; linear in the number of blocks that wait.
 //
 //export tlgo_memory_pool_allocate_async
 func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
@@ -190,7 +190,7 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 // of this pool starts there), TL_E_UNSUPPORTED (the device has no streams, and
 // stream is not NULL), TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE (the
 // driver did not record one).
-// Cost: one crossing, and two calls of the driver.
+// Cost: one cgo call, and two calls of the driver.
 //
 //export tlgo_memory_pool_deallocate_async
 func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
@@ -269,7 +269,7 @@ func tlgo_memory_pool_destroy(c, p uintptr) int32 {
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
 // take a chunk back; the limit is set all the same).
-// Cost: one crossing; with more reserved than the limit, that of
+// Cost: one cgo call; with more reserved than the limit, that of
 // tl_memory_pool_trim.
 //
 //export tlgo_memory_pool_set_limit
@@ -287,7 +287,7 @@ func tlgo_memory_pool_set_limit(c, p, bytes uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_memory_pool_stats_get
 func tlgo_memory_pool_stats_get(c, p, outStats uintptr) int32 {

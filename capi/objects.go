@@ -62,9 +62,9 @@ type tl_type_desc struct {
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: about 3 ns up to 64 KiB; a crossing into the slow door once in tens of
+// Cost: about 3 ns up to 64 KiB; a cgo call into the slow path once in tens of
 // calls.
-// Door: fast.
+// Path: fast.
 // LLVM: returns noalias.
 //
 //export tlgo_mem_alloc
@@ -81,7 +81,7 @@ func tlgo_mem_alloc(c, bytes uintptr) uintptr {
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns up to 64 KiB.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_new
 func tlgo_mem_new(c, bytes uintptr) uintptr {
@@ -97,7 +97,7 @@ func tlgo_mem_new(c, bytes uintptr) uintptr {
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_mem_new and a memset.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_new_zeroed
 func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
@@ -144,7 +144,7 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (somebody holds a reference).
 // Cost: about 3 ns by the owner.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_free
 func tlgo_mem_free(c, pointer uintptr) int32 {
@@ -161,7 +161,7 @@ func tlgo_mem_free(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (somebody holds a reference).
 // Cost: about 3 ns by the owner.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_dealloc
 func tlgo_mem_dealloc(c, pointer uintptr) int32 {
@@ -178,7 +178,7 @@ func tlgo_mem_dealloc(c, pointer uintptr) int32 {
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
 // Cost: about 3 ns up to 64 KiB.
-// Door: fast.
+// Path: fast.
 // LLVM: returns noalias.
 //
 //export tlgo_alloc_tmp
@@ -196,7 +196,7 @@ func tlgo_alloc_tmp(c uintptr, bytes int64) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (somebody holds a reference).
 // Cost: about 3 ns by the owner.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_free_tmp
 func tlgo_free_tmp(c, pointer uintptr) int32 {
@@ -231,7 +231,7 @@ func tlgo_type_define(c, description, out uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns and a memset up to 64 KiB.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_object_new
 func tlgo_object_new(c uintptr, kind uint32) uintptr {

@@ -76,7 +76,7 @@ type tl_plan_options struct {
 // Returns: TL_OK and the plan in *out_plan, or why there is none.
 // Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_create
 func tlgo_plan_create(c, outPlan uintptr) int32 {
@@ -91,7 +91,7 @@ func tlgo_plan_create(c, outPlan uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, for NULL too, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_destroy
 func tlgo_plan_destroy(c, plan uintptr) int32 {
@@ -113,7 +113,7 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power of two,
 // end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
 // (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing; tl_plan_add_buffers adds many with one.
+// Cost: one cgo call; tl_plan_add_buffers adds many with one.
 // Fails: -1.
 //
 //export tlgo_plan_add_buffer
@@ -135,7 +135,7 @@ func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) i
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what tl_plan_add_buffer
 // refuses), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT (16,777,216
 // buffers), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and about 20 ns for each.
+// Cost: one cgo call, and about 20 ns for each.
 // Fails: -1.
 //
 //export tlgo_plan_add_buffers
@@ -154,7 +154,7 @@ func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not inside its
 // base at that offset, it is pinned, or the two would lie in each other).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_alias
 func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 {
@@ -173,7 +173,7 @@ func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset that is no
 // multiple of the alignment), TL_E_OVERFLOW (an offset that no memory has).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_pin
 func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
@@ -192,7 +192,7 @@ func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the buffer is
 // not alive), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_add_gap
 func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
@@ -210,7 +210,7 @@ func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above 4095 bytes),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_set_name
 func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
@@ -228,7 +228,7 @@ func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
 // much as is needed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 // Fails: -1.
 //
 //export tlgo_plan_add_space
@@ -250,7 +250,7 @@ func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_set_spaces
 func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int32 {
@@ -269,7 +269,7 @@ func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int3
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide),
 // TL_E_LIMIT (a buffer fits into none of its spaces; the message names it),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing and what the budget allows.
+// Cost: one cgo call and what the budget allows.
 //
 //export tlgo_plan_solve
 func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
@@ -288,7 +288,7 @@ func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
 // small, a negative number, pins that collide), TL_E_LIMIT (a buffer fits into none of
 // its spaces; the message names it), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing and what the budget allows.
+// Cost: one cgo call and what the budget allows.
 //
 //export tlgo_plan_solve_with
 func tlgo_plan_solve_with(c, plan, options uintptr) int32 {
@@ -322,7 +322,7 @@ func tlgo_plan_validate(c, plan uintptr) int32 {
 // Threads: any thread.
 // Returns: the number; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: one crossing.
+// Cost: one cgo call.
 // Fails: -1.
 //
 //export tlgo_plan_num_buffers
@@ -342,7 +342,7 @@ func tlgo_plan_num_buffers(c, plan uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_frame_bytes
 func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
@@ -357,7 +357,7 @@ func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
 // Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no solution).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_space_bytes
 func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
@@ -377,7 +377,7 @@ func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
 // Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_lower_bound
 func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
@@ -392,7 +392,7 @@ func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
 // Threads: any thread.
 // Returns: true when it is proved; false when it is not known, and on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_plan_is_optimal
 func tlgo_plan_is_optimal(c, plan uintptr) bool {
@@ -407,7 +407,7 @@ func tlgo_plan_is_optimal(c, plan uintptr) bool {
 // Threads: any thread.
 // Returns: bytes; SIZE_MAX on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
-// Cost: one crossing; tl_plan_offsets returns all of them with one.
+// Cost: one cgo call; tl_plan_offsets returns all of them with one.
 // Fails: SIZE_MAX.
 //
 //export tlgo_plan_offset
@@ -429,7 +429,7 @@ func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
 // Threads: any thread.
 // Returns: the space's index, 0 in a plan without spaces; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
-// Cost: one crossing.
+// Cost: one cgo call.
 // Fails: -1.
 //
 //export tlgo_plan_space_of
@@ -450,7 +450,7 @@ func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not the
 // number of buffers, no array).
-// Cost: one crossing, and about 2 ns for each.
+// Cost: one cgo call, and about 2 ns for each.
 //
 //export tlgo_plan_offsets
 func tlgo_plan_offsets(c, plan, outOffsets, outSpaces, n uintptr) int32 {

@@ -7,9 +7,9 @@
 // A trace shows what happens over time: counters, scopes, tags, every allocation and
 // release, chunks of memory pools, limits and pressure, in the trace event format that
 // Perfetto and chrome://tracing read; `tl report` makes a page of it. While it runs all
-// calls take the slow door and allocations are recorded as with TL_TRACK=1, so it costs
+// calls take the slow path and allocations are recorded as with TL_TRACK=1, so it costs
 // nothing when it does not. A thread follows at its next slow call: what it does on the
-// fast door until then is not in the trace.
+// fast path until then is not in the trace.
 //
 // A snapshot is for https://pytorch.org/memory_viz.
 //
@@ -63,7 +63,7 @@ func tlgo_profile_write(c, path uintptr) int32 {
 // trace runs already), TL_E_OUT_OF_MEMORY.
 // Cost: linear in the memory in use. While a trace runs an allocation or release takes
 // about 3 microseconds and 140 bytes of the file.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_trace_start
 func tlgo_trace_start(c, path uintptr) int32 {
@@ -80,7 +80,7 @@ func tlgo_trace_start(c, path uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not be
 // written).
 // Cost: linear in the call stacks of the trace; symbols are looked up in files.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_trace_stop
 func tlgo_trace_stop(c uintptr) int32 {
@@ -96,7 +96,7 @@ func tlgo_trace_stop(c uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, also without a trace, or why there is no mark.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
-// Cost: one crossing, and that of tl_stats_get while a trace runs.
+// Cost: one cgo call, and that of tl_stats_get while a trace runs.
 //
 //export tlgo_trace_mark
 func tlgo_trace_mark(c, name uintptr) int32 {
@@ -124,9 +124,9 @@ func tlgo_snapshot_write(c, path uintptr) int32 {
 
 // What the shim asks for. None of it is public.
 
-// tldoor_end_trace completes the trace that runs at the end of the process.
+// tlentry_end_trace completes the trace that runs at the end of the process.
 //
-//export tldoor_end_trace
-func tldoor_end_trace(c uintptr) {
+//export tlentry_end_trace
+func tlentry_end_trace(c uintptr) {
 	guarded(c, 0, func(o *object.Context) int { stopTrace(o); return 0 })
 }

@@ -8,7 +8,7 @@
 // 49). ctx is not looked at. What they return has one counted reference, which
 // tl_numpy_free drops, on any thread; who else acquires the block (an emitted
 // tl_ptr_acquire or tl_mem_register of an array's data) keeps it. In a forked
-// child they go on: what the fast door has not got comes from malloc there.
+// child they go on: what the fast path has not got comes from malloc there.
 package main
 
 /*
@@ -36,7 +36,7 @@ import (
 // Returns: the block, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: about 5 ns up to 64 KiB, 20 ns above from the pool.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_numpy_malloc
 func tlgo_numpy_malloc(c, ctx, bytes uintptr) uintptr {
@@ -52,7 +52,7 @@ func tlgo_numpy_malloc(c, ctx, bytes uintptr) uintptr {
 // Returns: the block, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
 // Cost: that of tl_numpy_malloc, and of the zeros.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_numpy_calloc
 func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
@@ -73,7 +73,7 @@ func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
 // TL_E_UNSUPPORTED (an object that is not plain bytes, an arena, a frame). Other memory
 // goes to realloc().
 // Cost: nothing when it fits and is not half empty, else a copy.
-// Door: fast.
+// Path: fast.
 // Trusts: block.
 //
 //export tlgo_numpy_realloc
@@ -111,14 +111,14 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 // malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
 // (an arena, a frame).
 // Cost: about 8 ns up to 64 KiB, 20 ns above.
-// Door: shim.
+// Path: shim.
 // Trusts: block.
 const _ = "tl_numpy_free"
 
-// tldoor_numpy_free is tl_numpy_free inside the gate; true: the block is not the runtime's.
+// tlentry_numpy_free is tl_numpy_free inside the entry guard; true: the block is not the runtime's.
 //
-//export tldoor_numpy_free
-func tldoor_numpy_free(c, block uintptr) bool {
+//export tlentry_numpy_free
+func tlentry_numpy_free(c, block uintptr) bool {
 	return guarded(c, false, func(o *object.Context) bool {
 		if !o.IsOurs(block) {
 			return true
@@ -138,7 +138,7 @@ func tldoor_numpy_free(c, block uintptr) bool {
 // Returns: its address.
 // Errors: none.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_numpy_handler"
 
@@ -155,7 +155,7 @@ const _ = "tl_numpy_handler"
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_UNSUPPORTED
 // (the functions of CPython 3.10 and later are not among the symbols of the process).
 // Cost: looks symbols up.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_python_lines"
 
@@ -183,7 +183,7 @@ const _ = "tl_python_api"
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is too small).
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_python_attach"
 
@@ -203,7 +203,7 @@ const _ = "tl_python_attach"
 // tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major version),
 // TL_E_OUT_OF_MEMORY.
 // Cost: tl_tensor_to_dlpack and a capsule.
-// Door: shim.
+// Path: shim.
 const _ = "tl_python_capsule"
 
 // tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
@@ -218,5 +218,5 @@ const _ = "tl_python_capsule"
 // BufferError with the text of tl_last_error, or what PyCapsule_New has set.
 // Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not registered).
 // Cost: a capsule.
-// Door: shim.
+// Path: shim.
 const _ = "tl_python_registered"

@@ -41,7 +41,7 @@ import (
 // registered), TL_E_UNSUPPORTED (another thread's arena or frame),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
-// Door: fast.
+// Path: fast.
 // Trusts: object.
 //
 //export tlgo_mem_register_struct
@@ -63,7 +63,7 @@ func tlgo_mem_register_struct(c, pointer uintptr) int32 {
 // registered), TL_E_UNSUPPORTED (another thread's arena or frame),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: that of tl_mem_register_struct.
-// Door: fast.
+// Path: fast.
 // Trusts: object.
 //
 //export tlgo_mem_register_struct_named
@@ -84,7 +84,7 @@ func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
 // registered), TL_E_UNSUPPORTED (another thread's arena or frame),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: that of tl_mem_register_struct.
-// Door: fast.
+// Path: fast.
 // Trusts: object.
 //
 //export tlgo_mem_register
@@ -103,7 +103,7 @@ func tlgo_mem_register(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_register_ptr
 func tlgo_mem_register_ptr(c, pointer uintptr) int32 {
@@ -120,7 +120,7 @@ func tlgo_mem_register_ptr(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_register_tensor
 func tlgo_mem_register_tensor(c, tensor uintptr) int32 {
@@ -137,7 +137,7 @@ func tlgo_mem_register_tensor(c, tensor uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_register_vec_ptr
 func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
@@ -163,7 +163,7 @@ func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
 // out).
 // Cost: about 5 ns among the newest 32 entries; for any other a lookup in the
 // scope's index, a miss of the cache or two in a large one. The same in failure.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_unregister
 func tlgo_mem_unregister(c, pointer uintptr) int32 {
@@ -180,7 +180,7 @@ func tlgo_mem_unregister(c, pointer uintptr) int32 {
 // Returns: its argument, always; tl_last_status tells whether it was live.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: about 3 ns by the owner, one compare-and-swap by others.
-// Door: fast.
+// Path: fast.
 // Fails: object.
 // LLVM: returned 0.
 //
@@ -206,7 +206,7 @@ func tlgo_ptr_acquire(c, pointer uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: about 3 ns by the owner, one compare-and-swap by others, plus what
 // freeing costs.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_ptr_release
 func tlgo_ptr_release(c, pointer uintptr) int32 {
@@ -222,7 +222,7 @@ func tlgo_ptr_release(c, pointer uintptr) int32 {
 // Returns: TL_OK, or why nothing was counted.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: about 3 ns by the owner, one compare-and-swap by others.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_ptr_inc_ref
 func tlgo_ptr_inc_ref(c, pointer uintptr) int32 {
@@ -242,7 +242,7 @@ func tlgo_ptr_inc_ref(c, pointer uintptr) int32 {
 // Returns: 1 when the count reached 0 and the caller has to free, else 0.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: about 3 ns by the owner, one compare-and-swap by others.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_ptr_dec_ref
 func tlgo_ptr_dec_ref(c, pointer uintptr) int32 {
@@ -258,7 +258,7 @@ func tlgo_ptr_dec_ref(c, pointer uintptr) int32 {
 // Returns: true when the pointer was live and a reference was dropped.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: that of tl_ptr_release.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_ptr_release_bool
 func tlgo_ptr_release_bool(c, pointer uintptr) bool {
@@ -278,7 +278,7 @@ func tlgo_ptr_release_bool(c, pointer uintptr) bool {
 // 0 for NULL; -1 when the pointer is not live.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_ptr_refcount
@@ -297,7 +297,7 @@ func tlgo_ptr_refcount(c, pointer uintptr) int64 {
 // memory of the calling thread and for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_ptr_check
 func tlgo_ptr_check(c, pointer uintptr) int32 {
@@ -315,7 +315,7 @@ func tlgo_ptr_check(c, pointer uintptr) int32 {
 // Returns: TL_OK, also for what is shared already, or why nothing changed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (another thread owns it).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_ptr_share
 func tlgo_ptr_share(c, pointer uintptr) int32 {
@@ -332,7 +332,7 @@ func tlgo_ptr_share(c, pointer uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, also for what is immortal already, or why nothing changed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_ptr_make_immortal
 func tlgo_ptr_make_immortal(c, pointer uintptr) int32 {

@@ -103,7 +103,7 @@ type tl_alloc_info struct {
 // Returns: the array, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
 // Cost: that of malloc and of tl_registry_register.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_registry_new_array
 func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
@@ -129,7 +129,7 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // TL_E_OUT_OF_MEMORY.
 // Cost: about 40 ns together with tl_registry_unregister, where the table is in the
 // cache and the block inside 1 KiB of addresses; larger ones take several locks.
-// Door: fast.
+// Path: fast.
 // Trusts: pointer.
 //
 //export tlgo_registry_register
@@ -149,7 +149,7 @@ func tlgo_registry_register(c, pointer, bytes uintptr, kind int32) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can have),
 // TL_E_ALREADY_REGISTERED (as tl_registry_register), TL_E_UNSUPPORTED (memory of the
 // runtime), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 // Trusts: pointer.
 //
 //export tlgo_registry_register_custom
@@ -175,7 +175,7 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 // address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias belongs to
 // another block), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
 // loaded), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and linear in n.
+// Cost: one cgo call, and linear in n.
 // Trusts: real.
 //
 //export tlgo_registry_register_buffer
@@ -196,7 +196,7 @@ func tlgo_registry_register_buffer(c, real, bytes, aliases, n uintptr, kind int3
 // Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
 // outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another block),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_registry_add_alias
 func tlgo_registry_add_alias(c uintptr, bufferId uint64, alias uintptr) int32 {
@@ -215,9 +215,9 @@ func tlgo_registry_add_alias(c uintptr, bufferId uint64, alias uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
 // (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc and was
 // never registered).
-// Cost: as tl_registry_register; one crossing for the last reference at a name of
+// Cost: as tl_registry_register; one cgo call for the last reference at a name of
 // a buffer or to a block with a deleter.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_registry_unregister
 func tlgo_registry_unregister(c, pointer uintptr) int32 {
@@ -237,7 +237,7 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 // tl_mem_free; tl_registry_info tells them apart.
 // Errors: none.
 // Cost: about 10 ns; one miss of the cache in a large table.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_registry_is_registered"
 
@@ -250,7 +250,7 @@ const _ = "tl_registry_is_registered"
 // Threads: any thread; exact while no other registers or unregisters.
 // Returns: the bytes.
 // Errors: none.
-// Cost: one crossing and a lock a shard.
+// Cost: one cgo call and a lock a shard.
 //
 //export tlgo_registry_total_bytes
 func tlgo_registry_total_bytes(c uintptr) uintptr {
@@ -266,7 +266,7 @@ func tlgo_registry_total_bytes(c uintptr) uintptr {
 // Threads: any thread; exact while no other registers or unregisters.
 // Returns: the number.
 // Errors: none.
-// Cost: one crossing and a lock a shard.
+// Cost: one cgo call and a lock a shard.
 //
 //export tlgo_registry_num_pointers
 func tlgo_registry_num_pointers(c uintptr) uintptr {
@@ -281,7 +281,7 @@ func tlgo_registry_num_pointers(c uintptr) uintptr {
 // Threads: any thread; exact while no other registers or unregisters.
 // Returns: the number.
 // Errors: none.
-// Cost: one crossing and a lock a shard.
+// Cost: one cgo call and a lock a shard.
 //
 //export tlgo_registry_num_buffers
 func tlgo_registry_num_buffers(c uintptr) uintptr {
@@ -298,7 +298,7 @@ func tlgo_registry_num_buffers(c uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
 // TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
 // TL_E_UNSUPPORTED (memory of the runtime).
-// Cost: one crossing; for a buffer with aliases linear in all registered pointers,
+// Cost: one cgo call; for a buffer with aliases linear in all registered pointers,
 // as block_count is summed up.
 //
 //export tlgo_registry_info
@@ -317,7 +317,7 @@ func tlgo_registry_info(c, pointer, outInfo uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
 // TL_E_ALREADY_REGISTERED (also when a pointer comes twice), TL_E_UNSUPPORTED,
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and linear in n.
+// Cost: one cgo call, and linear in n.
 // Trusts: pointers.
 //
 //export tlgo_registry_register_many
@@ -335,7 +335,7 @@ func tlgo_registry_register_many(c, pointers, bytes, n uintptr, kind int32) int3
 // Returns: how many were dropped; when that is not all, tl_last_status tells why the
 // last one that was refused was.
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE.
-// Cost: one crossing, and linear in n.
+// Cost: one cgo call, and linear in n.
 //
 //export tlgo_registry_unregister_many
 func tlgo_registry_unregister_many(c, pointers, n uintptr) uintptr {
@@ -368,7 +368,7 @@ func tlgo_registry_print_statistics(c, path uintptr) int32 {
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two), TL_E_OUT_OF_MEMORY.
 // Cost: that of malloc and of two compare-and-swaps.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_aligned_alloc
 func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
@@ -385,7 +385,7 @@ func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
 // registered: then it goes by tl_registry_unregister).
 // Cost: that of free and of one compare-and-swap.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_aligned_free
 func tlgo_aligned_free(c, pointer uintptr) int32 {

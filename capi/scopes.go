@@ -36,7 +36,7 @@ import (
 // Returns: TL_OK, or why no scope was opened.
 // Errors: TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 2 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_enter_scope
 func tlgo_mem_enter_scope(c uintptr) int32 {
@@ -56,7 +56,7 @@ func tlgo_mem_enter_scope(c uintptr) int32 {
 // Returns: TL_OK, or why nothing was closed.
 // Errors: TL_E_SCOPE_UNDERFLOW.
 // Cost: about 2 ns and 2 ns for each reference, plus what destructors cost.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_exit_scope
 func tlgo_mem_exit_scope(c uintptr) int32 {
@@ -75,7 +75,7 @@ func tlgo_mem_exit_scope(c uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
 // open).
 // Cost: that of the exits it stands for.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_mem_exit_scopes_to
 func tlgo_mem_exit_scopes_to(c uintptr, depth int64) int32 {
@@ -92,7 +92,7 @@ func tlgo_mem_exit_scopes_to(c uintptr, depth int64) int32 {
 // Returns: the depth, 0 at rest.
 // Errors: none.
 // Cost: about 2 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_get_scope_depth
 func tlgo_get_scope_depth(c uintptr) int64 {

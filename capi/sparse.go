@@ -127,7 +127,7 @@ type tl_sparse_block_info struct {
 // contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit indices more
 // than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of a CSC matrix, 2^44 with
 // others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing, three looks at every length, and an allocation for each
+// Cost: one cgo call, three looks at every length, and an allocation for each
 // block.
 //
 //export tlgo_sparse_create
@@ -155,7 +155,7 @@ func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, ind
 // TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with 32-bit indices, 2^44
 // with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one crossing, a copy, and a look at every index.
+// Cost: one cgo call, a copy, and a look at every index.
 //
 //export tlgo_sparse_from_csr
 func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets, options uintptr) uintptr {
@@ -179,7 +179,7 @@ func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index
 // ascend, occur twice or are out of range, options that contradict each other),
 // TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit indices, 2^44 with
 // others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing, a copy, and a look at every index.
+// Cost: one cgo call, a copy, and a look at every index.
 //
 //export tlgo_sparse_from_csc
 func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets, options uintptr) uintptr {
@@ -205,7 +205,7 @@ func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index
 // to their elements, or unknown flags),
 // TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: one crossing, and a look at every index.
+// Cost: one cgo call, and a look at every index.
 //
 //export tlgo_sparse_wrap
 func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, value, index int32, values, indices, offsets uintptr, flags uint32, deleter, ctx uintptr) uintptr {
@@ -228,8 +228,8 @@ func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, va
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such line, or
 // offsets that were changed).
-// Cost: a binary search over the blocks; no crossing.
-// Door: fast.
+// Cost: a binary search over the blocks; no cgo call.
+// Path: fast.
 //
 //export tlgo_sparse_row
 func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int32 {
@@ -250,7 +250,7 @@ func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: one crossing, and one count for each block that it shows.
+// Cost: one cgo call, and one count for each block that it shows.
 //
 //export tlgo_sparse_slice
 func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
@@ -270,7 +270,7 @@ func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: one crossing and one count, however many blocks there are.
+// Cost: one cgo call and one count, however many blocks there are.
 //
 //export tlgo_sparse_transpose
 func tlgo_sparse_transpose(c, m uintptr) uintptr {
@@ -290,7 +290,7 @@ func tlgo_sparse_transpose(c, m uintptr) uintptr {
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL output, or
 // offsets that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
-// Cost: one crossing and a copy.
+// Cost: one cgo call and a copy.
 //
 //export tlgo_sparse_to_contiguous
 func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
@@ -312,7 +312,7 @@ func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such block, a
 // NULL out_info or a wrong struct_size).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_sparse_block
 func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
@@ -333,7 +333,7 @@ func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such block, or
 // a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_sparse_block_tensors
 func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets uintptr) int32 {
@@ -354,7 +354,7 @@ func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets u
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that do
 // not ascend, occur twice or are out of range, or offsets that were changed).
-// Cost: one crossing, and a look at every index.
+// Cost: one cgo call, and a look at every index.
 //
 //export tlgo_sparse_validate
 func tlgo_sparse_validate(c, m uintptr) int32 {
@@ -372,8 +372,8 @@ func tlgo_sparse_validate(c, m uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL out_info or
 // a wrong struct_size).
-// Cost: about as tl_tensor_info_get; no crossing.
-// Door: fast.
+// Cost: about as tl_tensor_info_get; no cgo call.
+// Path: fast.
 //
 //export tlgo_sparse_info_get
 func tlgo_sparse_info_get(c, m, out uintptr) int32 {

@@ -60,7 +60,7 @@ func tlgo_tensor_to(c, t uintptr, id int32) uintptr {
 // (no tensor; to is read-only, has one element under several indices, or has gaps
 // on a device out of the CPU's reach; a device that does not copy), TL_E_DEVICE,
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing and the copy.
+// Cost: one cgo call and the copy.
 //
 //export tlgo_tensor_copy
 func tlgo_tensor_copy(c, to, from uintptr) int32 {
@@ -80,7 +80,7 @@ func tlgo_tensor_copy(c, to, from uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or memory that
 // was lent), TL_E_DEVICE (the tensor's device cannot be asked).
-// Cost: one crossing. The release costs an event for each stream.
+// Cost: one cgo call. The release costs an event for each stream.
 //
 //export tlgo_tensor_record_stream
 func tlgo_tensor_record_stream(c, t, stream uintptr) int32 {

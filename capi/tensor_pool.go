@@ -32,7 +32,7 @@ const compatDtype, compatDevice = 0, 0
 // Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
 // Cost: about 20 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_pool_acquire
 func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
@@ -52,7 +52,7 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
 // else holds a reference).
 // Cost: about 20 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_pool_release
 func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
@@ -69,7 +69,7 @@ func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
 // Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
 // Errors: none.
 // Cost: about 20 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_pool_acquire_compat
 func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
@@ -91,7 +91,7 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
 // else holds a reference).
 // Cost: about 20 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_pool_release_compat
 func tlgo_pool_release_compat(c, t, elements uintptr) int32 {
@@ -109,7 +109,7 @@ func tlgo_pool_release_compat(c, t, elements uintptr) int32 {
 // Threads: any thread.
 // Returns: the number.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_pool_count
 func tlgo_get_pool_count(c uintptr) int64 {
@@ -125,7 +125,7 @@ func tlgo_get_pool_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, exact at quiescence.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_refcount_count
 func tlgo_get_refcount_count(c uintptr) int64 {
@@ -142,7 +142,7 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_gpu_total_allocated_bytes
 func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
@@ -158,7 +158,7 @@ func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, 0 without such a device.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_gpu_free_count
 func tlgo_get_gpu_free_count(c uintptr) int64 {
@@ -174,7 +174,7 @@ func tlgo_get_gpu_free_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_gpu_free_bytes
 func tlgo_get_gpu_free_bytes(c uintptr) int64 {
@@ -190,7 +190,7 @@ func tlgo_get_gpu_free_bytes(c uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_metal_pool_bytes
 func tlgo_get_metal_pool_bytes(c uintptr) int64 {
@@ -206,7 +206,7 @@ func tlgo_get_metal_pool_bytes(c uintptr) int64 {
 // Threads: any thread.
 // Returns: mebibytes, 0 without such a device.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_metal_pool_mb
 func tlgo_get_metal_pool_mb(c uintptr) int64 {
@@ -222,7 +222,7 @@ func tlgo_get_metal_pool_mb(c uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, 0 without such a device.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_metal_pool_count
 func tlgo_get_metal_pool_count(c uintptr) int64 {
@@ -238,7 +238,7 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: 0.0 to 1.0; 0.0 before the first request.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_get_gpu_pool_hit_rate
 func tlgo_get_gpu_pool_hit_rate(c uintptr) float64 {

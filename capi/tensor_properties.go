@@ -25,7 +25,7 @@ import (
 // TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
 // struct_size that is too small).
 // Cost: about 5 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_info_get
 func tlgo_tensor_info_get(c, t, out uintptr) int32 {
@@ -44,7 +44,7 @@ func tlgo_tensor_info_get(c, t, out uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_data
 func tlgo_tensor_data(c, t uintptr) uintptr {
@@ -61,7 +61,7 @@ func tlgo_tensor_data(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_nbytes
 func tlgo_tensor_nbytes(c, t uintptr) uintptr {
@@ -78,7 +78,7 @@ func tlgo_tensor_nbytes(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_tensor_numel
@@ -96,7 +96,7 @@ func tlgo_tensor_numel(c, t uintptr) int64 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_tensor_len
@@ -114,7 +114,7 @@ func tlgo_tensor_len(c, t uintptr) int64 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_tensor_rank
@@ -132,7 +132,7 @@ func tlgo_tensor_rank(c, t uintptr) int64 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_shape
 func tlgo_tensor_shape(c, t uintptr) uintptr {
@@ -150,7 +150,7 @@ func tlgo_tensor_shape(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_strides
 func tlgo_tensor_strides(c, t uintptr) uintptr {
@@ -167,7 +167,7 @@ func tlgo_tensor_strides(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_tensor_dtype
@@ -185,7 +185,7 @@ func tlgo_tensor_dtype(c, t uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_tensor_device
@@ -204,7 +204,7 @@ func tlgo_tensor_device(c, t uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_is_contiguous
 func tlgo_tensor_is_contiguous(c, t uintptr) bool {
@@ -222,7 +222,7 @@ func tlgo_tensor_is_contiguous(c, t uintptr) bool {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_tensor_dim

@@ -39,7 +39,7 @@ import (
 // order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to 8,
 // NULL shape, negative or overflowing extents, two of -1), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing, whatever the size.
+// Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_reshape
 func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
@@ -62,7 +62,7 @@ func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 // TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
-// Cost: one crossing, whatever the size.
+// Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_slice
 func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
@@ -81,7 +81,7 @@ func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 // TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one crossing, whatever the size.
+// Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_transpose
 func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
@@ -101,7 +101,7 @@ func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
 // TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // axes, not every axis once), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
-// Cost: one crossing, whatever the size.
+// Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_permute
 func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
@@ -123,7 +123,7 @@ func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 // shape, rank below the tensor's or above 8, an extent that is neither the
 // tensor's nor repeats one element, an overflow), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing, whatever the size.
+// Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_broadcast_to
 func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
@@ -142,7 +142,7 @@ func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 // TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing, whatever the size.
+// Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_squeeze
 func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
@@ -162,7 +162,7 @@ func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
 // TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing, whatever the size.
+// Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_expand_dims
 func tlgo_tensor_expand_dims(c, t uintptr, axis int64) uintptr {
@@ -179,7 +179,7 @@ func tlgo_tensor_expand_dims(c, t uintptr, axis int64) uintptr {
 // view and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tensor_base
 func tlgo_tensor_base(c, t uintptr) uintptr {

@@ -153,8 +153,8 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
 // failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 20 ns from the pool; on other devices one crossing.
-// Door: fast.
+// Cost: about 20 ns from the pool; on other devices one cgo call.
+// Path: fast.
 //
 //export tlgo_tensor_empty
 func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
@@ -173,7 +173,7 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 // failed), TL_E_UNSUPPORTED (a device of the program's own that does not copy),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a memset.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_zeros
 func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
@@ -194,7 +194,7 @@ func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr
 // data for any elements, negative or overflowing extents, overflowing strides),
 // TL_E_DEVICE (no such device),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tensor_from_buffer
 func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter, ctx uintptr) uintptr {
@@ -220,7 +220,7 @@ func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, 
 // such dtype, rank not 0 to 8, NULL shape, NULL data for any elements, negative
 // or overflowing extents, overflowing strides), TL_E_DEVICE (no such device),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tensor_wrap
 func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
@@ -240,7 +240,7 @@ func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
 // negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
 // TL_E_ARENA_EXHAUSTED (the frame stack is full).
 // Cost: about 10 ns, no allocation.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_in_slot
 func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape uintptr) uintptr {
@@ -276,7 +276,7 @@ func tlgo_tensor_clone(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: one compare-and-swap.
-// Door: fast.
+// Path: fast.
 // Fails: tensor.
 // LLVM: returned 0.
 //
@@ -299,7 +299,7 @@ func tlgo_tensor_acquire(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: one compare-and-swap, about 20 ns more for the last one.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_release
 func tlgo_tensor_release(c, t uintptr) int32 {
@@ -317,7 +317,7 @@ func tlgo_tensor_release(c, t uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: that of tl_tensor_release.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_release_safe
 func tlgo_tensor_release_safe(c, t uintptr) int32 {
@@ -335,7 +335,7 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 10 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_register
 func tlgo_tensor_register(c, t uintptr) int32 {
@@ -371,7 +371,7 @@ func tlgo_tensor_promote(c, t uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tensor_finalize
 func tlgo_tensor_finalize(c, t uintptr) int32 {
@@ -393,7 +393,7 @@ func tlgo_tensor_finalize(c, t uintptr) int32 {
 // TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
 // already), TL_E_OUT_OF_MEMORY.
 // Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_prepare_return
 func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
@@ -413,7 +413,7 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no tensor).
 // Cost: tl_mem_unregister and tl_tensor_release.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_tensor_free
 func tlgo_tensor_free(c, t uintptr) int32 {

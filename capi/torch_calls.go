@@ -32,10 +32,10 @@ func torchMalloc(o *object.Context, size int64, cuda int32, s device.Stream) uin
 	return block
 }
 
-// tldoor_torch_free is tl_torch_free inside the gate.
+// tlentry_torch_free is tl_torch_free inside the entry guard.
 //
-//export tldoor_torch_free
-func tldoor_torch_free(c, block uintptr, cuda int32, stream uintptr) {
+//export tlentry_torch_free
+func tlentry_torch_free(c, block uintptr, cuda int32, stream uintptr) {
 	guarded(c, 0, func(o *object.Context) int {
 		torchFree(o, block, cuda, device.Stream(stream))
 		return 0

@@ -40,9 +40,9 @@ import (
 // Threads: any thread.
 // Returns: its argument, always.
 // Errors: none.
-// Cost: about 2 ns where the allocation was not recorded; one crossing where it was,
+// Cost: about 2 ns where the allocation was not recorded; one cgo call where it was,
 // and, with TL_TRACK=1, always.
-// Door: fast.
+// Path: fast.
 // Fails: pointer.
 // LLVM: returned 0.
 //
@@ -65,7 +65,7 @@ func tlgo_track_site(c, pointer, file uintptr, line uint32) uintptr {
 // Returns: the address.
 // Errors: none.
 // Cost: constant, a few instructions; reading the number costs a load.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_track_count"
 
@@ -81,7 +81,7 @@ const _ = "tl_track_count"
 // Returns: TL_OK, or why there is no new tag.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_LIMIT (32
 // tags are pushed), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tag_push
 func tlgo_tag_push(c, name uintptr) int32 {
@@ -96,7 +96,7 @@ func tlgo_tag_push(c, name uintptr) int32 {
 // Threads: the calling thread's own tags.
 // Returns: TL_OK, or why there was none to take.
 // Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
-// Cost: one crossing.
+// Cost: one cgo call.
 //
 //export tlgo_tag_pop
 func tlgo_tag_pop(c uintptr) int32 {
@@ -116,7 +116,7 @@ func tlgo_tag_pop(c uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (memory
 // of a frame or an arena).
-// Cost: one crossing; linear in the live blocks of memory pools for what is neither an
+// Cost: one cgo call; linear in the live blocks of memory pools for what is neither an
 // object nor registered.
 //
 //export tlgo_mem_allocation_info
@@ -183,38 +183,38 @@ func tlgo_mem_check_all(c uintptr) int64 {
 
 // What the shim asks for. None of it is public.
 
-// tldoor_sampled records what the fast door has made.
+// tlentry_sampled records what the fast path has made.
 //
-//export tldoor_sampled
-func tldoor_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
+//export tlentry_sampled
+func tlentry_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
 	guarded(c, 0, func(o *object.Context) int { o.RecordSample(track.Kind(kind), address, bytes); return 0 })
 }
 
-// tldoor_settle gives what the context has recorded its stack.
+// tlentry_settle gives what the context has recorded its stack.
 //
-//export tldoor_settle
-func tldoor_settle(c, stack uintptr, frames uint64, thread uint32) {
+//export tlentry_settle
+func tlentry_settle(c, stack uintptr, frames uint64, thread uint32) {
 	guarded(c, 0, func(o *object.Context) int { o.Settle(layout.Slice[uintptr](stack, frames), thread); return 0 })
 }
 
-// tldoor_forget_block drops what is known of a block that is being freed.
+// tlentry_forget_block drops what is known of a block that is being freed.
 //
-//export tldoor_forget_block
-func tldoor_forget_block(address uintptr) {
+//export tlentry_forget_block
+func tlentry_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
 }
 
-// tldoor_check_at_end tells at the end of the process of damage that no call has found.
+// tlentry_check_at_end tells at the end of the process of damage that no call has found.
 //
-//export tldoor_check_at_end
-func tldoor_check_at_end(c uintptr) int64 {
+//export tlentry_check_at_end
+func tlentry_check_at_end(c uintptr) int64 {
 	return guarded(c, 0, (*object.Context).CheckAtEnd)
 }
 
-// tldoor_leaks reports at the end of the process and returns how much leaked, -1 when it
+// tlentry_leaks reports at the end of the process and returns how much leaked, -1 when it
 // could not be found out.
 //
-//export tldoor_leaks
-func tldoor_leaks(c uintptr) int64 {
+//export tlentry_leaks
+func tlentry_leaks(c uintptr) int64 {
 	return guarded(c, -1, leaksAtExit)
 }

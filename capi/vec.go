@@ -29,7 +29,7 @@ import (
 // Returns: the Vec, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one crossing and two allocations.
+// Cost: one cgo call and two allocations.
 //
 //export tlgo_vec_new
 func tlgo_vec_new(c, capacity uintptr) uintptr {
@@ -46,8 +46,8 @@ func tlgo_vec_new(c, capacity uintptr) uintptr {
 // Returns: TL_OK, or why nothing was appended.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
-// Cost: about 5 ns; a crossing where the table has to grow.
-// Door: fast.
+// Cost: about 5 ns; a cgo call where the table has to grow.
+// Path: fast.
 //
 //export tlgo_vec_push
 func tlgo_vec_push(c, vec, element uintptr) int32 {
@@ -64,7 +64,7 @@ func tlgo_vec_push(c, vec, element uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_vec_get
 func tlgo_vec_get(c, vec uintptr, index int64) uintptr {
@@ -81,7 +81,7 @@ func tlgo_vec_get(c, vec uintptr, index int64) uintptr {
 // Returns: TL_OK, or why nothing was replaced.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
-// Cost: one crossing, plus what releasing the old element costs.
+// Cost: one cgo call, plus what releasing the old element costs.
 //
 //export tlgo_vec_set
 func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
@@ -100,7 +100,7 @@ func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
 // TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
 // (fifteen references of the element float already).
 // Cost: about 5 ns.
-// Door: fast.
+// Path: fast.
 //
 //export tlgo_vec_pop
 func tlgo_vec_pop(c, vec uintptr) uintptr {
@@ -117,7 +117,7 @@ func tlgo_vec_pop(c, vec uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no Vec).
 // Cost: about 3 ns.
-// Door: fast.
+// Path: fast.
 // Fails: -1.
 //
 //export tlgo_vec_len
@@ -136,7 +136,7 @@ func tlgo_vec_len(c, vec uintptr) int64 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product overflows),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and a copy when it grows.
+// Cost: one cgo call, and a copy when it grows.
 //
 //export tlgo_vec_reserve
 func tlgo_vec_reserve(c, vec, capacity uintptr) int32 {

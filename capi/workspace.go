@@ -41,7 +41,7 @@ const _ = "tl_workspace"
 // Returns: TL_OK and the workspace in *out_workspace, or why there is none.
 // Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of two,
 // the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
-// Cost: one crossing, and that of malloc.
+// Cost: one cgo call, and that of malloc.
 //
 //export tlgo_workspace_create
 func tlgo_workspace_create(c, threads, bytesEach, alignment, outWorkspace uintptr) int32 {
@@ -60,7 +60,7 @@ func tlgo_workspace_create(c, threads, bytesEach, alignment, outWorkspace uintpt
 // Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT (rank is
 // not below the number of blocks).
 // Cost: about 15 ns, for the check that the workspace is one.
-// Door: shim.
+// Path: shim.
 const _ = "tl_workspace_get"
 
 // tl_workspace_bytes returns how many bytes of each block may be used.
@@ -72,7 +72,7 @@ const _ = "tl_workspace_get"
 // Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER (no live workspace).
 // Cost: about 15 ns.
-// Door: shim.
+// Path: shim.
 const _ = "tl_workspace_bytes"
 
 // tl_workspace_destroy drops the reference to a workspace.
@@ -83,7 +83,7 @@ const _ = "tl_workspace_bytes"
 // Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (no live workspace).
-// Cost: one crossing, and that of free.
+// Cost: one cgo call, and that of free.
 //
 //export tlgo_workspace_destroy
 func tlgo_workspace_destroy(c, workspace uintptr) int32 {

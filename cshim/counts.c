@@ -217,8 +217,8 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 		}
 	}
 	tl_status why;
-	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
+	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) return; /* a forked child: the memory is its own, and stays */
-	tldoor_release_entry((uintptr_t)in, e.object, e.record, e.gen);
-	tlc_gate_leave(in);
+	tlentry_release_entry((uintptr_t)in, e.object, e.record, e.gen);
+	tlc_entry_end(in);
 }

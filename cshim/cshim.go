@@ -1,6 +1,6 @@
-// Package cshim is the fast door: the C that answers the common call on the
+// Package cshim is the fast path: the C that answers the common call on the
 // shared layout and enters Go for everything else. It holds no policy. The slow
-// door's functions are resolved when capi is linked.
+// path's functions are resolved when capi is linked.
 package cshim
 
 /*

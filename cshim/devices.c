@@ -1,23 +1,23 @@
 /* The functions behind tl_device_allocator_for. They are called by programs, and by
- * this library's own memory pool from inside of Go, where the gate is passed
+ * this library's own memory pool from inside of Go, where the entry guard is passed
  * already: then they go on with the context that the thread entered with. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "door.h"
-#include "gate.h"
+#include "entry.h"
+#include "entry_guard.h"
 
 enum { DEVICES = 256 };
 
 static tl_context* enter(bool inside)
 {
 	tl_status why;
-	return inside ? tlc_tls->self : tlc_gate_enter(TL_FN_tl_device_allocator_for, &why);
+	return inside ? tlc_tls->self : tlc_entry_begin(TL_FN_tl_device_allocator_for, &why);
 }
 
 static void leave(bool inside, tl_context* c)
 {
-	if (!inside) tlc_gate_leave(c);
+	if (!inside) tlc_entry_end(c);
 }
 
 static void* allocate(void* ctx, size_t bytes)
@@ -25,7 +25,7 @@ static void* allocate(void* ctx, size_t bytes)
 	bool inside = tlc_is_inside();
 	tl_context* c = enter(inside);
 	if (c == NULL) return NULL;
-	void* block = (void*)tldoor_device_allocate((uintptr_t)c, (uintptr_t)ctx, bytes);
+	void* block = (void*)tlentry_device_allocate((uintptr_t)c, (uintptr_t)ctx, bytes);
 	leave(inside, c);
 	return block;
 }
@@ -35,7 +35,7 @@ static void deallocate(void* ctx, void* block, size_t bytes)
 	bool inside = tlc_is_inside();
 	tl_context* c = enter(inside);
 	if (c == NULL) return;
-	tldoor_device_deallocate((uintptr_t)c, (uintptr_t)ctx, (uintptr_t)block, bytes);
+	tlentry_device_deallocate((uintptr_t)c, (uintptr_t)ctx, (uintptr_t)block, bytes);
 	leave(inside, c);
 }
 

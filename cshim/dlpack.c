@@ -55,16 +55,16 @@ static inline void describe(tl_dl_tensor* to, tl_tensor_header* h)
 
 typedef uintptr_t (*twin)(uintptr_t context, uintptr_t tensor, uint8_t copy);
 
-/* The slow door of that function: the one that the program has called. */
+/* The slow path of that function: the one that the program has called. */
 static __attribute__((noinline)) void* export_slowly(tl_tensor* tensor, bool copy, uint32_t function, twin to_dlpack)
 {
 	tl_status why;
-	tl_context* c = tlc_gate_enter(function, &why);
+	tl_context* c = tlc_entry_begin(function, &why);
 	if (c == NULL) return NULL;
 	uintptr_t made;
 	do made = to_dlpack((uintptr_t)c, (uintptr_t)tensor, copy);
-	while (made == 0 && tlc_gate_again(c));
-	tlc_gate_leave(c);
+	while (made == 0 && tlc_entry_again(c));
+	tlc_entry_end(c);
 	return (void*)made;
 }
 

@@ -26,7 +26,7 @@ static const char* const sentences[] = {
 	"overflow",
 	"device not available",
 	"unsupported for this object",
-	"forked: a child made by fork() has no slow door; use exec, spawn or forkserver",
+	"forked: a child made by fork() has no slow path; use exec, spawn or forkserver",
 	"busy: in use by somebody else, or a call from a signal handler",
 	"internal error of the library",
 	"corrupted: memory beyond an object or of a released one was written to",
@@ -121,9 +121,9 @@ void tlc_tell(tl_context* c)
 	snprintf(message, sizeof message, "%s", (const char*)tlgo_last_error((uintptr_t)c));
 	tl_status status = c->status;
 	uint32_t function = c->function_id, failed = c->error_function;
-	tlc_gate_step_out(c);
+	tlc_entry_step_out(c);
 	tell_message(status, message);
-	if (!tlc_forked()) tlc_gate_step_back(c, function); /* else it forked, and this is the child */
+	if (!tlc_forked()) tlc_entry_step_back(c, function); /* else it forked, and this is the child */
 	c->error_pending = 0;
 	c->status = status;
 	c->error_function = failed;

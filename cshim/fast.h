@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "door.h"
-#include "gate.h"
+#include "entry.h"
+#include "entry_guard.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -199,7 +199,7 @@ static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
 	tl_magazine* m = tlc_magazine(c, n);
 	tl_entry* top = m->top;
 	if (TLC_UNLIKELY(top == m->base)) return NULL;
-	if (TLC_UNLIKELY(++m->allocs == 0)) return NULL; /* a sample, which the slow door makes and records */
+	if (TLC_UNLIKELY(++m->allocs == 0)) return NULL; /* a sample, which the slow path makes and records */
 	return m->top = top - 1;
 }
 

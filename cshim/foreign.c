@@ -1,4 +1,4 @@
-/* The registry's functions that need no slow door, and operator delete. */
+/* The registry's functions that need no slow path, and operator delete. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
@@ -75,7 +75,7 @@ tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
 	uint64_t left;
-	/* A sample is the slow door's. Counted before, so that nothing is kept for it meanwhile. */
+	/* A sample is the slow path's. Counted before, so that nothing is kept for it meanwhile. */
 	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left))) return slow_registry_register(pointer, bytes, kind);
 	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind))) return slow_registry_register(pointer, bytes, kind);
 	c->sample_left = left;
@@ -105,7 +105,7 @@ tl_status tl_registry_unregister(void* pointer)
 
 /* ---- memory of the registry's own making ------------------------------------------------- */
 
-/* A block that is registered for the caller; NULL: the slow door tells why. */
+/* A block that is registered for the caller; NULL: the slow path tells why. */
 static void* new_block(tl_context* c, size_t bytes, size_t alignment)
 {
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;

@@ -62,7 +62,7 @@ bool tlc_may_be_malloced(uintptr_t p)
 	return true;
 }
 
-/* malloc_usable_size for the slow door; false: p cannot be malloc's. */
+/* malloc_usable_size for the slow path; false: p cannot be malloc's. */
 bool tlc_usable_size(uintptr_t p, uint64_t* bytes)
 {
 	if (!tlc_may_be_malloced(p)) return false;

@@ -2,7 +2,7 @@
 #ifndef TL_HOST_MEMORY_H
 #define TL_HOST_MEMORY_H
 
-#include "gate.h"
+#include "entry_guard.h"
 
 #pragma GCC visibility push(hidden)
 

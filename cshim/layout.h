@@ -1,7 +1,7 @@
-/* The memory layout that the two doors share.
+/* The memory layout that the two paths share.
  *
  * Everything here lives outside the Go heap and is read and written by C (the
- * fast door) and by Go (the slow door, runtime/layout). Both declare it; the
+ * fast path) and by Go (the slow path, runtime/layout). Both declare it; the
  * generated assertions beside it (layout_check.go and its like) fail the build when size or
  * offset of any field differ. 64-bit only.
  *
@@ -47,7 +47,7 @@ enum {
 #define TL_LOC_FLOAT (1u << 16)
 #define TL_LOC_FLOATS 0xF0000u
 #define TL_LOC_COUNT 0xFFFFu
-#define TL_OWNER_NEVER 0xFFF00000u /* no record has this owner: a context without the fast door */
+#define TL_OWNER_NEVER 0xFFF00000u /* no record has this owner: a context without the fast path */
 
 /* record.sh = count 22 signed | claims 2 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
  * A claim is a float of the owner's local word that another thread has taken: that
@@ -166,7 +166,7 @@ enum {
 	TL_TRACKING_OFF = 0,
 	TL_TRACKING_SAMPLE = 1,
 	TL_TRACKING_ALL = 2,
-	TL_TRACKING_TRACE = 3, /* all, and no call is answered by the fast door */
+	TL_TRACKING_TRACE = 3, /* all, and no call is answered by the fast path */
 	TL_TRACKING_MODE = 3,
 	TL_TRACKING_ONE = 4,
 };
@@ -198,10 +198,10 @@ typedef struct tl_context {
 	uintptr_t index_prev; /* entry position -> next older position of the same pointer */
 	struct tl_context* self; /* this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none */
 	_Atomic uint64_t word;
-	uint64_t close_target; /* what the slow door was closing when a destructor had to run */
+	uint64_t close_target; /* what the slow path was closing when a destructor had to run */
 	uint32_t unfinished;   /* it was interrupted so */
 	uint32_t error_function; /* TL_FN_ id of the call that failed last */
-	uint32_t in_go;   /* a call of this thread is in the slow door */
+	uint32_t in_go;   /* a call of this thread is in the slow path */
 	uint32_t pumping; /* a call of this thread runs destructors */
 	uintptr_t pump_frame; /* where on the stack that call stands */
 	/* Dead objects, linked through their records, and foreign blocks that a C function frees
@@ -211,12 +211,12 @@ typedef struct tl_context {
 	uintptr_t callback;         /* what the pump wants called next: f(object) or f(object, context) */
 	uintptr_t callback_object, callback_context;
 	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
-	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the gate is left */
+	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the entry guard is left */
 	uint64_t skipped;  /* scope entries whose object was gone already */
 	uint64_t deferred; /* releases that wait for the owner */
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone;
-	uint64_t slow_calls;  /* crossings into the slow door */
+	uint64_t slow_calls;  /* Calls of the slow path */
 	uint64_t spare;        /* so that no magazine lies in two cache lines */
 	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
 	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
@@ -234,7 +234,7 @@ typedef struct tl_context {
 	uint32_t use_site;      /* TL_DEBUG: where the call that failed last was made */
 	uint32_t damaged;       /* TL_DEBUG: this call has found memory that was overwritten */
 	int32_t cancel_state;   /* the thread's, before its call entered Go */
-	struct tl_context* door; /* what the thread sees when it has left Go: this context or its stub */
+	struct tl_context* path; /* what the thread sees when it has left Go: this context or its stub */
 	uint32_t debug_spare[4];
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
@@ -251,7 +251,7 @@ typedef struct tl_context {
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 } tl_context;
 
-/* What the fast door knows of a type; zeros: undefined. Written once, before the
+/* What the fast path knows of a type; zeros: undefined. Written once, before the
  * type's number is given out. */
 typedef struct tl_type_info {
 	uint64_t size;

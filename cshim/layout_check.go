@@ -112,7 +112,7 @@ enum {
 	tlc_at_context_use_site = offsetof(tl_context, use_site) * 100000 + sizeof(((tl_context*)0)->use_site),
 	tlc_at_context_damaged = offsetof(tl_context, damaged) * 100000 + sizeof(((tl_context*)0)->damaged),
 	tlc_at_context_cancel_state = offsetof(tl_context, cancel_state) * 100000 + sizeof(((tl_context*)0)->cancel_state),
-	tlc_at_context_door = offsetof(tl_context, door) * 100000 + sizeof(((tl_context*)0)->door),
+	tlc_at_context_path = offsetof(tl_context, path) * 100000 + sizeof(((tl_context*)0)->path),
 	tlc_at_context_debug_spare = offsetof(tl_context, debug_spare) * 100000 + sizeof(((tl_context*)0)->debug_spare),
 	tlc_at_context_tag_names = offsetof(tl_context, tag_names) * 100000 + sizeof(((tl_context*)0)->tag_names),
 	tlc_at_context_tag_depths = offsetof(tl_context, tag_depths) * 100000 + sizeof(((tl_context*)0)->tag_depths),
@@ -287,7 +287,7 @@ var _ [C.tlc_at_context_tags]struct{} = [unsafe.Offsetof(layout.Context{}.Tags)*
 var _ [C.tlc_at_context_use_site]struct{} = [unsafe.Offsetof(layout.Context{}.UseSite)*100000 + unsafe.Sizeof(layout.Context{}.UseSite)]struct{}{}
 var _ [C.tlc_at_context_damaged]struct{} = [unsafe.Offsetof(layout.Context{}.Damaged)*100000 + unsafe.Sizeof(layout.Context{}.Damaged)]struct{}{}
 var _ [C.tlc_at_context_cancel_state]struct{} = [unsafe.Offsetof(layout.Context{}.CancelState)*100000 + unsafe.Sizeof(layout.Context{}.CancelState)]struct{}{}
-var _ [C.tlc_at_context_door]struct{} = [unsafe.Offsetof(layout.Context{}.Door)*100000 + unsafe.Sizeof(layout.Context{}.Door)]struct{}{}
+var _ [C.tlc_at_context_path]struct{} = [unsafe.Offsetof(layout.Context{}.Path)*100000 + unsafe.Sizeof(layout.Context{}.Path)]struct{}{}
 var _ [C.tlc_at_context_debug_spare]struct{} = [unsafe.Offsetof(layout.Context{}.DebugSpare)*100000 + unsafe.Sizeof(layout.Context{}.DebugSpare)]struct{}{}
 var _ [C.tlc_at_context_tag_names]struct{} = [unsafe.Offsetof(layout.Context{}.TagNames)*100000 + unsafe.Sizeof(layout.Context{}.TagNames)]struct{}{}
 var _ [C.tlc_at_context_tag_depths]struct{} = [unsafe.Offsetof(layout.Context{}.TagDepths)*100000 + unsafe.Sizeof(layout.Context{}.TagDepths)]struct{}{}

@@ -1,21 +1,21 @@
 /* Calls that find no memory: those that do not begin since Go itself is short of it, and the
- * program's last resort before one fails. A failing call has changed nothing, so the gate can
+ * program's last resort before one fails. A failing call has changed nothing, so the entry guard can
  * leave Go, ask, and let the call be repeated. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "door.h"
-#include "gate.h"
+#include "entry.h"
+#include "entry_guard.h"
 #include "start.h"
 
-tl_context* tlc_gate_enter_for_memory(uint32_t function, tl_status* why)
+tl_context* tlc_entry_begin_for_memory(uint32_t function, tl_status* why)
 {
-	tl_context* c = tlc_gate_enter(function, why);
+	tl_context* c = tlc_entry_begin(function, why);
 	if (c == NULL || TLC_LIKELY(tlc_go_has_room())) return c;
-	*why = tldoor_refuse((uintptr_t)c);
-	tlc_gate_leave(c);
+	*why = tlentry_refuse((uintptr_t)c);
+	tlc_entry_end(c);
 	return NULL;
 }
 
@@ -107,9 +107,9 @@ bool tlc_ask_again(tl_context* c)
 	failure f;
 	keep_failure(&f, c);
 	if (c->error_pending == 1) c->error_pending = 0;
-	tlc_gate_step_out(c);
+	tlc_entry_step_out(c);
 	bool again = ask(&r, &f);
-	bool inside = tlc_gate_step_in(c, f.function);
+	bool inside = tlc_entry_step_in(c, f.function);
 	restore_failure(&f, c);
 	if (again && inside) forget_failure(c);
 	return again && inside;

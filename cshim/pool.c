@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "door.h"
+#include "entry.h"
 #include "fast.h"
 
 _Static_assert(sizeof(tl_pool_state) <= TL_POOL_STRIDE, "a pool fits into its slot");
@@ -102,7 +102,7 @@ void tlc_memory_pools_unlock_all(void)
 	unlock(pool_at(first, 0));
 }
 
-/* ---- the fast door ------------------------------------------------------------------- */
+/* ---- the fast path ------------------------------------------------------------------- */
 
 /* Counts a block for tracking, and returns its address. */
 static inline void* given(uint64_t address, size_t bytes)

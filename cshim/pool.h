@@ -1,4 +1,4 @@
-/* Memory pools as both doors see them; runtime/layout/pool.go is the Go view.
+/* Memory pools as both paths see them; runtime/layout/pool.go is the Go view.
  *
  * A pool gives out blocks of chunks that it got from a device. Nothing is ever read
  * from or written to those bytes: all that is known of a block stands in a record of

@@ -1,4 +1,4 @@
-/* What the fast door does with the blocks of a memory pool. Every function wants the
+/* What the fast path does with the blocks of a memory pool. Every function wants the
  * pool's lock held. None allocates, grows or calls back: what needs that is Go's, on the
  * same tables. The Go twin is runtime/mempool, blocks.go and requests.go. pool.h
  * has the structure.

@@ -12,7 +12,7 @@
  *
  * Up to 64 KiB an array's memory is a held block. Larger ones are tensors of bytes, for
  * the sake of the pool, and the array's memory is the tensor's data. In a forked child,
- * where there is no slow door, what the fast one has not got comes from malloc; where a
+ * where there is no slow path, what the fast one has not got comes from malloc; where a
  * block lies tells which it is. */
 
 /* A tensor of n bytes out of the pool, with one reference that the caller holds. */
@@ -43,7 +43,7 @@ static uintptr_t object_of(uintptr_t p, tl_record** r)
 	return ((const tl_tensor_header*)tensor)->data == p ? tensor : 0;
 }
 
-/* A block that the slow door has made, and may have recorded. */
+/* A block that the slow path has made, and may have recorded. */
 static void* named(void* p)
 {
 	tl_record* r;
@@ -105,10 +105,10 @@ static __attribute__((noinline)) void other_free(void* block)
 	tl_status why;
 	if (block == NULL || drop((uintptr_t)block)) return;
 	bool foreign = tlc_forked() && !is_ours((uintptr_t)block);
-	tl_context* c = foreign ? NULL : tlc_gate_enter(TL_FN_tl_numpy_free, &why);
+	tl_context* c = foreign ? NULL : tlc_entry_begin(TL_FN_tl_numpy_free, &why);
 	if (c != NULL) {
-		foreign = tldoor_numpy_free((uintptr_t)c, (uintptr_t)block);
-		tlc_gate_leave(c);
+		foreign = tlentry_numpy_free((uintptr_t)c, (uintptr_t)block);
+		tlc_entry_end(c);
 	}
 	if (!foreign) return;
 	if (tlc_may_be_malloced((uintptr_t)block)) free(block);

@@ -6,7 +6,7 @@
 #include <sched.h>
 
 /* What tlc_shards points to before the library is attached: no table, limit 0, so
- * that lookups miss and adoption takes the slow door. */
+ * that lookups miss and adoption takes the slow path. */
 static tl_region tlc_no_region;
 
 static struct {

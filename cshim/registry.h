@@ -1,7 +1,7 @@
-/* What the fast door does with foreign pointers. How they are kept: registry_cells.h.
+/* What the fast path does with foreign pointers. How they are kept: registry_cells.h.
  *
  * Every function takes any address; what is not in the table is TLC_MISS. None calls
- * back, allocates or enters Go: what needs memory is TLC_SLOW, and the slow door does
+ * back, allocates or enters Go: what needs memory is TLC_SLOW, and the slow path does
  * the whole operation. Threads: any.
  *
  * Budget of the common case, a block inside one unit: one compare-and-swap (half of the
@@ -98,7 +98,7 @@ static inline tl_foreign_entry* tlc_insert_new(tl_shard* s, tl_unit* u, unsigned
 }
 
 /* Registers a block of another owner than a scope: count 1, held by the owner. false:
- * anything but a new block that touches no other; the slow door says what it is.
+ * anything but a new block that touches no other; the slow path says what it is.
  * Budget: one compare-and-swap, about 90 instructions. */
 static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind)
 {

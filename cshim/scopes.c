@@ -117,29 +117,29 @@ static bool release_entries(tl_context* c)
 static __attribute__((cold, noinline)) void trim(void)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
+	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) return;
-	tldoor_trim((uintptr_t)in);
-	tlc_gate_leave(in);
+	tlentry_trim((uintptr_t)in);
+	tlc_entry_end(in);
 }
 
 /* The entries are in the index: Go takes them out of it as it releases them. */
 static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, uint32_t function)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(function, &why);
+	tl_context* in = tlc_entry_begin(function, &why);
 	if (in == NULL) return why;
 	in->unfinished = 1;
 	in->close_target = target;
 	if (in->pumping) { /* inside a destructor nobody else finishes it */
 		in->unfinished = 0;
-		tldoor_close((uintptr_t)in, target);
+		tlentry_close((uintptr_t)in, target);
 	}
-	tlc_gate_leave(in);
+	tlc_entry_end(in);
 	return TL_OK;
 }
 
-/* Closes marks down to target: the fast door's CloseTo. */
+/* Closes marks down to target: the fast path's CloseTo. */
 static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t target, uint32_t function)
 {
 	uint64_t entries = (uint64_t)(c->top - c->entries);

@@ -1,4 +1,4 @@
-/* Sparse matrices as both doors see them; runtime/layout/sparse.go is the Go side.
+/* Sparse matrices as both paths see them; runtime/layout/sparse.go is the Go side.
  *
  * A matrix is one heap object of type TL_TYPE_SPARSE: this header, then its table of
  * blocks. One that shows all of another has that as parent, whose table it reads. A line is a row of a CSR matrix and a column of a CSC matrix.

@@ -18,14 +18,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "door.h"
+#include "entry.h"
 #include "host_signals.h"
 
 void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument);
 uint64_t tlc_descriptors_before(void); /* for capi/host.go */
 extern uintptr_t _cgo_wait_runtime_init_done(void);
 
-/* A start that has not been made. Written at load, and then under the gate's lock. */
+/* A start that has not been made. Written at load, and then under the entry guard's lock. */
 static struct {
 	tlc_thread_body body; /* NULL: Go has been started */
 	void* argument;
@@ -66,7 +66,7 @@ void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
 }
 
 /* Go's timers want two descriptors, and end the process when there are none. The first call
- * has them made (tldoor_open). */
+ * has them made (tlentry_open). */
 static bool has_descriptors(void)
 {
 	int first = epoll_create1(EPOLL_CLOEXEC), second = eventfd(0, EFD_CLOEXEC);
@@ -85,7 +85,7 @@ static tlc_lack start_with_key(pthread_key_t* key, void (*thread_ended)(void*))
 		if (start != TLC_LACKS_NOTHING) return start;
 		postponed.body = NULL;
 	}
-	tldoor_wait(); /* while Go is initialised the limit of descriptors is another */
+	tlentry_wait(); /* while Go is initialised the limit of descriptors is another */
 	return has_descriptors() ? tlc_look_for_memory(TLC_CALL_WRITABLE) : TLC_LACKS_DESCRIPTORS;
 }
 

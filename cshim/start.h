@@ -25,7 +25,7 @@ typedef enum tlc_lack {
 } tlc_lack;
 
 /* Before the first call into Go: starts it if it has not been started, and makes the key of
- * thread-specific data. false: something lacks. Quietly (host_signals.h) and under the gate's
+ * thread-specific data. false: something lacks. Quietly (host_signals.h) and under the entry guard's
  * start lock. */
 bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*));
 

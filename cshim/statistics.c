@@ -1,11 +1,11 @@
 /* What is told when the process ends. */
-#include "door.h"
-#include "gate.h"
+#include "entry.h"
+#include "entry_guard.h"
 
 /* Prints the statistics if TL_SHOW_STATS asks for it. No context is entered, so nothing
  * that died is taken apart and no function of the program's is called. */
 __attribute__((destructor)) static void show_at_exit(void)
 {
 	if (tlc_shared == &tlc_g || tlc_forked() || TLC_LOAD(tlc_shared->show_stats) == 0) return;
-	tldoor_show_stats();
+	tlentry_show_stats();
 }

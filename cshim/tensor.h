@@ -1,4 +1,4 @@
-/* Tensors and their pool, as both doors see them; runtime/layout/tensor.go is the Go
+/* Tensors and their pool, as both paths see them; runtime/layout/tensor.go is the Go
  * view and tensor_check.go holds the two together.
  *
  * A tensor is one heap object of type TL_TYPE_TENSOR: this header, then the data, both
@@ -35,7 +35,7 @@
 
 enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
 
-/* header.flags. A tensor with any other than CONTIGUOUS is not the fast door's to pool. */
+/* header.flags. A tensor with any other than CONTIGUOUS is not the fast path's to pool. */
 #define TL_TENSOR_CONTIGUOUS 1u
 #define TL_TENSOR_IN_SLOT 2u
 #define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */

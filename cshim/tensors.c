@@ -208,13 +208,13 @@ static inline bool pop_entry(tl_context* c, tl_entry e)
 static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e)
 {
 	tl_status status;
-	tl_context* in = tlc_gate_enter(TL_FN_tl_tensor_free, &status);
+	tl_context* in = tlc_entry_begin(TL_FN_tl_tensor_free, &status);
 	if (in == NULL) {
 		if (tlc_has_room(c)) tlc_push(c, e);
 		return status;
 	}
 	status = tlgo_tensor_release((uintptr_t)in, e.object);
-	tlc_gate_leave(in);
+	tlc_entry_end(in);
 	return tlc_found(in, status);
 }
 

@@ -1,13 +1,13 @@
 /* PyTorch's free, which returns nothing: what went wrong stays with the thread. */
-#include "door.h"
-#include "gate.h"
+#include "entry.h"
+#include "entry_guard.h"
 
 void tl_torch_free(void* block, int64_t size, int32_t device, void* stream)
 {
 	tl_status why;
-	tl_context* c = tlc_gate_enter(TL_FN_tl_torch_free, &why);
+	tl_context* c = tlc_entry_begin(TL_FN_tl_torch_free, &why);
 	(void)size; /* the pool knows */
 	if (c == NULL) return;
-	tldoor_torch_free((uintptr_t)c, (uintptr_t)block, device, (uintptr_t)stream);
-	tlc_gate_leave(c);
+	tlentry_torch_free((uintptr_t)c, (uintptr_t)block, device, (uintptr_t)stream);
+	tlc_entry_end(c);
 }

@@ -46,7 +46,7 @@ void tlc_settle(tl_context* c)
 {
 	uintptr_t frames[MOST_FRAMES];
 	size_t n = take_stack(frames);
-	tldoor_settle((uintptr_t)c, (uintptr_t)frames, n, thread_number());
+	tlentry_settle((uintptr_t)c, (uintptr_t)frames, n, thread_number());
 }
 
 /* ---- samples -------------------------------------------------------------------------- */
@@ -60,13 +60,13 @@ void tlc_end_samples(tl_context* c)
 static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
+	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) {
 		c->sample_left = 0;
 		return address;
 	}
-	tldoor_sampled((uintptr_t)in, kind, (uintptr_t)address, bytes);
-	tlc_gate_leave(in);
+	tlentry_sampled((uintptr_t)in, kind, (uintptr_t)address, bytes);
+	tlc_entry_end(in);
 	return address;
 }
 
@@ -78,7 +78,7 @@ void tlc_forget_block(const void* block)
 {
 	if (tlc_forked()) return;
 	const _Atomic uint32_t* marks = (const _Atomic uint32_t*)tlc_g.block_marks;
-	if (TLC_LOAD(marks[TL_BLOCK_MARK((uintptr_t)block)]) != 0) tldoor_forget_block((uintptr_t)block);
+	if (TLC_LOAD(marks[TL_BLOCK_MARK((uintptr_t)block)]) != 0) tlentry_forget_block((uintptr_t)block);
 }
 
 /* Recordings so far; counted in Go. */
@@ -92,20 +92,20 @@ const uint64_t* tl_track_count(void) { return &tlc_recorded; }
 tl_status tl_trace_start(const char* path)
 {
 	tl_status status = slow_trace_start(path);
-	tlc_choose_door();
+	tlc_choose_path();
 	return status;
 }
 
 tl_status tl_trace_stop(void)
 {
 	tl_status status = slow_trace_stop();
-	tlc_choose_door();
+	tlc_choose_path();
 	return status;
 }
 
 /* ---- lines --------------------------------------------------------------------------- */
 
-/* With samples only what was recorded last can be meant: asking costs no crossing. */
+/* With samples only what was recorded last can be meant: asking costs no cgo call. */
 bool tlc_may_name(const void* pointer)
 {
 	const tl_context* c = tlc_tls->self;
@@ -126,7 +126,7 @@ enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
 /* Looks for leaks: 0 = there are none, else as many, -1 = that is unknown. */
 static int64_t look_for_leaks(tl_context* c)
 {
-	if (c != NULL) return tldoor_leaks((uintptr_t)c);
+	if (c != NULL) return tlentry_leaks((uintptr_t)c);
 	fputs("tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: exit() was called from inside a call\n", stderr);
 	return -1;
 }
@@ -145,8 +145,8 @@ __attribute__((destructor)) static void report_at_exit(void)
 	/* An exit() from inside a call, as of an allocator of the program's: that may hold locks. */
 	if (!attached) c = c == NULL ? tlc_enter_unattached() : NULL;
 	if (attached) c->in_go = 1;
-	if (traces && c != NULL) tldoor_end_trace((uintptr_t)c);
-	int64_t damaged = guards && c != NULL ? tldoor_check_at_end((uintptr_t)c) : 0;
+	if (traces && c != NULL) tlentry_end_trace((uintptr_t)c);
+	int64_t damaged = guards && c != NULL ? tlentry_check_at_end((uintptr_t)c) : 0;
 	int64_t leaked = checks ? look_for_leaks(c) : 0;
 	if (attached) c->in_go = 0;
 	else if (c != NULL) tlc_leave_unattached(c);

@@ -79,19 +79,19 @@ static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class
 void tlc_drop_slowly(uintptr_t p)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
+	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) return;
-	tldoor_drop_field((uintptr_t)in, p);
-	tlc_gate_leave(in);
+	tlentry_drop_field((uintptr_t)in, p);
+	tlc_entry_end(in);
 }
 
 static void recycle_slowly(tl_entry e)
 {
 	tl_status why;
-	tl_context* in = tlc_gate_enter(TL_FN_NONE, &why);
+	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) return;
-	tldoor_recycle((uintptr_t)in, e.object, e.record, e.gen);
-	tlc_gate_leave(in);
+	tlentry_recycle((uintptr_t)in, e.object, e.record, e.gen);
+	tlc_entry_end(in);
 }
 
 /* A reference that this thread owns; false: something else than counting is needed. */
@@ -126,7 +126,7 @@ static void drop_field(tl_context* c, uintptr_t p)
 	tlc_drop_slowly(p);
 }
 
-/* Takes the first dying object apart; false: it is the slow door's, or there is no
+/* Takes the first dying object apart; false: it is the slow path's, or there is no
  * room for its slot. */
 static bool dismantle_first(tl_context* c)
 {

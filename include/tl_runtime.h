@@ -51,8 +51,8 @@
  *
  * The lists of errors below are complete up to five statuses that any function
  * may answer before it starts, and that none repeats: TL_E_FORKED in a process
- * made by fork(), which has no second thread to run the slow door;
- * TL_E_BUSY for a call from a signal handler that interrupted the slow door;
+ * made by fork(), which has no second thread to run the slow path;
+ * TL_E_BUSY for a call from a signal handler that interrupted the slow path;
  * TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
  * a thread that drops the last reference to another's object finds none to tell
  * it (nothing changed then); TL_E_INTERNAL, a defect of this library that was
@@ -122,7 +122,7 @@ extern "C" {
  * -------
  *
  * Nothing needs to be initialised: the first call of a process reserves address
- * space and starts the slow door, the first call of a thread gives it a
+ * space and starts the slow path, the first call of a thread gives it a
  * context. tl_init exists for programs that want to learn early, and in one
  * place, that this is impossible.
  *
@@ -162,7 +162,7 @@ enum tl_status_code {
     TL_E_OVERFLOW = 13,          /* a count cannot grow further */
     TL_E_DEVICE = 14,            /* a device is absent or its driver failed */
     TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
-    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow door */
+    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow path */
     TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
     TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
     TL_E_CORRUPTED = 19          /* TL_DEBUG: memory beyond an object, or of a released one, was written to */
@@ -262,7 +262,7 @@ TL_API tl_status tl_configure(const char* key, const char* value);
  * Returns: the length of the whole text without its zero byte; when that is
  *     not less than bytes, the text was cut. 0 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
- * Cost: one crossing; not meant for hot paths.
+ * Cost: one cgo call; not meant for hot paths.
  */
 TL_API size_t tl_config_dump(char* buffer, size_t bytes);
 
@@ -506,7 +506,7 @@ typedef struct tl_type_desc {
  * Threads: any thread; the calling one owns the object's count.
  * Returns: the object, NULL on failure or for zero bytes.
  * Errors: TL_E_OUT_OF_MEMORY.
- * Cost: about 3 ns up to 64 KiB; a crossing into the slow door once in tens of
+ * Cost: about 3 ns up to 64 KiB; a cgo call into the slow path once in tens of
  *     calls.
  */
 TL_API void* tl_mem_alloc(size_t bytes);
@@ -896,7 +896,7 @@ TL_API tl_status tl_ptr_check(const void* object);
  * Returns: TL_OK, also for what is shared already, or why nothing changed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_BUSY (another thread owns it).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_ptr_share(void* object);
 
@@ -909,7 +909,7 @@ TL_API tl_status tl_ptr_share(void* object);
  * Threads: any thread.
  * Returns: TL_OK, also for what is immortal already, or why nothing changed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_ptr_make_immortal(void* object);
 
@@ -938,7 +938,7 @@ TL_API tl_status tl_ptr_make_immortal(void* object);
  * Returns: the Vec, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing and two allocations.
+ * Cost: one cgo call and two allocations.
  */
 TL_API void* tl_vec_new(size_t capacity);
 
@@ -951,7 +951,7 @@ TL_API void* tl_vec_new(size_t capacity);
  * Returns: TL_OK, or why nothing was appended.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
- * Cost: about 5 ns; a crossing where the table has to grow.
+ * Cost: about 5 ns; a cgo call where the table has to grow.
  */
 TL_API tl_status tl_vec_push(void* vec, void* element);
 
@@ -976,7 +976,7 @@ TL_API void* tl_vec_get(void* vec, int64_t index);
  * Returns: TL_OK, or why nothing was replaced.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
- * Cost: one crossing, plus what releasing the old element costs.
+ * Cost: one cgo call, plus what releasing the old element costs.
  */
 TL_API tl_status tl_vec_set(void* vec, int64_t index, void* element);
 
@@ -1016,7 +1016,7 @@ TL_API int64_t tl_vec_len(void* vec);
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product
  *     overflows), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and a copy when it grows.
+ * Cost: one cgo call, and a copy when it grows.
  */
 TL_API tl_status tl_vec_reserve(void* vec, size_t capacity);
 
@@ -1141,7 +1141,7 @@ TL_API tl_status tl_mem_frame_exit(void);
  * Returns: TL_OK, or why the arena is as before.
  * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
  *     reserved), TL_E_BUSY (more is in use).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_arena_init(int64_t capacity);
 
@@ -1178,7 +1178,7 @@ TL_API void* tl_arena_malloc(int64_t bytes);
  * Threads: the calling thread's arena.
  * Returns: TL_OK, also when none was active.
  * Errors: none.
- * Cost: one crossing and a system call.
+ * Cost: one cgo call and a system call.
  */
 TL_API tl_status tl_arena_free(void);
 
@@ -1189,7 +1189,7 @@ TL_API tl_status tl_arena_free(void);
  * Threads: the calling thread's arena.
  * Returns: TL_OK, also when none is active.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_arena_reset(void);
 
@@ -1249,7 +1249,7 @@ TL_API tl_status tl_arena_set_offset(int64_t offset);
  * Threads: the calling thread's arena.
  * Returns: bytes, 0 without an active arena.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_arena_get_capacity(void);
 
@@ -1378,7 +1378,7 @@ TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int
  *     negative or overflowing extents), TL_E_DEVICE (no such device, or its
  *     driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: about 20 ns from the pool; on other devices one crossing.
+ * Cost: about 20 ns from the pool; on other devices one cgo call.
  */
 TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
@@ -1412,7 +1412,7 @@ TL_API tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, c
  *     NULL data for any elements, negative or overflowing extents, overflowing
  *     strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
 
@@ -1433,7 +1433,7 @@ TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t r
  *     negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
  *     such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
  *     is full).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
 
@@ -1544,7 +1544,7 @@ TL_API tl_status tl_tensor_promote(tl_tensor* tensor);
  * Threads: any thread.
  * Returns: TL_OK.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
 
@@ -1776,7 +1776,7 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  *     order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
  *     8, NULL shape, negative or overflowing extents, two of -1),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, whatever the size.
+ * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 
@@ -1795,7 +1795,7 @@ TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64
  *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
- * Cost: one crossing, whatever the size.
+ * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
 
@@ -1810,7 +1810,7 @@ TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start
  *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: one crossing, whatever the size.
+ * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
 
@@ -1826,7 +1826,7 @@ TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t
  *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, whatever the size.
+ * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
 
@@ -1844,7 +1844,7 @@ TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64
  *     (NULL shape, rank below the tensor's or above 8, an extent that is
  *     neither the tensor's nor repeats one element, an overflow),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, whatever the size.
+ * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 
@@ -1859,7 +1859,7 @@ TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const 
  *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, whatever the size.
+ * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
 
@@ -1875,7 +1875,7 @@ TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
  *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, whatever the size.
+ * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
 
@@ -1888,7 +1888,7 @@ TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
  *     no view and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tensor).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
 
@@ -1969,7 +1969,7 @@ TL_API tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements);
  * Threads: any thread.
  * Returns: the number.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_pool_count(void);
 
@@ -1981,7 +1981,7 @@ TL_API int64_t tl_get_pool_count(void);
  * Threads: any thread.
  * Returns: the number, exact at quiescence.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_refcount_count(void);
 
@@ -1994,7 +1994,7 @@ TL_API int64_t tl_get_refcount_count(void);
  * Threads: any thread.
  * Returns: bytes, 0 without such a device.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 
@@ -2006,7 +2006,7 @@ TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
  * Threads: any thread.
  * Returns: the number, 0 without such a device.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_gpu_free_count(void);
 
@@ -2018,7 +2018,7 @@ TL_API int64_t tl_get_gpu_free_count(void);
  * Threads: any thread.
  * Returns: bytes, 0 without such a device.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_gpu_free_bytes(void);
 
@@ -2030,7 +2030,7 @@ TL_API int64_t tl_get_gpu_free_bytes(void);
  * Threads: any thread.
  * Returns: bytes, 0 without such a device.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_metal_pool_bytes(void);
 
@@ -2042,7 +2042,7 @@ TL_API int64_t tl_get_metal_pool_bytes(void);
  * Threads: any thread.
  * Returns: mebibytes, 0 without such a device.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_metal_pool_mb(void);
 
@@ -2054,7 +2054,7 @@ TL_API int64_t tl_get_metal_pool_mb(void);
  * Threads: any thread.
  * Returns: the number, 0 without such a device.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_get_metal_pool_count(void);
 
@@ -2066,7 +2066,7 @@ TL_API int64_t tl_get_metal_pool_count(void);
  * Threads: any thread.
  * Returns: 0.0 to 1.0; 0.0 before the first request.
  * Errors: none.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API double tl_get_gpu_pool_hit_rate(void);
 
@@ -2132,7 +2132,7 @@ TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
  *     TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
  *     several indices, or has gaps on a device out of the CPU's reach; a
  *     device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
- * Cost: one crossing and the copy.
+ * Cost: one cgo call and the copy.
  */
 TL_API tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
 
@@ -2149,7 +2149,7 @@ TL_API tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
  *     TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
  *     memory that was lent), TL_E_DEVICE (the tensor's device cannot be
  *     asked).
- * Cost: one crossing. The release costs an event for each stream.
+ * Cost: one cgo call. The release costs an event for each stream.
  */
 TL_API tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
 
@@ -2262,7 +2262,7 @@ typedef struct tl_sparse_block_info {
  *     indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
  *     a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, three looks at every length, and an allocation for each
+ * Cost: one cgo call, three looks at every length, and an allocation for each
  *     block.
  */
 TL_API tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options);
@@ -2284,7 +2284,7 @@ TL_API tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns
  *     each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
  *     32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, a copy, and a look at every index.
+ * Cost: one cgo call, a copy, and a look at every index.
  */
 TL_API tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options);
 
@@ -2302,7 +2302,7 @@ TL_API tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonz
  *     each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
  *     indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
- * Cost: one crossing, a copy, and a look at every index.
+ * Cost: one cgo call, a copy, and a look at every index.
  */
 TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options);
 
@@ -2322,7 +2322,7 @@ TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonz
  *     aligned to their elements, or unknown flags), TL_E_LIMIT (as
  *     tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: one crossing, and a look at every index.
+ * Cost: one cgo call, and a look at every index.
  */
 TL_API tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx);
 
@@ -2338,7 +2338,7 @@ TL_API tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, 
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     line, or offsets that were changed).
- * Cost: a binary search over the blocks; no crossing.
+ * Cost: a binary search over the blocks; no cgo call.
  */
 TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length);
 
@@ -2355,7 +2355,7 @@ TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_va
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing, and one count for each block that it shows.
+ * Cost: one cgo call, and one count for each block that it shows.
  */
 TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop);
 
@@ -2371,7 +2371,7 @@ TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing and one count, however many blocks there are.
+ * Cost: one cgo call and one count, however many blocks there are.
  */
 TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 
@@ -2387,7 +2387,7 @@ TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing and a copy.
+ * Cost: one cgo call and a copy.
  */
 TL_API tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 
@@ -2403,7 +2403,7 @@ TL_API tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** ou
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, a NULL out_info or a wrong struct_size).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_info* out_info);
 
@@ -2420,7 +2420,7 @@ TL_API tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_b
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
  *     scope stack is full).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 
@@ -2436,7 +2436,7 @@ TL_API tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that
  *     do not ascend, occur twice or are out of range, or offsets that were
  *     changed).
- * Cost: one crossing, and a look at every index.
+ * Cost: one cgo call, and a look at every index.
  */
 TL_API tl_status tl_sparse_validate(const tl_sparse* matrix);
 
@@ -2450,7 +2450,7 @@ TL_API tl_status tl_sparse_validate(const tl_sparse* matrix);
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     out_info or a wrong struct_size).
- * Cost: about as tl_tensor_info_get; no crossing.
+ * Cost: about as tl_tensor_info_get; no cgo call.
  */
 TL_API tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 
@@ -2825,7 +2825,7 @@ TL_API tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block);
  *     has no streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than
  *     a block can have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
  *     tl_memory_pool_allocate.
- * Cost: one crossing; linear in the number of blocks that wait.
+ * Cost: one cgo call; linear in the number of blocks that wait.
  */
 TL_API void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream);
 
@@ -2843,7 +2843,7 @@ TL_API void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, v
  *     block of this pool starts there), TL_E_UNSUPPORTED (the device has no
  *     streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
  *     event), TL_E_DEVICE (the driver did not record one).
- * Cost: one crossing, and two calls of the driver.
+ * Cost: one cgo call, and two calls of the driver.
  */
 TL_API tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream);
 
@@ -2902,7 +2902,7 @@ TL_API tl_status tl_memory_pool_destroy(tl_memory_pool* pool);
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
  *     not take a chunk back; the limit is set all the same).
- * Cost: one crossing; with more reserved than the limit, that of
+ * Cost: one cgo call; with more reserved than the limit, that of
  *     tl_memory_pool_trim.
  */
 TL_API tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes);
@@ -2914,7 +2914,7 @@ TL_API tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was written.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats);
 
@@ -3001,7 +3001,7 @@ typedef struct tl_pool_key_stats {
  * Returns: TL_OK, or why the limits stay as they were.
  * Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
  *     above the hard one).
- * Cost: one crossing; linear in what is idle when that has to go.
+ * Cost: one cgo call; linear in what is idle when that has to go.
  */
 TL_API tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes);
 
@@ -3012,7 +3012,7 @@ TL_API tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t 
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was written.
  * Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes);
 
@@ -3188,7 +3188,7 @@ TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind
  * Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
  *     have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
  *     TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx);
 
@@ -3207,7 +3207,7 @@ TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_del
  *     is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
  *     alias belongs to another block), TL_E_UNSUPPORTED (memory of the
  *     runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and linear in n.
+ * Cost: one cgo call, and linear in n.
  */
 TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id);
 
@@ -3222,7 +3222,7 @@ TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* con
  * Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
  *     outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
  *     block), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
 
@@ -3237,7 +3237,7 @@ TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
  * Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
  *     (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
  *     and was never registered).
- * Cost: as tl_registry_register; one crossing for the last reference at a name
+ * Cost: as tl_registry_register; one cgo call for the last reference at a name
  *     of a buffer or to a block with a deleter.
  */
 TL_API tl_status tl_registry_unregister(void* pointer);
@@ -3265,7 +3265,7 @@ TL_API bool tl_registry_is_registered(const void* pointer);
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the bytes.
  * Errors: none.
- * Cost: one crossing and a lock a shard.
+ * Cost: one cgo call and a lock a shard.
  */
 TL_API size_t tl_registry_total_bytes(void);
 
@@ -3277,7 +3277,7 @@ TL_API size_t tl_registry_total_bytes(void);
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the number.
  * Errors: none.
- * Cost: one crossing and a lock a shard.
+ * Cost: one cgo call and a lock a shard.
  */
 TL_API size_t tl_registry_num_pointers(void);
 
@@ -3288,7 +3288,7 @@ TL_API size_t tl_registry_num_pointers(void);
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the number.
  * Errors: none.
- * Cost: one crossing and a lock a shard.
+ * Cost: one cgo call and a lock a shard.
  */
 TL_API size_t tl_registry_num_buffers(void);
 
@@ -3301,7 +3301,7 @@ TL_API size_t tl_registry_num_buffers(void);
  * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
  *     TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
  *     TL_E_UNSUPPORTED (memory of the runtime).
- * Cost: one crossing; for a buffer with aliases linear in all registered
+ * Cost: one cgo call; for a buffer with aliases linear in all registered
  *     pointers, as block_count is summed up.
  */
 TL_API tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info);
@@ -3317,7 +3317,7 @@ TL_API tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info);
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
  *     TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
  *     TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and linear in n.
+ * Cost: one cgo call, and linear in n.
  */
 TL_API tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind);
 
@@ -3331,7 +3331,7 @@ TL_API tl_status tl_registry_register_many(void* const* pointers, const size_t* 
  *     why the last one that was refused was.
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
  *     TL_E_NOT_LIVE.
- * Cost: one crossing, and linear in n.
+ * Cost: one cgo call, and linear in n.
  */
 TL_API size_t tl_registry_unregister_many(void* const* pointers, size_t n);
 
@@ -3409,7 +3409,7 @@ typedef struct tl_workspace {
  * Returns: TL_OK and the workspace in *out_workspace, or why there is none.
  * Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
  *     two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and that of malloc.
+ * Cost: one cgo call, and that of malloc.
  */
 TL_API tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace);
 
@@ -3443,7 +3443,7 @@ TL_API size_t tl_workspace_bytes(const tl_workspace* workspace);
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_UNKNOWN_POINTER (no live workspace).
- * Cost: one crossing, and that of free.
+ * Cost: one cgo call, and that of free.
  */
 TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
 
@@ -3504,7 +3504,7 @@ typedef struct tl_plan_options {
  * Returns: TL_OK and the plan in *out_plan, or why there is none.
  * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_create(tl_plan** out_plan);
 
@@ -3515,7 +3515,7 @@ TL_API tl_status tl_plan_create(tl_plan** out_plan);
  * Threads: any thread.
  * Returns: TL_OK, for NULL too, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_destroy(tl_plan* plan);
 
@@ -3528,7 +3528,7 @@ TL_API tl_status tl_plan_destroy(tl_plan* plan);
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
  *     of two, end is not above first), TL_E_OVERFLOW (more bytes than any
  *     memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing; tl_plan_add_buffers adds many with one.
+ * Cost: one cgo call; tl_plan_add_buffers adds many with one.
  */
 TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
 
@@ -3541,7 +3541,7 @@ TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment,
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
  *     tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
  *     has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and about 20 ns for each.
+ * Cost: one cgo call, and about 20 ns for each.
  */
 TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
 
@@ -3556,7 +3556,7 @@ TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers,
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
  *     inside its base at that offset, it is pinned, or the two would lie in
  *     each other).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset);
 
@@ -3570,7 +3570,7 @@ TL_API tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
  *     that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
  *     memory has).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
 
@@ -3583,7 +3583,7 @@ TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
  *     buffer is not alive), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
 
@@ -3595,7 +3595,7 @@ TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, i
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
  *     4095 bytes), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
 
@@ -3609,7 +3609,7 @@ TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* nam
  *     none: as much as is needed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
 
@@ -3623,7 +3623,7 @@ TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
 
@@ -3638,7 +3638,7 @@ TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
  *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
  *     names it), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing and what the budget allows.
+ * Cost: one cgo call and what the budget allows.
  */
 TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 
@@ -3652,7 +3652,7 @@ TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
  *     is too small, a negative number, pins that collide), TL_E_LIMIT (a
  *     buffer fits into none of its spaces; the message names it),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one crossing and what the budget allows.
+ * Cost: one cgo call and what the budget allows.
  */
 TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
 
@@ -3677,7 +3677,7 @@ TL_API tl_status tl_plan_validate(const tl_plan* plan);
  * Threads: any thread.
  * Returns: the number; -1 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_plan_num_buffers(const tl_plan* plan);
 
@@ -3689,7 +3689,7 @@ TL_API int64_t tl_plan_num_buffers(const tl_plan* plan);
  * Threads: any thread.
  * Returns: bytes; 0 on failure, with the status set.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API size_t tl_plan_frame_bytes(const tl_plan* plan);
 
@@ -3701,7 +3701,7 @@ TL_API size_t tl_plan_frame_bytes(const tl_plan* plan);
  * Returns: bytes; 0 on failure, with the status set.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no
  *     solution).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
 
@@ -3713,7 +3713,7 @@ TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
  * Threads: any thread.
  * Returns: bytes; 0 on failure, with the status set.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API size_t tl_plan_lower_bound(const tl_plan* plan);
 
@@ -3724,7 +3724,7 @@ TL_API size_t tl_plan_lower_bound(const tl_plan* plan);
  * Threads: any thread.
  * Returns: true when it is proved; false when it is not known, and on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API bool tl_plan_is_optimal(const tl_plan* plan);
 
@@ -3736,7 +3736,7 @@ TL_API bool tl_plan_is_optimal(const tl_plan* plan);
  * Returns: bytes; SIZE_MAX on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
  *     solution).
- * Cost: one crossing; tl_plan_offsets returns all of them with one.
+ * Cost: one cgo call; tl_plan_offsets returns all of them with one.
  */
 TL_API size_t tl_plan_offset(const tl_plan* plan, int64_t buffer);
 
@@ -3748,7 +3748,7 @@ TL_API size_t tl_plan_offset(const tl_plan* plan, int64_t buffer);
  * Returns: the space's index, 0 in a plan without spaces; -1 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
  *     solution).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer);
 
@@ -3761,7 +3761,7 @@ TL_API int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer);
  * Returns: TL_OK, or why nothing was written.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not
  *     the number of buffers, no array).
- * Cost: one crossing, and about 2 ns for each.
+ * Cost: one cgo call, and about 2 ns for each.
  */
 TL_API tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out_spaces, size_t n);
 
@@ -3836,7 +3836,7 @@ TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, boo
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
  *     TL_E_INVALID_ARGUMENT (NULL).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal);
 
@@ -3856,7 +3856,7 @@ TL_API tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_t
  *     such device), TL_E_UNSUPPORTED (another major version, an element type
  *     that is not one of tl_dtype, or a buffer of another library's),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
 
@@ -3874,7 +3874,7 @@ TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed
  *     such device), TL_E_UNSUPPORTED (an element type that is not one of
  *     tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
 
@@ -3903,7 +3903,7 @@ TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
  * Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such
  *     device, or its driver failed), TL_E_OVERFLOW (more bytes than a block
  *     can have), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing, and about 200 ns from the pool.
+ * Cost: one cgo call, and about 200 ns from the pool.
  */
 TL_API void* tl_torch_malloc(int64_t size, int32_t device, void* stream);
 
@@ -3918,7 +3918,7 @@ TL_API void* tl_torch_malloc(int64_t size, int32_t device, void* stream);
  * Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
  *     TL_E_DEVICE (no such device, or its driver failed; the block stays the
  *     caller's).
- * Cost: one crossing and an event.
+ * Cost: one cgo call and an event.
  */
 TL_API void tl_torch_free(void* block, int64_t size, int32_t device, void* stream);
 
@@ -3934,7 +3934,7 @@ TL_API void tl_torch_free(void* block, int64_t size, int32_t device, void* strea
  * 49). ctx is not looked at. What they return has one counted reference, which
  * tl_numpy_free drops, on any thread; who else acquires the block (an emitted
  * tl_ptr_acquire or tl_mem_register of an array's data) keeps it. In a forked
- * child they go on: what the fast door has not got comes from malloc there.
+ * child they go on: what the fast path has not got comes from malloc there.
  */
 
 /*
@@ -4154,7 +4154,7 @@ typedef struct tl_stats {
     uint64_t committed_bytes;      /* of it, usable memory */
     uint64_t scope_entries_skipped; /* their object had been freed by hand */
     uint64_t releases_deferred;    /* last references dropped by a thread that is not the owner */
-    uint64_t slow_calls;           /* crossings into the slow door */
+    uint64_t slow_calls;           /* calls of the slow path */
     uint64_t system_calls;         /* about memory */
     uint64_t contexts;             /* threads attached or parked */
     uint64_t plain_live;           /* live objects by kind: plain bytes, */
@@ -4341,7 +4341,7 @@ TL_API tl_status tl_trace_mem(const char* message);
  * Threads: any thread.
  * Returns: its argument, always.
  * Errors: none.
- * Cost: about 2 ns where the allocation was not recorded; one crossing where
+ * Cost: about 2 ns where the allocation was not recorded; one cgo call where
  *     it was, and, with TL_TRACK=1, always.
  */
 TL_API void* tl_track_site(void* pointer, const char* file, uint32_t line);
@@ -4370,7 +4370,7 @@ TL_API const uint64_t* tl_track_count(void);
  * Returns: TL_OK, or why there is no new tag.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
  *     TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_tag_push(const char* name);
 
@@ -4381,7 +4381,7 @@ TL_API tl_status tl_tag_push(const char* name);
  * Threads: the calling thread's own tags.
  * Returns: TL_OK, or why there was none to take.
  * Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
- * Cost: one crossing.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_tag_pop(void);
 
@@ -4398,7 +4398,7 @@ TL_API tl_status tl_tag_pop(void);
  * Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (memory of a frame or an arena).
- * Cost: one crossing; linear in the live blocks of memory pools for what is
+ * Cost: one cgo call; linear in the live blocks of memory pools for what is
  *     neither an object nor registered.
  */
 TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
@@ -4460,9 +4460,9 @@ TL_API int64_t tl_mem_check_all(void);
  * A trace shows what happens over time: counters, scopes, tags, every allocation and
  * release, chunks of memory pools, limits and pressure, in the trace event format that
  * Perfetto and chrome://tracing read; `tl report` makes a page of it. While it runs all
- * calls take the slow door and allocations are recorded as with TL_TRACK=1, so it costs
+ * calls take the slow path and allocations are recorded as with TL_TRACK=1, so it costs
  * nothing when it does not. A thread follows at its next slow call: what it does on the
- * fast door until then is not in the trace.
+ * fast path until then is not in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
  *
@@ -4529,7 +4529,7 @@ TL_API tl_status tl_trace_stop(void);
  * Threads: any thread.
  * Returns: TL_OK, also without a trace, or why there is no mark.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
- * Cost: one crossing, and that of tl_stats_get while a trace runs.
+ * Cost: one cgo call, and that of tl_stats_get while a trace runs.
  */
 TL_API tl_status tl_trace_mark(const char* name);
 

@@ -4,7 +4,7 @@
 ;
 ; Only attributes that are true stand here. nounwind is missing wherever a
 ; callback of the user (destructor, deleter) may run, because it may throw: in
-; every function that may enter the slow door, where the thread catches up with
+; every function that may enter the slow path, where the thread catches up with
 ; what others have left it to finish.
 ; noalias stands on results whose life ends through that same pointer; not on
 ; registered objects and frame memory, which a later call without the pointer

@@ -304,7 +304,7 @@ static void* interrupt(void* thread)
 	return NULL;
 }
 
-/* Every call takes the slow door, so a call from a handler meets one that is going on. */
+/* Every call takes the slow path, so a call from a handler meets one that is going on. */
 static void a_call_from_a_signal_handler_is_refused(void)
 {
 	pthread_t self = pthread_self(), other;

@@ -1,4 +1,4 @@
-/* fork: the child's fast door works, its slow door says TL_E_FORKED, nothing hangs.
+/* fork: the child's fast path works, its slow path says TL_E_FORKED, nothing hangs.
  *
  *     fork_test [children]
  */
@@ -45,7 +45,7 @@ static tl_status fine_or_forked(tl_status status)
 	return status == TL_OK ? TL_OK : status == TL_E_FORKED && !runs_fast ? TL_OK : status;
 }
 
-static void use_the_fast_door(void)
+static void use_the_fast_path(void)
 {
 	int* object;
 	if (runs_fast) {
@@ -69,7 +69,7 @@ static void use_the_fast_door(void)
 	CHECK_OK(fine_or_forked(tl_mem_enter_scope()));
 }
 
-static void use_the_slow_door(void)
+static void use_the_slow_path(void)
 {
 	tl_type type = 0;
 	tl_type_desc desc = {.name = "late", .size = 32};
@@ -107,15 +107,15 @@ static void exhaust_what_was_inherited(void)
 
 static void fork_again(void)
 {
-	CHECK(in_child(use_the_fast_door));
+	CHECK(in_child(use_the_fast_path));
 }
 
 static void a_child_works(void)
 {
 	inherited = new_held();
 	CHECK_OK(tl_mem_free(tl_mem_alloc(128)));
-	CHECK(in_child(use_the_fast_door));
-	CHECK(in_child(use_the_slow_door));
+	CHECK(in_child(use_the_fast_path));
+	CHECK(in_child(use_the_slow_path));
 	CHECK(in_child(exhaust_what_was_inherited));
 	CHECK(in_child(fork_again));
 	CHECK_COUNT(inherited, 1);
@@ -173,7 +173,7 @@ static void register_in_the_child(void)
 	CHECK_OK(fine_or_forked(status));
 	for (int i = 0; i < 100; i++)
 		CHECK_OK(fine_or_forked(tl_ptr_inc_ref(inherited)));
-	/* A full shard needs the slow door to grow; that is an answer as well. */
+	/* A full shard needs the slow path to grow; that is an answer as well. */
 	status = tl_mem_register_struct(object);
 	CHECK(status == TL_OK || status == TL_E_FORKED);
 	if (status == TL_OK)
@@ -203,8 +203,8 @@ static void every_child_finishes_while_others_register(void)
 
 int main(int argc, char** argv)
 {
-	const char* door = getenv("TL_FASTPATH");
-	runs_fast = door == NULL || strcmp(door, "0") != 0;
+	const char* path = getenv("TL_FASTPATH");
+	runs_fast = path == NULL || strcmp(path, "0") != 0;
 	if (argc > 1)
 		children = atoi(argv[1]);
 	CHECK_OK(tl_init());

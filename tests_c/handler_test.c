@@ -1,5 +1,5 @@
-/* Signals: a handler that interrupts the slow door is refused there, by functions of the
- * fast door too, changes nothing and waits for nobody. */
+/* Signals: a handler that interrupts the slow path is refused there, by functions of the
+ * fast path too, changes nothing and waits for nobody. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@ static void *plain, *vec, *block;
 static tl_tensor* tensor;
 static int handled;
 
-/* Each is answered by the fast door outside of a handler. */
+/* Each is answered by the fast path outside of a handler. */
 static void in_handler(int signal)
 {
 	int64_t shape = 4;
@@ -42,7 +42,7 @@ static void in_handler(int signal)
 
 static void interrupted(void) { raise(SIGUSR1); }
 
-/* The allocator of a pool is called inside the slow door. */
+/* The allocator of a pool is called inside the slow path. */
 static void calls_are_refused_while_another_is_inside(void)
 {
 	struct sigaction action = {.sa_handler = in_handler, .sa_flags = SA_ONSTACK};

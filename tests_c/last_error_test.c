@@ -57,7 +57,7 @@ static void count_told(tl_status status, const char* message, void* ctx)
 	CHECK_STATUS(tl_ptr_release(unknown), TL_E_UNKNOWN_POINTER); /* served, and not told again */
 }
 
-/* The text of an error of the fast door is made when somebody asks for it. */
+/* The text of an error of the fast path is made when somebody asks for it. */
 static void asking_is_no_failure(void)
 {
 	told = 0;
@@ -148,7 +148,7 @@ static void in_a_forked_child(void)
 	CHECK_INT(WEXITSTATUS(status), 0);
 }
 
-/* ---- parts of the fast door that ask Go ---------------------------------------------- */
+/* ---- parts of the fast path that ask Go ---------------------------------------------- */
 
 static void count_destroyed(void* object)
 {
@@ -168,7 +168,7 @@ static void a_scope_that_is_left_in_a_forked_child(void)
 	pid_t child = fork();
 	if (child == 0) {
 		tl_clear_error();
-		tl_status left = tl_mem_exit_scope(); /* TL_E_FORKED in the slow door */
+		tl_status left = tl_mem_exit_scope(); /* TL_E_FORKED in the slow path */
 		_exit(left != tl_last_status());
 	}
 	CHECK(child > 0 && waitpid(child, &status, 0) == child);

@@ -260,7 +260,7 @@ static void detach_in_callback(tl_status status, const char* message, void* ctx)
 	*(tl_status*)ctx = tl_thread_detach();
 }
 
-/* The gate goes on with the context when the callback has returned. */
+/* The entry guard goes on with the context when the callback has returned. */
 static void no_detaching_inside_the_error_callback(void)
 {
 	tl_status answer = TL_OK;

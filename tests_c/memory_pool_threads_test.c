@@ -161,7 +161,7 @@ static void forks_while_others_allocate(void)
 	enum { CHILDREN = 100 };
 	device d = {0};
 	pthread_t threads[THREADS];
-	const char* door = getenv("TL_FASTPATH");
+	const char* path = getenv("TL_FASTPATH");
 	int finished = 0;
 	pool = device_pool(&d, 1 << 20);
 	atomic_store(&stop, false);
@@ -170,7 +170,7 @@ static void forks_while_others_allocate(void)
 		int status = -1;
 		pid_t child = fork();
 		if (child == 0)
-			_exit(in_the_child(door == NULL || strcmp(door, "0") != 0));
+			_exit(in_the_child(path == NULL || strcmp(path, "0") != 0));
 		finished += child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	}
 	atomic_store(&stop, true);

@@ -251,10 +251,10 @@ static void feed(int64_t pointers, uint64_t random)
 }
 
 /* Every address of the first page, and none of the heap's neighbours, while the
- * collector of the slow door runs. */
+ * collector of the slow path runs. */
 static atomic_bool stop;
 
-static void* keep_the_slow_door_busy(void* unused)
+static void* keep_the_slow_path_busy(void* unused)
 {
 	(void)unused;
 	while (!atomic_load(&stop)) {
@@ -272,7 +272,7 @@ static void the_first_page(void)
 	pthread_t thread;
 	int accepted = 0;
 	atomic_store(&stop, false);
-	thread = start_thread(keep_the_slow_door_busy, NULL);
+	thread = start_thread(keep_the_slow_path_busy, NULL);
 	for (uintptr_t p = 1; p < 4096; p++)
 		for (int i = 0; i < FUNCTIONS; i++) {
 			accepted += !functions[i].refuses((void*)p);

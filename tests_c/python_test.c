@@ -228,7 +228,7 @@ static void blocks_are_freed_at_once_on_any_thread(void)
 	CHECK_INT(check_take_balance().objects, live);
 }
 
-/* In the child there is no slow door: blocks go on coming from malloc, and are told
+/* In the child there is no slow path: blocks go on coming from malloc, and are told
  * from ours when they are freed. */
 static int work_of_the_child(void** inherited)
 {

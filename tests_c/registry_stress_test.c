@@ -208,8 +208,8 @@ static void each_deleter_runs_once(void)
 
 static void a_child_registers_or_says_forked(void)
 {
-	const char* door = getenv("TL_FASTPATH");
-	bool fast = door == NULL || strcmp(door, "0") != 0;
+	const char* path = getenv("TL_FASTPATH");
+	bool fast = path == NULL || strcmp(path, "0") != 0;
 	void* inherited = tl_registry_new_array(8, 8);
 	fflush(NULL);
 	pid_t child = fork();

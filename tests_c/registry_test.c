@@ -257,7 +257,7 @@ static void** holder_of(int* mine)
 	return holder;
 }
 
-/* Rounds, so that both the slow door and the fast one take the object apart. */
+/* Rounds, so that both the slow path and the fast one take the object apart. */
 static void a_fields_deleter_runs_before_release_returns(void)
 {
 	enum { ROUNDS = 100 };

@@ -40,7 +40,7 @@ static tl_type node_type(void)
 	return type;
 }
 
-/* Exact, whichever door a call takes. */
+/* Exact, whichever path a call takes. */
 static void every_kind_is_counted(void)
 {
 	const int64_t shape[] = {16, 16};

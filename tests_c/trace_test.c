@@ -192,7 +192,7 @@ static void an_object_that_grows_in_place(void)
 	CHECK_INT(count("\"bytes\":105"), 2);
 }
 
-static void afterwards_the_fast_door_answers(void)
+static void afterwards_the_fast_path_answers(void)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = before;
 	CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
@@ -233,7 +233,7 @@ static void the_end_of_the_process(void)
 		CHECK_INT(fflush(NULL), 0);
 		pid_t child = fork();
 		if (child == 0) {
-			/* A new process image: a forked child has no slow door. */
+			/* A new process image: a forked child has no slow path. */
 			execl("/proc/self/exe", "trace_test", how == 0 ? "exit" : "kill", path, (char*)NULL);
 			_exit(9);
 		}
@@ -309,7 +309,7 @@ static void a_forked_child_writes_nothing(void)
 	CHECK_INT(fflush(NULL), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		bool served = tl_mem_free(p) == TL_OK && tl_ptr_check(p) != TL_OK; /* by the fast door */
+		bool served = tl_mem_free(p) == TL_OK && tl_ptr_check(p) != TL_OK; /* by the fast path */
 		exit(served || getenv("TL_FASTPATH") != NULL ? 0 : 1);
 	}
 	int status;
@@ -384,7 +384,7 @@ int main(int argc, char** argv)
 	RUN(a_trace_of_the_whole_process);
 	RUN(a_trace_that_cannot_be_written);
 	RUN(a_forked_child_writes_nothing);
-	RUN(afterwards_the_fast_door_answers);
+	RUN(afterwards_the_fast_path_answers);
 	unlink(path);
 	free(text);
 	return check_finish();

@@ -331,8 +331,8 @@ static void no_memory_for_a_name_is_an_answer(void)
 static void a_forked_child_allocates(void)
 {
 	const char* options[] = {"0", "1"};
-	const char* door = getenv("TL_FASTPATH");
-	if (door != NULL && *door == '0') return; /* nothing works there without the fast door */
+	const char* path = getenv("TL_FASTPATH");
+	if (path != NULL && *path == '0') return; /* nothing works there without the fast path */
 	for (int i = 0; i < 2; i++) {
 		track(options[i]);
 		void* p = allocate(64);

@@ -67,7 +67,7 @@ static uint64_t show_memory(const tl_stats* begin, const tl_stats* end) {
 	printf("  %-42s%10.2f %%\n", "pool hit rate", 100 * hit_rate(end));
 	printf("  %-42s%8.2f MiB\n", "peak memory of this process", (double)resident_peak() / (1 << 20));
 	line("calls to the operating system, last epoch", "%12" PRIu64, system_calls);
-	line("calls through the slow door, last epoch", "%12" PRIu64, slow_calls);
+	line("calls through the slow path, last epoch", "%12" PRIu64, slow_calls);
 	line("objects leaked", "%12" PRIu64, leaks);
 	return leaks;
 }

@@ -1,6 +1,6 @@
-"""Every test ends with nothing live, and runs through the door that TL_FASTPATH names.
+"""Every test ends with nothing live, and runs through the path that TL_FASTPATH names.
 
-`make test` runs the suite with TL_FASTPATH=1 and 0; --door=fast|slow does the same by hand.
+`make test` runs the suite with TL_FASTPATH=1 and 0; --call-path=fast|slow does the same by hand.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--door", choices=["fast", "slow"], help="fast: TL_FASTPATH=1, slow: TL_FASTPATH=0")
+    parser.addoption("--call-path", choices=["fast", "slow"], help="fast: TL_FASTPATH=1, slow: TL_FASTPATH=0")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # Before anything imports the package: the library reads its environment when it is loaded.
-    door = config.getoption("--door")
-    if door:
-        os.environ["TL_FASTPATH"] = "1" if door == "fast" else "0"
+    path = config.getoption("--call-path")
+    if path:
+        os.environ["TL_FASTPATH"] = "1" if path == "fast" else "0"
     if importlib.util.find_spec("tl_runtime") is None:  # not installed
         sys.path.insert(0, str(PACKAGE))
     try:
@@ -40,8 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     import tl_runtime as tl
 
-    door = "slow" if os.environ.get("TL_FASTPATH") == "0" else "fast"
-    return f"tl_runtime {tl.version} from {tl.path()}, {door} door"
+    path = "slow" if os.environ.get("TL_FASTPATH") == "0" else "fast"
+    return f"tl_runtime {tl.version} from {tl.path()}, {path} path"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

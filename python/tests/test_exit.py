@@ -91,8 +91,8 @@ def test_numpy_is_not_imported_unasked(python: Run) -> None:
 
 
 @pytest.mark.parametrize("fast", ["0", "1"])
-def test_both_doors(python: Run, fast: str) -> None:
-    """The door is a matter of the environment; what comes out is the same."""
+def test_both_paths(python: Run, fast: str) -> None:
+    """The path is a matter of the environment; what comes out is the same."""
     result = python(
         """
         with tl.scope():

@@ -61,7 +61,7 @@ tl.stats()
 
 
 def test_fork_before_the_first_use(python: Run) -> None:
-    """The slow door was loaded with the library; its threads are missing in the child all the same."""
+    """The slow path was loaded with the library; its threads are missing in the child all the same."""
     run(
         python,
         """

@@ -622,7 +622,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the length of the whole text without its zero byte; when that is
             not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-        Cost: one crossing; not meant for hot paths.
+        Cost: one cgo call; not meant for hot paths.
         """,
     ),
     Function(
@@ -870,7 +870,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: about 3 ns up to 64 KiB; a crossing into the slow door once in tens of
+        Cost: about 3 ns up to 64 KiB; a cgo call into the slow path once in tens of
             calls.
         """,
     ),
@@ -1370,7 +1370,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for what is shared already, or why nothing changed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_BUSY (another thread owns it).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -1388,7 +1388,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for what is immortal already, or why nothing changed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -1406,7 +1406,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the Vec, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing and two allocations.
+        Cost: one cgo call and two allocations.
         """,
     ),
     Function(
@@ -1424,7 +1424,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was appended.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
-        Cost: about 5 ns; a crossing where the table has to grow.
+        Cost: about 5 ns; a cgo call where the table has to grow.
         """,
     ),
     Function(
@@ -1459,7 +1459,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was replaced.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
-        Cost: one crossing, plus what releasing the old element costs.
+        Cost: one cgo call, plus what releasing the old element costs.
         """,
     ),
     Function(
@@ -1514,7 +1514,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product
             overflows), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and a copy when it grows.
+        Cost: one cgo call, and a copy when it grows.
         """,
     ),
     Function(
@@ -1642,7 +1642,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the arena is as before.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
             reserved), TL_E_BUSY (more is in use).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -1694,7 +1694,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none was active.
         Errors: none.
-        Cost: one crossing and a system call.
+        Cost: one cgo call and a system call.
         """,
     ),
     Function(
@@ -1710,7 +1710,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none is active.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -1795,7 +1795,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: bytes, 0 without an active arena.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -1852,7 +1852,7 @@ FUNCTIONS: tuple[Function, ...] = (
             negative or overflowing extents), TL_E_DEVICE (no such device, or its
             driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: about 20 ns from the pool; on other devices one crossing.
+        Cost: about 20 ns from the pool; on other devices one cgo call.
         """,
     ),
     Function(
@@ -1896,7 +1896,7 @@ FUNCTIONS: tuple[Function, ...] = (
             NULL data for any elements, negative or overflowing extents, overflowing
             strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -1922,7 +1922,7 @@ FUNCTIONS: tuple[Function, ...] = (
             negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
             such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
             is full).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2073,7 +2073,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2349,7 +2349,7 @@ FUNCTIONS: tuple[Function, ...] = (
             order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
             8, NULL shape, negative or overflowing extents, two of -1),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, whatever the size.
+        Cost: one cgo call, whatever the size.
         """,
     ),
     Function(
@@ -2373,7 +2373,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one crossing, whatever the size.
+        Cost: one cgo call, whatever the size.
         """,
     ),
     Function(
@@ -2393,7 +2393,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one crossing, whatever the size.
+        Cost: one cgo call, whatever the size.
         """,
     ),
     Function(
@@ -2414,7 +2414,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, whatever the size.
+        Cost: one cgo call, whatever the size.
         """,
     ),
     Function(
@@ -2437,7 +2437,7 @@ FUNCTIONS: tuple[Function, ...] = (
             (NULL shape, rank below the tensor's or above 8, an extent that is
             neither the tensor's nor repeats one element, an overflow),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, whatever the size.
+        Cost: one cgo call, whatever the size.
         """,
     ),
     Function(
@@ -2457,7 +2457,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, whatever the size.
+        Cost: one cgo call, whatever the size.
         """,
     ),
     Function(
@@ -2478,7 +2478,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, whatever the size.
+        Cost: one cgo call, whatever the size.
         """,
     ),
     Function(
@@ -2496,7 +2496,7 @@ FUNCTIONS: tuple[Function, ...] = (
             no view and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tensor).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2587,7 +2587,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2604,7 +2604,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, exact at quiescence.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2622,7 +2622,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes, 0 without such a device.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2639,7 +2639,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 0 without such a device.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2656,7 +2656,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes, 0 without such a device.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2673,7 +2673,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes, 0 without such a device.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2690,7 +2690,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: mebibytes, 0 without such a device.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2707,7 +2707,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 0 without such a device.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2724,7 +2724,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: 0.0 to 1.0; 0.0 before the first request.
         Errors: none.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -2786,7 +2786,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
             several indices, or has gaps on a device out of the CPU's reach; a
             device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
-        Cost: one crossing and the copy.
+        Cost: one cgo call and the copy.
         """,
     ),
     Function(
@@ -2808,7 +2808,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
             memory that was lent), TL_E_DEVICE (the tensor's device cannot be
             asked).
-        Cost: one crossing. The release costs an event for each stream.
+        Cost: one cgo call. The release costs an event for each stream.
         """,
     ),
     Function(
@@ -2854,7 +2854,7 @@ FUNCTIONS: tuple[Function, ...] = (
             indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
             a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, three looks at every length, and an allocation for each
+        Cost: one cgo call, three looks at every length, and an allocation for each
             block.
         """,
     ),
@@ -2881,7 +2881,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
             32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, a copy, and a look at every index.
+        Cost: one cgo call, a copy, and a look at every index.
         """,
     ),
     Function(
@@ -2904,7 +2904,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
             indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one crossing, a copy, and a look at every index.
+        Cost: one cgo call, a copy, and a look at every index.
         """,
     ),
     Function(
@@ -2929,7 +2929,7 @@ FUNCTIONS: tuple[Function, ...] = (
             aligned to their elements, or unknown flags), TL_E_LIMIT (as
             tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one crossing, and a look at every index.
+        Cost: one cgo call, and a look at every index.
         """,
     ),
     Function(
@@ -2950,7 +2950,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
             line, or offsets that were changed).
-        Cost: a binary search over the blocks; no crossing.
+        Cost: a binary search over the blocks; no cgo call.
         """,
     ),
     Function(
@@ -2972,7 +2972,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing, and one count for each block that it shows.
+        Cost: one cgo call, and one count for each block that it shows.
         """,
     ),
     Function(
@@ -2993,7 +2993,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing and one count, however many blocks there are.
+        Cost: one cgo call and one count, however many blocks there are.
         """,
     ),
     Function(
@@ -3014,7 +3014,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing and a copy.
+        Cost: one cgo call and a copy.
         """,
     ),
     Function(
@@ -3035,7 +3035,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, a NULL out_info or a wrong struct_size).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -3057,7 +3057,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
             scope stack is full).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -3078,7 +3078,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that
             do not ascend, occur twice or are out of range, or offsets that were
             changed).
-        Cost: one crossing, and a look at every index.
+        Cost: one cgo call, and a look at every index.
         """,
     ),
     Function(
@@ -3097,7 +3097,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             out_info or a wrong struct_size).
-        Cost: about as tl_tensor_info_get; no crossing.
+        Cost: about as tl_tensor_info_get; no cgo call.
         """,
     ),
     Function(
@@ -3386,7 +3386,7 @@ FUNCTIONS: tuple[Function, ...] = (
             has no streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than
             a block can have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
             tl_memory_pool_allocate.
-        Cost: one crossing; linear in the number of blocks that wait.
+        Cost: one cgo call; linear in the number of blocks that wait.
         """,
     ),
     Function(
@@ -3409,7 +3409,7 @@ FUNCTIONS: tuple[Function, ...] = (
             block of this pool starts there), TL_E_UNSUPPORTED (the device has no
             streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
             event), TL_E_DEVICE (the driver did not record one).
-        Cost: one crossing, and two calls of the driver.
+        Cost: one cgo call, and two calls of the driver.
         """,
     ),
     Function(
@@ -3488,7 +3488,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
             not take a chunk back; the limit is set all the same).
-        Cost: one crossing; with more reserved than the limit, that of
+        Cost: one cgo call; with more reserved than the limit, that of
             tl_memory_pool_trim.
         """,
     ),
@@ -3505,7 +3505,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -3527,7 +3527,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the limits stay as they were.
         Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
             above the hard one).
-        Cost: one crossing; linear in what is idle when that has to go.
+        Cost: one cgo call; linear in what is idle when that has to go.
         """,
     ),
     Function(
@@ -3543,7 +3543,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -3684,7 +3684,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
             have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
             TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -3708,7 +3708,7 @@ FUNCTIONS: tuple[Function, ...] = (
             is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
             alias belongs to another block), TL_E_UNSUPPORTED (memory of the
             runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and linear in n.
+        Cost: one cgo call, and linear in n.
         """,
     ),
     Function(
@@ -3728,7 +3728,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
             outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
             block), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -3748,7 +3748,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
             (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
             and was never registered).
-        Cost: as tl_registry_register; one crossing for the last reference at a name
+        Cost: as tl_registry_register; one cgo call for the last reference at a name
             of a buffer or to a block with a deleter.
         """,
     ),
@@ -3786,7 +3786,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the bytes.
         Errors: none.
-        Cost: one crossing and a lock a shard.
+        Cost: one cgo call and a lock a shard.
         """,
     ),
     Function(
@@ -3803,7 +3803,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one crossing and a lock a shard.
+        Cost: one cgo call and a lock a shard.
         """,
     ),
     Function(
@@ -3819,7 +3819,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one crossing and a lock a shard.
+        Cost: one cgo call and a lock a shard.
         """,
     ),
     Function(
@@ -3837,7 +3837,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
             TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
             TL_E_UNSUPPORTED (memory of the runtime).
-        Cost: one crossing; for a buffer with aliases linear in all registered
+        Cost: one cgo call; for a buffer with aliases linear in all registered
             pointers, as block_count is summed up.
         """,
     ),
@@ -3858,7 +3858,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
             TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
             TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and linear in n.
+        Cost: one cgo call, and linear in n.
         """,
     ),
     Function(
@@ -3877,7 +3877,7 @@ FUNCTIONS: tuple[Function, ...] = (
             why the last one that was refused was.
         Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
             TL_E_NOT_LIVE.
-        Cost: one crossing, and linear in n.
+        Cost: one cgo call, and linear in n.
         """,
     ),
     Function(
@@ -3949,7 +3949,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the workspace in *out_workspace, or why there is none.
         Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
             two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and that of malloc.
+        Cost: one cgo call, and that of malloc.
         """,
     ),
     Function(
@@ -3998,7 +3998,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (no live workspace).
-        Cost: one crossing, and that of free.
+        Cost: one cgo call, and that of free.
         """,
     ),
     Function(
@@ -4015,7 +4015,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the plan in *out_plan, or why there is none.
         Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
             TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4031,7 +4031,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, for NULL too, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4049,7 +4049,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
             of two, end is not above first), TL_E_OVERFLOW (more bytes than any
             memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing; tl_plan_add_buffers adds many with one.
+        Cost: one cgo call; tl_plan_add_buffers adds many with one.
         """,
     ),
     Function(
@@ -4067,7 +4067,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
             tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
             has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and about 20 ns for each.
+        Cost: one cgo call, and about 20 ns for each.
         """,
     ),
     Function(
@@ -4087,7 +4087,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
             inside its base at that offset, it is pinned, or the two would lie in
             each other).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4106,7 +4106,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
             that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
             memory has).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4124,7 +4124,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
             buffer is not alive), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4141,7 +4141,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
             4095 bytes), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4160,7 +4160,7 @@ FUNCTIONS: tuple[Function, ...] = (
             none: as much as is needed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
             TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4179,7 +4179,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
             TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4199,7 +4199,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
             collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
             names it), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing and what the budget allows.
+        Cost: one cgo call and what the budget allows.
         """,
     ),
     Function(
@@ -4218,7 +4218,7 @@ FUNCTIONS: tuple[Function, ...] = (
             is too small, a negative number, pins that collide), TL_E_LIMIT (a
             buffer fits into none of its spaces; the message names it),
             TL_E_OUT_OF_MEMORY.
-        Cost: one crossing and what the budget allows.
+        Cost: one cgo call and what the budget allows.
         """,
     ),
     Function(
@@ -4253,7 +4253,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4270,7 +4270,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes; 0 on failure, with the status set.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4287,7 +4287,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: bytes; 0 on failure, with the status set.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no
             solution).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4304,7 +4304,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes; 0 on failure, with the status set.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4320,7 +4320,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: true when it is proved; false when it is not known, and on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4337,7 +4337,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: bytes; SIZE_MAX on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
             solution).
-        Cost: one crossing; tl_plan_offsets returns all of them with one.
+        Cost: one cgo call; tl_plan_offsets returns all of them with one.
         """,
     ),
     Function(
@@ -4354,7 +4354,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the space's index, 0 in a plan without spaces; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
             solution).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4372,7 +4372,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not
             the number of buffers, no array).
-        Cost: one crossing, and about 2 ns for each.
+        Cost: one cgo call, and about 2 ns for each.
         """,
     ),
     Function(
@@ -4433,7 +4433,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
             TL_E_INVALID_ARGUMENT (NULL).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4458,7 +4458,7 @@ FUNCTIONS: tuple[Function, ...] = (
             such device), TL_E_UNSUPPORTED (another major version, an element type
             that is not one of tl_dtype, or a buffer of another library's),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4481,7 +4481,7 @@ FUNCTIONS: tuple[Function, ...] = (
             such device), TL_E_UNSUPPORTED (an element type that is not one of
             tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4500,7 +4500,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such
             device, or its driver failed), TL_E_OVERFLOW (more bytes than a block
             can have), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing, and about 200 ns from the pool.
+        Cost: one cgo call, and about 200 ns from the pool.
         """,
     ),
     Function(
@@ -4520,7 +4520,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
             TL_E_DEVICE (no such device, or its driver failed; the block stays the
             caller's).
-        Cost: one crossing and an event.
+        Cost: one cgo call and an event.
         """,
     ),
     Function(
@@ -4924,7 +4924,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: its argument, always.
         Errors: none.
-        Cost: about 2 ns where the allocation was not recorded; one crossing where
+        Cost: about 2 ns where the allocation was not recorded; one cgo call where
             it was, and, with TL_TRACK=1, always.
         """,
     ),
@@ -4963,7 +4963,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why there is no new tag.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
             TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4979,7 +4979,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's own tags.
         Returns: TL_OK, or why there was none to take.
         Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
-        Cost: one crossing.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -5001,7 +5001,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (memory of a frame or an arena).
-        Cost: one crossing; linear in the live blocks of memory pools for what is
+        Cost: one cgo call; linear in the live blocks of memory pools for what is
             neither an object nor registered.
         """,
     ),
@@ -5143,7 +5143,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also without a trace, or why there is no mark.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
-        Cost: one crossing, and that of tl_stats_get while a trace runs.
+        Cost: one cgo call, and that of tl_stats_get while a trace runs.
         """,
     ),
     Function(

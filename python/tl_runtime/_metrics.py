@@ -55,7 +55,7 @@ _STACKS: tuple[_Column, ...] = (
 _PROCESS: tuple[_Column, ...] = (
     ("tl_resident_bytes", "gauge", "Resident memory of the process.", "resident_bytes"),
     ("tl_contexts", "gauge", "Threads attached or parked.", "contexts"),
-    ("tl_slow_calls", "counter", "Crossings into the slow door.", "slow_calls"),
+    ("tl_slow_calls", "counter", "Calls of the slow path.", "slow_calls"),
     ("tl_system_calls", "counter", "System calls about memory.", "system_calls"),
     ("tl_releases_deferred", "counter", "Last references that waited for their owner.", "releases_deferred"),
 )

@@ -1,6 +1,6 @@
 // Package headroom keeps room on the stack of a call for handlers of the program's
 // signals. Go's own handlers run on stacks of their own; a handler that was installed
-// without SA_ONSTACK runs wherever the thread is, and in the slow door that is the stack
+// without SA_ONSTACK runs wherever the thread is, and in the slow path that is the stack
 // of a goroutine, of which a few hundred bytes may be left.
 //
 // GODEBUG's gcshrinkstackoff, which packaging/build_library.sh sets, keeps the collector

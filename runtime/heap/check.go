@@ -17,7 +17,7 @@ import (
 //	blocks of records do not overlap, and those that are free are dead
 //
 // It calls free with the record of every slot in a depot. No other goroutine may take
-// or give memory meanwhile; the fast door never does.
+// or give memory meanwhile; the fast path never does.
 func (h *Heap) Check(free func(record uint32)) error {
 	c := checker{h: h, free: free}
 	h.spans.mu.Lock() // the purge clock ticks beside us

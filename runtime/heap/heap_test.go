@@ -61,7 +61,7 @@ func TestRefillGivesDistinctAlignedObjects(t *testing.T) {
 	}
 }
 
-// The tail of a slab, where another object would not fit, passes the fast door's
+// The tail of a slab, where another object would not fit, passes the fast path's
 // test "starts a slot": without the sentinel record the next block's first record
 // would answer for it.
 func TestSentinelAnswersForTheTailOfASlab(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSentinelAnswersForTheTailOfASlab(t *testing.T) {
 	require.Equal(t, Unused, h.Find(tail).Kind)
 	block := layout.SpanRecord(h.spans.word(h.spans.number(tail)))
 	sentinel := h.Record(block + uint32(slots))
-	require.Zero(t, sentinel.Sh&layout.Alive, "the fast door reads this record for the tail")
+	require.Zero(t, sentinel.Sh&layout.Alive, "the fast path reads this record for the tail")
 	require.NotEqual(t, block+uint32(slots), second[0].Record)
 }
 

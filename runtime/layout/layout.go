@@ -1,4 +1,4 @@
-// Package layout declares the memory that the two doors share: object records,
+// Package layout declares the memory that the two paths share: object records,
 // span words, contexts, scope entries. It is the Go view of cshim/layout.h; the
 // generated assertions in cshim fail the build when a size or an offset
 // differs. It also holds what follows from the layout alone: size classes and
@@ -83,7 +83,7 @@ const (
 	TrackingOff    = 0
 	TrackingSample = 1
 	TrackingAll    = 2
-	TrackingTrace  = 3 // all, and no call is answered by the fast door
+	TrackingTrace  = 3 // all, and no call is answered by the fast path
 	TrackingMode   = 3
 	TrackingOne    = 4
 )
@@ -217,7 +217,7 @@ type Context struct {
 	Tags, UseSite                   uint32
 	Damaged                         uint32
 	CancelState                     int32
-	Door                            uintptr
+	Path                            uintptr
 	DebugSpare                      [4]uint32
 	TagNames, TagDepths             [MaxTags]uint32
 	Status                          int32
@@ -231,7 +231,7 @@ type Context struct {
 	AllocsBefore                    [Classes]uint64
 }
 
-// TypeInfo is what the fast door knows of a type; Offsets are in units of 8 bytes.
+// TypeInfo is what the fast path knows of a type; Offsets are in units of 8 bytes.
 type TypeInfo struct {
 	Size                  uint64
 	Offsets               uintptr

@@ -6,7 +6,7 @@ import (
 )
 
 // Debug has every operation of a pool told on standard error, one line each. It is set
-// before the first pool is made. The fast door tells nothing: it has to be off.
+// before the first pool is made. The fast path tells nothing: it has to be off.
 var Debug bool
 
 // tell writes the line of an operation that has ended.

@@ -12,7 +12,7 @@ import (
 // Blocks that were given back in the order of streams. Work that was put into a stream
 // before may still use such a block, so it waits: its record is neither live (in no
 // chain) nor free (in no treap), and a list apart knows which events have to pass. The
-// fast door sees a record that it never finds and never joins.
+// fast path sees a record that it never finds and never joins.
 //
 // What is allocated for the same stream may have such a block at once, since it will be
 // used by later work only. It is lent: however it comes back, it waits for what it has

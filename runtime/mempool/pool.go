@@ -1,7 +1,7 @@
 // Package mempool gives out blocks of memory that a device has granted in chunks: the
 // smallest free block that is large enough, of several the one at the lowest address.
 // It never touches the memory itself. What is known of a block stands in tables off
-// the Go heap, which the fast door (cshim/pool_blocks.h) works on as well; this package
+// the Go heap, which the fast path (cshim/pool_blocks.h) works on as well; this package
 // is the complete twin, and alone grows tables, obtains chunks and returns them.
 //
 // cshim/pool.h explains the structure and lists its invariants, which Check verifies.

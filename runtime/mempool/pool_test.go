@@ -264,7 +264,7 @@ func TestFourThreads(t *testing.T) {
 	}
 }
 
-// BenchmarkPair is a fresh block that comes and goes beside n live ones, by the slow door.
+// BenchmarkPair is a fresh block that comes and goes beside n live ones, by the slow path.
 func BenchmarkPair(b *testing.B) {
 	for _, n := range []int{1e3, 1e5} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -22,7 +22,7 @@ func At(addr uintptr) *Context { return layout.At[Context](addr) }
 func (c *Context) address() uintptr { return layout.Address(c) }
 
 // NewContext adopts a parked context or makes one. Its status is
-// TL_E_OUT_OF_MEMORY when every slice is in use: the C door then shares the locked
+// TL_E_OUT_OF_MEMORY when every slice is in use: the C path then shares the locked
 // context, a Go program has too many open.
 func NewContext() (*Context, status.Status) {
 	if st := Open(Config{}); st != status.OK {
@@ -77,7 +77,7 @@ func adopt() *Context {
 }
 
 // Park gives the context up: its open scopes and inbox are finished by whoever
-// comes next. The C door parks on its own when a thread ends.
+// comes next. The C path parks on its own when a thread ends.
 func (c *Context) Park() {
 	work := c.hasWork() // looked at before the context is given away
 	for {
@@ -178,7 +178,7 @@ func (c *Context) trimStacks() {
 	c.trim(c.Top, c.Entries+uintptr(process.slices.entries.bytes))
 }
 
-// Trim drops the pages of the scope stack above its top. The fast door asks for
+// Trim drops the pages of the scope stack above its top. The fast path asks for
 // it after leaving a scope of many objects.
 func (c *Context) Trim() { c.trimStacks() }
 

@@ -12,7 +12,7 @@ import (
 
 // TL_DEBUG: red zones, poison and quarantine, in the manner of AddressSanitizer
 // (Serebryany, Bruening, Potapenko and Vyukov, "AddressSanitizer: A Fast Address Sanity
-// Checker", USENIX ATC 2012), by software alone. Every call takes the slow door.
+// Checker", USENIX ATC 2012), by software alone. Every call takes the slow path.
 //
 //	slot = | bytes that were asked for | red zone, at least 16 bytes |
 //

@@ -9,7 +9,7 @@ import (
 
 // Endings are foreign blocks that nobody refers to any more and that a C function
 // frees: a deleter, or operator delete. It is called as destructors are, by the
-// gate, from C and with no lock held, so that it may call back. A context's endings
+// entry guard, from C and with no lock held, so that it may call back. A context's endings
 // are linked through process.endings, first in first out; 0 ends the list.
 type endings struct {
 	mu   sync.Mutex // guards the rest; nothing is called under it
@@ -68,7 +68,7 @@ func (c *Context) dropped(ended registry.Ended, res registry.Result) {
 }
 
 // freeForeign frees a block that nobody refers to any more, by its kind. What free()
-// does not take waits for the gate, a few instructions from here.
+// does not take waits for the entry guard, a few instructions from here.
 func (c *Context) freeForeign(ended registry.Ended) {
 	if ended.Pointer == 0 {
 		return // one name of several
@@ -100,7 +100,7 @@ func (c *Context) appendEndings(i uint32) {
 	c.EndingLast = i
 }
 
-// nextEnding asks the gate for the oldest one's call. It leaves the list first: what
+// nextEnding asks the entry guard for the oldest one's call. It leaves the list first: what
 // the function does, it is called once.
 func (c *Context) nextEnding() {
 	e := process.endings.give(c.Ending)

@@ -16,7 +16,7 @@ type text uint32
 
 const (
 	textStatus text = iota // the status alone
-	textPlain              // a sentence of the C door
+	textPlain              // a sentence of the C path
 	textOutside
 	textInterior
 	textDead
@@ -316,7 +316,7 @@ func refuser(st status.Status) string {
 	return "the system or TL_HEAP_RESERVE refuses them"
 }
 
-// explain finds the text for an error of the fast door, which keeps only status
+// explain finds the text for an error of the fast path, which keeps only status
 // and pointer: it looks at the pointer again.
 func (c *Context) explain() text {
 	switch status.Status(c.Status) {

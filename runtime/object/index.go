@@ -21,7 +21,7 @@ import (
 // an entry, a record or a bucket is a miss of the cache, and misses of one call and the
 // next overlap only while the processor guesses all branches between them: hence no
 // probing slot by slot, no shifting of slots, and slots that repeat what entries say, so
-// that the fast door never reads one. The records of entries stand behind all slots, one
+// that the fast path never reads one. The records of entries stand behind all slots, one
 // for each: a pointer may get another record, whose generations are its own.
 //
 // The linear search covers at most the newest LinearEntries; when it cannot cover all

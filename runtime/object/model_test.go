@@ -9,7 +9,7 @@ import (
 // numbers and results all travel as uintptr.
 type table = map[string]func(a []uintptr) uintptr
 
-// acting brackets each call as the C door does: what other threads left is looked
+// acting brackets each call as the C path does: what other threads left is looked
 // at before, dying objects are finished after.
 func acting(c *object.Context, all table) table {
 	for name, call := range all {

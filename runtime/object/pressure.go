@@ -59,7 +59,7 @@ func heapBytes(n uintptr) uint64 {
 	return uint64(process.g.Classes[class].Mask) + 1
 }
 
-// Short marks a failure for want of memory that left everything as it was: the gate may
+// Short marks a failure for want of memory that left everything as it was: the entry guard may
 // ask the program to release something and repeat the call.
 func (c *Context) Short(device int32, n uint64) {
 	c.ShortOf, c.ShortDevice, c.ShortBytes = 1, device, n

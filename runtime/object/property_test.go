@@ -66,7 +66,7 @@ func newMachine(t *testing.T, contexts int) (m *model.Machine, done func()) {
 		c, st := object.NewContext()
 		require.Equal(t, status.OK, st)
 		all = append(all, c)
-		m.Doors = append(m.Doors, model.Door{
+		m.Paths = append(m.Paths, model.Path{
 			Call:   acting(c, calls(c)),
 			Status: func() int32 { return c.Status },
 			Clear:  func() { c.Status = 0 },

@@ -133,7 +133,7 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 }
 
 // Pump finishes every dying object, up to the first C function where nobody can
-// call one from here: then the C door's gate goes on with that call.
+// call one from here: then the C path's entry guard goes on with that call.
 func (c *Context) Pump() {
 	if c.Pumping != 0 {
 		return
@@ -146,7 +146,7 @@ func (c *Context) Pump() {
 	c.Pumping = 0
 }
 
-// CallC calls the C function that a context's pump asks for. The C door does it
+// CallC calls the C function that a context's pump asks for. The C path does it
 // from C instead; it stays nil there.
 var CallC func(c *Context)
 

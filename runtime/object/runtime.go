@@ -1,7 +1,7 @@
 // Package object is the runtime proper: contexts, reference counts, scopes,
 // frames, types, Vecs, clones and cycles, on the memory of package heap and the
-// registry of foreign pointers. Each method of Context is the complete slow-door
-// operation of the C function of the same name; the fast door in cshim answers
+// registry of foreign pointers. Each method of Context is the complete slow-path
+// operation of the C function of the same name; the fast path in cshim answers
 // its common case on the same words.
 //
 // Counting is owner-biased (Choi, Shull and Torrellas, "Biased Reference
@@ -33,7 +33,7 @@ type Config struct {
 	Debug bool
 	// Quarantine is how many bytes of released objects Debug keeps back.
 	Quarantine uint64
-	// Settles tells that whoever leaves the slow door gives recorded allocations their
+	// Settles tells that whoever leaves the slow path gives recorded allocations their
 	// stack (track.Settle); a Go program's are those of its own calls.
 	Settles bool
 	// Free releases malloc'ed memory that was registered; nil in a Go program,

@@ -142,8 +142,8 @@ func (c *Context) popMark() {
 // markNames are the names of marks in a trace.
 var markNames = [...]string{layout.MarkScope: "scope", layout.MarkFunction: "function", layout.MarkPlanned: "planned frame"}
 
-// Close is CloseTo for the C door: when a destructor has to run it leaves word in
-// the context, and the gate runs the pump and calls again.
+// Close is CloseTo for the C path: when a destructor has to run it leaves word in
+// the context, and the entry guard runs the pump and calls again.
 func (c *Context) Close(target uint64) {
 	if c.CloseTo(target) {
 		c.CloseTarget, c.Unfinished = target, 1
@@ -158,7 +158,7 @@ func (c *Context) closeAndPump(target uint64) {
 	c.Pump()
 }
 
-// The C door's twins: they end in Close.
+// The C path's twins: they end in Close.
 
 // LeaveScope, LeaveScopesTo, LeaveFunction and LeaveFrame are ExitScope,
 // ExitScopesTo, FunctionExit and FrameExit up to the first destructor.

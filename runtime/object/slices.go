@@ -130,7 +130,7 @@ func (s *slices) create() *Context {
 }
 
 // prepare fills a context of zeros, and the stub behind it that stands in for it
-// when the fast door is off.
+// when the fast path is off.
 func (s *slices) prepare(c *Context, id uint32) {
 	addr := c.address()
 	c.Id, c.Self = id, addr

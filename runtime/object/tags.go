@@ -68,7 +68,7 @@ func (c *Context) dropTags() {
 	}
 }
 
-// goStack is the stack of a Go program, which has no gate that would take it.
+// goStack is the stack of a Go program, which has no entry guard that would take it.
 func goStack() []uintptr {
 	var frames [32]uintptr
 	return frames[:runtime.Callers(4, frames[:])]

@@ -10,7 +10,7 @@ import (
 )
 
 // While a trace runs, every allocation is recorded as with a tracking period of 1, and
-// every call takes the slow door, which tells package trace of what begins and ends.
+// every call takes the slow path, which tells package trace of what begins and ends.
 
 // SetTracing makes all contexts record for a trace, or ends that; those of other threads
 // follow at their next slow call.

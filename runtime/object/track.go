@@ -10,12 +10,12 @@ import (
 )
 
 // Recording of allocations, for package track. Objects of size classes are counted down
-// in their magazines, so that the fast door needs no counter of its own:
+// in their magazines, so that the fast path needs no counter of its own:
 //
 //	magazine.allocs + context.allocs_before = objects ever handed out   (mod 2^64)
 //	magazine.allocs = -n: the n-th object from here is a sample
 //
-// The fast door counts that object, and leaves it to the slow one. What has come above
+// The fast path counts that object, and leaves it to the slow one. What has come above
 // zero, because the slow one had no memory for it, is overdue.
 //
 // Everything else is counted in bytes by context.sample_left. With recording off both
@@ -93,7 +93,7 @@ func (c *Context) arm(class uint32) {
 // arming marks AllocsBefore while the two words that make up a count change.
 const arming = 1 << 63
 
-// count counts an object of a size class that the slow door hands out; true: it is a
+// count counts an object of a size class that the slow path hands out; true: it is a
 // sample.
 func (c *Context) count(class uint32) (sample bool) {
 	m := &c.Magazines[class]
@@ -141,7 +141,7 @@ func objectRef(e layout.Entry) track.Ref {
 	return track.Ref{Kind: track.Object, Key: uint64(e.Record), Gen: e.Gen}
 }
 
-// record notes an allocation; whoever leaves the slow door adds the stack.
+// record notes an allocation; whoever leaves the slow path adds the stack.
 func (c *Context) record(ref track.Ref, p uintptr, bytes uint64, weight float32) {
 	c.Sampled = p
 	track.Record(c.address(), ref, uint64(p), bytes, weight, c.Tag())
@@ -218,7 +218,7 @@ func (c *Context) sampledBlock(address uintptr, bytes uint64) {
 	c.record(track.Ref{Kind: track.Block, Key: uint64(address)}, address, bytes, track.Weight(bytes))
 }
 
-// RecordSample records what the fast door has just made and found to be a sample.
+// RecordSample records what the fast path has just made and found to be a sample.
 func (c *Context) RecordSample(kind track.Kind, p uintptr, bytes uint64) {
 	c.SampleLeft = track.NextBytes()
 	if track.Period() == 0 {

@@ -29,7 +29,7 @@ type types struct {
 	offsets []uint32 // free rest of the newest chunk, off the Go heap; chunks stay where they are
 }
 
-// open makes room for what the fast door reads of every type there can be.
+// open makes room for what the fast path reads of every type there can be.
 func (t *types) open(g *layout.Globals) status.Status {
 	base, err := memory.Map(maxTypes*layout.TypeInfoBytes, "types")
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *types) room(n uint64) ([]uint32, error) {
 	return at, nil
 }
 
-// publish writes the fast door's view of type number n.
+// publish writes the fast path's view of type number n.
 func (t *types) publish(n uint32, ty *Type) bool {
 	info := layout.At[layout.TypeInfo](process.g.Types + uintptr(n)*layout.TypeInfoBytes)
 	if len(ty.Offsets) > 0 {
@@ -77,7 +77,7 @@ func (t *types) publish(n uint32, ty *Type) bool {
 	}
 	info.Fields = uint32(len(ty.Offsets))
 	if ty.Destructor != 0 || ty.OnDestroy != nil || ty.Size >= 1<<34 {
-		info.HasDestructor = 1 // the slow door's business
+		info.HasDestructor = 1 // the slow path's business
 	}
 	info.Size = uint64(ty.Size)
 	return true

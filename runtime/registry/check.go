@@ -12,7 +12,7 @@ import (
 // beside it. For tests and debug builds.
 func (t *Table) Check() error { return t.check(0) }
 
-// CheckBeside is Check while the fast door may be in the table, which waits meanwhile.
+// CheckBeside is Check while the fast path may be in the table, which waits meanwhile.
 // No other goroutine may run beside it.
 func (t *Table) CheckBeside() error {
 	for i := range t.shards {

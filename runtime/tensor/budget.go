@@ -5,7 +5,7 @@ import (
 	"tlruntime/runtime/object"
 )
 
-// The pool's bytes are limited in all, but the fast door must not touch a word
+// The pool's bytes are limited in all, but the fast path must not touch a word
 // that all shards share. So each shard has a share and counts against that; only
 // when it is used up does Go get it more:
 //

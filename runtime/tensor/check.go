@@ -9,7 +9,7 @@ import (
 
 // Check verifies the invariants of the tensor pool (cshim/tensor.h), of the shelves
 // (shelf.go) and of the table of blocks, each by a way of its own. It returns the
-// records of all tensors that are kept. The fast door may go on; no other goroutine may
+// records of all tensors that are kept. The fast path may go on; no other goroutine may
 // make or end tensors meanwhile.
 func Check() (keptRecords map[uint32]bool, err error) {
 	c := checker{seen: map[uint32]bool{}}

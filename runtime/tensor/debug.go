@@ -9,7 +9,7 @@ import (
 
 // Debug has every tensor that the pool gives out, misses, keeps or has no room for told
 // on standard error, one line each. It is set before the first tensor is made. The fast
-// door tells nothing: it has to be off.
+// path tells nothing: it has to be off.
 var Debug bool
 
 func tellTake(k key, e layout.Entry) {

@@ -49,7 +49,7 @@ const (
 	DLCopied   = 2
 )
 
-// DLPack is what the C door has of it: what DLPack calls the element types, by
+// DLPack is what the C path has of it: what DLPack calls the element types, by
 // dtype, and the functions that end exported structs and imported memory.
 var DLPack struct {
 	Types                []DLType

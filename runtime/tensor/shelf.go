@@ -15,7 +15,7 @@ import (
 
 // shelves keep the dead tensors of devices for the next request of the same elements and
 // type, each with its block. They are Go's alone: a tensor of a device is never the fast
-// door's. Limits are those of the pool: so many of a key, so many bytes of a device.
+// path's. Limits are those of the pool: so many of a key, so many bytes of a device.
 //
 //	count == puts - hits - givenUp == sum of len(stack.entries)
 //	bytes == sum of the kept tensors' blocks <= byteLimit

@@ -1,6 +1,6 @@
 # tl_test(NAME [ASAN] [SERIAL] [TIMEOUT seconds] [ARGS ...])
 #
-# Builds NAME_test.c or NAME_test.cpp and registers it for both doors, as
+# Builds NAME_test.c or NAME_test.cpp and registers it for both paths, as
 # NAME.fast and NAME.slow; with ASAN also NAME.asan, the program built with
 # AddressSanitizer over the ordinary library.
 
@@ -32,14 +32,14 @@ function(tl_program target source)
   endif()
 endfunction()
 
-function(tl_register test target door)
+function(tl_register test target path)
   cmake_parse_arguments(PARSE_ARGV 3 T "SERIAL" "TIMEOUT" "ARGS")
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT ${TL_TEST_TIMEOUT})
   endif()
   add_test(NAME ${test} COMMAND ${target} ${T_ARGS})
   set_tests_properties(${test} PROPERTIES
-    ENVIRONMENT "TL_FASTPATH=${door}" TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77)
+    ENVIRONMENT "TL_FASTPATH=${path}" TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77)
   if(T_SERIAL)
     set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
   endif()

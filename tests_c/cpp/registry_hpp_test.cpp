@@ -92,7 +92,7 @@ using guard = tl::registry_guard<int>;
 static_assert(!std::is_copy_constructible_v<guard> && !std::is_copy_assignable_v<guard>);
 static_assert(std::is_nothrow_move_constructible_v<guard> && std::is_nothrow_move_assignable_v<guard>);
 
-// Kinds by operator: delete[] once for an array, delete once for a scalar, in both doors.
+// Kinds by operator: delete[] once for an array, delete once for a scalar, in both paths.
 void kinds()
 {
 	const long arrays = arrays_deleted, scalars = scalars_deleted;

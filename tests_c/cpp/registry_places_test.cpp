@@ -1,5 +1,5 @@
 // Blocks at random places, of every size and alignment that makes a difference to the table's units and regions,
-// beside a list that is searched from end to end. Half of the calls go through the slow door, so that both doors
+// beside a list that is searched from end to end. Half of the calls go through the slow path, so that both paths
 // work on one table.
 //
 //   registry_places_test [SEED [STEPS]]

@@ -181,11 +181,11 @@ static int tell(const char* what)
 
 int main(int argc, char** argv)
 {
-	const char *door = getenv("TL_FASTPATH"), *debug = getenv("TL_DEBUG");
+	const char *path = getenv("TL_FASTPATH"), *debug = getenv("TL_DEBUG");
 	pthread_t busy[BUSY], forking[FORKING];
 	int bad = 0;
 	program = argv[0];
-	runs_fast = (door == NULL || strcmp(door, "0") != 0) && (debug == NULL || strcmp(debug, "1") != 0);
+	runs_fast = (path == NULL || strcmp(path, "0") != 0) && (debug == NULL || strcmp(debug, "1") != 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 1)
 		return spawned();

@@ -14,7 +14,7 @@ static long by_result[5]; /* works, refused, short, not loaded, killed */
 typedef struct limit_case {
 	const char *moment, *resource;
 	rlim_t value;
-	const char* door;    /* TL_FASTPATH */
+	const char* path;    /* TL_FASTPATH */
 	const char* setting; /* more of the environment */
 } limit_case;
 
@@ -57,9 +57,9 @@ static void judge(const char* what, int result, bool good)
 static void try_case(const limit_case* c)
 {
 	char what[256], setting[64];
-	setenv("TL_FASTPATH", c->door, 1);
+	setenv("TL_FASTPATH", c->path, 1);
 	snprintf(setting, sizeof setting, "%s", c->setting);
-	snprintf(what, sizeof what, "TL_FASTPATH=%s %s %s try %s %s %llu", c->door, c->setting, program, c->moment, c->resource,
+	snprintf(what, sizeof what, "TL_FASTPATH=%s %s %s try %s %s %llu", c->path, c->setting, program, c->moment, c->resource,
 	         (unsigned long long)c->value);
 	int result = run_limited(program, c->moment, c->resource, c->value, setting);
 	judge(what, result, is_good(c, result));
@@ -75,10 +75,10 @@ static int case_count;
 static void add(const char* moment, const char* resource, rlim_t value)
 {
 	static const char* const settings[] = {"GOGC=100", "GOGC=1", "GOMAXPROCS=1", "GOMAXPROCS=16"};
-	for (int door = 0; door < 2; door++) {
+	for (int path = 0; path < 2; path++) {
 		if (case_count == MOST_CASES)
 			abort();
-		cases[case_count] = (limit_case){moment, resource, value, door ? "1" : "0", settings[case_count % 7 % 4]};
+		cases[case_count] = (limit_case){moment, resource, value, path ? "1" : "0", settings[case_count % 7 % 4]};
 		case_count++;
 	}
 }
@@ -113,12 +113,12 @@ static void shuffle(void)
 	}
 }
 
-static void try_shown(const shown* s, const char* door)
+static void try_shown(const shown* s, const char* path)
 {
-	setenv("TL_FASTPATH", door, 1);
+	setenv("TL_FASTPATH", path, 1);
 	int result = s->run(program);
 	judge(s->what, result, result == s->wanted);
-	printf("TL_FASTPATH=%s: %s: %s\n", door, s->what,
+	printf("TL_FASTPATH=%s: %s: %s\n", path, s->what,
 	       result == s->wanted ? "yes" : result == LIMITED_SKIPPED ? "not on this machine" : "no");
 }
 
@@ -143,8 +143,8 @@ int main(int argc, char** argv)
 	for (long i = 0; i < wanted && i < case_count; i++)
 		try_case(&cases[i]);
 	for (int i = 0; i < shown_count; i++)
-		for (int door = 0; door < 2; door++)
-			try_shown(&all_shown[i], door ? "1" : "0");
+		for (int path = 0; path < 2; path++)
+			try_shown(&all_shown[i], path ? "1" : "0");
 	snprintf(detail, sizeof detail,
 	         "%ld worked, %ld were refused, %ld had single calls refused, %ld were not loaded, %ld were killed", by_result[0],
 	         by_result[1], by_result[2], by_result[3], by_result[4]);

@@ -1,7 +1,7 @@
 /* The driver of the matrix: starts workers, watches them, and has their records compared.
  *
  *     matrix                  the cells that PROVE_SCALE and PROVE_SEED choose
- *     matrix CELL [PLACE]     one cell, in one place or all, through each door
+ *     matrix CELL [PLACE]     one cell, in one place or all, through each path
  *     matrix 'NAME*' [PLACE]  all cells whose names begin so
  *
  * With a cell given, what workers write to standard error is shown.
@@ -68,10 +68,10 @@ static void map_job(job* j, int file)
 
 static worker* new_workers(const selection* s)
 {
-	worker* all = calloc(PLACES * DOORS, sizeof *all);
-	for (int i = 0; i < PLACES * DOORS; i++) {
+	worker* all = calloc(PLACES * PATHS, sizeof *all);
+	for (int i = 0; i < PLACES * PATHS; i++) {
 		worker* w = &all[i];
-		w->job = (job){.place = (place)(i / DOORS), .door = (door)(i % DOORS), .cells = s->cells, .count = s->count};
+		w->job = (job){.place = (place)(i / PATHS), .path = (path)(i % PATHS), .cells = s->cells, .count = s->count};
 		w->file = memfd_create("matrix", 0);
 		if (w->file < 0 || ftruncate(w->file, (off_t)shared_bytes(s->count)) != 0) {
 			perror("matrix: memfd");
@@ -83,7 +83,7 @@ static worker* new_workers(const selection* s)
 }
 
 /* Options of the library come from the matrix alone, and devices from no driver. */
-static void set_environment(door d)
+static void set_environment(path d)
 {
 	extern char** environ;
 	for (int i = 0; environ[i] != NULL;) {
@@ -92,25 +92,25 @@ static void set_environment(door d)
 		if (name[0] != 0) unsetenv(name);
 		else i++;
 	}
-	setenv("TL_FASTPATH", d == DOOR_SLOW ? "0" : "1", 1);
+	setenv("TL_FASTPATH", d == PATH_SLOW ? "0" : "1", 1);
 	setenv("TL_CUDA_LIBRARY", "/dev/null", 1);
 	setenv("TL_OPENCL_LIBRARY", "/dev/null", 1);
-	setenv("TL_DEBUG", d == DOOR_DEBUG ? "1" : "0", 1);
+	setenv("TL_DEBUG", d == PATH_DEBUG ? "1" : "0", 1);
 }
 
 static void become_worker(const worker* w, const selection* s)
 {
-	char file[16], where[16], door[16], scale[32], seed[32];
+	char file[16], where[16], path[16], scale[32], seed[32];
 	int quiet = open("/dev/null", O_WRONLY);
 	setpgid(0, 0);
-	set_environment(w->job.door);
+	set_environment(w->job.path);
 	if (s->name == NULL) dup2(quiet, STDERR_FILENO);
 	snprintf(file, sizeof file, "%d", w->file);
 	snprintf(where, sizeof where, "%d", (int)w->job.place);
-	snprintf(door, sizeof door, "%d", (int)w->job.door);
+	snprintf(path, sizeof path, "%d", (int)w->job.path);
 	snprintf(scale, sizeof scale, "%.17g", s->scale);
 	snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
-	execl("/proc/self/exe", "matrix", "worker", file, where, door, scale, seed, s->name, (char*)NULL);
+	execl("/proc/self/exe", "matrix", "worker", file, where, path, scale, seed, s->name, (char*)NULL);
 	_exit(4);
 }
 
@@ -170,7 +170,7 @@ static void run_all(worker* all, const selection* s, int only)
 	for (bool going = true; going;) {
 		int running = 0;
 		going = false;
-		for (int i = 0; i < PLACES * DOORS; i++) {
+		for (int i = 0; i < PLACES * PATHS; i++) {
 			worker* w = &all[i];
 			if (w->done || (only >= 0 && (int)w->job.place != only)) continue;
 			going = true;
@@ -206,12 +206,12 @@ static void remove_folder(void)
 static int drive(const selection* s, int only)
 {
 	worker* all = new_workers(s);
-	record* records[PLACES][DOORS] = {{NULL}};
+	record* records[PLACES][PATHS] = {{NULL}};
 	make_folder();
 	run_all(all, s, only);
 	remove_folder();
-	for (int i = 0; i < PLACES * DOORS; i++)
-		if (only < 0 || i / DOORS == only) records[i / DOORS][i % DOORS] = all[i].job.records;
+	for (int i = 0; i < PLACES * PATHS; i++)
+		if (only < 0 || i / PATHS == only) records[i / PATHS][i % PATHS] = all[i].job.records;
 	return report(s->cells, s->count, records, s->scale, s->seed);
 }
 
@@ -220,7 +220,7 @@ static int drive(const selection* s, int only)
 static int work(char** argv)
 {
 	selection s = select_cells(strtod(argv[5], NULL), strtoull(argv[6], NULL, 10), argv[7]);
-	job j = {.place = (place)atoi(argv[3]), .door = (door)atoi(argv[4]), .cells = s.cells, .count = s.count, .alone = s.count == 1};
+	job j = {.place = (place)atoi(argv[3]), .path = (path)atoi(argv[4]), .cells = s.cells, .count = s.count, .alone = s.count == 1};
 	map_job(&j, atoi(argv[2]));
 	worker_run(&j);
 	free(s.cells);

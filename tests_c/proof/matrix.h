@@ -1,11 +1,11 @@
 /* The matrix: every function of the header with bad arguments, in nine places, through
- * both doors and under TL_DEBUG.
+ * both paths and under TL_DEBUG.
  *
  * A cell is a function, one of its parameters, a kind of argument for it, and what the
  * other parameters are. Its arguments are fixtures, which are made new for each cell. A
- * worker is a process that runs all cells of one place through one door and writes a
+ * worker is a process that runs all cells of one place through one path and writes a
  * record of each; the driver watches the workers, starts a new one behind a cell that
- * crashed or hung, and compares the records of the doors.
+ * crashed or hung, and compares the records of the paths.
  *
  * matrix_calls.c is generated from the documentation of the functions. */
 #ifndef TL_PROOF_MATRIX_H
@@ -51,7 +51,7 @@ typedef enum matrix_result {
 	MATRIX_RETURNS_REAL
 } matrix_result;
 
-typedef enum matrix_door { MATRIX_DOOR_SLOW, MATRIX_DOOR_FAST, MATRIX_DOOR_SHIM } matrix_door;
+typedef enum matrix_path { MATRIX_PATH_SLOW, MATRIX_PATH_FAST, MATRIX_PATH_SHIM } matrix_path;
 
 #define MATRIX_STATUS(status) (UINT32_C(1) << (status))
 
@@ -69,7 +69,7 @@ typedef struct matrix_function {
 	const matrix_param* params;
 	int count;
 	matrix_result result;
-	matrix_door door;
+	matrix_path path;
 	int64_t failure;      /* what it returns when it fails, */
 	int failure_argument; /* or which argument; -1: none */
 	uint32_t statuses;    /* that its documentation lists */
@@ -133,7 +133,7 @@ enum {
 	KIND_STACK = 32,      /* wants frames and an arena that are open */
 	KIND_LOOSE = 64,      /* found by arithmetic: what is there depends on the process */
 	KIND_UNREADABLE = 256, /* no memory is there now */
-	KIND_UNSETTLED = 128  /* its end waits for the owner's next slow call, which the doors make at different times */
+	KIND_UNSETTLED = 128  /* its end waits for the owner's next slow call, which the paths make at different times */
 };
 
 enum { FIXTURE_OWNED = 4 };
@@ -289,7 +289,7 @@ typedef struct record {
 	int64_t value;  /* a returned number */
 } record;
 
-/* ---- places and doors ----------------------------------------------------------------- */
+/* ---- places and paths ----------------------------------------------------------------- */
 
 typedef enum place {
 	PLACE_PLAIN,
@@ -304,10 +304,10 @@ typedef enum place {
 	PLACES
 } place;
 
-typedef enum door { DOOR_FAST, DOOR_SLOW, DOOR_DEBUG, DOORS } door;
+typedef enum path { PATH_FAST, PATH_SLOW, PATH_DEBUG, PATHS } path;
 
 extern const char* const place_names[PLACES];
-extern const char* const door_names[DOORS];
+extern const char* const path_names[PATHS];
 
 /* Calls work(argument) in a place; variant chooses among several of its sort. */
 typedef struct set_run {
@@ -319,7 +319,7 @@ typedef struct set_run {
 int place_run(place p, const set_run* run); /* the signal that ended a child; 0 */
 
 /* Whether calls there can be asked for messages and counts. */
-bool place_answers(place p, door d);
+bool place_answers(place p, path d);
 
 /* ---- worker and driver -------------------------------------------------------------------- */
 
@@ -333,7 +333,7 @@ typedef struct progress {
 
 typedef struct job {
 	place place;
-	door door;
+	path path;
 	const cell* cells;
 	int count;
 	progress* progress;
@@ -355,6 +355,6 @@ void judge(judgement* j);
 void judge_before(judgement* j);
 void judge_counts(judgement* j);
 
-int report(const cell* cells, int count, record* records[PLACES][DOORS], double scale, uint64_t seed);
+int report(const cell* cells, int count, record* records[PLACES][PATHS], double scale, uint64_t seed);
 
 #endif

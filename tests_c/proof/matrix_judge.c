@@ -109,7 +109,7 @@ static uint32_t faults_of_message(const judgement* j)
 
 /* ---- where a call must be refused -------------------------------------------------------- */
 
-/* docs/threads-and-fork.md: what works in a child of fork() through the fast door, while
+/* docs/threads-and-fork.md: what works in a child of fork() through the fast path, while
  * magazines last; and what works there through either, without one. */
 static bool works_in_child(const matrix_function* f)
 {
@@ -129,16 +129,16 @@ static bool must_work(const judgement* j)
 {
 	const matrix_function* f = function_of(j->cell);
 	static const char* const drop[] = {"tl_ptr_release", "tl_ptr_release_bool", NULL};
-	if (j->job->place != PLACE_CHILD || j->job->door != DOOR_FAST) return false;
+	if (j->job->place != PLACE_CHILD || j->job->path != PATH_FAST) return false;
 	if (j->cell->param == NO_PARAM) return !j->cell->others_null && works_in_child(f);
 	return is_among(f, drop) && strcmp(pointer_kinds[j->cell->kind].name, "object_twice") == 0;
 }
 
-/* The last two enter the slow door where an allocation is recorded, which a child never does. */
-static bool needs_no_door(const matrix_function* f)
+/* The last two enter the slow path where an allocation is recorded, which a child never does. */
+static bool needs_no_path(const matrix_function* f)
 {
 	static const char* const names[] = {"tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc", "tl_log_alloc", "tl_track_site", NULL};
-	return f->door == MATRIX_DOOR_SHIM || is_among(f, names);
+	return f->path == MATRIX_PATH_SHIM || is_among(f, names);
 }
 
 /* NULL is nothing to do, wherever it is said. */
@@ -153,10 +153,10 @@ static uint32_t faults_of_place(const judgement* j)
 	const matrix_function* f = function_of(j->cell);
 	const record* r = j->record;
 	int refusal = j->job->place == PLACE_CHILD ? TL_E_FORKED : TL_E_BUSY;
-	bool slow = f->door == MATRIX_DOOR_SLOW || j->job->door != DOOR_FAST || j->job->place == PLACE_HANDLER;
+	bool slow = f->path == MATRIX_PATH_SLOW || j->job->path != PATH_FAST || j->job->place == PLACE_HANDLER;
 	int status = f->result == MATRIX_RETURNS_STATUS ? r->status : r->last;
 	if (j->job->place != PLACE_CHILD && j->job->place != PLACE_HANDLER) return 0;
-	if (slow && !needs_no_door(f)) return status == refusal || is_nothing(j) ? 0 : FAULT_PLACE;
+	if (slow && !needs_no_path(f)) return status == refusal || is_nothing(j) ? 0 : FAULT_PLACE;
 	return must_work(j) && is_failure(j) ? FAULT_PLACE : 0;
 }
 
@@ -244,7 +244,7 @@ void judge(judgement* j)
 {
 	const matrix_function* f = function_of(j->cell);
 	record* r = j->record;
-	bool may_ask = place_answers(j->job->place, j->job->door);
+	bool may_ask = place_answers(j->job->place, j->job->path);
 	r->last = (int8_t)tl_last_status();
 	r->status = f->result == MATRIX_RETURNS_STATUS ? (int8_t)j->result : 0;
 	r->value = varies(f) || f->result == MATRIX_RETURNS_STATUS ? 0 : (int64_t)j->result;

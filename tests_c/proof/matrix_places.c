@@ -9,9 +9,9 @@
 #include "matrix.h"
 
 const char* const place_names[PLACES] = {"plain", "scope", "callback", "deleter", "thread", "child", "shutdown", "tls", "handler"};
-const char* const door_names[DOORS] = {"fast", "slow", "debug"};
+const char* const path_names[PATHS] = {"fast", "slow", "debug"};
 
-bool place_answers(place p, door d) { return p != PLACE_HANDLER && (p != PLACE_CHILD || d == DOOR_FAST); }
+bool place_answers(place p, path d) { return p != PLACE_HANDLER && (p != PLACE_CHILD || d == PATH_FAST); }
 
 /* The work of the callbacks that have no context of ours. */
 static const set_run* pending;
@@ -167,7 +167,7 @@ static void handle(int number)
 
 static void raise_now(void) { raise(SIGUSR1); }
 
-/* The functions of an allocator and of a copier are called inside the slow door. */
+/* The functions of an allocator and of a copier are called inside the slow path. */
 static void in_handler(unsigned variant)
 {
 	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};

@@ -1,4 +1,4 @@
-/* What the records of all workers say: faults of single cells, and doors that differ. */
+/* What the records of all workers say: faults of single cells, and paths that differ. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,14 +12,14 @@ typedef struct failure {
 	int cells;
 	int cell;      /* the first one */
 	place place;
-	door door;
+	path path;
 } failure;
 
 enum { SORT_CRASHED = 0x1000, SORT_HUNG, SORT_UNREACHED, SORT_DIFFERS, SORT_DEBUG_DIFFERS };
 
 typedef struct findings {
 	const cell* cells;
-	record* (*records)[DOORS];
+	record* (*records)[PATHS];
 	failure* all;
 	int count, room;
 	int64_t tried, failed, left_out;
@@ -39,18 +39,18 @@ static failure* failure_of(findings* f, int index, uint16_t sort)
 	return &f->all[f->count++];
 }
 
-static void note(findings* f, int index, place p, door d, uint16_t sort)
+static void note(findings* f, int index, place p, path d, uint16_t sort)
 {
 	failure* known = failure_of(f, index, sort);
 	if (known->cells++ == 0) {
 		known->place = p;
-		known->door = d;
+		known->path = d;
 	}
 }
 
 /* ---- one cell -------------------------------------------------------------------------------- */
 
-static bool look_at(findings* f, int index, place p, door d)
+static bool look_at(findings* f, int index, place p, path d)
 {
 	const record* r = &f->records[p][d][index];
 	if (r->state == LEFT_OUT) f->left_out++;
@@ -88,7 +88,7 @@ static bool agrees_debugged(const cell* c, const record* a, const record* b)
 	return agree(a, b);
 }
 
-/* Whether doors are compared. In two places the documentation tells what each answers;
+/* Whether paths are compared. In two places the documentation tells what each answers;
  * what is found by arithmetic may be an object in one process and none in another. */
 static bool compares(const cell* c, place p)
 {
@@ -97,17 +97,17 @@ static bool compares(const cell* c, place p)
 
 static void look_across(findings* f, int index, place p)
 {
-	record* const* doors = f->records[p];
+	record* const* paths = f->records[p];
 	const cell* c = &f->cells[index];
 	bool good = true;
-	for (door d = 0; d < DOORS; d++)
+	for (path d = 0; d < PATHS; d++)
 		if (!look_at(f, index, p, d)) good = false;
-	if (compares(c, p) && !agree(&doors[DOOR_FAST][index], &doors[DOOR_SLOW][index])) {
-		note(f, index, p, DOOR_SLOW, SORT_DIFFERS);
+	if (compares(c, p) && !agree(&paths[PATH_FAST][index], &paths[PATH_SLOW][index])) {
+		note(f, index, p, PATH_SLOW, SORT_DIFFERS);
 		good = false;
 	}
-	if (compares(c, p) && !agrees_debugged(c, &doors[DOOR_SLOW][index], &doors[DOOR_DEBUG][index])) {
-		note(f, index, p, DOOR_DEBUG, SORT_DEBUG_DIFFERS);
+	if (compares(c, p) && !agrees_debugged(c, &paths[PATH_SLOW][index], &paths[PATH_DEBUG][index])) {
+		note(f, index, p, PATH_DEBUG, SORT_DEBUG_DIFFERS);
 		good = false;
 	}
 	if (!good) f->failed++;
@@ -121,7 +121,7 @@ static const char* sort_text(uint16_t sort)
 	case SORT_CRASHED: return "crashed";
 	case SORT_HUNG: return "hung";
 	case SORT_UNREACHED: return "was not reached";
-	case SORT_DIFFERS: return "the doors differ";
+	case SORT_DIFFERS: return "the paths differ";
 	case SORT_DEBUG_DIFFERS: return "TL_DEBUG differs";
 	default: return fault_text(sort);
 	}
@@ -142,10 +142,10 @@ static void tell(const findings* f, const failure* x)
 {
 	char name[CELL_NAME_BYTES];
 	cell_name(&f->cells[x->cell], name);
-	printf("FAILED: %s (%d cells): %s, in the place %s, door %s\n", sort_text(x->sort), x->cells, name,
-	       place_names[x->place], door_names[x->door]);
-	for (door d = 0; d < DOORS; d++)
-		tell_record(door_names[d], &f->records[x->place][d][x->cell]);
+	printf("FAILED: %s (%d cells): %s, in the place %s, path %s\n", sort_text(x->sort), x->cells, name,
+	       place_names[x->place], path_names[x->path]);
+	for (path d = 0; d < PATHS; d++)
+		tell_record(path_names[d], &f->records[x->place][d][x->cell]);
 	printf("    repeat: build/cmake/tests_c/proof/matrix '%s' %s\n", name, place_names[x->place]);
 	printf("    repeat with its neighbours: build/cmake/tests_c/proof/matrix '%s*' %s\n", function_of(&f->cells[x->cell])->name,
 	       place_names[x->place]);
@@ -155,18 +155,18 @@ static void tell(const findings* f, const failure* x)
 static void tell_all(const findings* f)
 {
 	for (place p = 0; p < PLACES; p++)
-		for (door d = 0; d < DOORS && f->records[p][DOOR_FAST] != NULL; d++) {
+		for (path d = 0; d < PATHS && f->records[p][PATH_FAST] != NULL; d++) {
 			if (d == 0) printf("%s\n", place_names[p]);
-			tell_record(door_names[d], &f->records[p][d][0]);
+			tell_record(path_names[d], &f->records[p][d][0]);
 		}
 }
 
-int report(const cell* cells, int count, record* records[PLACES][DOORS], double scale, uint64_t seed)
+int report(const cell* cells, int count, record* records[PLACES][PATHS], double scale, uint64_t seed)
 {
 	findings f = {.cells = cells, .records = records};
 	for (int i = 0; i < count; i++)
 		for (place p = 0; p < PLACES; p++)
-			if (records[p][DOOR_FAST] != NULL) look_across(&f, i, p);
+			if (records[p][PATH_FAST] != NULL) look_across(&f, i, p);
 	for (int i = 0; i < f.count; i++)
 		tell(&f, &f.all[i]);
 	if (count == 1 && f.count == 0) tell_all(&f);

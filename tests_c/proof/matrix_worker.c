@@ -1,4 +1,4 @@
-/* A worker: all cells of one place through one door, in sets whose fixtures exist together. */
+/* A worker: all cells of one place through one path, in sets whose fixtures exist together. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,7 +55,7 @@ static void drop_reference(const judgement* j)
 
 static void try_cell(judgement* j)
 {
-	if (place_answers(j->job->place, j->job->door)) judge_before(j);
+	if (place_answers(j->job->place, j->job->path)) judge_before(j);
 	leave_status(j);
 	j->record->before = (int8_t)tl_last_status();
 	j->result = function_of(j->cell)->call(j->a->words);
@@ -236,7 +236,7 @@ static uint16_t set_check(set* s, int64_t* live)
 {
 	int64_t before = *live, now = *live = live_objects();
 	uint16_t faults = now == before || makes_immortal(s) ? 0 : FAULT_LEAK;
-	if (s->job->door == DOOR_DEBUG && tl_mem_check_all() != 0) faults |= FAULT_DAMAGE;
+	if (s->job->path == PATH_DEBUG && tl_mem_check_all() != 0) faults |= FAULT_DAMAGE;
 	if (s->job->alone && now != before) printf("live objects: %lld, then %lld\n", (long long)before, (long long)now);
 	return faults;
 }

@@ -17,10 +17,10 @@ trap 'rm -f "$log"' EXIT
 GODEBUG=asyncpreemptoff=1 TL_HEAP_RESERVE=4GiB TL_ARENA_BYTES=128KiB LD_LIBRARY_PATH=$folder
 TL_CUDA_LIBRARY=$folder/none TL_OPENCL_LIBRARY=$folder/none
 export GODEBUG TL_HEAP_RESERVE TL_ARENA_BYTES LD_LIBRARY_PATH TL_CUDA_LIBRARY TL_OPENCL_LIBRARY
-for door in 1 0; do
+for path in 1 0; do
 	for program in "$@"; do
-		TL_FASTPATH=$door valgrind -q --leak-check=no --error-limit=no --error-exitcode=99 --child-silent-after-fork=yes --num-callers=30 \
-			"$program" >"$log" 2>&1 || { rc=$?; cat "$log"; echo "$program, TL_FASTPATH=$door: exit $rc"; exit 1; }
-		echo "$(basename "$program"), TL_FASTPATH=$door: nothing found"
+		TL_FASTPATH=$path valgrind -q --leak-check=no --error-limit=no --error-exitcode=99 --child-silent-after-fork=yes --num-callers=30 \
+			"$program" >"$log" 2>&1 || { rc=$?; cat "$log"; echo "$program, TL_FASTPATH=$path: exit $rc"; exit 1; }
+		echo "$(basename "$program"), TL_FASTPATH=$path: nothing found"
 	done
 done

@@ -1,10 +1,10 @@
-/* The fake slow door: one size class, plain objects, no growth. It follows the
+/* The fake slow path: one size class, plain objects, no growth. It follows the
  * counting protocol of runtime/object with the memory orders that the design asks
  * for and no stronger ones, so that ThreadSanitizer sees a missing one. */
 #ifndef TL_TESTS_FAKE_H
 #define TL_TESTS_FAKE_H
 
-#include "door.h"
+#include "entry.h"
 #include "fast.h"
 
 enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };

@@ -1,4 +1,4 @@
-/* Memory of the fake door: spans of one class, a depot, a registry that never grows. */
+/* Memory of the fake path: spans of one class, a depot, a registry that never grows. */
 #include <pthread.h>
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 /* Memory pools under ThreadSanitizer: tables made by hand, large enough never to need
- * Go, and four threads that allocate, hand over and release through the fast door. A
+ * Go, and four threads that allocate, hand over and release through the fast path. A
  * block's holder writes a word of its own for it, so that two holders are a race, and
  * so is a lost order between the release of a block and its next life. */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Blocks of the registry between threads: counts that several have taken apart come to
  * zero once, what frees is called with no lock held and calls back, and whoever frees has
- * seen what the others wrote. No slow door: what does not fit the fast one is a failure. */
+ * seen what the others wrote. No slow path: what does not fit the fast one is a failure. */
 #include <stdio.h>
 
 #include "fake.h"
@@ -101,7 +101,7 @@ int main(void)
 	pthread_t threads[THREADS];
 	EXPECT(tl_init() == TL_OK);
 	EXPECT(tlc_is_fast(tlc_tls));
-	/* Found here, once: the fake slow door cannot look it up. */
+	/* Found here, once: the fake slow path cannot look it up. */
 	extern uintptr_t tlc_deleter_of(uint32_t kind);
 	EXPECT(tlc_deleter_of(TL_FOREIGN_NEW_ARRAY) == (uintptr_t)_ZdaPv);
 	pthread_barrier_init(&start, NULL, THREADS + 1);

@@ -1,4 +1,4 @@
-/* The stress of stress_test.c for the fake door: plain objects and malloc'ed memory
+/* The stress of stress_test.c for the fake path: plain objects and malloc'ed memory
  * wander between short-lived threads. Every object carries data that only its holder
  * may write, so that a lost order between two counts is a race on the data too. */
 #include <stdio.h>
@@ -110,7 +110,7 @@ static void* live_a_little(void* word)
 {
 	unsigned random = atomic_fetch_add(&seeds, 1) * 2654435761u | 1;
 	mine = (unsigned)(uintptr_t)word;
-	EXPECT_OK(tl_init()); /* attaches: the fake door has no scopes of its own */
+	EXPECT_OK(tl_init()); /* attaches: the fake path has no scopes of its own */
 	for (int i = 0; i < STEPS; i++) {
 		random = random * 1664525u + 1013904223u;
 		step(random >> 4);
@@ -133,7 +133,7 @@ static long settled(void)
 	return atomic_load(&made);
 }
 
-/* The fast door frees on its own too; each free raises a generation. */
+/* The fast path frees on its own too; each free raises a generation. */
 static long freed(void)
 {
 	long n = 0;

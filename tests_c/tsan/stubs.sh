@@ -1,11 +1,11 @@
 #!/bin/sh
-# stubs.sh SLOW_HEADER DOOR_HEADER OUTPUT: a weak definition for every Go function
-# that the shim calls, so that a fake door defines only those it needs.
+# stubs.sh SLOW_HEADER ENTRY_HEADER OUTPUT: a weak definition for every Go function
+# that the shim calls, so that a fake path defines only those it needs.
 set -eu
 {
-	echo '/* Generated from the prototypes of the slow door. */'
-	echo '#include "door.h"'
-	sed -n 's/^\(extern \)\{0,1\}\(.*[ *]\)\(tlgo_[a-z0-9_]*\|tldoor_[a-z0-9_]*\|tlc_pool_[a-z_]*\)(\(.*\));$/\2\3(\4)/p' "$1" "$2" |
+	echo '/* Generated from the prototypes of the slow path. */'
+	echo '#include "entry.h"'
+	sed -n 's/^\(extern \)\{0,1\}\(.*[ *]\)\(tlgo_[a-z0-9_]*\|tlentry_[a-z0-9_]*\|tlc_pool_[a-z_]*\)(\(.*\));$/\2\3(\4)/p' "$1" "$2" |
 		while IFS= read -r prototype; do
 			arguments=$(printf '%s' "$prototype" | sed 's/^[^(]*(//; s/)$//')
 			case $prototype in

@@ -8,9 +8,9 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// Door is a way into the runtime for one thread. Calls take addresses and numbers
+// Path is a way into the runtime for one thread. Calls take addresses and numbers
 // alike, and return a status, an address or a number.
-type Door struct {
+type Path struct {
 	Call   map[string]func(a []uintptr) uintptr
 	Status func() int32 // of the last call that failed or returned NULL
 	Clear  func()
@@ -22,14 +22,14 @@ type Door struct {
 //	value status          calls that return a number or a status
 //	=k status [content]   calls that return an address: the lowest handle that has it
 type Machine struct {
-	Doors []Door
+	Paths []Path
 	// Stats returns objects, bytes, foreign pointers, destructor calls, skipped entries.
 	Stats func() [5]int64
 	// Malloc and Free are the host's memory, nil without any.
 	Malloc func(n uintptr) uintptr
 	Free   func(p uintptr)
 
-	door    *Door
+	path    *Path
 	base    [5]int64
 	handles [maxHandles]slot
 }
@@ -52,10 +52,10 @@ func (m *Machine) Run(steps []Step) []string {
 }
 
 func (m *Machine) execute(line string) string {
-	m.door = &m.Doors[0]
+	m.path = &m.Paths[0]
 	words := strings.Fields(line)
 	if words[0][0] == '@' {
-		m.door = &m.Doors[words[0][1]-'0']
+		m.path = &m.Paths[words[0][1]-'0']
 		words = words[1:]
 	}
 	args := make([]uintptr, len(words)-1)
@@ -65,11 +65,11 @@ func (m *Machine) execute(line string) string {
 			return reused
 		}
 	}
-	m.door.Clear()
+	m.path.Clear()
 	if special := m.special()[words[0]]; special != nil {
 		return special(args)
 	}
-	call := m.door.Call[words[0]]
+	call := m.path.Call[words[0]]
 	if call == nil {
 		return "no such call"
 	}
@@ -77,7 +77,7 @@ func (m *Machine) execute(line string) string {
 		return m.bind(words[0], args, call(args[1:]))
 	}
 	r := call(args)
-	return fmt.Sprintf("%d %d", int64(r), m.door.Status())
+	return fmt.Sprintf("%d %d", int64(r), m.path.Status())
 }
 
 // static is memory that the runtime knows nothing of.
@@ -114,7 +114,7 @@ var returnsAddress = map[string]bool{
 // bind gives an address the handle that the step names, fills what is new, and
 // makes the reply. Contents come after the status.
 func (m *Machine) bind(name string, args []uintptr, p uintptr) string {
-	st := m.door.Status()
+	st := m.path.Status()
 	if p == 0 || name == "frame_enter" && args[1] == 0 {
 		return fmt.Sprintf("%d %d", min(p, 1), st)
 	}
@@ -132,7 +132,7 @@ func (m *Machine) bind(name string, args []uintptr, p uintptr) string {
 	if name == "new_zeroed" || name == "object_new" {
 		content = fmt.Sprintf(" %d", 1-min(uniform(p, bytes), 1))
 	}
-	arena := name == "arena_alloc" || name == "arena_malloc" && m.door.Call["arena_contains"]([]uintptr{p}) != 0
+	arena := name == "arena_alloc" || name == "arena_malloc" && m.path.Call["arena_contains"]([]uintptr{p}) != 0
 	reply := m.claim(k, slot{p: p, bytes: bytes, arena: arena})
 	switch name {
 	case "alloc", "alloc_tmp", "new", "new_zeroed", "arena_malloc":

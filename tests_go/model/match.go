@@ -23,7 +23,7 @@ func (s Step) Matches(reply string) bool {
 	return true
 }
 
-// Same tells whether the replies of two doors agree. They may hand memory out in
+// Same tells whether the replies of two paths agree. They may hand memory out in
 // another order, so a dead address can be reused behind one of them alone.
 func (s Step) Same(a, b string) bool {
 	if a == b || s.Timing || s.Stale && (a == reused || b == reused) {
@@ -38,7 +38,7 @@ func (s Step) Same(a, b string) bool {
 	return true
 }
 
-// anything is the token for what neither model nor other door have to agree with.
+// anything is the token for what neither model nor other path have to agree with.
 const anything = "~"
 
 const reused = "reused"

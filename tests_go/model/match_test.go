@@ -33,7 +33,7 @@ func TestMatches(t *testing.T) {
 func TestSame(t *testing.T) {
 	step := Step{Want: "0..9 ~"}
 	if !step.Same("3 1", "3 2") || step.Same("3 1", "4 1") || step.Same("3 1", "3") {
-		t.Error("doors differ in what nobody has to agree with, and in nothing else")
+		t.Error("paths differ in what nobody has to agree with, and in nothing else")
 	}
 }
 
@@ -49,10 +49,10 @@ func TestCompareNotices(t *testing.T) {
 	m.exitScope(nil)
 	right, wrong := []string{"0 0", "0 0"}, []string{"0 0", "7 7"}
 	var f failure
-	if Compare(&f, "door", m.Steps, right); f.text != "" {
+	if Compare(&f, "path", m.Steps, right); f.text != "" {
 		t.Error("a right reply was refused")
 	}
-	if Compare(&f, "door", m.Steps, wrong); f.text == "" {
+	if Compare(&f, "path", m.Steps, wrong); f.text == "" {
 		t.Error("a wrong reply was accepted")
 	}
 	if shown := Show(m.Steps, wrong, 1); !strings.Contains(shown, "exit_scope") {

@@ -6,7 +6,7 @@
 // A Model draws random operations and notes each as a Step: a line of text that a
 // machine executes (tests_c/driver.c through the library, Machine inside a Go
 // process), and the reply that is right. Whoever runs the steps compares replies:
-// with the model, and those of the fast door with those of the slow one.
+// with the model, and those of the fast path with those of the slow one.
 //
 // Objects are named by handles, small numbers, so replies hold no addresses. Where
 // the interface leaves an answer open the expected reply lists alternatives.
@@ -21,12 +21,12 @@ import (
 // Step is one operation and the reply that is right for it.
 type Step struct {
 	Line string
-	// Want holds tokens: "3", "3|4", "2..5", "*", or "~" where even the doors may differ.
+	// Want holds tokens: "3", "3|4", "2..5", "*", or "~" where even the paths may differ.
 	Want string
 	// Stale allows the reply "reused": the address of a dead object that the step
 	// names belongs to a newer one by now, so the machine left the call out.
 	Stale bool
-	// Timing allows the doors to differ within Want: the answer depends on when memory
+	// Timing allows the paths to differ within Want: the answer depends on when memory
 	// went back, or the object's owner looked at what others left for it.
 	Timing bool
 }

@@ -15,7 +15,7 @@ func (m *Machine) special() map[string]func(a []uintptr) string {
 	}
 }
 
-func (m *Machine) call(name string, a ...uintptr) uintptr { return m.door.Call[name](a) }
+func (m *Machine) call(name string, a ...uintptr) uintptr { return m.path.Call[name](a) }
 
 // acquire returns its argument, always.
 func (m *Machine) acquire(a []uintptr) string {
@@ -23,14 +23,14 @@ func (m *Machine) acquire(a []uintptr) string {
 	if m.call("acquire", a...) == a[0] {
 		same = 1
 	}
-	return fmt.Sprintf("%d %d", same, m.door.Status())
+	return fmt.Sprintf("%d %d", same, m.path.Status())
 }
 
 // realloc: handle, object, old size, new size. What has to be kept is looked at.
 func (m *Machine) realloc(a []uintptr) string {
 	k, p, old, n := int(a[0]), a[1], a[2], a[3]
 	moved := m.call("realloc", p, n)
-	st := m.door.Status()
+	st := m.path.Status()
 	if moved == 0 {
 		return fmt.Sprintf("0 %d 0", st)
 	}
@@ -70,7 +70,7 @@ func (m *Machine) getField(a []uintptr) string {
 // setField: object, offset, new value.
 func (m *Machine) setField(a []uintptr) string {
 	m.call("acquire", a[2])
-	acquired := m.door.Status()
+	acquired := m.path.Status()
 	old := *field(a[0], a[1])
 	*field(a[0], a[1]) = a[2]
 	return fmt.Sprintf("%d %d", acquired, int64(m.call("release", old)))
@@ -86,7 +86,7 @@ func (m *Machine) finish(a []uintptr) string {
 		}
 	}
 	r := m.call("free", a[0])
-	return fmt.Sprintf("%d %d", int64(r), m.door.Status())
+	return fmt.Sprintf("%d %d", int64(r), m.path.Status())
 }
 
 // verify: object, bytes, bytes to leave out.
@@ -115,10 +115,10 @@ func (m *Machine) dead(a []uintptr) string {
 const rounds = 4
 
 func (m *Machine) poll([]uintptr) string {
-	for i := range rounds * len(m.Doors) {
-		door := m.Doors[i%len(m.Doors)]
-		door.Call["enter_scope"](nil)
-		door.Call["exit_scope"](nil)
+	for i := range rounds * len(m.Paths) {
+		path := m.Paths[i%len(m.Paths)]
+		path.Call["enter_scope"](nil)
+		path.Call["exit_scope"](nil)
 	}
 	return "."
 }

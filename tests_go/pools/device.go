@@ -1,5 +1,5 @@
-// Package pools holds the differential test of memory pools: the fast door, the slow
-// door and a model of exact best fit see the same calls and have to give the same
+// Package pools holds the differential test of memory pools: the fast path, the slow
+// path and a model of exact best fit see the same calls and have to give the same
 // addresses, statuses and counters; the checker looks at the tables after each call.
 package pools
 

@@ -10,11 +10,11 @@ import (
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/status"
-	"tlruntime/tests_go/pools/cdoor"
+	"tlruntime/tests_go/pools/cpath"
 )
 
-// door is a pool and the way in which it is called.
-type door struct {
+// path is a pool and the way in which it is called.
+type path struct {
 	name       string
 	handle     mempool.Handle
 	device     *Device
@@ -22,9 +22,9 @@ type door struct {
 	deallocate func(mempool.Handle, uintptr) error
 }
 
-// machine is one random run: both doors and the model.
+// machine is one random run: both paths and the model.
 type machine struct {
-	doors []*door
+	paths []*path
 	model *Model
 	stack []uintptr // live blocks, newest last
 	dead  []uintptr // addresses that were blocks once
@@ -44,11 +44,11 @@ func statusOf(err error) status.Status {
 func newMachine(t *rapid.T) *machine {
 	granule := rapid.SampledFrom([]uintptr{1, 16, 64, 256}).Draw(t, "granule")
 	bytes := rapid.SampledFrom([]uintptr{1, 4096, 10000, 1 << 20}).Draw(t, "bytes")
-	m := &machine{model: NewModel(NewDevice(granule), bytes), doors: []*door{
-		{name: "slow door", allocate: mempool.Allocate, deallocate: mempool.Deallocate},
-		{name: "fast door", allocate: cdoor.Allocate, deallocate: cdoor.Deallocate},
+	m := &machine{model: NewModel(NewDevice(granule), bytes), paths: []*path{
+		{name: "slow path", allocate: mempool.Allocate, deallocate: mempool.Deallocate},
+		{name: "fast path", allocate: cpath.Allocate, deallocate: cpath.Deallocate},
 	}}
-	for _, d := range m.doors {
+	for _, d := range m.paths {
 		d.device = NewDevice(granule)
 		var err error
 		if d.handle, err = mempool.Create(d.device, limit.Own, bytes); err != nil {
@@ -62,9 +62,9 @@ func newMachine(t *rapid.T) *machine {
 	return m
 }
 
-// all runs a step on both doors; every status has to be want.
-func (m *machine) all(t *rapid.T, want status.Status, step func(*door) error) {
-	for _, d := range m.doors {
+// all runs a step on both paths; every status has to be want.
+func (m *machine) all(t *rapid.T, want status.Status, step func(*path) error) {
+	for _, d := range m.paths {
 		if st := statusOf(step(d)); st != want {
 			t.Fatalf("%s: %v, the model says %v", d.name, st, want)
 		}
@@ -88,7 +88,7 @@ func (m *machine) allocate(t *rapid.T) { m.allocateBytes(t, anySize(t)) }
 
 func (m *machine) allocateBytes(t *rapid.T, n uintptr) {
 	want, st := m.model.Allocate(n)
-	m.all(t, st, func(d *door) error {
+	m.all(t, st, func(d *path) error {
 		got, err := d.allocate(d.handle, n)
 		if got != want {
 			t.Fatalf("%s: %d bytes at %#x, best fit is %#x", d.name, n, got, want)
@@ -105,7 +105,7 @@ func (m *machine) free(t *rapid.T, i int) {
 	m.stack = append(m.stack[:i], m.stack[i+1:]...)
 	m.dead = append(m.dead, address)
 	st := m.model.Deallocate(address)
-	m.all(t, st, func(d *door) error { return d.deallocate(d.handle, address) })
+	m.all(t, st, func(d *path) error { return d.deallocate(d.handle, address) })
 	if st != status.OK {
 		t.Fatalf("the model does not know %#x", address)
 	}
@@ -158,7 +158,7 @@ func (m *machine) freeWrong(t *rapid.T) {
 	}
 	address := rapid.SampledFrom(wrong).Draw(t, "address")
 	st := m.model.Deallocate(address)
-	m.all(t, st, func(d *door) error { return d.deallocate(d.handle, address) })
+	m.all(t, st, func(d *path) error { return d.deallocate(d.handle, address) })
 	m.forget(t, address)
 }
 
@@ -174,25 +174,25 @@ func (m *machine) forget(t *rapid.T, address uintptr) {
 
 func (m *machine) reset(t *rapid.T) {
 	m.model.Reset()
-	m.all(t, status.OK, func(d *door) error { return mempool.Reset(d.handle) })
+	m.all(t, status.OK, func(d *path) error { return mempool.Reset(d.handle) })
 	m.dead, m.stack = append(m.dead, m.stack...), nil
 }
 
 func (m *machine) trim(t *rapid.T) {
 	m.model.Trim()
-	m.all(t, status.OK, func(d *door) error { return mempool.Trim(d.handle) })
+	m.all(t, status.OK, func(d *path) error { return mempool.Trim(d.handle) })
 }
 
 func (m *machine) limit(t *rapid.T) {
 	bytes := rapid.SampledFrom([]uintptr{0, 1, 20000, 3 << 20}).Draw(t, "limit")
 	m.model.SetLimit(bytes)
-	m.all(t, status.OK, func(d *door) error { return mempool.SetLimit(d.handle, uint64(bytes)) })
+	m.all(t, status.OK, func(d *path) error { return mempool.SetLimit(d.handle, uint64(bytes)) })
 }
 
 func (m *machine) refuse(t *rapid.T) {
 	refuse := rapid.Bool().Draw(t, "refuse")
 	m.model.device.Refuse = refuse
-	for _, d := range m.doors {
+	for _, d := range m.paths {
 		d.device.Refuse = refuse
 	}
 }
@@ -201,13 +201,13 @@ func (m *machine) destroy(t *rapid.T) {
 	if len(m.stack) == 0 {
 		t.Skip("it would end")
 	}
-	m.all(t, status.Busy, func(d *door) error { return mempool.Destroy(d.handle) })
+	m.all(t, status.Busy, func(d *path) error { return mempool.Destroy(d.handle) })
 }
 
 // stats flushes the front cache, so it is a step of its own.
 func (m *machine) stats(t *rapid.T) {
 	want := m.model.Stats()
-	for _, d := range m.doors {
+	for _, d := range m.paths {
 		if got, err := mempool.ReadStats(d.handle); err != nil || got != want {
 			t.Fatalf("%s: %+v, %v\nthe model: %+v", d.name, got, err, want)
 		}
@@ -215,7 +215,7 @@ func (m *machine) stats(t *rapid.T) {
 }
 
 func (m *machine) check(t *rapid.T) {
-	for _, d := range m.doors {
+	for _, d := range m.paths {
 		if err := mempool.Check(d.handle); err != nil {
 			t.Fatalf("%s: %v", d.name, err)
 		}
@@ -232,16 +232,16 @@ func (m *machine) end(t *rapid.T) {
 		m.free(t, len(m.stack)-1)
 	}
 	m.stats(t)
-	m.all(t, status.OK, func(d *door) error { return mempool.Destroy(d.handle) })
-	m.all(t, status.InvalidArgument, func(d *door) error { return mempool.Destroy(d.handle) })
-	for _, d := range m.doors {
+	m.all(t, status.OK, func(d *path) error { return mempool.Destroy(d.handle) })
+	m.all(t, status.InvalidArgument, func(d *path) error { return mempool.Destroy(d.handle) })
+	for _, d := range m.paths {
 		if len(d.device.Granted) != 0 {
 			t.Fatalf("%s: the device misses %v", d.name, d.device.Granted)
 		}
 	}
 }
 
-func TestDoorsAndModelAgree(t *testing.T) {
+func TestPathsAndModelAgree(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMachine(r)
 		r.Repeat(map[string]func(*rapid.T){

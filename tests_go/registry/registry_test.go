@@ -1,4 +1,4 @@
-// Package registry tests that the fast door and the slow one make the same of a registry of
+// Package registry tests that the fast path and the slow one make the same of a registry of
 // foreign pointers: after each step both tables hold the same blocks, and keep every invariant.
 package registry
 
@@ -11,7 +11,7 @@ import (
 
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
-	"tlruntime/tests_go/registry/cdoor"
+	"tlruntime/tests_go/registry/cpath"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // machine is one random run.
 type machine struct {
-	fast  cdoor.Door
+	fast  cpath.Path
 	slow  *registry.Table
 	known []uintptr // addresses that were ever entered
 }
@@ -31,7 +31,7 @@ func open(t *rapid.T) *machine {
 	shards := rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "shards")
 	table, st := registry.Open(shards)
 	require.Equal(t, status.OK, st)
-	m := &machine{fast: cdoor.Attach(table)}
+	m := &machine{fast: cpath.Attach(table)}
 	m.slow, st = registry.Open(shards)
 	require.Equal(t, status.OK, st)
 	for i := range uintptr(rapid.SampledFrom([]int{0, 35}).Draw(t, "crowd")) { // cells that stand in each other's way
@@ -95,7 +95,7 @@ func (m *machine) register(t *rapid.T) {
 	}
 }
 
-// each runs a step on a known pointer in both doors; most often with the generation that it has.
+// each runs a step on a known pointer in both paths; most often with the generation that it has.
 func (m *machine) each(fast, slow func(p uintptr, gen uint32) registry.Result) func(*rapid.T) {
 	return func(t *rapid.T) {
 		p := m.one(t)
@@ -124,7 +124,7 @@ func (m *machine) check(t *rapid.T) {
 	require.Equal(t, want, got)
 }
 
-func TestBothDoorsMakeTheSameTable(t *testing.T) {
+func TestBothPathsMakeTheSameTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := open(t)
 		defer m.fast.Close()

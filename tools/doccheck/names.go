@@ -16,7 +16,7 @@ import (
 
 var (
 	// name is one of ours, or with a star all that begin so: tl_mem_*.
-	name      = regexp.MustCompile(`\b(?:tl|TL|tlc|tlgo|tldoor)_\w+\*?`)
+	name      = regexp.MustCompile(`\b(?:tl|TL|tlc|tlgo|tlpath)_\w+\*?`)
 	sourceExt = []string{".h", ".hpp", ".c", ".go", ".py", ".sh", ".cmake", ".in", ".toml", ".txt", ""}
 	sources   = []string{"include", "capi", "cshim", "cmake", "packaging", "python", "runtime", "compiler", "cmd", "bench", "tests_c", "examples",
 		"Makefile", "CMakeLists.txt"}

@@ -74,7 +74,7 @@ func tlgo_lend(c, thing uintptr) int32 {
 // Returns: it.
 // Errors: none.
 // Cost: constant.
-// Door: shim.
+// Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_version"
 
@@ -89,7 +89,7 @@ const _ = "tl_version"
 // Returns: its argument.
 // Errors: TL_E_NOT_LIVE (released).
 // Cost: constant.
-// Door: fast.
+// Path: fast.
 // Fails: object.
 // LLVM: returned 0.
 //

@@ -35,15 +35,15 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"extern uint8_t tlgo_known(uintptr_t context, uintptr_t deleter, uintptr_t out_pair);\n",
 		"void* slow_take(void* object, const int64_t* shape, uint8_t kind);\n",
 	},
-	"cshim/generated_doors.c": {
+	"cshim/generated_calls.c": {
 		`bool tl_known(tl_deleter deleter, tl_pair* out_pair) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_gate_enter(TL_FN_tl_known, &why);
+	tl_context* context = tlc_entry_begin(TL_FN_tl_known, &why);
 	if (context == NULL) {
 		return false;
 	}
 	uint8_t result = tlgo_known((uintptr_t)context, (uintptr_t)deleter, (uintptr_t)out_pair);
-	tlc_gate_leave(context);
+	tlc_entry_end(context);
 	return result != 0;
 }
 `,
@@ -82,8 +82,8 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"\t{\"out_pair\", \"tl_pair\", MATRIX_OUTPUT, sizeof(tl_pair), false, false},\n",
 		"\t{\"deleter\", \"tl_deleter\", MATRIX_CALLBACK, 0, false, false},\n",
 		"\t{\"thing\", \"DLThing\", MATRIX_STRUCT, 0, false, false},\n",
-		"\t{\"tl_take\", call_take, params_take, 3, MATRIX_RETURNS_POINTER, MATRIX_DOOR_FAST, 0, 0, MATRIX_STATUS(TL_E_NOT_LIVE)},\n",
-		"\t{\"tl_known\", call_known, params_known, 2, MATRIX_RETURNS_BOOL, MATRIX_DOOR_SLOW, 0, -1, 0},\n",
+		"\t{\"tl_take\", call_take, params_take, 3, MATRIX_RETURNS_POINTER, MATRIX_PATH_FAST, 0, 0, MATRIX_STATUS(TL_E_NOT_LIVE)},\n",
+		"\t{\"tl_known\", call_known, params_known, 2, MATRIX_RETURNS_BOOL, MATRIX_PATH_SLOW, 0, -1, 0},\n",
 		"const int matrix_function_count = 4;\n",
 	},
 	"cshim/status_check.go": {"var _ [C.TL_E_NOT_LIVE]struct{} = [status.NotLive]struct{}{}\n"},
@@ -106,7 +106,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestDoorsRepeatWhatMayRunOutOfMemory(t *testing.T) {
+func TestPathsRepeatWhatMayRunOutOfMemory(t *testing.T) {
 	const library = "capi/library.go"
 	short := [3]string{library, "TL_E_NOT_LIVE = 1\n", "TL_E_OUT_OF_MEMORY = 1\n"}
 	released := [3]string{library, "TL_E_NOT_LIVE (released)", "TL_E_OUT_OF_MEMORY"}
@@ -116,18 +116,18 @@ func TestDoorsRepeatWhatMayRunOutOfMemory(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	doors := files["cshim/generated_doors.c"]
+	paths := files["cshim/generated_calls.c"]
 	for _, part := range []string{
-		" = tlc_gate_enter_for_memory(TL_FN_tl_take, &why);\n", " = tlc_gate_enter(TL_FN_tl_known, &why);\n",
-		"\tint32_t result;\n\tdo {\n\t\tresult = tlgo_lend(", "\t} while (result != TL_OK && tlc_gate_again(context));\n",
-		"\t\tresult = tlgo_take(", "\t} while (result == 0 && tlc_gate_again(context));\n", "\tuint8_t result = tlgo_known(",
+		" = tlc_entry_begin_for_memory(TL_FN_tl_take, &why);\n", " = tlc_entry_begin(TL_FN_tl_known, &why);\n",
+		"\tint32_t result;\n\tdo {\n\t\tresult = tlgo_lend(", "\t} while (result != TL_OK && tlc_entry_again(context));\n",
+		"\t\tresult = tlgo_take(", "\t} while (result == 0 && tlc_entry_again(context));\n", "\tuint8_t result = tlgo_known(",
 	} {
-		if !strings.Contains(doors, part) {
-			t.Errorf("no %q in\n%s", part, doors)
+		if !strings.Contains(paths, part) {
+			t.Errorf("no %q in\n%s", part, paths)
 		}
 	}
 	files, _ = render(repository(t, short, released))
-	if strings.Contains(files["cshim/generated_doors.c"], "tlc_gate_again") {
+	if strings.Contains(files["cshim/generated_calls.c"], "tlc_entry_again") {
 		t.Error("a call that returns its argument does not tell whether it failed")
 	}
 }
@@ -166,15 +166,15 @@ func TestRefuses(t *testing.T) {
 		"not exported":       {[3]string{library, "//export tlgo_known\n", ""}, "no line //export tlgo_known"},
 		"unknown C type":     {[3]string{library, "const int64_t* shape", "const long* shape"}, "is no type of the ABI"},
 		"unnamed parameter":  {[3]string{library, "void* object, const", "void*, const"}, "a parameter without a name"},
-		"unknown door":       {[3]string{library, "Door: fast.", "Door: back."}, "Door has to be one of"},
-		"shim with a twin":   {[3]string{library, "Door: fast.", "Door: shim."}, "a shim function has no Go twin"},
-		"slow without twin":  {[3]string{library, "Door: shim.\n", "Door: slow.\n"}, "needs a Go twin"},
+		"unknown path":       {[3]string{library, "Path: fast.", "Path: back."}, "Path has to be one of"},
+		"shim with a twin":   {[3]string{library, "Path: fast.", "Path: shim."}, "a shim function has no Go twin"},
+		"slow without twin":  {[3]string{library, "Path: shim.\n", "Path: slow.\n"}, "needs a Go twin"},
 		"struct drifts":      {[3]string{library, "\tFirstOne uintptr\n", "\tFirstOne uint32\n"}, "the C struct needs"},
 		"comment marks":      {[3]string{library, "tl_deleter ends memory.", "tl_deleter ends */ memory."}, "marks of a C comment"},
 		"no title":           {[3]string{library, "// # Library\n", "// Library\n"}, "has to begin with `# Title`"},
 		"unlisted section":   {[3]string{"capi/extra.go", "", "// # Extra\npackage main\n\n// tl_extra is more.\n//\n//\tC: typedef struct tl_extra tl_extra;\nconst _ = \"tl_extra\"\n"}, "is not in sectionOrder"},
 		"LLVM attribute":     {[3]string{library, "LLVM: returned 0.", "LLVM: readnone."}, "is not understood"},
-		"nounwind door":      {[3]string{library, "LLVM: returned 0.", "LLVM: nounwind, returned 0."}, "may run destructors"},
+		"nounwind path":      {[3]string{library, "LLVM: returned 0.", "LLVM: nounwind, returned 0."}, "may run destructors"},
 		"unknown role":       {[3]string{library, "void* object, const", "void* thing, const"}, "what is `void* thing` to the matrix?"},
 		"trusts nobody":      {[3]string{library, "// Fails: object.\n", "// Trusts: subject.\n"}, "there is no parameter subject"},
 		"broken promise":     {[3]string{library, "// Returns: true or false.", "// Returns: -1 on failure."}, "a line `Fails: -1.` is needed"},

@@ -1,5 +1,5 @@
 // Command gen writes everything that repeats the C interface: the public
-// header, the export map, the prototypes and trampolines of the slow door, the
+// header, the export map, the prototypes and trampolines of the slow path, the
 // LLVM declarations, the ctypes table, the names of functions, and the
 // assertions that C and Go agree about memory. Its source is capi/, where each
 // public function stands once.
@@ -56,7 +56,7 @@ var outputs = []output{
 	{"include/tl_runtime.ll", renderLLVM},
 	{"capi/exports.map", renderExports},
 	{"cshim/generated_slow.h", renderSlowHeader},
-	{"cshim/generated_doors.c", renderDoors},
+	{"cshim/generated_calls.c", renderCalls},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
 	{"tests_c/proof/matrix_calls.c", renderMatrix},

@@ -173,8 +173,8 @@ func (s *source) matrixRow(e *entry) string {
 		params = "params_" + e.stem()
 	}
 	value, argument := e.failure()
-	return fmt.Sprintf("\t{%q, call_%s, %s, %d, MATRIX_RETURNS_%s, MATRIX_DOOR_%s, %s, %d, %s},\n", e.name, e.stem(), params,
-		len(e.proto.params), resultKind(e.proto.result), strings.ToUpper(e.door()), value, argument, statusMask(e))
+	return fmt.Sprintf("\t{%q, call_%s, %s, %d, MATRIX_RETURNS_%s, MATRIX_PATH_%s, %s, %d, %s},\n", e.name, e.stem(), params,
+		len(e.proto.params), resultKind(e.proto.result), strings.ToUpper(e.path()), value, argument, statusMask(e))
 }
 
 func resultKind(r ctype) string {
@@ -221,7 +221,7 @@ func (e *entry) trusts(name string) bool {
 // promised is a value that prose says is returned on failure.
 var promised = regexp.MustCompile(`(-1|SIZE_MAX) on failure`)
 
-// verifyFailure wants what the gate returns when it refuses to be what the header says.
+// verifyFailure wants what the entry guard returns when it refuses to be what the header says.
 func verifyFailure(e *entry, fault func(string, ...any)) {
 	if m := promised.FindStringSubmatch(e.labels["Returns"]); m != nil && e.value("Fails") != m[1] {
 		fault("Returns says %s on failure, so a line `Fails: %s.` is needed", m[1], m[1])

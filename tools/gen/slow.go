@@ -17,28 +17,28 @@ func renderExports(s *source) (string, error) {
 }
 
 // renderSlowHeader declares what the hand-written part of cshim needs of the
-// slow door.
+// slow path.
 func renderSlowHeader(s *source) (string, error) {
 	var b strings.Builder
-	b.WriteString("/* The slow door as C sees it. " + notice + " */\n")
+	b.WriteString("/* The slow path as C sees it. " + notice + " */\n")
 	b.WriteString("#ifndef TL_GENERATED_SLOW_H\n#define TL_GENERATED_SLOW_H\n\n#include \"tl_runtime.h\"\n\n")
-	b.WriteString("/* Ids of the public functions, for the gate and for error messages. */\nenum {\n\tTL_FN_NONE = 0,\n")
+	b.WriteString("/* Ids of the public functions, for the entry guard and for error messages. */\nenum {\n\tTL_FN_NONE = 0,\n")
 	for _, e := range s.functions() {
 		b.WriteString("\tTL_FN_" + e.name + ",\n")
 	}
 	b.WriteString("\tTL_FN_COUNT\n};\n\n")
 	b.WriteString("/* The Go twins. The first argument is the calling thread's context; they are\n" +
-		" * called between tlc_gate_enter and tlc_gate_leave only. */\n")
+		" * called between tlc_entry_begin and tlc_entry_end only. */\n")
 	for _, e := range s.functions() {
 		if e.twin != nil {
 			b.WriteString(s.twinPrototype(e) + ";\n")
 		}
 	}
 	b.WriteString(tableDeclarations)
-	b.WriteString("/* Where a fast door ends when it cannot answer: gate, Go twin, gate. Out of line\n" +
+	b.WriteString("/* Where a fast path ends when it cannot answer: entry guard, Go twin, entry guard. Out of line\n" +
 		" * and cold, so that the fast path keeps its registers and its cache lines. */\n")
 	for _, e := range s.functions() {
-		if e.door() == "fast" {
+		if e.path() == "fast" {
 			b.WriteString("__attribute__((cold)) " + signature(e, "slow_"+e.stem()) + ";\n")
 		}
 	}
@@ -57,43 +57,43 @@ extern const tl_symbol tlc_symbols[TL_FN_COUNT - 1];
 
 `
 
-// renderDoors defines the slow functions, public and not, and the tables.
-func renderDoors(s *source) (string, error) {
+// renderCalls defines the slow functions, public and not, and the tables.
+func renderCalls(s *source) (string, error) {
 	var b strings.Builder
-	b.WriteString("/* The slow door: gate, Go twin, gate. " + notice + " */\n")
-	b.WriteString("#include \"generated_slow.h\"\n\n#include \"gate.h\"\n\n")
+	b.WriteString("/* The slow path: entry guard, Go twin, entry guard. " + notice + " */\n")
+	b.WriteString("#include \"generated_slow.h\"\n\n#include \"entry_guard.h\"\n\n")
 	for _, e := range s.functions() {
-		switch e.door() {
+		switch e.path() {
 		case "slow":
-			s.writeDoor(&b, e, e.name)
+			s.writeSlow(&b, e, e.name)
 		case "fast":
-			s.writeDoor(&b, e, "slow_"+e.stem())
+			s.writeSlow(&b, e, "slow_"+e.stem())
 		}
 	}
 	writeTables(&b, s)
 	return b.String(), nil
 }
 
-func (s *source) writeDoor(b *strings.Builder, e *entry, name string) {
+func (s *source) writeSlow(b *strings.Builder, e *entry, name string) {
 	args := []string{"(uintptr_t)context"}
 	for _, p := range e.proto.params {
 		args = append(args, s.toGo(p))
 	}
 	twin, _ := s.scalar(e.proto.result)
 	fmt.Fprintf(b, "%s {\n", signature(e, name))
-	gate := "tlc_gate_enter"
+	begin := "tlc_entry_begin"
 	if e.mayWantMemory() {
-		gate = "tlc_gate_enter_for_memory"
+		begin = "tlc_entry_begin_for_memory"
 	}
-	fmt.Fprintf(b, "\ttl_status why = TL_OK;\n\ttl_context* context = %s(TL_FN_%s, &why);\n", gate, e.name)
+	fmt.Fprintf(b, "\ttl_status why = TL_OK;\n\ttl_context* context = %s(TL_FN_%s, &why);\n", begin, e.name)
 	fmt.Fprintf(b, "\tif (context == NULL) {\n\t\treturn %s;\n\t}\n", e.refusal())
 	call := fmt.Sprintf("tlgo_%s(%s)", e.stem(), strings.Join(args, ", "))
 	if failed := e.shortOfMemory(); failed != "" {
-		fmt.Fprintf(b, "\t%s result;\n\tdo {\n\t\tresult = %s;\n\t} while (%s && tlc_gate_again(context));\n", twin.slow, call, failed)
+		fmt.Fprintf(b, "\t%s result;\n\tdo {\n\t\tresult = %s;\n\t} while (%s && tlc_entry_again(context));\n", twin.slow, call, failed)
 	} else {
 		fmt.Fprintf(b, "\t%s result = %s;\n", twin.slow, call)
 	}
-	fmt.Fprintf(b, "\ttlc_gate_leave(context);\n\treturn %s;\n}\n\n", fromGo(e.proto.result))
+	fmt.Fprintf(b, "\ttlc_entry_end(context);\n\treturn %s;\n}\n\n", fromGo(e.proto.result))
 }
 
 // mayWantMemory tells whether memory may be what a call fails for.
@@ -116,7 +116,7 @@ func (e *entry) shortOfMemory() string {
 	return ""
 }
 
-// refusal is what a function returns when the gate lets nobody through.
+// refusal is what a function returns when the entry guard lets nobody through.
 func (e *entry) refusal() string {
 	r := e.proto.result
 	switch {

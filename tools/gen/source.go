@@ -49,12 +49,12 @@ type entry struct {
 	alias   string          // typedef'd scalar
 	macro   string          // value of a #define
 	foreign bool            // a struct of somebody else's header, declared and no more
-	twin    *ast.FuncDecl   // of a function with a slow door
+	twin    *ast.FuncDecl   // of a function with a slow path
 	mirror  *ast.StructType // of a struct that Go reads too
 }
 
-func (e *entry) door() string {
-	if d := e.value("Door"); d != "" {
+func (e *entry) path() string {
+	if d := e.value("Path"); d != "" {
 		return d
 	}
 	return "slow"

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	doors     = []string{"slow", "fast", "shim"}
+	paths     = []string{"slow", "fast", "shim"}
 	errorName = regexp.MustCompile(`TL_E_\w+`)
 )
 
@@ -65,16 +65,16 @@ func (s *source) verifyFunction(e *entry, fault func(string, ...any)) {
 			fault("%s: %s is no type of the ABI", p.name, p.text)
 		}
 	}
-	if e.door() != "shim" && strings.Contains(e.labels["LLVM"], "nounwind") {
-		fault("nounwind, but leaving the gate may run destructors, which may throw")
+	if e.path() != "shim" && strings.Contains(e.labels["LLVM"], "nounwind") {
+		fault("nounwind, but leaving the entry guard may run destructors, which may throw")
 	}
 	switch {
-	case !slices.Contains(doors, e.door()):
-		fault("Door has to be one of %s", strings.Join(doors, ", "))
-	case e.door() == "shim" && e.twin != nil:
+	case !slices.Contains(paths, e.path()):
+		fault("Path has to be one of %s", strings.Join(paths, ", "))
+	case e.path() == "shim" && e.twin != nil:
 		fault("a shim function has no Go twin")
-	case e.door() != "shim" && e.twin == nil:
-		fault("a %s function needs a Go twin", e.door())
+	case e.path() != "shim" && e.twin == nil:
+		fault("a %s function needs a Go twin", e.path())
 	case e.twin != nil:
 		s.verifyTwin(e, fault)
 	}

@@ -14,12 +14,12 @@ var forks = part{
 		"by threads that have ended, or a byte that is live at the end is a failure.",
 	Runs: []run{
 		{Name: "fast path", Command: []string{"forks"}, Env: []string{"TL_FASTPATH=1"}},
-		{Name: "slow door", Command: []string{"forks"}, Env: []string{"TL_FASTPATH=0"}},
+		{Name: "slow path", Command: []string{"forks"}, Env: []string{"TL_FASTPATH=0"}},
 		{Name: "debug", Command: []string{"forks"}, Env: []string{"TL_DEBUG=1"}},
 		{Name: "Python", Command: []string{"sh", "-c", "exec $BUILD/venv/bin/python python/tests/forks_proof.py"}},
-		{Name: "Python, slow door", Command: []string{"sh", "-c", "exec $BUILD/venv/bin/python python/tests/forks_proof.py"},
+		{Name: "Python, slow path", Command: []string{"sh", "-c", "exec $BUILD/venv/bin/python python/tests/forks_proof.py"},
 			Env: []string{"TL_FASTPATH=0"}},
 		{Name: "threads", Command: []string{"threads"}, Env: []string{"TL_FASTPATH=1"}},
-		{Name: "threads, slow door", Command: []string{"threads"}, Env: []string{"TL_FASTPATH=0"}},
+		{Name: "threads, slow path", Command: []string{"threads"}, Env: []string{"TL_FASTPATH=0"}},
 	},
 }

@@ -12,7 +12,7 @@ var matrix = part{
 		"thread-local storage, and in a signal handler that interrupts a call; and each time through the fast path, with " +
 		"`TL_FASTPATH=0` and with `TL_DEBUG=1`. A failure is a crash, a hang, a status that the header does not list, a " +
 		"message that does not begin with the function's name, a failed call that returns something else than the header says " +
-		"or changes a count, a successful one that touches `tl_last_status`, an object that is live at the end, or two doors " +
+		"or changes a count, a successful one that touches `tl_last_status`, an object that is live at the end, or two paths " +
 		"that differ in status, kind of result, outputs or counts. In a child and in a handler the calls that " +
 		"docs/threads-and-fork.md lists have to work, and the others have to be refused.",
 	Runs: []run{{Name: "matrix", Command: []string{"matrix"}}},

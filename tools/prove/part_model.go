@@ -11,7 +11,7 @@ TL_TRACE set, the model says the same as without. At the end nothing may be live
 	Runs: modelRuns(),
 }
 
-// modelRuns are all configurations, in both modes, through both doors.
+// modelRuns are all configurations, in both modes, through both paths.
 func modelRuns() (runs []run) {
 	for _, configuration := range []struct {
 		name string
@@ -25,17 +25,17 @@ func modelRuns() (runs []run) {
 		{name: "trace"}, // which sets TL_TRACE to a file of its own
 	} {
 		for _, mode := range []string{"turns", "free"} {
-			for _, door := range []string{"1", "0"} {
-				runs = append(runs, modelRun(configuration.name, mode, door, configuration.env))
+			for _, path := range []string{"1", "0"} {
+				runs = append(runs, modelRun(configuration.name, mode, path, configuration.env))
 			}
 		}
 	}
 	return runs
 }
 
-// modelRun is tests_c/proof/model.c in one configuration, through one door.
-func modelRun(configuration, mode, door string, env []string) run {
-	name := map[string]string{"1": "fast", "0": "slow"}[door]
+// modelRun is tests_c/proof/model.c in one configuration, through one path.
+func modelRun(configuration, mode, path string, env []string) run {
+	name := map[string]string{"1": "fast", "0": "slow"}[path]
 	return run{Name: configuration + "-" + mode + "-" + name, Command: []string{"model", configuration, mode},
-		Env: append([]string{"TL_FASTPATH=" + door}, env...)}
+		Env: append([]string{"TL_FASTPATH=" + path}, env...)}
 }

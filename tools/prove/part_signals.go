@@ -10,9 +10,9 @@ var signals = part{
 		"call, and of later ones: other threads must be able to go on.",
 	Runs: []run{
 		{Name: "fast path", Command: []string{"signals"}},
-		{Name: "slow door", Command: []string{"signals"}, Env: []string{"TL_FASTPATH=0"}},
+		{Name: "slow path", Command: []string{"signals"}, Env: []string{"TL_FASTPATH=0"}},
 		{Name: "Python", Command: []string{"sh", "-c", "exec $BUILD/venv/bin/python python/tests/signals_proof.py"}},
 		{Name: "cancellation", Command: []string{"cancel"}},
-		{Name: "cancellation, slow door", Command: []string{"cancel"}, Env: []string{"TL_FASTPATH=0"}},
+		{Name: "cancellation, slow path", Command: []string{"cancel"}, Env: []string{"TL_FASTPATH=0"}},
 	},
 }

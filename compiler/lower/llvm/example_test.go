@@ -44,8 +44,8 @@ func TestExampleOfTheDocumentation(t *testing.T) {
 	tc := findToolchain(t)
 	b := &batch{roots: []string{"example"}, floats: []bool{false}, want: []string{show64(t, string(text))}}
 	executable := tc.build(t, module, b.observer(), "-O1")
-	for _, door := range []string{"1", "0"} {
-		b.check(t, "example", execute(t, executable, door))
+	for _, path := range []string{"1", "0"} {
+		b.check(t, "example", execute(t, executable, path))
 	}
 }
 

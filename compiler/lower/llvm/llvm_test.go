@@ -117,7 +117,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 }
 
 // TestEveryCompilerTakesItsDialect compiles a module with each clang that is
-// installed, in that one's dialect, at every level, and runs it through both doors.
+// installed, in that one's dialect, at every level, and runs it through both paths.
 func TestEveryCompilerTakesItsDialect(t *testing.T) {
 	first := findToolchain(t)
 	b := &batch{roots: []string{"root"}, floats: []bool{false}, want: []string{show(interpreted(t, everything, "root"))}}
@@ -130,8 +130,8 @@ func TestEveryCompilerTakesItsDialect(t *testing.T) {
 		tc := newToolchain(path, c.version, first.library)
 		for _, level := range []string{"-O0", "-O2"} {
 			executable := tc.build(t, emitted(t, everything, lower.Options{}, Options{Version: c.version}), b.observer(), level)
-			for _, door := range []string{"1", "0"} {
-				b.check(t, c.name+" "+level, execute(t, executable, door))
+			for _, path := range []string{"1", "0"} {
+				b.check(t, c.name+" "+level, execute(t, executable, path))
 			}
 		}
 	}

@@ -151,7 +151,7 @@ func (b *batch) check(t *testing.T, what string, lines []string) {
 }
 
 // TestRandomProgramsRunAsInterpreted compiles random programs, runs them through both
-// doors, and wants the interpreter's results, no live byte and no failed call.
+// paths, and wants the interpreter's results, no live byte and no failed call.
 //
 //	TL_PROGRAMS=10000 go test ./compiler/lower/llvm -run Random
 //	TL_SEED=<as printed> go test ./compiler/lower/llvm -run Random
@@ -191,8 +191,8 @@ func (b *batch) runWith(t *testing.T, tc *toolchain, name string, options lower.
 		t.Fatal(err)
 	}
 	executable := tc.build(t, text, b.observer(), b.level)
-	for _, door := range []string{"1", "0"} {
-		b.check(t, name+", TL_FASTPATH="+door, execute(t, executable, door))
+	for _, path := range []string{"1", "0"} {
+		b.check(t, name+", TL_FASTPATH="+path, execute(t, executable, path))
 	}
 }
 
@@ -240,8 +240,8 @@ func TestPrograms(t *testing.T) {
 		b := &batch{roots: []string{"root"}, floats: []bool{isFloat}, want: []string{show(result)}}
 		for name, options := range variants {
 			executable := tc.build(t, emitted(t, string(text), options, Options{Version: tc.version}), b.observer(), "-O2")
-			for _, door := range []string{"1", "0"} {
-				b.check(t, file+", "+name, execute(t, executable, door))
+			for _, path := range []string{"1", "0"} {
+				b.check(t, file+", "+name, execute(t, executable, path))
 			}
 		}
 	}

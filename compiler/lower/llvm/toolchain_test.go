@@ -85,16 +85,16 @@ func (tc *toolchain) run(t testing.TB, args ...string) {
 	}
 }
 
-// execute runs an executable through one of the doors and returns its lines.
-func execute(t testing.TB, executable, door string, args ...string) []string {
+// execute runs an executable through one of the paths and returns its lines.
+func execute(t testing.TB, executable, path string, args ...string) []string {
 	t.Helper()
 	command := exec.Command(executable, args...)
-	command.Env = append(os.Environ(), "TL_FASTPATH="+door)
+	command.Env = append(os.Environ(), "TL_FASTPATH="+path)
 	var errors strings.Builder
 	command.Stderr = &errors
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("TL_FASTPATH=%s: %v\n%s%s", door, err, tail(string(out)), errors.String())
+		t.Fatalf("TL_FASTPATH=%s: %v\n%s%s", path, err, tail(string(out)), errors.String())
 	}
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }

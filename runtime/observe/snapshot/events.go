@@ -10,7 +10,7 @@ import (
 
 // replay turns the events of a trace into a history that leads to the segments. What
 // the trace has not seen, such as the end of a block that another thread freed on the
-// fast door, is made up for where it shows: the page runs the history backwards, and has
+// fast path, is made up for where it shows: the page runs the history backwards, and has
 // to find each block that it needs, and the segment around it.
 type replay struct {
 	s      *Snapshot

@@ -6,7 +6,7 @@
 #
 # ThreadSanitizer sees no synchronisation inside of the library, so it reports objects that go from
 # thread to thread; what it does to a host is tried with its reports off. The shim's own races are
-# looked for by the tests tsan.*, over a slow door in C.
+# looked for by the tests tsan.*, over a slow path in C.
 # shellcheck source=tests_c/proof/builds/common.sh
 . tests_c/proof/builds/common.sh
 needs cmake gcc

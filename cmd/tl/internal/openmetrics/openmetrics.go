@@ -144,7 +144,7 @@ func process(s *stats.Snapshot) []family {
 		one("tl_arena_bytes", "gauge", "Memory in use in arenas.", s.Stacks.ArenaBytes),
 		one("tl_resident_bytes", "gauge", "Resident memory of the process.", p.ResidentBytes),
 		one("tl_contexts", "gauge", "Threads attached or parked.", p.Contexts),
-		one("tl_slow_calls", "counter", "Crossings into the slow door.", p.SlowCalls),
+		one("tl_slow_calls", "counter", "Calls of the slow path.", p.SlowCalls),
 		one("tl_system_calls", "counter", "System calls about memory.", p.SystemCalls),
 		one("tl_releases_deferred", "counter", "Last references that waited for their owner.", p.ReleasesDeferred),
 	}

@@ -1,4 +1,4 @@
-/* The counting protocol behind the fast door, for plain objects: what runtime/object
+/* The counting protocol behind the fast path, for plain objects: what runtime/object
  * does in Go, with C11 atomics. */
 #include <pthread.h>
 #include <stdio.h>
@@ -164,7 +164,7 @@ void crosscall1(void (*body)(void), void (*set_g)(void*), void* g)
 }
 uintptr_t _cgo_wait_runtime_init_done(void) { return 0; }
 
-int32_t tldoor_open(uintptr_t out)
+int32_t tlentry_open(uintptr_t out)
 {
 	int status = fake_heap_open(&globals);
 	fake_registry_open(&globals);
@@ -214,7 +214,7 @@ static tl_context* adopt(void)
 	return NULL;
 }
 
-uintptr_t tldoor_attach(void)
+uintptr_t tlentry_attach(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	tl_context* c = adopt();
@@ -230,7 +230,7 @@ uintptr_t tldoor_attach(void)
 	return (uintptr_t)c;
 }
 
-void tldoor_poll(uintptr_t context)
+void tlentry_poll(uintptr_t context)
 {
 	tl_context* me = (tl_context*)context;
 	uint32_t wanted = 1;
@@ -246,7 +246,7 @@ void tldoor_poll(uintptr_t context)
 	}
 }
 
-void tldoor_release_entry(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen)
+void tlentry_release_entry(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen)
 {
 	tl_context* c = (tl_context*)context;
 	release(c, c, (tl_entry){object, record, gen});
@@ -265,7 +265,7 @@ uintptr_t tlgo_mem_alloc(uintptr_t context, uintptr_t bytes)
 	return e.object;
 }
 
-/* Only merged words are left to the fast door; here a remote, unmerged one. */
+/* Only merged words are left to the fast path; here a remote, unmerged one. */
 static tl_status retain(tl_context* c, uintptr_t p)
 {
 	tl_record* r = tlc_record_at(p);

@@ -1,4 +1,4 @@
-/* The gate between the doors, and what every fast function starts from.
+/* The entry guard between the paths, and what every fast function starts from.
  *
  * tlc_tls never is NULL. It points to the thread's context; or to the context's
  * stub, all zeros, when TL_FASTPATH=0; or to one of two static contexts of zeros
@@ -6,8 +6,8 @@
  * magazine is empty, every stack full, and no record has their owner, so the fast
  * functions need no test for any of these cases.
  */
-#ifndef TL_GATE_H
-#define TL_GATE_H
+#ifndef TL_ENTRY_GUARD_H
+#define TL_ENTRY_GUARD_H
 
 #include <stdbool.h>
 
@@ -25,29 +25,29 @@
 
 extern __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec")));
 /* Copy of what never changes. A thread that has no context may read it while another one
- * starts: no address is in the heap until the rest of it is there (start in gate.c). */
+ * starts: no address is in the heap until the rest of it is there (start in entry_guard.c). */
 extern tl_globals tlc_g;
 extern tl_globals* _Atomic tlc_shared; /* the original, for reap, purge, parked, on_error */
 
 /* The calling thread's context, attached if need be, marked as in Go; NULL when the
  * call is refused, with *why recorded as the last status; TL_OK there otherwise. The
- * function is the one that the program has called. The fast door, where it needs Go for
+ * function is the one that the program has called. The fast path, where it needs Go for
  * a part of a call that succeeds all the same, says TL_FN_NONE: nothing is recorded. */
-tl_context* tlc_gate_enter(uint32_t function, tl_status* why);
+tl_context* tlc_entry_begin(uint32_t function, tl_status* why);
 
 /* The same for a function that may want memory: refused when Go is short of it. */
-tl_context* tlc_gate_enter_for_memory(uint32_t function, tl_status* why);
+tl_context* tlc_entry_begin_for_memory(uint32_t function, tl_status* why);
 
 /* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
-void tlc_gate_leave(tl_context* c);
+void tlc_entry_end(tl_context* c);
 
 /* Between a failing call and its repetition: leaves Go and everything locked, and comes
  * back to the call of that function; false: it must not, this is a forked child now. */
-void tlc_gate_step_out(tl_context* c);
-bool tlc_gate_step_in(tl_context* c, uint32_t function);
+void tlc_entry_step_out(tl_context* c);
+bool tlc_entry_step_in(tl_context* c, uint32_t function);
 
 /* The same where nobody waits and the process is the same. */
-void tlc_gate_step_back(tl_context* c, uint32_t function);
+void tlc_entry_step_back(tl_context* c, uint32_t function);
 
 /* Where on this thread's stack the out-of-memory callback was called; 0 = it is not
  * running. A caller that stands above that got there by a jump out of it. */
@@ -57,15 +57,15 @@ bool tlc_is_asking(uintptr_t frame);
 /* Asks the program to release something for the call that has just failed for want of
  * memory; true: repeat it. */
 bool tlc_ask_again(tl_context* c) __attribute__((cold));
-static inline bool tlc_gate_again(tl_context* c) { return __builtin_expect(c->short_of != 0, 0) && tlc_ask_again(c); }
+static inline bool tlc_entry_again(tl_context* c) { return __builtin_expect(c->short_of != 0, 0) && tlc_ask_again(c); }
 
 /* Samples no more: in a forked child, which could not record them. */
 void tlc_end_samples(tl_context* c);
 
-/* While a trace runs, every call of the thread takes the slow door: the thread sees the
+/* While a trace runs, every call of the thread takes the slow path: the thread sees the
  * context's stub. Threads follow at their next slow call. */
 bool tlc_is_tracing(void);
-void tlc_choose_door(void) __attribute__((cold));
+void tlc_choose_path(void) __attribute__((cold));
 
 /* Gives what this call has recorded its stack (tracking.c). The context is in Go. */
 void tlc_settle(tl_context* c) __attribute__((cold));
@@ -95,7 +95,7 @@ void tlc_call_listener(tl_status status, const char* message) __attribute__((col
 extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
 /* In tl_context.error_pending: an error is being told, those of the callback's own calls
- * are not. 1: an error waits to be told when the gate is left. */
+ * are not. 1: an error waits to be told when the entry guard is left. */
 enum { TLC_TELLING = 2 };
 
 /* Tells an error that waits. The context is in Go. */
@@ -124,7 +124,7 @@ tl_status tlc_check_option(const char* key, const char* value);
 /* The context that does the work; NULL before the first call. */
 static inline tl_context* tlc_real(tl_context* c) { return c->self; }
 
-/* Whether the fast door may answer on its own. */
+/* Whether the fast path may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
 
 /* Whether a call of this thread is in Go: this one comes from a signal handler, or from an

@@ -1,4 +1,4 @@
-package doors
+package paths
 
 import (
 	"bufio"
@@ -48,10 +48,10 @@ func compileDriver(t *testing.T) string {
 	return program
 }
 
-// driver is a process that executes steps through one of the doors. It stays for
+// driver is a process that executes steps through one of the paths. It stays for
 // all sequences; one that fails in any way is replaced by a fresh process.
 type driver struct {
-	program, door string
+	program, path string
 	name          string
 
 	command *exec.Cmd
@@ -60,8 +60,8 @@ type driver struct {
 	lines   *bufio.Reader
 }
 
-func newDriver(t *testing.T, program, name, door string) *driver {
-	d := &driver{program: program, name: name, door: door}
+func newDriver(t *testing.T, program, name, path string) *driver {
+	d := &driver{program: program, name: name, path: path}
 	t.Cleanup(d.stop)
 	return d
 }
@@ -76,7 +76,7 @@ func (d *driver) start() error {
 		return err
 	}
 	d.command = exec.Command(d.program)
-	d.command.Env = append(os.Environ(), "TL_FASTPATH="+d.door)
+	d.command.Env = append(os.Environ(), "TL_FASTPATH="+d.path)
 	d.command.Stdin, d.command.Stdout, d.command.Stderr = in, out, os.Stderr
 	err = d.command.Start()
 	in.Close()

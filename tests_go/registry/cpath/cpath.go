@@ -1,7 +1,7 @@
-// Package cdoor calls the fast door's functions of cshim/registry.h from Go, so that a test
+// Package cpath calls the fast path's functions of cshim/registry.h from Go, so that a test
 // can look at the table after each of them. Sources and headers are links into cshim: go
 // build notices changes of files in a package's own folder only.
-package cdoor
+package cpath
 
 /*
 #cgo CFLAGS: -std=gnu11 -O1 -Wall -Wextra
@@ -45,15 +45,15 @@ import (
 
 const slow = registry.Result(C.TLC_SLOW)
 
-// Door is a table as the library uses it: C, and what C cannot answer is Go's. One
-// goroutine at a time, and the newest Door alone.
-type Door struct{ *registry.Table }
+// Path is a table as the library uses it: C, and what C cannot answer is Go's. One
+// goroutine at a time, and the newest Path alone.
+type Path struct{ *registry.Table }
 
 // Attach makes C work on the table.
-func Attach(t *registry.Table) Door {
+func Attach(t *registry.Table) Path {
 	shards, mask := t.Layout()
 	C.tlc_foreign_attach(C.uintptr_t(shards), C.uint64_t(mask))
-	return Door{t}
+	return Path{t}
 }
 
 func result(r C.int, other func() registry.Result) registry.Result {
@@ -64,7 +64,7 @@ func result(r C.int, other func() registry.Result) registry.Result {
 }
 
 // Adopt is what tl_mem_register_struct does with a block of malloc's.
-func (d Door) Adopt(p, bytes uintptr) (uint32, registry.Result) {
+func (d Path) Adopt(p, bytes uintptr) (uint32, registry.Result) {
 	var gen C.uint32_t
 	r := C.adopt(C.uintptr_t(p), C.uint64_t(bytes), &gen)
 	if registry.Result(r) == slow {
@@ -74,7 +74,7 @@ func (d Door) Adopt(p, bytes uintptr) (uint32, registry.Result) {
 }
 
 // Insert is what tl_registry_register does: Go says why C did not.
-func (d Door) Insert(p, bytes uintptr) registry.Result {
+func (d Path) Insert(p, bytes uintptr) registry.Result {
 	if C.insert(C.uintptr_t(p), C.uint64_t(bytes), layout.ForeignNewArray) {
 		return registry.OK
 	}
@@ -83,41 +83,41 @@ func (d Door) Insert(p, bytes uintptr) registry.Result {
 }
 
 // Register is tl_mem_register_ptr's part in the table.
-func (d Door) Register(p uintptr) (uint32, registry.Result) {
+func (d Path) Register(p uintptr) (uint32, registry.Result) {
 	var gen C.uint32_t
 	r := C.registered(C.uintptr_t(p), &gen)
 	return uint32(gen), registry.Result(r)
 }
 
 // Acquire counts one more reference.
-func (d Door) Acquire(p uintptr) registry.Result { return registry.Result(C.acquire(C.uintptr_t(p))) }
+func (d Path) Acquire(p uintptr) registry.Result { return registry.Result(C.acquire(C.uintptr_t(p))) }
 
 // DecRef drops a reference; what comes to zero stays.
-func (d Door) DecRef(p uintptr) registry.Result {
+func (d Path) DecRef(p uintptr) registry.Result {
 	return result(C.decref(C.uintptr_t(p)), func() registry.Result { return d.Table.DecRef(p) })
 }
 
 // Float is unregister.
-func (d Door) Float(p uintptr, gen uint32) registry.Result {
+func (d Path) Float(p uintptr, gen uint32) registry.Result {
 	return result(C.floated(C.uintptr_t(p), C.uint32_t(gen)),
 		func() registry.Result { _, r := d.Table.Float(p, gen); return r })
 }
 
 // Forget removes an entry that nobody holds.
-func (d Door) Forget(p uintptr) registry.Result {
+func (d Path) Forget(p uintptr) registry.Result {
 	return result(C.forget(C.uintptr_t(p)), func() registry.Result { _, r := d.Table.Forget(p); return r })
 }
 
 // Release is tl_registry_unregister's part in the table.
-func (d Door) Release(p uintptr) registry.Result {
+func (d Path) Release(p uintptr) registry.Result {
 	return result(C.release(C.uintptr_t(p)), func() registry.Result { _, r := d.Table.Release(p); return r })
 }
 
 // ReleaseEntry is what leaving a scope does with an entry.
-func (d Door) ReleaseEntry(p uintptr, gen uint32) registry.Result {
+func (d Path) ReleaseEntry(p uintptr, gen uint32) registry.Result {
 	return result(C.release_entry(C.uintptr_t(p), C.uint32_t(gen)),
 		func() registry.Result { _, r := d.Table.ReleaseEntry(p, gen); return r })
 }
 
 // Covered tells whether p is inside a registered block.
-func (d Door) Covered(p uintptr) bool { return bool(C.tlc_foreign_covered(C.uintptr_t(p))) }
+func (d Path) Covered(p uintptr) bool { return bool(C.tlc_foreign_covered(C.uintptr_t(p))) }

@@ -1,6 +1,6 @@
-/* The gate, threads, fork: everything between a C thread and the slow door. */
+/* The entry guard, threads, fork: everything between a C thread and the slow path. */
 #define _GNU_SOURCE
-#include "gate.h"
+#include "entry_guard.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "door.h"
+#include "entry.h"
 #include "host_signals.h"
 #include "start.h"
 
@@ -76,7 +76,7 @@ static void after_fork_child(void)
 	alive = &alive_fallback;
 	alive_fallback = 0;
 	if (tlc_tls->self != NULL) tlc_end_samples(tlc_tls->self);
-	tlc_choose_door();
+	tlc_choose_path();
 	after_fork_parent();
 }
 
@@ -163,7 +163,7 @@ static tl_status start(void)
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		status = may_enter_go() ? tldoor_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
+		status = may_enter_go() ? tlentry_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
 		if (status == TL_OK) {
 			publish((tl_globals*)globals);
 			tlc_forget_relocations();
@@ -174,10 +174,10 @@ static tl_status start(void)
 	return status;
 }
 
-__attribute__((constructor)) static void prepare_gate(void) 
+__attribute__((constructor)) static void prepare_entry(void) 
 {
 	sem_init(&first_entries, 0, FIRST_ENTRIES);
-	watch_forks(); /* the slow door's threads are missing in a child whether it was used before or not */
+	watch_forks(); /* the slow path's threads are missing in a child whether it was used before or not */
 }
 
 tl_status tlc_check_option(const char* key, const char* value)
@@ -186,7 +186,7 @@ tl_status tlc_check_option(const char* key, const char* value)
 	tlc_quiet before;
 	tlc_begin_quiet(&before);
 	pthread_mutex_lock(&start_lock);
-	tl_status status = may_enter_go() ? tldoor_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
+	tl_status status = may_enter_go() ? tlentry_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
 	pthread_mutex_unlock(&start_lock);
 	tlc_end_quiet(&before);
 	return status;
@@ -196,12 +196,12 @@ bool tlc_is_tracing(void) { return (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING
 
 static tl_context* stub_of(tl_context* c) { return (tl_context*)((char*)c + TLC_STUB_OFFSET); }
 
-void tlc_choose_door(void)
+void tlc_choose_path(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return;
 	bool fast = tlc_g.fast && (tlc_forked() || !tlc_is_tracing());
-	*(c->in_go ? &c->door : &tlc_tls) = fast ? c : stub_of(c);
+	*(c->in_go ? &c->path : &tlc_tls) = fast ? c : stub_of(c);
 }
 
 /* Gives the thread a context of its own; NULL when there is none to be had. A
@@ -215,7 +215,7 @@ static tl_context* attach(tl_status* why)
 	}
 	*why = start();
 	tl_context* c = NULL;
-	if (*why == TL_OK) c = (tl_context*)tldoor_attach();
+	if (*why == TL_OK) c = (tl_context*)tlentry_attach();
 	sem_post(&first_entries);
 	tlc_end_quiet(&before);
 	if (c == NULL) return NULL;
@@ -226,16 +226,16 @@ static tl_context* attach(tl_status* why)
 	}
 	lend_error(c);
 	tlc_tls = c;
-	tlc_choose_door();
+	tlc_choose_path();
 	return c;
 }
 
-/* ---- the gate ------------------------------------------------------------------------ */
+/* ---- the entry guard ------------------------------------------------------------------------ */
 
 static bool is_shared(const tl_context* c) { return c->id == 0; }
 
 /* Between the two the thread is in Go. It sees its stub, so that what a signal handler calls
- * meanwhile comes to the gate, which refuses it; and it is not cancelled, since nobody could
+ * meanwhile comes to the entry guard, which refuses it; and it is not cancelled, since nobody could
  * unwind it. The handler finds in_go before it can touch the rest. */
 static void go_in(tl_context* c)
 {
@@ -243,13 +243,13 @@ static void go_in(tl_context* c)
 	atomic_signal_fence(memory_order_seq_cst);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel_state);
 	if (is_shared(c)) return; /* a thread without a context sees zeros anyway */
-	c->door = tlc_tls;
+	c->path = tlc_tls;
 	tlc_tls = stub_of(c);
 }
 
 static void go_out(tl_context* c)
 {
-	if (!is_shared(c)) tlc_tls = c->door;
+	if (!is_shared(c)) tlc_tls = c->path;
 	pthread_setcancelstate(c->cancel_state, NULL);
 	atomic_signal_fence(memory_order_seq_cst);
 	c->in_go = 0;
@@ -261,7 +261,7 @@ static tl_context* go_in_shared(void)
 {
 	tlc_quiet before;
 	tlc_begin_quiet(&before);
-	tl_context* c = (tl_context*)tldoor_shared();
+	tl_context* c = (tl_context*)tlentry_shared();
 	tlc_end_quiet(&before);
 	go_in(c);
 	return c;
@@ -297,14 +297,14 @@ static bool has_requests(const tl_context* c)
 	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
-/* Does what others ask of the calling thread, and follows them to the other door. */
+/* Does what others ask of the calling thread, and follows them to the other path. */
 static void answer(tl_context* c)
 {
-	tldoor_poll((uintptr_t)c);
-	tlc_choose_door();
+	tlentry_poll((uintptr_t)c);
+	tlc_choose_path();
 }
 
-tl_context* tlc_gate_enter(uint32_t function, tl_status* why)
+tl_context* tlc_entry_begin(uint32_t function, tl_status* why)
 {
 	*why = TL_OK;
 	if (tlc_forked()) return refuse(TL_E_FORKED, function, why);
@@ -336,7 +336,7 @@ void tlc_leave_unattached(tl_context* c)
 	pthread_mutex_unlock(&shared_lock);
 }
 
-void tlc_gate_step_out(tl_context* c)
+void tlc_entry_step_out(tl_context* c)
 {
 	go_out(c);
 	if (!is_shared(c)) return;
@@ -344,7 +344,7 @@ void tlc_gate_step_out(tl_context* c)
 	pthread_mutex_unlock(&shared_lock);
 }
 
-void tlc_gate_step_back(tl_context* c, uint32_t function)
+void tlc_entry_step_back(tl_context* c, uint32_t function)
 {
 	if (is_shared(c)) {
 		pthread_mutex_lock(&shared_lock);
@@ -354,10 +354,10 @@ void tlc_gate_step_back(tl_context* c, uint32_t function)
 	c->function_id = function;
 }
 
-bool tlc_gate_step_in(tl_context* c, uint32_t function)
+bool tlc_entry_step_in(tl_context* c, uint32_t function)
 {
 	if (tlc_forked()) return false;
-	tlc_gate_step_back(c, function);
+	tlc_entry_step_back(c, function);
 	if (!is_shared(c) && has_requests(c)) answer(c);
 	return true;
 }
@@ -371,11 +371,11 @@ static void call_back(tl_context* c)
 	void *object = (void*)c->callback_object, *extra = (void*)c->callback_context;
 	uint32_t arguments = c->callback_arguments, function = c->function_id;
 	c->callback_arguments = 0;
-	tlc_gate_step_out(c);
+	tlc_entry_step_out(c);
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
 	if (tlc_forked()) return; /* it forked, and this is the child */
-	tlc_gate_step_back(c, function);
+	tlc_entry_step_back(c, function);
 }
 
 /* Finishes the dying objects. The state is committed and Go left before each
@@ -386,10 +386,10 @@ static void pump(tl_context* c)
 	__attribute__((cleanup(stop_pumping))) tl_context* guard = c;
 	c->pumping = 1;
 	c->pump_frame = (uintptr_t)__builtin_frame_address(0);
-	while (c->in_go && tldoor_pump_step((uintptr_t)guard)) call_back(c);
+	while (c->in_go && tlentry_pump_step((uintptr_t)guard)) call_back(c);
 }
 
-void tlc_gate_leave(tl_context* c)
+void tlc_entry_end(tl_context* c)
 {
 	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
@@ -399,21 +399,21 @@ void tlc_gate_leave(tl_context* c)
 		uint64_t target = c->close_target;
 		c->unfinished = 0;
 		pump(c);
-		if (c->in_go) tldoor_close((uintptr_t)c, target);
+		if (c->in_go) tlentry_close((uintptr_t)c, target);
 	}
 	/* A body that has pumped may have stopped at the last callback, with nothing behind it. */
 	if (TLC_UNLIKELY((tlc_dying(c) | c->callback_arguments) != 0 && outermost)) pump(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
-	tlc_gate_step_out(c);
+	tlc_entry_step_out(c);
 }
 
 tl_status tlc_visit(uint32_t function)
 {
 	tl_status why;
-	tl_context* c = tlc_gate_enter(function, &why);
-	if (c != NULL) tlc_gate_leave(c);
+	tl_context* c = tlc_entry_begin(function, &why);
+	if (c != NULL) tlc_entry_end(c);
 	return why;
 }
 

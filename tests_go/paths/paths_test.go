@@ -1,10 +1,10 @@
-// Package doors holds the differential test of the two doors: random sequences of
-// operations go through the fast door, through the slow one and through a model,
+// Package paths holds the differential test of the two paths: random sequences of
+// operations go through the fast path, through the slow one and through a model,
 // and every reply, count and byte in use has to be the same.
 //
-//	go test ./tests_go/doors -rapid.checks=10000
-//	go test ./tests_go/doors -run TestDoors -rapid.seed=<as printed>
-package doors
+//	go test ./tests_go/paths -rapid.checks=10000
+//	go test ./tests_go/paths -run TestPaths -rapid.seed=<as printed>
+package paths
 
 import (
 	"flag"
@@ -18,11 +18,11 @@ import (
 	"tlruntime/tests_go/model"
 )
 
-// TestDoors runs sequences on one thread.
-func TestDoors(t *testing.T) { compareDoors(t, false) }
+// TestPaths runs sequences on one thread.
+func TestPaths(t *testing.T) { comparePaths(t, false) }
 
-// TestDoorsTwoThreads lets a second thread count what the first one owns.
-func TestDoorsTwoThreads(t *testing.T) { compareDoors(t, true) }
+// TestPathsTwoThreads lets a second thread count what the first one owns.
+func TestPathsTwoThreads(t *testing.T) { comparePaths(t, true) }
 
 // TestWildPrograms breaks every promise that a program makes, on two threads. Then
 // replies are nobody's to tell, but each call has to return, without the status of a
@@ -30,7 +30,7 @@ func TestDoorsTwoThreads(t *testing.T) { compareDoors(t, true) }
 func TestWildPrograms(t *testing.T) {
 	program := compileDriver(t)
 	seeded(t)
-	for _, d := range []*driver{newDriver(t, program, "fast door", "1"), newDriver(t, program, "slow door", "0")} {
+	for _, d := range []*driver{newDriver(t, program, "fast path", "1"), newDriver(t, program, "slow path", "0")} {
 		rapid.Check(t, func(r *rapid.T) {
 			m := model.New(false, true)
 			m.Wild = true
@@ -56,9 +56,9 @@ func survive(t *rapid.T, d *driver, steps []model.Step) {
 	}
 }
 
-func compareDoors(t *testing.T, remote bool) {
+func comparePaths(t *testing.T, remote bool) {
 	program := compileDriver(t)
-	fast, slow := newDriver(t, program, "fast door", "1"), newDriver(t, program, "slow door", "0")
+	fast, slow := newDriver(t, program, "fast path", "1"), newDriver(t, program, "slow path", "0")
 	seeded(t)
 	steps := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -71,19 +71,19 @@ func compareDoors(t *testing.T, remote bool) {
 	t.Logf("%d steps agree", steps)
 }
 
-// compare runs a sequence through both doors. Drivers whose replies were wrong are
+// compare runs a sequence through both paths. Drivers whose replies were wrong are
 // in a state that nobody knows, so they are not used again.
-func compare(t *rapid.T, steps []model.Step, doors ...*driver) {
+func compare(t *rapid.T, steps []model.Step, paths ...*driver) {
 	good := false
 	defer func() {
-		for _, d := range doors {
+		for _, d := range paths {
 			if !good {
 				d.stop()
 			}
 		}
 	}()
 	var all [2][]string
-	for i, d := range doors {
+	for i, d := range paths {
 		replies, err := d.run(steps)
 		all[i] = replies
 		model.Compare(t, d.name, steps[:len(replies)], replies)
@@ -93,7 +93,7 @@ func compare(t *rapid.T, steps []model.Step, doors ...*driver) {
 	}
 	for i, s := range steps {
 		if !s.Same(all[0][i], all[1][i]) {
-			t.Fatalf("fast door %q, slow door %q\n%s", all[0][i], all[1][i], model.Show(steps, all[1], i))
+			t.Fatalf("fast path %q, slow path %q\n%s", all[0][i], all[1][i], model.Show(steps, all[1], i))
 		}
 	}
 	good = true

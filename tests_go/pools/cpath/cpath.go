@@ -1,7 +1,7 @@
-// Package cdoor calls the fast door's functions of cshim/pool_blocks.h from Go, so that
+// Package cpath calls the fast path's functions of cshim/pool_blocks.h from Go, so that
 // a test can look at the tables after each of them. The headers are links into cshim:
 // go build notices changes of files in a package's own folder only.
-package cdoor
+package cpath
 
 /*
 #cgo CFLAGS: -std=gnu11 -O1 -Wall -Wextra

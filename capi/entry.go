@@ -25,7 +25,7 @@ import (
 	"fmt"
 	"os"
 
-	_ "tlruntime/cshim" // the fast door, which is C and calls this package
+	_ "tlruntime/cshim" // the fast path, which is C and calls this package
 	"tlruntime/runtime/config"
 	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
@@ -37,7 +37,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// What the shim itself asks of Go (cshim/door.h). None of it is public.
+// What the shim itself asks of Go (cshim/entry.h). None of it is public.
 
 var options = config.New()
 
@@ -69,12 +69,12 @@ func environment() (settings []string) {
 	}
 }
 
-// tldoor_open starts the runtime with the options of the environment. A setting that is
+// tlentry_open starts the runtime with the options of the environment. A setting that is
 // not understood leaves the default, and is told: here, by tl_init and tl_config_dump.
 // What fails can be tried again, with the environment of that moment.
 //
-//export tldoor_open
-func tldoor_open(out uintptr) int32 {
+//export tlentry_open
+func tlentry_open(out uintptr) int32 {
 	return contained(int32(status.Internal), func() int32 {
 		for _, complaint := range options.ReadEnvironment(environment()) {
 			fmt.Fprintf(os.Stderr, "tl_runtime: %s\n", complaint)
@@ -131,11 +131,11 @@ func alignedAlloc(bytes, alignment uintptr) uintptr {
 	return uintptr(C.tlc_aligned_alloc(C.uintptr_t(bytes), C.uintptr_t(max(alignment, 16))))
 }
 
-// tldoor_attach returns a context for the calling thread, 0 when it has to use the
+// tlentry_attach returns a context for the calling thread, 0 when it has to use the
 // shared one.
 //
-//export tldoor_attach
-func tldoor_attach() uintptr {
+//export tlentry_attach
+func tlentry_attach() uintptr {
 	return contained(0, func() uintptr {
 		c, st := object.NewContext()
 		if st != status.OK {
@@ -145,76 +145,76 @@ func tldoor_attach() uintptr {
 	})
 }
 
-// tldoor_shared returns the context of threads without one; the shim holds its lock.
+// tlentry_shared returns the context of threads without one; the shim holds its lock.
 //
-//export tldoor_shared
-func tldoor_shared() uintptr {
+//export tlentry_shared
+func tlentry_shared() uintptr {
 	return contained(0, func() uintptr { return layout.Address(object.Shared()) })
 }
 
-// tldoor_refuse fails a call that has not begun: Go is short of memory.
+// tlentry_refuse fails a call that has not begun: Go is short of memory.
 //
-//export tldoor_refuse
-func tldoor_refuse(c uintptr) int32 { return guardedStatus(c, (*object.Context).FailShort) }
+//export tlentry_refuse
+func tlentry_refuse(c uintptr) int32 { return guardedStatus(c, (*object.Context).FailShort) }
 
-// tldoor_poll handles the inbox and what other threads ask for.
+// tlentry_poll handles the inbox and what other threads ask for.
 //
-//export tldoor_poll
-func tldoor_poll(c uintptr) {
+//export tlentry_poll
+func tlentry_poll(c uintptr) {
 	guarded(c, 0, func(o *object.Context) int { o.Poll(); return 0 })
 }
 
-// tldoor_pump_step works on the dying objects; true: call the callback that the
+// tlentry_pump_step works on the dying objects; true: call the callback that the
 // context names, then come again.
 //
-//export tldoor_pump_step
-func tldoor_pump_step(c uintptr) bool { return guarded(c, false, (*object.Context).PumpStep) }
+//export tlentry_pump_step
+func tlentry_pump_step(c uintptr) bool { return guarded(c, false, (*object.Context).PumpStep) }
 
-// tldoor_close goes on with closing marks.
+// tlentry_close goes on with closing marks.
 //
-//export tldoor_close
-func tldoor_close(c uintptr, target uint64) {
+//export tlentry_close
+func tlentry_close(c uintptr, target uint64) {
 	guarded(c, 0, func(o *object.Context) int { o.Close(target); return 0 })
 }
 
-// tldoor_release_entry releases what a scope held.
+// tlentry_release_entry releases what a scope held.
 //
-//export tldoor_release_entry
-func tldoor_release_entry(c, pointer uintptr, record, gen uint32) {
+//export tlentry_release_entry
+func tlentry_release_entry(c, pointer uintptr, record, gen uint32) {
 	guarded(c, 0, func(o *object.Context) int {
 		o.ReleaseEntry(layout.Entry{Object: pointer, Record: record, Gen: gen})
 		return 0
 	})
 }
 
-// tldoor_drop_field releases a reference that a dying object held.
+// tlentry_drop_field releases a reference that a dying object held.
 //
-//export tldoor_drop_field
-func tldoor_drop_field(c, pointer uintptr) {
+//export tlentry_drop_field
+func tlentry_drop_field(c, pointer uintptr) {
 	guarded(c, 0, func(o *object.Context) int { o.DropField(pointer); return 0 })
 }
 
-// tldoor_recycle takes the slot of a dead object back.
+// tlentry_recycle takes the slot of a dead object back.
 //
-//export tldoor_recycle
-func tldoor_recycle(c, pointer uintptr, record, gen uint32) {
+//export tlentry_recycle
+func tlentry_recycle(c, pointer uintptr, record, gen uint32) {
 	guarded(c, 0, func(o *object.Context) int {
 		o.Recycle(layout.Entry{Object: pointer, Record: record, Gen: gen})
 		return 0
 	})
 }
 
-// tldoor_trim gives the emptied part of the scope stack back.
+// tlentry_trim gives the emptied part of the scope stack back.
 //
-//export tldoor_trim
-func tldoor_trim(c uintptr) {
+//export tlentry_trim
+func tlentry_trim(c uintptr) {
 	guarded(c, 0, func(o *object.Context) int { o.Trim(); return 0 })
 }
 
-// tldoor_check_option checks an option before the first use.
+// tlentry_check_option checks an option before the first use.
 //
-//export tldoor_check_option
-func tldoor_check_option(key, value uintptr) int32 {
+//export tlentry_check_option
+func tlentry_check_option(key, value uintptr) int32 {
 	return contained(int32(status.Internal), func() int32 {
 		name, named := text(key)
 		wanted, given := text(value)
@@ -229,10 +229,10 @@ func tldoor_check_option(key, value uintptr) int32 {
 	})
 }
 
-// tldoor_show_stats prints the statistics at the end of the process, without a context and without a callback.
+// tlentry_show_stats prints the statistics at the end of the process, without a context and without a callback.
 //
-//export tldoor_show_stats
-func tldoor_show_stats() {
+//export tlentry_show_stats
+func tlentry_show_stats() {
 	contained(0, func() int {
 		fmt.Fprint(os.Stderr, stats.Read(stats.All).Table())
 		return 0
