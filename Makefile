@@ -117,7 +117,7 @@ $(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMak
 
 # The checkers run in the Go model, in the differential tests, and inside the library
 # below programs of tests_c.
-CHECKED_GO := $(addprefix ./runtime/,consistency heap object mempool registry tensor) ./tests_go/pools ./tests_go/registry
+CHECKED_GO := $(addprefix ./runtime/,consistency heap object mempool registry tensor) ./tests_go/mempool ./tests_go/registry
 MODEL      := $(BUILD)/cmake/tests_c/proof/model
 CHECKED_C  := scopes|objects|references|adopt|types|vec|clone|cycles|frames|arena|tensors|slots|tensor_pool|sparse|sparse_faults|views|dlpack|memory_pool|memory_limits|out_of_memory|registry|registry_batch|workspace|destructor|debug|stress|device_tensors
 test-checked: checked test-c-programs proof

@@ -2,7 +2,7 @@ package main
 
 /*
 #include <stdlib.h>
-#include "../cshim/symbols.h"
+#include "../cshim/report_symbols.h"
 */
 import "C"
 

@@ -30,8 +30,8 @@ int64_t tlentry_leaks(uintptr_t context);
 int64_t tlentry_check_at_end(uintptr_t c);
 void tlentry_end_trace(uintptr_t context);
 
-void tlc_pool_lock_all(void);
-void tlc_pool_unlock_all(void);
+void tlc_tensor_pool_lock_all(void);
+void tlc_tensor_pool_unlock_all(void);
 
 void tlc_memory_pools_attach(uintptr_t table, bool fast);
 void tlc_memory_pools_lock_all(void);

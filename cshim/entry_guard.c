@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "entry.h"
-#include "host_signals.h"
-#include "start.h"
+#include "entry_signals.h"
+#include "entry_start.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
 static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
@@ -57,7 +57,7 @@ static void before_fork(void)
 	tables_locked = atomic_load_explicit(&started, memory_order_acquire);
 	if (!tables_locked) return;
 	tlc_foreign_lock_all();
-	tlc_pool_lock_all();
+	tlc_tensor_pool_lock_all();
 	tlc_memory_pools_lock_all();
 }
 
@@ -65,7 +65,7 @@ static void after_fork_parent(void)
 {
 	if (tables_locked) {
 		tlc_memory_pools_unlock_all();
-		tlc_pool_unlock_all();
+		tlc_tensor_pool_unlock_all();
 		tlc_foreign_unlock_all();
 	}
 	pthread_mutex_unlock(&start_lock);

@@ -67,7 +67,7 @@ void tlc_end_samples(tl_context* c);
 bool tlc_is_tracing(void);
 void tlc_choose_path(void) __attribute__((cold));
 
-/* Gives what this call has recorded its stack (tracking.c). The context is in Go. */
+/* Gives what this call has recorded its stack (report_tracking.c). The context is in Go. */
 void tlc_settle(tl_context* c) __attribute__((cold));
 
 /* What a call returns that went well but for what TL_DEBUG has found. */
@@ -89,7 +89,7 @@ typedef struct tlc_error {
 /* globals.on_error */
 enum { TLC_ON_ERROR_LOG = 1, TLC_ON_ERROR_ABORT = 2, TLC_ON_ERROR_CALL = 4 };
 
-/* Calls the function that tl_set_error_callback installed (listener.c). */
+/* Calls the function that tl_set_error_callback installed (report_listener.c). */
 void tlc_call_listener(tl_status status, const char* message) __attribute__((cold));
 
 extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));

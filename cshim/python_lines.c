@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "fast.h"
-#include "python.h"
+#include "object_fast.h"
+#include "python_numpy.h"
 
 /* Objects are PyObject*; those that are returned new are the caller's. */
 typedef struct interpreter {

@@ -1,6 +1,6 @@
 /* Capsules that hold a reference to registered memory. */
-#include "fast.h"
-#include "python.h"
+#include "object_fast.h"
+#include "python_numpy.h"
 
 static const char registered_name[] = "tl_runtime.registered";
 

@@ -31,7 +31,7 @@
 #ifndef TL_TENSOR_H
 #define TL_TENSOR_H
 
-#include "fast.h"
+#include "object_fast.h"
 
 enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
 
@@ -66,18 +66,18 @@ typedef struct tl_tensor_header {
 } tl_tensor_header;
 
 /* A key of the pool and its stack. Guarded by the lock of its shard. */
-typedef struct tl_pool_key {
+typedef struct tl_tensor_pool_key {
 	uint64_t elements;
 	uint64_t bytes; /* of the heap that one of its tensors occupies */
-	uint32_t kind;  /* TL_POOL_KIND; 0 = empty cell */
+	uint32_t kind;  /* TL_TENSOR_POOL_KIND; 0 = empty cell */
 	uint16_t count;
 	uint16_t hot;   /* it had a hit since the last search for something to give up */
 	uintptr_t stack; /* of shard.room entries */
-} tl_pool_key;
+} tl_tensor_pool_key;
 
 /* One shard, two cache lines. All but `lock` and `misses` is written under the lock;
  * `cells`, `mask` and the limits are written once, `cells` last. */
-typedef struct tl_pool_shard {
+typedef struct tl_tensor_pool_shard {
 	_Atomic uint32_t lock; /* 1 = held */
 	uint32_t mask;         /* cells - 1 */
 	uint32_t keys;
@@ -97,11 +97,11 @@ typedef struct tl_pool_shard {
 	uint64_t share;        /* bytes that it may keep at once */
 	uint64_t given_up_bytes;
 	uint64_t padding[1];
-} tl_pool_shard;
+} tl_tensor_pool_shard;
 
 /* The shards stand behind the globals, in the same mapping. */
-enum { TL_POOL_OFFSET = 8192, TL_POOL_SHARDS = 64 };
-#define TL_POOL_KIND(dtype, device) (0x10000u | (uint32_t)(device) << 8 | (uint32_t)(dtype))
+enum { TL_TENSOR_POOL_OFFSET = 8192, TL_TENSOR_POOL_SHARDS = 64 };
+#define TL_TENSOR_POOL_KIND(dtype, device) (0x10000u | (uint32_t)(device) << 8 | (uint32_t)(dtype))
 
 /* What a generation must be below for its record to have another life. */
 #define TLC_LAST_GEN 0xFFFFFE00u
@@ -111,68 +111,68 @@ extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidde
 
 /* ---- the pool ---------------------------------------------------------------------- */
 
-void tlc_pool_wait(tl_pool_shard* s);
+void tlc_tensor_pool_wait(tl_tensor_pool_shard* s);
 
-static inline void tlc_pool_lock(tl_pool_shard* s)
+static inline void tlc_tensor_pool_lock(tl_tensor_pool_shard* s)
 {
 	uint32_t open = 0;
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
-		tlc_pool_wait(s);
+		tlc_tensor_pool_wait(s);
 }
 
-static inline void tlc_pool_unlock(tl_pool_shard* s) { atomic_store_explicit(&s->lock, 0, memory_order_release); }
+static inline void tlc_tensor_pool_unlock(tl_tensor_pool_shard* s) { atomic_store_explicit(&s->lock, 0, memory_order_release); }
 
-static inline uint64_t tlc_pool_hash(uint64_t elements, uint32_t kind)
+static inline uint64_t tlc_tensor_pool_hash(uint64_t elements, uint32_t kind)
 {
 	uint64_t h = (elements ^ (uint64_t)kind << 40) * 0x9E3779B97F4A7C15ull;
 	return h ^ h >> 32;
 }
 
-static inline tl_pool_shard* tlc_pool_shard(uint64_t hash)
+static inline tl_tensor_pool_shard* tlc_tensor_pool_shard(uint64_t hash)
 {
-	return (tl_pool_shard*)((char*)tlc_shared + TL_POOL_OFFSET) + hash % TL_POOL_SHARDS;
+	return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET) + hash % TL_TENSOR_POOL_SHARDS;
 }
 
 /* Where the search for a key begins; NULL while there are no cells. Before the lock is
  * taken, so that the one does not wait for the other. */
-static inline tl_pool_key* tlc_pool_home(const tl_pool_shard* s, uint64_t hash)
+static inline tl_tensor_pool_key* tlc_tensor_pool_home(const tl_tensor_pool_shard* s, uint64_t hash)
 {
-	tl_pool_key* cells = (tl_pool_key*)atomic_load_explicit(&s->cells, memory_order_acquire);
-	return TLC_LIKELY(cells != NULL) ? cells + (hash / TL_POOL_SHARDS & s->mask) : NULL;
+	tl_tensor_pool_key* cells = (tl_tensor_pool_key*)atomic_load_explicit(&s->cells, memory_order_acquire);
+	return TLC_LIKELY(cells != NULL) ? cells + (hash / TL_TENSOR_POOL_SHARDS & s->mask) : NULL;
 }
 
 /* The cell of a key, or the empty one where it belongs. Under the lock. */
-static inline tl_pool_key* tlc_pool_find(const tl_pool_shard* s, tl_pool_key* home, uint64_t elements, uint32_t kind)
+static inline tl_tensor_pool_key* tlc_tensor_pool_find(const tl_tensor_pool_shard* s, tl_tensor_pool_key* home, uint64_t elements, uint32_t kind)
 {
-	tl_pool_key* cells = (tl_pool_key*)TLC_LOAD(s->cells);
-	for (tl_pool_key* k = home;; k = cells + ((uint64_t)(k - cells + 1) & s->mask))
+	tl_tensor_pool_key* cells = (tl_tensor_pool_key*)TLC_LOAD(s->cells);
+	for (tl_tensor_pool_key* k = home;; k = cells + ((uint64_t)(k - cells + 1) & s->mask))
 		if (TLC_LIKELY(k->elements == elements && k->kind == kind) || k->kind == 0) return k;
 }
 
 /* Takes the newest tensor of a key; object 0 is a miss.
  * Budget: one lock, one probe, 9 loads, 3 stores. */
-static inline tl_entry tlc_pool_take(uint64_t elements, uint32_t kind)
+static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 {
-	uint64_t hash = tlc_pool_hash(elements, kind);
-	tl_pool_shard* s = tlc_pool_shard(hash);
-	tl_pool_key* home = tlc_pool_home(s, hash);
+	uint64_t hash = tlc_tensor_pool_hash(elements, kind);
+	tl_tensor_pool_shard* s = tlc_tensor_pool_shard(hash);
+	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	tl_entry e = {0, 0, 0};
 	if (TLC_UNLIKELY(home == NULL)) return e;
-	tlc_pool_lock(s);
-	tl_pool_key* k = tlc_pool_find(s, home, elements, kind);
+	tlc_tensor_pool_lock(s);
+	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->count != 0)) {
 		e = ((const tl_entry*)k->stack)[--k->count];
 		if (TLC_UNLIKELY(k->hot == 0)) k->hot = 1;
 		s->grant += k->bytes;
 		s->hits++;
 	}
-	tlc_pool_unlock(s);
+	tlc_tensor_pool_unlock(s);
 	return e;
 }
 
-static inline void tlc_pool_missed(uint64_t elements, uint32_t kind)
+static inline void tlc_tensor_pool_missed(uint64_t elements, uint32_t kind)
 {
-	atomic_fetch_add_explicit(&tlc_pool_shard(tlc_pool_hash(elements, kind))->misses, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&tlc_tensor_pool_shard(tlc_tensor_pool_hash(elements, kind))->misses, 1, memory_order_relaxed);
 }
 
 /* ---- live tensors -------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 #include <sched.h>
 
 _Static_assert(sizeof(tl_tensor_header) == TL_TENSOR_HEADER, "the data starts on a cache line");
-_Static_assert(sizeof(tl_pool_shard) == 128, "shards share no cache line");
-_Static_assert(sizeof(tl_globals) <= TL_POOL_OFFSET, "the shards stand behind the globals");
+_Static_assert(sizeof(tl_tensor_pool_shard) == 128, "shards share no cache line");
+_Static_assert(sizeof(tl_globals) <= TL_TENSOR_POOL_OFFSET, "the shards stand behind the globals");
 
 const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
 	[TL_DTYPE_F32] = 4,  [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4, [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
@@ -17,7 +17,7 @@ const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
 /* ---- locks ------------------------------------------------------------------------- */
 
 /* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
-__attribute__((noinline)) void tlc_pool_wait(tl_pool_shard* s)
+__attribute__((noinline)) void tlc_tensor_pool_wait(tl_tensor_pool_shard* s)
 {
 	for (unsigned turn = 0;; turn++) {
 		if (TLC_LOAD(s->lock) == 0) {
@@ -29,17 +29,17 @@ __attribute__((noinline)) void tlc_pool_wait(tl_pool_shard* s)
 	}
 }
 
-static tl_pool_shard* all_shards(void) { return (tl_pool_shard*)((char*)tlc_shared + TL_POOL_OFFSET); }
+static tl_tensor_pool_shard* all_shards(void) { return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET); }
 
 /* For pthread_atfork: prepare takes all locks, parent and child release them. */
-void tlc_pool_lock_all(void)
+void tlc_tensor_pool_lock_all(void)
 {
-	for (int i = 0; i < TL_POOL_SHARDS; i++) tlc_pool_lock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_lock(&all_shards()[i]);
 }
 
-void tlc_pool_unlock_all(void)
+void tlc_tensor_pool_unlock_all(void)
 {
-	for (int i = 0; i < TL_POOL_SHARDS; i++) tlc_pool_unlock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_unlock(&all_shards()[i]);
 }
 
 /* ---- keeping ------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static inline uint64_t needed(const tl_tensor_header* h)
 }
 
 /* Makes the empty cell k that of a new key; false when there is no room. Under the lock. */
-static __attribute__((noinline)) bool open_key(tl_pool_shard* s, tl_pool_key* k, const tl_tensor_header* h, uint64_t bytes)
+static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tensor_pool_key* k, const tl_tensor_header* h, uint64_t bytes)
 {
 	if (s->keys >= s->key_limit || needed(h) > bytes) return false;
 	uintptr_t stack = s->free_stack;
@@ -61,7 +61,7 @@ static __attribute__((noinline)) bool open_key(tl_pool_shard* s, tl_pool_key* k,
 		stack = s->fresh_stack;
 		s->fresh_stack += s->room * sizeof(tl_entry);
 	}
-	*k = (tl_pool_key){.elements = h->numel, .bytes = bytes, .kind = TL_POOL_KIND(h->dtype, h->device), .stack = stack};
+	*k = (tl_tensor_pool_key){.elements = h->numel, .bytes = bytes, .kind = TL_TENSOR_POOL_KIND(h->dtype, h->device), .stack = stack};
 	s->keys++;
 	return true;
 }
@@ -90,7 +90,7 @@ static inline uint64_t slot_bytes(const tl_tensor_header* h, tl_entry e)
 enum keeping { KEPT, FULL, ASK_GO };
 
 /* Is there room? Go finds more keys and more bytes, not more tensors of a key. */
-static inline enum keeping room(const tl_pool_shard* s, const tl_pool_key* k, uint64_t bytes)
+static inline enum keeping room(const tl_tensor_pool_shard* s, const tl_tensor_pool_key* k, uint64_t bytes)
 {
 	if (TLC_UNLIKELY(k->bytes != bytes)) return ASK_GO;
 	if (TLC_UNLIKELY(k->count >= s->limit)) return FULL;
@@ -103,14 +103,14 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
 	uint64_t elements = h->numel;
-	uint32_t kind = TL_POOL_KIND(h->dtype, h->device);
-	uint64_t hash = tlc_pool_hash(elements, kind);
-	tl_pool_shard* s = tlc_pool_shard(hash);
-	tl_pool_key* home = tlc_pool_home(s, hash);
+	uint32_t kind = TL_TENSOR_POOL_KIND(h->dtype, h->device);
+	uint64_t hash = tlc_tensor_pool_hash(elements, kind);
+	tl_tensor_pool_shard* s = tlc_tensor_pool_shard(hash);
+	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	if (TLC_UNLIKELY(home == NULL)) return ASK_GO;
 	enum keeping result = ASK_GO;
-	tlc_pool_lock(s);
-	tl_pool_key* k = tlc_pool_find(s, home, elements, kind);
+	tlc_tensor_pool_lock(s);
+	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
 	if (TLC_LIKELY(result == KEPT)) {
 		if (TLC_LIKELY(atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
@@ -124,7 +124,7 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 			result = ASK_GO;
 		}
 	}
-	tlc_pool_unlock(s);
+	tlc_tensor_pool_unlock(s);
 	return result;
 }
 
@@ -204,9 +204,9 @@ bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
 /* A floating tensor of one dimension. */
 static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dtype)
 {
-	tl_entry e = tlc_pool_take(elements, TL_POOL_KIND(dtype, 0));
+	tl_entry e = tlc_tensor_pool_take(elements, TL_TENSOR_POOL_KIND(dtype, 0));
 	if (e.object == 0) {
-		tlc_pool_missed(elements, TL_POOL_KIND(dtype, 0));
+		tlc_tensor_pool_missed(elements, TL_TENSOR_POOL_KIND(dtype, 0));
 		c->status = TL_OK; /* a miss is no failure */
 		c->error_kind = 0;
 		c->message_ready = 0;

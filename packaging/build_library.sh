@@ -37,7 +37,7 @@ staging=$out/.staging
 mkdir -p "$staging"
 
 # The version script has to be absolute: the linker runs in a directory of cgo's.
-# Version script, soname and --wrap (cshim/start.c, go_threads.c, go_memory.c) cannot stand
+# Version script, soname and --wrap (cshim/entry_start.c, go_threads.c, go_memory.c) cannot stand
 # in a #cgo line, which refuses them. gcshrinkstackoff keeps what runtime/headroom reserves;
 # asyncpreemptoff keeps Go from interrupting the program's threads by SIGURG.
 # Go's own default for C is -g -O2, which is lost where CGO_CFLAGS asks for something else.

@@ -37,22 +37,22 @@ type TensorHeader struct {
 	Shape, Strides          [MaxRank]int64 // strides in elements
 }
 
-// PoolKey is a key of the tensor pool and its stack.
-type PoolKey struct {
+// TensorPoolKey is a key of the tensor pool and its stack.
+type TensorPoolKey struct {
 	Elements uint64
 	Bytes    uint64 // of the heap that one of its tensors occupies
-	Kind     uint32 // see PoolKind; 0 = empty cell
+	Kind     uint32 // see TensorPoolKind; 0 = empty cell
 	Count    uint16
 	Hot      uint16  // it had a hit since the last search for something to give up
 	Stack    uintptr // of shard.Room entries
 }
 
-// PoolKeyBytes is the size of a PoolKey.
-const PoolKeyBytes = 32
+// TensorPoolKeyBytes is the size of a TensorPoolKey.
+const TensorPoolKeyBytes = 32
 
-// PoolShard is one shard of the tensor pool; cshim/tensor.h has its invariants.
+// TensorPoolShard is one shard of the tensor pool; cshim/tensor.h has its invariants.
 // All but Lock and Misses is written under it.
-type PoolShard struct {
+type TensorPoolShard struct {
 	Lock                uint32 // 1 = held
 	Mask                uint32 // cells - 1
 	Keys, KeyLimit      uint32
@@ -71,20 +71,20 @@ type PoolShard struct {
 	Padding             [1]uint64
 }
 
-// PoolShardBytes is the size of a PoolShard, two cache lines.
-const PoolShardBytes = 128
+// TensorPoolShardBytes is the size of a TensorPoolShard, two cache lines.
+const TensorPoolShardBytes = 128
 
-// The shards stand PoolOffset bytes behind the globals, in the same mapping.
+// The shards stand TensorPoolOffset bytes behind the globals, in the same mapping.
 const (
-	PoolOffset = 8192
-	PoolShards = 64
+	TensorPoolOffset = 8192
+	TensorPoolShards = 64
 )
 
-// PoolKind packs what a key has beside its elements.
-func PoolKind(dtype, device uint8) uint32 { return 0x10000 | uint32(device)<<8 | uint32(dtype) }
+// TensorPoolKind packs what a key has beside its elements.
+func TensorPoolKind(dtype, device uint8) uint32 { return 0x10000 | uint32(device)<<8 | uint32(dtype) }
 
-// PoolHash spreads keys over shards and cells.
-func PoolHash(elements uint64, kind uint32) uint64 {
+// TensorPoolHash spreads keys over shards and cells.
+func TensorPoolHash(elements uint64, kind uint32) uint64 {
 	h := (elements ^ uint64(kind)<<40) * 0x9E3779B97F4A7C15
 	return h ^ h>>32
 }

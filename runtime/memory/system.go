@@ -63,7 +63,7 @@ func purge(addr, bytes uintptr) {
 	}
 }
 
-// goReserve is what Go's heap may grow by without the system: cshim/go_memory.c keeps more.
+// goReserve is what Go's heap may grow by without the system: cshim/entry_go_memory.c keeps more.
 const goReserve = 16 << 20
 
 // Obtainable tells whether the system would give Go's heap so many more bytes.

@@ -49,7 +49,7 @@ func (t tables) addChunk(address, bytes uint64) uint32 {
 // block always has the same one.
 func (t tables) occupy(record uint32, bytes uint64) {
 	rest := bytesOf(&t.blocks[record]) - bytes
-	if rest > layout.PoolSplit {
+	if rest > layout.MempoolSplit {
 		t.insert(t.cut(record, bytes), rest)
 		rest = 0
 	}
@@ -113,9 +113,9 @@ func (t tables) release(record uint32) {
 	t.insert(record, bytes)
 }
 
-// The front cache: see cshim/pool.h.
+// The front cache: see cshim/mempool.h.
 
-func (t tables) replay(at uint32) *layout.PoolReplay { return &t.Replay[at%layout.PoolReplays] }
+func (t tables) replay(at uint32) *layout.MempoolReplay { return &t.Replay[at%layout.MempoolReplays] }
 
 // flush gives back for good what was given back to the log.
 func (t tables) flush() {
@@ -129,11 +129,11 @@ func (t tables) flush() {
 func (t tables) forget() { t.Low, t.High = t.Live, t.Live }
 
 // push logs an allocation; the oldest one makes room. Nothing is pending.
-func (t tables) push(request uint64, b *layout.PoolBlock) {
-	*t.replay(t.Live) = layout.PoolReplay{Request: request, Address: b.Address, Bytes: bytesOf(b)}
+func (t tables) push(request uint64, b *layout.MempoolBlock) {
+	*t.replay(t.Live) = layout.MempoolReplay{Request: request, Address: b.Address, Bytes: bytesOf(b)}
 	t.Live++
 	t.High = t.Live
-	if t.Live-t.Low > layout.PoolReplays {
+	if t.Live-t.Low > layout.MempoolReplays {
 		t.Low++
 	}
 }

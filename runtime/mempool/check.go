@@ -7,7 +7,7 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// Check verifies the invariants of cshim/pool.h, each by a way of its own: it walks the
+// Check verifies the invariants of cshim/mempool.h, each by a way of its own: it walks the
 // chunks and recomputes what the operations maintain. For tests; -tags tlcheck runs it
 // while pools are used (verify_on.go).
 func Check(h Handle) error {
@@ -75,7 +75,7 @@ func (c *checker) chunk(of chunk) {
 		c.Want(b.Address == at, "record %d is at %#x, the one before ends at %#x", i, b.Address, at)
 		c.Want(b.Prev == before, "record %d: prev is %d, not %d", i, b.Prev, before)
 		c.Want(bytesOf(b) > 0 && bytesOf(b)%c.granule == 0, "record %d has %d bytes", i, bytesOf(b))
-		tag := b.Word &^ layout.PoolFree >> layout.PoolTagShift
+		tag := b.Word &^ layout.MempoolFree >> layout.MempoolTagShift
 		c.Want(tag <= 2 && !(tag != 0 && isFree(b)), "record %d has the tag %d", i, tag)
 		c.Want(!(wasFree && isFree(b)), "records %d and %d are both free", before, i)
 		switch {
@@ -83,7 +83,7 @@ func (c *checker) chunk(of chunk) {
 			c.free[i] = true
 		case isTagged(b):
 			c.tagged[i] = true
-			if b.Word&layout.PoolLent != 0 {
+			if b.Word&layout.MempoolLent != 0 {
 				c.liveCount++
 				c.liveBytes += bytesOf(b)
 			}
@@ -116,7 +116,7 @@ func (c *checker) index() {
 	for bin, root := range c.bins.Roots {
 		set := c.bins.Leaves[bin>>6]>>(bin&63)&1 != 0
 		c.Want(set == (root != 0), "bin %d: bit %v, root %d", bin, set, root)
-		var last *layout.PoolBlock
+		var last *layout.MempoolBlock
 		c.treap(uint32(bin), root, &last)
 	}
 	for leaf, word := range c.bins.Leaves {
@@ -128,7 +128,7 @@ func (c *checker) index() {
 	c.Want(len(c.free) == 0, "%d free blocks are in no treap", len(c.free))
 }
 
-func (c *checker) treap(bin, i uint32, last **layout.PoolBlock) {
+func (c *checker) treap(bin, i uint32, last **layout.MempoolBlock) {
 	if i == 0 {
 		return
 	}
@@ -166,12 +166,12 @@ func (c *checker) hash() {
 // log: what is in it is live in the tables, and what is pending is counted as free.
 func (c *checker) log() {
 	held, pending := c.Live-c.Low, c.High-c.Live
-	c.Want(held <= layout.PoolReplays && pending <= layout.PoolReplays-held, "the log is %d, %d, %d", c.Low, c.Live, c.High)
+	c.Want(held <= layout.MempoolReplays && pending <= layout.MempoolReplays-held, "the log is %d, %d, %d", c.Low, c.Live, c.High)
 	for at := c.Low; at != c.High; at++ {
 		x := c.replay(at)
 		i := *c.findLive(x.Address)
 		c.Want(i != 0 && bytesOf(&c.blocks[i]) == x.Bytes, "the log has %d bytes at %#x", x.Bytes, x.Address)
-		c.Want(x.Request <= x.Bytes && x.Bytes <= x.Request+layout.PoolSplit, "%d bytes for %d", x.Bytes, x.Request)
+		c.Want(x.Request <= x.Bytes && x.Bytes <= x.Request+layout.MempoolSplit, "%d bytes for %d", x.Bytes, x.Request)
 		if pendingFrom := c.Live - c.Low; at-c.Low >= pendingFrom {
 			c.liveCount--
 			c.liveBytes -= x.Bytes

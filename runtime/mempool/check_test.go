@@ -25,7 +25,7 @@ func damaged(t *testing.T) (Handle, tables) {
 		_ = Reset(h)
 		_ = Destroy(h)
 	})
-	return h, view(stateAt(uint32(h % layout.PoolSlots)))
+	return h, view(stateAt(uint32(h % layout.MempoolSlots)))
 }
 
 // aFree and aLive return a record.
@@ -46,7 +46,7 @@ func TestCheckerSeesDamage(t *testing.T) {
 		"a size":              func(t tables) { t.blocks[aLive(t)].Word += 64 },
 		"no granule":          func(t tables) { t.blocks[aLive(t)].Word += 1 },
 		"an address":          func(t tables) { t.blocks[aLive(t)].Address += 64 },
-		"a tag":               func(t tables) { t.blocks[aFree(t)].Word |= 1 << layout.PoolTagShift },
+		"a tag":               func(t tables) { t.blocks[aFree(t)].Word |= 1 << layout.MempoolTagShift },
 		"prev":                func(t tables) { t.blocks[t.blocks[aFree(t)].Next].Prev = 0 },
 		"next":                func(t tables) { t.blocks[aFree(t)].Next = 0 },
 		"a bit of a leaf":     func(t tables) { t.bins.Leaves[300] |= 1 },
@@ -54,8 +54,8 @@ func TestCheckerSeesDamage(t *testing.T) {
 		"the top":             func(t tables) { t.bins.Top ^= 1 << 3 },
 		"a lost treap":        func(t tables) { t.bins.Roots[nextBin(t.bins, 0)] = 0 },
 		"the order":           func(t tables) { b := &t.blocks[aFree(t)]; b.Left, b.Right = b.Right, b.Left },
-		"a free one as live":  func(t tables) { t.blocks[aFree(t)].Word &^= layout.PoolFree },
-		"a live one as free":  func(t tables) { t.blocks[aLive(t)].Word |= layout.PoolFree },
+		"a free one as live":  func(t tables) { t.blocks[aFree(t)].Word &^= layout.MempoolFree },
+		"a live one as free":  func(t tables) { t.blocks[aLive(t)].Word |= layout.MempoolFree },
 		"a lost chain":        func(t tables) { *t.chain(t.blocks[aLive(t)].Address) = 0 },
 		"a free one chained":  func(t tables) { t.chains[0] = aFree(t) },
 		"a lost record":       func(t tables) { t.Fresh++ },
@@ -71,12 +71,12 @@ func TestCheckerSeesDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, tables := damaged(t)
-			state, records, bins, chains := *tables.PoolState, clone(tables.blocks), *tables.bins, clone(tables.chains)
+			state, records, bins, chains := *tables.MempoolState, clone(tables.blocks), *tables.bins, clone(tables.chains)
 			damage(tables)
 			if Check(h) == nil {
 				t.Error("the checker sees nothing")
 			}
-			*tables.PoolState, *tables.bins = state, bins
+			*tables.MempoolState, *tables.bins = state, bins
 			copy(tables.blocks, records)
 			copy(tables.chains, chains)
 			if err := Check(h); err != nil {

@@ -8,37 +8,39 @@ import (
 
 // tables views the memory of a pool. It holds while the lock of the state is held.
 type tables struct {
-	*layout.PoolState
-	blocks []layout.PoolBlock
+	*layout.MempoolState
+	blocks []layout.MempoolBlock
 	chains []uint32
-	bins   *layout.PoolBins
+	bins   *layout.MempoolBins
 }
 
-func view(s *layout.PoolState) tables {
+func view(s *layout.MempoolState) tables {
 	return tables{
-		PoolState: s,
-		blocks:    layout.Slice[layout.PoolBlock](s.Blocks, uint64(s.Limit)),
-		chains:    layout.Slice[uint32](s.Hash, uint64(s.Limit)),
-		bins:      layout.At[layout.PoolBins](s.Bins),
+		MempoolState: s,
+		blocks:       layout.Slice[layout.MempoolBlock](s.Blocks, uint64(s.Limit)),
+		chains:       layout.Slice[uint32](s.Hash, uint64(s.Limit)),
+		bins:         layout.At[layout.MempoolBins](s.Bins),
 	}
 }
 
-func bytesOf(b *layout.PoolBlock) uint64 { return b.Word & layout.PoolBytes }
-func isFree(b *layout.PoolBlock) bool    { return b.Word&layout.PoolFree != 0 }
-func isTagged(b *layout.PoolBlock) bool  { return b.Word&(layout.PoolWaits|layout.PoolLent) != 0 }
+func bytesOf(b *layout.MempoolBlock) uint64 { return b.Word & layout.MempoolBytes }
+func isFree(b *layout.MempoolBlock) bool    { return b.Word&layout.MempoolFree != 0 }
+func isTagged(b *layout.MempoolBlock) bool {
+	return b.Word&(layout.MempoolWaits|layout.MempoolLent) != 0
+}
 
 const noBin = ^uint32(0)
 
 // binOf returns the bin of a size in granules, at least 1.
 func binOf(granules uint64) uint32 {
-	up := uint32(bits.Len64(granules|layout.PoolSubbins)) - 1 - layout.PoolSubbinBits
-	return up<<layout.PoolSubbinBits + uint32(granules>>up)
+	up := uint32(bits.Len64(granules|layout.MempoolSubbins)) - 1 - layout.MempoolSubbinBits
+	return up<<layout.MempoolSubbinBits + uint32(granules>>up)
 }
 
 func (t tables) binOfBytes(bytes uint64) uint32 { return binOf(bytes >> t.Shift) }
 
 // nextBin returns the first bin in use from bin on, noBin when there is none.
-func nextBin(b *layout.PoolBins, bin uint32) uint32 {
+func nextBin(b *layout.MempoolBins, bin uint32) uint32 {
 	leaf, node := bin>>6, bin>>12
 	word := b.Leaves[leaf] & (^uint64(0) << (bin & 63))
 	if word == 0 {
@@ -61,7 +63,7 @@ func lowest(word uint64) uint32  { return uint32(bits.TrailingZeros64(word)) }
 func highest(word uint64) uint32 { return uint32(bits.Len64(word)) - 1 }
 
 // lastBin returns the bin of the largest free block, noBin when there is none.
-func lastBin(b *layout.PoolBins) uint32 {
+func lastBin(b *layout.MempoolBins) uint32 {
 	if b.Top == 0 {
 		return noBin
 	}
@@ -70,13 +72,13 @@ func lastBin(b *layout.PoolBins) uint32 {
 	return leaf<<6 | highest(b.Leaves[leaf])
 }
 
-func setBin(b *layout.PoolBins, bin uint32) {
+func setBin(b *layout.MempoolBins, bin uint32) {
 	b.Leaves[bin>>6] |= 1 << (bin & 63)
 	b.Nodes[bin>>12] |= 1 << (bin >> 6 & 63)
 	b.Top |= 1 << (bin >> 12)
 }
 
-func clearBin(b *layout.PoolBins, bin uint32) {
+func clearBin(b *layout.MempoolBins, bin uint32) {
 	if b.Leaves[bin>>6] &^= 1 << (bin & 63); b.Leaves[bin>>6] != 0 {
 		return
 	}
@@ -94,7 +96,7 @@ func priority(record uint32) uint32 {
 }
 
 // before is the order of a treap; both are free.
-func before(a, b *layout.PoolBlock) bool {
+func before(a, b *layout.MempoolBlock) bool {
 	return a.Word < b.Word || a.Word == b.Word && a.Address < b.Address
 }
 
@@ -115,7 +117,7 @@ func (t tables) merge(link *uint32, left, right uint32) {
 }
 
 // split makes the treap at i the halves below x.
-func (t tables) split(i uint32, x *layout.PoolBlock) {
+func (t tables) split(i uint32, x *layout.MempoolBlock) {
 	smaller, larger := &x.Left, &x.Right
 	for i != 0 {
 		y := &t.blocks[i]
@@ -133,7 +135,7 @@ func (t tables) split(i uint32, x *layout.PoolBlock) {
 }
 
 // descend returns the link that leads from y towards x.
-func descend(y, x *layout.PoolBlock) *uint32 {
+func descend(y, x *layout.MempoolBlock) *uint32 {
 	if before(y, x) {
 		return &y.Right
 	}
@@ -143,7 +145,7 @@ func descend(y, x *layout.PoolBlock) *uint32 {
 // insert makes a record that of a free block.
 func (t tables) insert(record uint32, bytes uint64) {
 	x := &t.blocks[record]
-	x.Word = bytes | layout.PoolFree
+	x.Word = bytes | layout.MempoolFree
 	t.FreeBlocks++
 	bin := t.binOfBytes(bytes)
 	link := &t.bins.Roots[bin]

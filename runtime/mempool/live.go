@@ -57,7 +57,9 @@ type Chunk struct {
 	Address, Bytes uint64
 }
 
-func (p *Pool) number() uint64 { return uint64(layout.Address(p.state)-slots.base) / layout.PoolStride }
+func (p *Pool) number() uint64 {
+	return uint64(layout.Address(p.state)-slots.base) / layout.MempoolStride
+}
 
 // Chunks calls visit with every chunk, pool by pool. No lock of a state is held then.
 func Chunks(visit func(Chunk)) {
@@ -129,11 +131,11 @@ func (p *Pool) tiles() (all []tiled) {
 	return all
 }
 
-func stateOf(b *layout.PoolBlock) State {
+func stateOf(b *layout.MempoolBlock) State {
 	switch {
 	case isFree(b):
 		return Free
-	case isTagged(b) && b.Word&layout.PoolLent == 0:
+	case isTagged(b) && b.Word&layout.MempoolLent == 0:
 		return Waiting
 	}
 	return Lent

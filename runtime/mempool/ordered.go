@@ -162,7 +162,7 @@ func (p *Pool) setAside(address uint64, after marks) (bool, error) {
 		*link = t.blocks[w.record].Left
 	}
 	record, b := w.record, &t.blocks[w.record]
-	b.Word = bytesOf(b) | layout.PoolWaits
+	b.Word = bytesOf(b) | layout.MempoolWaits
 	t.forget()
 	t.TotalFreed += bytesOf(b)
 	t.Deallocations++
@@ -213,16 +213,16 @@ func (p *Pool) reuse(i int, request uint64) (uintptr, error) {
 	t.forget()
 	w := p.ordered.blocks[i]
 	p.ordered.bytes -= w.bytes
-	if rest := w.bytes - request; rest > layout.PoolSplit {
+	if rest := w.bytes - request; rest > layout.MempoolSplit {
 		r := t.cut(w.record, request)
-		t.blocks[r].Word = rest | layout.PoolWaits
+		t.blocks[r].Word = rest | layout.MempoolWaits
 		p.ordered.blocks[i] = waiting{r, w.address + request, rest, w.after.share()}
 		p.ordered.bytes += rest
 		w.bytes = request
 	} else {
 		p.ordered.blocks = slices.Delete(p.ordered.blocks, i, i+1)
 	}
-	t.blocks[w.record].Word = w.bytes | layout.PoolLent
+	t.blocks[w.record].Word = w.bytes | layout.MempoolLent
 	if p.ordered.lent == nil {
 		p.ordered.lent = map[uint64]waiting{}
 	}
@@ -340,11 +340,11 @@ func (p *Pool) endOrder() (failed error) {
 func (p *Pool) checkOrder() error {
 	t, bytes, tags := view(p.state), uint64(0), map[uint32]uint64{}
 	for _, w := range p.ordered.blocks {
-		tags[w.record] = w.bytes | layout.PoolWaits
+		tags[w.record] = w.bytes | layout.MempoolWaits
 		bytes += w.bytes
 	}
 	for _, w := range p.ordered.lent {
-		tags[w.record] = w.bytes | layout.PoolLent
+		tags[w.record] = w.bytes | layout.MempoolLent
 	}
 	for i := range t.Fresh {
 		b := &t.blocks[i]

@@ -1,10 +1,10 @@
 // Package mempool gives out blocks of memory that a device has granted in chunks: the
 // smallest free block that is large enough, of several the one at the lowest address.
 // It never touches the memory itself. What is known of a block stands in tables off
-// the Go heap, which the fast path (cshim/pool_blocks.h) works on as well; this package
+// the Go heap, which the fast path (cshim/mempool_blocks.h) works on as well; this package
 // is the complete twin, and alone grows tables, obtains chunks and returns them.
 //
-// cshim/pool.h explains the structure and lists its invariants, which Check verifies.
+// cshim/mempool.h explains the structure and lists its invariants, which Check verifies.
 //
 //	pool.go      handles, create, destroy
 //	index.go     free blocks by (bytes, address)
@@ -39,7 +39,7 @@ import (
 const (
 	purpose = "memory pools"
 	// maxBytes is the largest request, and the largest chunk.
-	maxBytes = layout.PoolBytes >> 1
+	maxBytes = layout.MempoolBytes >> 1
 	// maxAlignment keeps sums of sizes and alignments far from overflowing.
 	maxAlignment = 1 << 32
 )
@@ -65,7 +65,7 @@ func refuse(st status.Status, format string, args ...any) *Error {
 
 // Pool is what Go knows of a pool beside its state.
 type Pool struct {
-	state   *layout.PoolState
+	state   *layout.MempoolState
 	handle  Handle
 	device  device.Allocator
 	account int32  // of package limit, which the chunks are charged to
@@ -86,7 +86,7 @@ var slots struct {
 	base  uintptr
 	empty []uint32        // slots that were in use
 	ended map[int32]ended // by account
-	pools [layout.PoolSlots]atomic.Pointer[Pool]
+	pools [layout.MempoolSlots]atomic.Pointer[Pool]
 }
 
 // ended is what the destroyed pools of an account have given out; all of it came back.
@@ -99,7 +99,7 @@ func Open() status.Status {
 	if slots.base != 0 {
 		return status.OK
 	}
-	base, err := memory.Map(layout.PoolSlots*layout.PoolStride, purpose)
+	base, err := memory.Map(layout.MempoolSlots*layout.MempoolStride, purpose)
 	if err != nil {
 		return status.OutOfMemory
 	}
@@ -113,14 +113,14 @@ func Open() status.Status {
 // Table returns where the pools stand.
 func Table() uintptr { return slots.base }
 
-func stateAt(slot uint32) *layout.PoolState {
-	return layout.At[layout.PoolState](slots.base + uintptr(slot)*layout.PoolStride)
+func stateAt(slot uint32) *layout.MempoolState {
+	return layout.At[layout.MempoolState](slots.base + uintptr(slot)*layout.MempoolStride)
 }
 
 // find returns the pool of a handle, which may end meanwhile: whoever takes the lock of
 // its state looks again.
 func find(h Handle) (*Pool, *Error) {
-	if p := slots.pools[h%layout.PoolSlots].Load(); p != nil && p.handle == h {
+	if p := slots.pools[h%layout.MempoolSlots].Load(); p != nil && p.handle == h {
 		return p, nil
 	}
 	return nil, unknownPool(h)
@@ -209,8 +209,8 @@ func takeSlot() (uint32, error) {
 	head := stateAt(0)
 	lock(head)
 	defer unlock(head)
-	if head.Fresh == layout.PoolSlots {
-		return 0, refuse(status.Limit, "there are %d pools, as many as there can be", layout.PoolSlots-1)
+	if head.Fresh == layout.MempoolSlots {
+		return 0, refuse(status.Limit, "there are %d pools, as many as there can be", layout.MempoolSlots-1)
 	}
 	head.Fresh++
 	return head.Fresh - 1, nil
@@ -275,7 +275,7 @@ func destroy(h Handle) error {
 		failed = err
 	}
 	p.dropTables()
-	giveSlot(uint32(h % layout.PoolSlots))
+	giveSlot(uint32(h % layout.MempoolSlots))
 	return failed
 }
 
@@ -293,7 +293,7 @@ func (p *Pool) withdraw() error {
 			p.state.TotalAllocated-p.state.TotalFreed)
 	}
 	p.state.Handle = 0
-	slots.pools[p.handle%layout.PoolSlots].Store(nil)
+	slots.pools[p.handle%layout.MempoolSlots].Store(nil)
 	sum := slots.ended[p.account]
 	slots.ended[p.account] = ended{sum.bytes + p.state.TotalAllocated, sum.blocks + p.state.Allocations}
 	return nil

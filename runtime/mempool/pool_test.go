@@ -144,14 +144,14 @@ func TestAlignments(t *testing.T) {
 // size still has one.
 func TestBinsAreMonotone(t *testing.T) {
 	last := uint32(0)
-	for _, n := range []uint64{1, 2, 511, 512, 513, 1023, 1024, 1025, 1026, 2047, 2048, 1 << 20, 1<<20 + 2048, 1 << 47, layout.PoolBytes} {
+	for _, n := range []uint64{1, 2, 511, 512, 513, 1023, 1024, 1025, 1026, 2047, 2048, 1 << 20, 1<<20 + 2048, 1 << 47, layout.MempoolBytes} {
 		bin := binOf(n)
-		if bin < last || bin >= layout.PoolLeaves*64 {
+		if bin < last || bin >= layout.MempoolLeaves*64 {
 			t.Fatalf("size %d is in bin %d, a smaller one in %d", n, bin, last)
 		}
 		last = bin
 	}
-	for n := uint64(1); n < 2*layout.PoolSubbins; n++ {
+	for n := uint64(1); n < 2*layout.MempoolSubbins; n++ {
 		if binOf(n) != uint32(n) {
 			t.Fatalf("size %d is in bin %d", n, binOf(n))
 		}
@@ -189,7 +189,7 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	}
 	after := memory.Purposes()[purpose]
 	if before == 0 { // the table of pools stays
-		before = layout.PoolSlots * layout.PoolStride
+		before = layout.MempoolSlots * layout.MempoolStride
 	}
 	if after > before+layout.SpanBytes || len(d.granted) != 0 {
 		t.Fatalf("%d bytes of tables before, %d after; %d chunks", before, after, len(d.granted))
@@ -199,7 +199,7 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 // The log's positions are modulo 2^32.
 func TestLogWraps(t *testing.T) {
 	h := open(t, newFake(), 1<<20)
-	s := stateAt(uint32(h % layout.PoolSlots))
+	s := stateAt(uint32(h % layout.MempoolSlots))
 	s.Low, s.Live, s.High = ^uint32(2), ^uint32(2), ^uint32(2)
 	var first []uintptr
 	for round := range 3 {

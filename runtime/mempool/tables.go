@@ -15,16 +15,16 @@ const (
 	chainBytes   = 4
 )
 
-var binsBytes = memory.Round(unsafe.Sizeof(layout.PoolBins{}), memory.PageBytes)
+var binsBytes = memory.Round(unsafe.Sizeof(layout.MempoolBins{}), memory.PageBytes)
 
 // mapRecords maps a table of records and one of as many chains.
 func mapRecords(n uint32) (blocks, chains uintptr, ok bool) {
 	base, err := memory.Map(recordsBytes(n), purpose)
-	return base, base + uintptr(n)*layout.PoolBlockBytes, err == nil
+	return base, base + uintptr(n)*layout.MempoolBlockBytes, err == nil
 }
 
 func recordsBytes(n uint32) uintptr {
-	return memory.Round(uintptr(n)*(layout.PoolBlockBytes+chainBytes), memory.PageBytes)
+	return memory.Round(uintptr(n)*(layout.MempoolBlockBytes+chainBytes), memory.PageBytes)
 }
 
 // makeTables gives an empty slot tables. Counters of the pool that was there before end.
@@ -68,7 +68,7 @@ func (p *Pool) dropTables() {
 	s := p.state
 	memory.Unmap(s.Bins, binsBytes, purpose)
 	memory.Unmap(s.Blocks, recordsBytes(s.Limit), purpose)
-	*s = layout.PoolState{Lock: 1}
+	*s = layout.MempoolState{Lock: 1}
 }
 
 // growTables doubles the records. Only holders of p.mu change the tables' place, so the
@@ -84,7 +84,7 @@ func (p *Pool) growTables() error {
 	}
 	lock(p.state)
 	was := p.state.Blocks
-	copy(layout.Slice[layout.PoolBlock](blocks, uint64(2*old)), view(p.state).blocks)
+	copy(layout.Slice[layout.MempoolBlock](blocks, uint64(2*old)), view(p.state).blocks)
 	p.useTables(blocks, chains, 2*old)
 	view(p.state).chainAll()
 	unlock(p.state)

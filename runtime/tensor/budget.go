@@ -46,14 +46,14 @@ const handReach = 4
 // reclaim calls in grants until n bytes can be granted; false when there are not
 // enough at hand.
 func (p *tensorPool) reclaim(me *object.Context, n uint64) bool {
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		p.callIn(shardAt(i))
 	}
 	for range handReach {
 		if p.granted.Load()+n <= p.limit.Load() {
 			return true
 		}
-		s := shardAt(p.hand.Add(1) % layout.PoolShards)
+		s := shardAt(p.hand.Add(1) % layout.TensorPoolShards)
 		s.giveUp(me, false)
 		p.callIn(s)
 	}
@@ -111,7 +111,7 @@ func Purge(c *object.Context) {
 	for i := range shelves {
 		PurgeDevice(c, int32(i))
 	}
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.giveUp(c, true)
 		pool.callIn(s)

@@ -14,7 +14,7 @@ import (
 func Check() (keptRecords map[uint32]bool, err error) {
 	c := checker{seen: map[uint32]bool{}}
 	granted := uint64(0)
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
 		c.shard(i, s)
@@ -43,7 +43,7 @@ type checker struct {
 
 func (c *checker) shard(number uint64, s *shard) {
 	count, bytes, keys, stacks := uint64(0), uint64(0), uint32(0), map[uintptr]bool{}
-	s.each(func(at *layout.PoolKey) {
+	s.each(func(at *layout.TensorPoolKey) {
 		k := key{at.Elements, at.Kind}
 		keys++
 		count += uint64(at.Count)

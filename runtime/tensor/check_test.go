@@ -11,7 +11,7 @@ import (
 
 // resting makes kept tensors of two keys on the CPU and of two on the device, and returns
 // where one key of each stands.
-func resting(t *testing.T, c *object.Context) (s *shard, at *layout.PoolKey, of *shelf) {
+func resting(t *testing.T, c *object.Context) (s *shard, at *layout.TensorPoolKey, of *shelf) {
 	inScope(t, c, func() {
 		for _, device := range []int32{CPU, 1} {
 			for _, n := range []int64{300, 300, 700} {
@@ -19,7 +19,7 @@ func resting(t *testing.T, c *object.Context) (s *shard, at *layout.PoolKey, of 
 			}
 		}
 	})
-	k := key{300, layout.PoolKind(uint8(F32), CPU)}
+	k := key{300, layout.TensorPoolKind(uint8(F32), CPU)}
 	s = shardOf(k)
 	return s, s.find(k), shelfOf(1)
 }

@@ -88,7 +88,7 @@ func TestDeviceFailsAtEveryCall(t *testing.T) {
 
 // cpuTensors counts the kept tensors of the CPU.
 func cpuTensors() (n int64) {
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
 		n += int64(s.count())

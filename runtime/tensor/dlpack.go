@@ -9,7 +9,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// DLPack's structs, as cshim/dlpack.h has them.
+// DLPack's structs, as cshim/tensor_dlpack.h has them.
 
 // DLType is an element type.
 type DLType struct {

@@ -52,7 +52,7 @@ func (p *tensorPool) setLimits(perKey uint32, bytes uint64) bool {
 	if p.room == 0 { // nothing is kept yet
 		return true
 	}
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
 		s.Limit = perKey
@@ -74,7 +74,7 @@ func (s *shard) dropExcess() {
 	for n := len(out); n == len(out); {
 		n = 0
 		s.lock()
-		s.each(func(at *layout.PoolKey) {
+		s.each(func(at *layout.TensorPoolKey) {
 			for ; uint32(at.Count) > s.Limit && n < len(out); n++ {
 				out[n] = s.giveUpOne(at)
 			}
@@ -89,11 +89,11 @@ func (s *shard) dropExcess() {
 // widen moves the stacks of all keys to where each has room for more tensors.
 func (p *tensorPool) widen(room uint32) bool {
 	each := uintptr(p.keys) * uintptr(room) * layout.EntryBytes
-	stacks, err := memory.Map(layout.PoolShards*each, poolPurpose)
+	stacks, err := memory.Map(layout.TensorPoolShards*each, poolPurpose)
 	if err != nil {
 		return false
 	}
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
 		s.moveStacks(stacks+uintptr(i)*each, room)
@@ -106,7 +106,7 @@ func (p *tensorPool) widen(room uint32) bool {
 
 // moveStacks gives every key of a shard a stack in new memory.
 func (s *shard) moveStacks(to uintptr, room uint32) {
-	s.each(func(at *layout.PoolKey) {
+	s.each(func(at *layout.TensorPoolKey) {
 		copy(layout.Slice[layout.Entry](to, uint64(room)), layout.Slice[layout.Entry](at.Stack, uint64(at.Count)))
 		at.Stack = to
 		to += uintptr(room) * layout.EntryBytes
@@ -133,7 +133,7 @@ func ReadPoolKey(rank uintptr) (k PoolKeyStats) {
 
 // stackBytes is the size of all stacks.
 func (p *tensorPool) stackBytes() uintptr {
-	return layout.PoolShards * uintptr(p.keys) * uintptr(p.room) * layout.EntryBytes
+	return layout.TensorPoolShards * uintptr(p.keys) * uintptr(p.room) * layout.EntryBytes
 }
 
 // open maps the tables, once. Without memory for them nothing is kept this time.
@@ -148,22 +148,22 @@ func (p *tensorPool) open() {
 		cells = 64
 	}
 	p.keys, p.room = cells/4*3, max(p.perKey, defaultLimit)
-	table := uintptr(cells) * layout.PoolKeyBytes
-	at, err := memory.Map(layout.PoolShards*table, poolPurpose)
+	table := uintptr(cells) * layout.TensorPoolKeyBytes
+	at, err := memory.Map(layout.TensorPoolShards*table, poolPurpose)
 	if err == nil {
 		if p.stacks, err = memory.Map(p.stackBytes(), poolPurpose); err != nil {
-			memory.Unmap(at, layout.PoolShards*table, poolPurpose)
+			memory.Unmap(at, layout.TensorPoolShards*table, poolPurpose)
 		}
 	}
 	if err != nil {
 		p.room = 0
 		return
 	}
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
 		s.Mask, s.KeyLimit, s.Limit, s.Room = cells-1, p.keys, p.perKey, p.room
-		s.FreshStack = p.stacks + uintptr(i)*p.stackBytes()/layout.PoolShards
+		s.FreshStack = p.stacks + uintptr(i)*p.stackBytes()/layout.TensorPoolShards
 		atomic.StoreUintptr(&s.Cells, at+uintptr(i)*table)
 		s.unlock()
 	}

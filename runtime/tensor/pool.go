@@ -100,7 +100,7 @@ func keyOf(e layout.Entry) (k key, bytes uint64, ok bool) {
 	if bytes = object.Heap().Size(e.Object); s.total() > bytes {
 		return k, 0, false
 	}
-	return key{h.Numel, layout.PoolKind(h.Dtype, h.Device)}, bytes, true
+	return key{h.Numel, layout.TensorPoolKind(h.Dtype, h.Device)}, bytes, true
 }
 
 // maxElements keeps sums and products of sizes far from overflow.
@@ -160,7 +160,7 @@ func PoolAcquire(c *object.Context, elements uintptr, dtype, device uint8) uintp
 	if device != CPU {
 		return acquireOn(c, &s, int32(device))
 	}
-	e := pool.take(uint64(elements), layout.PoolKind(dtype, device))
+	e := pool.take(uint64(elements), layout.TensorPoolKind(dtype, device))
 	if e.Object == 0 {
 		return c.Null()
 	}

@@ -24,7 +24,7 @@ func callInAll() {
 	if !object.Opened() {
 		return
 	}
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		pool.callIn(shardAt(i))
 	}
 }
@@ -36,9 +36,9 @@ func giveTensors(need limit.Need) (freed uint64) {
 	if !object.Opened() {
 		return 0
 	}
-	for turn := uint64(0); turn < 2*layout.PoolShards && freed < need.Bytes; turn++ {
-		s := shardAt(pool.hand.Add(1) % layout.PoolShards)
-		freed += s.give(need, need.Bytes-freed, turn < layout.PoolShards)
+	for turn := uint64(0); turn < 2*layout.TensorPoolShards && freed < need.Bytes; turn++ {
+		s := shardAt(pool.hand.Add(1) % layout.TensorPoolShards)
+		freed += s.give(need, need.Bytes-freed, turn < layout.TensorPoolShards)
 		pool.callIn(s)
 	}
 	eachShelf(need, func(_ int, s *shelf) {
@@ -79,7 +79,7 @@ func (s *shard) give(need limit.Need, enough uint64, cold bool) (freed uint64) {
 
 // popFor takes tensors out until they have enough bytes, as many as fit into out.
 func (s *shard) popFor(need limit.Need, enough uint64, cold bool, out *[64]layout.Entry) (n int, bytes uint64) {
-	s.each(func(at *layout.PoolKey) {
+	s.each(func(at *layout.TensorPoolKey) {
 		if !need.Covers(deviceOf(at.Kind)) || cold && at.Hot != 0 {
 			return
 		}
@@ -92,7 +92,7 @@ func (s *shard) popFor(need limit.Need, enough uint64, cold bool, out *[64]layou
 	return n, bytes
 }
 
-// deviceOf and dtypeOf take layout.PoolKind apart.
+// deviceOf and dtypeOf take layout.TensorPoolKind apart.
 func deviceOf(kind uint32) int32      { return int32(kind >> 8 & 0xFF) }
 func dtypeOf(kind uint32) ElementType { return ElementType(kind & 0xFF) }
 
@@ -135,12 +135,12 @@ func describeHits(part *limit.Part) {
 }
 
 // keptKeys returns the keys that have tensors, that with most bytes first.
-func keptKeys(of limit.Need) (keys []layout.PoolKey) {
-	for i := range uint64(layout.PoolShards) {
+func keptKeys(of limit.Need) (keys []layout.TensorPoolKey) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		keys = slices.Grow(keys, int(s.keyCount())) // not under the lock
 		s.lock()
-		s.each(func(at *layout.PoolKey) {
+		s.each(func(at *layout.TensorPoolKey) {
 			if at.Count > 0 && of.Covers(deviceOf(at.Kind)) {
 				keys = append(keys, *at)
 			}
@@ -148,7 +148,7 @@ func keptKeys(of limit.Need) (keys []layout.PoolKey) {
 		s.unlock()
 	}
 	eachShelf(of, func(number int, s *shelf) { keys = s.keys(number, keys) })
-	slices.SortFunc(keys, func(a, b layout.PoolKey) int {
+	slices.SortFunc(keys, func(a, b layout.TensorPoolKey) int {
 		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes), cmp.Compare(a.Elements, b.Elements),
 			cmp.Compare(a.Kind, b.Kind))
 	})

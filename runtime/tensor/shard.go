@@ -11,7 +11,7 @@ import (
 
 // shard is one shard of the pool, the memory that cshim/tensor.h works on too.
 // Its methods are called with the lock held, but for lock.
-type shard struct{ layout.PoolShard }
+type shard struct{ layout.TensorPoolShard }
 
 // key identifies the tensors that may stand for each other.
 type key struct {
@@ -19,14 +19,14 @@ type key struct {
 	kind     uint32
 }
 
-func (k key) hash() uint64 { return layout.PoolHash(k.elements, k.kind) }
+func (k key) hash() uint64 { return layout.TensorPoolHash(k.elements, k.kind) }
 
 // shardAt returns shard i.
 func shardAt(i uint64) *shard {
-	return layout.At[shard](layout.Address(object.Globals()) + layout.PoolOffset + uintptr(i)*layout.PoolShardBytes)
+	return layout.At[shard](layout.Address(object.Globals()) + layout.TensorPoolOffset + uintptr(i)*layout.TensorPoolShardBytes)
 }
 
-func shardOf(k key) *shard { return shardAt(k.hash() % layout.PoolShards) }
+func shardOf(k key) *shard { return shardAt(k.hash() % layout.TensorPoolShards) }
 
 const (
 	spins  = 100
@@ -46,15 +46,15 @@ func (s *shard) lock() {
 
 func (s *shard) unlock() { atomic.StoreUint32(&s.Lock, 0) }
 
-func (s *shard) cell(i uint64) *layout.PoolKey {
-	return layout.At[layout.PoolKey](s.Cells + uintptr(i&uint64(s.Mask))*layout.PoolKeyBytes)
+func (s *shard) cell(i uint64) *layout.TensorPoolKey {
+	return layout.At[layout.TensorPoolKey](s.Cells + uintptr(i&uint64(s.Mask))*layout.TensorPoolKeyBytes)
 }
 
-func (s *shard) home(k key) uint64 { return k.hash() / layout.PoolShards }
+func (s *shard) home(k key) uint64 { return k.hash() / layout.TensorPoolShards }
 
 // find returns the cell of a key, or the empty one where it belongs; nil while
 // there are no cells.
-func (s *shard) find(k key) *layout.PoolKey {
+func (s *shard) find(k key) *layout.TensorPoolKey {
 	if s.Cells == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func entry(stack uintptr, i uint16) *layout.Entry {
 
 // insert makes a cell for a new key; nil when there is no room, not even after
 // the keys without tensors have gone.
-func (s *shard) insert(k key, bytes uint64) *layout.PoolKey {
+func (s *shard) insert(k key, bytes uint64) *layout.TensorPoolKey {
 	if s.Keys >= s.KeyLimit {
 		s.sweep()
 	}
@@ -88,7 +88,7 @@ func (s *shard) insert(k key, bytes uint64) *layout.PoolKey {
 	}
 	s.Keys++
 	at := s.find(k)
-	*at = layout.PoolKey{Elements: k.elements, Bytes: bytes, Kind: k.kind, Stack: stack}
+	*at = layout.TensorPoolKey{Elements: k.elements, Bytes: bytes, Kind: k.kind, Stack: stack}
 	return at
 }
 
@@ -118,25 +118,25 @@ func (s *shard) remove(i uint64) {
 			hole = next
 		}
 	}
-	*s.cell(hole) = layout.PoolKey{}
+	*s.cell(hole) = layout.TensorPoolKey{}
 }
 
 // pop takes the newest tensor of a key; the caller counts why.
-func (s *shard) pop(at *layout.PoolKey) layout.Entry {
+func (s *shard) pop(at *layout.TensorPoolKey) layout.Entry {
 	at.Count--
 	s.Grant += at.Bytes
 	return *entry(at.Stack, at.Count)
 }
 
 // giveUpOne takes the newest tensor of a key to free it.
-func (s *shard) giveUpOne(at *layout.PoolKey) layout.Entry {
+func (s *shard) giveUpOne(at *layout.TensorPoolKey) layout.Entry {
 	s.GivenUp++
 	s.GivenUpBytes += at.Bytes
 	return s.pop(at)
 }
 
 // push keeps a tensor; the caller has looked for room.
-func (s *shard) push(at *layout.PoolKey, e layout.Entry) {
+func (s *shard) push(at *layout.TensorPoolKey, e layout.Entry) {
 	*entry(at.Stack, at.Count) = e
 	at.Count++
 	s.Puts++
@@ -153,7 +153,7 @@ func (s *shard) taken() uint64 { return s.Grant - s.Share }
 func (s *shard) kept() uint64 { return s.Bytes - s.taken() }
 
 // each visits the keys.
-func (s *shard) each(visit func(at *layout.PoolKey)) {
+func (s *shard) each(visit func(at *layout.TensorPoolKey)) {
 	if s.Cells == 0 {
 		return
 	}

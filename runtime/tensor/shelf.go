@@ -293,13 +293,13 @@ func eachShelf(need limit.Need, visit func(number int, s *shelf)) {
 }
 
 // keys appends what the shelf keeps, by key.
-func (s *shelf) keys(number int, to []layout.PoolKey) []layout.PoolKey {
+func (s *shelf) keys(number int, to []layout.TensorPoolKey) []layout.TensorPoolKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range s.ring {
 		if n := len(of.entries); n > 0 {
-			to = append(to, layout.PoolKey{Elements: of.key.elements, Bytes: of.entries[0].bytes,
-				Kind: layout.PoolKind(uint8(of.key.kind), uint8(number)), Count: uint16(n)})
+			to = append(to, layout.TensorPoolKey{Elements: of.key.elements, Bytes: of.entries[0].bytes,
+				Kind: layout.TensorPoolKind(uint8(of.key.kind), uint8(number)), Count: uint16(n)})
 		}
 	}
 	return to

@@ -31,7 +31,7 @@ type PoolStats struct {
 func ReadPool() (sum PoolStats) {
 	d := ReadDevices()
 	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, GivenUp: d.GivenUp, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
-	for i := range uint64(layout.PoolShards) {
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
 		sum.Tensors += s.count()
@@ -62,12 +62,12 @@ func LiveCount(*object.Context) int64 {
 
 // DumpPool writes one line to standard error for each key, and one for the sum.
 func DumpPool(*object.Context) status.Status {
-	var keys []layout.PoolKey
-	for i := range uint64(layout.PoolShards) {
+	var keys []layout.TensorPoolKey
+	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		keys = slices.Grow(keys, int(s.keyCount()))
 		s.lock()
-		s.each(func(at *layout.PoolKey) {
+		s.each(func(at *layout.TensorPoolKey) {
 			if at.Count > 0 {
 				keys = append(keys, *at)
 			}

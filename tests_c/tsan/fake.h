@@ -5,7 +5,7 @@
 #define TL_TESTS_FAKE_H
 
 #include "entry.h"
-#include "fast.h"
+#include "object_fast.h"
 
 enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };
 

@@ -17,7 +17,7 @@ const sharedPackage = "layout"
 
 // checkedByHand are headers whose structs have names of their own in Go.
 var checkedByHand = []string{
-	"dlpack.h", // cshim/dlpack.go: names of DLPack's
+	"tensor_dlpack.h", // cshim/tensor_dlpack.go: names of DLPack's
 }
 
 // cstruct is a struct of a shared header.

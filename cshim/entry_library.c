@@ -1,0 +1,81 @@
+/* Version, the table of symbols, options: what needs no context. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "object_fast.h"
+
+const char* tl_version(void) { return TL_RUNTIME_VERSION; }
+uint32_t tl_abi_version(void) { return TL_ABI_VERSION; }
+
+const tl_symbol* tl_symbols(size_t* out_count)
+{
+	if (out_count == NULL) {
+		tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_symbols, NULL);
+		return NULL;
+	}
+	*out_count = TL_FN_COUNT - 1;
+	return tlc_symbols;
+}
+
+/* Before the first use an option goes where the first use looks for it. */
+tl_status tl_configure(const char* key, const char* value)
+{
+	if (tlc_shared != &tlc_g) return slow_configure(key, value);
+	if (key == NULL || value == NULL) return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_configure, NULL);
+	tl_status status = tlc_check_option(key, value);
+	if (status == TL_OK && setenv(key, value, 1) != 0) status = TL_E_OUT_OF_MEMORY;
+	return status == TL_OK ? TL_OK : tlc_fail(status, TL_FN_tl_configure, NULL);
+}
+
+int64_t tl_get_memory_bytes(void)
+{
+	FILE* f = fopen("/proc/self/statm", "re");
+	if (f == NULL) return 0;
+	long total = 0, resident = 0;
+	int fields = fscanf(f, "%ld %ld", &total, &resident);
+	fclose(f);
+	return fields == 2 ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+int64_t tl_get_memory_mb(void) { return tl_get_memory_bytes() >> 20; }
+
+/* ---- TL_MEM_LOG ------------------------------------------------------------------ */
+
+/* A flag of the environment, as package config reads it. */
+static bool is_on(const char* value)
+{
+	static const char* const words[] = {"1", "on", "true", "yes"};
+	for (size_t i = 0; value != NULL && i < sizeof words / sizeof *words; i++)
+		if (strcasecmp(value, words[i]) == 0) return true;
+	return false;
+}
+
+/* What the functions below want is no first use: before it they look themselves. */
+static bool logging(void)
+{
+	return TLC_LIKELY(tlc_shared != &tlc_g) ? TLC_LOAD(tlc_shared->mem_log) != 0 : is_on(getenv("TL_MEM_LOG"));
+}
+
+tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line)
+{
+	if (logging())
+		fprintf(stderr, "tl_runtime: alloc %p %lld bytes %s:%u\n", pointer, (long long)bytes, file ? file : "?", line);
+	return TLC_UNLIKELY(tlc_may_name(pointer)) ? slow_log_alloc(pointer, bytes, file, line) : TL_OK;
+}
+
+tl_status tl_log_free(const void* pointer, const char* file, uint32_t line)
+{
+	if (logging()) fprintf(stderr, "tl_runtime: free %p %s:%u\n", pointer, file ? file : "?", line);
+	return TL_OK;
+}
+
+tl_status tl_trace_mem(const char* message)
+{
+	if (logging())
+		fprintf(stderr, "tl_runtime: %s: %lld bytes resident\n", message ? message : "", (long long)tl_get_memory_bytes());
+	return TL_OK;
+}

@@ -1,0 +1,116 @@
+/* The program's signal handlers and Go.
+ *
+ * A handler without SA_ONSTACK runs on the stack that the thread is on, and the stack of a
+ * goroutine may have a few hundred bytes left. So Go's own threads run none: they inherit a
+ * mask that blocks everything but faults. On a thread of the program that is in a call the
+ * goroutine's stack has room (runtime/headroom), and handlers stay as the program set them. */
+#define _GNU_SOURCE
+#include "entry_signals.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+void tlc_begin_quiet(tlc_quiet* before)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	sigset_t all;
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		sigdelset(&all, faults[i]);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel_state);
+	pthread_sigmask(SIG_SETMASK, &all, &before->mask);
+}
+
+void tlc_end_quiet(const tlc_quiet* before)
+{
+	pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+	pthread_setcancelstate(before->cancel_state, NULL);
+}
+
+/* ---- what Go makes of handlers that are there before it ------------------------------- */
+
+enum { SIGNALS = 32, BEFORE_GO = 101 }; /* 32 and 33 are the C library's, which Go has to take care of */
+static struct sigaction found[SIGNALS];
+
+/* Go's start is a constructor without a priority. */
+__attribute__((constructor(BEFORE_GO))) static void look_at_handlers(void)
+{
+	for (int i = 1; i < SIGNALS; i++)
+		sigaction(i, NULL, &found[i]);
+}
+
+/* Go has added SA_ONSTACK to the program's handlers, for its own threads' sake; but none runs
+ * there, and Go's signal stacks are small. It has taken SIGURG for its preemption, which is off. */
+void tlc_restore_handlers(void)
+{
+	for (int i = 1; i < SIGNALS; i++) {
+		struct sigaction now;
+		if (sigaction(i, NULL, &now) != 0) continue;
+		bool same = now.sa_handler == found[i].sa_handler;
+		if ((same && now.sa_flags != found[i].sa_flags) || i == SIGURG) sigaction(i, &found[i], NULL);
+	}
+}
+
+/* ---- what Go unblocks -------------------------------------------------------------- */
+
+/* A row of runtime.sigtable, by signal. Go unblocks the rows that are marked so on each of
+ * its threads, whatever mask the thread has inherited. */
+typedef struct signal_row {
+	int32_t flags;
+	const char* name;
+	intptr_t length;
+} signal_row;
+
+enum { UNBLOCK = 1 << 7, ROWS = 65 }; /* _SigUnblock */
+
+typedef struct range {
+	uintptr_t start, end;
+} range;
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+/* The part of this library's memory that a segment of the kind has in the file. */
+static range segment(uint32_t type, uint32_t flags)
+{
+	uintptr_t base = (uintptr_t)&__ehdr_start;
+	const ElfW(Phdr)* p = (const ElfW(Phdr)*)(base + __ehdr_start.e_phoff);
+	for (int i = 0; i < __ehdr_start.e_phnum; i++)
+		if (p[i].p_type == type && (p[i].p_flags & flags) == flags)
+			return (range){base + p[i].p_vaddr, base + p[i].p_vaddr + p[i].p_filesz};
+	return (range){0, 0};
+}
+
+static bool is_named(const signal_row* row, const char* name)
+{
+	uintptr_t base = (uintptr_t)&__ehdr_start, at = (uintptr_t)row->name, end = segment(PT_LOAD, PF_W).end;
+	size_t length = strlen(name);
+	return at >= base && at < end && row->length >= (intptr_t)length && row->length < 64 &&
+	       memcmp(row->name, name, length) == 0;
+}
+
+/* The table has no symbol that C could refer to, but it is the one place in the library's
+ * data where these names follow each other like this. NULL: this Go has another. */
+static signal_row* signal_table(void)
+{
+	range data = segment(PT_LOAD, PF_W), fixed = segment(PT_GNU_RELRO, 0);
+	uintptr_t at = data.start <= fixed.end && fixed.end < data.end ? (fixed.end + 7) & ~(uintptr_t)7 : data.start;
+	for (; at + ROWS * sizeof(signal_row) <= data.end; at += sizeof(void*)) {
+		signal_row* rows = (signal_row*)at;
+		if (is_named(&rows[SIGHUP], "SIGHUP:") && is_named(&rows[SIGCHLD], "SIGCHLD:") &&
+		    is_named(&rows[SIGPROF], "SIGPROF:") && is_named(&rows[64], "signal 64"))
+			return rows;
+	}
+	return NULL;
+}
+
+void tlc_keep_blocked(void)
+{
+	signal_row* rows = signal_table();
+	if (rows == NULL) return;
+	rows[SIGCHLD].flags &= ~UNBLOCK;
+	rows[SIGPROF].flags &= ~UNBLOCK;
+}

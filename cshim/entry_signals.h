@@ -1,0 +1,28 @@
+/* The program's signal handlers and Go; see entry_signals.c. */
+#ifndef TL_HOST_SIGNALS_H
+#define TL_HOST_SIGNALS_H
+
+#include <signal.h>
+
+#pragma GCC visibility push(hidden)
+
+/* What a thread had before it was made quiet. */
+typedef struct tlc_quiet {
+	sigset_t mask;
+	int cancel_state;
+} tlc_quiet;
+
+/* Until tlc_end_quiet the thread is not cancelled, and no handler of the program's runs on
+ * it: what Go starts or grows meanwhile has no room for one. Faults stay as they are. */
+void tlc_begin_quiet(tlc_quiet* before);
+void tlc_end_quiet(const tlc_quiet* before);
+
+/* Gives the program's handlers back the flags that they had before Go was loaded. */
+void tlc_restore_handlers(void);
+
+/* Has Go leave SIGCHLD and SIGPROF blocked on its threads. Before its first thread. */
+void tlc_keep_blocked(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,122 @@
+/* When Go starts. Its own start ends the process when a thread or address space is refused
+ * in the middle of it, and so does Go later. So it begins only where threads and memory for
+ * it could be had beforehand (entry_go_threads.c, entry_go_memory.c): at load, or at the first call that
+ * needs Go, or never.
+ *
+ * The linker is told (packaging/build_library.sh, --wrap) to put this function between
+ * the start-up code of Go and the one of runtime/cgo that creates its first thread.
+ * Without that option Go starts at load, whatever is left. */
+#define _GNU_SOURCE
+#include "entry_start.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "entry.h"
+#include "entry_signals.h"
+
+void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument);
+uint64_t tlc_descriptors_before(void); /* for capi/host.go */
+extern uintptr_t _cgo_wait_runtime_init_done(void);
+
+/* A start that has not been made. Written at load, and then under the entry guard's lock. */
+static struct {
+	tlc_thread_body body; /* NULL: Go has been started */
+	void* argument;
+} postponed;
+
+static rlim_t descriptors = RLIM_INFINITY; /* the soft limit before Go was started */
+
+uint64_t tlc_descriptors_before(void) { return descriptors; }
+
+static tlc_lack try_to_start(tlc_thread_body body, void* argument)
+{
+	struct rlimit limit;
+	descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+	tlc_lack memory = tlc_hold_memory();
+	if (memory != TLC_LACKS_NOTHING) return memory;
+	tlc_lack threads = tlc_keep_threads();
+	if (threads != TLC_LACKS_NOTHING) {
+		tlc_drop_memory();
+		return threads;
+	}
+	tlc_keep_blocked();
+	tlc_run_thread(body, argument);
+	_cgo_wait_runtime_init_done(); /* a limit that the host sets next finds Go started */
+	tlc_keep_memory();
+	return TLC_LACKS_NOTHING;
+}
+
+void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
+{
+	tlc_quiet before;
+	tlc_restore_handlers();
+	tlc_begin_quiet(&before);
+	if (try_to_start(body, argument) != TLC_LACKS_NOTHING) {
+		postponed.body = body;
+		postponed.argument = argument;
+	}
+	tlc_end_quiet(&before);
+}
+
+/* Go's timers want two descriptors, and end the process when there are none. The first call
+ * has them made (tlentry_open). */
+static bool has_descriptors(void)
+{
+	int first = epoll_create1(EPOLL_CLOEXEC), second = eventfd(0, EFD_CLOEXEC);
+	if (first >= 0) close(first);
+	if (second >= 0) close(second);
+	return first >= 0 && second >= 0;
+}
+
+static tlc_lack start_with_key(pthread_key_t* key, void (*thread_ended)(void*))
+{
+	static bool has_key;
+	if (!has_key) has_key = pthread_key_create(key, thread_ended) == 0;
+	if (!has_key) return TLC_LACKS_KEYS;
+	if (postponed.body != NULL) {
+		tlc_lack start = try_to_start(postponed.body, postponed.argument);
+		if (start != TLC_LACKS_NOTHING) return start;
+		postponed.body = NULL;
+	}
+	tlentry_wait(); /* while Go is initialised the limit of descriptors is another */
+	return has_descriptors() ? tlc_look_for_memory(TLC_CALL_WRITABLE) : TLC_LACKS_DESCRIPTORS;
+}
+
+static _Atomic tlc_lack lack;
+
+tlc_lack tlc_first_use_lacks(void) { return lack; }
+
+bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*))
+{
+	lack = start_with_key(key, thread_ended);
+	return lack == TLC_LACKS_NOTHING;
+}
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static uintptr_t dynamic(intptr_t tag)
+{
+	for (const ElfW(Dyn)* d = _DYNAMIC; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag) return d->d_un.d_val;
+	return 0;
+}
+
+/* Gives the pages of the library's relocations back. Only the dynamic linker reads them,
+ * once, and they are half a megabyte. Nobody writes to them: what is read again after all
+ * comes from the file. */
+void tlc_forget_relocations(void)
+{
+	uintptr_t base = (uintptr_t)&__ehdr_start, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = dynamic(DT_RELA), bytes = dynamic(DT_RELASZ);
+	if (from == 0 || bytes == 0) return;
+	if (from < base) from += base; /* not every dynamic linker has replaced it by the address */
+	uintptr_t first = (from + page - 1) & ~(page - 1), end = (from + bytes) & ~(page - 1);
+	if (first < end) madvise((void*)first, end - first, MADV_DONTNEED);
+}

@@ -1,0 +1,171 @@
+/* Memory pools: handles, locks, and the two functions that are called often. What they
+ * do to the tables: mempool_blocks.h. */
+#define _GNU_SOURCE
+#include "mempool_blocks.h"
+
+#include <sched.h>
+
+#include "entry.h"
+#include "object_fast.h"
+
+_Static_assert(sizeof(tl_mempool_state) <= TL_MEMPOOL_STRIDE, "a pool fits into its slot");
+_Static_assert(sizeof(tl_mempool_block) == 32, "two records share a cache line");
+
+/* Where the pools stand; NULL sends every call to Go: before the first use, and with TL_FASTPATH=0. */
+static char* _Atomic pools;
+
+static inline char* table(void) { return atomic_load_explicit(&pools, memory_order_acquire); }
+
+static inline tl_mempool_state* pool_at(char* first, uint64_t slot) { return (tl_mempool_state*)(first + slot * TL_MEMPOOL_STRIDE); }
+
+void tlc_memory_pools_attach(uintptr_t at, bool fast)
+{
+	atomic_store_explicit(&pools, fast ? (char*)at : NULL, memory_order_release);
+}
+
+/* ---- locks ------------------------------------------------------------------------- */
+
+static inline void spin(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
+__attribute__((noinline, cold)) static void wait_for(tl_mempool_state* p)
+{
+	for (unsigned turn = 0;; turn++) {
+		uint32_t open = 0;
+		if (TLC_LOAD(p->lock) == 0 &&
+		    atomic_compare_exchange_weak_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed))
+			return;
+		if (turn < 100) spin();
+		else sched_yield();
+	}
+}
+
+static inline void lock(tl_mempool_state* p)
+{
+	uint32_t open = 0;
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
+		wait_for(p);
+}
+
+static inline void unlock(tl_mempool_state* p) { atomic_store_explicit(&p->lock, 0, memory_order_release); }
+
+/* The pool of a handle, locked, if nobody else has the lock; NULL: nothing locked. */
+static inline tl_mempool_state* enter_at_once(tl_memory_pool* pool)
+{
+	uint64_t handle = (uintptr_t)pool;
+	uint32_t open = 0;
+	char* first = table();
+	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
+	tl_mempool_state* p = pool_at(first, handle % TL_MEMPOOL_SLOTS);
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
+		return NULL;
+	if (TLC_LIKELY(p->handle == handle)) return p;
+	unlock(p);
+	return NULL;
+}
+
+/* The pool of a handle, locked; NULL, nothing locked: it has none, or Go must look. */
+static inline tl_mempool_state* enter(tl_memory_pool* pool)
+{
+	uint64_t handle = (uintptr_t)pool;
+	char* first = table();
+	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
+	tl_mempool_state* p = pool_at(first, handle % TL_MEMPOOL_SLOTS);
+	lock(p);
+	if (TLC_LIKELY(p->handle == handle)) return p;
+	unlock(p);
+	return NULL;
+}
+
+/* For pthread_atfork: prepare takes all locks, parent and child release them. Under the
+ * lock of slot 0 no further slot comes into use. */
+void tlc_memory_pools_lock_all(void)
+{
+	char* first = table();
+	if (first == NULL) return;
+	lock(pool_at(first, 0));
+	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) lock(pool_at(first, i));
+}
+
+void tlc_memory_pools_unlock_all(void)
+{
+	char* first = table();
+	if (first == NULL) return;
+	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) unlock(pool_at(first, i));
+	unlock(pool_at(first, 0));
+}
+
+/* ---- the fast path ------------------------------------------------------------------- */
+
+/* Counts a block for tracking, and returns its address. */
+static inline void* given(uint64_t address, size_t bytes)
+{
+	tl_context* c = tlc_tls->self; /* NULL: a thread that is not attached */
+	return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
+}
+
+/* What the log has not got, in a pool that is locked. */
+static __attribute__((noinline)) void* allocate_other(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
+{
+	uint64_t address = tlc_mempool_take_other(p, bytes);
+	unlock(p);
+	return TLC_LIKELY(address != 0) ? given(address, bytes) : slow_memory_pool_allocate(pool, bytes);
+}
+
+static __attribute__((noinline, cold)) void* allocate_waiting(tl_memory_pool* pool, size_t bytes)
+{
+	tl_mempool_state* p = enter(pool);
+	if (p == NULL) return slow_memory_pool_allocate(pool, bytes);
+	uint64_t address = tlc_mempool_take_logged(p, bytes);
+	if (address == 0) return allocate_other(p, pool, bytes);
+	unlock(p);
+	return given(address, bytes);
+}
+
+/* What the log knows is done in a function that needs no stack, the rest in one that
+ * does. Budget: one compare-and-swap, about 45 instructions. */
+void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
+{
+	tl_mempool_state* p = enter_at_once(pool);
+	if (TLC_UNLIKELY(p == NULL)) return allocate_waiting(pool, bytes);
+	uint64_t address = tlc_mempool_take_logged(p, bytes);
+	if (TLC_UNLIKELY(address == 0)) return allocate_other(p, pool, bytes);
+	unlock(p);
+	return given(address, bytes);
+}
+
+static __attribute__((noinline)) tl_status deallocate_other(tl_mempool_state* p, tl_memory_pool* pool, void* block)
+{
+	bool known = tlc_mempool_return_other(p, (uintptr_t)block);
+	unlock(p);
+	return TLC_LIKELY(known) ? TL_OK : slow_memory_pool_deallocate(pool, block);
+}
+
+/* With tracking on what is known of the block lapses first: then it is anybody's. */
+static __attribute__((noinline, cold)) tl_status deallocate_waiting(tl_memory_pool* pool, void* block)
+{
+	bool lapses = (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0 && tlc_shared->debug == 0;
+	if (lapses) tlc_forget_block(block); /* else after its red zone was looked at */
+	tl_mempool_state* p = enter(pool);
+	if (p == NULL) return slow_memory_pool_deallocate(pool, block);
+	if (!tlc_mempool_return_logged(p, (uintptr_t)block)) return deallocate_other(p, pool, block);
+	unlock(p);
+	return TL_OK;
+}
+
+tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
+{
+	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) return deallocate_waiting(pool, block);
+	tl_mempool_state* p = enter_at_once(pool);
+	if (TLC_UNLIKELY(p == NULL)) return deallocate_waiting(pool, block);
+	if (TLC_UNLIKELY(!tlc_mempool_return_logged(p, (uintptr_t)block))) return deallocate_other(p, pool, block);
+	unlock(p);
+	return TL_OK;
+}

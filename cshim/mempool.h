@@ -1,0 +1,124 @@
+/* Memory pools as both paths see them; runtime/layout/pool.go is the Go view.
+ *
+ * A pool gives out blocks of chunks that it got from a device. Nothing is ever read
+ * from or written to those bytes: all that is known of a block stands in a record of
+ * a table apart, since the memory may be one that the CPU cannot reach.
+ *
+ * Which block: the smallest free one that is large enough, of several the one at the
+ * lowest address. It is cut when more than TL_MEMPOOL_SPLIT bytes would remain; the low
+ * part is given out. A block that comes back is joined with its free neighbours.
+ *
+ *   bin      free blocks by size: exact below 2 * TL_MEMPOOL_SUBBINS granules, above that
+ *            TL_MEMPOOL_SUBBINS bins for each power of two. Bitmaps of three levels lead
+ *            to the next bin in use; the blocks of a bin are a treap in the order of
+ *            (bytes, address) whose priorities are hashes of record numbers
+ *   record   a block, linked to its neighbours in the chunk
+ *   hash     live blocks by address, chained through their records
+ *   replay   the front cache, below
+ *
+ * Invariants (runtime/mempool.Check runs them):
+ *
+ *   blocks of a chunk tile it;  next(prev(b)) == b;  no two neighbours are both free
+ *   bytes of every block, of every chunk == n * granule, n > 0
+ *   bit of a bin is set           <=>  its treap is not empty;  bit of a level above  <=>  word below != 0
+ *   b is in the treap of bin(b)   <=>  b is free
+ *   b is in the chain of hash(b)  <=>  b is live and not lent
+ *   sum of bytes of live blocks - pending bytes  ==  total_allocated - total_freed
+ *   live blocks - pending blocks                 ==  allocations - deallocations
+ *   free + live + waiting blocks + unused records + 1 == fresh <= limit;  unused  <=>  word == 0
+ *
+ * The front cache is a log of the allocations that happened since the last change of
+ * any other kind, [low, live) still held and [live, high) given back last first:
+ *
+ *   low <= live <= high <= low + TL_MEMPOOL_REPLAYS
+ *
+ * Giving the newest one back restores the state that it was made in. A request of the
+ * same size in that state has the same answer, so both are one step along the log and
+ * the tables need not change. What is in [live, high) counts as free; anything that
+ * would look at the tables gives it back for good first. So the blocks that a pool
+ * gives out are those that exact best fit without a cache would give out, always.
+ *
+ * A pool's lock guards its record but `handle`, which is also read by whoever waits
+ * for it, and is innermost: under it nothing is called, obtained or locked.
+ */
+#ifndef TL_MEMPOOL_H
+#define TL_MEMPOOL_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	TL_MEMPOOL_SPLIT = 256,    /* what remains must be more to be a block of its own */
+	TL_MEMPOOL_REPLAYS = 64,   /* a power of two */
+	TL_MEMPOOL_SUBBIN_BITS = 9,
+	TL_MEMPOOL_SUBBINS = 1 << TL_MEMPOOL_SUBBIN_BITS,
+	TL_MEMPOOL_SIZE_BITS = 48,
+	TL_MEMPOOL_LEAVES = (TL_MEMPOOL_SIZE_BITS - TL_MEMPOOL_SUBBIN_BITS + 1) * TL_MEMPOOL_SUBBINS / 64,
+	TL_MEMPOOL_NODES = (TL_MEMPOOL_LEAVES + 63) / 64,
+	TL_MEMPOOL_SLOT_BITS = 10,
+	TL_MEMPOOL_SLOTS = 1 << TL_MEMPOOL_SLOT_BITS, /* of which number 0 stays empty */
+	TL_MEMPOOL_STRIDE = 4096,
+};
+
+/* A handle is generation << TL_MEMPOOL_SLOT_BITS | slot; runtime/handle makes them. */
+
+/* block.word = FREE 1 | tag 15 | bytes 48. Blocks with a tag are in no chain and no treap,
+ * and so nobody's but Go's, which knows what they wait for (runtime/mempool/ordered.go):
+ * WAITS was given back, but work of a stream may still use it; LENT was given out to that
+ * stream meanwhile, and counts as live. */
+#define TL_MEMPOOL_BYTES 0xFFFFFFFFFFFFull
+#define TL_MEMPOOL_TAG_SHIFT 48
+#define TL_MEMPOOL_WAITS (1ull << TL_MEMPOOL_TAG_SHIFT)
+#define TL_MEMPOOL_LENT (2ull << TL_MEMPOOL_TAG_SHIFT)
+#define TL_MEMPOOL_FREE (1ull << 63)
+
+typedef struct tl_mempool_block {
+	uint64_t address;
+	uint64_t word;
+	uint32_t prev, next; /* neighbours; 0 = the chunk ends here */
+	uint32_t left;       /* free: smaller ones; live: the chain; unused: the next unused one */
+	uint32_t right;      /* free: larger ones */
+} tl_mempool_block;
+
+/* An allocation in the log. */
+typedef struct tl_mempool_replay {
+	uint64_t request; /* bytes, rounded to the granule */
+	uint64_t address;
+	uint64_t bytes; /* of the block */
+	uint64_t spare;
+} tl_mempool_replay;
+
+/* Free blocks by size. Bit i of leaves[l] is bin 64 * l + i, and so on upwards. */
+typedef struct tl_mempool_bins {
+	uint64_t top;
+	uint64_t nodes[TL_MEMPOOL_NODES];
+	uint64_t leaves[TL_MEMPOOL_LEAVES];
+	uint32_t roots[TL_MEMPOOL_LEAVES * 64];
+} tl_mempool_bins;
+
+/* A pool. An empty slot is zeros, and its handle that of another slot, so that no handle
+ * leads there. Slot 0 is never a pool's: `fresh` of it is how many slots were ever used,
+ * and its lock guards that. */
+typedef struct tl_mempool_state {
+	_Atomic uint32_t lock; /* 1 = held */
+	uint32_t shift;        /* of the granule, to which sizes are rounded */
+	uint64_t handle;
+	uint32_t low, live, high; /* of the log, modulo 2^32 */
+	uint32_t fresh; /* records from here on were never used */
+	uint64_t total_allocated, total_freed;
+	uint64_t allocations, deallocations;
+	uint64_t peak;
+	uintptr_t blocks; /* table of records; number 0 is nobody's */
+	uintptr_t hash;   /* chains by hash of the address */
+	uint32_t limit;   /* records in the table, and chains: a power of two, or 0 */
+	uint32_t hash_shift;
+	uint32_t unused; /* list of records that are in no use, linked through left */
+	uint32_t free_blocks;
+	uintptr_t bins;
+	uint64_t reserved; /* bytes of chunks */
+	uint64_t device_allocations;
+	tl_mempool_replay replay[TL_MEMPOOL_REPLAYS];
+} tl_mempool_state;
+
+#endif

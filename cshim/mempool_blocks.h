@@ -1,0 +1,214 @@
+/* What the fast path does with the blocks of a memory pool. Every function wants the
+ * pool's lock held. None allocates, grows or calls back: what needs that is Go's, on the
+ * same tables. The Go twin is runtime/mempool, blocks.go and requests.go. pool.h
+ * has the structure.
+ *
+ * Budget of a pair that repeats: two compare-and-swaps and two steps along the log. Of
+ * any other allocation: a search by bitmap, a treap out, a treap in, a chain. Of any
+ * other release: a chain, at most two treaps out, one in.
+ */
+#ifndef TL_MEMPOOL_BLOCKS_H
+#define TL_MEMPOOL_BLOCKS_H
+
+#include "mempool_index.h"
+
+/* ---- records and chains ------------------------------------------------------------ */
+
+static inline bool tlc_record_at_hand(const tl_mempool_state* p) { return p->unused != 0 || p->fresh < p->limit; }
+
+/* An unused record; there must be one. */
+static inline uint32_t tlc_record_take(tl_mempool_state* p)
+{
+	uint32_t record = p->unused;
+	if (record == 0) return p->fresh++;
+	p->unused = tlc_blocks(p)[record].left;
+	return record;
+}
+
+static inline void tlc_record_drop(tl_mempool_state* p, uint32_t record)
+{
+	tl_mempool_block* b = &tlc_blocks(p)[record];
+	b->word = 0;
+	b->left = p->unused;
+	p->unused = record;
+}
+
+static inline uint32_t* tlc_chain(const tl_mempool_state* p, uint64_t address)
+{
+	return (uint32_t*)p->hash + (address * 0x9E3779B97F4A7C15ull >> p->hash_shift);
+}
+
+/* The link to the live block at an address; it holds 0 when there is none. */
+static inline uint32_t* tlc_chain_find(const tl_mempool_state* p, uint64_t address)
+{
+	uint32_t* link = tlc_chain(p, address);
+	tl_mempool_block* blocks = tlc_blocks(p);
+	while (*link != 0 && blocks[*link].address != address) link = &blocks[*link].left;
+	return link;
+}
+
+/* ---- the tables -------------------------------------------------------------------- */
+
+/* Makes the low `bytes` of a block that left the index live; the rest stays free. There
+ * must be a record at hand. The block keeps its record, so that a chunk's first block
+ * always has the same one. */
+static inline void tlc_block_occupy(tl_mempool_state* p, uint32_t record, uint64_t bytes)
+{
+	tl_mempool_block* blocks = tlc_blocks(p);
+	tl_mempool_block* b = &blocks[record];
+	uint64_t rest = tlc_block_bytes(b) - bytes;
+	if (rest > TL_MEMPOOL_SPLIT) {
+		uint32_t r = tlc_record_take(p);
+		tl_mempool_block* x = &blocks[r];
+		x->address = b->address + bytes;
+		x->prev = record;
+		x->next = b->next;
+		if (b->next != 0) blocks[b->next].prev = r;
+		b->next = r;
+		tlc_index_insert(p, r, rest);
+		rest = 0;
+	}
+	b->word = bytes + rest;
+	uint32_t* chain = tlc_chain(p, b->address);
+	b->left = *chain;
+	*chain = record;
+}
+
+/* Joins a block with the one behind it, whose record ends. */
+static inline void tlc_block_join(tl_mempool_state* p, uint32_t record, uint32_t behind)
+{
+	tl_mempool_block* blocks = tlc_blocks(p);
+	uint32_t next = blocks[behind].next;
+	blocks[record].next = next;
+	if (next != 0) blocks[next].prev = record;
+	tlc_record_drop(p, behind);
+}
+
+/* Makes a live block, by the link that leads to it, free. */
+static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
+{
+	tl_mempool_block* blocks = tlc_blocks(p);
+	uint32_t record = *link;
+	tl_mempool_block* b = &blocks[record];
+	uint64_t bytes = tlc_block_bytes(b);
+	uint32_t prev = b->prev, next = b->next;
+	*link = b->left;
+	if (next != 0 && tlc_block_is_free(&blocks[next])) {
+		tlc_index_remove(p, next);
+		bytes += tlc_block_bytes(&blocks[next]);
+		tlc_block_join(p, record, next);
+	}
+	if (prev != 0 && tlc_block_is_free(&blocks[prev])) {
+		tlc_index_remove(p, prev);
+		bytes += tlc_block_bytes(&blocks[prev]);
+		tlc_block_join(p, prev, record);
+		record = prev;
+	}
+	tlc_index_insert(p, record, bytes);
+}
+
+/* ---- the front cache --------------------------------------------------------------- */
+
+static inline tl_mempool_replay* tlc_replay(tl_mempool_state* p, uint32_t at) { return &p->replay[at % TL_MEMPOOL_REPLAYS]; }
+
+/* Gives back for good what was given back to the log. */
+static inline void tlc_replay_flush(tl_mempool_state* p)
+{
+	while (p->high != p->live) tlc_block_vacate(p, tlc_chain_find(p, tlc_replay(p, --p->high)->address));
+}
+
+/* Logs an allocation; the oldest one makes room. Nothing is pending. */
+static inline void tlc_replay_push(tl_mempool_state* p, uint64_t request, const tl_mempool_block* b)
+{
+	tl_mempool_replay* x = tlc_replay(p, p->live);
+	x->request = request;
+	x->address = b->address;
+	x->bytes = tlc_block_bytes(b);
+	p->high = ++p->live;
+	if (p->live - p->low > TL_MEMPOOL_REPLAYS) p->low++;
+}
+
+/* ---- operations -------------------------------------------------------------------- */
+
+static inline void tlc_mempool_count_allocation(tl_mempool_state* p, uint64_t bytes)
+{
+	p->allocations++;
+	uint64_t total = p->total_allocated += bytes;
+	if (total - p->total_freed > p->peak) p->peak = total - p->total_freed;
+}
+
+static inline uint64_t tlc_mempool_request(const tl_mempool_state* p, uint64_t n)
+{
+	uint64_t granule = 1ull << p->shift;
+	return (n + granule - 1) & -granule;
+}
+
+/* The address of a block of at least n bytes if the log has it; 0: nothing has changed. */
+static inline uint64_t tlc_mempool_take_logged(tl_mempool_state* p, uint64_t n)
+{
+	const tl_mempool_replay* x = tlc_replay(p, p->live);
+	if (TLC_MEMPOOL_UNLIKELY(p->live == p->high || x->request != tlc_mempool_request(p, n))) return 0;
+	p->live++;
+	tlc_mempool_count_allocation(p, x->bytes);
+	return x->address;
+}
+
+/* The same where the log has none; 0: ask Go, and nothing but the log has changed. */
+static inline uint64_t tlc_mempool_take_other(tl_mempool_state* p, uint64_t n)
+{
+	uint64_t request = tlc_mempool_request(p, n);
+	if (TLC_MEMPOOL_UNLIKELY(n - 1 >= TL_MEMPOOL_BYTES >> 1)) return 0;
+	tlc_replay_flush(p);
+	if (TLC_MEMPOOL_UNLIKELY(!tlc_record_at_hand(p))) return 0;
+	uint32_t record = tlc_index_fit(p, request);
+	if (TLC_MEMPOOL_UNLIKELY(record == 0)) return 0;
+	tlc_block_occupy(p, record, request);
+	const tl_mempool_block* b = &tlc_blocks(p)[record];
+	tlc_replay_push(p, request, b);
+	tlc_mempool_count_allocation(p, tlc_block_bytes(b));
+	return b->address;
+}
+
+static inline void tlc_mempool_count_deallocation(tl_mempool_state* p, uint64_t bytes)
+{
+	p->total_freed += bytes;
+	p->deallocations++;
+}
+
+/* The address of a block of at least n bytes; 0: ask Go, and nothing but the log has changed. */
+static inline uint64_t tlc_mempool_take_block(tl_mempool_state* p, uint64_t n)
+{
+	uint64_t logged = tlc_mempool_take_logged(p, n);
+	return logged != 0 ? logged : tlc_mempool_take_other(p, n);
+}
+
+/* Takes back the block that was logged last; false: it is another, and nothing has changed. */
+static inline bool tlc_mempool_return_logged(tl_mempool_state* p, uint64_t address)
+{
+	const tl_mempool_replay* x = tlc_replay(p, p->live - 1);
+	if (TLC_MEMPOOL_UNLIKELY(p->live == p->low || x->address != address)) return false;
+	p->live--;
+	tlc_mempool_count_deallocation(p, x->bytes);
+	return true;
+}
+
+/* Takes back another; false: no live block starts there, and nothing but the log has changed. */
+static inline bool tlc_mempool_return_other(tl_mempool_state* p, uint64_t address)
+{
+	tlc_replay_flush(p);
+	uint32_t* link = tlc_chain_find(p, address);
+	if (TLC_MEMPOOL_UNLIKELY(*link == 0)) return false;
+	uint64_t bytes = tlc_block_bytes(&tlc_blocks(p)[*link]);
+	tlc_block_vacate(p, link);
+	p->low = p->high = p->live; /* what was logged happened in another state */
+	tlc_mempool_count_deallocation(p, bytes);
+	return true;
+}
+
+/* Takes a block back; false: no live block starts there, and nothing but the log has changed. */
+static inline bool tlc_mempool_return_block(tl_mempool_state* p, uint64_t address)
+{
+	return tlc_mempool_return_logged(p, address) || tlc_mempool_return_other(p, address);
+}
+
+#endif

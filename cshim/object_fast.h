@@ -1,0 +1,268 @@
+/* Steps that several fast functions share. Each states its budget where it is hot. */
+#ifndef TL_FAST_H
+#define TL_FAST_H
+
+#include <stdlib.h>
+
+#include "entry.h"
+#include "entry_guard.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- records ------------------------------------------------------------------- */
+
+static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_COUNT_SHIFT; }
+static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh & TL_SH_FLOAT_MASK) >> TL_SH_FLOAT_SHIFT; }
+static inline uint32_t tlc_loc_floats(uint32_t loc) { return loc >> 16 & 15; }
+
+/* The local word minus the owner: floats and count of an object that c owns, and a
+ * number from 2^20 up otherwise. */
+#define TLC_OWNED 0x100000u
+static inline uint32_t tlc_own(const tl_context* c, uint32_t loc) { return loc - c->owner; }
+
+/* Does this local word show c as the owner, no float, and a reference at least, with
+ * room for another? */
+static inline __attribute__((always_inline)) bool tlc_has_more(const tl_context* c, uint32_t loc)
+{
+	return loc - c->one < TL_LOC_COUNT - 1;
+}
+
+static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
+{
+	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};
+}
+
+/* The second half of an entry in one register: record | gen << 32. */
+static inline uint64_t tlc_tag(const tl_entry* e) { return *(const tlc_pair*)(const void*)&e->record; }
+static inline uint64_t tlc_tag_of(const tl_record* r)
+{
+	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
+}
+/* Two stores, not the one vector store that the compiler would rather put together. */
+static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
+{
+	__atomic_store_n(&e->object, object, __ATOMIC_RELAXED);
+	__atomic_store_n((tlc_pair*)(void*)&e->record, tag, __ATOMIC_RELAXED);
+}
+
+/* Makes the slot of a dead object available again, as plain bytes, in the place at of
+ * its magazine; false when that is full (or none: the object is large), or when the
+ * generation would wrap. */
+static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record* r, uintptr_t object, uint64_t tag)
+{
+	uint64_t next;
+	if (TLC_UNLIKELY(at == limit || __builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, &next))) return false;
+	tlc_clear_counts(r);
+	tlc_set_life(r, next >> 32 << 32);
+	tlc_set_entry(at, object, next);
+	return true;
+}
+
+/* The same at its top. m is found by the class of the span or of the generation,
+ * whichever the caller knows first: the next allocation waits for its address. */
+static inline bool tlc_recycle(tl_magazine* m, tl_record* r, uintptr_t object, uint64_t tag)
+{
+	tl_entry* top = m->top;
+	if (TLC_UNLIKELY(!tlc_recycle_at(top, m->limit, r, object, tag))) return false;
+	m->top = top + 1;
+	return true;
+}
+
+/* The same for an object whose only reference the caller has seen in the local word:
+ * plain bytes, with this shared word. */
+static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, tl_record* r, uintptr_t object, uint32_t sh)
+{
+	_Static_assert(TL_TYPE_PLAIN == 0, "the life of a plain object is its generation alone");
+	uint64_t life = tlc_life(r);
+	if (TLC_UNLIKELY(((uint32_t)life | (atomic_load_explicit(&r->sh, memory_order_acquire) ^ sh)) != 0)) return false;
+	return tlc_recycle(m, r, object, life | (uint64_t)(r - tlc_g.records));
+}
+
+_Static_assert(sizeof(tl_magazine) == 32, "shifts below count on it");
+static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
+{
+	return (tl_magazine*)((char*)c->magazines + (tag >> (32 - 5) & 0xFF << 5));
+}
+
+/* Live: an object that dec_ref brought to zero is not. */
+static inline bool tlc_is_live_object(const tl_record* r)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	return (sh & TL_SH_ALIVE) && sh != (TL_SH_ALIVE | TL_SH_MERGED);
+}
+
+/* Adds a reference to an object that counts in its shared word; false: ask Go. */
+static inline bool tlc_retain_shared(tl_record* r)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	for (;;) {
+		if (TLC_UNLIKELY(!(sh & TL_SH_ALIVE) || (sh & TL_SH_IMMORTAL))) return false;
+		int32_t count = tlc_sh_count(sh);
+		if (TLC_UNLIKELY(count >= TL_SH_COUNT_MAX || ((sh & TL_SH_MERGED) && count <= 0))) return false;
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_relaxed,
+		                                                     memory_order_relaxed)))
+			return true;
+	}
+}
+
+/* A reference to any object of the heap; false: ask Go. */
+static inline bool tlc_acquire_record(tl_record* r)
+{
+	tl_context* c = tlc_tls;
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
+	if (own >= TLC_OWNED) return tlc_is_fast(c) && tlc_retain_shared(r);
+	if ((own & TL_LOC_COUNT) - 1 >= TL_LOC_COUNT - 1) return false;
+	TLC_STORE(r->loc, loc + 1);
+	return true;
+}
+
+/* Makes one of its references floating; false: ask Go, nothing changed. */
+static inline bool tlc_float_record(tl_context* c, tl_record* r)
+{
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
+	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
+		if (TLC_UNLIKELY(tlc_loc_floats(loc) >= TL_SH_CLAIM_MAX)) return false; /* no more than claims can count */
+		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
+		return true; /* every reference may float already */
+	}
+	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15 &&
+	       tlc_sh_floats(sh) < tlc_sh_count(sh))
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + (1u << TL_SH_FLOAT_SHIFT), memory_order_relaxed,
+		                                          memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Drops a reference that is surely not the last, a float or claimed; false: ask Go. That
+ * of a scope has a generation: counts are read before it, so that those of the record's
+ * next life are not taken for those of the life that was meant. */
+static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, const uint32_t* gen)
+{
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	for (;;) {
+		if (gen != NULL && TLC_UNLIKELY(TLC_LOAD(r->gen) != *gen)) return false;
+		if (TLC_UNLIKELY((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE)) return false;
+		if (TLC_UNLIKELY((sh & (TL_SH_FLOAT_MASK | TL_SH_CLAIM_MASK)) != 0)) return false;
+		if (TLC_UNLIKELY(tlc_sh_count(sh) < ((sh & TL_SH_MERGED) ? 2 : 1))) return false;
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_acq_rel,
+		                                                     memory_order_acquire)))
+			return true;
+	}
+}
+
+static inline bool tlc_drop_shared(tl_record* r) { return tlc_drop_life(r, NULL); }
+
+/* ---- samples (report_tracking.c) ---------------------------------------------------------- */
+
+/* Counts bytes of what comes from no magazine; true: what was made is a sample, for one
+ * of the functions below. Budget: one load, one subtraction, one store. */
+static inline bool tlc_spend(tl_context* c, uint64_t bytes)
+{
+	return TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &c->sample_left));
+}
+
+/* Has something recorded that was just made, and returns it. */
+void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes) __attribute__((cold));
+void* tlc_sampled_foreign(tl_context* c, void* pointer, uint64_t bytes) __attribute__((cold));
+void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes) __attribute__((cold));
+
+/* Whether the line may be wanted at which pointer was allocated. */
+bool tlc_may_name(const void* pointer);
+
+/* What is known of a pool's block lapses with it: before the block is anybody else's. */
+void tlc_forget_block(const void* block);
+
+/* ---- magazines ------------------------------------------------------------------- */
+
+/* The size class of 1..64 KiB; see layout.ClassOf. */
+static inline uint32_t tlc_class_of(size_t n)
+{
+	if (TLC_LIKELY(n <= 512)) return (uint32_t)((n + 31) >> 5);
+	uint32_t e = 63 - (uint32_t)__builtin_clzll(n - 1);
+	return 17 + (e - 9) * 8 + ((uint32_t)((n - 1) >> (e - 3)) & 7);
+}
+
+enum { TLC_MAX_SMALL = 64 << 10 };
+
+/* Its magazine; that of class 0, which is empty for ever, when n is no small size. */
+static inline tl_magazine* tlc_magazine(tl_context* c, size_t n)
+{
+	/* Up to 512 bytes the classes are 32 bytes apart, as magazines are. */
+	if (TLC_LIKELY(n - 1 < 512)) return (tl_magazine*)((char*)c->magazines + ((n + 31) & ~(size_t)31));
+	return &c->magazines[n - 1 < TLC_MAX_SMALL ? tlc_class_of(n) : 0];
+}
+
+/* A free slot for n bytes, which leaves its magazine; NULL: ask Go. It may be read until
+ * the next call. The jump on the sum is all that sampling costs where it is off. */
+static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
+{
+	tl_magazine* m = tlc_magazine(c, n);
+	tl_entry* top = m->top;
+	if (TLC_UNLIKELY(top == m->base)) return NULL;
+	if (TLC_UNLIKELY(++m->allocs == 0)) return NULL; /* a sample, which the slow path makes and records */
+	return m->top = top - 1;
+}
+
+/* The same by value; object 0: ask Go. */
+static inline tl_entry tlc_take(tl_context* c, size_t n)
+{
+	const tl_entry* slot = tlc_take_slot(c, n);
+	return TLC_LIKELY(slot != NULL) ? *slot : (tl_entry){0, 0, 0};
+}
+
+/* ---- scope entries ---------------------------------------------------------------- */
+
+static inline bool tlc_has_room(const tl_context* c) { return c->top != c->end; }
+static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }
+
+/* Index of the newest entry of p at or above the function's floor. */
+enum { TLC_LINEAR = 32, TLC_NOT_FOUND = -1, TLC_ASK_GO = -2 };
+int64_t tlc_find_entry(tl_context* c, uintptr_t p);
+
+/* Too many holes: Go closes them. See runtime/object/index.go. */
+static inline bool tlc_needs_compaction(const tl_context* c)
+{
+	return c->holes > 4096 && 4 * c->holes > 3 * (uint64_t)(c->top - c->entries);
+}
+
+/* Takes an entry out of the scope stack: from its top, or by leaving a hole. */
+void tlc_take_out(tl_context* c, uint64_t at);
+
+/* Registers a pointer that is known already; false: ask Go, nothing changed. */
+bool tlc_register_known(uintptr_t p);
+
+/* Makes the reference of the entry at `at` floating and takes it out; false: ask Go,
+ * nothing changed. */
+bool tlc_unregister_at(tl_context* c, uint64_t at);
+
+/* A slot's buffer of the newest function; NULL: ask Go, nothing changed. */
+void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes);
+
+/* Releases what a scope held; may run destructors. */
+void tlc_release_entry(tl_context* c, tl_entry e);
+
+/* Calls operator delete or delete[] (registry_foreign.c). */
+void tlc_free_new(uintptr_t p, uint32_t kind);
+
+/* Frees a foreign block that nobody refers to any more, by its kind; those with a deleter
+ * of their own are Go's. Last in its caller: what is called may call back. */
+static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
+{
+	c->foreign_freed++;
+	if (TLC_LIKELY(kind == TL_FOREIGN_MALLOC || kind == TL_FOREIGN_ALIGNED)) free((void*)p);
+	else tlc_free_new(p, kind);
+}
+
+/* The last reference of a typed object that c owns; false: it has a destructor, or is
+ * no user's type (object_typed.c). */
+bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
+
+/* Drops a reference that something dead held, by Go. */
+void tlc_drop_slowly(uintptr_t p);
+
+/* A tensor's last reference, without Go when the pool takes it (tensor_pool.c). */
+bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,52 @@
+/* Held blocks: plain bytes with one counted reference that the caller has, and no
+ * owner, so that they go on whichever thread drops it, at once:
+ *
+ *   record.loc == 0, record.sh == ALIVE | MERGED | ONE
+ *
+ * They are what NumPy and DLPack get: neither knows scopes, and both free from any
+ * thread. object.AllocHeld is the Go side.
+ */
+#ifndef TL_HELD_H
+#define TL_HELD_H
+
+#include "object_fast.h"
+
+#define TLC_HELD (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_ONE)
+
+/* A block of 1 to 64 KiB; NULL: ask Go. Budget: that of tl_mem_alloc. */
+static inline void* tlc_held_take(tl_context* c, size_t n)
+{
+	tl_entry e = tlc_take(c, n);
+	if (TLC_UNLIKELY(e.object == 0)) return NULL;
+	tlc_set_counts(tlc_g.records + e.record, (uint64_t)TLC_HELD << 32);
+	return (void*)e.object;
+}
+
+/* Frees the block at p when its one reference is all that there is; false: ask Go,
+ * nothing changed. Atomic, so that of two threads which drop the same reference at once
+ * one is told. A stub context fails, its magazines being full; a merged record's local
+ * word is 0. Budget: 8 loads, one compare-and-swap, 3 stores. */
+static inline bool tlc_held_drop(tl_context* c, uintptr_t p)
+{
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_find_record(p, &r))) return false;
+	tl_entry e = tlc_entry_of(r, p);
+	tl_magazine* m = &c->magazines[e.gen & 0xFF];
+	uint32_t held = TLC_HELD;
+	if (TLC_UNLIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) return false;
+	if (TLC_UNLIKELY(m->top == m->limit || e.gen >= 0xFFFFFE00u)) return false;
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &held, 0, memory_order_acq_rel, memory_order_relaxed)))
+		return false;
+	e.gen += TL_GEN_ONE;
+	TLC_STORE(r->gen, e.gen);
+	*m->top++ = e;
+	return true;
+}
+
+/* Drops the caller's reference to a block, on any thread. */
+static inline tl_status tlc_held_free(void* block)
+{
+	return TLC_LIKELY(tlc_held_drop(tlc_tls, (uintptr_t)block)) ? TL_OK : tl_ptr_release(block);
+}
+
+#endif

@@ -1,0 +1,299 @@
+/* Registering in scopes and unregistering: heap objects and memory of malloc. */
+#include <malloc.h>
+
+#include "object_fast.h"
+#include "registry_host_memory.h"
+
+/* ---- register ------------------------------------------------------------------------ */
+
+/* A reference for the scope: a float if there is one, else a new reference. */
+static inline bool sink_or_retain(tl_context* c, tl_record* r)
+{
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
+	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
+		if (TLC_LIKELY(own >= TL_LOC_FLOAT)) TLC_STORE(r->loc, loc - TL_LOC_FLOAT);
+		else if (TLC_LIKELY(own - 1 < TL_LOC_COUNT - 1)) TLC_STORE(r->loc, loc + 1);
+		else return false;
+		return true;
+	}
+	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
+	       tlc_sh_count(sh) > 0 && tlc_sh_count(sh) < TL_SH_COUNT_MAX) {
+		uint32_t next = tlc_sh_floats(sh) > 0 ? sh - (1u << TL_SH_FLOAT_SHIFT) : sh + TL_SH_ONE;
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, next, memory_order_relaxed, memory_order_relaxed)) return true;
+	}
+	return false;
+}
+
+static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* size)
+{
+	size_t usable = malloc_usable_size((void*)p);
+	int result = tlc_foreign_adopt(p, usable, gen);
+	if (result != TLC_OK) return result;
+	c->foreign_adopted++;
+	*size = usable;
+	return result;
+}
+
+/* Only an address in no registered block is believed to be malloc's and measured: the size
+ * of the inside of a block would be read from its contents. */
+static __attribute__((noinline)) bool is_malloced(uintptr_t p) { return !tlc_foreign_covered(p) && tlc_may_be_malloced(p); }
+
+/* A known block, or one that is not quickly adopted. */
+static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintptr_t p, bool adopt)
+{
+	uint32_t gen;
+	uint64_t size = 0;
+	int result;
+	if (adopt && is_malloced(p)) {
+		result = adopt_measured(c, p, &gen, &size);
+	} else {
+		result = tlc_foreign_register(p, &gen);
+		if (result == TLC_RETURNED && tlc_may_be_malloced(p)) result = adopt_measured(c, p, &gen, &size);
+	}
+	if (TLC_UNLIKELY(result != TLC_OK)) return false;
+	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);
+	return true;
+}
+
+static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
+{
+	uint32_t gen;
+	uint64_t size;
+	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
+	bool is_new = adopt && (tlc_is_known(p) || is_malloced(p));
+	if (TLC_UNLIKELY(!is_new || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
+	c->foreign_adopted++;
+	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);
+	return true;
+}
+
+static inline bool register_in_scope(uintptr_t p, bool adopt)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_has_room(c))) return false;
+	tl_record* r = tlc_record_at(p);
+	if (r != NULL) {
+		if (TLC_UNLIKELY(!sink_or_retain(c, r))) return false;
+		tlc_push(c, tlc_entry_of(r, p));
+		return true;
+	}
+	if (TLC_UNLIKELY(tlc_in_heap(p) || p == 0)) return false;
+	return register_foreign(c, p, adopt);
+}
+
+bool tlc_register_known(uintptr_t p) { return register_in_scope(p, false); }
+
+tl_status tl_mem_register_struct(void* object)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register_struct(object);
+}
+
+tl_status tl_mem_register_struct_named(void* object, const char* name)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register_struct_named(object, name);
+}
+
+tl_status tl_mem_register(void* object)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register(object);
+}
+
+tl_status tl_mem_register_ptr(void* object)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, false)) ? TL_OK : slow_mem_register_ptr(object);
+}
+
+tl_status tl_mem_register_tensor(void* tensor)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)tensor, false)) ? TL_OK : slow_mem_register_tensor(tensor);
+}
+
+tl_status tl_mem_register_vec_ptr(void* vec)
+{
+	return TLC_LIKELY(register_in_scope((uintptr_t)vec, false)) ? TL_OK : slow_mem_register_vec_ptr(vec);
+}
+
+/* ---- the scope index (runtime/object/index.go) ------------------------------------------ */
+
+typedef struct index_slot {
+	uintptr_t pointer; /* 0 = free */
+	uint32_t position; /* OLDER | passed 4, of a bucket's first slot | 1 + position 27 */
+	uint32_t gen;      /* of the newest entry */
+} index_slot;
+
+enum { BUCKET_SLOTS = 4 };
+#define POSITION_MASK 0x7FFFFFFu
+#define PASSED_ONE 0x8000000u
+#define PASSED_MASK 0x78000000u
+#define OLDER 0x80000000u
+
+static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->position & POSITION_MASK) - 1; }
+
+static inline index_slot* bucket(const tl_context* c, uint64_t i) { return (index_slot*)c->index + i; }
+
+/* The record of the newest entry; they stand behind all slots. */
+static inline uint32_t* records_of(const tl_context* c, uint64_t i) { return (uint32_t*)bucket(c, c->index_mask + 1) + i; }
+
+static inline uint32_t* record_of(const tl_context* c, const index_slot* s)
+{
+	return records_of(c, (uint64_t)(s - bucket(c, 0)));
+}
+
+static inline uint64_t home_bucket(const tl_context* c, uintptr_t p)
+{
+	uint64_t h = (p >> 10) * 0x9E3779B97F4A7C15ull;
+	return ((h >> 32 & ~31ull) | ((p >> 5 ^ h >> 59) & 31)) & c->index_mask & ~(uint64_t)(BUCKET_SLOTS - 1);
+}
+
+static inline uint64_t next_bucket(const tl_context* c, uint64_t i) { return (i + BUCKET_SLOTS) & c->index_mask; }
+
+/* The slot of p, NULL when it has none. Which of the four it is decides no branch. */
+static inline index_slot* probe(const tl_context* c, uintptr_t p)
+{
+	for (uint64_t i = home_bucket(c, p);; i = next_bucket(c, i)) {
+		index_slot* b = bucket(c, i);
+		size_t k = (size_t)(b[1].pointer == p) + 2 * (size_t)(b[2].pointer == p) + 3 * (size_t)(b[3].pointer == p);
+		if (TLC_LIKELY(b[k].pointer == p)) return &b[k];
+		if ((b->position & PASSED_MASK) == 0) return NULL;
+	}
+}
+
+/* Takes the newest position of p's chain out of the index. */
+static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
+{
+	if (TLC_UNLIKELY(s->position & OLDER)) {
+		uint32_t older = ((const uint32_t*)c->index_prev)[newest(s)];
+		s->position = (s->position & PASSED_MASK) | older;
+		s->gen = c->entries[newest(s)].gen;
+		*record_of(c, s) = c->entries[newest(s)].record;
+		return;
+	}
+	for (uint64_t i = home_bucket(c, p); s < bucket(c, i) || s >= bucket(c, i + BUCKET_SLOTS); i = next_bucket(c, i))
+		if ((bucket(c, i)->position & PASSED_MASK) != PASSED_MASK) bucket(c, i)->position -= PASSED_ONE;
+	*s = (index_slot){0, s->position & PASSED_MASK, 0};
+}
+
+/* ---- unregister --------------------------------------------------------------------------- */
+
+/* The newest of the last entries that is p's: its position, or TLC_NOT_FOUND among them. */
+static inline int64_t find_linear(const tl_context* c, uintptr_t p, uint64_t low)
+{
+	for (uint64_t i = (uint64_t)(c->top - c->entries); i > low; i--)
+		if (c->entries[i - 1].object == p) return (int64_t)i - 1;
+	return TLC_NOT_FOUND;
+}
+
+/* Where that search ends: what is below is indexed, another function's, or too far down. */
+static inline uint64_t linear_from(const tl_context* c)
+{
+	uint64_t n = (uint64_t)(c->top - c->entries), low = n > TLC_LINEAR ? n - TLC_LINEAR : 0;
+	if (low < c->indexed) low = c->indexed;
+	return low > c->floor ? low : c->floor;
+}
+
+/* The slot of an older entry of this function's; NULL: there is none, or *ask Go. */
+static inline index_slot* find_slot(const tl_context* c, uintptr_t p, uint64_t low, bool* ask)
+{
+	*ask = low != c->floor && c->indexed < low;
+	if (low == c->floor || *ask) return NULL;
+	index_slot* s = probe(c, p);
+	return s != NULL && newest(s) >= c->floor ? s : NULL;
+}
+
+int64_t tlc_find_entry(tl_context* c, uintptr_t p)
+{
+	bool ask;
+	uint64_t low = linear_from(c);
+	int64_t at = find_linear(c, p, low);
+	if (at != TLC_NOT_FOUND) return at;
+	const index_slot* s = find_slot(c, p, low, &ask);
+	return s != NULL ? (int64_t)newest(s) : ask ? TLC_ASK_GO : TLC_NOT_FOUND;
+}
+
+/* Leaves a hole, and closes those at the top. */
+static inline void make_hole(tl_context* c, uint64_t at)
+{
+	c->entries[at] = (tl_entry){0, TL_FOREIGN, 0};
+	c->holes++;
+	uint64_t marks = (uint64_t)(c->mark_top - c->marks);
+	tl_entry* low = c->entries + (marks > 0 ? c->mark_top[-1].entries : 0);
+	while (c->top > low && c->top[-1].object == 0) {
+		c->top--;
+		c->holes--;
+	}
+	uint64_t n = (uint64_t)(c->top - c->entries);
+	if (TLC_UNLIKELY(c->indexed > n)) c->indexed = n;
+}
+
+void tlc_take_out(tl_context* c, uint64_t at)
+{
+	if (TLC_UNLIKELY(at < c->indexed)) {
+		index_slot* s = probe(c, c->entries[at].object);
+		if (s != NULL && newest(s) == at) unindex(c, s, c->entries[at].object);
+	}
+	make_hole(c, at);
+}
+
+/* Makes the entry's reference floating; false: ask Go, nothing changed. */
+static inline bool float_entry(tl_context* c, tl_entry e)
+{
+	if (e.record == TL_FOREIGN) return tlc_foreign_float(e.object, e.gen) == TLC_OK;
+	tl_record* r = tlc_g.records + e.record;
+	return TLC_LIKELY(TLC_LOAD(r->gen) == e.gen) && tlc_float_record(c, r);
+}
+
+static inline bool unregister_at(tl_context* c, uint64_t at)
+{
+	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, c->entries[at]))) return false;
+	tlc_take_out(c, at);
+	return true;
+}
+
+bool tlc_unregister_at(tl_context* c, uint64_t at) { return unregister_at(c, at); }
+
+/* The answer for a pointer that no scope of this function holds: as cheap as a hit. */
+static tl_status not_registered(uintptr_t p)
+{
+	tl_record* r = tlc_record_at(p);
+	if (r != NULL && tlc_is_live_object(r))
+		return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
+	int64_t count = tlc_foreign_count(p);
+	if (count == 0) return slow_mem_unregister((void*)p);
+	if (count > 0) return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	return tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
+}
+
+/* An entry among the older ones of a large scope. Slot, number of the record and record,
+ * where a miss of the cache each is likely, are asked for together, and the entry is written,
+ * never read. The record that p has now is a guess: the entry may mean an earlier one. */
+static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void* object, uint64_t low)
+{
+	uintptr_t p = (uintptr_t)object;
+	bool ask;
+	tl_record* r = tlc_record_at(p);
+	if (r != NULL) __builtin_prefetch(r, 1);
+	__builtin_prefetch(records_of(c, home_bucket(c, p)), 1);
+	index_slot* s = find_slot(c, p, low, &ask);
+	if (TLC_UNLIKELY(ask)) return slow_mem_unregister(object);
+	if (s == NULL) return not_registered(p);
+	tl_entry e = {p, *record_of(c, s), s->gen};
+	uint64_t at = newest(s);
+	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, e))) return slow_mem_unregister(object);
+	unindex(c, s, p);
+	make_hole(c, at);
+	return TL_OK;
+}
+
+tl_status tl_mem_unregister(void* object)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(object == NULL)) return TL_OK;
+	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_mem_unregister(object);
+	uint64_t low = linear_from(c);
+	int64_t at = find_linear(c, (uintptr_t)object, low);
+	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
+	return TLC_LIKELY(unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);
+}

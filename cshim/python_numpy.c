@@ -1,0 +1,258 @@
+/* What Python and NumPy call from C: memory for arrays, and capsules whose end needs no
+ * interpreter code. */
+#include <string.h>
+
+#include "tensor_dlpack.h"
+#include "object_held.h"
+#include "registry_host_memory.h"
+#include "python_numpy.h"
+#include "tensor.h"
+
+/* ---- NumPy's memory ---------------------------------------------------------------------
+ *
+ * Up to 64 KiB an array's memory is a held block. Larger ones are tensors of bytes, for
+ * the sake of the pool, and the array's memory is the tensor's data. In a forked child,
+ * where there is no slow path, what the fast one has not got comes from malloc; where a
+ * block lies tells which it is. */
+
+/* A tensor of n bytes out of the pool, with one reference that the caller holds. */
+static inline void* pooled(tl_context* c, size_t n)
+{
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || n > INT64_MAX / 2)) return NULL;
+	tl_entry e = tlc_tensor_pool_take(n, TL_TENSOR_POOL_KIND(TL_DTYPE_U8, TL_DEVICE_CPU));
+	if (e.object == 0) return NULL;
+	int64_t shape = (int64_t)n;
+	tlc_tensor_describe((tl_tensor_header*)e.object, TL_DTYPE_U8, n, 1, &shape);
+	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
+	if (tlc_spend(c, n)) {
+		tlc_sampled_object(c, (void*)e.object, n);
+		tlc_python_name((const void*)e.object);
+	}
+	return (char*)e.object + TL_TENSOR_HEADER;
+}
+
+static inline size_t at_least_1(size_t n) { return n != 0 ? n : 1; }
+
+/* The object that has the block at p: plain bytes, or a tensor whose data begins there, in
+ * its slot; 0: none, or it is not live. */
+static uintptr_t object_of(uintptr_t p, tl_record** r)
+{
+	uintptr_t tensor = p - TL_TENSOR_HEADER;
+	if (tlc_find_record(p, r)) return TLC_LOAD((*r)->type_flags) == TL_TYPE_PLAIN && tlc_is_live_object(*r) ? p : 0;
+	if (!tlc_find_record(tensor, r) || TLC_LOAD((*r)->type_flags) != TL_TYPE_TENSOR || !tlc_is_live_object(*r)) return 0;
+	return ((const tl_tensor_header*)tensor)->data == p ? tensor : 0;
+}
+
+/* A block that the slow path has made, and may have recorded. */
+static void* named(void* p)
+{
+	tl_record* r;
+	if (p == NULL || !tlc_in_heap((uintptr_t)p)) return p;
+	tlc_python_name((const void*)object_of((uintptr_t)p, &r));
+	return p;
+}
+
+/* A block of malloc's, in a child of fork(). */
+static void* in_child(void* p, uint32_t function)
+{
+	if (p == NULL) tlc_fail(TL_E_OUT_OF_MEMORY, function, NULL);
+	return p;
+}
+
+/* What is large, what the magazine has not got, and in a child of fork() malloc. */
+static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
+{
+	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
+	if (TLC_LIKELY(p != NULL)) return p;
+	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc) : named(slow_numpy_malloc(ctx, bytes));
+}
+
+void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
+{
+	size_t bytes;
+	if (!__builtin_mul_overflow(count, bytes_each, &bytes)) {
+		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : tlc_held_take(tlc_tls, bytes);
+		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
+	}
+	if (tlc_forked()) return in_child(calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
+	return named(slow_numpy_calloc(ctx, count, bytes_each));
+}
+
+/* NumPy takes about 100 ns for an array, of which its own cache of small blocks takes
+ * next to nothing: no registers are saved here before the block is found. */
+void* tl_numpy_malloc(void* ctx, size_t bytes)
+{
+	void* p = tlc_held_take(tlc_tls, bytes);
+	return TLC_LIKELY(p != NULL) ? p : other_malloc(ctx, bytes);
+}
+
+/* Drops the reference to a block without Go; false: nothing changed. */
+static bool drop(uintptr_t p)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	if (TLC_LIKELY(tlc_held_drop(c, p))) return true;
+	uintptr_t object = tlc_is_fast(c) ? object_of(p, &r) : 0;
+	if (object == 0) return false;
+	return tlc_drop_shared(r) || (object != p && tlc_tensor_drop(c, r, tlc_entry_of(r, object)));
+}
+
+/* Memory of the runtime's, as far as a child of fork() can tell: no other is given out. */
+static bool is_ours(uintptr_t p) { return tlc_in_heap(p) || tlc_in_slices(p); }
+
+static __attribute__((noinline)) void other_free(void* block)
+{
+	tl_status why;
+	if (block == NULL || drop((uintptr_t)block)) return;
+	bool foreign = tlc_forked() && !is_ours((uintptr_t)block);
+	tl_context* c = foreign ? NULL : tlc_entry_begin(TL_FN_tl_numpy_free, &why);
+	if (c != NULL) {
+		foreign = tlentry_numpy_free((uintptr_t)c, (uintptr_t)block);
+		tlc_entry_end(c);
+	}
+	if (!foreign) return;
+	if (tlc_may_be_malloced((uintptr_t)block)) free(block);
+	else tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_free, block);
+}
+
+void tl_numpy_free(void* ctx, void* block, size_t bytes)
+{
+	(void)ctx;
+	(void)bytes;
+	if (TLC_UNLIKELY(!tlc_held_drop(tlc_tls, (uintptr_t)block))) other_free(block);
+}
+
+/* Bytes of a live block that the heap or the pool has given out; 0: ask Go. */
+static size_t room(uintptr_t p)
+{
+	tl_record* r;
+	uintptr_t object = object_of(p, &r);
+	if (object == 0) return 0;
+	if (object != p) return ((const tl_tensor_header*)object)->nbytes;
+	uint32_t class = TLC_LOAD(r->gen) & 0xFF;
+	return class <= TL_CLASS_SMALL ? tlc_g.classes[class].size : 0;
+}
+
+/* Puts the contents of a block where they are to be, and drops it. */
+static void* moved(void* to, void* block, size_t had, size_t wanted)
+{
+	tl_record* r;
+	memcpy(to, block, had < wanted ? had : wanted);
+	if (!drop((uintptr_t)block)) tlc_drop_slowly(object_of((uintptr_t)block, &r));
+	return to;
+}
+
+/* A block that is large enough, and not twice as large, stays where it is. NULL: ask Go. */
+static inline void* realloc_here(tl_context* c, void* block, size_t bytes)
+{
+	size_t had = tlc_is_fast(c) ? room((uintptr_t)block) : 0, wanted = at_least_1(bytes);
+	if (had == 0) return NULL;
+	if (wanted <= had && wanted > had / 2) return block;
+	void* to = wanted > TLC_MAX_SMALL ? pooled(c, wanted) : tlc_held_take(c, wanted);
+	return to != NULL ? moved(to, block, had, wanted) : NULL;
+}
+
+static void* realloc_in_child(void* block, size_t bytes)
+{
+	size_t had = room((uintptr_t)block), wanted = at_least_1(bytes);
+	bool foreign = block == NULL || (!is_ours((uintptr_t)block) && tlc_may_be_malloced((uintptr_t)block));
+	if (foreign) return in_child(realloc(block, wanted), TL_FN_tl_numpy_realloc);
+	if (had == 0) return NULL;
+	void* to = in_child(malloc(wanted), TL_FN_tl_numpy_realloc);
+	return to != NULL ? moved(to, block, had, wanted) : NULL;
+}
+
+void* tl_numpy_realloc(void* ctx, void* block, size_t bytes)
+{
+	void* p = realloc_here(tlc_tls, block, bytes);
+	if (TLC_LIKELY(p != NULL)) return p;
+	p = tlc_forked() ? realloc_in_child(block, bytes) : NULL;
+	return p != NULL ? p : named(slow_numpy_realloc(ctx, block, bytes));
+}
+
+/* PyDataMem_Handler of NumPy's C interface, version 1. */
+typedef struct handler {
+	char name[127];
+	uint8_t version;
+	void* ctx;
+	void* (*malloc)(void*, size_t);
+	void* (*calloc)(void*, size_t, size_t);
+	void* (*realloc)(void*, void*, size_t);
+	void (*free)(void*, void*, size_t);
+} handler;
+
+_Static_assert(sizeof(handler) == 168, "NumPy's ABI");
+
+const void* tl_numpy_handler(void)
+{
+	static const handler ours = {"tl_runtime", 1, NULL, tl_numpy_malloc, tl_numpy_calloc, tl_numpy_realloc, tl_numpy_free};
+	return &ours;
+}
+
+/* ---- capsules ---------------------------------------------------------------------------- */
+
+tlc_python_api tlc_python;
+
+tl_status tl_python_attach(const tl_python_api* api)
+{
+	if ((uintptr_t)api < 64 << 10 || api->struct_size < sizeof *api || api->capsule_new == NULL ||
+	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
+	    api->buffer_error == NULL)
+		return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
+	tlc_python.is_valid = (tlc_capsule_is_valid)api->capsule_is_valid;
+	tlc_python.get_pointer = (tlc_capsule_get_pointer)api->capsule_get_pointer;
+	tlc_python.set_error = (tlc_err_set_string)api->err_set_string;
+	tlc_python.buffer_error = api->buffer_error;
+	tlc_python.make = (tlc_capsule_new)api->capsule_new;
+	return TL_OK;
+}
+
+static const char versioned_name[] = "dltensor_versioned";
+static const char legacy_name[] = "dltensor";
+
+/* Whoever takes the tensor out of its capsule renames that; what still has its name was
+ * never taken. */
+static void end_versioned(void* capsule)
+{
+	if (tlc_python.is_valid(capsule, versioned_name)) tlc_dlpack_delete(tlc_python.get_pointer(capsule, versioned_name));
+}
+
+static void end_legacy(void* capsule)
+{
+	if (tlc_python.is_valid(capsule, legacy_name)) tlc_dlpack_delete_legacy(tlc_python.get_pointer(capsule, legacy_name));
+}
+
+/* Why there is no capsule, for Python. */
+void* tlc_python_refuse(void)
+{
+	if (tl_last_status() != TL_OK) tlc_python.set_error(tlc_python.buffer_error, tl_last_error());
+	return NULL;
+}
+
+static void* versioned(tlc_capsule_new make, tl_tensor* tensor, bool copy)
+{
+	struct DLManagedTensorVersioned* managed = tlc_to_dlpack(tensor, copy, TL_FN_tl_python_capsule);
+	if (managed == NULL) return tlc_python_refuse();
+	void* capsule = make(managed, versioned_name, end_versioned);
+	if (capsule == NULL) tlc_dlpack_delete(managed);
+	return capsule;
+}
+
+static void* legacy(tlc_capsule_new make, tl_tensor* tensor, bool copy)
+{
+	struct DLManagedTensor* managed = tlc_to_dlpack_legacy(tensor, copy, TL_FN_tl_python_capsule);
+	if (managed == NULL) return tlc_python_refuse();
+	void* capsule = make(managed, legacy_name, end_legacy);
+	if (capsule == NULL) tlc_dlpack_delete_legacy(managed);
+	return capsule;
+}
+
+void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy)
+{
+	tlc_capsule_new make = tlc_python.make;
+	if (make == NULL || major > TL_DL_MAJOR) {
+		tlc_fail(make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
+		return make == NULL ? NULL : tlc_python_refuse();
+	}
+	return major == TL_DL_MAJOR ? versioned(make, tensor, copy) : legacy(make, tensor, copy);
+}

@@ -1,0 +1,185 @@
+/* The registry's functions that need no slow path, and operator delete. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "object_fast.h"
+
+/* ---- operator delete ------------------------------------------------------------------
+ *
+ * This library is linked with no C++ runtime. Who registers memory of new has one in the
+ * process; its functions are looked up then, and kept, since what was registered with
+ * them must go by them. */
+
+typedef void (*delete_function)(void*);
+
+/* A C++ runtime of a plug-in that was loaded privately, as Python loads its extensions. */
+static delete_function find_private(const char* name)
+{
+	static const char* const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+		void* library = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD); /* never closed: the address stays good */
+		void* found = library != NULL ? dlsym(library, name) : NULL;
+		if (found != NULL) return (delete_function)found;
+	}
+	return NULL;
+}
+
+static _Atomic(delete_function) deleters[2]; /* of TL_FOREIGN_NEW_ARRAY and TL_FOREIGN_NEW_SCALAR, once found */
+
+static __attribute__((noinline)) delete_function find_deleter(uint32_t kind)
+{
+	static const char* const names[] = {"_ZdaPv", "_ZdlPv"};
+	uint32_t i = kind - TL_FOREIGN_NEW_ARRAY;
+	if (i >= 2) return NULL;
+	delete_function f = (delete_function)dlsym(RTLD_DEFAULT, names[i]);
+	if (f == NULL) f = find_private(names[i]);
+	atomic_store_explicit(&deleters[i], f, memory_order_relaxed);
+	return f;
+}
+
+static inline delete_function deleter_of(uint32_t kind)
+{
+	uint32_t i = kind - TL_FOREIGN_NEW_ARRAY;
+	delete_function f = i < 2 ? atomic_load_explicit(&deleters[i], memory_order_relaxed) : NULL;
+	return TLC_LIKELY(f != NULL) ? f : find_deleter(kind);
+}
+
+/* The operator delete of a kind; NULL: no C++ runtime is loaded, or no such kind. */
+uintptr_t tlc_deleter_of(uint32_t kind) { return (uintptr_t)deleter_of(kind); }
+
+/* Its function was found when the block was registered. */
+void tlc_free_new(uintptr_t p, uint32_t kind)
+{
+	delete_function f = deleter_of(kind);
+	if (f != NULL) f((void*)p);
+}
+
+/* ---- one owner --------------------------------------------------------------------------- */
+
+static inline bool is_freeable(tl_alloc_kind kind)
+{
+	return kind == TL_ALLOC_MALLOC || kind == TL_ALLOC_ALIGNED || deleter_of((uint32_t)kind) != NULL;
+}
+
+static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < 65536 || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_PROGRAM_BITS != 0)) return false;
+	if (TLC_UNLIKELY(!is_freeable(kind) || !tlc_foreign_insert(p, bytes, (uint32_t)kind))) return false;
+	c->foreign_adopted++;
+	return true;
+}
+
+tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
+{
+	tl_context* c = tlc_tls;
+	uint64_t left;
+	/* A sample is the slow path's. Counted before, so that nothing is kept for it meanwhile. */
+	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left))) return slow_registry_register(pointer, bytes, kind);
+	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind))) return slow_registry_register(pointer, bytes, kind);
+	c->sample_left = left;
+	return TL_OK;
+}
+
+/* One reference of several, or of a block that spans units. */
+static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
+{
+	uint8_t kind;
+	switch (tlc_foreign_release((uintptr_t)pointer, &kind)) {
+	case TLC_GONE: tlc_free_foreign(tlc_tls, (uintptr_t)pointer, kind); return TL_OK;
+	case TLC_OK: return TL_OK;
+	}
+	return slow_registry_unregister(pointer);
+}
+
+tl_status tl_registry_unregister(void* pointer)
+{
+	tl_context* c = tlc_tls;
+	uint32_t kind;
+	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
+	if (TLC_UNLIKELY(!tlc_foreign_end_owned((uintptr_t)pointer, &kind))) return unregister_rest(pointer);
+	tlc_free_foreign(c, (uintptr_t)pointer, kind);
+	return TL_OK;
+}
+
+/* ---- memory of the registry's own making ------------------------------------------------- */
+
+/* A block that is registered for the caller; NULL: the slow path tells why. */
+static void* new_block(tl_context* c, size_t bytes, size_t alignment)
+{
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;
+	void* block = NULL;
+	if (TLC_UNLIKELY(posix_memalign(&block, alignment, bytes) != 0)) return NULL;
+	if (TLC_UNLIKELY(!tlc_foreign_insert((uintptr_t)block, bytes, TL_FOREIGN_ALIGNED))) {
+		free(block);
+		return NULL;
+	}
+	c->foreign_adopted++;
+	return tlc_spend(c, bytes) ? tlc_sampled_foreign(c, block, bytes) : block;
+}
+
+void* tl_registry_new_array(size_t count, size_t element_bytes)
+{
+	size_t bytes;
+	bool fits = !__builtin_mul_overflow(count, element_bytes, &bytes);
+	void* array = TLC_LIKELY(fits) ? new_block(tlc_tls, bytes, 64) : NULL;
+	return TLC_LIKELY(array != NULL) ? array : slow_registry_new_array(count, element_bytes);
+}
+
+/* Nobody knows the block yet, so that its reference is there to be dropped. */
+void* tl_aligned_alloc(size_t bytes, size_t alignment)
+{
+	bool power = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= TL_FOREIGN_BYTES;
+	void* block = TLC_LIKELY(power) ? new_block(tlc_tls, bytes, alignment < 16 ? 16 : alignment) : NULL;
+	if (TLC_UNLIKELY(block == NULL)) return slow_aligned_alloc(bytes, alignment);
+	tlc_foreign_decref((uintptr_t)block);
+	return block;
+}
+
+tl_status tl_aligned_free(void* pointer)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_foreign_end_zero((uintptr_t)pointer, TL_FOREIGN_ALIGNED)))
+		return slow_aligned_free(pointer);
+	tlc_free_foreign(c, (uintptr_t)pointer, TL_FOREIGN_ALIGNED);
+	return TL_OK;
+}
+
+/* The functions below may be called by a thread without a context, while another one makes
+ * the table. */
+static inline bool has_table(void) { return TLC_LIKELY(tlc_shared != &tlc_g); }
+
+bool tl_registry_is_registered(const void* pointer)
+{
+	if (TLC_LIKELY(!tlc_is_inside())) return has_table() && tlc_foreign_known((uintptr_t)pointer);
+	tlc_fail(TL_E_BUSY, TL_FN_tl_registry_is_registered, pointer);
+	return false;
+}
+
+/* ---- workspaces ---------------------------------------------------------------------------- */
+
+static const tl_workspace* live_workspace(const tl_workspace* w, uint32_t function)
+{
+	if (w == NULL || (has_table() && tlc_foreign_type((uintptr_t)w) == TL_FOREIGN_WORKSPACE)) return w;
+	tlc_fail(TL_E_UNKNOWN_POINTER, function, w);
+	return NULL;
+}
+
+void* tl_workspace_get(const tl_workspace* workspace, size_t rank)
+{
+	const tl_workspace* w = live_workspace(workspace, TL_FN_tl_workspace_get);
+	if (w == NULL) {
+		if (workspace == NULL) tl_clear_error();
+		return NULL;
+	}
+	if (TLC_LIKELY(rank < w->count)) return (char*)w->base + rank * w->stride;
+	tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_workspace_get, NULL);
+	return NULL;
+}
+
+size_t tl_workspace_bytes(const tl_workspace* workspace)
+{
+	const tl_workspace* w = live_workspace(workspace, TL_FN_tl_workspace_bytes);
+	return w != NULL ? w->bytes_each : 0;
+}

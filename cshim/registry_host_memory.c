@@ -1,0 +1,71 @@
+#define _GNU_SOURCE
+#include "registry_host_memory.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <malloc.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+_Atomic uint64_t tlc_known_pages[TLC_KNOWN_REGIONS];
+
+/* Where the program's break was; most of what malloc returns lies between there and where
+ * it is. */
+static uintptr_t first_break;
+
+__attribute__((constructor)) static void note_break(void) { first_break = (uintptr_t)sbrk(0); }
+
+/* Has the kernel read the byte at p: where the program would fault it answers EFAULT. Another
+ * error tells nothing, and p is trusted. Of the ways to ask, valgrind has this one look at
+ * nothing itself. */
+static bool is_readable(uintptr_t p)
+{
+	if (p >= first_break && p < (uintptr_t)sbrk(0)) return true;
+	char byte;
+	struct iovec to = {&byte, 1}, from = {(void*)p, 1};
+	int before = errno;
+	bool fault = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) < 0 && errno == EFAULT;
+	errno = before;
+	return !fault;
+}
+
+/* Of two threads one may lose its page, which is looked at again then. */
+static void know_page(uintptr_t p)
+{
+	uint64_t region = p >> TLC_REGION_BITS, page = 1ull << (p >> TLC_PAGE_BITS & 15);
+	_Atomic uint64_t* at = &tlc_known_pages[region % TLC_KNOWN_REGIONS];
+	uint64_t known = TLC_LOAD(*at);
+	TLC_STORE(*at, (known >> 16 == region ? known : region << 16) | page);
+}
+
+/* Whether malloc is the C library's, which has a header before each block. The page before
+ * what others return, or a sanitizer, may be nobody's. */
+static bool has_headers(void)
+{
+	static _Atomic int answer; /* 0 = not known, 1, -1 */
+	if (TLC_LOAD(answer) == 0) {
+		Dl_info ours, theirs;
+		bool found = dladdr((void*)(uintptr_t)malloc_usable_size, &ours) && dladdr((void*)(uintptr_t)gnu_get_libc_version, &theirs);
+		TLC_STORE(answer, found && ours.dli_fbase == theirs.dli_fbase ? 1 : -1);
+	}
+	return TLC_LOAD(answer) > 0;
+}
+
+bool tlc_may_be_malloced(uintptr_t p)
+{
+	if ((p & 15) != 0 || p < 1u << TLC_REGION_BITS || p >> TL_PROGRAM_BITS != 0) return false;
+	if (tlc_is_known(p)) return true;
+	if (!is_readable(p) || (has_headers() && !is_readable(p - TLC_HEADER_BYTES))) return false;
+	know_page(p);
+	return true;
+}
+
+/* malloc_usable_size for the slow path; false: p cannot be malloc's. */
+bool tlc_usable_size(uintptr_t p, uint64_t* bytes)
+{
+	if (!tlc_may_be_malloced(p)) return false;
+	*bytes = malloc_usable_size((void*)p);
+	return true;
+}

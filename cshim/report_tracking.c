@@ -1,0 +1,157 @@
+/* Where allocations come from: samples, stacks, and the report at exit. What is
+ * recorded is kept in Go (runtime/observe/track). */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "object_fast.h"
+#include "report_tracking.h"
+
+/* ---- stacks -------------------------------------------------------------------------- */
+
+enum { MOST_FRAMES = 48 };
+
+typedef struct walk {
+	uintptr_t* frame;
+	size_t n;
+} walk;
+
+static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
+{
+	walk* w = data;
+	int before = 0;
+	uintptr_t pc = _Unwind_GetIPInfo(at, &before);
+	if (pc == 0) return _URC_END_OF_STACK;
+	w->frame[w->n++] = pc - !before; /* inside the call, not behind it */
+	return w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* This thread's frames, innermost first. By the tables that exceptions are unwound by:
+ * frame pointers are not kept everywhere. Code without tables, such as a JIT compiler's
+ * that registers none, is the last frame. */
+static size_t take_stack(uintptr_t* frames)
+{
+	walk w = {frames, 0};
+	_Unwind_Backtrace(step, &w);
+	return w.n;
+}
+
+static uint32_t thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
+
+void tlc_settle(tl_context* c)
+{
+	uintptr_t frames[MOST_FRAMES];
+	size_t n = take_stack(frames);
+	tlentry_settle((uintptr_t)c, (uintptr_t)frames, n, thread_number());
+}
+
+/* ---- samples -------------------------------------------------------------------------- */
+
+void tlc_end_samples(tl_context* c)
+{
+	c->sample_left = UINT64_MAX >> 1;
+	for (int class = 0; class < TL_CLASSES; class++) c->magazines[class].allocs &= UINT64_MAX >> 1; /* far from zero */
+}
+
+static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes)
+{
+	tl_status why;
+	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
+	if (in == NULL) {
+		c->sample_left = 0;
+		return address;
+	}
+	tlentry_sampled((uintptr_t)in, kind, (uintptr_t)address, bytes);
+	tlc_entry_end(in);
+	return address;
+}
+
+void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes) { return sampled(c, TLC_TRACK_OBJECT, object, bytes); }
+void* tlc_sampled_foreign(tl_context* c, void* p, uint64_t bytes) { return sampled(c, TLC_TRACK_FOREIGN, p, bytes); }
+void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes) { return sampled(c, TLC_TRACK_BLOCK, block, bytes); }
+
+void tlc_forget_block(const void* block)
+{
+	if (tlc_forked()) return;
+	const _Atomic uint32_t* marks = (const _Atomic uint32_t*)tlc_g.block_marks;
+	if (TLC_LOAD(marks[TL_BLOCK_MARK((uintptr_t)block)]) != 0) tlentry_forget_block((uintptr_t)block);
+}
+
+/* Recordings so far; counted in Go. */
+uint64_t tlc_recorded;
+
+const uint64_t* tl_track_count(void) { return &tlc_recorded; }
+
+/* ---- traces -------------------------------------------------------------------------- */
+
+/* The caller follows at once, others at their next slow call. */
+tl_status tl_trace_start(const char* path)
+{
+	tl_status status = slow_trace_start(path);
+	tlc_choose_path();
+	return status;
+}
+
+tl_status tl_trace_stop(void)
+{
+	tl_status status = slow_trace_stop();
+	tlc_choose_path();
+	return status;
+}
+
+/* ---- lines --------------------------------------------------------------------------- */
+
+/* With samples only what was recorded last can be meant: asking costs no cgo call. */
+bool tlc_may_name(const void* pointer)
+{
+	const tl_context* c = tlc_tls->self;
+	if (c == NULL || pointer == NULL) return false;
+	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL) return false;
+	return !c->in_go && !tlc_forked(); /* where nothing is recorded there is nothing to refuse */
+}
+
+void* tl_track_site(void* pointer, const char* file, uint32_t line)
+{
+	return TLC_UNLIKELY(tlc_may_name(pointer)) ? slow_track_site(pointer, file, line) : pointer;
+}
+
+/* ---- the end of the process ------------------------------------------------------------ */
+
+enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
+
+/* Looks for leaks: 0 = there are none, else as many, -1 = that is unknown. */
+static int64_t look_for_leaks(tl_context* c)
+{
+	if (c != NULL) return tlentry_leaks((uintptr_t)c);
+	fputs("tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: exit() was called from inside a call\n", stderr);
+	return -1;
+}
+
+/* After the program's own handlers and the destructors of its statics: the library's
+ * are called after those of whoever needs it. No code of the program is called: what
+ * ended threads have left is reported, not released. */
+__attribute__((destructor)) static void report_at_exit(void)
+{
+	if (tlc_shared == &tlc_g || tlc_forked()) return;
+	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
+	bool guards = tlc_shared->debug != 0;
+	if (!checks && !traces && !guards) return;
+	tl_context* c = tlc_tls->self;
+	bool attached = c != NULL && !c->in_go;
+	/* An exit() from inside a call, as of an allocator of the program's: that may hold locks. */
+	if (!attached) c = c == NULL ? tlc_enter_unattached() : NULL;
+	if (attached) c->in_go = 1;
+	if (traces && c != NULL) tlentry_end_trace((uintptr_t)c);
+	int64_t damaged = guards && c != NULL ? tlentry_check_at_end((uintptr_t)c) : 0;
+	int64_t leaked = checks ? look_for_leaks(c) : 0;
+	if (attached) c->in_go = 0;
+	else if (c != NULL) tlc_leave_unattached(c);
+	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & TLC_ON_ERROR_ABORT) != 0) abort();
+	if (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
+	fflush(NULL);
+	_exit(LEAKED);
+}

@@ -1,0 +1,67 @@
+/* DLPack's structs: facts of its ABI, version 1, which every producer and consumer
+ * has in common. runtime/tensor/dlpack.go is the Go view and tensor_dlpack.go holds the two
+ * together. Nothing of tensor_dlpack.h is included: the tags are those that the public header
+ * declares, so that a program may include both.
+ */
+#ifndef TL_DLPACK_H
+#define TL_DLPACK_H
+
+#include <stdint.h>
+
+#include "tl_runtime.h"
+
+enum { TL_DL_MAJOR = 1, TL_DL_MINOR = 3, TL_DL_CPU = 1, TL_DL_TYPES = 24 };
+
+#define TL_DL_READ_ONLY 1u
+#define TL_DL_COPIED 2u
+
+typedef struct tl_dl_type {
+	uint8_t code, bits;
+	uint16_t lanes;
+} tl_dl_type;
+
+typedef struct tl_dl_tensor {
+	void* data;
+	int32_t device_type, device_id;
+	int32_t ndim;
+	tl_dl_type dtype;
+	int64_t* shape;
+	int64_t* strides; /* in elements; NULL: row-major, from producers before 1.2 */
+	uint64_t byte_offset;
+} tl_dl_tensor;
+
+/* An unknown major version may change all but what stands before the tensor. */
+struct DLManagedTensorVersioned {
+	uint32_t major, minor;
+	void* manager_ctx;
+	void (*deleter)(struct DLManagedTensorVersioned* self);
+	uint64_t flags;
+	tl_dl_tensor tensor;
+};
+
+struct DLManagedTensor {
+	tl_dl_tensor tensor;
+	void* manager_ctx;
+	void (*deleter)(struct DLManagedTensor* self);
+};
+
+/* What DLPack calls an element type, by tl_dtype; bits 0 = no such dtype. */
+extern const tl_dl_type tlc_dl_types[TL_DL_TYPES] __attribute__((visibility("hidden")));
+
+#pragma GCC visibility push(hidden)
+
+/* tl_tensor_to_dlpack and tl_tensor_to_dlpack_legacy for another function. */
+struct DLManagedTensorVersioned* tlc_to_dlpack(tl_tensor* tensor, bool copy, uint32_t function);
+struct DLManagedTensor* tlc_to_dlpack_legacy(tl_tensor* tensor, bool copy, uint32_t function);
+
+/* End what tl_tensor_to_dlpack made: the deleters that consumers call. */
+void tlc_dlpack_delete(struct DLManagedTensorVersioned* self);
+void tlc_dlpack_delete_legacy(struct DLManagedTensor* self);
+
+/* tl_deleters of imported tensors: call the producer's. */
+void tlc_dlpack_end(void* data, void* managed);
+void tlc_dlpack_end_legacy(void* data, void* managed);
+
+#pragma GCC visibility pop
+
+#endif

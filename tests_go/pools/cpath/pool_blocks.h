@@ -1,1 +1,0 @@
-../../../cshim/pool_blocks.h

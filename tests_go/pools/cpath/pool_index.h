@@ -1,1 +1,0 @@
-../../../cshim/pool_index.h
