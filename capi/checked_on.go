@@ -65,7 +65,7 @@ func left(c *object.Context) {
 }
 
 func check(c *object.Context) error {
-	if object.Alone(c) && c.Pumping == 0 {
+	if object.Alone(c) && c.Draining == 0 {
 		return consistency.Check()
 	}
 	return consistency.CheckBeside(c)

@@ -164,11 +164,11 @@ func tlentry_poll(c uintptr) {
 	guarded(c, 0, func(o *object.Context) int { o.Poll(); return 0 })
 }
 
-// tlentry_pump_step works on the dying objects; true: call the callback that the
+// tlentry_drain_step works on the dying objects; true: call the callback that the
 // context names, then come again.
 //
-//export tlentry_pump_step
-func tlentry_pump_step(c uintptr) bool { return guarded(c, false, (*object.Context).PumpStep) }
+//export tlentry_drain_step
+func tlentry_drain_step(c uintptr) bool { return guarded(c, false, (*object.Context).DrainStep) }
 
 // tlentry_close goes on with closing marks.
 //

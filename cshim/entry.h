@@ -10,7 +10,7 @@ uintptr_t tlentry_attach(void);
 uintptr_t tlentry_shared(void);
 int32_t tlentry_refuse(uintptr_t context);
 void tlentry_poll(uintptr_t context);
-uint8_t tlentry_pump_step(uintptr_t context);
+uint8_t tlentry_drain_step(uintptr_t context);
 void tlentry_close(uintptr_t context, uint64_t target);
 void tlentry_release_entry(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
 void tlentry_drop_field(uintptr_t context, uintptr_t pointer);

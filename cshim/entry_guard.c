@@ -114,7 +114,7 @@ static void park(tl_context* c)
 {
 	keep_error(c);
 	/* Looked at before the context is given away: afterwards it may be somebody else's. */
-	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_dying(c) != 0;
+	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0;
 	uint64_t word = atomic_load(&c->word);
 	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
 	}
@@ -133,7 +133,7 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_tls->self;
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->pumping || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+	if (c->in_go || c->draining || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = &none;
@@ -317,7 +317,7 @@ tl_context* tlc_entry_begin(uint32_t function, tl_status* why)
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
 	go_in(c);
 	c->short_of = c->short_attempts = 0;
-	if (c->pumping == 0) c->damaged = 0; /* found by a call without a status */
+	if (c->draining == 0) c->damaged = 0; /* found by a call without a status */
 	c->function_id = function;
 	c->slow_calls++;
 	if (TLC_UNLIKELY(has_requests(c))) answer(c);
@@ -363,7 +363,7 @@ bool tlc_entry_step_in(tl_context* c, uint32_t function)
 }
 
 /* Runs while the caller of a destructor unwinds, too. */
-static void stop_pumping(tl_context** c) { (*c)->pumping = 0; }
+static void stop_drain(tl_context** c) { (*c)->draining = 0; }
 
 static void call_back(tl_context* c)
 {
@@ -381,12 +381,12 @@ static void call_back(tl_context* c)
 /* Finishes the dying objects. The state is committed and Go left before each
  * callback, so one that throws or jumps away loses nothing: the next outermost
  * call goes on. */
-static void pump(tl_context* c)
+static void drain(tl_context* c)
 {
-	__attribute__((cleanup(stop_pumping))) tl_context* guard = c;
-	c->pumping = 1;
-	c->pump_frame = (uintptr_t)__builtin_frame_address(0);
-	while (c->in_go && tlentry_pump_step((uintptr_t)guard)) call_back(c);
+	__attribute__((cleanup(stop_drain))) tl_context* guard = c;
+	c->draining = 1;
+	c->drain_frame = (uintptr_t)__builtin_frame_address(0);
+	while (c->in_go && tlentry_drain_step((uintptr_t)guard)) call_back(c);
 }
 
 void tlc_entry_end(tl_context* c)
@@ -394,15 +394,15 @@ void tlc_entry_end(tl_context* c)
 	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
-	bool outermost = c->pumping == 0;
+	bool outermost = c->draining == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {
 		uint64_t target = c->close_target;
 		c->unfinished = 0;
-		pump(c);
+		drain(c);
 		if (c->in_go) tlentry_close((uintptr_t)c, target);
 	}
 	/* A body that has pumped may have stopped at the last callback, with nothing behind it. */
-	if (TLC_UNLIKELY((tlc_dying(c) | c->callback_arguments) != 0 && outermost)) pump(c);
+	if (TLC_UNLIKELY((tlc_has_to_destroy(c) | c->callback_arguments) != 0 && outermost)) drain(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);

@@ -176,7 +176,7 @@ static inline tl_record* tlc_record_at(uintptr_t p)
 
 /* Not 0: objects are dying, or foreign blocks wait for their deleter. */
 typedef uint64_t __attribute__((may_alias)) tlc_heads;
-static inline uint64_t tlc_dying(const tl_context* c) { return *(const tlc_heads*)(const void*)&c->dying; }
+static inline uint64_t tlc_has_to_destroy(const tl_context* c) { return *(const tlc_heads*)(const void*)&c->destroy_first; }
 
 /* Both counting words in one store: loc | sh << 32. They are loaded one by one, since
  * a load of both right after a store to one would wait for the store to retire. */

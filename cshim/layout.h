@@ -8,7 +8,7 @@
  * Who may write what:
  *   record.loc         the holder of the owner's context (plain, relaxed)
  *   record.sh          anybody, by compare and swap; plain by the owner that allocates or frees
- *   record.type_flags  the creator before the object is shared; the pump afterwards
+ *   record.type_flags  the creator before the object is shared; the drain afterwards
  *   record.gen         whoever frees the object
  *   context            its thread; `word` by anybody through atomics
  *   globals            written once by tl_attach under the initialisation lock
@@ -202,13 +202,13 @@ typedef struct tl_context {
 	uint32_t unfinished;   /* it was interrupted so */
 	uint32_t error_function; /* TL_FN_ id of the call that failed last */
 	uint32_t in_go;   /* a call of this thread is in the slow path */
-	uint32_t pumping; /* a call of this thread runs destructors */
-	uintptr_t pump_frame; /* where on the stack that call stands */
+	uint32_t draining; /* a call of this thread runs destructors */
+	uintptr_t drain_frame; /* where on the stack that call stands */
 	/* Dead objects, linked through their records, and foreign blocks that a C function frees
-	 * (runtime/object/endings.go); first in first out. The heads are read as one word. */
-	uint32_t dying, ending;
-	uint32_t dying_last, ending_last;
-	uintptr_t callback;         /* what the pump wants called next: f(object) or f(object, context) */
+	 * (runtime/object/deleters.go); first in first out. The heads are read as one word. */
+	uint32_t destroy_first, deleter_first;
+	uint32_t destroy_last, deleter_last;
+	uintptr_t callback;         /* what the drain wants called next: f(object) or f(object, context) */
 	uintptr_t callback_object, callback_context;
 	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
 	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the entry guard is left */
@@ -266,7 +266,7 @@ typedef struct tl_globals {
 	uint64_t heap_bytes;
 	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
 	tl_record* records;
-	tl_record* stories; /* of blocks that fill whole pages; see runtime/heap/records.go */
+	tl_record* block_metadata; /* of blocks that fill whole pages; see runtime/heap/records.go */
 	uintptr_t slices_base; /* contexts: slice i is [slices_base + i << slice_shift, ...) */
 	uint64_t slices_bytes;
 	uint64_t slice_shift;

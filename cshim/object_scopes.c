@@ -131,7 +131,7 @@ static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, u
 	if (in == NULL) return why;
 	in->unfinished = 1;
 	in->close_target = target;
-	if (in->pumping) { /* inside a destructor nobody else finishes it */
+	if (in->draining) { /* inside a destructor nobody else finishes it */
 		in->unfinished = 0;
 		tlentry_close((uintptr_t)in, target);
 	}
@@ -147,7 +147,7 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(target, function);
 		if (TLC_LIKELY(release_entries(c))) pop_mark(c, c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT);
 	}
-	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (tlc_dying(c) != 0 && !c->pumping))) tlc_poll();
+	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (tlc_has_to_destroy(c) != 0 && !c->draining))) tlc_poll();
 	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
 	                 entries > (uint64_t)(c->top - c->entries)))
 		trim();
@@ -155,7 +155,7 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 }
 
 /* No release waits for this thread and nothing is dying. */
-static inline bool is_quiet(const tl_context* c) { return ((TLC_LOAD(c->word) >> 2) | tlc_dying(c)) == 0; }
+static inline bool is_quiet(const tl_context* c) { return ((TLC_LOAD(c->word) >> 2) | tlc_has_to_destroy(c)) == 0; }
 
 /* Leaves the newest mark when it holds nothing; saves no register. */
 static inline bool leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind)
@@ -185,18 +185,18 @@ tl_status tl_mem_exit_scope(void)
 	return leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
 }
 
-/* A caller that stands above the pump got there by a jump out of a destructor. One
- * below it is a destructor that unwinds its own scopes, and the pump goes on after it. */
-static inline void restart_pump(tl_context* c, uintptr_t frame)
+/* A caller that stands above the drain got there by a jump out of a destructor. One
+ * below it is a destructor that unwinds its own scopes, and the drain goes on after it. */
+static inline void restart_drain(tl_context* c, uintptr_t frame)
 {
-	if (TLC_UNLIKELY(c->pumping && frame > c->pump_frame)) c->pumping = 0;
+	if (TLC_UNLIKELY(c->draining && frame > c->drain_frame)) c->draining = 0;
 	if (TLC_UNLIKELY(tlc_asking != 0 && frame > tlc_asking)) tlc_asking = 0;
 }
 
 tl_status tl_mem_exit_scopes_to(int64_t target)
 {
 	tl_context* c = tlc_tls;
-	if (c->self != NULL) restart_pump(c->self, (uintptr_t)__builtin_frame_address(0));
+	if (c->self != NULL) restart_drain(c->self, (uintptr_t)__builtin_frame_address(0));
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || target < 0 || (uint64_t)target > depth(c))) return slow_mem_exit_scopes_to(target);
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	for (uint64_t open = depth(c); open > (uint64_t)target; n--)

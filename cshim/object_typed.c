@@ -1,5 +1,5 @@
 /* Typed objects: made, and taken apart when they have no destructor. The twin of
- * runtime/object/pump.go on the same dying list: dead records linked first in first
+ * runtime/object/destruction.go on the same destruction queue: dead records linked first in first
  * out through their counting words, so that a chain of any length needs no stack.
  *
  *	loc = link bits 28..31 << 16 | slot number     (owner 0: matches nobody)
@@ -44,7 +44,7 @@ void* tl_object_new(tl_type type)
 	return (void*)e.object;
 }
 
-/* ---- the dying list -------------------------------------------------------------------- */
+/* ---- the destruction queue -------------------------------------------------------------------- */
 
 static inline void set_link(tl_record* r, uint32_t next)
 {
@@ -61,17 +61,17 @@ static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 	unsigned __int128 in = (uint32_t)(object - tlc_g.heap_base) & k->mask;
 	TLC_STORE(r->loc, (uint32_t)(in * k->reciprocal >> 64));
 	TLC_STORE(r->sh, 0);
-	if (c->dying == 0) c->dying = index;
-	else set_link(tlc_g.records + c->dying_last, index);
-	c->dying_last = index;
+	if (c->destroy_first == 0) c->destroy_first = index;
+	else set_link(tlc_g.records + c->destroy_last, index);
+	c->destroy_last = index;
 }
 
-/* The object of a dying record: the story of its block knows the span. */
+/* The object of a dying record: the metadata of its block knows the span. */
 static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class_info* k)
 {
 	const tl_record* first = r - slot;
-	const tl_record* story = k->slots >= WHOLE_PAGES ? tlc_g.stories + (first - tlc_g.records) / PAGE_RECORDS : first + k->slots;
-	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(story->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
+	const tl_record* metadata = k->slots >= WHOLE_PAGES ? tlc_g.block_metadata + (first - tlc_g.records) / PAGE_RECORDS : first + k->slots;
+	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
 }
 
 /* ---- taking apart ---------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static void drop_field(tl_context* c, uintptr_t p)
  * room for its slot. */
 static bool dismantle_first(tl_context* c)
 {
-	tl_record* r = tlc_g.records + c->dying;
+	tl_record* r = tlc_g.records + c->destroy_first;
 	uint32_t type = TLC_LOAD(r->type_flags);
 	const tl_type_info* info = info_of(type);
 	uint32_t gen = TLC_LOAD(r->gen);
@@ -138,8 +138,8 @@ static bool dismantle_first(tl_context* c)
 	const tl_magazine* m = &c->magazines[gen & 0xFF];
 	if (TLC_UNLIKELY(info == NULL || info->has_destructor || m->top == m->limit)) return false;
 	uintptr_t object = locate(r, TLC_LOAD(r->loc) & 0xFFFF, k);
-	tl_entry e = {object, c->dying, gen};
-	c->dying = next_of(r);
+	tl_entry e = {object, c->destroy_first, gen};
+	c->destroy_first = next_of(r);
 	for (uint32_t i = 0; i < info->fields; i++) drop_field(c, ((const uintptr_t*)object)[info->offsets[i]]);
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
 	count_of(c, type)->gone++;
@@ -153,11 +153,11 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 	const tl_type_info* info = info_of(type);
 	if (info == NULL || info->has_destructor) return false;
 	enqueue(c, r, object);
-	if (c->pumping) return true; /* whoever pumps goes on with it */
-	c->pumping = 1;              /* no callback runs below: nothing can unwind past this */
-	while (c->dying != 0 && dismantle_first(c)) {
+	if (c->draining) return true; /* whoever drains goes on with it */
+	c->draining = 1;              /* no callback runs below: nothing can unwind past this */
+	while (c->destroy_first != 0 && dismantle_first(c)) {
 	}
-	c->pumping = 0;
-	if (TLC_UNLIKELY(tlc_dying(c) != 0)) tlc_poll(); /* a destructor, or a deleter of what a field held */
+	c->draining = 0;
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_poll(); /* a destructor, or a deleter of what a field held */
 	return true;
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Check verifies everything. No context but the caller's may act meanwhile, and that one
-// may not be in the middle of the pump.
+// may not be in the middle of the drain.
 func Check() error {
 	kept, inPool := tensor.Check()
 	return errors.Join(object.Check(kept), inPool, pools())

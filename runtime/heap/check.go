@@ -195,8 +195,8 @@ func (c *checker) large(span uint32, m *spanMeta) {
 
 // block notes the records of what stands at a span, and checks what is kept of them.
 func (c *checker) block(span, first, slots uint32) {
-	story := c.h.recs.story(first, slots)
-	c.Want(story.Loc == 0 && story.TypeFlags == span && story.Sh == 0, "the records from %d: %+v, not of span %d", first, *story, span)
+	metadata := c.h.recs.metadata(first, slots)
+	c.Want(metadata.Loc == 0 && metadata.TypeFlags == span && metadata.Sh == 0, "the records from %d: %+v, not of span %d", first, *metadata, span)
 	c.blocks = append(c.blocks, block{first, first + slots + sentinels(slots)})
 }
 
@@ -230,13 +230,13 @@ func (c *checker) records() {
 	t := &c.h.recs
 	for class := range uint32(layout.ClassLarge + 1) {
 		slots := c.h.G.Classes[class].Slots
-		for first, n := t.free[class], uint32(0); first != 0; first = t.story(first, slots).TypeFlags {
+		for first, n := t.free[class], uint32(0); first != 0; first = t.metadata(first, slots).TypeFlags {
 			if n++; n > t.next {
 				c.Want(false, "the free blocks of class %d are a circle", class)
 				break
 			}
 			c.blocks = append(c.blocks, block{first, first + slots + sentinels(slots)})
-			c.dead(first, slots, t.story(first, slots).Loc == 1)
+			c.dead(first, slots, t.metadata(first, slots).Loc == 1)
 		}
 	}
 	slices.SortFunc(c.blocks, func(a, b block) int { return int(int64(a.first) - int64(b.first)) })

@@ -93,7 +93,7 @@ func (h *Heap) open(bytes uint64) bool {
 		return false
 	}
 	h.raw, h.G.HeapBase, h.G.HeapBytes = raw, memory.Round(raw, align), bytes
-	h.G.Spans, h.G.Records, h.G.Stories = h.spans.words, h.recs.base, h.recs.stories
+	h.G.Spans, h.G.Records, h.G.BlockMetadata = h.spans.words, h.recs.base, h.recs.metadataBase
 	return true
 }
 

@@ -115,7 +115,7 @@ func (h *Heap) Usage() Usage {
 
 // Slab describes the slab or large object a record belongs to.
 func (h *Heap) slabOf(record, slot, class uint32) uint32 {
-	return h.recs.story(record-slot, h.G.Classes[class].Slots).TypeFlags
+	return h.recs.metadata(record-slot, h.G.Classes[class].Slots).TypeFlags
 }
 
 // Locate returns the object of a dead record whose slot number is known; the

@@ -12,19 +12,19 @@ import (
 // sentinel that is dead for ever. The tail of a slab, where another object would not
 // fit, passes the test "starts a slot" and finds the sentinel.
 //
-// Each block has a story, kept in words that no classification reads: type_flags is
+// Each block has metadata, kept in words that no classification reads: type_flags is
 // the slab's first span while in use and the next block on the free list otherwise;
 // gen is where generations go on after a purge; loc is 1 once the block's pages were
 // purged. The sentinel holds it. Blocks of whole pages (slots of 32 and 64 bytes,
 // which leave no tail) have no sentinel, so that a purge keeps nothing of them; their
-// stories stand apart, one for each page of records.
+// metadata stands apart, one for each page of records.
 //
 // Blocks are reused for the same class only, so that a record's generation never
 // goes back and a stale scope entry never matches a new object.
 type recordTable struct {
-	base    uintptr
-	stories uintptr
-	limit   uint32
+	base         uintptr
+	metadataBase uintptr
+	limit        uint32
 
 	mu   sync.Mutex // guards all below
 	next uint32     // first record never used
@@ -43,7 +43,7 @@ func (t *recordTable) open(bytes uint64) bool {
 		return false
 	}
 	t.base, t.limit = base, uint32(bytes/layout.RecordBytes)
-	t.stories, err = memory.Map(t.storyBytes(), "records")
+	t.metadataBase, err = memory.Map(t.metadataBytes(), "records")
 	if err != nil {
 		memory.Unmap(base, uintptr(bytes), "records")
 		return false
@@ -53,11 +53,11 @@ func (t *recordTable) open(bytes uint64) bool {
 }
 
 func (t *recordTable) close() {
-	memory.Unmap(t.stories, t.storyBytes(), "records")
+	memory.Unmap(t.metadataBase, t.metadataBytes(), "records")
 	memory.Unmap(t.base, uintptr(t.limit)*layout.RecordBytes, "records")
 }
 
-func (t *recordTable) storyBytes() uintptr {
+func (t *recordTable) metadataBytes() uintptr {
 	return uintptr(t.limit/pageRecords+1) * layout.RecordBytes
 }
 
@@ -65,10 +65,10 @@ func (t *recordTable) at(index uint32) *layout.Record {
 	return layout.At[layout.Record](t.base + uintptr(index)*layout.RecordBytes)
 }
 
-// story returns what is kept of a block.
-func (t *recordTable) story(first, slots uint32) *layout.Record {
+// metadata returns what is kept of a block.
+func (t *recordTable) metadata(first, slots uint32) *layout.Record {
 	if slots >= purgeable {
-		return layout.At[layout.Record](t.stories + uintptr(first/pageRecords)*layout.RecordBytes)
+		return layout.At[layout.Record](t.metadataBase + uintptr(first/pageRecords)*layout.RecordBytes)
 	}
 	return t.at(first + slots)
 }
@@ -78,7 +78,7 @@ func (t *recordTable) take(class, slots uint32) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first := t.free[class]; first != 0 {
-		t.free[class] = t.story(first, slots).TypeFlags
+		t.free[class] = t.metadata(first, slots).TypeFlags
 		return first, true
 	}
 	first, records := t.next, slots+1
@@ -96,7 +96,7 @@ func (t *recordTable) take(class, slots uint32) (uint32, bool) {
 func (t *recordTable) give(class, first, slots uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.story(first, slots).TypeFlags = t.free[class]
+	t.metadata(first, slots).TypeFlags = t.free[class]
 	t.free[class] = first
 }
 
@@ -107,7 +107,7 @@ func (t *recordTable) prepare(first, slot, slots, class uint32) {
 	r := t.at(first + slot)
 	atomic.StoreUint32(&r.Loc, 0)
 	if r.Gen == 0 {
-		atomic.StoreUint32(&r.Gen, t.story(first, slots).Gen|class)
+		atomic.StoreUint32(&r.Gen, t.metadata(first, slots).Gen|class)
 	}
 }
 
@@ -120,29 +120,29 @@ func (t *recordTable) purge(info *[layout.Classes]layout.ClassInfo) {
 		if slots < purgeable {
 			continue
 		}
-		for b := t.free[class]; b != 0; b = t.story(b, slots).TypeFlags {
+		for b := t.free[class]; b != 0; b = t.metadata(b, slots).TypeFlags {
 			t.purgeBlock(b, slots)
 		}
 	}
 }
 
 func (t *recordTable) purgeBlock(first, slots uint32) {
-	story := t.story(first, slots)
-	if story.Loc == 1 {
+	metadata := t.metadata(first, slots)
+	if metadata.Loc == 1 {
 		return
 	}
-	high := story.Gen
+	high := metadata.Gen
 	for i := range slots {
 		high = max(high, atomic.LoadUint32(&t.at(first+i).Gen)&^0xFF)
 	}
 	memory.Purge(layout.Address(t.at(first)), uintptr(slots*layout.RecordBytes))
-	story.Gen, story.Loc = high, 1
+	metadata.Gen, metadata.Loc = high, 1
 }
 
 // reuse clears the purged mark when a block goes into service, and notes the slab.
 func (t *recordTable) reuse(first, slots, span uint32) {
-	story := t.story(first, slots)
-	story.Loc, story.TypeFlags = 0, span
+	metadata := t.metadata(first, slots)
+	metadata.Loc, metadata.TypeFlags = 0, span
 }
 
 // RecordLimit returns the number of records that could ever exist.

@@ -196,10 +196,10 @@ type Context struct {
 	Word                            uint64
 	CloseTarget                     uint64
 	Unfinished, ErrorFunction       uint32
-	InGo, Pumping                   uint32
-	PumpFrame                       uintptr
-	Dying, Ending                   uint32
-	DyingLast, EndingLast           uint32
+	InGo, Draining                  uint32
+	DrainFrame                      uintptr
+	DestroyFirst, DeleterFirst      uint32
+	DestroyLast, DeleterLast        uint32
 	Callback                        uintptr
 	CallbackObject, CallbackContext uintptr
 	CallbackArguments, ErrorPending uint32
@@ -243,23 +243,23 @@ const TypeInfoBytes = 24
 
 // Globals tells where everything is; written once, before the first context.
 type Globals struct {
-	HeapBase                 uintptr
-	HeapBytes                uint64
-	Spans, Records, Stories  uintptr
-	SlicesBase               uintptr
-	SlicesBytes, SliceShift  uint64
-	ArenaOffset, FrameOffset uint64
-	ArenaCapacity            uint64
-	Shards                   uintptr
-	ShardMask                uint64
-	Pools                    uintptr
-	Types                    uintptr
-	Fast, OnError            uint32
-	Reap, Purge              uint32
-	Parked, CountedTypes     uint32
-	Tracking                 uint32
-	Classes                  [Classes]ClassInfo
-	BlockMarks               uintptr
-	LeakCheck, Debug         uint32
-	ShowStats, MemLog        uint32
+	HeapBase                      uintptr
+	HeapBytes                     uint64
+	Spans, Records, BlockMetadata uintptr
+	SlicesBase                    uintptr
+	SlicesBytes, SliceShift       uint64
+	ArenaOffset, FrameOffset      uint64
+	ArenaCapacity                 uint64
+	Shards                        uintptr
+	ShardMask                     uint64
+	Pools                         uintptr
+	Types                         uintptr
+	Fast, OnError                 uint32
+	Reap, Purge                   uint32
+	Parked, CountedTypes          uint32
+	Tracking                      uint32
+	Classes                       [Classes]ClassInfo
+	BlockMarks                    uintptr
+	LeakCheck, Debug              uint32
+	ShowStats, MemLog             uint32
 }

@@ -15,18 +15,18 @@ import (
 //	every slot that was ever handed out is in use, dying, in a depot, in a magazine, in
 //	the quarantine, kept by the tensor pool or retired, and in one of these alone
 //	the words of a live object's record are ones that the counting protocol can write
-//	every node is free or in one inbox; every ending is free or in one list
+//	every node is free or in one inbox; every pending deleter call is free or in one list
 //	stacks and indexes of all contexts are whole (CheckStacks)
 //	counters are what CheckStats finds
 //	the registry is what its own checker wants
 //
 // kept are the records of the tensors that are at rest. No context but the caller's may
-// act meanwhile, and that one may not be in the middle of the pump.
+// act meanwhile, and that one may not be in the middle of the drain.
 func Check(kept map[uint32]bool) error {
 	c := slotChecker{kept: kept, free: map[uint32]string{}}
 	inHeap := process.heap.Check(func(record uint32) { c.found(record, "a depot") })
 	c.quarantined()
-	inboxes, endings := c.lists()
+	inboxes, deleterCalls := c.lists()
 	eachUsed(func(x *Context) {
 		for class := uint32(1); class <= layout.ClassSmall; class++ {
 			c.magazine(x, class)
@@ -35,7 +35,7 @@ func Check(kept map[uint32]bool) error {
 	})
 	c.slots()
 	c.nodes(inboxes)
-	c.endings(endings)
+	c.deleterCalls(deleterCalls)
 	all := []error{inHeap, c.Err(), CheckStats(), process.registry.CheckBeside()}
 	eachUsed(func(x *Context) { all = append(all, x.CheckStacks()) })
 	return errors.Join(all...)
@@ -103,7 +103,7 @@ func (c *slotChecker) quarantined() {
 // dying walks the list of dead objects whose fields are still to be released.
 func (c *slotChecker) dying(x *Context) {
 	last := uint32(0)
-	for record := x.Dying; record != 0; {
+	for record := x.DestroyFirst; record != 0; {
 		r := process.heap.Record(record)
 		object := process.heap.Locate(record, r.Loc&0xFFFF, r.Gen&0xFF)
 		c.Want(r.Sh&layout.Alive == 0 && process.heap.Find(object).Record == record, "dying record %d is %+v, at %#x", record, *r, object)
@@ -112,9 +112,9 @@ func (c *slotChecker) dying(x *Context) {
 			return
 		}
 		c.free[record] = "a dying list"
-		last, record = record, nextDying(r)
+		last, record = record, nextToDestroy(r)
 	}
-	c.Want(x.Dying == 0 || last == x.DyingLast, "context %d: the dying list ends with %d, not %d", x.Id, last, x.DyingLast)
+	c.Want(x.DestroyFirst == 0 || last == x.DestroyLast, "context %d: the dying list ends with %d, not %d", x.Id, last, x.DestroyLast)
 }
 
 // slots walks everything that was ever handed out.
@@ -162,21 +162,21 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 	c.Want(floats >= 0, "record %d: %d floats of %d references, %+v", record, floats, references, *r)
 }
 
-// lists counts the nodes in inboxes and the endings in lists, of all contexts.
-func (c *slotChecker) lists() (inboxes, endings uint32) {
+// lists counts the nodes in inboxes and the pending deleter calls in lists, of all contexts.
+func (c *slotChecker) lists() (inboxes, deleterCalls uint32) {
 	eachUsed(func(x *Context) {
 		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = process.nodes.at(i).next {
 			inboxes++
 		}
 		last := uint32(0)
-		for i := x.Ending; i != 0 && endings < uint32(len(process.endings.all)); i = process.endings.all[i].next {
-			c.Want(process.endings.all[i].function != 0, "context %d: ending %d has no function", x.Id, i)
-			endings++
+		for i := x.DeleterFirst; i != 0 && deleterCalls < uint32(len(process.deleterCalls.all)); i = process.deleterCalls.all[i].next {
+			c.Want(process.deleterCalls.all[i].function != 0, "context %d: pending deleter call %d has no function", x.Id, i)
+			deleterCalls++
 			last = i
 		}
-		c.Want(last == x.EndingLast || x.Ending == 0, "context %d: endings end with %d, not %d", x.Id, last, x.EndingLast)
+		c.Want(last == x.DeleterLast || x.DeleterFirst == 0, "context %d: pending deleter calls end with %d, not %d", x.Id, last, x.DeleterLast)
 	})
-	return inboxes, endings
+	return inboxes, deleterCalls
 }
 
 func (c *slotChecker) nodes(used uint32) {
@@ -189,13 +189,13 @@ func (c *slotChecker) nodes(used uint32) {
 	c.Want(used+1 == n.fresh, "%d nodes of %d are free or in an inbox", used, n.fresh-1)
 }
 
-func (c *slotChecker) endings(used uint32) {
-	s := &process.endings
+func (c *slotChecker) deleterCalls(used uint32) {
+	s := &process.deleterCalls
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	made := max(len(s.all), 1) - 1
 	for i := s.free; i != 0 && int(used) <= made; i = s.all[i].next {
 		used++
 	}
-	c.Want(int(used) == made, "%d endings of %d are free or in a list", used, made)
+	c.Want(int(used) == made, "%d pending deleter calls of %d are free or in a list", used, made)
 }

@@ -80,7 +80,7 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 	k.todo.Free()
 	process.side.end()
 	if k.st != status.OK {
-		c.Pump()
+		c.Drain()
 		if isShort(k.st) {
 			c.failAlloc(k.st, process.heap.Size(p))
 		}

@@ -98,7 +98,7 @@ func (c *Context) Park() {
 func (c *Context) Finish() {
 	c.drain(c)
 	c.finish(c)
-	c.Pump()
+	c.Drain()
 	c.returnMagazines()
 	c.Park()
 }
@@ -113,19 +113,19 @@ func (c *Context) Poll() {
 }
 
 func (c *Context) hasWork() bool {
-	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasDying() || c.MarkTop != c.Marks
+	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasToDestroy() || c.MarkTop != c.Marks
 }
 
 // reset makes an adopted context look new: nothing open, no arena, no error.
 func (c *Context) reset() {
 	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
-	c.Pumping, c.CallbackArguments, c.InGo = 0, 0, 0
+	c.Draining, c.CallbackArguments, c.InGo = 0, 0, 0
 	c.Status, c.MessageReady = 0, 0
 	c.Tags, c.Sampled, c.Pending = 0, 0, 0
 }
 
 // finish leaves every scope that c has open and takes its dying objects over to
-// me, who pumps them. The caller holds c: it is its own, adopted or borrowed.
+// me, who drains them. The caller holds c: it is its own, adopted or borrowed.
 func (c *Context) finish(me *Context) {
 	for c.Top > c.Entries {
 		c.Top -= layout.EntryBytes
@@ -140,7 +140,7 @@ func (c *Context) finish(me *Context) {
 	c.dropIndex()
 	c.trimStacks()
 	c.FrameTop = c.FrameBase
-	c.moveDying(me)
+	c.moveDestruction(me)
 }
 
 // Reap finishes what ended threads left behind; every slow call does it when the

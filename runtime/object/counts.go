@@ -227,7 +227,7 @@ func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (do
 }
 
 // kill marks an object dead and disposes of it: at once when it is plain bytes,
-// through the dying list when it has fields, elements or a destructor.
+// through the destruction queue when it has fields, elements or a destructor.
 func (me *Context) kill(r *layout.Record, e layout.Entry) {
 	e.Gen = atomic.LoadUint32(&r.Gen)
 	typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
@@ -245,7 +245,7 @@ func (me *Context) kill(r *layout.Record, e layout.Entry) {
 		me.recycle(r, e)
 		return
 	}
-	me.enqueueDying(r, e)
+	me.queueDestruction(r, e)
 }
 
 // share ends bias without dropping a reference.

@@ -55,7 +55,7 @@ func (c *Context) CollectCycles() int64 {
 		c.failAlloc(status.OutOfMemory, 0)
 		return -1
 	}
-	c.Pump()
+	c.Drain()
 	return died
 }
 

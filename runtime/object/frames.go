@@ -69,7 +69,7 @@ func (c *Context) FunctionTarget() (uint64, status.Status) {
 func (c *Context) FunctionExit() status.Status {
 	target, st := c.FunctionTarget()
 	if st == status.OK {
-		c.closeAndPump(target)
+		c.closeAndDrain(target)
 	}
 	return st
 }
@@ -155,7 +155,7 @@ func (c *Context) FrameTarget() (uint64, status.Status) {
 func (c *Context) FrameExit() status.Status {
 	target, st := c.FrameTarget()
 	if st == status.OK {
-		c.closeAndPump(target)
+		c.closeAndDrain(target)
 	}
 	return st
 }

@@ -17,7 +17,7 @@ func acting(c *object.Context, all table) table {
 			current = c
 			c.Poll()
 			r := call(a)
-			c.Pump()
+			c.Drain()
 			checkBooks()
 			return r
 		}

@@ -54,16 +54,16 @@ var process struct {
 	opening sync.Mutex // one thread at a time starts the runtime
 	opened  atomic.Bool
 
-	cfg      Config
-	g        *layout.Globals
-	heap     *heap.Heap
-	registry *registry.Table
-	slices   slices
-	nodes    nodes
-	types    types
-	side     side
-	endings  endings
-	beside   beside
+	cfg          Config
+	g            *layout.Globals
+	heap         *heap.Heap
+	registry     *registry.Table
+	slices       slices
+	nodes        nodes
+	types        types
+	side         side
+	deleterCalls deleterCalls
+	beside       beside
 
 	recording sync.Mutex    // guards the next two, and what follows from them
 	period    atomic.Uint64 // of tracking, as set; a trace records all the same

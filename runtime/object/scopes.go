@@ -95,7 +95,7 @@ func (c *Context) DepthTarget(depth int64) (uint64, status.Status) {
 
 // CloseTo leaves scopes, functions and planned frames, newest first, until
 // target are open. It returns true when a destructor has to run first: the caller
-// runs the pump and calls again. Each entry is popped before it is released and
+// drains the destruction queue and calls again. Each entry is popped before it is released and
 // the top read again afterwards, since a destructor may have opened scopes or
 // registered objects; the mark goes last.
 func (c *Context) CloseTo(target uint64) (again bool) {
@@ -108,7 +108,7 @@ func (c *Context) CloseTo(target uint64) (again bool) {
 				c.popped(e)
 			}
 			c.releaseEntry(c, e)
-			if c.hasDying() && c.Pumping == 0 {
+			if c.hasToDestroy() && c.Draining == 0 {
 				return true
 			}
 		}
@@ -143,19 +143,19 @@ func (c *Context) popMark() {
 var markNames = [...]string{layout.MarkScope: "scope", layout.MarkFunction: "function", layout.MarkPlanned: "planned frame"}
 
 // Close is CloseTo for the C path: when a destructor has to run it leaves word in
-// the context, and the entry guard runs the pump and calls again.
+// the context, and the entry guard drains the destruction queue and calls again.
 func (c *Context) Close(target uint64) {
 	if c.CloseTo(target) {
 		c.CloseTarget, c.Unfinished = target, 1
 	}
 }
 
-// closeAndPump is CloseTo for Go programs: destructors run here.
-func (c *Context) closeAndPump(target uint64) {
+// closeAndDrain is CloseTo for Go programs: destructors run here.
+func (c *Context) closeAndDrain(target uint64) {
 	for c.CloseTo(target) {
-		c.Pump()
+		c.Drain()
 	}
-	c.Pump()
+	c.Drain()
 }
 
 // The C path's twins: they end in Close.
@@ -164,7 +164,7 @@ func (c *Context) closeAndPump(target uint64) {
 // ExitScopesTo, FunctionExit and FrameExit up to the first destructor.
 func (c *Context) LeaveScope() status.Status { return c.leave(c.ExitTarget()) }
 
-// LeaveScopesTo also starts the pump again that a longjmp has left standing.
+// LeaveScopesTo also starts the drain again that a longjmp has left standing.
 func (c *Context) LeaveScopesTo(depth int64) status.Status { return c.leave(c.DepthTarget(depth)) }
 
 // LeaveFunction leaves the newest function.
@@ -188,7 +188,7 @@ func (c *Context) ReleaseEntry(e layout.Entry) { c.releaseEntry(c, e) }
 func (c *Context) ExitScope() status.Status {
 	target, st := c.ExitTarget()
 	if st == status.OK {
-		c.closeAndPump(target)
+		c.closeAndDrain(target)
 	}
 	return st
 }
@@ -198,7 +198,7 @@ func (c *Context) ExitScope() status.Status {
 func (c *Context) ExitScopesTo(depth int64) status.Status {
 	target, st := c.DepthTarget(depth)
 	if st == status.OK {
-		c.closeAndPump(target)
+		c.closeAndDrain(target)
 	}
 	return st
 }

@@ -44,6 +44,6 @@ func TestSmoke(t *testing.T) {
 	}
 	c.Unregister(v)
 	c.Free(v)
-	c.Pump()
+	c.Drain()
 	require.Zero(t, ReadStats().LiveObjects)
 }

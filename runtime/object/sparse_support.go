@@ -98,7 +98,7 @@ func SparseParts(p uintptr, h *layout.SparseHeader) []layout.SparsePart {
 }
 
 // dismantleSparse releases the blocks of a dying matrix. Those that die with it go
-// onto the dying list, so that their number needs no stack.
+// onto the destruction queue, so that their number needs no stack.
 func (c *Context) dismantleSparse(p uintptr) {
 	h := c.soundSparse(p)
 	if h == nil {

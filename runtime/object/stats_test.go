@@ -32,7 +32,7 @@ func TestCountsOfEveryKindFollowAModel(t *testing.T) {
 				k := kind.Draw(r, "kind")
 				if n := len(live[k]); n > 0 {
 					require.Equal(r, status.OK, c.Release(live[k][n-1]))
-					c.Pump()
+					c.Drain()
 					live[k] = live[k][:n-1]
 				}
 			},
@@ -53,7 +53,7 @@ func TestCountsOfEveryKindFollowAModel(t *testing.T) {
 				require.Equal(r, status.OK, c.Release(p))
 			}
 		}
-		c.Pump()
+		c.Drain()
 	})
 }
 
@@ -123,7 +123,7 @@ func TestATypeThatContextsDoNotCountIsCounted(t *testing.T) {
 	got := types[len(types)-1]
 	require.Equal(t, TypeStats{typ, "beyond", KindStats{Allocations: 6, Frees: 5, Bytes: 64}}, got)
 	require.Equal(t, status.OK, c.Release(kept))
-	c.Pump()
+	c.Drain()
 	process.beside.types.Delete(typ - layout.TypeFirstUser)
 }
 

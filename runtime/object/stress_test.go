@@ -32,7 +32,7 @@ func settle() {
 	c, _ := NewContext()
 	process.g.Reap = 1
 	c.Reap()
-	c.Pump()
+	c.Drain()
 	c.Finish()
 }
 

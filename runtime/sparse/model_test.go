@@ -234,7 +234,7 @@ func (m *model) step(t *rapid.T, c *object.Context, p uintptr) (uintptr, *model)
 	require.NotZero(t, q, c.Message())
 	require.Equal(t, status.OK, c.Unregister(p))
 	require.Equal(t, status.OK, c.Release(p))
-	c.Pump()
+	c.Drain()
 	left := -1
 	if layout.At[layout.SparseHeader](q).Parent == p {
 		left = 1 // the transpose reads its table
@@ -267,7 +267,7 @@ func TestMatricesAgreeWithTheirModel(t *testing.T) {
 			m.matches(t, c, p)
 		}
 		require.Equal(t, status.OK, c.ExitScope())
-		c.Pump()
+		c.Drain()
 		tensor.Purge(c)
 		require.Equal(t, before, object.ReadStats().LiveObjects)
 		runtime.KeepAlive(k.kept)

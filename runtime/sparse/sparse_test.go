@@ -152,7 +152,7 @@ func TestArraysAreChecked(t *testing.T) {
 		require.EqualValues(t, status.InvalidArgument, c.Status)
 		require.Contains(t, c.Message(), says)
 	}
-	c.Pump()
+	c.Drain()
 }
 
 func TestLimits(t *testing.T) {
@@ -260,10 +260,10 @@ func TestSlicesAcrossThreads(t *testing.T) {
 				part.lines = m.lines[thread*3 : 10+i%40]
 				part.matches(t, me, Slice(me, p, thread*3, 10+i%40))
 				me.ExitScope()
-				me.Pump()
+				me.Drain()
 			}
 			me.Release(p)
-			me.Pump()
+			me.Drain()
 		})
 	}
 	require.Equal(t, status.OK, c.ExitScope())

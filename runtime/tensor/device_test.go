@@ -77,7 +77,7 @@ func TestDeviceFailsAtEveryCall(t *testing.T) {
 			checkPool(t)
 			far.FailAt(call, 0)
 			inScope(t, c, func() { require.True(t, work(t, c), c.Message()) })
-			c.Pump()
+			c.Drain()
 			require.Equal(t, DeviceFreeCount(c), int64(ReadPool().Tensors)-cpuTensors(), "what is not kept was given back")
 			if good {
 				break

@@ -35,7 +35,7 @@ func keepTensors(t *testing.T, c *object.Context, count int, elements int64) {
 	for _, p := range held {
 		require.Equal(t, status.OK, Release(c, p))
 	}
-	c.Pump()
+	c.Drain()
 }
 
 // large is a tensor of eight spans.
@@ -53,7 +53,7 @@ func TestPressureTakesColdTensorsFirstAndNoMoreThanNeeded(t *testing.T) {
 	keepTensors(t, c, 4, large)
 	keepTensors(t, c, 4, large+100)
 	require.Equal(t, status.OK, Release(c, floating(t, c, F32, large))) // a hit
-	c.Pump()
+	c.Drain()
 	before := limit.Used(limit.CPU)
 	limit.Set(limit.CPU, 0, before)
 	p := floating(t, c, F32, large+999)
@@ -75,7 +75,7 @@ func TestNearALimitNothingNewIsKept(t *testing.T) {
 	limit.Set(limit.CPU, 1, 0) // far below: setting it frees what other tests have left
 	require.Equal(t, status.OK, Release(c, p))
 	require.Equal(t, status.OK, Release(c, q))
-	c.Pump()
+	c.Drain()
 	require.Zero(t, PoolCount(c))
 	checkPool(t)
 	limit.Set(limit.CPU, 0, 0)
@@ -83,7 +83,7 @@ func TestNearALimitNothingNewIsKept(t *testing.T) {
 	require.EqualValues(t, 1, PoolCount(c))
 	limit.Set(limit.CPU, 0, limit.Used(limit.CPU))
 	require.Equal(t, status.OK, Release(c, floating(t, c, F32, large)))
-	c.Pump()
+	c.Drain()
 	require.LessOrEqual(t, PoolCount(c), int64(1), "above 7/8 of the hard limit, too")
 	checkPool(t)
 }
@@ -142,7 +142,7 @@ func TestLimitsChangeUnderLoad(t *testing.T) {
 			for range 2000 {
 				churn(t, me, random, passed)
 			}
-			me.Pump()
+			me.Drain()
 			me.Finish()
 		})
 	}
@@ -158,7 +158,7 @@ func TestLimitsChangeUnderLoad(t *testing.T) {
 	for p := range passed {
 		require.Equal(t, status.OK, Release(c, p))
 	}
-	c.Pump()
+	c.Drain()
 }
 
 // The charges are the spans in use and the chunks held, whatever happens.

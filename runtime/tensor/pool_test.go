@@ -107,7 +107,7 @@ func TestOverwrittenHeadersAreNotPooled(t *testing.T) {
 		p := floating(t, c, F32, 50)
 		spoil(header(p))
 		require.Equal(t, status.OK, Release(c, p))
-		c.Pump()
+		c.Drain()
 		require.Zero(t, PoolCount(c))
 	}
 }
@@ -141,7 +141,7 @@ func TestKeysWithoutTensorsMakeRoom(t *testing.T) {
 		require.Equal(t, p, PoolAcquire(c, uintptr(n), uint8(U8), CPU), n)
 		header(p).Flags |= 1 << 20 // not to be pooled again
 		require.Equal(t, status.OK, Release(c, p))
-		c.Pump()
+		c.Drain()
 	}
 	checkPool(t)
 }
@@ -158,13 +158,13 @@ func TestOldShapesGiveWay(t *testing.T) {
 	limitBytes(t, c, 1<<20)
 	for n := range int64(2000) {
 		require.Equal(t, status.OK, Release(c, floating(t, c, F32, 4000+n)))
-		c.Pump()
+		c.Drain()
 	}
 	checkPool(t)
 	require.LessOrEqual(t, ReadPool().Bytes, uint64(1<<20))
 	for range 64 { // the hand comes round
 		require.Equal(t, status.OK, Release(c, floating(t, c, F32, 100)))
-		c.Pump()
+		c.Drain()
 	}
 	before := ReadPool().Hits
 	require.Equal(t, status.OK, Release(c, floating(t, c, F32, 100)))
@@ -176,7 +176,7 @@ func TestTooLargeForThePool(t *testing.T) {
 	limitBytes(t, c, 1<<20)
 	p := floating(t, c, U8, 2<<20)
 	require.Equal(t, status.OK, Release(c, p))
-	c.Pump()
+	c.Drain()
 	require.Zero(t, PoolCount(c))
 	p = floating(t, c, U8, 512<<10)
 	require.Equal(t, status.OK, Release(c, p))
@@ -199,7 +199,7 @@ func TestConcurrentPool(t *testing.T) {
 			for range steps {
 				churn(t, c, random, passed)
 			}
-			c.Pump()
+			c.Drain()
 			c.Finish()
 		})
 	}
@@ -210,7 +210,7 @@ func TestConcurrentPool(t *testing.T) {
 	for p := range passed {
 		require.Equal(t, status.OK, Release(c, p))
 	}
-	c.Pump()
+	c.Drain()
 	Purge(c)
 	c.Finish()
 }

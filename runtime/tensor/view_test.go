@@ -68,7 +68,7 @@ func TestTheLastViewReturnsTheStorage(t *testing.T) {
 	require.EqualValues(t, 1, c.Refcount(p))
 	require.Zero(t, ReadPool().Tensors)
 	require.Equal(t, status.OK, Release(c, last))
-	c.Pump()
+	c.Drain()
 	require.EqualValues(t, -1, c.Refcount(p))
 	require.EqualValues(t, 1, ReadPool().Tensors)
 	inScope(t, c, func() { require.Equal(t, p, empty(t, c, F32, 24)) })
@@ -91,7 +91,7 @@ func TestViewsOfLentMemory(t *testing.T) {
 	})
 	require.Empty(t, *calls)
 	require.Equal(t, status.OK, Release(c, kept))
-	c.Pump()
+	c.Drain()
 	require.Equal(t, []call{{0x1000, data, 0}}, *calls)
 }
 

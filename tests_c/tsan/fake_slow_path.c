@@ -208,7 +208,7 @@ static tl_context* adopt(void)
 			continue;
 		drain(c, c);
 		finish(c, c);
-		c->in_go = c->pumping = 0;
+		c->in_go = c->draining = 0;
 		return c;
 	}
 	return NULL;

@@ -6,7 +6,7 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// The dying list: dead objects whose fields are still to be released, first in
+// The destruction queue: dead objects whose fields are still to be released, first in
 // first out, linked through their records, so that a chain of ten million needs
 // neither stack nor memory.
 //
@@ -18,59 +18,59 @@ func setLink(r *layout.Record, next uint32) {
 	atomic.StoreUint32(&r.Sh, next<<4)
 }
 
-func nextDying(r *layout.Record) uint32 { return r.Sh>>4 | r.Loc>>16<<28 }
+func nextToDestroy(r *layout.Record) uint32 { return r.Sh>>4 | r.Loc>>16<<28 }
 
-func (me *Context) enqueueDying(r *layout.Record, e layout.Entry) {
+func (me *Context) queueDestruction(r *layout.Record, e layout.Entry) {
 	atomic.StoreUint32(&r.Loc, process.heap.SlotOf(e.Object, e.Gen&0xFF))
 	setLink(r, 0)
-	if me.Dying == 0 {
-		me.Dying = e.Record
+	if me.DestroyFirst == 0 {
+		me.DestroyFirst = e.Record
 	} else {
-		setLink(process.heap.Record(me.DyingLast), e.Record)
+		setLink(process.heap.Record(me.DestroyLast), e.Record)
 	}
-	me.DyingLast = e.Record
+	me.DestroyLast = e.Record
 }
 
-func (c *Context) hasDying() bool { return c.Dying|c.Ending != 0 }
+func (c *Context) hasToDestroy() bool { return c.DestroyFirst|c.DeleterFirst != 0 }
 
-// moveDying hands c's dying objects and endings to me.
-func (c *Context) moveDying(me *Context) {
+// moveDestruction hands c's dying objects and pending deleter calls to me.
+func (c *Context) moveDestruction(me *Context) {
 	if c == me {
 		return
 	}
-	c.moveEndings(me)
-	if c.Dying == 0 {
+	c.moveDeleters(me)
+	if c.DestroyFirst == 0 {
 		return
 	}
-	if me.Dying == 0 {
-		me.Dying = c.Dying
+	if me.DestroyFirst == 0 {
+		me.DestroyFirst = c.DestroyFirst
 	} else {
-		setLink(process.heap.Record(me.DyingLast), c.Dying)
+		setLink(process.heap.Record(me.DestroyLast), c.DestroyFirst)
 	}
-	me.DyingLast = c.DyingLast
-	c.Dying, c.DyingLast = 0, 0
+	me.DestroyLast = c.DestroyLast
+	c.DestroyFirst, c.DestroyLast = 0, 0
 }
 
-// PumpStep works on the dying list and the endings until both are empty or a C
+// DrainStep works on the destruction queue and the pending deleter calls until both are empty or a C
 // function has to be called: then it returns true with Callback set, and goes on
 // from there the next time, whatever the function did.
-func (c *Context) PumpStep() bool {
-	for c.CallbackArguments == 0 && c.hasDying() {
-		if c.Dying == 0 {
-			c.nextEnding()
+func (c *Context) DrainStep() bool {
+	for c.CallbackArguments == 0 && c.hasToDestroy() {
+		if c.DestroyFirst == 0 {
+			c.nextDeleter()
 			continue
 		}
-		r := process.heap.Record(c.Dying)
+		r := process.heap.Record(c.DestroyFirst)
 		class := r.Gen & 0xFF
-		object := process.heap.Locate(c.Dying, r.Loc&0xFFFF, class)
+		object := process.heap.Locate(c.DestroyFirst, r.Loc&0xFFFF, class)
 		if r.TypeFlags&layout.RecordDestroyed == 0 {
 			atomic.StoreUint32(&r.TypeFlags, r.TypeFlags|layout.RecordDestroyed)
 			if c.wantsCall(r.TypeFlags&layout.TypeMask, object) {
 				return true
 			}
 		}
-		e := layout.Entry{Object: object, Record: c.Dying, Gen: r.Gen}
-		c.Dying = nextDying(r)
+		e := layout.Entry{Object: object, Record: c.DestroyFirst, Gen: r.Gen}
+		c.DestroyFirst = nextToDestroy(r)
 		c.dismantle(r.TypeFlags&layout.TypeMask, object)
 		atomic.StoreUint32(&r.Loc, 0)
 		atomic.StoreUint32(&r.Sh, 0)
@@ -104,9 +104,9 @@ func (c *Context) wantsCall(typ uint32, object uintptr) bool {
 	case t == nil:
 		return false
 	case t.OnDestroy != nil:
-		c.Pumping++
+		c.Draining++
 		t.OnDestroy(object)
-		c.Pumping--
+		c.Draining--
 	case t.Destructor != 0:
 		c.Callback, c.CallbackObject, c.CallbackArguments = t.Destructor, object, 1
 		return true
@@ -132,21 +132,21 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 	}
 }
 
-// Pump finishes every dying object, up to the first C function where nobody can
+// Drain finishes every dying object, up to the first C function where nobody can
 // call one from here: then the C path's entry guard goes on with that call.
-func (c *Context) Pump() {
-	if c.Pumping != 0 {
+func (c *Context) Drain() {
+	if c.Draining != 0 {
 		return
 	}
-	c.Pumping = 1
-	for c.PumpStep() && CallC != nil {
+	c.Draining = 1
+	for c.DrainStep() && CallC != nil {
 		CallC(c)
 		c.CallbackArguments = 0
 	}
-	c.Pumping = 0
+	c.Draining = 0
 }
 
-// CallC calls the C function that a context's pump asks for. The C path does it
+// CallC calls the C function that a context's drain asks for. The C path does it
 // from C instead; it stays nil there.
 var CallC func(c *Context)
 

@@ -7,28 +7,28 @@ import (
 	"tlruntime/runtime/registry"
 )
 
-// Endings are foreign blocks that nobody refers to any more and that a C function
+// Pending deleter calls are of foreign blocks that nobody refers to any more and that a C function
 // frees: a deleter, or operator delete. It is called as destructors are, by the
-// entry guard, from C and with no lock held, so that it may call back. A context's endings
-// are linked through process.endings, first in first out; 0 ends the list.
-type endings struct {
-	mu   sync.Mutex // guards the rest; nothing is called under it
-	all  []ending   // all[0] is none
+// entry guard, from C and with no lock held, so that it may call back. A context's pending deleter calls
+// are linked through process.deleterCalls, first in first out; 0 ends the list.
+type deleterCalls struct {
+	mu   sync.Mutex    // guards the rest; nothing is called under it
+	all  []deleterCall // all[0] is none
 	free uint32
 }
 
-type ending struct {
+type deleterCall struct {
 	function, pointer, ctx uintptr
 	arguments              uint32
 	next                   uint32
 }
 
-func (s *endings) take(e ending) uint32 {
+func (s *deleterCalls) take(e deleterCall) uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.free == 0 {
 		if len(s.all) == 0 {
-			s.all = append(s.all, ending{})
+			s.all = append(s.all, deleterCall{})
 		}
 		s.all = append(s.all, e)
 		return uint32(len(s.all) - 1)
@@ -40,16 +40,16 @@ func (s *endings) take(e ending) uint32 {
 }
 
 // give takes a node back and returns what it was.
-func (s *endings) give(i uint32) ending {
+func (s *deleterCalls) give(i uint32) deleterCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.all[i]
-	s.all[i] = ending{next: s.free}
+	s.all[i] = deleterCall{next: s.free}
 	s.free = i
 	return e
 }
 
-func (s *endings) link(last, next uint32) {
+func (s *deleterCalls) link(last, next uint32) {
 	s.mu.Lock()
 	s.all[last].next = next
 	s.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *Context) freeForeign(ended registry.Ended) {
 	if !ended.Returned {
 		c.traceForeignGone(ended.Pointer, ended.Bytes)
 	}
-	e := ending{function: ended.Deleter, pointer: ended.Pointer, ctx: ended.Ctx, arguments: 2}
+	e := deleterCall{function: ended.Deleter, pointer: ended.Pointer, ctx: ended.Ctx, arguments: 2}
 	switch ended.Kind {
 	case layout.ForeignMalloc, layout.ForeignAligned:
 		if process.cfg.Free != nil {
@@ -87,34 +87,34 @@ func (c *Context) freeForeign(ended registry.Ended) {
 	case layout.ForeignNewArray, layout.ForeignNewScalar:
 		e.function, e.arguments = process.cfg.Deleter(ended.Kind), 1
 	}
-	c.appendEndings(process.endings.take(e))
+	c.appendDeleters(process.deleterCalls.take(e))
 }
 
-// appendEndings adds a list of one.
-func (c *Context) appendEndings(i uint32) {
-	if c.Ending == 0 {
-		c.Ending = i
+// appendDeleters adds a list of one.
+func (c *Context) appendDeleters(i uint32) {
+	if c.DeleterFirst == 0 {
+		c.DeleterFirst = i
 	} else {
-		process.endings.link(c.EndingLast, i)
+		process.deleterCalls.link(c.DeleterLast, i)
 	}
-	c.EndingLast = i
+	c.DeleterLast = i
 }
 
-// nextEnding asks the entry guard for the oldest one's call. It leaves the list first: what
+// nextDeleter asks the entry guard for the oldest one's call. It leaves the list first: what
 // the function does, it is called once.
-func (c *Context) nextEnding() {
-	e := process.endings.give(c.Ending)
-	c.Ending = e.next
+func (c *Context) nextDeleter() {
+	e := process.deleterCalls.give(c.DeleterFirst)
+	c.DeleterFirst = e.next
 	c.Callback, c.CallbackObject, c.CallbackContext = e.function, e.pointer, e.ctx
 	c.CallbackArguments = e.arguments
 }
 
-func (c *Context) moveEndings(me *Context) {
-	if c.Ending == 0 {
+func (c *Context) moveDeleters(me *Context) {
+	if c.DeleterFirst == 0 {
 		return
 	}
-	last := c.EndingLast
-	me.appendEndings(c.Ending)
-	me.EndingLast = last
-	c.Ending, c.EndingLast = 0, 0
+	last := c.DeleterLast
+	me.appendDeleters(c.DeleterFirst)
+	me.DeleterLast = last
+	c.DeleterFirst, c.DeleterLast = 0, 0
 }
