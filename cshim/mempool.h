@@ -14,7 +14,7 @@
  *            (bytes, address) whose priorities are hashes of record numbers
  *   record   a block, linked to its neighbours in the chunk
  *   hash     live blocks by address, chained through their records
- *   replay   the front cache, below
+ *   replay   the LIFO cache, below
  *
  * Invariants (runtime/mempool.Check runs them):
  *
@@ -27,7 +27,7 @@
  *   live blocks - pending blocks                 ==  allocations - deallocations
  *   free + live + waiting blocks + unused records + 1 == fresh <= limit;  unused  <=>  word == 0
  *
- * The front cache is a log of the allocations that happened since the last change of
+ * The LIFO cache is a log of the allocations that happened since the last change of
  * any other kind, [low, live) still held and [live, high) given back last first:
  *
  *   low <= live <= high <= low + TL_MEMPOOL_REPLAYS

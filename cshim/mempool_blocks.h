@@ -107,7 +107,7 @@ static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
 	tlc_index_insert(p, record, bytes);
 }
 
-/* ---- the front cache --------------------------------------------------------------- */
+/* ---- the LIFO cache --------------------------------------------------------------- */
 
 static inline tl_mempool_replay* tlc_replay(tl_mempool_state* p, uint32_t at) { return &p->replay[at % TL_MEMPOOL_REPLAYS]; }
 

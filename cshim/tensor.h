@@ -15,7 +15,7 @@
  * so a stale pointer is TL_E_NOT_LIVE and a stale scope entry has another generation.
  * Nothing links through a tensor's memory: each key has a stack of entries of its own.
  *
- *   key.count <= shard.limit, room       shard.puts - shard.hits - shard.given_up == sum of key.count
+ *   key.count <= shard.limit, room       shard.puts - shard.hits - shard.evicted == sum of key.count
  *   shard.bytes <= shard.grant           sum of shard.share <= byte limit
  *   shard.keys <= shard.key_limit < cells
  *   shard.grant - shard.share == bytes ever taken out
@@ -71,7 +71,7 @@ typedef struct tl_tensor_pool_key {
 	uint64_t bytes; /* of the heap that one of its tensors occupies */
 	uint32_t kind;  /* TL_TENSOR_POOL_KIND; 0 = empty cell */
 	uint16_t count;
-	uint16_t hot;   /* it had a hit since the last search for something to give up */
+	uint16_t referenced;   /* it had a hit since the last search for something to evict */
 	uintptr_t stack; /* of shard.room entries */
 } tl_tensor_pool_key;
 
@@ -92,10 +92,10 @@ typedef struct tl_tensor_pool_shard {
 	uint64_t grant;        /* what `bytes` may come to: the share, and what was taken out */
 	uint64_t puts;         /* tensors ever kept */
 	uint64_t hits;         /* of them, handed out */
-	uint64_t given_up;     /* of them, freed by Go */
+	uint64_t evicted;     /* of them, freed by Go */
 	_Atomic uint64_t misses; /* without the lock */
 	uint64_t share;        /* bytes that it may keep at once */
-	uint64_t given_up_bytes;
+	uint64_t evicted_bytes;
 	uint64_t padding[1];
 } tl_tensor_pool_shard;
 
@@ -162,7 +162,7 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->count != 0)) {
 		e = ((const tl_entry*)k->stack)[--k->count];
-		if (TLC_UNLIKELY(k->hot == 0)) k->hot = 1;
+		if (TLC_UNLIKELY(k->referenced == 0)) k->referenced = 1;
 		s->grant += k->bytes;
 		s->hits++;
 	}

@@ -25,7 +25,7 @@ enum {
 	tlc_at_tensor_pool_key_bytes = offsetof(tl_tensor_pool_key, bytes) * 100000 + sizeof(((tl_tensor_pool_key*)0)->bytes),
 	tlc_at_tensor_pool_key_kind = offsetof(tl_tensor_pool_key, kind) * 100000 + sizeof(((tl_tensor_pool_key*)0)->kind),
 	tlc_at_tensor_pool_key_count = offsetof(tl_tensor_pool_key, count) * 100000 + sizeof(((tl_tensor_pool_key*)0)->count),
-	tlc_at_tensor_pool_key_hot = offsetof(tl_tensor_pool_key, hot) * 100000 + sizeof(((tl_tensor_pool_key*)0)->hot),
+	tlc_at_tensor_pool_key_referenced = offsetof(tl_tensor_pool_key, referenced) * 100000 + sizeof(((tl_tensor_pool_key*)0)->referenced),
 	tlc_at_tensor_pool_key_stack = offsetof(tl_tensor_pool_key, stack) * 100000 + sizeof(((tl_tensor_pool_key*)0)->stack),
 	tlc_size_tensor_pool_shard = sizeof(tl_tensor_pool_shard),
 	tlc_at_tensor_pool_shard_lock = offsetof(tl_tensor_pool_shard, lock) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->lock),
@@ -42,10 +42,10 @@ enum {
 	tlc_at_tensor_pool_shard_grant = offsetof(tl_tensor_pool_shard, grant) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->grant),
 	tlc_at_tensor_pool_shard_puts = offsetof(tl_tensor_pool_shard, puts) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->puts),
 	tlc_at_tensor_pool_shard_hits = offsetof(tl_tensor_pool_shard, hits) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->hits),
-	tlc_at_tensor_pool_shard_given_up = offsetof(tl_tensor_pool_shard, given_up) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->given_up),
+	tlc_at_tensor_pool_shard_evicted = offsetof(tl_tensor_pool_shard, evicted) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->evicted),
 	tlc_at_tensor_pool_shard_misses = offsetof(tl_tensor_pool_shard, misses) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->misses),
 	tlc_at_tensor_pool_shard_share = offsetof(tl_tensor_pool_shard, share) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->share),
-	tlc_at_tensor_pool_shard_given_up_bytes = offsetof(tl_tensor_pool_shard, given_up_bytes) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->given_up_bytes),
+	tlc_at_tensor_pool_shard_evicted_bytes = offsetof(tl_tensor_pool_shard, evicted_bytes) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->evicted_bytes),
 	tlc_at_tensor_pool_shard_padding = offsetof(tl_tensor_pool_shard, padding) * 100000 + sizeof(((tl_tensor_pool_shard*)0)->padding),
 };
 */
@@ -80,7 +80,7 @@ var _ [C.tlc_at_tensor_pool_key_elements]struct{} = [unsafe.Offsetof(layout.Tens
 var _ [C.tlc_at_tensor_pool_key_bytes]struct{} = [unsafe.Offsetof(layout.TensorPoolKey{}.Bytes)*100000 + unsafe.Sizeof(layout.TensorPoolKey{}.Bytes)]struct{}{}
 var _ [C.tlc_at_tensor_pool_key_kind]struct{} = [unsafe.Offsetof(layout.TensorPoolKey{}.Kind)*100000 + unsafe.Sizeof(layout.TensorPoolKey{}.Kind)]struct{}{}
 var _ [C.tlc_at_tensor_pool_key_count]struct{} = [unsafe.Offsetof(layout.TensorPoolKey{}.Count)*100000 + unsafe.Sizeof(layout.TensorPoolKey{}.Count)]struct{}{}
-var _ [C.tlc_at_tensor_pool_key_hot]struct{} = [unsafe.Offsetof(layout.TensorPoolKey{}.Hot)*100000 + unsafe.Sizeof(layout.TensorPoolKey{}.Hot)]struct{}{}
+var _ [C.tlc_at_tensor_pool_key_referenced]struct{} = [unsafe.Offsetof(layout.TensorPoolKey{}.Referenced)*100000 + unsafe.Sizeof(layout.TensorPoolKey{}.Referenced)]struct{}{}
 var _ [C.tlc_at_tensor_pool_key_stack]struct{} = [unsafe.Offsetof(layout.TensorPoolKey{}.Stack)*100000 + unsafe.Sizeof(layout.TensorPoolKey{}.Stack)]struct{}{}
 
 var _ [C.tlc_size_tensor_pool_shard]struct{} = [unsafe.Sizeof(layout.TensorPoolShard{})]struct{}{}
@@ -98,8 +98,8 @@ var _ [C.tlc_at_tensor_pool_shard_bytes]struct{} = [unsafe.Offsetof(layout.Tenso
 var _ [C.tlc_at_tensor_pool_shard_grant]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.Grant)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.Grant)]struct{}{}
 var _ [C.tlc_at_tensor_pool_shard_puts]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.Puts)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.Puts)]struct{}{}
 var _ [C.tlc_at_tensor_pool_shard_hits]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.Hits)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.Hits)]struct{}{}
-var _ [C.tlc_at_tensor_pool_shard_given_up]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.GivenUp)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.GivenUp)]struct{}{}
+var _ [C.tlc_at_tensor_pool_shard_evicted]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.Evicted)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.Evicted)]struct{}{}
 var _ [C.tlc_at_tensor_pool_shard_misses]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.Misses)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.Misses)]struct{}{}
 var _ [C.tlc_at_tensor_pool_shard_share]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.Share)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.Share)]struct{}{}
-var _ [C.tlc_at_tensor_pool_shard_given_up_bytes]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.GivenUpBytes)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.GivenUpBytes)]struct{}{}
+var _ [C.tlc_at_tensor_pool_shard_evicted_bytes]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.EvictedBytes)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.EvictedBytes)]struct{}{}
 var _ [C.tlc_at_tensor_pool_shard_padding]struct{} = [unsafe.Offsetof(layout.TensorPoolShard{}.Padding)*100000 + unsafe.Sizeof(layout.TensorPoolShard{}.Padding)]struct{}{}

@@ -2930,7 +2930,7 @@ TL_API tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_s
  * environment.
  *
  * When a request would pass a hard limit, or the system or a device has no more,
- * memory is sought before it fails: in front caches, in the tensor pool, in empty
+ * memory is sought before it fails: in LIFO caches, in the tensor pool, in empty
  * chunks of pools and idle pages of the heap, and last by a callback of the
  * program's, which can release what it can do without. A little is given up at a
  * time, and the request tried again each time. If all that is not enough the call
@@ -2970,7 +2970,7 @@ typedef struct tl_mem_usage_info {
     uint64_t peak;               /* the most that reserved was, ever or since tl_stats_reset_peak */
     uint64_t soft_limit;         /* 0 = none */
     uint64_t hard_limit;         /* 0 = none */
-    uint64_t relieved;           /* how often caches were asked to give memory up */
+    uint64_t relieved;            /* how often caches were asked to give memory up */
     uint64_t failed;             /* of them, how often that was not enough */
     uint64_t largest_free_block; /* of what is held */
 } tl_mem_usage_info;

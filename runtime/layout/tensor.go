@@ -8,7 +8,7 @@ const (
 )
 
 // TensorHeader.Flags. A tensor with any other than TensorContiguous is never
-// pooled, but with that and TensorOnDevice it is kept on its device's shelf.
+// pooled, but with that and TensorOnDevice it is kept in its device's tensor cache.
 const (
 	TensorContiguous = 1
 	TensorInSlot     = 2
@@ -39,12 +39,12 @@ type TensorHeader struct {
 
 // TensorPoolKey is a key of the tensor pool and its stack.
 type TensorPoolKey struct {
-	Elements uint64
-	Bytes    uint64 // of the heap that one of its tensors occupies
-	Kind     uint32 // see TensorPoolKind; 0 = empty cell
-	Count    uint16
-	Hot      uint16  // it had a hit since the last search for something to give up
-	Stack    uintptr // of shard.Room entries
+	Elements   uint64
+	Bytes      uint64 // of the heap that one of its tensors occupies
+	Kind       uint32 // see TensorPoolKind; 0 = empty cell
+	Count      uint16
+	Referenced uint16  // it had a hit since the last search for something to evict
+	Stack      uintptr // of shard.Room entries
 }
 
 // TensorPoolKeyBytes is the size of a TensorPoolKey.
@@ -64,10 +64,10 @@ type TensorPoolShard struct {
 	FreeStack           uintptr // a stack that no key has, 0 = none; the next one in its first entry
 	Bytes               uint64  // ever kept
 	Grant               uint64  // what Bytes may come to: Share, and what was taken out
-	Puts, Hits, GivenUp uint64  // tensors ever kept; of them, handed out; of them, freed by Go
+	Puts, Hits, Evicted uint64  // tensors ever kept; of them, handed out; of them, freed by Go
 	Misses              uint64  // atomic
 	Share               uint64  // bytes that it may keep at once
-	GivenUpBytes        uint64
+	EvictedBytes        uint64
 	Padding             [1]uint64
 }
 

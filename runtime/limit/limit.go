@@ -8,12 +8,12 @@
 //	used(Total)   == sum of used over all other accounts
 //	hard != 0  =>  no charge leaves used above hard
 //
-// When a charge is refused, or the system or a device refuses memory, a Relief calls
+// When a charge is refused, or the system or a device refuses memory, a Reclaim calls
 // upon the packages that own caches, in a fixed order, until there is room or nothing
 // is left to give. They register themselves; this package imports none of them.
 //
 //	limit.go      accounts
-//	relief.go     what is done when memory is short
+//	reclaim.go     what is done when memory is short
 //	describe.go   figures, and the sentence that explains a failure
 //	configure.go  limits by the names of devices
 //
@@ -41,15 +41,15 @@ const maxDevices = 256
 
 // account is what is held of one device. All fields are atomic.
 type account struct {
-	used, peak atomic.Uint64
-	obtained   atomic.Uint64 // sum of all charges; less used: sum of all credits
-	peakInUse  atomic.Uint64 // the most that Read has found since ResetPeaks
-	soft, hard atomic.Uint64 // 0 = none
-	brink      atomic.Uint64 // above it caches keep nothing new; 0 = nowhere
-	relieved   atomic.Uint64 // requests that relief was tried for
-	failed     atomic.Uint64 // of them, those that failed all the same
-	quiet      atomic.Int64  // until then (nanoseconds) the soft limit asks for nothing
-	name       atomic.Pointer[string]
+	used, peak    atomic.Uint64
+	obtained      atomic.Uint64 // sum of all charges; less used: sum of all credits
+	peakInUse     atomic.Uint64 // the most that Read has found since ResetPeaks
+	soft, hard    atomic.Uint64 // 0 = none
+	highWatermark atomic.Uint64 // above it caches keep nothing new; 0 = nowhere
+	reclaimed     atomic.Uint64 // requests that reclaim was tried for
+	failed        atomic.Uint64 // of them, those that failed all the same
+	quiet         atomic.Int64  // until then (nanoseconds) the soft limit asks for nothing
+	name          atomic.Pointer[string]
 }
 
 // accounts by device, then Own and Total.
@@ -111,14 +111,14 @@ func (a *account) grown(sum, n uint64) {
 	a.obtained.Add(n)
 	for peak := a.peak.Load(); peak < sum && !a.peak.CompareAndSwap(peak, sum); peak = a.peak.Load() {
 	}
-	if brink := a.brink.Load(); brink != 0 && sum > brink && sum-n <= brink {
+	if highWatermark := a.highWatermark.Load(); highWatermark != 0 && sum > highWatermark && sum-n <= highWatermark {
 		crossed.Store(true)
 	}
 }
 
 func (a *account) sub(n uint64) { a.used.Add(-n) }
 
-// crossed asks the next Settle to tell the caches that a brink was passed.
+// crossed asks the next Settle to tell the caches that a high watermark was passed.
 var crossed atomic.Bool
 
 // Charge counts n bytes of a device that are about to be obtained; status.Limit when
@@ -152,8 +152,8 @@ func Credit(device int32, n uint64) {
 func Near(device int32) bool { return at(device).near() || at(Total).near() }
 
 func (a *account) near() bool {
-	brink := a.brink.Load()
-	return brink != 0 && a.used.Load() > brink
+	highWatermark := a.highWatermark.Load()
+	return highWatermark != 0 && a.used.Load() > highWatermark
 }
 
 // Set replaces the limits of an account, 0 for none, and brings the memory below them
@@ -163,7 +163,7 @@ func Set(device int32, soft, hard uint64) {
 	a.set(soft, hard)
 	crossed.Store(true)
 	a.quiet.Store(0)
-	for r := newRelief(device, 0); a.above(min(orNone(soft), orNone(hard))) && r.Step(); {
+	for r := newReclaim(device, 0); a.above(min(orNone(soft), orNone(hard))) && r.Step(); {
 	}
 	Settle(device)
 }
@@ -171,16 +171,16 @@ func Set(device int32, soft, hard uint64) {
 func (a *account) set(soft, hard uint64) {
 	a.soft.Store(soft)
 	a.hard.Store(hard)
-	a.brink.Store(brinkOf(soft, hard))
+	a.highWatermark.Store(highWatermarkOf(soft, hard))
 }
 
-// brinkOf is where caches stop to grow.
-func brinkOf(soft, hard uint64) uint64 {
-	brink := min(orNone(soft), orNone(hard)/8*7)
+// highWatermarkOf is where caches stop to grow.
+func highWatermarkOf(soft, hard uint64) uint64 {
+	highWatermark := min(orNone(soft), orNone(hard)/8*7)
 	if soft == 0 && hard == 0 {
 		return 0
 	}
-	return max(brink, 1)
+	return max(highWatermark, 1)
 }
 
 func orNone(limit uint64) uint64 {

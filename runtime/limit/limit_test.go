@@ -18,7 +18,7 @@ func fresh(t testing.TB) {
 	for i := range accounts {
 		accounts[i] = account{}
 	}
-	relievers, onBrink, describers = [stages][]Reliever{}, nil, nil
+	reclaimers, onHighWatermark, describers = [stages][]Reclaimer{}, nil, nil
 	wanted.soft, wanted.hard = map[string]uint64{}, map[string]uint64{}
 	crossed.Store(false)
 }
@@ -94,13 +94,13 @@ func TestReliefGoesInOrderAndNoFurtherThanNeeded(t *testing.T) {
 	Set(CPU, 0, 300)
 	charge := func(n uint64) bool {
 		st := Charge(CPU, n)
-		for r := NewRelief(CPU, n); st != status.OK && r.Step(); {
+		for r := NewReclaim(CPU, n); st != status.OK && r.Step(); {
 			st = Charge(CPU, n)
 		}
 		return st == status.OK
 	}
 	require.True(t, charge(40))
-	require.Equal(t, []Stage{FrontCaches}, *order)
+	require.Equal(t, []Stage{LIFOCaches}, *order)
 	require.Equal(t, [3]uint64{60, 100, 100}, [3]uint64{all[0].bytes, all[1].bytes, all[2].bytes})
 	require.True(t, charge(100))
 	require.Equal(t, [3]uint64{0, 60, 100}, [3]uint64{all[0].bytes, all[1].bytes, all[2].bytes})
@@ -123,12 +123,12 @@ func TestADeviceThatRefusesIsReliefForItselfOnly(t *testing.T) {
 	other.fill(t, 100)
 	Register(TensorPool, mine.give)
 	Register(TensorPool, other.give)
-	for r := NewRelief(1, 1000); r.Step(); {
+	for r := NewReclaim(1, 1000); r.Step(); {
 	}
 	require.Zero(t, mine.bytes)
 	require.EqualValues(t, 100, other.bytes)
 	Set(Total, 0, 100)
-	r := NewRelief(1, 50)
+	r := NewReclaim(1, 50)
 	require.True(t, r.Step(), "the sum of all is short: any device helps")
 	require.EqualValues(t, 50, other.bytes)
 }
@@ -137,7 +137,7 @@ func TestAStageThatFillsAgainIsLeftInTheEnd(t *testing.T) {
 	fresh(t)
 	Register(TensorPool, func(Need) uint64 { return 1 })
 	steps := 0
-	for r := NewRelief(CPU, 10); r.Step(); steps++ {
+	for r := NewReclaim(CPU, 10); r.Step(); steps++ {
 	}
 	require.Equal(t, maxAsks, steps)
 }
@@ -167,7 +167,7 @@ func TestASoftLimitRelievesAndIsQuietForAWhile(t *testing.T) {
 func TestNearALimitCachesAreTold(t *testing.T) {
 	fresh(t)
 	told := 0
-	OnBrink(func() { told++ })
+	OnHighWatermark(func() { told++ })
 	Set(2, 0, 800)
 	told = 0
 	require.Equal(t, status.OK, Charge(2, 700))

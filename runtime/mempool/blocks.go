@@ -113,7 +113,7 @@ func (t tables) release(record uint32) {
 	t.insert(record, bytes)
 }
 
-// The front cache: see cshim/mempool.h.
+// The LIFO cache: see cshim/mempool.h.
 
 func (t tables) replay(at uint32) *layout.MempoolReplay { return &t.Replay[at%layout.MempoolReplays] }
 

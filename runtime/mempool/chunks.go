@@ -20,7 +20,7 @@ type chunk struct {
 
 // grow obtains a chunk for a request that no free block can hold: a large one, else what
 // is needed alone. At the pool's own limit its idle chunks are returned; what others
-// can do is the business of relieved.
+// can do is the business of reclaim.
 func (p *Pool) grow(request uint64) error {
 	err := p.obtainFor(request)
 	if e := shortage(err); e != nil && e.own {

@@ -127,7 +127,7 @@ func (p *Pool) orUnknown(err error, address uint64) error {
 	return p.unknownBlock(address)
 }
 
-// isLive reports whether a live block starts at an address. What the front cache was
+// isLive reports whether a live block starts at an address. What the LIFO cache was
 // given back is not.
 func (p *Pool) isLive(address uint64) (bool, error) {
 	if !p.enter() {

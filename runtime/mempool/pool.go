@@ -8,7 +8,7 @@
 //
 //	pool.go      handles, create, destroy
 //	index.go     free blocks by (bytes, address)
-//	blocks.go    records, neighbours, the front cache
+//	blocks.go    records, neighbours, the LIFO cache
 //	requests.go  allocate and deallocate
 //	ordered.go   blocks that wait for streams
 //	marks.go     what they wait for
@@ -175,7 +175,7 @@ func create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
 		return 0, err
 	}
 	p.state = stateAt(slot)
-	if err := p.relieved(p.growth, p.open); err != nil {
+	if err := p.reclaimed(p.growth, p.open); err != nil {
 		giveSlot(slot)
 		return 0, err
 	}

@@ -30,9 +30,9 @@ func refuseTables(format string, args ...any) *Error {
 	return e
 }
 
-// relieved tries to do what needs n bytes until it succeeds or no cache has anything to
+// reclaimed tries to do what needs n bytes until it succeeds or no cache has anything to
 // give. No lock is held.
-func (p *Pool) relieved(n uint64, try func() error) error {
+func (p *Pool) reclaimed(n uint64, try func() error) error {
 	err := try()
 	e := shortage(err)
 	if e == nil {
@@ -42,7 +42,7 @@ func (p *Pool) relieved(n uint64, try func() error) error {
 	if e.tables {
 		account = limit.CPU
 	}
-	for r := limit.NewRelief(account, n).Of(p.device); e != nil && !e.own && r.Step(); e = shortage(err) {
+	for r := limit.NewReclaim(account, n).Of(p.device); e != nil && !e.own && r.Step(); e = shortage(err) {
 		err = try()
 	}
 	if e = shortage(err); e == nil {

@@ -36,7 +36,7 @@ func allocate(h Handle, n uintptr) (uintptr, error) {
 // serve returns a block for a request, with the help of every cache if need be. No lock
 // is held.
 func (p *Pool) serve(request uint64) (address uintptr, err error) {
-	err = p.relieved(request, func() (why error) {
+	err = p.reclaimed(request, func() (why error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		address, why = p.allocate(request)

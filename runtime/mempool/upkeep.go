@@ -19,7 +19,7 @@ type Stats struct {
 	WaitingBlocks              uint64
 }
 
-// ReadStats reads the counters; what the front cache holds is free, and joined.
+// ReadStats reads the counters; what the LIFO cache holds is free, and joined.
 func ReadStats(h Handle) (Stats, error) {
 	p, err := find(h)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // What contexts and the heap do when memory is short.
 
 func init() {
-	limit.Register(limit.FrontCaches, giveMagazines)
+	limit.Register(limit.LIFOCaches, giveMagazines)
 	limit.Register(limit.EmptyChunks, givePages)
 	limit.Describe(describeHeap)
 	limit.OnResetPeaks(func() {
@@ -26,7 +26,7 @@ func init() {
 // zero.
 func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) {
 	if e, zero, st = c.obtain(n); isShort(st) {
-		e, zero, st = c.takeRelieved(n, st)
+		e, zero, st = c.takeReclaimed(n, st)
 	}
 	limit.Settle(limit.CPU)
 	return e, zero, st
@@ -34,12 +34,12 @@ func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) 
 
 func isShort(st status.Status) bool { return st == status.OutOfMemory || st == status.Limit }
 
-// takeRelieved empties no cache for what the heap could not hold if it were empty.
-func (c *Context) takeRelieved(n uintptr, st status.Status) (e layout.Entry, zero bool, _ status.Status) {
+// takeReclaimed empties no cache for what the heap could not hold if it were empty.
+func (c *Context) takeReclaimed(n uintptr, st status.Status) (e layout.Entry, zero bool, _ status.Status) {
 	if uint64(n) > process.g.HeapBytes {
 		return e, false, st
 	}
-	r := limit.NewRelief(limit.CPU, heapBytes(n))
+	r := limit.NewReclaim(limit.CPU, heapBytes(n))
 	more := c.returnMagazines() > 0
 	for more || r.Step() {
 		if e, zero, st = c.obtain(n); !isShort(st) {

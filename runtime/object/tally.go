@@ -42,7 +42,7 @@ func (c *Context) flushed(class uint32, n uint64) {
 type beside struct {
 	gone                   [layout.Classes]atomic.Uint64 // slots that came back
 	largeTaken, largeGiven atomic.Uint64                 // bytes of large objects
-	tensors, tensorBytes   atomic.Uint64                 // slots of kept tensors that were given up
+	tensors, tensorBytes   atomic.Uint64                 // slots of kept tensors that were evicted
 	types                  sync.Map                      // type number -> *uncounted
 }
 

@@ -90,7 +90,7 @@ func (b block) giveBack() error {
 	if b.address == 0 {
 		return nil
 	}
-	h := shelfOf(b.device).handle()
+	h := deviceCacheOf(b.device).handle()
 	if len(b.streams) > 0 {
 		if mempool.DeallocateAsync(h, b.address, b.streams...) == nil {
 			return nil

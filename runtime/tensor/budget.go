@@ -12,7 +12,7 @@ import (
 //	shard.kept() <= shard.Share, granted = sum of shard.Share <= pool.limit
 //
 // When everything is granted, what shards do not use is called in, and then a
-// hand goes round and gives up the tensors of keys that had no hit since it last
+// clockHand goes round and evicts the tensors of keys that had no hit since it last
 // came by (the clock algorithm; Corbató 1968). A program whose shapes have
 // changed gets its old tensors' memory back that way.
 
@@ -53,8 +53,8 @@ func (p *tensorPool) reclaim(me *object.Context, n uint64) bool {
 		if p.granted.Load()+n <= p.limit.Load() {
 			return true
 		}
-		s := shardAt(p.hand.Add(1) % layout.TensorPoolShards)
-		s.giveUp(me, false)
+		s := shardAt(p.clockHand.Add(1) % layout.TensorPoolShards)
+		s.evict(me, false)
 		p.callIn(s)
 	}
 	return p.granted.Load()+n <= p.limit.Load()
@@ -70,8 +70,8 @@ func (p *tensorPool) callIn(s *shard) {
 	p.granted.Add(^idle + 1)
 }
 
-// giveUp frees the tensors of keys without a hit since the last time, or all.
-func (s *shard) giveUp(me *object.Context, all bool) {
+// evict frees the tensors of keys without a hit since the last time, or all.
+func (s *shard) evict(me *object.Context, all bool) {
 	var out [64]layout.Entry
 	for from, n := uint64(0), len(out); n == len(out); {
 		s.lock()
@@ -91,15 +91,15 @@ func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint
 	}
 	for ; from <= uint64(s.Mask); from++ {
 		at := s.cell(from)
-		if at.Hot != 0 && !all {
-			at.Hot = 0
+		if at.Referenced != 0 && !all {
+			at.Referenced = 0
 			continue
 		}
 		for ; at.Count > 0; n++ {
 			if n == len(out) {
 				return from, n
 			}
-			out[n] = s.giveUpOne(at)
+			out[n] = s.evictOne(at)
 		}
 	}
 	return from, n
@@ -108,12 +108,12 @@ func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint
 // Purge empties the pool, of all devices; the memory of the heap goes to the calling
 // context, which is about to give back what it has.
 func Purge(c *object.Context) {
-	for i := range shelves {
+	for i := range deviceCaches {
 		PurgeDevice(c, int32(i))
 	}
 	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
-		s.giveUp(c, true)
+		s.evict(c, true)
 		pool.callIn(s)
 	}
 }

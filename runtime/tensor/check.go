@@ -7,8 +7,8 @@ import (
 	"tlruntime/runtime/object"
 )
 
-// Check verifies the invariants of the tensor pool (cshim/tensor.h), of the shelves
-// (shelf.go) and of the table of blocks, each by a way of its own. It returns the
+// Check verifies the invariants of the tensor pool (cshim/tensor.h), of the device tensor caches
+// (device_cache.go) and of the table of blocks, each by a way of its own. It returns the
 // records of all tensors that are kept. The fast path may go on; no other goroutine may
 // make or end tensors meanwhile.
 func Check() (keptRecords map[uint32]bool, err error) {
@@ -25,10 +25,10 @@ func Check() (keptRecords map[uint32]bool, err error) {
 		pool.granted.Load(), pool.limit.Load())
 	blocks.mu.Lock()
 	defer blocks.mu.Unlock()
-	for i := range shelves {
-		if s := &shelves[i]; s.handle() != 0 {
+	for i := range deviceCaches {
+		if s := &deviceCaches[i]; s.handle() != 0 {
 			s.mu.Lock()
-			c.shelf(uint8(i), s)
+			c.deviceCache(uint8(i), s)
 			s.mu.Unlock()
 		}
 	}
@@ -59,8 +59,8 @@ func (c *checker) shard(number uint64, s *shard) {
 	c.Want(s.count() == count && s.kept() == bytes && s.Keys == keys, "shard %d: %d tensors, %d bytes, %d keys, counted %d, %d, %d",
 		number, count, bytes, keys, s.count(), s.kept(), s.Keys)
 	c.Want(keys <= s.KeyLimit, "shard %d: %d keys of %d", number, keys, s.KeyLimit)
-	c.Want(s.Bytes <= s.Grant && s.GivenUpBytes <= s.taken(), "shard %d: %d bytes of %d, %d given up of %d", number, s.Bytes, s.Grant,
-		s.GivenUpBytes, s.taken())
+	c.Want(s.Bytes <= s.Grant && s.EvictedBytes <= s.taken(), "shard %d: %d bytes of %d, %d evicted of %d", number, s.Bytes, s.Grant,
+		s.EvictedBytes, s.taken())
 }
 
 // kept checks the record of a tensor that rests, and that nobody else keeps it.
@@ -74,7 +74,7 @@ func (c *checker) kept(e layout.Entry, bytes uint64) {
 	c.Want(size == bytes, "record %d: %d bytes, kept as %d", e.Record, size, bytes)
 }
 
-func (c *checker) shelf(number uint8, s *shelf) {
+func (c *checker) deviceCache(number uint8, s *deviceCache) {
 	count, bytes := uint64(0), uint64(0)
 	for i, of := range s.ring {
 		c.Want(s.stacks[of.key] == of, "device %d: stack %d of the ring is no key's", number, i)
@@ -88,8 +88,8 @@ func (c *checker) shelf(number uint8, s *shelf) {
 		}
 	}
 	c.Want(len(s.ring) == len(s.stacks), "device %d: %d keys, %d in the ring", number, len(s.stacks), len(s.ring))
-	c.Want(s.puts-s.hits-s.givenUp == count && s.bytes == bytes, "device %d: %d tensors, %d bytes, counted %d, %d", number, count, bytes,
-		s.puts-s.hits-s.givenUp, s.bytes)
+	c.Want(s.puts-s.hits-s.evicted == count && s.bytes == bytes, "device %d: %d tensors, %d bytes, counted %d, %d", number, count, bytes,
+		s.puts-s.hits-s.evicted, s.bytes)
 	c.Want(bytes <= pool.limit.Load(), "device %d keeps %d bytes of %d", number, bytes, pool.limit.Load())
 }
 
@@ -110,7 +110,7 @@ func (c *checker) blocks() {
 		if b.address == 0 {
 			continue
 		}
-		of := lent[shelfOf(b.device).handle()]
+		of := lent[deviceCacheOf(b.device).handle()]
 		c.Want(uint64(of[b.address]) == b.room && b.room >= uint64(b.bytes), "the block %#x of tensor %#x has %d bytes, device %d lends %d there", b.address, tensor, b.room,
 			b.device, of[b.address])
 		delete(of, b.address)

@@ -11,7 +11,7 @@ import (
 
 // resting makes kept tensors of two keys on the CPU and of two on the device, and returns
 // where one key of each stands.
-func resting(t *testing.T, c *object.Context) (s *shard, at *layout.TensorPoolKey, of *shelf) {
+func resting(t *testing.T, c *object.Context) (s *shard, at *layout.TensorPoolKey, of *deviceCache) {
 	inScope(t, c, func() {
 		for _, device := range []int32{CPU, 1} {
 			for _, n := range []int64{300, 300, 700} {
@@ -21,7 +21,7 @@ func resting(t *testing.T, c *object.Context) (s *shard, at *layout.TensorPoolKe
 	})
 	k := key{300, layout.TensorPoolKind(uint8(F32), CPU)}
 	s = shardOf(k)
-	return s, s.find(k), shelfOf(1)
+	return s, s.find(k), deviceCacheOf(1)
 }
 
 // Each of these is a way in which the books can be wrong. It is found, and no longer once
@@ -47,8 +47,8 @@ func TestTheCheckerFinds(t *testing.T) {
 		"a tensor that is plain":   {func() { r.TypeFlags = 0 }, func() { r.TypeFlags = layout.TypeTensor }},
 		"an old generation":        {func() { r.Gen += layout.GenOne }, func() { r.Gen -= layout.GenOne }},
 		"tensors that are swapped": {swapped(first, &of.ring[0].entries[0].Entry), swapped(first, &of.ring[0].entries[0].Entry)},
-		"puts on a shelf":          {added(&of.puts), func() { of.puts-- }},
-		"bytes on a shelf":         {added(&of.bytes), func() { of.bytes-- }},
+		"puts in a device cache":   {added(&of.puts), func() { of.puts-- }},
+		"bytes in a device cache":  {added(&of.bytes), func() { of.bytes-- }},
 		"a key beside the ring":    {func() { of.stacks[key{1, 1}] = of.ring[0] }, func() { delete(of.stacks, key{1, 1}) }},
 		"a tensor without a block": {func() { delete(blocks.of, tensor) }, func() { blocks.of[tensor] = block }},
 		"the number of blocks":     {func() { blocks.count.Add(1) }, func() { blocks.count.Add(-1) }},

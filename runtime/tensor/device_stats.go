@@ -11,9 +11,9 @@ import (
 // DeviceStats are figures of all devices but the CPU.
 type DeviceStats struct {
 	Allocated    uint64 // bytes of the blocks that the default pools have given out
-	Kept         uint64 // tensors on shelves: Puts - Hits - GivenUp
+	Kept         uint64 // tensors in device tensor caches: Puts - Hits - Evicted
 	Puts         uint64 // tensors that ever came onto one
-	GivenUp      uint64 // of them, those that were freed
+	Evicted      uint64 // of them, those that were freed
 	KeptBytes    uint64 // of their blocks
 	HeaderBytes  uint64 // of their headers, in the heap
 	HitHeaders   uint64 // bytes of the headers of all hits
@@ -22,8 +22,8 @@ type DeviceStats struct {
 
 // ReadDevices sums up the devices; exact at quiescence.
 func ReadDevices() (sum DeviceStats) {
-	for i := range shelves {
-		s := &shelves[i]
+	for i := range deviceCaches {
+		s := &deviceCaches[i]
 		h := s.handle()
 		if h == 0 {
 			continue
@@ -32,10 +32,10 @@ func ReadDevices() (sum DeviceStats) {
 			sum.Allocated += p.CurrentUsage
 		}
 		s.mu.Lock()
-		kept := s.puts - s.hits - s.givenUp
+		kept := s.puts - s.hits - s.evicted
 		sum.Kept += kept
 		sum.Puts += s.puts
-		sum.GivenUp += s.givenUp
+		sum.Evicted += s.evicted
 		sum.HeaderBytes += kept * s.header
 		sum.HitHeaders += s.hits * s.header
 		sum.KeptBytes += s.bytes
@@ -66,11 +66,11 @@ func DeviceHitRate(*object.Context) float64 {
 	return float64(s.Hits) / float64(s.Hits+s.Misses)
 }
 
-// dumpShelves writes one line to standard error for each key that a device keeps tensors
+// dumpDeviceCaches writes one line to standard error for each key that a device keeps tensors
 // of, and one for each device in use.
-func dumpShelves() {
-	for i := range shelves {
-		s := &shelves[i]
+func dumpDeviceCaches() {
+	for i := range deviceCaches {
+		s := &deviceCaches[i]
 		h := s.handle()
 		if h == 0 {
 			continue
@@ -84,8 +84,8 @@ func dumpShelves() {
 	}
 }
 
-// lines describes the keys of the shelf of a device.
-func (s *shelf) lines(number int) (out []string) {
+// lines describes the keys of a device's tensor cache.
+func (s *deviceCache) lines(number int) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range s.ring {

@@ -116,7 +116,7 @@ func TestDeviceTensorsAreKept(t *testing.T) {
 	require.Zero(t, bytes)
 }
 
-// For the race detector: threads make, keep, copy and give up tensors of one device.
+// For the race detector: threads make, keep, copy and evict tensors of one device.
 func TestDeviceTensorsOfThreads(t *testing.T) {
 	withFar(t)
 	var threads sync.WaitGroup

@@ -24,8 +24,8 @@ func SetPoolLimits(c *object.Context, perKey, bytes uint64) status.Status {
 		return c.Failf(status.OutOfMemory, "no memory for tables of %d tensors of each key", perKey)
 	}
 	st := status.OK
-	eachShelf(limit.Need{Device: limit.Total}, func(_ int, s *shelf) {
-		_, err := s.giveUp(func(s *shelf) []keptTensor { return s.excess(uint32(perKey), bytes) })
+	eachDeviceCache(limit.Need{Device: limit.Total}, func(_ int, s *deviceCache) {
+		_, err := s.evict(func(s *deviceCache) []keptTensor { return s.excess(uint32(perKey), bytes) })
 		st = cmp.Or(st, failed(c, err))
 	})
 	return st
@@ -76,7 +76,7 @@ func (s *shard) dropExcess() {
 		s.lock()
 		s.each(func(at *layout.TensorPoolKey) {
 			for ; uint32(at.Count) > s.Limit && n < len(out); n++ {
-				out[n] = s.giveUpOne(at)
+				out[n] = s.evictOne(at)
 			}
 		})
 		s.unlock()

@@ -12,11 +12,11 @@ import (
 
 const onDevice = layout.TensorContiguous | layout.TensorOnDevice
 
-func (s *spec) shelfKey() key { return key{s.numel, uint32(s.dtype)} }
+func (s *spec) cacheKey() key { return key{s.numel, uint32(s.dtype)} }
 
 // obtainOn is obtain for devices. Object 0: no memory, the error is recorded.
 func obtainOn(c *object.Context, s *spec, floating bool) layout.Entry {
-	e := shelfOf(s.device).take(s.shelfKey()).Entry
+	e := deviceCacheOf(s.device).take(s.cacheKey()).Entry
 	if e.Object == 0 {
 		if e = newOn(c, s); e.Object == 0 {
 			return e
@@ -44,7 +44,7 @@ func newOn(c *object.Context, s *spec) layout.Entry {
 			noBlock(c, err)
 			return layout.Entry{}
 		}
-		b.room = mempool.Lends(shelfOf(b.device).handle(), b.address)
+		b.room = mempool.Lends(deviceCacheOf(b.device).handle(), b.address)
 	}
 	e, _ := c.TakeTensor(layout.TensorHeaderBytes)
 	if e.Object == 0 {
@@ -99,7 +99,7 @@ func acquireOn(c *object.Context, s *spec, number int32) uintptr {
 	if s.device, st = place(c, number); st != status.OK {
 		return 0
 	}
-	e := shelfOf(s.device).take(s.shelfKey()).Entry
+	e := deviceCacheOf(s.device).take(s.cacheKey()).Entry
 	if e.Object == 0 {
 		return c.Null()
 	}

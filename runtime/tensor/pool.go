@@ -27,10 +27,10 @@ type tensorPool struct {
 	room   uint32     // of a stack; 0 = there are no tables
 	stacks uintptr    // one for each key of each shard
 
-	limit   atomic.Uint64 // bytes of all kept tensors
-	opened  atomic.Bool   // there are tables
-	granted atomic.Uint64 // sum of the shards' grants
-	hand    atomic.Uint64 // the shard where the search for something to give up goes on
+	limit     atomic.Uint64 // bytes of all kept tensors
+	opened    atomic.Bool   // there are tables
+	granted   atomic.Uint64 // sum of the shards' grants
+	clockHand atomic.Uint64 // the shard where the search for something to evict goes on
 }
 
 const (
@@ -51,7 +51,7 @@ func (p *tensorPool) take(elements uint64, kind uint32) (e layout.Entry) {
 	s.lock()
 	defer s.unlock()
 	if at := s.find(k); at != nil && at.Kind != 0 && at.Count > 0 {
-		at.Hot = 1
+		at.Referenced = 1
 		s.Hits++
 		return s.pop(at)
 	}

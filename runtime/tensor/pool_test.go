@@ -162,7 +162,7 @@ func TestOldShapesGiveWay(t *testing.T) {
 	}
 	checkPool(t)
 	require.LessOrEqual(t, ReadPool().Bytes, uint64(1<<20))
-	for range 64 { // the hand comes round
+	for range 64 { // the clock hand comes round
 		require.Equal(t, status.OK, Release(c, floating(t, c, F32, 100)))
 		c.Drain()
 	}

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	limit.Register(limit.TensorPool, giveTensors)
-	limit.OnBrink(callInAll)
+	limit.OnHighWatermark(callInAll)
 	limit.Describe(describePool)
 }
 
@@ -30,29 +30,29 @@ func callInAll() {
 }
 
 // giveTensors frees kept tensors of the devices that a need covers until it has freed
-// enough: in a first round those of keys without a hit since the hand came by, in a
+// enough: in a first round those of keys without a hit since the clock hand came by, in a
 // second all.
 func giveTensors(need limit.Need) (freed uint64) {
 	if !object.Opened() {
 		return 0
 	}
 	for turn := uint64(0); turn < 2*layout.TensorPoolShards && freed < need.Bytes; turn++ {
-		s := shardAt(pool.hand.Add(1) % layout.TensorPoolShards)
+		s := shardAt(pool.clockHand.Add(1) % layout.TensorPoolShards)
 		freed += s.give(need, need.Bytes-freed, turn < layout.TensorPoolShards)
 		pool.callIn(s)
 	}
-	eachShelf(need, func(_ int, s *shelf) {
+	eachDeviceCache(need, func(_ int, s *deviceCache) {
 		if freed < need.Bytes {
-			freed += s.relieve(need.Bytes - freed)
+			freed += s.reclaim(need.Bytes - freed)
 		}
 	})
 	return freed
 }
 
-// relieve gives up the coldest tensors of a device until their blocks are enough. What
+// relieve evicts the coldest tensors of a device until their blocks are enough. What
 // cannot be given back stays out of use, and is found by whoever looks for it.
-func (s *shelf) relieve(enough uint64) uint64 {
-	freed, _ := s.giveUp(func(s *shelf) []keptTensor {
+func (s *deviceCache) reclaim(enough uint64) uint64 {
+	freed, _ := s.evict(func(s *deviceCache) []keptTensor {
 		least := s.bytes - min(s.bytes, enough)
 		return s.cold(func() bool { return s.bytes <= least })
 	})
@@ -80,11 +80,11 @@ func (s *shard) give(need limit.Need, enough uint64, cold bool) (freed uint64) {
 // popFor takes tensors out until they have enough bytes, as many as fit into out.
 func (s *shard) popFor(need limit.Need, enough uint64, cold bool, out *[64]layout.Entry) (n int, bytes uint64) {
 	s.each(func(at *layout.TensorPoolKey) {
-		if !need.Covers(deviceOf(at.Kind)) || cold && at.Hot != 0 {
+		if !need.Covers(deviceOf(at.Kind)) || cold && at.Referenced != 0 {
 			return
 		}
 		for at.Count > 0 && n < len(out) && bytes < enough {
-			out[n] = s.giveUpOne(at)
+			out[n] = s.evictOne(at)
 			bytes += at.Bytes
 			n++
 		}
@@ -110,7 +110,7 @@ func describePool(of limit.Need) (part limit.Part) {
 	if of.Covers(limit.CPU) {
 		describeHits(&part)
 	}
-	eachShelf(of, func(_ int, s *shelf) {
+	eachDeviceCache(of, func(_ int, s *deviceCache) {
 		s.mu.Lock()
 		part.Allocated += s.hitBytes
 		part.Allocations += s.hits
@@ -147,7 +147,7 @@ func keptKeys(of limit.Need) (keys []layout.TensorPoolKey) {
 		})
 		s.unlock()
 	}
-	eachShelf(of, func(number int, s *shelf) { keys = s.keys(number, keys) })
+	eachDeviceCache(of, func(number int, s *deviceCache) { keys = s.keys(number, keys) })
 	slices.SortFunc(keys, func(a, b layout.TensorPoolKey) int {
 		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes), cmp.Compare(a.Elements, b.Elements),
 			cmp.Compare(a.Kind, b.Kind))

@@ -128,10 +128,10 @@ func (s *shard) pop(at *layout.TensorPoolKey) layout.Entry {
 	return *entry(at.Stack, at.Count)
 }
 
-// giveUpOne takes the newest tensor of a key to free it.
-func (s *shard) giveUpOne(at *layout.TensorPoolKey) layout.Entry {
-	s.GivenUp++
-	s.GivenUpBytes += at.Bytes
+// evictOne takes the newest tensor of a key to free it.
+func (s *shard) evictOne(at *layout.TensorPoolKey) layout.Entry {
+	s.Evicted++
+	s.EvictedBytes += at.Bytes
 	return s.pop(at)
 }
 
@@ -144,7 +144,7 @@ func (s *shard) push(at *layout.TensorPoolKey, e layout.Entry) {
 }
 
 // count returns how many tensors the shard keeps.
-func (s *shard) count() uint64 { return s.Puts - s.Hits - s.GivenUp }
+func (s *shard) count() uint64 { return s.Puts - s.Hits - s.Evicted }
 
 // taken returns the bytes of the tensors that were ever taken out.
 func (s *shard) taken() uint64 { return s.Grant - s.Share }

@@ -17,28 +17,28 @@ import (
 //
 //	live heap objects = objects out of the heap - Tensors
 //	allocations       = slots handed out by the heap + Hits
-//	Tensors           = Puts - Hits - GivenUp
+//	Tensors           = Puts - Hits - Evicted
 type PoolStats struct {
 	Tensors      uint64
 	Puts         uint64 // tensors that were ever kept
-	GivenUp      uint64 // of them, those whose slots went to the heap; counted before the heap sees them
+	Evicted      uint64 // of them, those whose slots went to the heap; counted before the heap sees them
 	Bytes        uint64 // of the heap
 	Hits, Misses uint64
 	HitBytes     uint64 // of the heap, of all hits
 }
 
-// ReadPool sums up the shards and the shelves; exact at quiescence.
+// ReadPool sums up the shards and the device tensor caches; exact at quiescence.
 func ReadPool() (sum PoolStats) {
 	d := ReadDevices()
-	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, GivenUp: d.GivenUp, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
+	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, Evicted: d.Evicted, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
 	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
 		sum.Tensors += s.count()
 		sum.Puts += s.Puts
-		sum.GivenUp += s.GivenUp
+		sum.Evicted += s.Evicted
 		sum.Bytes += s.kept()
-		sum.HitBytes += s.taken() - s.GivenUpBytes
+		sum.HitBytes += s.taken() - s.EvictedBytes
 		sum.Hits += s.Hits
 		sum.Misses += atomic.LoadUint64(&s.Misses)
 		s.unlock()
@@ -78,7 +78,7 @@ func DumpPool(*object.Context) status.Status {
 		fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d elements, dtype %d, device %d: %d tensors, %d bytes\n",
 			k.Elements, k.Kind&0xFF, k.Kind>>8&0xFF, k.Count, uint64(k.Count)*k.Bytes)
 	}
-	dumpShelves()
+	dumpDeviceCaches()
 	s := ReadPool()
 	fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d tensors, %d bytes; %d hits, %d misses\n",
 		s.Tensors, s.Bytes, s.Hits, s.Misses)
@@ -95,16 +95,16 @@ func (s *shard) keyCount() uint32 {
 // Kept tells how many slots of the heap, all of the same size, hold kept tensors.
 type Kept struct{ SlotBytes, Slots uint64 }
 
-// KeptSlots returns the slots of what the pool keeps, and of the headers of what shelves
+// KeptSlots returns the slots of what the pool keeps, and of the headers of what device tensor caches
 // keep. A size may occur more than once.
 func KeptSlots() (all []Kept) {
 	for _, k := range keptKeys(limit.Need{Device: limit.CPU}) {
 		all = append(all, Kept{k.Bytes, uint64(k.Count)})
 	}
-	for i := range shelves {
-		s := &shelves[i]
+	for i := range deviceCaches {
+		s := &deviceCaches[i]
 		s.mu.Lock()
-		if kept := s.puts - s.hits - s.givenUp; kept != 0 {
+		if kept := s.puts - s.hits - s.evicted; kept != 0 {
 			all = append(all, Kept{s.header, kept})
 		}
 		s.mu.Unlock()

@@ -131,7 +131,7 @@ func (m *machine) repeat(t *rapid.T) {
 	}
 }
 
-// deep goes further down the stack than the log of the front cache reaches.
+// deep goes further down the stack than the log of the LIFO cache reaches.
 func (m *machine) deep(t *rapid.T) {
 	depth := rapid.IntRange(60, 70).Draw(t, "depth")
 	for range 2 {
@@ -204,7 +204,7 @@ func (m *machine) destroy(t *rapid.T) {
 	m.all(t, status.Busy, func(d *path) error { return mempool.Destroy(d.handle) })
 }
 
-// stats flushes the front cache, so it is a step of its own.
+// stats flushes the LIFO cache, so it is a step of its own.
 func (m *machine) stats(t *rapid.T) {
 	want := m.model.Stats()
 	for _, d := range m.paths {

@@ -134,12 +134,12 @@ func total(all *object.Stats, kept tensor.PoolStats, put uint64) Count {
 // pooled counts a tensor that the pool keeps as freed, once, and one that it gives out as
 // allocated:
 //
-//	frees = frees of the heap + puts - given up
+//	frees = frees of the heap + puts - evicted
 //
-// The three are read in this order: puts, the heap, given up. So frees are never too many.
+// The three are read in this order: puts, the heap, evicted. So frees are never too many.
 func pooled(allocations, frees, bytes uint64, kept tensor.PoolStats, put uint64) Count {
 	frees += put
-	frees -= min(frees, kept.GivenUp)
+	frees -= min(frees, kept.Evicted)
 	allocations = max(allocations+kept.Hits, frees)
 	return Count{allocations, frees, allocations - frees, bytes - min(bytes, kept.Bytes)}
 }

@@ -6,12 +6,12 @@ import (
 	"tlruntime/runtime/observe/trace"
 )
 
-// Stage is a kind of cache. Relief goes through them in this order.
+// Stage is a kind of cache. Reclaim goes through them in this order.
 type Stage int
 
 // The stages: what costs least to have again comes first.
 const (
-	FrontCaches Stage = iota // logs of memory pools, magazines
+	LIFOCaches Stage = iota // logs of memory pools, magazines
 	TensorPool
 	EmptyChunks // of memory pools, and idle memory of the heap
 	stages
@@ -27,29 +27,29 @@ type Need struct {
 // Covers tells whether memory of a device would help.
 func (n Need) Covers(device int32) bool { return n.Device == Total || n.Device == device }
 
-// Reliever gives up at least the bytes that are needed, if it has as much, and returns
-// how many. Asked again it gives up more; 0 means that nothing is left.
-type Reliever func(Need) uint64
+// Reclaimer frees at least the bytes that are needed, if it has as much, and returns
+// how many. Asked again it frees more; 0 means that nothing is left.
+type Reclaimer func(Need) uint64
 
-var relievers [stages][]Reliever
+var reclaimers [stages][]Reclaimer
 
 // Register adds a reliever to a stage. For init functions.
-func Register(s Stage, r Reliever) { relievers[s] = append(relievers[s], r) }
+func Register(s Stage, r Reclaimer) { reclaimers[s] = append(reclaimers[s], r) }
 
-var onBrink []func()
+var onHighWatermark []func()
 
-// OnBrink adds what is to happen when an account comes near its limit. For init
+// OnHighWatermark adds what is to happen when an account comes near its limit. For init
 // functions.
-func OnBrink(f func()) { onBrink = append(onBrink, f) }
+func OnHighWatermark(f func()) { onHighWatermark = append(onHighWatermark, f) }
 
-// Relief is the attempt to make room for one request:
+// Reclaim is the attempt to make room for one request:
 //
-//	for r := limit.NewRelief(device, n); r.Step(); {
+//	for r := limit.NewReclaim(device, n); r.Step(); {
 //		if try() { return }
 //	}
 //
-// Each step gives up a little more, so that no more goes than is needed.
-type Relief struct {
+// Each step frees a little more, so that no more goes than is needed.
+type Reclaim struct {
 	device int32
 	bytes  uint64
 	stage  Stage
@@ -64,11 +64,11 @@ type Relief struct {
 // time it is asked for twice as much.
 const maxAsks = 40
 
-// NewRelief begins to make room for n bytes of a device. It holds no memory, and is
+// NewReclaim begins to make room for n bytes of a device. It holds no memory, and is
 // dropped when the request has succeeded. A request that no cache can help, because it
 // is larger than a limit, empties none.
-func NewRelief(device int32, n uint64) Relief {
-	r := Relief{device: device, bytes: n}
+func NewReclaim(device int32, n uint64) Reclaim {
+	r := Reclaim{device: device, bytes: n}
 	if n > orNone(at(device).hard.Load()) || n > orNone(at(Total).hard.Load()) || n > hopeless {
 		r.stage = stages
 	}
@@ -76,7 +76,7 @@ func NewRelief(device int32, n uint64) Relief {
 }
 
 // Of tells which of the program's own allocators has refused; one cannot help another.
-func (r Relief) Of(from any) Relief {
+func (r Reclaim) Of(from any) Reclaim {
 	if r.device == Own {
 		r.from = from
 	}
@@ -86,19 +86,21 @@ func (r Relief) Of(from any) Relief {
 // hopeless is more than any machine has.
 const hopeless = 1 << 47
 
-func newRelief(device int32, n uint64) Relief { return Relief{device: device, bytes: n, silent: true} }
+func newReclaim(device int32, n uint64) Reclaim {
+	return Reclaim{device: device, bytes: n, silent: true}
+}
 
 // Step gives something up and returns true, or false when nothing is left.
-func (r *Relief) Step() bool {
+func (r *Reclaim) Step() bool {
 	if !r.begun && !r.silent {
-		at(r.device).relieved.Add(1)
-		at(Total).relieved.Add(1)
+		at(r.device).reclaimed.Add(1)
+		at(Total).reclaimed.Add(1)
 		trace.Pressure("memory is short", r.device, r.bytes)
 	}
 	r.begun = true
 	for ; r.stage < stages; r.stage, r.member = r.stage+1, 0 {
-		for ; r.member < len(relievers[r.stage]); r.member, r.asked = r.member+1, 0 {
-			if r.asked < maxAsks && r.ask(relievers[r.stage][r.member]) {
+		for ; r.member < len(reclaimers[r.stage]); r.member, r.asked = r.member+1, 0 {
+			if r.asked < maxAsks && r.ask(reclaimers[r.stage][r.member]) {
 				return true
 			}
 		}
@@ -111,7 +113,7 @@ func (r *Relief) Step() bool {
 	return false
 }
 
-func (r *Relief) ask(from Reliever) bool {
+func (r *Reclaim) ask(from Reclaimer) bool {
 	need := r.need()
 	need.Bytes = max(need.Bytes, 1) << min(r.asked, 20)
 	r.asked++
@@ -120,7 +122,7 @@ func (r *Relief) ask(from Reliever) bool {
 
 // need is what is missing: below a limit that the request passes, else of the device,
 // which has refused the request.
-func (r *Relief) need() Need {
+func (r *Reclaim) need() Need {
 	if short := at(r.device).short(r.bytes); short > 0 {
 		return Need{Device: r.device, Bytes: short}
 	}
@@ -150,11 +152,11 @@ const quietTime = 100 * time.Millisecond
 
 var started = time.Now()
 
-// Settle does, after a charge, what a lock forbade in it: it tells caches of a brink
+// Settle does, after a charge, what a lock forbade in it: it tells caches of a high watermark
 // that was passed and relieves memory above a soft limit.
 func Settle(device int32) {
 	if crossed.Load() && crossed.Swap(false) {
-		for _, f := range onBrink {
+		for _, f := range onHighWatermark {
 			f()
 		}
 	}
@@ -171,8 +173,8 @@ func (a *account) soften(device int32) {
 	if now < quiet || !a.quiet.CompareAndSwap(quiet, now+int64(quietTime)) {
 		return
 	}
-	a.relieved.Add(1)
+	a.reclaimed.Add(1)
 	trace.Pressure("above the soft limit", device, a.used.Load())
-	for r := newRelief(device, 0); a.above(soft) && r.Step(); {
+	for r := newReclaim(device, 0); a.above(soft) && r.Step(); {
 	}
 }

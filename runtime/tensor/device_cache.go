@@ -13,13 +13,13 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// shelves keep the dead tensors of devices for the next request of the same elements and
+// deviceCaches keep the dead tensors of devices for the next request of the same elements and
 // type, each with its block. They are Go's alone: a tensor of a device is never the fast
 // path's. Limits are those of the pool: so many of a key, so many bytes of a device.
 //
-//	count == puts - hits - givenUp == sum of len(stack.entries)
+//	count == puts - hits - evicted == sum of len(stack.entries)
 //	bytes == sum of the kept tensors' blocks <= byteLimit
-var shelves [device.MaxDevices]shelf
+var deviceCaches [device.MaxDevices]deviceCache
 
 // firstChunk is what a device's default memory pool asks for at first, and leastChunk
 // what it is content with.
@@ -28,26 +28,26 @@ const (
 	leastChunk = 1 << 20
 )
 
-type shelf struct {
+type deviceCache struct {
 	opening sync.Mutex // held while the pool is made
 	pool    atomic.Uintptr
 
 	mu            sync.Mutex // guards the rest
 	stacks        map[key]*stack
 	ring          []*stack // all stacks, in the order in which they came
-	hand          int      // where in the ring the search for something to give up goes on
+	clockHand     int      // where in the ring the search for something to evict goes on
 	bytes         uint64
 	header        uint64 // bytes of the heap that one of its tensors occupies
-	puts, givenUp uint64
+	puts, evicted uint64
 	hits, misses  uint64
 	hitBytes      uint64 // of the blocks of all hits
 }
 
 // stack are the kept tensors of a key, the newest last.
 type stack struct {
-	key     key
-	hot     bool // it had a hit since the search came by
-	entries []keptTensor
+	key        key
+	referenced bool // it had a hit since the search came by
+	entries    []keptTensor
 }
 
 type keptTensor struct {
@@ -55,13 +55,13 @@ type keptTensor struct {
 	bytes uint64 // of the block
 }
 
-func shelfOf(number uint8) *shelf { return &shelves[number] }
+func deviceCacheOf(number uint8) *deviceCache { return &deviceCaches[number] }
 
 // handle returns the device's memory pool, 0 before the first use.
-func (s *shelf) handle() mempool.Handle { return mempool.Handle(s.pool.Load()) }
+func (s *deviceCache) handle() mempool.Handle { return mempool.Handle(s.pool.Load()) }
 
 // open returns the device's memory pool and makes it the first time.
-func (s *shelf) open(d device.Device, number int32) (mempool.Handle, error) {
+func (s *deviceCache) open(d device.Device, number int32) (mempool.Handle, error) {
 	if h := s.handle(); h != 0 {
 		return h, nil
 	}
@@ -106,7 +106,7 @@ func DefaultPool(number int32) (mempool.Handle, error) {
 	if err != nil {
 		return 0, err
 	}
-	return shelfOf(uint8(number)).open(d, number)
+	return deviceCacheOf(uint8(number)).open(d, number)
 }
 
 // Allocate returns a block of a device's default pool.
@@ -119,7 +119,7 @@ func Allocate(number uint8, take func(mempool.Handle) (uintptr, error)) (uintptr
 }
 
 // take returns the newest kept tensor of a key; Object 0 is a miss.
-func (s *shelf) take(k key) (e keptTensor) {
+func (s *deviceCache) take(k key) (e keptTensor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.stacks[k]
@@ -131,13 +131,13 @@ func (s *shelf) take(k key) (e keptTensor) {
 		return e
 	}
 	s.hits++
-	of.hot = true
+	of.referenced = true
 	e = s.pop(of)
 	s.hitBytes += e.bytes
 	return e
 }
 
-func (s *shelf) pop(of *stack) keptTensor {
+func (s *deviceCache) pop(of *stack) keptTensor {
 	last := len(of.entries) - 1
 	e := of.entries[last]
 	of.entries = of.entries[:last]
@@ -146,7 +146,7 @@ func (s *shelf) pop(of *stack) keptTensor {
 }
 
 // stack returns that of a key, new if need be.
-func (s *shelf) stack(k key) *stack {
+func (s *deviceCache) stack(k key) *stack {
 	of := s.stacks[k]
 	if of == nil {
 		of = &stack{key: k}
@@ -168,7 +168,7 @@ func keepOn(me *object.Context, r *layout.Record, e layout.Entry, b block) bool 
 		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || e.Gen >= lastGen {
 		return false
 	}
-	s, bytes := shelfOf(b.device), b.room
+	s, bytes := deviceCacheOf(b.device), b.room
 	if bytes > pool.limit.Load() || limit.Near(int32(b.device)) {
 		return false
 	}
@@ -176,7 +176,7 @@ func keepOn(me *object.Context, r *layout.Record, e layout.Entry, b block) bool 
 	return s.keep(me, r, e, key{h.Numel, uint32(h.Dtype)}, bytes)
 }
 
-func (s *shelf) keep(me *object.Context, r *layout.Record, e layout.Entry, k key, bytes uint64) bool {
+func (s *deviceCache) keep(me *object.Context, r *layout.Record, e layout.Entry, k key, bytes uint64) bool {
 	perKey := pool.keyLimit()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,21 +199,21 @@ func (s *shelf) keep(me *object.Context, r *layout.Record, e layout.Entry, k key
 	return true
 }
 
-// makeRoom gives up tensors of keys without a hit until there is room for n bytes more,
-// or the hand has gone round twice.
-func (s *shelf) makeRoom(n uint64) {
+// makeRoom evicts tensors of keys without a hit until there is room for n bytes more,
+// or the clock hand has gone round twice.
+func (s *deviceCache) makeRoom(n uint64) {
 	bytes := pool.limit.Load()
-	s.giveUp(func(s *shelf) []keptTensor { return s.cold(func() bool { return s.bytes+n <= bytes }) })
+	s.evict(func(s *deviceCache) []keptTensor { return s.cold(func() bool { return s.bytes+n <= bytes }) })
 }
 
 // cold takes off tensors of keys without a hit until it is enough; those of the others
-// are when the hand comes by again.
-func (s *shelf) cold(enough func() bool) (out []keptTensor) {
+// are when the clock hand comes by again.
+func (s *deviceCache) cold(enough func() bool) (out []keptTensor) {
 	for turn := 0; turn < 2*len(s.ring) && !enough(); turn++ {
-		of := s.ring[s.hand%len(s.ring)]
-		s.hand++
-		if of.hot {
-			of.hot = false
+		of := s.ring[s.clockHand%len(s.ring)]
+		s.clockHand++
+		if of.referenced {
+			of.referenced = false
 			continue
 		}
 		for len(of.entries) > 0 && !enough() {
@@ -224,7 +224,7 @@ func (s *shelf) cold(enough func() bool) (out []keptTensor) {
 }
 
 // excess takes off what is above the limits of the pool.
-func (s *shelf) excess(perKey uint32, bytes uint64) (out []keptTensor) {
+func (s *deviceCache) excess(perKey uint32, bytes uint64) (out []keptTensor) {
 	for _, of := range s.ring {
 		for uint32(len(of.entries)) > perKey {
 			out = append(out, s.pop(of))
@@ -234,15 +234,15 @@ func (s *shelf) excess(perKey uint32, bytes uint64) (out []keptTensor) {
 }
 
 // everything takes all tensors off a shelf, and the keys.
-func everything(s *shelf) (out []keptTensor) {
+func everything(s *deviceCache) (out []keptTensor) {
 	for _, of := range s.ring {
 		out = append(out, s.empty(of)...)
 	}
-	s.stacks, s.ring, s.hand = nil, nil, 0
+	s.stacks, s.ring, s.clockHand = nil, nil, 0
 	return out
 }
 
-func (s *shelf) empty(of *stack) []keptTensor {
+func (s *deviceCache) empty(of *stack) []keptTensor {
 	out := of.entries
 	for _, e := range out {
 		s.bytes -= e.bytes
@@ -251,12 +251,12 @@ func (s *shelf) empty(of *stack) []keptTensor {
 	return out
 }
 
-// giveUp frees the tensors that choose takes off the shelf, blocks and headers, and tells
+// evict frees the tensors that choose takes out of the cache, blocks and headers, and tells
 // how many bytes their blocks were, and which one could not be given back.
-func (s *shelf) giveUp(choose func(*shelf) []keptTensor) (freed uint64, failed error) {
+func (s *deviceCache) evict(choose func(*deviceCache) []keptTensor) (freed uint64, failed error) {
 	s.mu.Lock()
 	out := choose(s)
-	s.givenUp += uint64(len(out))
+	s.evicted += uint64(len(out))
 	s.mu.Unlock()
 	for _, e := range out {
 		freed += e.bytes
@@ -270,30 +270,30 @@ func (s *shelf) giveUp(choose func(*shelf) []keptTensor) (freed uint64, failed e
 	return freed, failed
 }
 
-// PurgeDevice gives up the tensors that are kept on a device, and has its memory pool
+// PurgeDevice evicts the tensors that are kept on a device, and has its memory pool
 // return idle chunks.
 func PurgeDevice(c *object.Context, number int32) {
-	s := &shelves[number]
+	s := &deviceCaches[number]
 	h := s.handle()
 	if h == 0 {
 		return
 	}
-	_, err := s.giveUp(everything)
+	_, err := s.evict(everything)
 	failed(c, err)
 	failed(c, mempool.Trim(h))
 }
 
-// eachShelf visits those of devices that have a pool and that a need covers.
-func eachShelf(need limit.Need, visit func(number int, s *shelf)) {
-	for i := range shelves {
-		if s := &shelves[i]; s.handle() != 0 && need.Covers(int32(i)) {
+// eachDeviceCache visits those of devices that have a pool and that a need covers.
+func eachDeviceCache(need limit.Need, visit func(number int, s *deviceCache)) {
+	for i := range deviceCaches {
+		if s := &deviceCaches[i]; s.handle() != 0 && need.Covers(int32(i)) {
 			visit(i, s)
 		}
 	}
 }
 
 // keys appends what the shelf keeps, by key.
-func (s *shelf) keys(number int, to []layout.TensorPoolKey) []layout.TensorPoolKey {
+func (s *deviceCache) keys(number int, to []layout.TensorPoolKey) []layout.TensorPoolKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range s.ring {
