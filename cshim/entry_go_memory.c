@@ -54,10 +54,12 @@ typedef struct range {
 static range writable; /* for the start; what is left of it then is the pool */
 static range reserved; /* for the start alone */
 
-/* Two arenas, aligned as such, for a start that may have none where it asks. 0: used, or
- * given back. */
-static _Atomic uintptr_t first_arenas;
-#define FIRST_BYTES (2 * ARENA_BYTES)
+/* Two arenas, aligned as such, for when Go may have none where it asks: from before its start
+ * until the arena after its own is mapped. Go begins anywhere in its first arena, even right
+ * before the end, and allocates on its own threads after a start. 0: used, or given back. */
+static _Atomic uintptr_t spare_arenas;
+#define SPARE_BYTES (2 * ARENA_BYTES)
+_Static_assert(SPARE_BYTES >= TLC_CALL_WRITABLE, "a first call finds what a start has found");
 
 static bool open_range(range* r, size_t bytes, int protection)
 {
@@ -80,13 +82,13 @@ static uintptr_t take(range* r, size_t bytes)
 	return at;
 }
 
-/* Gives so many bytes of the rest back, or all of it. While nobody takes of it. */
-static void trim(range* r, size_t bytes)
+/* Gives the rest back, but for so many bytes. Go's threads may take of it meanwhile. */
+static void trim(range* r, size_t kept)
 {
-	if (bytes > left(r)) bytes = left(r);
-	if (bytes == 0) return;
-	r->end -= bytes;
-	munmap((void*)r->end, bytes);
+	for (size_t bytes; (bytes = left(r)) > kept;) {
+		uintptr_t at = take(r, bytes - kept);
+		if (at != ENOMEM) munmap((void*)at, bytes - kept);
+	}
 }
 
 /* Pages of a mapping that nobody has touched are there only under mlockall(MCL_FUTURE). */
@@ -133,19 +135,19 @@ tlc_lack tlc_look_for_memory(size_t bytes)
 
 static tlc_lack hold_arenas(void)
 {
-	uintptr_t at = (uintptr_t)map(FIRST_BYTES + ARENA_BYTES, PROT_NONE);
+	uintptr_t at = (uintptr_t)map(SPARE_BYTES + ARENA_BYTES, PROT_NONE);
 	if (at == 0) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
-	uintptr_t aligned = (at + ARENA_BYTES - 1) & ~(ARENA_BYTES - 1), end = aligned + FIRST_BYTES;
+	uintptr_t aligned = (at + ARENA_BYTES - 1) & ~(ARENA_BYTES - 1), end = aligned + SPARE_BYTES;
 	if (aligned != at) munmap((void*)at, aligned - at);
 	if (aligned != at + ARENA_BYTES) munmap((void*)end, at + ARENA_BYTES - aligned);
-	first_arenas = aligned;
-	return mprotect((void*)aligned, FIRST_BYTES, WRITABLE) == 0 ? TLC_LACKS_NOTHING : unless_mappings(TLC_LACKS_DATA);
+	spare_arenas = aligned;
+	return mprotect((void*)aligned, SPARE_BYTES, WRITABLE) == 0 ? TLC_LACKS_NOTHING : unless_mappings(TLC_LACKS_DATA);
 }
 
 static void drop_arenas(void)
 {
-	uintptr_t at = atomic_exchange(&first_arenas, 0);
-	if (at != 0) munmap((void*)at, FIRST_BYTES);
+	uintptr_t at = atomic_exchange(&spare_arenas, 0);
+	if (at != 0) munmap((void*)at, SPARE_BYTES);
 }
 
 static tlc_lack hold(void)
@@ -154,7 +156,7 @@ static tlc_lack hold(void)
 	tlc_lack lack = hold_arenas();
 	if (lack != TLC_LACKS_NOTHING) return lack;
 	if (!open_range(&reserved, START_RESERVED, PROT_NONE)) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
-	return tlc_look_for_memory(TLC_CALL_WRITABLE + TLC_MOST_STACKS); /* beside all that */
+	return tlc_look_for_memory(SPARE_BYTES + TLC_MOST_STACKS); /* beside all that: Go's arena and the next */
 }
 
 tlc_lack tlc_hold_memory(void)
@@ -167,8 +169,8 @@ tlc_lack tlc_hold_memory(void)
 void tlc_drop_memory(void)
 {
 	drop_arenas();
-	trim(&writable, SIZE_MAX);
-	trim(&reserved, SIZE_MAX);
+	trim(&writable, 0);
+	trim(&reserved, 0);
 }
 
 /* ---- arenas of the heap ------------------------------------------------------------ */
@@ -180,9 +182,15 @@ static struct {
 
 static _Atomic uintptr_t next_arena; /* behind it, mapped already; 0: it is not */
 
-static size_t heap_left(void) { return arena.end - arena.top + (next_arena != 0 ? ARENA_BYTES : 0); }
+static size_t arena_left(void) { return arena.end - arena.top; }
 
-/* Where Go will ask for it; nowhere, if Go's heap begins where the kernel has put it. */
+static size_t heap_left(void)
+{
+	return arena_left() + (next_arena != 0 ? ARENA_BYTES : 0) + (spare_arenas != 0 ? SPARE_BYTES : 0);
+}
+
+/* Where Go will ask for it; nowhere, if Go's heap begins where the kernel has put it. With it
+ * the spare ones are not wanted any more. */
 static void map_next_arena(void)
 {
 	uintptr_t wanted = arena.end, none = 0;
@@ -190,6 +198,7 @@ static void map_next_arena(void)
 	void* at = mmap((void*)wanted, ARENA_BYTES, WRITABLE, LAZY | MAP_FIXED_NOREPLACE, -1, 0);
 	if (at == MAP_FAILED) refused = refused || errno != EEXIST;
 	else if ((uintptr_t)at != wanted || !atomic_compare_exchange_strong(&next_arena, &none, wanted)) munmap(at, ARENA_BYTES);
+	else drop_arenas();
 }
 
 static bool is_arena(const void* address, size_t bytes, int protection, int flags)
@@ -220,18 +229,17 @@ static void fill_arena(uintptr_t from, size_t bytes)
 {
 	if (from < arena.top || from >= arena.end) return;
 	arena.top = from + bytes;
-	if (heap_left() < ARENA_BYTES / 2) map_next_arena();
+	if (next_arena == 0 && arena_left() < ARENA_BYTES / 2) map_next_arena();
 }
 
 /* ---- what Go asks for -------------------------------------------------------------- */
 
 void tlc_keep_memory(void)
 {
-	drop_arenas();
-	trim(&reserved, SIZE_MAX);
-	if (left(&writable) > POOL_BYTES) trim(&writable, left(&writable) - POOL_BYTES);
+	trim(&reserved, 0);
+	trim(&writable, POOL_BYTES);
 	refused = false;
-	if (heap_left() <= ARENA_BYTES) map_next_arena();
+	if (next_arena == 0 && arena_left() <= ARENA_BYTES) map_next_arena();
 }
 
 static bool has_reserve(void) { return heap_left() >= LEAST_HEAP && left(&writable) >= LEAST_POOL; }
@@ -254,8 +262,8 @@ static uintptr_t serve(void* address, size_t bytes, int protection, int flags)
 	if (flags & MAP_FIXED) /* of what Go has reserved: zeros, since it has not been used */
 		return mprotect(address, bytes, protection) == 0 ? (uintptr_t)address : ENOMEM;
 	if (address != NULL) return ENOMEM;
-	if (protection == PROT_NONE && bytes == FIRST_BYTES) { /* after all addresses that it has tried */
-		uintptr_t at = atomic_exchange(&first_arenas, 0);
+	if (protection == PROT_NONE && bytes == SPARE_BYTES) { /* after all addresses that it has tried */
+		uintptr_t at = atomic_exchange(&spare_arenas, 0);
 		if (at != 0) begin_arena(at, bytes);
 		return at != 0 ? at : ENOMEM;
 	}

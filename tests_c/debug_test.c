@@ -319,43 +319,6 @@ static void a_call_from_a_signal_handler_is_refused(void)
 	CHECK_OK(release(victim));
 }
 
-static _Atomic int churning;
-
-static void* churn(void* seed)
-{
-	unsigned state = (unsigned)(uintptr_t)seed;
-	void* kept[64] = {0};
-	for (int i = 0; i < 20000; i++) { /* with a realloc in place now and then */
-		state = state * 1664525u + 1013904223u;
-		void** at = &kept[state >> 26];
-		if (*at != NULL && i % 3 == 0) *at = tl_mem_realloc(*at, 1 + state % 190);
-		if (*at != NULL && tl_mem_free(*at) != TL_OK) return *at;
-		*at = tl_mem_alloc(1 + (state >> 8) % 200);
-		memset(*at, (int)state, 1 + (state >> 8) % 200);
-	}
-	for (int i = 0; i < 64; i++)
-		if (kept[i] != NULL && tl_mem_free(kept[i]) != TL_OK) return kept[i];
-	churning--;
-	return NULL;
-}
-
-/* A neighbour may come and go while what it borders on is looked at. */
-static void threads_that_share_slabs_are_not_told_of_each_other(void)
-{
-	pthread_t threads[4];
-	tellings = 0;
-	churning = 4;
-	for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, churn, (void*)(i + 1)) == 0);
-	for (int i = 0; i < 20 || (churning > 0 && i < 2000); i++) CHECK_INT(tl_mem_check_all(), 0);
-	for (int i = 0; i < 4; i++) {
-		void* failed;
-		CHECK(pthread_join(threads[i], &failed) == 0);
-		CHECK(failed == NULL);
-	}
-	CHECK_INT(tellings, 0);
-	CHECK_INT(tl_mem_check_all(), 0);
-}
-
 /* ---- standard error, and the end of the process -------------------------------------------- */
 
 static void overrun_and_keep(void) { scribble(allocate(80), 80, 1); }
@@ -477,7 +440,6 @@ int main(int count, char** arguments)
 	RUN(resizing_moves_the_zone);
 	RUN(a_call_keeps_its_name_over_a_destructor);
 	RUN(a_call_from_a_signal_handler_is_refused);
-	RUN(threads_that_share_slabs_are_not_told_of_each_other);
 	damage_is_told_on_standard_error(arguments[0]);
 	without_the_option_there_is_nothing_to_check(arguments[0]);
 	return check_finish();

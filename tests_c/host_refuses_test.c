@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 
+#include "heap_place.h"
 #include "limited.h"
 
 static const char* program;
@@ -46,6 +47,8 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int file, off
 	static void* (*real)(void*, size_t, int, int, int, off_t);
 	if (real == NULL)
 		*(void**)&real = dlsym(RTLD_NEXT, "mmap");
+	if (heap_place_is_last(address, bytes, flags))
+		mapping_faults.left = 0;
 	if (!fails(&mapping_faults))
 		return real(address, bytes, protection, flags, file, offset);
 	errno = ENOMEM;
@@ -78,17 +81,19 @@ static bool use_up_mappings(int left)
 	return count < MOST_PAGES;
 }
 
-/* Before the initialisation of any library; the environment has how many are to be left. */
-static void use_up_before_loading(int argc, char** argv, char** environment)
+/* Before the initialisation of any library; the environment has how many mappings are to be
+ * left, or where Go's heap is to begin. */
+static void prepare_before_loading(int argc, char** argv, char** environment)
 {
 	static const char name[] = "TL_TEST_MAPPINGS_LEFT=";
 	(void)argc;
 	(void)argv;
+	heap_place_choose(environment);
 	for (; *environment != NULL; environment++)
 		if (strncmp(*environment, name, sizeof name - 1) == 0)
 			use_up_mappings(atoi(*environment + sizeof name - 1));
 }
-__attribute__((section(".preinit_array"), used)) static void (*const at_first)(int, char**, char**) = use_up_before_loading;
+__attribute__((section(".preinit_array"), used)) static void (*const at_first)(int, char**, char**) = prepare_before_loading;
 
 /* ---- the cases ---------------------------------------------------------------------- */
 
@@ -107,6 +112,30 @@ static int start_with_failures(void)
 	use_everything();
 	int end = limited_end();
 	return end == LIMITED_WORKS && status != TL_OK ? LIMITED_REFUSED : end;
+}
+
+static void* first_use_that_is_refused(void* barrier)
+{
+	CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
+	meet(barrier);
+	return NULL;
+}
+
+/* Each thread takes a few KiB of Go's heap for as long as it lives: together more than an arena
+ * has from its last chunk on. */
+static int first_uses_at_the_end_of_an_arena(void)
+{
+	enum { THREADS = 600 };
+	static pthread_t threads[THREADS];
+	pthread_barrier_t barrier;
+	CHECK_INT(mapping_faults.left, 0);
+	pthread_barrier_init(&barrier, NULL, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		threads[i] = start_thread(first_use_that_is_refused, &barrier);
+	meet(&barrier);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	return start_with_failures();
 }
 
 static int fail_after_the_first_use(void)
@@ -312,7 +341,7 @@ static const struct {
 	{"fill", fill_what_go_has},         {"keys", no_key_is_left},
 	{"mappings", no_mapping_is_left_later}, {"plan", plan_more_than_there_is},
 	{"locked", memory_is_locked},       {"lists", lists_that_are_too_long},
-	{"again", memory_comes_and_goes},
+	{"again", memory_comes_and_goes},   {"end", first_uses_at_the_end_of_an_arena},
 };
 
 static int run_as_case(int argc, char** argv)
@@ -347,6 +376,20 @@ static void start_with(const char* setting, int most)
 
 static void mmap_that_fails_in_the_start_is_a_status(void) { start_with("TL_TEST_MAPPINGS", 100); }
 static void pthread_create_that_fails_in_the_start_is_a_status(void) { start_with("TL_TEST_THREADS", 100); }
+
+/* Go's seed says where in its arena the heap begins: seeds are tried until that is the end. */
+static void a_heap_that_begins_at_the_end_of_an_arena_grows(void)
+{
+	int result = HEAP_PLACE_OTHER;
+	for (int seed = 1; seed < 500 && result == HEAP_PLACE_OTHER; seed++) {
+		char text[64];
+		snprintf(text, sizeof text, "TL_TEST_SEED=%d", seed);
+		result = run_limited(program, "end", "0", 0, text);
+		if (result != HEAP_PLACE_OTHER)
+			printf("%s: the last chunk of an arena\n", text);
+	}
+	CHECK_INT(result, LIMITED_REFUSED);
+}
 
 static void expect(const char* name, int first, int second)
 {
@@ -416,6 +459,7 @@ int main(int argc, char** argv)
 		return run_as_case(argc, argv);
 	RUN(mmap_that_fails_in_the_start_is_a_status);
 	RUN(pthread_create_that_fails_in_the_start_is_a_status);
+	RUN(a_heap_that_begins_at_the_end_of_an_arena_grows);
 	RUN(what_fails_later_ends_nothing);
 	RUN(calls_are_refused_before_go_is_out_of_memory);
 	RUN(a_refusal_that_is_over_uses_no_reserve_up);

@@ -139,6 +139,7 @@ func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	track.Released(c.address(), objectRef(e))
 	c.Pending |= pendingSome
 	size := process.heap.Size(e.Object)
+	process.debug.retract(e)
 	fill(layout.Bytes(e.Object, size), poison)
 	e, left := renew(r, e)
 	if !left {
@@ -152,6 +153,14 @@ func (c *Context) bury(r *layout.Record, e layout.Entry) {
 		c.checkPoison(old)
 		c.giveSlot(old)
 	}
+}
+
+// retract ends what is said of a red zone, before there is poison in its place: whoever
+// checks the slot of another thread (checkLive) sees no zone from here on.
+func (d *debugging) retract(e layout.Entry) {
+	d.mu.Lock()
+	atomic.StoreUint32(&d.guard(e.Record).gen, 0)
+	d.mu.Unlock()
 }
 
 // enter queues a slot and returns those that have waited long enough.

@@ -13,20 +13,39 @@ import (
 
 // checkZone tells of a red zone that was written to, and mends it.
 func (c *Context) checkZone(e layout.Entry) (damaged bool) {
-	zone := zoneOf(e)
-	at := spoiled(zone, redZone)
-	if at < 0 {
-		return false
-	}
-	c.corrupted(textRedZone, e.Object, uint64(at), usable(e))
-	fill(zone, redZone)
-	return true
+	return c.overran(e, mendZone(e), usable(e))
 }
 
-// checkLive is checkZone for an object that another thread may release meanwhile: what
-// was read counts if it was live all the time.
+// checkLive is checkZone for an object that another thread may release meanwhile, which
+// does not poison the slot while somebody mends its zone (retract).
 func (c *Context) checkLive(e layout.Entry) (damaged bool) {
-	return spoiled(zoneOf(e), redZone) >= 0 && isGuarded(e) && c.checkZone(e)
+	if spoiled(zoneOf(e), redZone) < 0 {
+		return false
+	}
+	at, bytes := -1, usable(e)
+	process.debug.mu.Lock()
+	if isGuarded(e) {
+		at = mendZone(e)
+	}
+	process.debug.mu.Unlock()
+	return c.overran(e, at, bytes)
+}
+
+func (c *Context) overran(e layout.Entry, at int, bytes uint64) bool {
+	if at >= 0 {
+		c.corrupted(textRedZone, e.Object, uint64(at), bytes)
+	}
+	return at >= 0
+}
+
+// mendZone returns the first byte of a red zone that was written to, -1 when none was.
+func mendZone(e layout.Entry) int {
+	zone := zoneOf(e)
+	at := spoiled(zone, redZone)
+	if at >= 0 {
+		fill(zone, redZone)
+	}
+	return at
 }
 
 // checkPoison tells of a write to a slot that nobody has, and mends it.
@@ -62,15 +81,26 @@ func (c *Context) checkBefore(e layout.Entry) (damaged bool) {
 	guarded := isGuarded(left)
 	bytes := layout.Bytes(e.Object-smallZone, smallZone)
 	at := lastForeign(bytes, guarded)
-	if at < 0 || guarded && !isGuarded(left) || guarded && zoneOf(left)[0] != redZone {
+	if at < 0 || !mendBefore(bytes, left, guarded) {
 		return false
 	}
 	c.corrupted(textBefore, e.Object, uint64(smallZone-at))
+	return true
+}
+
+// mendBefore mends the end of a slot, unless its object has gone meanwhile or has overrun
+// it itself.
+func mendBefore(end []byte, of layout.Entry, guarded bool) bool {
+	process.debug.mu.Lock()
+	defer process.debug.mu.Unlock()
+	if guarded && (!isGuarded(of) || zoneOf(of)[0] != redZone) {
+		return false
+	}
 	value := byte(poison)
 	if guarded {
 		value = redZone
 	}
-	fill(bytes, value)
+	fill(end, value)
 	return true
 }
 

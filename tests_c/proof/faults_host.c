@@ -149,9 +149,9 @@ void own_device_end(void) { CHECK_INT(device_blocks, 0); }
 enum { OURS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, STEP = 2 << 20 };
 
 #if defined(__x86_64__)
-enum { ARCHITECTURE = AUDIT_ARCH_X86_64 };
+static const uint32_t architecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
-enum { ARCHITECTURE = (int)AUDIT_ARCH_AARCH64 };
+static const uint32_t architecture = AUDIT_ARCH_AARCH64;
 #endif
 
 static bool refuse_maps(void)
@@ -161,7 +161,7 @@ static bool refuse_maps(void)
 #define UNLESS(at, test, value, there) BPF_JUMP(BPF_JMP | (test) | BPF_K, (uint32_t)(value), 0, (there) - (at) - 1)
 	struct sock_filter code[] = {
 	        LOAD(arch),
-	        UNLESS(1, BPF_JEQ, ARCHITECTURE, ALLOW),
+	        UNLESS(1, BPF_JEQ, architecture, ALLOW),
 	        LOAD(nr),
 	        UNLESS(3, BPF_JEQ, SYS_mmap, 8),
 	        LOAD(args[3]),
