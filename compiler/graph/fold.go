@@ -6,25 +6,13 @@ import (
 	"tlruntime/compiler/view"
 )
 
-// evaluators compute the results of a call whose inputs are all constants. They
-// return nil when they cannot: for a type that they do not know, or a division by
-// zero, which is for the run to meet. Results share content with inputs where
-// they can.
-var evaluators = map[string]func(*call) []Tensor{
-	"Identity": evalShared, "Reshape": evalShared,
-	"Transpose": evalTranspose, "Slice": evalSlice, "Expand": evalExpand,
-	"Split": evalSplit, "Concat": evalConcat, "Gather": evalGather,
-	"Cast": evalCast, "Where": evalWhere,
-}
-
-// fold turns the results into constants if all inputs are constants, the operator
-// has an evaluator, and there is room for the results.
+// fold turns the results into constants if all inputs are constants, the operator of
+// the normal form can compute them, and there is room for them. An operator's fold
+// returns nil when it cannot: for a type that it does not know, or a division by zero,
+// which is for the run to meet.
 func (k *call) fold() {
-	eval := evaluators[k.op]
-	if op, ok := arithmetic[k.op]; ok {
-		eval = func(k *call) []Tensor { return evalArithmetic(k, op) }
-	}
-	if eval == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, func(r result) bool { return r.constant != nil }) {
+	op := operators[k.op]
+	if op.fold == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, func(r result) bool { return r.constant != nil }) {
 		return
 	}
 	for _, v := range k.keep {
@@ -36,12 +24,11 @@ func (k *call) fold() {
 	for _, r := range k.results {
 		need += Elements(r.shape) * r.dtype.Bytes()
 	}
-	shares := k.op == "Identity" || k.op == "Reshape"
-	if !shares && need > k.c.left {
+	if !op.shares && need > k.c.left {
 		return
 	}
-	tensors := eval(k)
-	if !shares && tensors != nil {
+	tensors := op.fold(k)
+	if !op.shares && tensors != nil {
 		k.c.left -= need
 	}
 	for i := range tensors {
@@ -69,27 +56,13 @@ func gathered(t *Tensor, v view.View) Tensor {
 	return to
 }
 
-// viewed copies a view of input 0, none when ok is false.
-func viewed(k *call, v view.View, ok bool) []Tensor {
+// fold copies what the result shows of input 0.
+func (m *Movement) fold(k *call) []Tensor {
+	v, ok := m.View(view.Contiguous(k.input(0).Shape), k.attrs, k.results[0].shape)
 	if !ok {
 		return nil
 	}
 	return []Tensor{gathered(k.input(0), v)}
-}
-
-func evalTranspose(k *call) []Tensor {
-	v, ok := view.Contiguous(k.input(0).Shape).Transpose(k.attrs.Ints("perm"))
-	return viewed(k, v, ok)
-}
-
-func evalSlice(k *call) []Tensor {
-	v, ok := view.Contiguous(k.input(0).Shape).Slice(k.attrs.Ints("starts"), k.attrs.Ints("ends"), k.attrs.Ints("steps"))
-	return viewed(k, v, ok)
-}
-
-func evalExpand(k *call) []Tensor {
-	v, ok := view.Contiguous(k.input(0).Shape).Expand(k.attrs.Ints("shape"))
-	return viewed(k, v, ok)
 }
 
 func evalSplit(k *call) []Tensor {

@@ -2,12 +2,15 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
 
 // Operator describes an operator: the arguments and attributes that a TypedNode
-// with it has. Operators whose Becomes is not empty stand in a Graph only.
+// with it has, how Check finds its normal form, and what a planner has to know of it.
+// Operators whose Becomes is not empty stand in a Graph only. Kernels are the business
+// of the packages that write code.
 type Operator struct {
 	Name    string
 	Inputs  []Argument  // a TypedNode has an entry for each, parameters excepted
@@ -16,6 +19,44 @@ type Operator struct {
 	Result  string      // the shape of the result, and what else there is to know
 	Becomes string      // what Check makes of it
 	Accepts []Attribute // in a Graph, older forms of the operator included
+
+	// InPlace are the arguments whose buffer the first result may take over: a kernel
+	// reads element i of such an argument before or as it writes element i of the
+	// result, and never afterwards. EveryArgument stands for any number that are alike.
+	InPlace []int
+	Moves   *Movement // nil: it computes
+
+	infer  func(*call) error    // finds the normal form and the shapes of the results
+	fold   func(*call) []Tensor // computes the results of constants; see call.fold
+	shares bool                 // what fold returns has the content of its input
+}
+
+// Arguments returns the inputs that a TypedNode has an entry for.
+func (o *Operator) Arguments() []Argument {
+	return slices.DeleteFunc(slices.Clone(o.Inputs), func(a Argument) bool { return a.Parameter })
+}
+
+// Counts returns how many entries a TypedNode has for these arguments, at least and at
+// most.
+func Counts(list []Argument) (least, most int) {
+	for i, a := range list {
+		if !a.Optional {
+			least = i + 1
+		}
+	}
+	if variadic(list) {
+		return least, math.MaxInt
+	}
+	return least, len(list)
+}
+
+// EveryArgument stands in InPlace for all arguments.
+const EveryArgument = -1
+
+// MayOverwrite reports whether the first result may take over the buffer of the
+// argument with this number.
+func (o *Operator) MayOverwrite(argument int) bool {
+	return slices.Contains(o.InPlace, argument) || slices.Contains(o.InPlace, EveryArgument)
 }
 
 // Argument is an input or output of an operator.
@@ -27,6 +68,9 @@ type Argument struct {
 	Variadic  bool // the last one; it stands for one or more
 	Parameter bool // has to be constant, and becomes an attribute of the normal form
 }
+
+// variadic reports whether the last of these stands for one or more.
+func variadic(list []Argument) bool { return len(list) > 0 && list[len(list)-1].Variadic }
 
 // Attribute is a parameter of an operator.
 type Attribute struct {
@@ -111,6 +155,11 @@ type entry struct {
 	attrs   []Attribute
 	result  string
 	becomes string
+	inPlace []int
+	moves   *Movement
+	infer   func(*call) error
+	fold    func(*call) []Tensor
+	shares  bool
 }
 
 func operatorOf(e entry) *Operator {
@@ -118,6 +167,7 @@ func operatorOf(e entry) *Operator {
 	return &Operator{
 		Name: e.name, Inputs: argumentsOf(e.in, letters), Outputs: argumentsOf(e.out, letters),
 		Attrs: e.attrs, Result: e.result, Becomes: e.becomes, Accepts: acceptsOf(e.accepts),
+		InPlace: e.inPlace, Moves: e.moves, infer: e.infer, fold: e.fold, shares: e.shares,
 	}
 }
 

@@ -115,7 +115,7 @@ func operandsOf(i *Instruction) []Operand {
 
 // inspectArguments holds an instruction to the operator's signature.
 func inspectArguments(i *Instruction) error {
-	if i.Op == "Copy" {
+	if i.Op == OpCopy {
 		if len(i.Inputs) != 1 || len(i.Outputs) != 1 || !slices.Equal(i.Inputs[0].View.Shape, i.Outputs[0].View.Shape) {
 			return errorf("node %q: a Copy has one argument and one result of the same shape", i.Node)
 		}
@@ -130,8 +130,7 @@ func inspectArguments(i *Instruction) error {
 			return err
 		}
 	}
-	takes := slices.DeleteFunc(slices.Clone(op.Inputs), func(a graph.Argument) bool { return a.Parameter })
-	if err := inspectCount(i, "arguments", takes, i.Inputs); err != nil {
+	if err := inspectCount(i, "arguments", op.Arguments(), i.Inputs); err != nil {
 		return err
 	}
 	return inspectCount(i, "results", op.Outputs, i.Outputs)
@@ -141,7 +140,7 @@ func inspectArguments(i *Instruction) error {
 // it out.
 func inspectParts(i *Instruction) error {
 	whole, parts := i.Outputs, i.Inputs
-	if i.Op == "Split" {
+	if partsOf(i.Op) == graph.Splits {
 		whole, parts = i.Inputs, i.Outputs
 	}
 	axis, sum := i.Attrs.Int("axis"), int64(0)
@@ -163,7 +162,7 @@ func inspectParts(i *Instruction) error {
 
 // extentOfPart returns how much of the axis part k has.
 func extentOfPart(i *Instruction, k int, o Operand, axis int64) (int64, bool) {
-	if extents := i.Attrs.Ints("split"); i.Op == "Split" {
+	if extents := i.Attrs.Ints("split"); partsOf(i.Op) == graph.Splits {
 		if len(extents) != len(i.Outputs) {
 			return 0, false
 		}
@@ -183,14 +182,9 @@ func fitsPart(part, whole Operand, axis, extent int64) bool {
 }
 
 func inspectCount(i *Instruction, what string, want []graph.Argument, have []Operand) error {
-	least, most := 0, len(want)
+	least, most := graph.Counts(want)
+	most = min(most, max(len(want), len(have)))
 	for k, a := range want {
-		if !a.Optional {
-			least = k + 1
-		}
-		if a.Variadic {
-			most = max(most, len(have))
-		}
 		if what == "arguments" && !a.Optional && k < len(have) && have[k].Buffer < 0 {
 			return errorf("node %q (%s): argument %d (%s) is left out", i.Node, i.Op, k, a.Name)
 		}
