@@ -143,6 +143,9 @@ func TestFiguresOfAMissingPeerAreLeftOut(t *testing.T) {
 	if text, found := r.fill("Counting", "about {ours} ns"); !found || text != "about 4.35 ns" {
 		t.Errorf("got %q, %v", text, found)
 	}
+	if text, found := r.fill("Counting", "none"); !found || text != "none" {
+		t.Errorf("got %q, %v", text, found)
+	}
 	if _, found := r.fill("Counting", "{peer} ns"); found {
 		t.Error("a peer that was not measured has a figure")
 	}

@@ -58,8 +58,10 @@ var costs = []figure{
 		[]string{"{mimalloc, 1000 x 64, each} ns mimalloc"}},
 	{"replacing any of a million blocks of a memory pool", "Memory pool", "{any block replaced, of 1e6 live} ns",
 		[]string{"{mimalloc, any block replaced, of 1e6 live} ns mimalloc"}},
-	{"starting: from `dlopen` to the end of the first allocation", "Whole process", "{dlopen to the end of the first allocation, ms} ms", nil},
-	{"being there: memory that the idle library adds", "Whole process", "{idle resident memory added, MiB} MiB", nil},
+	{"starting: from `dlopen` to the end of the first allocation", "Whole process", "{dlopen to the end of the first allocation, ms} ms",
+		[]string{"none: malloc is loaded already"}},
+	{"being there: memory that the idle library adds", "Whole process", "{idle resident memory added, MiB} MiB",
+		[]string{"none"}},
 }
 
 // A place is where README shows a table.
@@ -111,9 +113,12 @@ func loadResults(root string) (*results, error) {
 	return r, nil
 }
 
-// fill replaces the {label} in a template; false when there is no such row.
+// fill replaces the {label} in a template, if there is one; false when there is no such row.
 func (r *results) fill(section, template string) (string, bool) {
-	before, rest, _ := strings.Cut(template, "{")
+	before, rest, isFigure := strings.Cut(template, "{")
+	if !isFigure {
+		return template, true
+	}
 	label, after, _ := strings.Cut(rest, "}")
 	for title, numbers := range r.sections {
 		if number := numbers[label]; strings.HasPrefix(title, section) && number != "" {
