@@ -75,7 +75,7 @@ type place struct {
 var places = []place{
 	{
 		begin: "<!-- figures of bench/RESULTS.md -->\n", end: "<!-- end of figures -->",
-		head: "| | TL Runtime | beside it, in the same run |", figures: figures, isDated: true,
+		head: "| | TL Runtime | others, in the same run |", figures: figures, isDated: true,
 	},
 	{
 		begin: "<!-- costs of bench/RESULTS.md -->\n", end: "<!-- end of costs -->",
