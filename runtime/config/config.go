@@ -30,7 +30,7 @@ const (
 	room               // 32,256MiB: tensors of a key, bytes of all
 )
 
-// option is one row of the table in README.
+// option is one row of the table in docs/options.md.
 type option struct {
 	kind   kind
 	words  []string

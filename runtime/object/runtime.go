@@ -23,7 +23,7 @@ import (
 )
 
 // Config is what can be chosen before the first use; zero fields take the
-// defaults that README lists.
+// defaults that docs/options.md lists.
 type Config struct {
 	HeapReserve    uint64
 	ArenaBytes     uint64

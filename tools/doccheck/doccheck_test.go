@@ -47,23 +47,25 @@ func TestFaultsAreFound(t *testing.T) {
 
 [here](a.c) [there](missing.md) [section](#title) [no section](#else) ` + "`[not a link](x)`" + `
 tl_known, tl_kno*, tl_unknown, tl_unk*
-
-## Options
-
-| option | default | fixed |
+`
+	const options = `| option | default | fixed |
 |---|---|---|
 | ` + "`TL_ON_ERROR` | `log` | any time |" + `
 | ` + "`TL_FASTPATH` | `1` | any time |" + `
 | ` + "`TL_NOPE` | `1` | any time |\n"
+	const start = "<!-- file: a.c -->\n```c\nint new;\n```\n```sh\nuntried\n```\n"
 	dir := fixture(t, map[string]string{
-		"README.md": readme, "a.c": "int new;\n", "include/x.h": "int tl_known(void); int TL_ON_ERROR, TL_FASTPATH, TL_NOPE;",
-		"docs/errors.md": "| 0 | `TL_OK` |  |  |\n| 1 | `TL_E_WRONG` | | `NoError` |\n",
+		"README.md": readme, "a.c": "int new;\n", "docs/options.md": options, "docs/start-a.md": start,
+		"docs/start-b.md": "<!-- file: a.c -->\n```c\nint new;\n```\n<!-- run -->\n```sh\ncc b.c\n```\n",
+		"include/x.h":     "int tl_known(void); int TL_ON_ERROR, TL_FASTPATH, TL_NOPE;",
+		"docs/errors.md":  "| 0 | `TL_OK` |  |  |\n| 1 | `TL_E_WRONG` | | `NoError` |\n",
 	})
 	faults := check(dir)
 	for _, part := range []string{"another a.c", "missing.md leads nowhere", "#else: no such heading", "there is no tl_unknown",
 		"there is no tl_unk*", "default of TL_ON_ERROR is ignore", "TL_FASTPATH fixed by the first use is true",
 		"no option TL_NOPE", "lacks the option TL_ARENA_BYTES", "row 1 TL_E_WRONG", "Python has no \"NoError\"",
-		"lacks TL_E_UNKNOWN_POINTER"} {
+		"lacks TL_E_UNKNOWN_POINTER",
+		"start-a.md has no commands", "the block that begins with untried", "no command of the page uses a.c"} {
 		wantFault(t, faults, part)
 	}
 	for _, f := range faults {
@@ -75,13 +77,45 @@ tl_known, tl_kno*, tl_unknown, tl_unk*
 	}
 }
 
+func TestStepsAreReadInOrder(t *testing.T) {
+	page := &document{"docs/start-a.md", "<!-- run -->\n```sh\none\n```\n\n<!-- prints -->\n```text\n1\n```\n" +
+		"<!-- run -->\n```sh\ntwo\n```\n<!-- file: a.c -->\n```c\nint a;\n```\n"}
+	want := []step{{"one\n", "1\n", true}, {commands: "two\n"}}
+	if got := page.steps(); !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestWhatIsPrintedIsCompared(t *testing.T) {
+	for _, c := range []struct {
+		text, wanted string
+		equal        bool
+	}{
+		{"a\nb\n", "a\nb\n", true},
+		{"at 0x12\n", "at 0xff\n", true},
+		{"a\nb\nc\n", "a\n...\nc\n", true},
+		{"a\nc\n", "a\n...\nc\n", true},
+		{"a\nb\n", "a\n...\n", true},
+		{"a b\n", "a ...\n", true},
+		{"b a\n", "a ...\n", false},
+		{"a\nb\n", "a\n", false},
+		{"a\n", "a\nb\n", false},
+		{"a\nb\nd\n", "a\n...\nc\n", false},
+	} {
+		if got := matches(c.text, c.wanted); got != c.equal {
+			t.Errorf("%q and %q: %v", c.text, c.wanted, got)
+		}
+	}
+}
+
 func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 	results, err := os.ReadFile(filepath.Join(root, "bench", "RESULTS.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := fixture(t, map[string]string{
-		"README.md":        "<!-- file: a.c -->\n```c\nint old; // $1\n```\n" + figuresBegin + "old\n" + figuresEnd + "\nrest\n",
+		"README.md": "<!-- file: a.c -->\n```c\nint old; // $1\n```\n" + places[1].begin + "old\n" + places[1].end + "\n" +
+			places[0].begin + "old\n" + places[0].end + "\nrest\n",
 		"a.c":              "int new; // $1\n",
 		"bench/RESULTS.md": string(results),
 	})
@@ -96,7 +130,7 @@ func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 	if got := readme.blocks("file")["a.c"]; got != "int new; // $1\n" {
 		t.Errorf("the block holds %q", got)
 	}
-	if strings.Contains(readme.text, "\nold\n") || !strings.HasSuffix(readme.text, figuresEnd+"\nrest\n") {
+	if strings.Contains(readme.text, "\nold\n") || !strings.HasSuffix(readme.text, places[0].end+"\nrest\n") {
 		t.Errorf("figures were not replaced, or more than they: %s", readme.text)
 	}
 	if faults := checkFigures(readme, dir); faults != nil {
@@ -107,6 +141,9 @@ func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 func TestFiguresOfAMissingPeerAreLeftOut(t *testing.T) {
 	r := &results{sections: map[string]map[string]string{"Counting: all": {"ours": "4.35"}}}
 	if text, found := r.fill("Counting", "about {ours} ns"); !found || text != "about 4.35 ns" {
+		t.Errorf("got %q, %v", text, found)
+	}
+	if text, found := r.fill("Counting", "none"); !found || text != "none" {
 		t.Errorf("got %q, %v", text, found)
 	}
 	if _, found := r.fill("Counting", "{peer} ns"); found {

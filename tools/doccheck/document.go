@@ -112,13 +112,3 @@ func rows(text string) (all [][]string) {
 	}
 	return all
 }
-
-// section returns what stands below a heading, up to the next one of its level.
-func (d *document) section(heading string) string {
-	_, text, _ := strings.Cut(d.text, "\n"+heading+"\n")
-	level, _, _ := strings.Cut(heading, " ")
-	if end := strings.Index(text, "\n"+level+" "); end >= 0 {
-		text = text[:end]
-	}
-	return text
-}

@@ -1,21 +1,19 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
 
-// The examples are built against the library of this working tree, print what README
-// says, and leak nothing; addresses differ from run to run.
+// The examples are built against the library of this working tree, print what the
+// documents say, and leak nothing; addresses differ from run to run.
 
-// quoted is a program of which README shows only what it prints.
+// quoted is a program of which the documents show only what it prints.
 const quoted = "tools/doccheck/testdata/errors.c"
-
-var address = regexp.MustCompile(`0x[0-9a-f]+`)
 
 // must runs a command in the root of the repository and returns its output.
 func must(t *testing.T, env []string, name string, args ...string) string {
@@ -41,17 +39,23 @@ func tool(t *testing.T, names ...string) string {
 	return ""
 }
 
-func TestExamplesPrintWhatREADMESays(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skip: builds the library")
-	}
+// shown returns the blocks of a kind in all documents, by the path they name.
+func shown(t *testing.T, kind string) map[string]string {
+	t.Helper()
 	docs, err := load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme := docs["README.md"]
-	if readme == nil {
-		t.Fatal("no README.md")
+	all := map[string]string{}
+	for _, d := range docs {
+		maps.Copy(all, d.blocks(kind))
+	}
+	return all
+}
+
+func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: builds the library")
 	}
 	cc := tool(t, os.Getenv("CC"), "cc", "gcc", "clang")
 	lib := t.TempDir()
@@ -66,19 +70,51 @@ func TestExamplesPrintWhatREADMESays(t *testing.T) {
 		"examples/go/main.go": func(t *testing.T) string { return must(t, nil, "go", "run", "./examples/go") },
 		quoted:                func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", quoted) },
 	}
-	shown := readme.blocks("output")
+	outputs, files := shown(t, "output"), shown(t, "file")
+	for path := range outputs {
+		if run[path] == nil {
+			t.Errorf("nothing runs %s, whose output is shown", path)
+		}
+	}
 	for path, output := range run {
 		t.Run(path, func(t *testing.T) {
-			want, isShown := shown[path]
+			want, isShown := outputs[path]
 			if !isShown {
-				t.Fatal("README does not show what it prints")
+				t.Fatal("no document shows what it prints")
 			}
-			if _, isShown := readme.blocks("file")[path]; !isShown && path != quoted {
-				t.Error("README does not show its text")
+			if _, isShown := files[path]; !isShown && path != quoted {
+				t.Error("no document shows its text")
 			}
-			mask := func(s string) string { return address.ReplaceAllString(s, "0x...") }
-			if got := output(t); mask(got) != mask(want) {
-				t.Errorf("it prints\n%s\nREADME says\n%s", got, want)
+			if got := output(t); masked(got) != masked(want) {
+				t.Errorf("it prints\n%s\nthe document says\n%s", got, want)
+			}
+		})
+	}
+}
+
+// The commands of each start page run as they stand, in the root of the working tree.
+// What they build is what `make` builds there.
+func TestStartPagesRunAsTheyStand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: builds the library")
+	}
+	docs, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "build", "venv", ".ready")); err != nil {
+		t.Skip("skip: build/venv is not there; make venv")
+	}
+	for path, page := range docs {
+		if !isStartPage(path) {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			for _, s := range page.steps() {
+				out := must(t, []string{"MAKEFLAGS=", "MAKELEVEL="}, "sh", "-euc", s.commands)
+				if s.isShown && !matches(out, s.prints) {
+					t.Errorf("it prints\n%s\nthe page says\n%s", out, s.prints)
+				}
 			}
 		})
 	}
@@ -116,25 +152,8 @@ func python(t *testing.T, lib, script string) string {
 	return must(t, withLibrary(lib), interpreter(t, "numpy"), script)
 }
 
-// jit runs a module's main with llvmlite; LLVM's own tools may be too old for
-// opaque pointers, or missing.
-const jit = `
-import ctypes, os, sys
-import llvmlite.binding as llvm
-for start in ("initialize", "initialize_native_target", "initialize_native_asmprinter"):
-    try:
-        getattr(llvm, start)()
-    except RuntimeError:  # newer ones do the first by themselves
-        pass
-llvm.load_library_permanently(os.environ["TL_RUNTIME_LIBRARY"])
-module = llvm.parse_assembly(open(sys.argv[1]).read())
-module.verify()
-engine = llvm.create_mcjit_compiler(module, llvm.Target.from_default_triple().create_target_machine())
-engine.finalize_object()
-ctypes.CFUNCTYPE(ctypes.c_int)(engine.get_function_address("main"))()
-ctypes.CDLL(None).fflush(None)
-`
-
+// interpreted runs a module's main with lli, or with llvmlite: LLVM's own tools may be too
+// old for opaque pointers, or missing.
 func interpreted(t *testing.T, lib, source string) string {
 	if lli, err := exec.LookPath("lli"); err == nil {
 		for _, flags := range [][]string{nil, {"-opaque-pointers"}} {
@@ -146,5 +165,5 @@ func interpreted(t *testing.T, lib, source string) string {
 			}
 		}
 	}
-	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "-c", jit, source)
+	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "examples/jit.py", source)
 }

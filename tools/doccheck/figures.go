@@ -43,10 +43,45 @@ var figures = []figure{
 	{"the library, stripped", "Whole process", "{library, stripped, MiB} MiB", nil},
 }
 
-const (
-	figuresBegin = "<!-- figures of bench/RESULTS.md -->\n"
-	figuresEnd   = "<!-- end of figures -->"
-)
+// costs are what the plain way does for less.
+var costs = []figure{
+	{"making and freeing pooled tensors of 64 x 64 f32", "Tensors", "{tl_tensor_empty + tl_tensor_free} ns",
+		[]string{"{glibc malloc + free of header and data} ns malloc and free of header and data"}},
+	{"registering memory from `malloc` in a scope that frees it", "What a compiler emits",
+		"{enter, malloc + register_struct, exit} ns",
+		[]string{"{glibc malloc + free, 64 bytes} ns malloc and free"}},
+	{"counting objects that another thread made", "Counting", "{ours, by a thread that does not own it} ns",
+		[]string{"{floor: two calls, atomic ++/--} ns two calls that count atomically"}},
+	{"counting one object on two threads at the same time", "Counting", "{two threads, one object of a third: ours} ns",
+		[]string{"{two threads: atomic floor, one object} ns the same two calls"}},
+	{"allocating 1000 objects of 64 bytes before the first is freed", "Allocation", "{ours, 1000 x 64, each} ns",
+		[]string{"{mimalloc, 1000 x 64, each} ns mimalloc"}},
+	{"replacing any of a million blocks of a memory pool", "Memory pool", "{any block replaced, of 1e6 live} ns",
+		[]string{"{mimalloc, any block replaced, of 1e6 live} ns mimalloc"}},
+	{"starting: from `dlopen` to the end of the first allocation", "Whole process", "{dlopen to the end of the first allocation, ms} ms",
+		[]string{"none: malloc is loaded already"}},
+	{"being there: memory that the idle library adds", "Whole process", "{idle resident memory added, MiB} MiB",
+		[]string{"none"}},
+}
+
+// A place is where README shows a table.
+type place struct {
+	begin, end string
+	head       string
+	figures    []figure
+	isDated    bool // day and machine stand below
+}
+
+var places = []place{
+	{
+		begin: "<!-- figures of bench/RESULTS.md -->\n", end: "<!-- end of figures -->",
+		head: "| | TL Runtime | others, in the same run |", figures: figures, isDated: true,
+	},
+	{
+		begin: "<!-- costs of bench/RESULTS.md -->\n", end: "<!-- end of costs -->",
+		head: "| the work | TL Runtime | the plain way |", figures: costs,
+	},
+}
 
 // results are the tables of bench/RESULTS.md: number by section and label.
 type results struct {
@@ -78,9 +113,12 @@ func loadResults(root string) (*results, error) {
 	return r, nil
 }
 
-// fill replaces the {label} in a template; false when there is no such row.
+// fill replaces the {label} in a template, if there is one; false when there is no such row.
 func (r *results) fill(section, template string) (string, bool) {
-	before, rest, _ := strings.Cut(template, "{")
+	before, rest, isFigure := strings.Cut(template, "{")
+	if !isFigure {
+		return template, true
+	}
 	label, after, _ := strings.Cut(rest, "}")
 	for title, numbers := range r.sections {
 		if number := numbers[label]; strings.HasPrefix(title, section) && number != "" {
@@ -90,11 +128,11 @@ func (r *results) fill(section, template string) (string, bool) {
 	return "", false
 }
 
-// table renders README's table.
-func (r *results) table() (string, error) {
+// table renders the table of a place.
+func (r *results) table(p place) (string, error) {
 	var b strings.Builder
-	b.WriteString("\n| | TL Runtime | beside it, in the same run |\n|---|---:|---|\n")
-	for _, f := range figures {
+	b.WriteString("\n" + p.head + "\n|---|---:|---|\n")
+	for _, f := range p.figures {
 		ours, found := r.fill(f.section, f.ours)
 		if !found {
 			return "", fmt.Errorf("bench/RESULTS.md has no row for %s in %s", f.ours, f.section)
@@ -107,26 +145,32 @@ func (r *results) table() (string, error) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", f.what, ours, strings.Join(beside, "; "))
 	}
-	fmt.Fprintf(&b, "\n%s.\n", r.about)
+	b.WriteString("\n")
+	if p.isDated {
+		fmt.Fprintf(&b, "%s.\n", r.about)
+	}
 	return b.String(), nil
 }
 
-// withFigures puts the table into README's text.
+// withFigures puts the tables into README's text.
 func withFigures(text, root string) (string, error) {
 	r, err := loadResults(root)
 	if err != nil {
 		return "", err
 	}
-	table, err := r.table()
-	if err != nil {
-		return "", err
+	for _, p := range places {
+		table, err := r.table(p)
+		if err != nil {
+			return "", err
+		}
+		before, rest, begun := strings.Cut(text, p.begin)
+		_, after, ended := strings.Cut(rest, p.end)
+		if !begun || !ended {
+			return "", fmt.Errorf("README.md has no place for %s", strings.Trim(p.begin, "<!->\n "))
+		}
+		text = before + p.begin + table + p.end + after
 	}
-	before, rest, begun := strings.Cut(text, figuresBegin)
-	_, after, ended := strings.Cut(rest, figuresEnd)
-	if !begun || !ended {
-		return "", fmt.Errorf("README.md has no place for figures")
-	}
-	return before + figuresBegin + table + figuresEnd + after, nil
+	return text, nil
 }
 
 func checkFigures(readme *document, root string) []string {

@@ -3,12 +3,13 @@
 //   - a block of code below `<!-- file: PATH -->` is that file;
 //   - links inside the repository lead somewhere, headings included;
 //   - names that begin with tl_ or TL_ exist;
-//   - README's options are those of package config, with their defaults;
+//   - the options in docs/options.md are those of package config, with their defaults;
 //   - the statuses in docs/errors.md are those of the interface;
-//   - README's figures are those of bench/RESULTS.md.
+//   - README's figures are those of bench/RESULTS.md;
+//   - everything that docs/start-*.md show is tried.
 //
-// Its tests also build and run the examples and compare what they print with
-// the blocks below `<!-- output: PATH -->`.
+// Its tests also build and run the examples, compare what they print with the blocks
+// below `<!-- output: PATH -->`, and run the commands of docs/start-*.md.
 //
 //	go run ./tools/doccheck          tells what is wrong
 //	go run ./tools/doccheck -write   copies files and figures into README first
@@ -54,8 +55,9 @@ func check(root string) []string {
 		faults = append(faults, d.checkFiles(root)...)
 		faults = append(faults, d.checkLinks(root, docs)...)
 		faults = append(faults, d.checkNames(known)...)
+		faults = append(faults, d.checkSteps()...)
 	}
-	faults = append(faults, checkOptions(docs["README.md"])...)
+	faults = append(faults, checkOptions(docs["docs/options.md"])...)
 	faults = append(faults, checkStatuses(docs["docs/errors.md"], root)...)
 	return append(faults, checkFigures(docs["README.md"], root)...)
 }

@@ -66,34 +66,34 @@ func (d *document) checkNames(known map[string]bool) (faults []string) {
 	return faults
 }
 
-// checkOptions wants the table below "## Options" to be that of package config.
-func checkOptions(readme *document) (faults []string) {
-	if readme == nil {
-		return []string{"no README.md"}
+// checkOptions wants the table of options to be that of package config.
+func checkOptions(page *document) (faults []string) {
+	if page == nil {
+		return []string{"no docs/options.md"}
 	}
 	options := config.New()
 	shown := map[string]bool{}
-	for _, row := range rows(readme.section("## Options")) {
+	for _, row := range rows(page.text) {
 		n := strings.Trim(row[0], "`")
 		if !strings.HasPrefix(n, "TL_") || len(row) < 3 {
 			continue
 		}
 		shown[n] = true
 		if !slices.Contains(options.Names(), n) {
-			faults = append(faults, "README.md: there is no option "+n)
+			faults = append(faults, page.path+": there is no option "+n)
 			continue
 		}
 		if value := options.Word(n); strings.Trim(row[1], "`") != value {
-			faults = append(faults, fmt.Sprintf("README.md: the default of %s is %s, not %s", n, value, row[1]))
+			faults = append(faults, fmt.Sprintf("%s: the default of %s is %s, not %s", page.path, n, value, row[1]))
 		}
 		fixed, _ := options.Check(n, options.Word(n))
 		if fixed != strings.HasPrefix(row[2], "first use") {
-			faults = append(faults, fmt.Sprintf("README.md: %s fixed by the first use is %v; the table says %q", n, fixed, row[2]))
+			faults = append(faults, fmt.Sprintf("%s: %s fixed by the first use is %v; the table says %q", page.path, n, fixed, row[2]))
 		}
 	}
 	for _, n := range options.Names() {
 		if !shown[n] {
-			faults = append(faults, "README.md lacks the option "+n)
+			faults = append(faults, page.path+" lacks the option "+n)
 		}
 	}
 	return faults

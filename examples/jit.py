@@ -1,0 +1,23 @@
+"""python jit.py MODULE.ll: compile a module in memory with llvmlite and run its main."""
+
+import ctypes
+import os
+import sys
+
+import llvmlite.binding as llvm
+
+for start in ("initialize", "initialize_native_target", "initialize_native_asmprinter"):
+    try:
+        getattr(llvm, start)()
+    except RuntimeError:  # newer versions do the first by themselves
+        pass
+llvm.load_library_permanently(os.environ["TL_RUNTIME_LIBRARY"])  # where the module finds tl_*
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    module = llvm.parse_assembly(file.read())
+module.verify()
+engine = llvm.create_mcjit_compiler(module, llvm.Target.from_default_triple().create_target_machine())
+engine.finalize_object()
+status = ctypes.CFUNCTYPE(ctypes.c_int)(engine.get_function_address("main"))()
+ctypes.CDLL(None).fflush(None)
+sys.exit(status)

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// A start page (docs/start-*.md) takes a reader from a fresh checkout to a program that
+// runs. Nothing on it is shown that is not tried: each block of code stands below a marker.
+//
+//	<!-- file: PATH -->   the block is that file, and a command of the page names it
+//	<!-- run -->          the block is commands for sh, in the root of the repository
+//	<!-- prints -->       what the commands above print; a line `...` stands for any lines,
+//	                      and `...` at a line's end for the rest of it
+//
+// A step is a block of commands with what they print.
+type step struct {
+	commands string
+	prints   string
+	isShown  bool // that it prints something
+}
+
+func isStartPage(p string) bool {
+	ok, _ := path.Match("docs/start-*.md", p)
+	return ok
+}
+
+const named = "file: "
+
+var fenced = regexp.MustCompile("(?m)(?:^<!-- (file: \\S+|run|prints|output: \\S+) -->\n)?^```[a-z+]*\n((?s:.*?))^```$")
+
+// steps returns the commands of a page in their order.
+func (d *document) steps() (all []step) {
+	for _, m := range fenced.FindAllStringSubmatch(d.text, -1) {
+		switch {
+		case m[1] == "run":
+			all = append(all, step{commands: m[2]})
+		case m[1] == "prints" && len(all) > 0:
+			all[len(all)-1].prints, all[len(all)-1].isShown = m[2], true
+		}
+	}
+	return all
+}
+
+// checkSteps wants everything on a start page to be tried.
+func (d *document) checkSteps() (faults []string) {
+	if !isStartPage(d.path) {
+		return nil
+	}
+	var commands strings.Builder
+	for _, s := range d.steps() {
+		commands.WriteString(s.commands)
+	}
+	if commands.Len() == 0 {
+		faults = append(faults, d.path+" has no commands to run")
+	}
+	for _, m := range fenced.FindAllStringSubmatch(d.text, -1) {
+		first, _, _ := strings.Cut(m[2], "\n")
+		file, isFile := strings.CutPrefix(m[1], named)
+		switch {
+		case m[1] == "":
+			faults = append(faults, d.path+": nothing tries the block that begins with "+first)
+		case isFile && !strings.Contains(commands.String(), file) && !strings.Contains(commands.String(), path.Dir(file)):
+			faults = append(faults, d.path+": no command of the page uses "+file)
+		}
+	}
+	return faults
+}
+
+// matches tells whether a text is the wanted one, addresses apart. A line `...` of the
+// wanted one stands for any number of lines, and `...` at a line's end for its rest.
+func matches(text, wanted string) bool {
+	lines, want := strings.Split(masked(text), "\n"), strings.Split(masked(wanted), "\n")
+	for i := 0; ; i++ {
+		switch {
+		case i == len(want):
+			return i == len(lines)
+		case strings.TrimSpace(want[i]) == "...":
+			rest := strings.Join(want[i+1:], "\n")
+			for j := i; j <= len(lines); j++ {
+				if matches(strings.Join(lines[j:], "\n"), rest) {
+					return true
+				}
+			}
+			return false
+		case i == len(lines) || !sameLine(lines[i], want[i]):
+			return false
+		}
+	}
+}
+
+func sameLine(line, wanted string) bool {
+	start, isCut := strings.CutSuffix(wanted, "...")
+	return line == wanted || isCut && strings.HasPrefix(line, start)
+}
+
+var address = regexp.MustCompile(`0x[0-9a-f]+`)
+
+func masked(text string) string { return address.ReplaceAllString(text, "0x...") }
