@@ -111,10 +111,10 @@ func (c *slotChecker) dying(x *Context) {
 			c.Want(false, "record %d is dying and in %s", record, c.free[record])
 			return
 		}
-		c.free[record] = "a dying list"
+		c.free[record] = "a destruction queue"
 		last, record = record, nextToDestroy(r)
 	}
-	c.Want(x.DestroyFirst == 0 || last == x.DestroyLast, "context %d: the dying list ends with %d, not %d", x.Id, last, x.DestroyLast)
+	c.Want(x.DestroyFirst == 0 || last == x.DestroyLast, "context %d: the destruction queue ends with %d, not %d", x.Id, last, x.DestroyLast)
 }
 
 // slots walks everything that was ever handed out.

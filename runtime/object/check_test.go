@@ -73,7 +73,7 @@ func TestTheCheckersFind(t *testing.T) {
 		"an owner that there is not":          set(&r.Loc, r.Loc|0xFF<<layout.LocOwnerShift),
 		"a merged local word":                 set(&r.Sh, r.Sh|layout.Merged),
 		"an object that is dead":              set(&r.Sh, 0),
-		"a dying list that is longer":         set(&c.DestroyFirst, top.Record),
+		"a destruction queue that is longer":  set(&c.DestroyFirst, top.Record),
 		"a node that is lost":                 set(&process.nodes.fresh, process.nodes.fresh+1),
 		"a pending deleter call that is lost": damage{func() { process.deleterCalls.all = append(process.deleterCalls.all, deleterCall{}, deleterCall{}) }, func() { process.deleterCalls.all = process.deleterCalls.all[:len(process.deleterCalls.all)-2] }},
 	} {

@@ -233,7 +233,7 @@ func (s *deviceCache) excess(perKey uint32, bytes uint64) (out []keptTensor) {
 	return append(out, s.cold(func() bool { return s.bytes <= bytes })...)
 }
 
-// everything takes all tensors off a shelf, and the keys.
+// everything takes all tensors out of a device cache, and the keys.
 func everything(s *deviceCache) (out []keptTensor) {
 	for _, of := range s.ring {
 		out = append(out, s.empty(of)...)
@@ -292,7 +292,7 @@ func eachDeviceCache(need limit.Need, visit func(number int, s *deviceCache)) {
 	}
 }
 
-// keys appends what the shelf keeps, by key.
+// keys appends what the cache keeps, by key.
 func (s *deviceCache) keys(number int, to []layout.TensorPoolKey) []layout.TensorPoolKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
