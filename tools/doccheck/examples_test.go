@@ -110,8 +110,9 @@ func TestStartPagesRunAsTheyStand(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			environment := []string{"MAKEFLAGS=", "MAKELEVEL=", "TMPDIR=" + t.TempDir()}
 			for _, s := range page.steps() {
-				out := must(t, []string{"MAKEFLAGS=", "MAKELEVEL="}, "sh", "-euc", s.commands)
+				out := must(t, environment, "sh", "-euc", s.commands)
 				if s.isShown && !matches(out, s.prints) {
 					t.Errorf("it prints\n%s\nthe page says\n%s", out, s.prints)
 				}
