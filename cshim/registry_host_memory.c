@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <malloc.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,18 +18,19 @@ static uintptr_t first_break;
 
 __attribute__((constructor)) static void note_break(void) { first_break = (uintptr_t)sbrk(0); }
 
-/* Has the kernel read the byte at p: where the program would fault it answers EFAULT. Another
- * error tells nothing, and p is trusted. Of the ways to ask, valgrind has this one look at
- * nothing itself. */
+/* Has the kernel read the byte at p: where the program would fault it answers EFAULT. Of the
+ * ways to ask, valgrind has this one look at nothing itself. A sandbox or an emulator may not
+ * have it; then the kernel reads 16 bytes for a call that fails with EBADF after that. */
 static bool is_readable(uintptr_t p)
 {
 	if (p >= first_break && p < (uintptr_t)sbrk(0)) return true;
 	char byte;
 	struct iovec to = {&byte, 1}, from = {(void*)p, 1};
 	int before = errno;
-	bool fault = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) < 0 && errno == EFAULT;
+	bool read = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) == 1;
+	if (!read && errno != EFAULT) read = epoll_ctl(-1, EPOLL_CTL_ADD, -1, (struct epoll_event*)p) < 0 && errno != EFAULT;
 	errno = before;
-	return !fault;
+	return read;
 }
 
 /* Of two threads one may lose its page, which is looked at again then. */

@@ -6,10 +6,10 @@
 needs cmake aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ qemu-aarch64
 [ "$(uname -m)" != aarch64 ] || skip 'this is an arm64 machine: the whole suite runs on it'
 
-# Limits of address space and faults at the system's edge are qemu's own, and memory is measured with
-# qemu's. trace starts /proc/self/exe again, statistics a child with the usual reservations, for
-# which qemu wants 64 GiB of tables.
-emulated='inject\.|sparse_faults\.|limits\.|memory_limits\.|memory\.|trace\.|statistics\.|chain\.'
+# Limits of the host and faults at the system's edge are qemu's own, and memory is measured with
+# qemu's. trace and trace_processes start /proc/self/exe again, statistics a child with the usual
+# reservations, for which qemu wants 64 GiB of tables.
+emulated='inject\.|sparse_faults\.|limits\.|host_limits\.|host_refuses\.|start\.|memory_limits\.|memory\.|trace\.|trace_processes\.|statistics\.|chain\.'
 
 quietly cmake -S . -B "$work" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
 	-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
