@@ -41,7 +41,7 @@ func (c *checker) apply(i int) error {
 	if err := k.begin(); err != nil {
 		return err
 	}
-	if err := inference[spec.Name](k); err != nil {
+	if err := spec.infer(k); err != nil {
 		return err
 	}
 	return k.settle()
@@ -53,7 +53,7 @@ func (k *call) begin() error {
 		return err
 	}
 	outs := k.spec.Outputs
-	if n := len(k.node.Outputs); n > len(outs) && !outs[len(outs)-1].Variadic {
+	if n := len(k.node.Outputs); n > len(outs) && !variadic(outs) {
 		return k.fault(fmt.Sprintf("write no more than it makes: %s", listArguments(outs)), "it has %d outputs, at most %d are allowed", n, len(outs))
 	}
 	if err := k.checkTypes(); err != nil {
@@ -73,8 +73,7 @@ func (k *call) bindArguments() error {
 	for len(names) > len(args) && names[len(names)-1] == "" {
 		names = names[:len(names)-1]
 	}
-	variadic := len(args) > 0 && args[len(args)-1].Variadic
-	if len(names) > len(args) && !variadic {
+	if len(names) > len(args) && !variadic(args) {
 		return k.fault(k.usage(), "it has %d inputs, at most %d are allowed", len(names), len(args))
 	}
 	k.args = make([]int, max(len(names), len(args)))

@@ -325,7 +325,7 @@ func (c *checker) renumber(to []int) {
 		n := &c.out.Nodes[i]
 		rename(n.Inputs)
 		rename(n.Outputs)
-		for last := len(n.Outputs) - 1; n.Op != "Split" && n.Outputs[last] < 0; last-- {
+		for last := len(n.Outputs) - 1; !variadic(operators[n.Op].Outputs) && n.Outputs[last] < 0; last-- {
 			n.Outputs = n.Outputs[:last]
 		}
 		for _, v := range n.Outputs {

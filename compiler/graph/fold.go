@@ -6,25 +6,13 @@ import (
 	"tlruntime/compiler/view"
 )
 
-// evaluators compute the results of a call whose inputs are all constants. They
-// return nil when they cannot: for a type that they do not know, or a division by
-// zero, which is for the run to meet. Results share content with inputs where
-// they can.
-var evaluators = map[string]func(*call) []Tensor{
-	"Identity": evalShared, "Reshape": evalShared,
-	"Transpose": evalTranspose, "Slice": evalSlice, "Expand": evalExpand,
-	"Split": evalSplit, "Concat": evalConcat, "Gather": evalGather,
-	"Cast": evalCast, "Where": evalWhere,
-}
-
-// fold turns the results into constants if all inputs are constants, the operator
-// has an evaluator, and there is room for the results.
+// fold turns the results into constants if all inputs are constants, the operator of
+// the normal form can compute them, and there is room for them. An operator's fold
+// returns nil when it cannot: for a type that it does not know, or a division by zero,
+// which is for the run to meet.
 func (k *call) fold() {
-	eval := evaluators[k.op]
-	if op, ok := arithmetic[k.op]; ok {
-		eval = func(k *call) []Tensor { return evalArithmetic(k, op) }
-	}
-	if eval == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, func(r result) bool { return r.constant != nil }) {
+	op := operators[k.op]
+	if op.fold == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, func(r result) bool { return r.constant != nil }) {
 		return
 	}
 	for _, v := range k.keep {
@@ -36,12 +24,11 @@ func (k *call) fold() {
 	for _, r := range k.results {
 		need += Elements(r.shape) * r.dtype.Bytes()
 	}
-	shares := k.op == "Identity" || k.op == "Reshape"
-	if !shares && need > k.c.left {
+	if !op.shares && need > k.c.left {
 		return
 	}
-	tensors := eval(k)
-	if !shares && tensors != nil {
+	tensors := op.fold(k)
+	if !op.shares && tensors != nil {
 		k.c.left -= need
 	}
 	for i := range tensors {

@@ -12,36 +12,41 @@ import (
 // rounded result (Figueroa 1995, When is double rounding innocuous?). Integers are
 // computed in int64 and wrap around. A nil function: not for this kind.
 type arith struct {
-	floats func(a, b float64) float64
-	ints   func(a, b int64) int64
+	floats  func(a, b float64) float64
+	ints    func(a, b int64) int64
+	divides bool // integers have no result where the second input is 0
 }
 
-var arithmetic = map[string]arith{
-	"Add": {func(a, b float64) float64 { return a + b }, func(a, b int64) int64 { return a + b }},
-	"Sub": {func(a, b float64) float64 { return a - b }, func(a, b int64) int64 { return a - b }},
-	"Mul": {func(a, b float64) float64 { return a * b }, func(a, b int64) int64 { return a * b }},
-	"Div": {func(a, b float64) float64 { return a / b }, quotient},
-	"Min": {math.Min, func(a, b int64) int64 { return min(a, b) }},
-	"Max": {math.Max, func(a, b int64) int64 { return max(a, b) }},
-	"Sum": {func(a, b float64) float64 { return a + b }, nil},
-
-	"Neg":        {func(a, _ float64) float64 { return -a }, func(a, _ int64) int64 { return -a }},
-	"Abs":        {func(a, _ float64) float64 { return math.Abs(a) }, func(a, _ int64) int64 { return max(a, -a) }},
-	"Sqrt":       {func(a, _ float64) float64 { return math.Sqrt(a) }, nil},
-	"Reciprocal": {func(a, _ float64) float64 { return 1 / a }, nil},
-	"Floor":      {func(a, _ float64) float64 { return math.Floor(a) }, nil},
-	"Ceil":       {func(a, _ float64) float64 { return math.Ceil(a) }, nil},
-	"Not":        {nil, func(a, _ int64) int64 { return 1 - a }},
-	"And":        {nil, func(a, b int64) int64 { return a & b }},
-	"Or":         {nil, func(a, b int64) int64 { return a | b }},
-	"Xor":        {nil, func(a, b int64) int64 { return a ^ b }},
-
-	"Equal":          compare(func(a, b float64) bool { return a == b }, func(a, b int64) bool { return a == b }),
-	"Less":           compare(func(a, b float64) bool { return a < b }, func(a, b int64) bool { return a < b }),
-	"LessOrEqual":    compare(func(a, b float64) bool { return a <= b }, func(a, b int64) bool { return a <= b }),
-	"Greater":        compare(func(a, b float64) bool { return a > b }, func(a, b int64) bool { return a > b }),
-	"GreaterOrEqual": compare(func(a, b float64) bool { return a >= b }, func(a, b int64) bool { return a >= b }),
+// fold returns what computes the results of an operator, nil where there is no op.
+func (op *arith) fold() func(*call) []Tensor {
+	if op == nil {
+		return nil
+	}
+	return func(k *call) []Tensor { return evalArithmetic(k, op) }
 }
+
+func onBoth(floats func(a, b float64) float64, ints func(a, b int64) int64) *arith {
+	return &arith{floats: floats, ints: ints}
+}
+
+// wide is what elements are computed in.
+type wide interface{ float64 | int64 }
+
+func ofFloat(f func(float64) float64) func(a, _ float64) float64 {
+	return func(a, _ float64) float64 { return f(a) }
+}
+
+func negative[N wide](a, _ N) N   { return -a }
+func sum[N wide](a, b N) N        { return a + b }
+func difference[N wide](a, b N) N { return a - b }
+func product[N wide](a, b N) N    { return a * b }
+func less[N wide](a, b N) bool    { return a < b }
+func atMost[N wide](a, b N) bool  { return a <= b }
+func greater[N wide](a, b N) bool { return a > b }
+func atLeast[N wide](a, b N) bool { return a >= b }
+func equal[N wide](a, b N) bool   { return a == b }
+
+func ratio(a, b float64) float64 { return a / b }
 
 // quotient is 0 for a division by zero; evalArithmetic keeps that from happening.
 func quotient(a, b int64) int64 {
@@ -51,15 +56,15 @@ func quotient(a, b int64) int64 {
 	return a / b
 }
 
-func compare(floats func(a, b float64) bool, ints func(a, b int64) bool) arith {
-	return arith{
-		func(a, b float64) float64 {
+func compare(floats func(a, b float64) bool, ints func(a, b int64) bool) *arith {
+	return &arith{
+		floats: func(a, b float64) float64 {
 			if floats(a, b) {
 				return 1
 			}
 			return 0
 		},
-		func(a, b int64) int64 {
+		ints: func(a, b int64) int64 {
 			if ints(a, b) {
 				return 1
 			}
@@ -80,22 +85,22 @@ var (
 
 // evalArithmetic folds the inputs from the left, as ONNX defines it for more than
 // two; an operator of one input gets it twice.
-func evalArithmetic(k *call, op arith) []Tensor {
-	if Elements(k.results[0].shape) > arithmeticElements || k.op == "Div" && hasZero(k.input(1)) {
+func evalArithmetic(k *call, op *arith) []Tensor {
+	if Elements(k.results[0].shape) > arithmeticElements || op.divides && hasZero(k.input(1)) {
 		return nil
 	}
 	if len(k.keep) == 1 && k.spec.Inputs[0].Variadic {
 		return evalShared(k)
 	}
-	sum := *k.input(0)
+	so := *k.input(0)
 	for i := min(1, len(k.keep)-1); i < len(k.keep); i++ {
-		next, ok := combine(&sum, k.input(i), k.results[0].dtype, op)
+		next, ok := combine(&so, k.input(i), k.results[0].dtype, op)
 		if !ok {
 			return nil
 		}
-		sum = next
+		so = next
 	}
-	return []Tensor{sum}
+	return []Tensor{so}
 }
 
 // hasZero reports whether a tensor of integers has an element 0.
@@ -112,7 +117,7 @@ func hasZero(t *Tensor) bool {
 }
 
 // combine computes op over two tensors that are broadcast to each other.
-func combine(a, b *Tensor, to DType, op arith) (Tensor, bool) {
+func combine(a, b *Tensor, to DType, op *arith) (Tensor, bool) {
 	shape, _ := broadcast(a.Shape, b.Shape)
 	va, _ := view.Contiguous(a.Shape).Expand(shape)
 	vb, _ := view.Contiguous(b.Shape).Expand(shape)

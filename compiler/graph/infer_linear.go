@@ -80,7 +80,14 @@ func (k *call) reductionAxes() ([]int64, error) {
 	return axes, nil
 }
 
-func inferReduce(k *call) error {
+func inferReduce(k *call) error { return k.reduce(true) }
+
+// inferReduceMean is inferReduce without means of no integers, which do not exist.
+func inferReduceMean(k *call) error { return k.reduce(floatTypes.Has(k.outType())) }
+
+// reduce takes the axes away that a reduction names. One of no elements goes only
+// where a reduction of nothing has a result.
+func (k *call) reduce(ofNothing bool) error {
 	axes, err := k.reductionAxes()
 	if err != nil {
 		return err
@@ -95,7 +102,7 @@ func inferReduce(k *call) error {
 	shape := []int64{}
 	for i, d := range k.shape(0) {
 		gone := slices.Contains(axes, int64(i))
-		if gone && d == 0 && k.op == "ReduceMean" && !floatTypes.Has(k.outType()) {
+		if gone && d == 0 && !ofNothing {
 			return k.fault("reduce at least one element, or Cast to a float type, whose mean of nothing is NaN",
 				"axis %d of %s has no elements", i, shapeText(k.shape(0)))
 		}

@@ -2,32 +2,6 @@ package graph
 
 import "math"
 
-// inference has for each operator the function that finds its normal form.
-var inference = map[string]func(*call) error{
-	"Clip": inferClip, "LeakyRelu": inferLeakyRelu, "Cast": inferCast, "Dropout": inferDropout, "Pow": inferBinary,
-	"Where": inferBroadcast, "Sum": inferBroadcast, "Max": inferBroadcast, "Min": inferBroadcast,
-	"MatMul": inferMatMul, "Gemm": inferGemm, "Conv": inferConv, "MaxPool": inferPool, "AveragePool": inferPool,
-	"GlobalAveragePool": inferGlobalPool, "GlobalMaxPool": inferGlobalPool, "BatchNormalization": inferBatchNormalization,
-	"LRN": inferLRN, "LayerNormalization": inferLayerNormalization, "Softmax": inferSoftmax,
-	"ReduceSum": inferReduce, "ReduceMean": inferReduce, "ReduceMax": inferReduce,
-	"Reshape": inferReshape, "Squeeze": inferSqueeze, "Unsqueeze": inferUnsqueeze, "Flatten": inferFlatten,
-	"Transpose": inferTranspose, "Concat": inferConcat, "Split": inferSplit, "Slice": inferSlice, "Pad": inferPad,
-	"Expand": inferExpand, "Gather": inferGather,
-	"Constant": inferConstant, "ConstantOfShape": inferConstantOfShape, "Shape": inferShape, "Size": inferSize,
-}
-
-func init() {
-	for _, e := range elementwise {
-		if inference[e.name] != nil {
-			continue
-		}
-		inference[e.name] = inferUnary
-		if len(operators[e.name].Inputs) == 2 {
-			inference[e.name] = inferBinary
-		}
-	}
-}
-
 // is makes the only result this tensor.
 func (k *call) is(t Tensor) error {
 	k.results = []result{{t.DType, t.Shape, &t}}

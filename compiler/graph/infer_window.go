@@ -120,35 +120,45 @@ func inferConv(k *call) error {
 	return k.give(append([]int64{x[0], w[0]}, spatial...))
 }
 
-func inferPool(k *call) error {
+// pooled returns the shape of a pool's result.
+func (k *call) pooled() ([]int64, error) {
 	ceil, err := k.flag("ceil_mode", 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := k.require("kernel_shape"); err != nil {
-		return err
+		return nil, err
 	}
 	spatial, err := k.windowed(nil, ceil == 1)
 	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(k.shape(0)[:2]), spatial...), k.checkPoolPads(len(spatial))
+}
+
+func inferAveragePool(k *call) error {
+	shape, err := k.pooled()
+	if err != nil {
 		return err
 	}
-	if err := k.checkPoolPads(len(spatial)); err != nil {
+	count, err := k.flag("count_include_pad", 0)
+	if err != nil {
 		return err
 	}
-	if k.op == "AveragePool" {
-		count, err := k.flag("count_include_pad", 0)
-		if err != nil {
-			return err
-		}
-		k.attrs["count_include_pad"] = count
-		return k.give(append(slices.Clone(k.shape(0)[:2]), spatial...))
+	k.attrs["count_include_pad"] = count
+	return k.give(shape)
+}
+
+func inferMaxPool(k *call) error {
+	shape, err := k.pooled()
+	if err != nil {
+		return err
 	}
 	order, err := k.flag("storage_order", 0)
 	if err != nil {
 		return err
 	}
 	k.attrs["storage_order"] = order
-	shape := append(slices.Clone(k.shape(0)[:2]), spatial...)
 	k.results = []result{{k.outType(), shape, nil}, {I64, shape, nil}}
 	return nil
 }

@@ -7,7 +7,9 @@ import (
 )
 
 // Operator describes an operator: the arguments and attributes that a TypedNode
-// with it has. Operators whose Becomes is not empty stand in a Graph only.
+// with it has, how Check finds its normal form, and what a planner has to know of it.
+// Operators whose Becomes is not empty stand in a Graph only. Kernels are the business
+// of the packages that write code.
 type Operator struct {
 	Name    string
 	Inputs  []Argument  // a TypedNode has an entry for each, parameters excepted
@@ -16,6 +18,10 @@ type Operator struct {
 	Result  string      // the shape of the result, and what else there is to know
 	Becomes string      // what Check makes of it
 	Accepts []Attribute // in a Graph, older forms of the operator included
+
+	infer  func(*call) error    // finds the normal form and the shapes of the results
+	fold   func(*call) []Tensor // computes the results of constants; see call.fold
+	shares bool                 // what fold returns has the content of its input
 }
 
 // Argument is an input or output of an operator.
@@ -27,6 +33,9 @@ type Argument struct {
 	Variadic  bool // the last one; it stands for one or more
 	Parameter bool // has to be constant, and becomes an attribute of the normal form
 }
+
+// variadic reports whether the last of these stands for one or more.
+func variadic(list []Argument) bool { return len(list) > 0 && list[len(list)-1].Variadic }
 
 // Attribute is a parameter of an operator.
 type Attribute struct {
@@ -111,6 +120,9 @@ type entry struct {
 	attrs   []Attribute
 	result  string
 	becomes string
+	infer   func(*call) error
+	fold    func(*call) []Tensor
+	shares  bool
 }
 
 func operatorOf(e entry) *Operator {
@@ -118,6 +130,7 @@ func operatorOf(e entry) *Operator {
 	return &Operator{
 		Name: e.name, Inputs: argumentsOf(e.in, letters), Outputs: argumentsOf(e.out, letters),
 		Attrs: e.attrs, Result: e.result, Becomes: e.becomes, Accepts: acceptsOf(e.accepts),
+		infer: e.infer, fold: e.fold, shares: e.shares,
 	}
 }
 

@@ -49,6 +49,8 @@ func TestTableIsSound(t *testing.T) {
 	for _, e := range table {
 		o := operators[e.name]
 		require.NotEmpty(t, o.Outputs, o.Name)
+		require.NotNil(t, o.infer, o.Name)
+		require.False(t, o.Becomes != "" && o.fold != nil, "%s: it is gone before constants are computed", o.Name)
 		require.Equal(t, strings.Count(e.in+e.out, " ")-strings.Count(e.in+e.out, ", "), len(o.Inputs)+len(o.Outputs), o.Name)
 		for i, a := range append(o.Inputs, o.Outputs...) {
 			require.True(t, a.Types != 0 || a.Type == "other", "%s: %s", o.Name, a.Name)

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Texts that several operators share.
 const (
@@ -31,147 +34,193 @@ var reduced = []Attribute{
 // table is every operator that Check knows.
 var table = slices.Concat(elementwise, linear, shapes, sources)
 
-// unaryOps makes the entries of operators that take and give T, elements one by one.
-func unaryOps(t DTypes, names ...string) []entry {
-	var list []entry
-	for _, name := range names {
-		list = append(list, entry{name: name, in: "X T", out: "Y T", t: t, result: sameShape})
-	}
-	return list
+// unaryOp is an operator that takes and gives T, elements one by one. Its fold is of f,
+// which may be nil.
+func unaryOp(name string, t DTypes, f *arith) entry {
+	return entry{name: name, in: "X T", out: "Y T", t: t, result: sameShape, infer: inferUnary, fold: f.fold()}
 }
 
-// binaryOps makes the entries of operators that broadcast A and B to one result.
-func binaryOps(t DTypes, result string, names ...string) []entry {
-	var list []entry
-	for _, name := range names {
-		list = append(list, entry{
-			name: name, in: "A T, B T", out: "C " + result, t: t, accepts: oldBroadcast, result: broadcastResult,
-		})
-	}
-	return list
+// binaryOp is an operator that broadcasts A and B to one result of type T or bool.
+func binaryOp(name string, t DTypes, result string, f *arith) entry {
+	return entry{name: name, in: "A T, B T", out: "C " + result, t: t, accepts: oldBroadcast, result: broadcastResult,
+		infer: inferBinary, fold: f.fold()}
 }
 
-func variadicOps(t DTypes, names ...string) []entry {
-	var list []entry
-	for _, name := range names {
-		list = append(list, entry{name: name, in: "data T*", out: "result T", t: t, result: broadcastResult})
-	}
-	return list
+// variadicOp is an operator that broadcasts any number of arguments and goes from the
+// first to the last.
+func variadicOp(name string, t DTypes, f *arith) entry {
+	return entry{name: name, in: "data T*", out: "result T", t: t, result: broadcastResult,
+		infer: inferBroadcast, fold: f.fold()}
 }
 
-var elementwise = slices.Concat(
-	unaryOps(floatTypes, "Sqrt", "Exp", "Log", "Tanh", "Sigmoid", "Reciprocal", "Floor", "Ceil"),
-	unaryOps(numericTypes, "Erf", "Abs"),
-	unaryOps(signedTypes, "Relu", "Neg"),
-	unaryOps(dtypeSet(Bool), "Not"),
-	unaryOps(anyTypes, "Identity"),
-	binaryOps(numericTypes, "T", "Add", "Sub", "Mul", "Div"),
-	binaryOps(numericTypes, "bool", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"),
-	binaryOps(anyTypes, "bool", "Equal"),
-	binaryOps(dtypeSet(Bool), "T", "And", "Or", "Xor"),
-	variadicOps(floatTypes, "Sum"),
-	variadicOps(numericTypes, "Max", "Min"),
-	[]entry{
-		{name: "LeakyRelu", in: "X T", out: "Y T", t: floatTypes, accepts: "alpha float", result: sameShape,
-			attrs: []Attribute{aFloat("alpha", "slope below zero; 0.01 when left out")}},
-		{name: "Pow", in: "X T, Y U", out: "Z T", t: floatTypes | indexTypes, u: numericTypes, accepts: oldBroadcast,
-			result: broadcastResult + " The result has the type of the base."},
-		{name: "Clip", in: "input T, min T?!, max T?!", out: "output T", t: numericTypes, accepts: "min float, max float",
-			result: sameShape + " max(min(x, max), min) of min and max that fit the type; when min > max, max wins.",
-			attrs:  []Attribute{aFloat("min", "-Inf when left out"), aFloat("max", "+Inf when left out")}},
-		{name: "Where", in: "condition bool, X T, Y T", out: "output T", t: anyTypes, result: broadcastResult},
-		{name: "Cast", in: "input any", out: "output other", accepts: "to any, saturate int, round_mode string",
-			result: sameShape + " A float becomes an integer by cutting off its fraction, anything a bool by != 0." +
-				" In a Graph `to` is an int of ONNX's TensorProto.DataType (1 is f32, 7 is i64), its name or ours.",
-			attrs: []Attribute{anInt("to", "the DType")}},
-		{name: "Dropout", in: "data T, ratio float?!, training_mode bool?!", out: "output T, mask other", t: floatTypes,
-			accepts: "ratio float, seed int, is_test int", becomes: "Identity: computations are inference. The mask is a constant of ones."},
-	},
-)
+var elementwise = []entry{
+	unaryOp("Sqrt", floatTypes, &arith{floats: ofFloat(math.Sqrt)}),
+	unaryOp("Exp", floatTypes, nil),
+	unaryOp("Log", floatTypes, nil),
+	unaryOp("Tanh", floatTypes, nil),
+	unaryOp("Sigmoid", floatTypes, nil),
+	unaryOp("Reciprocal", floatTypes, &arith{floats: func(a, _ float64) float64 { return 1 / a }}),
+	unaryOp("Floor", floatTypes, &arith{floats: ofFloat(math.Floor)}),
+	unaryOp("Ceil", floatTypes, &arith{floats: ofFloat(math.Ceil)}),
+	unaryOp("Erf", numericTypes, nil),
+	unaryOp("Abs", numericTypes, onBoth(ofFloat(math.Abs), func(a, _ int64) int64 { return max(a, -a) })),
+	unaryOp("Relu", signedTypes, nil),
+	unaryOp("Neg", signedTypes, onBoth(negative, negative)),
+	unaryOp("Not", dtypeSet(Bool), &arith{ints: func(a, _ int64) int64 { return 1 - a }}),
+
+	binaryOp("Add", numericTypes, "T", onBoth(sum, sum)),
+	binaryOp("Sub", numericTypes, "T", onBoth(difference, difference)),
+	binaryOp("Mul", numericTypes, "T", onBoth(product, product)),
+	binaryOp("Div", numericTypes, "T", &arith{floats: ratio, ints: quotient, divides: true}),
+	binaryOp("Less", numericTypes, "bool", compare(less, less)),
+	binaryOp("LessOrEqual", numericTypes, "bool", compare(atMost, atMost)),
+	binaryOp("Greater", numericTypes, "bool", compare(greater, greater)),
+	binaryOp("GreaterOrEqual", numericTypes, "bool", compare(atLeast, atLeast)),
+	binaryOp("Equal", anyTypes, "bool", compare(equal, equal)),
+	binaryOp("And", dtypeSet(Bool), "T", &arith{ints: func(a, b int64) int64 { return a & b }}),
+	binaryOp("Or", dtypeSet(Bool), "T", &arith{ints: func(a, b int64) int64 { return a | b }}),
+	binaryOp("Xor", dtypeSet(Bool), "T", &arith{ints: func(a, b int64) int64 { return a ^ b }}),
+
+	variadicOp("Sum", floatTypes, onBoth(sum, nil)),
+	variadicOp("Max", numericTypes, onBoth(math.Max, func(a, b int64) int64 { return max(a, b) })),
+	variadicOp("Min", numericTypes, onBoth(math.Min, func(a, b int64) int64 { return min(a, b) })),
+
+	{name: "LeakyRelu", in: "X T", out: "Y T", t: floatTypes, accepts: "alpha float", result: sameShape,
+		attrs: []Attribute{aFloat("alpha", "slope below zero; 0.01 when left out")},
+		infer: inferLeakyRelu},
+	{name: "Pow", in: "X T, Y U", out: "Z T", t: floatTypes | indexTypes, u: numericTypes, accepts: oldBroadcast,
+		result: broadcastResult + " The result has the type of the base.",
+		infer:  inferBinary},
+	{name: "Clip", in: "input T, min T?!, max T?!", out: "output T", t: numericTypes, accepts: "min float, max float",
+		result: sameShape + " max(min(x, max), min) of min and max that fit the type; when min > max, max wins.",
+		attrs:  []Attribute{aFloat("min", "-Inf when left out"), aFloat("max", "+Inf when left out")},
+		infer:  inferClip},
+	{name: "Where", in: "condition bool, X T, Y T", out: "output T", t: anyTypes, result: broadcastResult,
+		infer: inferBroadcast, fold: evalWhere},
+	{name: "Cast", in: "input any", out: "output other", accepts: "to any, saturate int, round_mode string",
+		result: sameShape + " A float becomes an integer by cutting off its fraction, anything a bool by != 0." +
+			" In a Graph `to` is an int of ONNX's TensorProto.DataType (1 is f32, 7 is i64), its name or ours.",
+		attrs: []Attribute{anInt("to", "the DType")},
+		infer: inferCast, fold: evalCast},
+	{name: "Dropout", in: "data T, ratio float?!, training_mode bool?!", out: "output T, mask other", t: floatTypes,
+		accepts: "ratio float, seed int, is_test int", becomes: "Identity: computations are inference. The mask is a constant of ones.",
+		infer: inferDropout},
+}
 
 var linear = []entry{
 	{name: "MatMul", in: "A T, B T", out: "Y T", t: matrixTypes,
-		result: "(..., m, k) and (..., k, n) give (..., m, n); the axes before the last two are broadcast. An A of one axis is a row, a B of one axis a column, and that axis of the result goes."},
+		result: "(..., m, k) and (..., k, n) give (..., m, n); the axes before the last two are broadcast. An A of one axis is a row, a B of one axis a column, and that axis of the result goes.",
+		infer:  inferMatMul},
 	{name: "Gemm", in: "A T, B T, C T?", out: "Y T", t: matrixTypes,
 		accepts: "alpha float, beta float, transA int, transB int, broadcast int",
 		result:  "alpha * A' * B' + beta * C, where A' is A or its transpose (m, k), B' (k, n); C is broadcast to (m, n).",
 		attrs: []Attribute{aFloat("alpha", "1 when left out"), aFloat("beta", "1 when left out"),
-			anInt("transA", "1: A is (k, m)"), anInt("transB", "1: B is (n, k)")}},
+			anInt("transA", "1: A is (k, m)"), anInt("transB", "1: B is (n, k)")},
+		infer: inferGemm},
 	{name: "Conv", in: "X T, W T, B T?", out: "Y T", t: floatTypes, accepts: windowAttrs + ", group int",
 		result: "X (n, c, spatial...), W (m, c / group, kernel...), B (m) give (n, m, spatial...). Any number of spatial axes.",
-		attrs:  append(slices.Clone(window), anInt("group", "channels c and m are split into so many groups"))},
+		attrs:  append(slices.Clone(window), anInt("group", "channels c and m are split into so many groups")),
+		infer:  inferConv},
 	{name: "MaxPool", in: "X T", out: "Y T, Indices i64?", t: floatTypes | dtypeSet(I8, U8),
 		accepts: windowAttrs + ", ceil_mode int, storage_order int",
 		result:  "X (n, c, spatial...) gives (n, c, spatial...). Padding counts as the lowest value; ceil_mode is in the shape alone: a window may hang over the end by more than the pads. Indices has, for each element of Y, the number of the first element of X in its window that is the highest, NaN being higher than all; -1 where the window has none.",
-		attrs:   append(slices.Clone(window), anInt("storage_order", "0: elements of X are numbered row by row; 1: of the spatial axes the first one goes fastest"))},
+		attrs:   append(slices.Clone(window), anInt("storage_order", "0: elements of X are numbered row by row; 1: of the spatial axes the first one goes fastest")),
+		infer:   inferMaxPool},
 	{name: "AveragePool", in: "X T", out: "Y T", t: floatTypes,
 		accepts: windowAttrs + ", ceil_mode int, count_include_pad int",
 		result:  "As MaxPool. The sum is divided by the taps within X or, with count_include_pad, within X and its pads; taps beyond the pads, which ceil_mode makes, never count.",
-		attrs:   append(slices.Clone(window), anInt("count_include_pad", "1: taps in the pads count"))},
-	{name: "GlobalAveragePool", in: "X T", out: "Y T", t: floatTypes, result: "(n, c, spatial...) gives (n, c, 1...)."},
-	{name: "GlobalMaxPool", in: "X T", out: "Y T", t: floatTypes, result: "(n, c, spatial...) gives (n, c, 1...)."},
+		attrs:   append(slices.Clone(window), anInt("count_include_pad", "1: taps in the pads count")),
+		infer:   inferAveragePool},
+	{name: "GlobalAveragePool", in: "X T", out: "Y T", t: floatTypes, result: "(n, c, spatial...) gives (n, c, 1...).",
+		infer: inferGlobalPool},
+	{name: "GlobalMaxPool", in: "X T", out: "Y T", t: floatTypes, result: "(n, c, spatial...) gives (n, c, 1...).",
+		infer: inferGlobalPool},
 	{name: "BatchNormalization", in: "X T, scale T, B T, input_mean T, input_var T", out: "Y T, mean T?, var T?, saved_mean T?, saved_var T?",
 		t: floatTypes, accepts: "epsilon float, momentum float, spatial int, is_test int, training_mode int",
 		result: "(X - mean) / sqrt(var + epsilon) * scale + B for each channel, axis 1 of X; the other arguments have the shape (c). Only Y can be asked for.",
-		attrs:  []Attribute{aFloat("epsilon", "1e-5 when left out")}},
+		attrs:  []Attribute{aFloat("epsilon", "1e-5 when left out")},
+		infer:  inferBatchNormalization},
 	{name: "LRN", in: "X T", out: "Y T", t: floatTypes, accepts: "alpha float, beta float, bias float, size int",
 		result: sameShape + " X / (bias + alpha / size * s) ^ beta, where s sums the squares over the channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2) that there are; channels are axis 1.",
 		attrs: []Attribute{aFloat("alpha", "1e-4 when left out"), aFloat("beta", "0.75 when left out"),
-			aFloat("bias", "1 when left out"), anInt("size", "channels in a sum, at least 1")}},
+			aFloat("bias", "1 when left out"), anInt("size", "channels in a sum, at least 1")},
+		infer: inferLRN},
 	{name: "LayerNormalization", in: "X T, Scale T, B T?", out: "Y T, Mean other?, InvStdDev other?", t: floatTypes,
 		accepts: "axis int, epsilon float, stash_type int",
 		result:  sameShape + " Mean and variance are taken over the axes from axis on; Scale and B are broadcast to X. Mean and InvStdDev, 1 / sqrt(variance + epsilon), are f32, and those axes have extent 1 in them.",
-		attrs:   []Attribute{anInt("axis", "not negative"), aFloat("epsilon", "1e-5 when left out")}},
+		attrs:   []Attribute{anInt("axis", "not negative"), aFloat("epsilon", "1e-5 when left out")},
+		infer:   inferLayerNormalization},
 	{name: "Softmax", in: "input T", out: "output T", t: floatTypes, accepts: "axis int",
 		result: sameShape + " exp(x - max) / sum over the axes together. Before operator set 13 ONNX flattened all axes from axis on (1 when left out): axes lists them.",
-		attrs:  []Attribute{ints("axes", "neighbouring axes, ascending, not negative; one axis since operator set 13")}},
+		attrs:  []Attribute{ints("axes", "neighbouring axes, ascending, not negative; one axis since operator set 13")},
+		infer:  inferSoftmax},
 	{name: "ReduceSum", in: "data T, axes i64?!", out: "reduced T", t: matrixTypes, accepts: reduceAttrs, attrs: reduced,
-		result: "An empty sum is 0."},
+		result: "An empty sum is 0.",
+		infer:  inferReduce},
 	{name: "ReduceMean", in: "data T, axes i64?!", out: "reduced T", t: matrixTypes, accepts: reduceAttrs, attrs: reduced,
-		result: "Integers divide towards zero. The mean of nothing is NaN; integers have none."},
+		result: "Integers divide towards zero. The mean of nothing is NaN; integers have none.",
+		infer:  inferReduceMean},
 	{name: "ReduceMax", in: "data T, axes i64?!", out: "reduced T", t: anyTypes, accepts: reduceAttrs, attrs: reduced,
-		result: "The maximum of nothing is the lowest of the type: -Inf, false."},
+		result: "The maximum of nothing is the lowest of the type: -Inf, false.",
+		infer:  inferReduce},
 }
 
 var shapes = []entry{
+	{name: "Identity", in: "X T", out: "Y T", t: anyTypes, result: sameShape,
+		infer: inferUnary, fold: evalShared, shares: true},
 	{name: "Reshape", in: "data T, shape i64?!", out: "reshaped T", t: anyTypes, accepts: "shape ints, allowzero int",
 		result: "The same elements in the same order.",
-		attrs:  []Attribute{ints("shape", "of the result; 0 and -1 are resolved")}},
-	{name: "Squeeze", in: "data T, axes i64?!", out: "squeezed T", t: anyTypes, accepts: "axes ints", becomes: "Reshape."},
-	{name: "Unsqueeze", in: "data T, axes i64?!", out: "expanded T", t: anyTypes, accepts: "axes ints", becomes: "Reshape."},
-	{name: "Flatten", in: "input T", out: "output T", t: anyTypes, accepts: "axis int", becomes: "Reshape."},
+		attrs:  []Attribute{ints("shape", "of the result; 0 and -1 are resolved")},
+		infer:  inferReshape, fold: evalShared, shares: true},
+	{name: "Squeeze", in: "data T, axes i64?!", out: "squeezed T", t: anyTypes, accepts: "axes ints", becomes: "Reshape.",
+		infer: inferSqueeze},
+	{name: "Unsqueeze", in: "data T, axes i64?!", out: "expanded T", t: anyTypes, accepts: "axes ints", becomes: "Reshape.",
+		infer: inferUnsqueeze},
+	{name: "Flatten", in: "input T", out: "output T", t: anyTypes, accepts: "axis int", becomes: "Reshape.",
+		infer: inferFlatten},
 	{name: "Transpose", in: "data T", out: "transposed T", t: anyTypes, accepts: "perm ints",
 		result: "Axis i of the result is axis perm[i] of the argument.",
-		attrs:  []Attribute{ints("perm", "each axis once; the axes turned round when left out")}},
+		attrs:  []Attribute{ints("perm", "each axis once; the axes turned round when left out")},
+		infer:  inferTranspose, fold: evalTranspose},
 	{name: "Concat", in: "inputs T*", out: "concat_result T", t: anyTypes, accepts: "axis int",
 		result: "The arguments one behind the other; they differ in that axis only.",
-		attrs:  []Attribute{anInt("axis", "not negative; before operator set 4 it was 1 when left out")}},
+		attrs:  []Attribute{anInt("axis", "not negative; before operator set 4 it was 1 when left out")},
+		infer:  inferConcat, fold: evalConcat},
 	{name: "Split", in: "input T, split i64?!", out: "outputs T*", t: anyTypes, accepts: "axis int, split ints, num_outputs int",
 		result: "The parts in order. Outputs has an entry for each part.",
-		attrs:  []Attribute{anInt("axis", "not negative"), ints("split", "extent of each part on that axis")}},
+		attrs:  []Attribute{anInt("axis", "not negative"), ints("split", "extent of each part on that axis")},
+		infer:  inferSplit, fold: evalSplit},
 	{name: "Slice", in: "data T, starts index?!, ends index?!, axes index?!, steps index?!", out: "output T", t: anyTypes,
 		accepts: "starts ints, ends ints, axes ints",
 		result:  "Every steps[i]-th element of axis i from starts[i] on, up to but not including ends[i].",
 		attrs: []Attribute{ints("starts", "for every axis; first element that is taken"),
 			ints("ends", "for every axis; with a negative step an end of -1 includes element 0, it does not count from the end; an axis of which nothing is taken has start 0, end 0, step 1"),
-			ints("steps", "for every axis; not 0")}},
+			ints("steps", "for every axis; not 0")},
+		infer: inferSlice, fold: evalSlice},
 	{name: "Pad", in: "data T, pads i64?!, constant_value T?!, axes index?!", out: "output T", t: anyTypes,
 		accepts: "mode string, pads ints, paddings ints, value float",
 		result:  "Negative pads cut off. reflect mirrors at the first and last element without repeating it, edge repeats it; wrap repeats the whole axis, as far as negative pads left it.",
 		attrs: []Attribute{ints("pads", "for every axis: all begins, then all ends"),
-			{"mode", KindString, "constant, reflect, edge or wrap"}, aFloat("value", "what constant fills in; 0 when left out")}},
+			{"mode", KindString, "constant, reflect, edge or wrap"}, aFloat("value", "what constant fills in; 0 when left out")},
+		infer: inferPad},
 	{name: "Expand", in: "input T, shape i64!", out: "output T", t: anyTypes,
 		result: "The argument broadcast to shape.",
-		attrs:  []Attribute{ints("shape", "of the result, broadcast with the argument's")}},
+		attrs:  []Attribute{ints("shape", "of the result, broadcast with the argument's")},
+		infer:  inferExpand, fold: evalExpand},
 	{name: "Gather", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "axis int",
 		result: "Shape: data's with the axis replaced by the shape of indices. An index below 0 counts from the end. Constant indices are in range.",
-		attrs:  []Attribute{anInt("axis", "not negative; 0 when left out")}},
+		attrs:  []Attribute{anInt("axis", "not negative; 0 when left out")},
+		infer:  inferGather, fold: evalGather},
 }
 
 var sources = []entry{
 	{name: "Constant", out: "output other", becomes: "a constant.",
-		accepts: "value tensor, value_float float, value_floats floats, value_int int, value_ints ints, value_string string, value_strings strings"},
-	{name: "ConstantOfShape", in: "input i64!", out: "output other", accepts: "value tensor", becomes: "a constant."},
-	{name: "Shape", in: "data any", out: "shape i64", accepts: "start int, end int", becomes: "a constant."},
-	{name: "Size", in: "data any", out: "size i64", becomes: "a constant."},
+		accepts: "value tensor, value_float float, value_floats floats, value_int int, value_ints ints, value_string string, value_strings strings",
+		infer:   inferConstant},
+	{name: "ConstantOfShape", in: "input i64!", out: "output other", accepts: "value tensor", becomes: "a constant.",
+		infer: inferConstantOfShape},
+	{name: "Shape", in: "data any", out: "shape i64", accepts: "start int, end int", becomes: "a constant.",
+		infer: inferShape},
+	{name: "Size", in: "data any", out: "size i64", becomes: "a constant.",
+		infer: inferSize},
 }
