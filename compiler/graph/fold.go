@@ -56,27 +56,13 @@ func gathered(t *Tensor, v view.View) Tensor {
 	return to
 }
 
-// viewed copies a view of input 0, none when ok is false.
-func viewed(k *call, v view.View, ok bool) []Tensor {
+// fold copies what the result shows of input 0.
+func (m *Movement) fold(k *call) []Tensor {
+	v, ok := m.View(view.Contiguous(k.input(0).Shape), k.attrs, k.results[0].shape)
 	if !ok {
 		return nil
 	}
 	return []Tensor{gathered(k.input(0), v)}
-}
-
-func evalTranspose(k *call) []Tensor {
-	v, ok := view.Contiguous(k.input(0).Shape).Transpose(k.attrs.Ints("perm"))
-	return viewed(k, v, ok)
-}
-
-func evalSlice(k *call) []Tensor {
-	v, ok := view.Contiguous(k.input(0).Shape).Slice(k.attrs.Ints("starts"), k.attrs.Ints("ends"), k.attrs.Ints("steps"))
-	return viewed(k, v, ok)
-}
-
-func evalExpand(k *call) []Tensor {
-	v, ok := view.Contiguous(k.input(0).Shape).Expand(k.attrs.Ints("shape"))
-	return viewed(k, v, ok)
 }
 
 func evalSplit(k *call) []Tensor {

@@ -19,9 +19,24 @@ type Operator struct {
 	Becomes string      // what Check makes of it
 	Accepts []Attribute // in a Graph, older forms of the operator included
 
+	// InPlace are the arguments whose buffer the first result may take over: a kernel
+	// reads element i of such an argument before or as it writes element i of the
+	// result, and never afterwards. EveryArgument stands for any number that are alike.
+	InPlace []int
+	Moves   *Movement // nil: it computes
+
 	infer  func(*call) error    // finds the normal form and the shapes of the results
 	fold   func(*call) []Tensor // computes the results of constants; see call.fold
 	shares bool                 // what fold returns has the content of its input
+}
+
+// EveryArgument stands in InPlace for all arguments.
+const EveryArgument = -1
+
+// MayOverwrite reports whether the first result may take over the buffer of the
+// argument with this number.
+func (o *Operator) MayOverwrite(argument int) bool {
+	return slices.Contains(o.InPlace, argument) || slices.Contains(o.InPlace, EveryArgument)
 }
 
 // Argument is an input or output of an operator.
@@ -120,6 +135,8 @@ type entry struct {
 	attrs   []Attribute
 	result  string
 	becomes string
+	inPlace []int
+	moves   *Movement
 	infer   func(*call) error
 	fold    func(*call) []Tensor
 	shares  bool
@@ -130,7 +147,7 @@ func operatorOf(e entry) *Operator {
 	return &Operator{
 		Name: e.name, Inputs: argumentsOf(e.in, letters), Outputs: argumentsOf(e.out, letters),
 		Attrs: e.attrs, Result: e.result, Becomes: e.becomes, Accepts: acceptsOf(e.accepts),
-		infer: e.infer, fold: e.fold, shares: e.shares,
+		InPlace: e.inPlace, Moves: e.moves, infer: e.infer, fold: e.fold, shares: e.shares,
 	}
 }
 

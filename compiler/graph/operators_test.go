@@ -61,6 +61,15 @@ func TestTableIsSound(t *testing.T) {
 			require.NotZero(t, a.Kind, "%s: %s", o.Name, a.Name)
 		}
 	}
+	for name, o := range operators {
+		require.False(t, o.Becomes != "" && (o.InPlace != nil || o.Moves != nil), "%s: no planner meets it", name)
+		require.False(t, o.InPlace != nil && o.Moves != nil, "%s: what moves elements is a view, and writes nothing", name)
+		require.True(t, o.Moves == nil || (o.Moves.View == nil) == (o.Moves.Parts != NoParts), name)
+		for _, i := range o.InPlace {
+			require.Less(t, i, len(o.Inputs), name)
+			require.True(t, i != EveryArgument || variadic(o.Inputs), name)
+		}
+	}
 	_, ok := Normal("Nothing")
 	require.False(t, ok)
 }

@@ -31,26 +31,34 @@ var reduced = []Attribute{
 	anInt("keepdims", "1: they stay with extent 1; 0: they go"),
 }
 
+// Arguments that are overwritten. One that is broadcast has another shape than the
+// result, which excludes it.
+var (
+	first       = []int{0}
+	firstSecond = []int{0, 1}
+)
+
 // table is every operator that Check knows.
 var table = slices.Concat(elementwise, linear, shapes, sources)
 
 // unaryOp is an operator that takes and gives T, elements one by one. Its fold is of f,
 // which may be nil.
 func unaryOp(name string, t DTypes, f *arith) entry {
-	return entry{name: name, in: "X T", out: "Y T", t: t, result: sameShape, infer: inferUnary, fold: f.fold()}
+	return entry{name: name, in: "X T", out: "Y T", t: t, result: sameShape,
+		inPlace: first, infer: inferUnary, fold: f.fold()}
 }
 
 // binaryOp is an operator that broadcasts A and B to one result of type T or bool.
 func binaryOp(name string, t DTypes, result string, f *arith) entry {
 	return entry{name: name, in: "A T, B T", out: "C " + result, t: t, accepts: oldBroadcast, result: broadcastResult,
-		infer: inferBinary, fold: f.fold()}
+		inPlace: firstSecond, infer: inferBinary, fold: f.fold()}
 }
 
 // variadicOp is an operator that broadcasts any number of arguments and goes from the
 // first to the last.
 func variadicOp(name string, t DTypes, f *arith) entry {
 	return entry{name: name, in: "data T*", out: "result T", t: t, result: broadcastResult,
-		infer: inferBroadcast, fold: f.fold()}
+		inPlace: []int{EveryArgument}, infer: inferBroadcast, fold: f.fold()}
 }
 
 var elementwise = []entry{
@@ -86,22 +94,22 @@ var elementwise = []entry{
 	variadicOp("Min", numericTypes, onBoth(math.Min, func(a, b int64) int64 { return min(a, b) })),
 
 	{name: "LeakyRelu", in: "X T", out: "Y T", t: floatTypes, accepts: "alpha float", result: sameShape,
-		attrs: []Attribute{aFloat("alpha", "slope below zero; 0.01 when left out")},
-		infer: inferLeakyRelu},
+		attrs:   []Attribute{aFloat("alpha", "slope below zero; 0.01 when left out")},
+		inPlace: first, infer: inferLeakyRelu},
 	{name: "Pow", in: "X T, Y U", out: "Z T", t: floatTypes | indexTypes, u: numericTypes, accepts: oldBroadcast,
-		result: broadcastResult + " The result has the type of the base.",
-		infer:  inferBinary},
+		result:  broadcastResult + " The result has the type of the base.",
+		inPlace: firstSecond, infer: inferBinary},
 	{name: "Clip", in: "input T, min T?!, max T?!", out: "output T", t: numericTypes, accepts: "min float, max float",
-		result: sameShape + " max(min(x, max), min) of min and max that fit the type; when min > max, max wins.",
-		attrs:  []Attribute{aFloat("min", "-Inf when left out"), aFloat("max", "+Inf when left out")},
-		infer:  inferClip},
+		result:  sameShape + " max(min(x, max), min) of min and max that fit the type; when min > max, max wins.",
+		attrs:   []Attribute{aFloat("min", "-Inf when left out"), aFloat("max", "+Inf when left out")},
+		inPlace: first, infer: inferClip},
 	{name: "Where", in: "condition bool, X T, Y T", out: "output T", t: anyTypes, result: broadcastResult,
-		infer: inferBroadcast, fold: evalWhere},
+		inPlace: []int{0, 1, 2}, infer: inferBroadcast, fold: evalWhere},
 	{name: "Cast", in: "input any", out: "output other", accepts: "to any, saturate int, round_mode string",
 		result: sameShape + " A float becomes an integer by cutting off its fraction, anything a bool by != 0." +
 			" In a Graph `to` is an int of ONNX's TensorProto.DataType (1 is f32, 7 is i64), its name or ours.",
 		attrs: []Attribute{anInt("to", "the DType")},
-		infer: inferCast, fold: evalCast},
+		moves: castsToSame, infer: inferCast, fold: evalCast},
 	{name: "Dropout", in: "data T, ratio float?!, training_mode bool?!", out: "output T, mask other", t: floatTypes,
 		accepts: "ratio float, seed int, is_test int", becomes: "Identity: computations are inference. The mask is a constant of ones.",
 		infer: inferDropout},
@@ -135,25 +143,30 @@ var linear = []entry{
 		infer: inferGlobalPool},
 	{name: "GlobalMaxPool", in: "X T", out: "Y T", t: floatTypes, result: "(n, c, spatial...) gives (n, c, 1...).",
 		infer: inferGlobalPool},
+	// Scale, bias, mean and variance are vectors of their own.
 	{name: "BatchNormalization", in: "X T, scale T, B T, input_mean T, input_var T", out: "Y T, mean T?, var T?, saved_mean T?, saved_var T?",
 		t: floatTypes, accepts: "epsilon float, momentum float, spatial int, is_test int, training_mode int",
-		result: "(X - mean) / sqrt(var + epsilon) * scale + B for each channel, axis 1 of X; the other arguments have the shape (c). Only Y can be asked for.",
-		attrs:  []Attribute{aFloat("epsilon", "1e-5 when left out")},
-		infer:  inferBatchNormalization},
+		result:  "(X - mean) / sqrt(var + epsilon) * scale + B for each channel, axis 1 of X; the other arguments have the shape (c). Only Y can be asked for.",
+		attrs:   []Attribute{aFloat("epsilon", "1e-5 when left out")},
+		inPlace: first, infer: inferBatchNormalization},
+	// In place, the kernel keeps the inputs of the channels that it sums up.
 	{name: "LRN", in: "X T", out: "Y T", t: floatTypes, accepts: "alpha float, beta float, bias float, size int",
 		result: sameShape + " X / (bias + alpha / size * s) ^ beta, where s sums the squares over the channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2) that there are; channels are axis 1.",
 		attrs: []Attribute{aFloat("alpha", "1e-4 when left out"), aFloat("beta", "0.75 when left out"),
 			aFloat("bias", "1 when left out"), anInt("size", "channels in a sum, at least 1")},
-		infer: inferLRN},
+		inPlace: first, infer: inferLRN},
+	// In place: mean and variance of a line are known before its first element is written.
 	{name: "LayerNormalization", in: "X T, Scale T, B T?", out: "Y T, Mean other?, InvStdDev other?", t: floatTypes,
 		accepts: "axis int, epsilon float, stash_type int",
 		result:  sameShape + " Mean and variance are taken over the axes from axis on; Scale and B are broadcast to X. Mean and InvStdDev, 1 / sqrt(variance + epsilon), are f32, and those axes have extent 1 in them.",
 		attrs:   []Attribute{anInt("axis", "not negative"), aFloat("epsilon", "1e-5 when left out")},
-		infer:   inferLayerNormalization},
+		inPlace: first, infer: inferLayerNormalization},
+	// In place: the maximum of a line is known before its first element is written; after
+	// that the kernel reads what it wrote itself.
 	{name: "Softmax", in: "input T", out: "output T", t: floatTypes, accepts: "axis int",
-		result: sameShape + " exp(x - max) / sum over the axes together. Before operator set 13 ONNX flattened all axes from axis on (1 when left out): axes lists them.",
-		attrs:  []Attribute{ints("axes", "neighbouring axes, ascending, not negative; one axis since operator set 13")},
-		infer:  inferSoftmax},
+		result:  sameShape + " exp(x - max) / sum over the axes together. Before operator set 13 ONNX flattened all axes from axis on (1 when left out): axes lists them.",
+		attrs:   []Attribute{ints("axes", "neighbouring axes, ascending, not negative; one axis since operator set 13")},
+		inPlace: first, infer: inferSoftmax},
 	{name: "ReduceSum", in: "data T, axes i64?!", out: "reduced T", t: matrixTypes, accepts: reduceAttrs, attrs: reduced,
 		result: "An empty sum is 0.",
 		infer:  inferReduce},
@@ -167,11 +180,11 @@ var linear = []entry{
 
 var shapes = []entry{
 	{name: "Identity", in: "X T", out: "Y T", t: anyTypes, result: sameShape,
-		infer: inferUnary, fold: evalShared, shares: true},
+		moves: keeps, infer: inferUnary, fold: evalShared, shares: true},
 	{name: "Reshape", in: "data T, shape i64?!", out: "reshaped T", t: anyTypes, accepts: "shape ints, allowzero int",
 		result: "The same elements in the same order.",
 		attrs:  []Attribute{ints("shape", "of the result; 0 and -1 are resolved")},
-		infer:  inferReshape, fold: evalShared, shares: true},
+		moves:  keeps, infer: inferReshape, fold: evalShared, shares: true},
 	{name: "Squeeze", in: "data T, axes i64?!", out: "squeezed T", t: anyTypes, accepts: "axes ints", becomes: "Reshape.",
 		infer: inferSqueeze},
 	{name: "Unsqueeze", in: "data T, axes i64?!", out: "expanded T", t: anyTypes, accepts: "axes ints", becomes: "Reshape.",
@@ -181,32 +194,32 @@ var shapes = []entry{
 	{name: "Transpose", in: "data T", out: "transposed T", t: anyTypes, accepts: "perm ints",
 		result: "Axis i of the result is axis perm[i] of the argument.",
 		attrs:  []Attribute{ints("perm", "each axis once; the axes turned round when left out")},
-		infer:  inferTranspose, fold: evalTranspose},
+		moves:  transposes, infer: inferTranspose, fold: transposes.fold},
 	{name: "Concat", in: "inputs T*", out: "concat_result T", t: anyTypes, accepts: "axis int",
 		result: "The arguments one behind the other; they differ in that axis only.",
 		attrs:  []Attribute{anInt("axis", "not negative; before operator set 4 it was 1 when left out")},
-		infer:  inferConcat, fold: evalConcat},
+		moves:  joins, infer: inferConcat, fold: evalConcat},
 	{name: "Split", in: "input T, split i64?!", out: "outputs T*", t: anyTypes, accepts: "axis int, split ints, num_outputs int",
 		result: "The parts in order. Outputs has an entry for each part.",
 		attrs:  []Attribute{anInt("axis", "not negative"), ints("split", "extent of each part on that axis")},
-		infer:  inferSplit, fold: evalSplit},
+		moves:  splits, infer: inferSplit, fold: evalSplit},
 	{name: "Slice", in: "data T, starts index?!, ends index?!, axes index?!, steps index?!", out: "output T", t: anyTypes,
 		accepts: "starts ints, ends ints, axes ints",
 		result:  "Every steps[i]-th element of axis i from starts[i] on, up to but not including ends[i].",
 		attrs: []Attribute{ints("starts", "for every axis; first element that is taken"),
 			ints("ends", "for every axis; with a negative step an end of -1 includes element 0, it does not count from the end; an axis of which nothing is taken has start 0, end 0, step 1"),
 			ints("steps", "for every axis; not 0")},
-		infer: inferSlice, fold: evalSlice},
+		moves: cuts, infer: inferSlice, fold: cuts.fold},
 	{name: "Pad", in: "data T, pads i64?!, constant_value T?!, axes index?!", out: "output T", t: anyTypes,
 		accepts: "mode string, pads ints, paddings ints, value float",
 		result:  "Negative pads cut off. reflect mirrors at the first and last element without repeating it, edge repeats it; wrap repeats the whole axis, as far as negative pads left it.",
 		attrs: []Attribute{ints("pads", "for every axis: all begins, then all ends"),
 			{"mode", KindString, "constant, reflect, edge or wrap"}, aFloat("value", "what constant fills in; 0 when left out")},
-		infer: inferPad},
+		moves: crops, infer: inferPad},
 	{name: "Expand", in: "input T, shape i64!", out: "output T", t: anyTypes,
 		result: "The argument broadcast to shape.",
 		attrs:  []Attribute{ints("shape", "of the result, broadcast with the argument's")},
-		infer:  inferExpand, fold: evalExpand},
+		moves:  expands, infer: inferExpand, fold: expands.fold},
 	{name: "Gather", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "axis int",
 		result: "Shape: data's with the axis replaced by the shape of indices. An index below 0 counts from the end. Constant indices are in range.",
 		attrs:  []Attribute{anInt("axis", "not negative; 0 when left out")},

@@ -19,7 +19,7 @@ func chain(c *graph.Checked) (*graph.Checked, map[int]bool) {
 	joined := map[int][]int{} // by first part: the Concats that begin with it
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if n.Op != "Concat" {
+		if partsOf(n.Op) != graph.Joins {
 			continue
 		}
 		if parts := substitute(c, n, joined); len(parts) < len(n.Inputs) {

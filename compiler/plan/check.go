@@ -95,7 +95,7 @@ func checkNode(c *graph.Checked, i int, ready []bool) error {
 // checkRearrangement looks at the operators whose meaning Build has to know.
 func checkRearrangement(c *graph.Checked, n *graph.TypedNode) error {
 	switch {
-	case n.Op == "Concat" || n.Op == "Split":
+	case partsOf(n.Op) != graph.NoParts:
 		return checkParts(c, n)
 	case !isView(c, n):
 		return nil
@@ -112,7 +112,7 @@ func checkRearrangement(c *graph.Checked, n *graph.TypedNode) error {
 // all others are equal.
 func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 	whole, parts := n.Outputs, n.Inputs
-	if n.Op == "Split" {
+	if partsOf(n.Op) == graph.Splits {
 		whole, parts = n.Inputs, n.Outputs
 	}
 	if len(whole) != 1 || len(parts) == 0 || whole[0] < 0 {
@@ -144,7 +144,7 @@ func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 
 // extentsOf returns how much of the axis each part has.
 func extentsOf(c *graph.Checked, n *graph.TypedNode, parts []int, axis int64) ([]int64, error) {
-	if n.Op == "Split" {
+	if partsOf(n.Op) == graph.Splits {
 		extents := n.Attrs.Ints("split")
 		if len(extents) != len(parts) || slices.ContainsFunc(extents, func(d int64) bool { return d < 0 || d > maxBytes/int64(len(parts)) }) {
 			return nil, errorf("node %q (Split): attribute split is %v; it must have an extent for each of %d results", n.Name, extents, len(parts))

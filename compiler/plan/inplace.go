@@ -1,52 +1,16 @@
 package plan
 
 import (
-	"slices"
-
+	"tlruntime/compiler/graph"
 	"tlruntime/compiler/view"
 )
 
-// everyArgument stands for any number of arguments that are alike.
-var everyArgument = []int{-1}
-
-var (
-	first       = []int{0}
-	firstSecond = []int{0, 1}
-)
-
-// overwritable lists, for each operator, the arguments whose buffer its first
-// result may take over: the kernel reads element i of such an argument before or
-// as it writes element i of the result, and never afterwards. What is not in the
-// table is never computed in place.
-var overwritable = map[string][]int{
-	// One element in, one element out.
-	"Abs": first, "Ceil": first, "Clip": first, "Erf": first, "Exp": first, "Floor": first, "LeakyRelu": first,
-	"Log": first, "Neg": first, "Not": first, "Reciprocal": first, "Relu": first, "Sigmoid": first, "Sqrt": first,
-	"Tanh": first,
-	// Element by element. An argument that is broadcast has another shape, which
-	// excludes it.
-	"Add": firstSecond, "Sub": firstSecond, "Mul": firstSecond, "Div": firstSecond, "Pow": firstSecond,
-	"And": firstSecond, "Or": firstSecond, "Xor": firstSecond, "Equal": firstSecond, "Greater": firstSecond,
-	"GreaterOrEqual": firstSecond, "Less": firstSecond, "LessOrEqual": firstSecond, "Where": {0, 1, 2},
-	"Max": everyArgument, "Min": everyArgument, "Sum": everyArgument,
-	// Scale, bias, mean and variance are vectors of their own.
-	"BatchNormalization": first,
-	// The maximum of a line is known before its first element is written; after
-	// that the kernel reads what it wrote itself.
-	"Softmax": first,
-	// Mean and variance of a line are known before its first element is written.
-	"LayerNormalization": first,
-	// The kernel keeps the arguments of the channels that it sums up.
-	"LRN": first,
-}
-
 // MayOverwrite reports whether the first result of an operator may take over the
-// buffer of its argument with this number. Kernels hold to it: they read element i
-// of that argument before or as they write element i of the result, and never
-// afterwards. A kernel of LRN, for one, has to keep the inputs of its window.
+// buffer of its argument with this number: graph.Operator.InPlace, which kernels hold
+// to. A kernel of LRN, for one, has to keep the inputs of its window.
 func MayOverwrite(op string, argument int) bool {
-	list := overwritable[op]
-	return slices.Contains(list, argument) || slices.Contains(list, -1)
+	o, _ := graph.Normal(op)
+	return o.MayOverwrite(argument)
 }
 
 // overwrites returns the number of the argument whose place the first result of

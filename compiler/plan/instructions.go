@@ -43,7 +43,7 @@ func (e *emission) step(k int) error {
 	s := &e.steps[k]
 	for _, t := range e.copies[k] {
 		in, out := e.operandAt(t.in, t.from), e.operandAt(t.out, t.to)
-		e.plan.Instructions = append(e.plan.Instructions, Instruction{Node: e.nodeName(s), Op: copyOp, Inputs: []Operand{in}, Outputs: []Operand{out}})
+		e.plan.Instructions = append(e.plan.Instructions, Instruction{Node: e.nodeName(s), Op: OpCopy, Inputs: []Operand{in}, Outputs: []Operand{out}})
 	}
 	if s.role == computes || s.role == joins && !e.joined[k] {
 		i := Instruction{Node: e.nodeName(s), Op: s.op, Attrs: cloneAttrs(e.c.Nodes[s.node].Attrs)}

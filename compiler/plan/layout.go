@@ -6,10 +6,6 @@ import (
 	"tlruntime/compiler/view"
 )
 
-// copyOp is the operator of the instructions that Build adds: it has one argument
-// and one result of the same shape.
-const copyOp = "Copy"
-
 // storage is memory for one value and all that come to share it.
 type storage struct {
 	value   int // for which it was made

@@ -25,7 +25,7 @@ func newMeaning(p *ExecutionPlan, c *graph.Checked) (*meaning, error) {
 	done := make([]bool, len(c.Nodes))
 	for k := range p.Instructions {
 		i := &p.Instructions[k]
-		if i.Op == "Copy" {
+		if i.Op == OpCopy {
 			continue
 		}
 		node, err := m.nodeOf(i)
@@ -38,7 +38,7 @@ func newMeaning(p *ExecutionPlan, c *graph.Checked) (*meaning, error) {
 		done[node] = true
 	}
 	for i := range c.Nodes {
-		if n := &c.Nodes[i]; !done[i] && !rearranges(c, n) {
+		if n := &c.Nodes[i]; !done[i] && c.MovementOf(n) == nil {
 			return nil, errorf("node %q (%s) has no instruction", n.Name, n.Op)
 		}
 	}
@@ -53,7 +53,7 @@ func (m *meaning) nodeOf(i *Instruction) (int, error) {
 			continue
 		}
 		for _, v := range n.Outputs {
-			if v >= 0 && i.Op != "Concat" && i.Op != "Split" {
+			if v >= 0 && partsOf(i.Op) == graph.NoParts {
 				m.own[v] = true
 			}
 		}
@@ -87,24 +87,6 @@ func (m *meaning) ends(p *ExecutionPlan) error {
 		seen[o.Buffer] = true
 	}
 	return nil
-}
-
-// rearranges reports whether a node may do without an instruction.
-func rearranges(c *graph.Checked, n *graph.TypedNode) bool {
-	switch n.Op {
-	case "Reshape", "Identity", "Transpose", "Expand", "Slice", "Concat", "Split":
-		return true
-	case "Cast":
-		return c.Values[n.Inputs[0]].DType == c.Values[n.Outputs[0]].DType
-	case "Pad":
-		for _, pad := range n.Attrs.Ints("pads") {
-			if pad > 0 {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }
 
 func (m *meaning) count(v int) int64 {
@@ -150,26 +132,11 @@ func (m *meaning) take(v int) []tag {
 // origin returns the argument of n, and the element of it, that stands at an index
 // of its result v.
 func (m *meaning) origin(n *graph.TypedNode, v int, index []int64, nth int64) (argument int, element int64) {
-	in := make([]int64, len(m.c.Values[n.Inputs[0]].Shape))
-	axis := n.Attrs.Int("axis")
-	switch n.Op {
-	case "Transpose":
-		for k, p := range n.Attrs.Ints("perm") {
-			in[p] = index[k]
-		}
-	case "Expand":
-		for k := range in {
-			in[k] = index[len(index)-len(in)+k] % m.c.Values[n.Inputs[0]].Shape[k]
-		}
-	case "Slice":
-		for k := range in {
-			in[k] = n.Attrs.Ints("starts")[k] + index[k]*n.Attrs.Ints("steps")[k]
-		}
-	case "Pad":
-		for k := range in {
-			in[k] = index[k] - n.Attrs.Ints("pads")[k]
-		}
-	case "Split":
+	shape := m.c.Values[n.Inputs[0]].Shape
+	in := make([]int64, len(shape))
+	axis, move := n.Attrs.Int("axis"), m.c.MovementOf(n)
+	switch {
+	case move.Parts == graph.Splits:
 		copy(in, index)
 		for k, part := range n.Outputs {
 			if part == v {
@@ -177,16 +144,19 @@ func (m *meaning) origin(n *graph.TypedNode, v int, index []int64, nth int64) (a
 			}
 			in[axis] += n.Attrs.Ints("split")[k]
 		}
-	case "Concat":
+	case move.Parts == graph.Joins:
 		copy(in, index)
-		for in[axis] >= m.c.Values[n.Inputs[argument]].Shape[axis] {
-			in[axis] -= m.c.Values[n.Inputs[argument]].Shape[axis]
+		for in[axis] >= shape[axis] {
+			in[axis] -= shape[axis]
 			argument++
+			shape = m.c.Values[n.Inputs[argument]].Shape
 		}
-	default:
+	case move.Source == nil:
 		return 0, nth
+	default:
+		move.Source(n.Attrs, shape, index, in)
 	}
-	for k, d := range m.c.Values[n.Inputs[argument]].Shape {
+	for k, d := range shape {
 		element = element*d + in[k]
 	}
 	return argument, element

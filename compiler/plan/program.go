@@ -83,9 +83,9 @@ func (p *program) stepOf(node int) step {
 	switch {
 	case isView(p.c, n):
 		s.role = shows
-	case n.Op == "Concat" && !p.variant.noConcat && n.Outputs[0] >= 0:
+	case partsOf(n.Op) == graph.Joins && !p.variant.noConcat && n.Outputs[0] >= 0:
 		s.role = joins
-	case n.Op == "Split" && !p.variant.noConcat && !p.variant.noViews:
+	case partsOf(n.Op) == graph.Splits && !p.variant.noConcat && !p.variant.noViews:
 		s.role = splits
 	}
 	return s
@@ -120,7 +120,7 @@ func (p *program) deliveries() map[int][]step {
 		} else if at < 0 {
 			at = len(p.variant.order)
 		}
-		before[at] = append(before[at], step{node: producer, op: copyOp, role: delivers, in: []int{v}, output: i})
+		before[at] = append(before[at], step{node: producer, op: OpCopy, role: delivers, in: []int{v}, output: i})
 	}
 	return before
 }

@@ -16,32 +16,14 @@ func isView(c *graph.Checked, n *graph.TypedNode) bool {
 	if slices.ContainsFunc(n.Outputs[1:], func(v int) bool { return v >= 0 }) {
 		return false
 	}
-	switch n.Op {
-	case "Reshape", "Identity", "Transpose", "Slice", "Expand":
-		return true
-	case "Cast":
-		return c.Values[n.Inputs[0]].DType == c.Values[n.Outputs[0]].DType
-	case "Pad":
-		return !slices.ContainsFunc(n.Attrs.Ints("pads"), func(pad int64) bool { return pad > 0 })
-	}
-	return false
+	m := c.MovementOf(n)
+	return m != nil && m.Parts == graph.NoParts
 }
 
 // show returns the view that n, which isView holds for, has of its argument. It
 // returns false where strides cannot express it.
 func show(c *graph.Checked, n *graph.TypedNode, v view.View) (view.View, bool) {
-	shape := c.Values[n.Outputs[0]].Shape
-	switch n.Op {
-	case "Transpose":
-		return v.Transpose(n.Attrs.Ints("perm"))
-	case "Expand":
-		return v.Expand(shape)
-	case "Slice":
-		return v.Slice(n.Attrs.Ints("starts"), n.Attrs.Ints("ends"), n.Attrs.Ints("steps"))
-	case "Pad":
-		return v.Pad(n.Attrs.Ints("pads"))
-	}
-	return v.Reshape(shape)
+	return c.MovementOf(n).View(v, n.Attrs, c.Values[n.Outputs[0]].Shape)
 }
 
 // slice returns the elements [from, to) of one axis.

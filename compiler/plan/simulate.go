@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tlruntime/compiler/graph"
 	"tlruntime/compiler/view"
 )
 
@@ -115,7 +116,7 @@ func (s *simulation) findOrigins() {
 }
 
 // moves reports whether an instruction's results are its arguments' elements.
-func moves(op string) bool { return op == "Copy" || op == "Concat" || op == "Split" }
+func moves(op string) bool { return op == OpCopy || partsOf(op) != graph.NoParts }
 
 func (s *simulation) inheritAll(i *Instruction) bool {
 	changed := false
@@ -165,7 +166,7 @@ func (s *simulation) instruction(i *Instruction, stamp int32) error {
 		if o.Buffer < 0 {
 			continue
 		}
-		if err := s.read(o, i.Op != "Copy"); err != nil {
+		if err := s.read(o, i.Op != OpCopy); err != nil {
 			return err
 		}
 	}
@@ -195,11 +196,11 @@ func (s *simulation) moved(i *Instruction) [][]tag {
 	if !moves(i.Op) {
 		return nil
 	}
-	if i.Op == "Copy" {
+	if i.Op == OpCopy {
 		return [][]tag{s.tags(i.Inputs[0])}
 	}
 	whole, parts := i.Outputs[0], i.Inputs
-	if i.Op == "Split" {
+	if partsOf(i.Op) == graph.Splits {
 		whole, parts = i.Inputs[0], i.Outputs
 	}
 	axis, rows := i.Attrs.Int("axis"), int64(1)
@@ -210,7 +211,7 @@ func (s *simulation) moved(i *Instruction) [][]tag {
 	for _, d := range whole.View.Shape[axis+1:] {
 		inner *= d
 	}
-	if i.Op == "Concat" {
+	if partsOf(i.Op) == graph.Joins {
 		return [][]tag{s.joined(parts, axis, rows, inner)}
 	}
 	return s.taken(whole, i.Attrs.Ints("split"), rows, inner)

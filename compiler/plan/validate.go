@@ -115,7 +115,7 @@ func operandsOf(i *Instruction) []Operand {
 
 // inspectArguments holds an instruction to the operator's signature.
 func inspectArguments(i *Instruction) error {
-	if i.Op == "Copy" {
+	if i.Op == OpCopy {
 		if len(i.Inputs) != 1 || len(i.Outputs) != 1 || !slices.Equal(i.Inputs[0].View.Shape, i.Outputs[0].View.Shape) {
 			return errorf("node %q: a Copy has one argument and one result of the same shape", i.Node)
 		}
@@ -141,7 +141,7 @@ func inspectArguments(i *Instruction) error {
 // it out.
 func inspectParts(i *Instruction) error {
 	whole, parts := i.Outputs, i.Inputs
-	if i.Op == "Split" {
+	if partsOf(i.Op) == graph.Splits {
 		whole, parts = i.Inputs, i.Outputs
 	}
 	axis, sum := i.Attrs.Int("axis"), int64(0)
@@ -163,7 +163,7 @@ func inspectParts(i *Instruction) error {
 
 // extentOfPart returns how much of the axis part k has.
 func extentOfPart(i *Instruction, k int, o Operand, axis int64) (int64, bool) {
-	if extents := i.Attrs.Ints("split"); i.Op == "Split" {
+	if extents := i.Attrs.Ints("split"); partsOf(i.Op) == graph.Splits {
 		if len(extents) != len(i.Outputs) {
 			return 0, false
 		}
