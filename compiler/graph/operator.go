@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -28,6 +29,25 @@ type Operator struct {
 	infer  func(*call) error    // finds the normal form and the shapes of the results
 	fold   func(*call) []Tensor // computes the results of constants; see call.fold
 	shares bool                 // what fold returns has the content of its input
+}
+
+// Arguments returns the inputs that a TypedNode has an entry for.
+func (o *Operator) Arguments() []Argument {
+	return slices.DeleteFunc(slices.Clone(o.Inputs), func(a Argument) bool { return a.Parameter })
+}
+
+// Counts returns how many entries a TypedNode has for these arguments, at least and at
+// most.
+func Counts(list []Argument) (least, most int) {
+	for i, a := range list {
+		if !a.Optional {
+			least = i + 1
+		}
+	}
+	if variadic(list) {
+		return least, math.MaxInt
+	}
+	return least, len(list)
 }
 
 // EveryArgument stands in InPlace for all arguments.

@@ -6,7 +6,7 @@ import (
 )
 
 var convKernels = map[string]writer{
-	"Conv": {emit: (*kernel).conv, types: floats, args: [2]int{2, 3}, results: 1},
+	"Conv": {emit: (*kernel).conv, types: floats},
 }
 
 // convolution is a direct convolution: for a block of output channels and a tile of

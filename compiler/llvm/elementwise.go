@@ -33,7 +33,7 @@ func ofAll(f func(l lanes, x, y string) string) formula {
 
 func compared(order string, types []graph.DType) writer {
 	f := ofTwo(func(l lanes, x, y string) string { return l.cmp(order, x, y) })
-	w := elementwise(exactly(2), types, f)
+	w := elementwise(types, f)
 	w.emit = func(k *kernel) error { return k.elementwise(0, elems[graph.Bool], f) }
 	return w
 }
@@ -43,64 +43,74 @@ func logical(op string) formula {
 }
 
 // elementwise are the kernels of operators that compute each element by itself.
-func elementwise(args [2]int, types []graph.DType, f formula) writer {
+func elementwise(types []graph.DType, f formula) writer {
 	emit := func(k *kernel) error { return k.elementwise(0, k.in[0].elem, f) }
-	return writer{emit: emit, types: types, args: args, results: 1, inPlace: true}
+	return writer{emit: emit, types: types}
 }
 
 var elementwiseKernels = map[string]writer{
-	"Add": elementwise(exactly(2), numbers, ofTwo(lanes.add)),
-	"Sub": elementwise(exactly(2), numbers, ofTwo(lanes.sub)),
-	"Mul": elementwise(exactly(2), numbers, ofTwo(lanes.mul)),
-	"Div": elementwise(exactly(2), numbers, ofTwo(lanes.quotient)),
-	"Max": elementwise(atLeast(1), numbers, ofAll(lanes.max)),
-	"Min": elementwise(atLeast(1), numbers, ofAll(lanes.min)),
-	"Sum": elementwise(atLeast(1), numbers, ofAll(lanes.add)),
-	"Pow": elementwise(exactly(2), numbers, (*kernel).power),
+	"Add": elementwise(numbers, ofTwo(lanes.add)),
+	"Sub": elementwise(numbers, ofTwo(lanes.sub)),
+	"Mul": elementwise(numbers, ofTwo(lanes.mul)),
+	"Div": elementwise(numbers, ofTwo(lanes.quotient)),
+	"Max": elementwise(numbers, ofAll(lanes.max)),
+	"Min": elementwise(numbers, ofAll(lanes.min)),
+	"Sum": elementwise(numbers, ofAll(lanes.add)),
+	"Pow": {emit: (*kernel).powers, types: numbers},
 
-	"Sqrt":       elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.call("llvm.sqrt", x) })),
-	"Floor":      elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.call("llvm.floor", x) })),
-	"Ceil":       elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.call("llvm.ceil", x) })),
-	"Exp":        elementwise(exactly(1), floats, ofOne(lanes.exp)),
-	"Log":        elementwise(exactly(1), floats, ofOne(lanes.log)),
-	"Tanh":       elementwise(exactly(1), floats, ofOne(lanes.tanh)),
-	"Sigmoid":    elementwise(exactly(1), floats, ofOne(lanes.sigmoid)),
-	"Erf":        elementwise(exactly(1), floats, ofOne(lanes.erf)),
-	"Reciprocal": elementwise(exactly(1), floats, ofOne(func(l lanes, x string) string { return l.arith("div", l.number(1), x) })),
-	"Relu":       elementwise(exactly(1), numbers, ofOne(lanes.relu)),
-	"LeakyRelu":  elementwise(exactly(1), floats, leakyRelu),
-	"Neg":        elementwise(exactly(1), signeds, ofOne(lanes.neg)),
-	"Abs":        elementwise(exactly(1), numbers, ofOne(lanes.abs)),
-	"Clip":       elementwise(exactly(1), numbers, clip),
+	"Sqrt":       elementwise(floats, ofOne(func(l lanes, x string) string { return l.call("llvm.sqrt", x) })),
+	"Floor":      elementwise(floats, ofOne(func(l lanes, x string) string { return l.call("llvm.floor", x) })),
+	"Ceil":       elementwise(floats, ofOne(func(l lanes, x string) string { return l.call("llvm.ceil", x) })),
+	"Exp":        elementwise(floats, ofOne(lanes.exp)),
+	"Log":        elementwise(floats, ofOne(lanes.log)),
+	"Tanh":       elementwise(floats, ofOne(lanes.tanh)),
+	"Sigmoid":    elementwise(floats, ofOne(lanes.sigmoid)),
+	"Erf":        elementwise(floats, ofOne(lanes.erf)),
+	"Reciprocal": elementwise(floats, ofOne(func(l lanes, x string) string { return l.arith("div", l.number(1), x) })),
+	"Relu":       elementwise(numbers, ofOne(lanes.relu)),
+	"LeakyRelu":  elementwise(floats, leakyRelu),
+	"Neg":        elementwise(signeds, ofOne(lanes.neg)),
+	"Abs":        elementwise(numbers, ofOne(lanes.abs)),
+	"Clip":       elementwise(numbers, clip),
 
 	"Equal":          compared("eq", computed),
 	"Less":           compared("lt", numbers),
 	"LessOrEqual":    compared("le", numbers),
 	"Greater":        compared("gt", numbers),
 	"GreaterOrEqual": compared("ge", numbers),
-	"And":            elementwise(exactly(2), truths, logical("and")),
-	"Or":             elementwise(exactly(2), truths, logical("or")),
-	"Xor":            elementwise(exactly(2), truths, logical("xor")),
-	"Not":            elementwise(exactly(1), truths, ofOne(func(l lanes, x string) string { return l.bin("xor", x, "true") })),
+	"And":            elementwise(truths, logical("and")),
+	"Or":             elementwise(truths, logical("or")),
+	"Xor":            elementwise(truths, logical("xor")),
+	"Not":            elementwise(truths, ofOne(func(l lanes, x string) string { return l.bin("xor", x, "true") })),
 
-	"Where": {emit: (*kernel).where, types: computed, decider: 1, args: exactly(3), results: 1, inPlace: true},
-	"Cast":  {emit: (*kernel).castElements, types: computed, args: exactly(1), results: 1, inPlace: true},
+	"Where": {emit: (*kernel).where, types: computed, decider: 1},
+	"Cast":  {emit: (*kernel).castElements, types: computed},
 }
-
-func exactly(n int) [2]int { return [2]int{n, n} }
-func atLeast(n int) [2]int { return [2]int{n, math.MaxInt} }
 
 // elementwise emits loops over the result in which f computes each element, of
 // the type that is given. The arguments from first on have the deciding type.
 func (k *kernel) elementwise(first int, result elem, f formula) error {
-	if k.out[0].elem != result {
-		return k.unsupported(k.out[0].dtype, "its result is of %s, not of %s", result.dtype, k.out[0].dtype)
+	if err := k.gives(result); err != nil {
+		return err
 	}
 	for _, o := range k.in[first:] {
-		if o.elem != k.in[first].elem && k.Op != "Pow" {
+		if o.elem != k.in[first].elem {
 			return k.unsupported(o.dtype, "its arguments are of %s and of %s", k.in[first].dtype, o.dtype)
 		}
 	}
+	return k.compute(first, result, f)
+}
+
+// gives holds the first result to a type.
+func (k *kernel) gives(result elem) error {
+	if k.out[0].elem != result {
+		return k.unsupported(k.out[0].dtype, "its result is of %s, not of %s", result.dtype, k.out[0].dtype)
+	}
+	return nil
+}
+
+// compute is elementwise without its checks.
+func (k *kernel) compute(first int, result elem, f formula) error {
 	operands := append([]operand{k.out[0]}, k.in...)
 	return k.each(operands, func(ptrs []string) {
 		x := make([]string, len(k.in))

@@ -152,35 +152,41 @@ func (k *kernel) width(e elem) int {
 	return k.bits / 8 / int(e.bytes)
 }
 
-// writer is how the kernels of an operator are written and which they are.
+// writer is how the kernels of an operator are written. How many arguments and results
+// there are, and whether they may lie at one place, is what plan.Operator says.
 type writer struct {
 	emit    func(*kernel) error
 	types   []graph.DType // of the deciding argument
 	decider int           // which argument decides
-	args    [2]int        // least and highest number of arguments
-	results int           // highest number of results
-	inPlace bool          // a result may lie where an argument does
+	results int           // how many are computed; 0: all
 }
 
-// accepts holds an instruction to what its operator's kernels can do.
+// accepts holds an instruction to what its operator is and its kernels can do.
 func (k *kernel) accepts(w writer) error {
+	op, _ := plan.Operator(k.Op)
 	d := k.module.anyType(k.Instruction)
-	if n := len(k.in); n < w.args[0] || n > w.args[1] {
-		return k.unsupported(d, "it has %d arguments; it takes %d to %d", n, w.args[0], w.args[1])
+	least, most := graph.Counts(op.Arguments())
+	_, results := graph.Counts(op.Outputs)
+	if w.results > 0 {
+		results = w.results
 	}
-	if len(k.out) == 0 || !k.anyResult(w.results) {
+	if n := len(k.in); n < least || n > most {
+		return k.unsupported(d, "it has %d arguments; it takes %d to %d", n, least, most)
+	}
+	if len(k.out) == 0 || !k.anyResult(results) {
 		return k.unsupported(d, "it has no result")
 	}
+	inPlace := op.InPlace != nil || op.Moves != nil
 	for i := range k.in {
-		if !k.in[i].present && i < w.args[0] {
+		if !k.in[i].present && i < least {
 			return k.unsupported(d, "argument %d was left out", i)
 		}
-		if k.overwrites(i) && !w.inPlace {
+		if k.overwrites(i) && !inPlace {
 			return k.unsupported(k.in[i].dtype, "argument %d lies where a result does; it cannot work in place", i)
 		}
 	}
 	for i, o := range k.out {
-		if i >= w.results && o.present {
+		if i >= results && o.present {
 			return k.unsupported(o.dtype, "result %d is not computed", i)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 var matrixTypes = append(slices.Clone(floats), graph.I32, graph.I64, graph.U32, graph.U64)
 
 var matrixKernels = map[string]writer{
-	"MatMul": {emit: (*kernel).matMul, types: matrixTypes, args: exactly(2), results: 1},
-	"Gemm":   {emit: (*kernel).gemm, types: matrixTypes, args: [2]int{2, 3}, results: 1},
+	"MatMul": {emit: (*kernel).matMul, types: matrixTypes},
+	"Gemm":   {emit: (*kernel).gemm, types: matrixTypes},
 }
 
 // product is a product of matrices, or of many: y[m][n] is the sum over k of
@@ -29,7 +29,7 @@ type product struct {
 func (k *kernel) matMul() error {
 	a, b, y := k.in[0].View, k.in[1].View, k.out[0].View
 	if len(a.Shape) == 0 || len(b.Shape) == 0 {
-		return k.mismatch("MatMul")
+		return k.mismatch(k.Op)
 	}
 	y = view.View{Shape: slices.Clone(y.Shape), Strides: slices.Clone(y.Strides)}
 	if len(b.Shape) == 1 {
@@ -42,11 +42,11 @@ func (k *kernel) matMul() error {
 	}
 	batch := len(y.Shape) - 2
 	if batch < 0 || len(a.Shape)-2 > batch || len(b.Shape)-2 > batch {
-		return k.mismatch("MatMul")
+		return k.mismatch(k.Op)
 	}
 	axes, ok := axesOf(y.Shape[:batch], front(y), front(a), front(b))
 	if !ok {
-		return k.mismatch("MatMul")
+		return k.mismatch(k.Op)
 	}
 	p := &product{kernel: k, a: k.in[0].showing(back(a)), b: k.in[1].showing(back(b)), y: k.out[0].showing(back(y))}
 	if err := p.check(); err != nil || k.out[0].View.Elements() == 0 {
@@ -80,7 +80,7 @@ func back(v view.View) view.View {
 func (k *kernel) gemm() error {
 	a, b, y := k.in[0], k.in[1], k.out[0]
 	if len(a.Shape) != 2 || len(b.Shape) != 2 || len(y.Shape) != 2 {
-		return k.mismatch("Gemm")
+		return k.mismatch(k.Op)
 	}
 	if k.Attrs.Int("transA") != 0 {
 		a.View, _ = a.View.Transpose([]int64{1, 0})

@@ -6,25 +6,24 @@ import (
 	"strconv"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
 	"tlruntime/compiler/view"
 )
 
 // moves are the kernels of operators that only carry elements to another place.
-func moves(emit func(*kernel) error, args [2]int, results int) writer {
-	return writer{emit: emit, types: computed, args: args, results: results, inPlace: true}
-}
+func moves(emit func(*kernel) error) writer { return writer{emit: emit, types: computed} }
 
 var moveKernels = map[string]writer{
-	"Copy":      moves((*kernel).sameElements, exactly(1), 1),
-	"Identity":  moves((*kernel).sameElements, exactly(1), 1),
-	"Reshape":   moves((*kernel).sameElements, exactly(1), 1),
-	"Expand":    moves((*kernel).expand, exactly(1), 1),
-	"Transpose": moves((*kernel).transpose, exactly(1), 1),
-	"Slice":     moves((*kernel).slice, exactly(1), 1),
-	"Concat":    moves((*kernel).concat, atLeast(1), 1),
-	"Split":     moves((*kernel).split, exactly(1), int(^uint(0)>>1)),
-	"Pad":       moves((*kernel).pad, exactly(1), 1),
-	"Gather":    {emit: (*kernel).gather, types: computed, args: exactly(2), results: 1},
+	plan.OpCopy: moves((*kernel).sameElements),
+	"Identity":  moves((*kernel).sameElements),
+	"Reshape":   moves((*kernel).sameElements),
+	"Expand":    moves((*kernel).expand),
+	"Transpose": moves((*kernel).transpose),
+	"Slice":     moves((*kernel).slice),
+	"Concat":    moves((*kernel).concat),
+	"Split":     moves((*kernel).split),
+	"Pad":       moves((*kernel).pad),
+	"Gather":    {emit: (*kernel).gather, types: computed},
 }
 
 // showing is the operand through another view of its buffer.
@@ -98,7 +97,7 @@ func (k *kernel) numbered(v view.View, i string) string {
 func (k *kernel) expand() error {
 	v, ok := k.in[0].View.Expand(k.out[0].Shape)
 	if !ok {
-		return k.mismatch("Expand")
+		return k.mismatch(k.Op)
 	}
 	return k.move(k.out[0], k.in[0].showing(v))
 }

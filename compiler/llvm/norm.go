@@ -10,10 +10,10 @@ import (
 )
 
 var normKernels = map[string]writer{
-	"Softmax":            {emit: (*kernel).softmax, types: floats, args: exactly(1), results: 1, inPlace: true},
-	"LayerNormalization": {emit: (*kernel).layerNormalization, types: floats, args: [2]int{2, 3}, results: 3, inPlace: true},
-	"BatchNormalization": {emit: (*kernel).batchNormalization, types: floats, args: exactly(5), results: 1, inPlace: true},
-	"LRN":                {emit: (*kernel).lrn, types: floats, args: exactly(1), results: 1, inPlace: true},
+	"Softmax":            {emit: (*kernel).softmax, types: floats},
+	"LayerNormalization": {emit: (*kernel).layerNormalization, types: floats},
+	"BatchNormalization": {emit: (*kernel).batchNormalization, types: floats, results: 1},
+	"LRN":                {emit: (*kernel).lrn, types: floats},
 }
 
 // sameShape checks operators whose result is as their argument, which it may lie on.

@@ -172,7 +172,7 @@ func (m *module) copyOutput(k int, o plan.Operand, d graph.DType) {
 	})
 	m.place.homes = append(m.place.homes, home{array: "outputs", index: k})
 	m.place.instructions = append(m.place.instructions, plan.Instruction{
-		Node: o.Name, Op: "Copy", Inputs: []plan.Operand{o},
+		Node: o.Name, Op: plan.OpCopy, Inputs: []plan.Operand{o},
 		Outputs: []plan.Operand{{Name: o.Name, Buffer: len(m.place.buffers) - 1, View: to}},
 	})
 }

@@ -1,8 +1,8 @@
 package llvm
 
 var poolKernels = map[string]writer{
-	"MaxPool":     {emit: (*kernel).maxPool, types: numbers, args: exactly(1), results: 2},
-	"AveragePool": {emit: (*kernel).averagePool, types: floats, args: exactly(1), results: 1},
+	"MaxPool":     {emit: (*kernel).maxPool, types: numbers},
+	"AveragePool": {emit: (*kernel).averagePool, types: floats},
 }
 
 // pool computes each output from the inputs of one channel under its window.

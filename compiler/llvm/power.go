@@ -7,6 +7,14 @@ import (
 	"tlruntime/compiler/graph"
 )
 
+// powers is elementwise for arguments of two types: the result has the base's.
+func (k *kernel) powers() error {
+	if err := k.gives(k.in[0].elem); err != nil {
+		return err
+	}
+	return k.compute(0, k.in[0].elem, (*kernel).power)
+}
+
 // power raises x[0] to x[1], which may be of another type. Exponents that are one
 // constant and have a short form get it.
 func (k *kernel) power(l lanes, x []string) string {

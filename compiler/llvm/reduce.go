@@ -3,31 +3,42 @@ package llvm
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"tlruntime/compiler/view"
 )
 
-var reduceKernels = map[string]writer{
-	"ReduceSum":  {emit: func(k *kernel) error { return k.reduce(k.Attrs.Ints("axes")) }, types: numbers, args: exactly(1), results: 1},
-	"ReduceMean": {emit: func(k *kernel) error { return k.reduce(k.Attrs.Ints("axes")) }, types: numbers, args: exactly(1), results: 1},
-	"ReduceMax":  {emit: func(k *kernel) error { return k.reduce(k.Attrs.Ints("axes")) }, types: computed, args: exactly(1), results: 1},
+// reduction is what becomes of the elements that a reduction joins.
+type reduction uint8
 
-	"GlobalAveragePool": {emit: (*kernel).global, types: floats, args: exactly(1), results: 1},
-	"GlobalMaxPool":     {emit: (*kernel).global, types: floats, args: exactly(1), results: 1},
+const (
+	sums reduction = iota
+	means
+	maxima
+)
+
+var reduceKernels = map[string]writer{
+	"ReduceSum":  {emit: sums.ofAxes, types: numbers},
+	"ReduceMean": {emit: means.ofAxes, types: numbers},
+	"ReduceMax":  {emit: maxima.ofAxes, types: computed},
+
+	"GlobalAveragePool": {emit: means.global, types: floats},
+	"GlobalMaxPool":     {emit: maxima.global, types: floats},
 }
 
+// ofAxes reduces the axes that the attribute names.
+func (what reduction) ofAxes(k *kernel) error { return k.reduce(what, k.Attrs.Ints("axes")) }
+
 // global reduces all axes behind the second.
-func (k *kernel) global() error {
+func (what reduction) global(k *kernel) error {
 	var axes []int64
 	for i := 2; i < len(k.in[0].Shape); i++ {
 		axes = append(axes, int64(i))
 	}
-	return k.reduce(axes)
+	return k.reduce(what, axes)
 }
 
 // reduce folds the axes, which the result has with extent 1 or has not.
-func (k *kernel) reduce(axes []int64) error {
+func (k *kernel) reduce(what reduction, axes []int64) error {
 	x, y := k.in[0], k.out[0]
 	strides, ok := reducedStrides(x.Shape, y.View, axes)
 	if !ok || !areAxes(axes, x.Shape) || x.elem != y.elem {
@@ -45,9 +56,8 @@ func (k *kernel) reduce(axes []int64) error {
 		return nil
 	}
 	start, join := x.elem.lowest(), lanes.max
-	mean := strings.HasSuffix(k.Op, "Mean") || k.Op == "GlobalAveragePool"
 	switch {
-	case mean || k.Op == "ReduceSum":
+	case what != maxima:
 		start, join = k.scalar(x.elem).number(0), lanes.add
 	case x.class == boolean:
 		join = func(l lanes, a, b string) string { return l.bin("or", a, b) }
@@ -56,7 +66,7 @@ func (k *kernel) reduce(axes []int64) error {
 	r.each([]string{y.ptr, x.ptr}, func(w *row) {
 		v := w.fold(x.elem, start, join, func(e element) string { return e.get(1) })
 		l := w.cell(x.elem)
-		if mean {
+		if what == means {
 			v = l.quotient(v, l.number(float64(turns)))
 		}
 		w.store(l, 0, v, w.ptrs[0], false)

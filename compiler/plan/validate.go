@@ -130,8 +130,7 @@ func inspectArguments(i *Instruction) error {
 			return err
 		}
 	}
-	takes := slices.DeleteFunc(slices.Clone(op.Inputs), func(a graph.Argument) bool { return a.Parameter })
-	if err := inspectCount(i, "arguments", takes, i.Inputs); err != nil {
+	if err := inspectCount(i, "arguments", op.Arguments(), i.Inputs); err != nil {
 		return err
 	}
 	return inspectCount(i, "results", op.Outputs, i.Outputs)
@@ -183,14 +182,9 @@ func fitsPart(part, whole Operand, axis, extent int64) bool {
 }
 
 func inspectCount(i *Instruction, what string, want []graph.Argument, have []Operand) error {
-	least, most := 0, len(want)
+	least, most := graph.Counts(want)
+	most = min(most, max(len(want), len(have)))
 	for k, a := range want {
-		if !a.Optional {
-			least = k + 1
-		}
-		if a.Variadic {
-			most = max(most, len(have))
-		}
 		if what == "arguments" && !a.Optional && k < len(have) && have[k].Buffer < 0 {
 			return errorf("node %q (%s): argument %d (%s) is left out", i.Node, i.Op, k, a.Name)
 		}
