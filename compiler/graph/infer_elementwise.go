@@ -69,11 +69,6 @@ func inferBinary(k *call) error {
 	return inferBroadcast(k)
 }
 
-func inferLeakyRelu(k *call) error {
-	k.attrs["alpha"] = k.floatOr("alpha", 0.01)
-	return k.give(k.shape(0))
-}
-
 func inferClip(k *call) error {
 	low, err := k.number(1, "min", math.Inf(-1))
 	if err != nil {

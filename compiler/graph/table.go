@@ -93,9 +93,7 @@ var elementwise = []entry{
 	variadicOp("Max", numericTypes, onBoth(math.Max, func(a, b int64) int64 { return max(a, b) })),
 	variadicOp("Min", numericTypes, onBoth(math.Min, func(a, b int64) int64 { return min(a, b) })),
 
-	{name: "LeakyRelu", in: "X T", out: "Y T", t: floatTypes, accepts: "alpha float", result: sameShape,
-		attrs:   []Attribute{aFloat("alpha", "slope below zero; 0.01 when left out")},
-		inPlace: first, infer: inferLeakyRelu},
+	leakyRelu,
 	{name: "Pow", in: "X T, Y U", out: "Z T", t: floatTypes | indexTypes, u: numericTypes, accepts: oldBroadcast,
 		result:  broadcastResult + " The result has the type of the base.",
 		inPlace: firstSecond, infer: inferBinary},

@@ -68,7 +68,7 @@ var elementwiseKernels = map[string]writer{
 	"Erf":        elementwise(floats, ofOne(lanes.erf)),
 	"Reciprocal": elementwise(floats, ofOne(func(l lanes, x string) string { return l.arith("div", l.number(1), x) })),
 	"Relu":       elementwise(numbers, ofOne(lanes.relu)),
-	"LeakyRelu":  elementwise(floats, leakyRelu),
+	"LeakyRelu":  leakyReluKernel,
 	"Neg":        elementwise(signeds, ofOne(lanes.neg)),
 	"Abs":        elementwise(numbers, ofOne(lanes.abs)),
 	"Clip":       elementwise(numbers, clip),
@@ -183,11 +183,6 @@ func (l lanes) abs(x string) string {
 		return x
 	}
 	return l.pick(l.cmp("lt", x, l.number(0)), l.neg(x), x)
-}
-
-func leakyRelu(k *kernel, l lanes, x []string) string {
-	below := l.mul(x[0], l.number(k.Attrs.Float("alpha")))
-	return l.pick(l.cmp("lt", x[0], l.number(0)), below, x[0])
 }
 
 // clip keeps a NaN; a bound that is absent does not hold.
