@@ -67,18 +67,14 @@ func (m *Movement) fold(k *call) []Tensor {
 
 func evalSplit(k *call) []Tensor {
 	t := k.input(0)
-	axis := k.attrs.Int("axis")
-	starts, ends := make([]int64, len(t.Shape)), slices.Clone(t.Shape)
-	steps := slices.Repeat([]int64{1}, len(t.Shape))
-	ends[axis] = 0
 	var parts []Tensor
+	at := int64(0)
 	for _, d := range k.attrs.Ints("split") {
-		starts[axis] = ends[axis]
-		ends[axis] += d
-		v, ok := view.Contiguous(t.Shape).Slice(starts, ends, steps)
+		v, ok := view.Contiguous(t.Shape).Part(int(k.attrs.Int("axis")), at, d)
 		if !ok {
 			return nil
 		}
+		at += d
 		parts = append(parts, gathered(t, v))
 	}
 	return parts
