@@ -12,7 +12,8 @@ import (
 // which is for the run to meet.
 func (k *call) fold() {
 	op := operators[k.op]
-	if op.fold == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, func(r result) bool { return r.constant != nil }) {
+	known := func(r result) bool { return r.constant != nil }
+	if op.fold == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, known) {
 		return
 	}
 	for _, v := range k.keep {

@@ -313,7 +313,9 @@ func TestPart(t *testing.T) {
 	empty, ok := v.Part(0, 2, 0)
 	require.True(t, ok)
 	require.Equal(t, View{Shape: []int64{0, 5}, Strides: []int64{10, -1}, Offset: 4}, empty)
-	for _, wrong := range [][3]int64{{2, 0, 1}, {-1, 0, 1}, {1, -1, 1}, {1, 0, -1}, {1, 3, 3}, {1, math.MaxInt64, 1}, {1, 1, math.MaxInt64}} {
+	for _, wrong := range [][3]int64{
+		{2, 0, 1}, {-1, 0, 1}, {1, -1, 1}, {1, 0, -1}, {1, 3, 3}, {1, math.MaxInt64, 1}, {1, 1, math.MaxInt64},
+	} {
 		_, ok := v.Part(int(wrong[0]), wrong[1], wrong[2])
 		require.False(t, ok, wrong)
 	}
