@@ -45,21 +45,25 @@ func dimsText(shape []Dim) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// fits reports whether a tensor has no negative extent and, even without its
-// extents of 0, at most maxBytes.
-func fits(shape []int64, t DType) bool {
+// SizeOf returns how many bytes a tensor takes, row by row without gaps, and false when
+// an extent is negative or when the tensor would take more than most even without its
+// extents of 0.
+func SizeOf(shape []int64, t DType, most int64) (int64, bool) {
 	n := uint64(t.Bytes())
 	for _, d := range shape {
-		if d < 0 {
-			return false
-		}
 		high, low := bits.Mul64(n, uint64(max(d, 1)))
-		if high != 0 || low > maxBytes {
-			return false
+		if d < 0 || high != 0 || low > uint64(most) {
+			return 0, false
 		}
 		n = low
 	}
-	return true
+	return Elements(shape) * t.Bytes(), true
+}
+
+// fits reports whether a tensor has a size, of maxBytes at the most.
+func fits(shape []int64, t DType) bool {
+	_, ok := SizeOf(shape, t, maxBytes)
+	return ok
 }
 
 // tensorFault says what is wrong with a tensor, "" when nothing is.

@@ -12,7 +12,8 @@ import (
 // which is for the run to meet.
 func (k *call) fold() {
 	op := operators[k.op]
-	if op.fold == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, func(r result) bool { return r.constant != nil }) {
+	known := func(r result) bool { return r.constant != nil }
+	if op.fold == nil || len(k.keep) == 0 || slices.ContainsFunc(k.results, known) {
 		return
 	}
 	for _, v := range k.keep {
@@ -67,18 +68,14 @@ func (m *Movement) fold(k *call) []Tensor {
 
 func evalSplit(k *call) []Tensor {
 	t := k.input(0)
-	axis := k.attrs.Int("axis")
-	starts, ends := make([]int64, len(t.Shape)), slices.Clone(t.Shape)
-	steps := slices.Repeat([]int64{1}, len(t.Shape))
-	ends[axis] = 0
 	var parts []Tensor
+	at := int64(0)
 	for _, d := range k.attrs.Ints("split") {
-		starts[axis] = ends[axis]
-		ends[axis] += d
-		v, ok := view.Contiguous(t.Shape).Slice(starts, ends, steps)
+		v, ok := view.Contiguous(t.Shape).Part(int(k.attrs.Int("axis")), at, d)
 		if !ok {
 			return nil
 		}
+		at += d
 		parts = append(parts, gathered(t, v))
 	}
 	return parts

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math/bits"
 	"slices"
 
 	"tlruntime/compiler/graph"
@@ -44,8 +43,8 @@ func checkValues(c *graph.Checked) error {
 	sum := int64(0)
 	for i := range c.Values {
 		v := &c.Values[i]
-		bytes, ok := sizeOf(v)
-		if !ok {
+		bytes, ok := graph.SizeOf(v.Shape, v.DType, maxBytes)
+		if !ok || v.DType.Bytes() == 0 {
 			return errorf("value %q has element type %s and shape %v; it must have a known type, no negative extent, and fit in memory", v.Name, v.DType, v.Shape)
 		}
 		if v.Constant != nil && v.Producer >= 0 {
@@ -59,19 +58,6 @@ func checkValues(c *graph.Checked) error {
 		}
 	}
 	return nil
-}
-
-// sizeOf returns the size of a value, and whether there is such a size.
-func sizeOf(v *graph.TypedValue) (int64, bool) {
-	size := uint64(v.DType.Bytes())
-	for _, d := range v.Shape {
-		high, low := bits.Mul64(size, uint64(max(d, 1)))
-		if d < 0 || high != 0 || low > maxBytes {
-			return 0, false
-		}
-		size = low
-	}
-	return v.Bytes(), size > 0
 }
 
 func checkNode(c *graph.Checked, i int, ready []bool) error {

@@ -170,7 +170,7 @@ func (l *layout) laySplit(k int) {
 	from, attrs := l.at[s.in[0]], l.c.Nodes[s.node].Attrs
 	at := int64(0)
 	for i, size := range attrs.Ints("split") {
-		part, _ := slice(from.view, attrs.Int("axis"), at, at+size)
+		part, _ := from.view.Part(int(attrs.Int("axis")), at, size)
 		at += size
 		if s.out[i] >= 0 {
 			l.put(s.out[i], place{from.storage, part})

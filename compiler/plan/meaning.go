@@ -89,13 +89,7 @@ func (m *meaning) ends(p *ExecutionPlan) error {
 	return nil
 }
 
-func (m *meaning) count(v int) int64 {
-	n := int64(1)
-	for _, d := range m.c.Values[v].Shape {
-		n *= d
-	}
-	return n
-}
+func (m *meaning) count(v int) int64 { return graph.Elements(m.c.Values[v].Shape) }
 
 // element returns whose element, and which, element nth of v is.
 func (m *meaning) element(v int, nth int64) (source int, element int64) {

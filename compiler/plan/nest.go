@@ -76,7 +76,7 @@ func (l *layout) gatherParts(k int) {
 	}
 	for _, i := range apart {
 		v, at := s.in[i], l.starts(k)[i]
-		part, _ := slice(l.at[s.out[0]].view, axis, at, at+l.c.Values[v].Shape[axis])
+		part, _ := l.at[s.out[0]].view.Part(int(axis), at, l.c.Values[v].Shape[axis])
 		l.copies[k] = append(l.copies[k], l.transfer(v, l.at[v], v, place{parent, part}))
 	}
 }

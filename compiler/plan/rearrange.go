@@ -25,13 +25,3 @@ func isView(c *graph.Checked, n *graph.TypedNode) bool {
 func show(c *graph.Checked, n *graph.TypedNode, v view.View) (view.View, bool) {
 	return c.MovementOf(n).View(v, n.Attrs, c.Values[n.Outputs[0]].Shape)
 }
-
-// slice returns the elements [from, to) of one axis.
-func slice(v view.View, axis, from, to int64) (view.View, bool) {
-	starts, ends, steps := make([]int64, len(v.Shape)), slices.Clone(v.Shape), make([]int64, len(v.Shape))
-	for i := range steps {
-		steps[i] = 1
-	}
-	starts[axis], ends[axis] = from, to
-	return v.Slice(starts, ends, steps)
-}

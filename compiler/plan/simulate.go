@@ -203,14 +203,8 @@ func (s *simulation) moved(i *Instruction) [][]tag {
 	if partsOf(i.Op) == graph.Splits {
 		whole, parts = i.Inputs[0], i.Outputs
 	}
-	axis, rows := i.Attrs.Int("axis"), int64(1)
-	for _, d := range whole.View.Shape[:axis] {
-		rows *= d
-	}
-	inner := s.size(whole)
-	for _, d := range whole.View.Shape[axis+1:] {
-		inner *= d
-	}
+	axis := i.Attrs.Int("axis")
+	rows, inner := graph.Elements(whole.View.Shape[:axis]), s.size(whole)*graph.Elements(whole.View.Shape[axis+1:])
 	if partsOf(i.Op) == graph.Joins {
 		return [][]tag{s.joined(parts, axis, rows, inner)}
 	}
@@ -296,11 +290,7 @@ func (s *simulation) memory(o Operand) memory {
 // tags returns what an operand finds in memory, grain by grain.
 func (s *simulation) tags(o Operand) []tag {
 	m, size, id := s.memory(o), s.size(o), s.id(s.plan.Buffers[o.Buffer].Name)
-	elements := size
-	for _, d := range o.View.Shape {
-		elements *= d
-	}
-	list := make([]tag, 0, elements)
+	list := make([]tag, 0, size*o.View.Elements())
 	each(o.View, func(_, at int64) {
 		for g := at * size; g < at*size+size; g++ {
 			if m.tags == nil {
@@ -390,13 +380,9 @@ func (s *simulation) describe(t tag) string {
 // each calls f with the number of each element of a view and its place in the
 // buffer.
 func each(v view.View, f func(nth, at int64)) {
-	total := int64(1)
-	for _, d := range v.Shape {
-		total *= d
-	}
 	index := make([]int64, len(v.Shape))
 	at := v.Offset
-	for nth := range total {
+	for nth := range v.Elements() {
 		f(nth, at)
 		for axis := len(index) - 1; axis >= 0; axis-- {
 			index[axis]++

@@ -56,10 +56,7 @@ func inspect(p *ExecutionPlan, m *meaning) error {
 func inspectBuffers(p *ExecutionPlan) error {
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		elements := int64(1)
-		for _, d := range b.Shape {
-			elements *= d
-		}
+		elements := graph.Elements(b.Shape)
 		if elements < 0 || b.DType.Bytes() == 0 || b.Bytes != elements*b.DType.Bytes() {
 			return errorf("buffer %d (%q) has %d bytes; type %s and shape %v do not take that", i, b.Name, b.Bytes, b.DType, b.Shape)
 		}

@@ -77,6 +77,20 @@ func (v View) Slice(starts, ends, steps []int64) (View, bool) {
 	return s, true
 }
 
+// Part returns the n elements of an axis from first on. It returns false when the axis
+// does not have them.
+func (v View) Part(axis int, first, n int64) (View, bool) {
+	if axis < 0 || axis >= len(v.Shape) || first < 0 || n < 0 || n > v.Shape[axis]-first {
+		return View{}, false
+	}
+	p := View{Shape: slices.Clone(v.Shape), Strides: slices.Clone(v.Strides), Offset: v.Offset}
+	p.Shape[axis] = n
+	if n > 0 {
+		p.Offset += first * v.Strides[axis]
+	}
+	return p, true
+}
+
 // Steps returns how many numbers start, start+step, ... there are before end, or
 // above it when step is negative. It returns false when step is 0, and when start
 // or end is below -1, which no normalised slice has.

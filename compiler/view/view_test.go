@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -299,4 +300,23 @@ func FuzzReshape(f *testing.F) {
 			t.Fatal(v, shape, got, ok)
 		}
 	})
+}
+
+func TestPart(t *testing.T) {
+	v := View{Shape: []int64{2, 5}, Strides: []int64{10, -1}, Offset: 4}
+	p, ok := v.Part(1, 1, 3)
+	require.True(t, ok)
+	require.Equal(t, View{Shape: []int64{2, 3}, Strides: []int64{10, -1}, Offset: 3}, p)
+	s, ok := v.Slice([]int64{0, 1}, []int64{2, 4}, []int64{1, 1})
+	require.True(t, ok)
+	require.Equal(t, s, p)
+	empty, ok := v.Part(0, 2, 0)
+	require.True(t, ok)
+	require.Equal(t, View{Shape: []int64{0, 5}, Strides: []int64{10, -1}, Offset: 4}, empty)
+	for _, wrong := range [][3]int64{
+		{2, 0, 1}, {-1, 0, 1}, {1, -1, 1}, {1, 0, -1}, {1, 3, 3}, {1, math.MaxInt64, 1}, {1, 1, math.MaxInt64},
+	} {
+		_, ok := v.Part(int(wrong[0]), wrong[1], wrong[2])
+		require.False(t, ok, wrong)
+	}
 }

@@ -13,6 +13,9 @@ import (
 	"tlruntime/compiler/graph"
 )
 
+// mostElements keeps products of extents and sizes from overflowing.
+const mostElements = 1 << 56
+
 const magic = "\x93NUMPY"
 
 // descriptions are the element types by NumPy's names, without the byte order.
@@ -89,19 +92,18 @@ func parseHeader(header string) (t graph.Tensor, err error) {
 
 func parseShape(text string) ([]int64, error) {
 	shape := []int64{}
-	elements := int64(1)
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
 		n, err := strconv.ParseInt(part, 10, 64)
-		if err != nil || (n > 0 && elements > 1<<56/n) {
+		if err != nil {
 			return nil, fmt.Errorf("(%s) is no shape of an array", text)
 		}
-		if n > 0 {
-			elements *= n
-		}
 		shape = append(shape, n)
+	}
+	if _, ok := graph.SizeOf(shape, graph.U8, mostElements); !ok {
+		return nil, fmt.Errorf("(%s) is no shape of an array", text)
 	}
 	return shape, nil
 }
