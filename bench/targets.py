@@ -395,6 +395,7 @@ IDLE_KIB = 6 << 10
 
 # Operations of src/calls.c, in the order of the report.
 INSTRUCTIONS = {
+    "cgo_call": "a call of the slow path, in and out of Go: tl_init once more",
     "acquire_release": "tl_ptr_acquire + tl_ptr_release, by the owner",
     "acquire_release_unbiased": "the same, bias turned off",
     "check": "tl_ptr_check",

@@ -10,6 +10,11 @@ OPERATION op_loop(long n) {
 	for (long i = 0; i < n; i++) __asm__ volatile("" ::: "memory");
 }
 
+/* The least that a call of the slow path costs: in and out of Go. */
+OPERATION op_cgo_call(long n) {
+	for (long i = 0; i < n; i++) tl_init();
+}
+
 OPERATION op_acquire_release(long n) {
 	tl_mem_enter_scope();
 	void* object = tl_mem_new(64);
@@ -225,7 +230,7 @@ static const struct {
 	void (*run)(long n);
 } operations[] = {
 #define NAMED(name) {#name, op_##name}
-	NAMED(loop), NAMED(acquire_release), NAMED(acquire_release_unbiased), NAMED(check), NAMED(scope),
+	NAMED(loop), NAMED(cgo_call), NAMED(acquire_release), NAMED(acquire_release_unbiased), NAMED(check), NAMED(scope),
 	NAMED(scope_of_8), NAMED(alloc_release), NAMED(alloc_free), NAMED(malloc_free), NAMED(malloc_of_8),
 	NAMED(unregister_register), NAMED(malloc_register_struct), NAMED(registry_pair),
 	NAMED(registry_pair_1e6), NAMED(registry_hit), NAMED(registry_alias), NAMED(function), NAMED(function_4_slots),
