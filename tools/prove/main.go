@@ -63,10 +63,10 @@ func prove(o options, only, page string) error {
 				failed = append(failed, p.Name+"/"+r.Name)
 			}
 			known.Runs[p.Name+"/"+r.Name] = result
+			if err := known.write(o.build); err != nil {
+				return err
+			}
 		}
-	}
-	if err := known.write(o.build); err != nil {
-		return err
 	}
 	if page != "" {
 		if err := writePage(page, known); err != nil {
