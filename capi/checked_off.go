@@ -10,4 +10,4 @@ func entered() {}
 
 func left(*object.Context) {}
 
-func tellDefect(any) {}
+func reportDefect(any) {}

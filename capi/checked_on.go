@@ -71,8 +71,8 @@ func check(c *object.Context) error {
 	return consistency.CheckBeside(c)
 }
 
-// tellDefect ends the process where other builds contain a panic.
-func tellDefect(cause any) { end("a panic", fmt.Errorf("%v\n%s", cause, debug.Stack())) }
+// reportDefect ends the process where other builds contain a panic.
+func reportDefect(cause any) { end("a panic", fmt.Errorf("%v\n%s", cause, debug.Stack())) }
 
 func end(when string, err error) {
 	fmt.Fprintf(os.Stderr, "tl_runtime: tlcheck: %s: %v\n", when, err)

@@ -136,8 +136,8 @@ func registerDevice(o *object.Context, allocator, copier, out uintptr) status.St
 	return deviceStatus(o, err)
 }
 
-// tellDefaultDevice lets the fast path know whether TL_DEVICE_DEFAULT is the CPU.
-func tellDefaultDevice() {
+// publishDefaultDevice lets the fast path know whether TL_DEVICE_DEFAULT is the CPU.
+func publishDefaultDevice() {
 	name := options.Word("TL_DEVICE")
 	C.tlc_tensor_default_is_cpu(C.bool(name == "cpu" || name == "cpu:0"))
 }

@@ -47,7 +47,7 @@ func contained[R any](failed R, body func() R) (result R) {
 	entered()
 	defer func() {
 		if cause := recover(); cause != nil {
-			tellDefect(cause)
+			reportDefect(cause)
 			result = failed
 		}
 		left(nil)
@@ -101,13 +101,13 @@ func tlentry_open(out uintptr) int32 {
 		})
 		if st == status.OK {
 			tensorsOnDevices()
-			tellDefaultDevice()
+			publishDefaultDevice()
 			object.Globals().Pools = mempool.Table()
 			openLimits()
-			tellPoolOperations()
+			logPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))
 			setLeakCheck(options.Word("TL_LEAK_CHECK"))
-			tellShimFlags()
+			publishFlags()
 			if startTracking() != status.OK {
 				fmt.Fprintln(os.Stderr, "tl_runtime: no memory for the tables of tracking: nothing is recorded")
 			}

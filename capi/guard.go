@@ -17,7 +17,7 @@ func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R
 	entered()
 	defer func() {
 		if cause := recover(); cause != nil {
-			tellDefect(cause)
+			reportDefect(cause)
 			fail(context, status.Internal, "a defect of this library was contained: %v", cause)
 			result = failed
 		}

@@ -27,8 +27,8 @@ func setOnError(action string) {
 	}
 }
 
-// tellShim hands the value of a flag to the shim.
-func tellShim(word *uint32, name string) {
+// publishFlag hands the value of a flag to the shim.
+func publishFlag(word *uint32, name string) {
 	flag := uint32(0)
 	if options.Flag(name) {
 		flag = 1
@@ -36,10 +36,10 @@ func tellShim(word *uint32, name string) {
 	atomic.StoreUint32(word, flag)
 }
 
-// tellShimFlags does so with those that may change.
-func tellShimFlags() {
-	tellShim(&object.Globals().ShowStats, "TL_SHOW_STATS")
-	tellShim(&object.Globals().MemLog, "TL_MEM_LOG")
+// publishFlags does so with those that may change.
+func publishFlags() {
+	publishFlag(&object.Globals().ShowStats, "TL_SHOW_STATS")
+	publishFlag(&object.Globals().MemLog, "TL_MEM_LOG")
 }
 
 // configure sets the option that the caller's strings name, after the first use.
@@ -64,11 +64,11 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	case "TL_ON_ERROR":
 		setOnError(wanted)
 	case "TL_DEVICE":
-		tellDefaultDevice()
+		publishDefaultDevice()
 	case "TL_LEAK_CHECK":
 		setLeakCheck(options.Word(name))
 	case "TL_SHOW_STATS", "TL_MEM_LOG":
-		tellShimFlags()
+		publishFlags()
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}
@@ -90,8 +90,8 @@ func ready(o *object.Context) status.Status {
 	return status.OK
 }
 
-// tellPoolOperations does what TL_POOL_DEBUG says, before the first pool.
-func tellPoolOperations() {
+// logPoolOperations does what TL_POOL_DEBUG says, before the first pool.
+func logPoolOperations() {
 	mempool.Debug = options.Flag("TL_POOL_DEBUG")
 	tensor.Debug = mempool.Debug
 }

@@ -42,7 +42,7 @@ func sparseWrap(o *object.Context, s sparse.Shape, from sparse.Arrays, flags uin
 		fail(o, status.InvalidArgument, "flags %#x are unknown; pass 0 or TL_TENSOR_FLAG_READ_ONLY", flags)
 		return 0
 	}
-	return sparse.Wrap(o, s, from, sparse.Loan{ReadOnly: flags != 0, Deleter: deleter, Context: ctx})
+	return sparse.Wrap(o, s, from, sparse.Borrowed{ReadOnly: flags != 0, Deleter: deleter, Context: ctx})
 }
 
 // optional tells whether an output can be written or is not wanted.

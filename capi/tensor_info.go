@@ -55,7 +55,7 @@ func wrapTensor(o *object.Context, at, deleter, ctx uintptr) uintptr {
 		return 0
 	}
 	info := load[tl_tensor_info](at)
-	return tensor.Borrow(o, tensor.Loan{
+	return tensor.Borrow(o, tensor.Borrowed{
 		Dtype: info.Dtype, Device: info.Device, Rank: int64(info.Rank), Shape: info.Shape, Strides: info.Strides,
 		Data: info.Data, ReadOnly: info.Flags&layout.TensorReadOnly != 0, Deleter: deleter, Context: ctx,
 	})

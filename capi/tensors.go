@@ -199,7 +199,7 @@ func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr
 //export tlgo_tensor_from_buffer
 func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter, ctx uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
-		return tensor.Borrow(o, tensor.Loan{Dtype: dtype, Device: device, Rank: rank, Shape: shape, Strides: strides,
+		return tensor.Borrow(o, tensor.Borrowed{Dtype: dtype, Device: device, Rank: rank, Shape: shape, Strides: strides,
 			Data: data, Deleter: deleter, Context: ctx})
 	})
 }

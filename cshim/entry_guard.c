@@ -393,7 +393,7 @@ void tlc_entry_end(tl_context* c)
 {
 	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
-	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_report_error(c);
 	bool outermost = c->draining == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {
 		uint64_t target = c->close_target;
@@ -405,7 +405,7 @@ void tlc_entry_end(tl_context* c)
 	if (TLC_UNLIKELY((tlc_has_to_destroy(c) | c->callback_arguments) != 0 && outermost)) drain(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
-	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_tell(c);
+	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_report_error(c);
 	tlc_entry_step_out(c);
 }
 

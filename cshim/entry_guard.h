@@ -99,7 +99,7 @@ extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 enum { TLC_TELLING = 2 };
 
 /* Tells an error that waits. The context is in Go. */
-void tlc_tell(tl_context* c) __attribute__((cold));
+void tlc_report_error(tl_context* c) __attribute__((cold));
 
 /* Records an error of the calling thread and returns its status. */
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __attribute__((cold));

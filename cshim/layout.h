@@ -112,10 +112,10 @@ typedef struct tl_magazine {
 
 /* Slots of one kind that a context took and gave back, ever, and their bytes. Another
  * context may give back what this one took: only sums over all contexts have a meaning. */
-typedef struct tl_tally {
+typedef struct tl_kind_counters {
 	uint64_t made, gone;
 	uint64_t bytes_made, bytes_gone;
-} tl_tally;
+} tl_kind_counters;
 
 /* The same of one user type, whose bytes are those of its size class. */
 typedef struct tl_type_count {
@@ -246,7 +246,7 @@ typedef struct tl_context {
 	uint32_t error_kind; /* which text renders error_detail */
 	uint32_t message_ready;
 	char message[TL_MESSAGE_BYTES];
-	tl_tally kinds[TL_KINDS]; /* by record type; the plain ones are the rest */
+	tl_kind_counters kinds[TL_KINDS]; /* by record type; the plain ones are the rest */
 	tl_magazine magazines[TL_CLASSES];
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 } tl_context;

@@ -20,11 +20,11 @@ enum {
 	tlc_at_magazine_base = offsetof(tl_magazine, base) * 100000 + sizeof(((tl_magazine*)0)->base),
 	tlc_at_magazine_limit = offsetof(tl_magazine, limit) * 100000 + sizeof(((tl_magazine*)0)->limit),
 	tlc_at_magazine_allocs = offsetof(tl_magazine, allocs) * 100000 + sizeof(((tl_magazine*)0)->allocs),
-	tlc_size_tally = sizeof(tl_tally),
-	tlc_at_tally_made = offsetof(tl_tally, made) * 100000 + sizeof(((tl_tally*)0)->made),
-	tlc_at_tally_gone = offsetof(tl_tally, gone) * 100000 + sizeof(((tl_tally*)0)->gone),
-	tlc_at_tally_bytes_made = offsetof(tl_tally, bytes_made) * 100000 + sizeof(((tl_tally*)0)->bytes_made),
-	tlc_at_tally_bytes_gone = offsetof(tl_tally, bytes_gone) * 100000 + sizeof(((tl_tally*)0)->bytes_gone),
+	tlc_size_kind_counters = sizeof(tl_kind_counters),
+	tlc_at_kind_counters_made = offsetof(tl_kind_counters, made) * 100000 + sizeof(((tl_kind_counters*)0)->made),
+	tlc_at_kind_counters_gone = offsetof(tl_kind_counters, gone) * 100000 + sizeof(((tl_kind_counters*)0)->gone),
+	tlc_at_kind_counters_bytes_made = offsetof(tl_kind_counters, bytes_made) * 100000 + sizeof(((tl_kind_counters*)0)->bytes_made),
+	tlc_at_kind_counters_bytes_gone = offsetof(tl_kind_counters, bytes_gone) * 100000 + sizeof(((tl_kind_counters*)0)->bytes_gone),
 	tlc_size_type_count = sizeof(tl_type_count),
 	tlc_at_type_count_made = offsetof(tl_type_count, made) * 100000 + sizeof(((tl_type_count*)0)->made),
 	tlc_at_type_count_gone = offsetof(tl_type_count, gone) * 100000 + sizeof(((tl_type_count*)0)->gone),
@@ -190,11 +190,11 @@ var _ [C.tlc_at_magazine_base]struct{} = [unsafe.Offsetof(layout.Magazine{}.Base
 var _ [C.tlc_at_magazine_limit]struct{} = [unsafe.Offsetof(layout.Magazine{}.Limit)*100000 + unsafe.Sizeof(layout.Magazine{}.Limit)]struct{}{}
 var _ [C.tlc_at_magazine_allocs]struct{} = [unsafe.Offsetof(layout.Magazine{}.Allocs)*100000 + unsafe.Sizeof(layout.Magazine{}.Allocs)]struct{}{}
 
-var _ [C.tlc_size_tally]struct{} = [unsafe.Sizeof(layout.Tally{})]struct{}{}
-var _ [C.tlc_at_tally_made]struct{} = [unsafe.Offsetof(layout.Tally{}.Made)*100000 + unsafe.Sizeof(layout.Tally{}.Made)]struct{}{}
-var _ [C.tlc_at_tally_gone]struct{} = [unsafe.Offsetof(layout.Tally{}.Gone)*100000 + unsafe.Sizeof(layout.Tally{}.Gone)]struct{}{}
-var _ [C.tlc_at_tally_bytes_made]struct{} = [unsafe.Offsetof(layout.Tally{}.BytesMade)*100000 + unsafe.Sizeof(layout.Tally{}.BytesMade)]struct{}{}
-var _ [C.tlc_at_tally_bytes_gone]struct{} = [unsafe.Offsetof(layout.Tally{}.BytesGone)*100000 + unsafe.Sizeof(layout.Tally{}.BytesGone)]struct{}{}
+var _ [C.tlc_size_kind_counters]struct{} = [unsafe.Sizeof(layout.KindCounters{})]struct{}{}
+var _ [C.tlc_at_kind_counters_made]struct{} = [unsafe.Offsetof(layout.KindCounters{}.Made)*100000 + unsafe.Sizeof(layout.KindCounters{}.Made)]struct{}{}
+var _ [C.tlc_at_kind_counters_gone]struct{} = [unsafe.Offsetof(layout.KindCounters{}.Gone)*100000 + unsafe.Sizeof(layout.KindCounters{}.Gone)]struct{}{}
+var _ [C.tlc_at_kind_counters_bytes_made]struct{} = [unsafe.Offsetof(layout.KindCounters{}.BytesMade)*100000 + unsafe.Sizeof(layout.KindCounters{}.BytesMade)]struct{}{}
+var _ [C.tlc_at_kind_counters_bytes_gone]struct{} = [unsafe.Offsetof(layout.KindCounters{}.BytesGone)*100000 + unsafe.Sizeof(layout.KindCounters{}.BytesGone)]struct{}{}
 
 var _ [C.tlc_size_type_count]struct{} = [unsafe.Sizeof(layout.TypeCount{})]struct{}{}
 var _ [C.tlc_at_type_count_made]struct{} = [unsafe.Offsetof(layout.TypeCount{}.Made)*100000 + unsafe.Sizeof(layout.TypeCount{}.Made)]struct{}{}

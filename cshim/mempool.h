@@ -14,7 +14,7 @@
  *            (bytes, address) whose priorities are hashes of record numbers
  *   record   a block, linked to its neighbours in the chunk
  *   hash     live blocks by address, chained through their records
- *   replay   the LIFO cache, below
+ *   lifo     the LIFO cache, below
  *
  * Invariants (runtime/mempool.Check runs them):
  *
@@ -30,7 +30,7 @@
  * The LIFO cache is a log of the allocations that happened since the last change of
  * any other kind, [low, live) still held and [live, high) given back last first:
  *
- *   low <= live <= high <= low + TL_MEMPOOL_REPLAYS
+ *   low <= live <= high <= low + TL_MEMPOOL_LIFO
  *
  * Giving the newest one back restores the state that it was made in. A request of the
  * same size in that state has the same answer, so both are one step along the log and
@@ -50,7 +50,7 @@
 
 enum {
 	TL_MEMPOOL_SPLIT = 256,    /* what remains must be more to be a block of its own */
-	TL_MEMPOOL_REPLAYS = 64,   /* a power of two */
+	TL_MEMPOOL_LIFO = 64,   /* a power of two */
 	TL_MEMPOOL_SUBBIN_BITS = 9,
 	TL_MEMPOOL_SUBBINS = 1 << TL_MEMPOOL_SUBBIN_BITS,
 	TL_MEMPOOL_SIZE_BITS = 48,
@@ -82,12 +82,12 @@ typedef struct tl_mempool_block {
 } tl_mempool_block;
 
 /* An allocation in the log. */
-typedef struct tl_mempool_replay {
+typedef struct tl_mempool_lifo {
 	uint64_t request; /* bytes, rounded to the granule */
 	uint64_t address;
 	uint64_t bytes; /* of the block */
 	uint64_t spare;
-} tl_mempool_replay;
+} tl_mempool_lifo;
 
 /* Free blocks by size. Bit i of leaves[l] is bin 64 * l + i, and so on upwards. */
 typedef struct tl_mempool_bins {
@@ -118,7 +118,7 @@ typedef struct tl_mempool_state {
 	uintptr_t bins;
 	uint64_t reserved; /* bytes of chunks */
 	uint64_t device_allocations;
-	tl_mempool_replay replay[TL_MEMPOOL_REPLAYS];
+	tl_mempool_lifo lifo[TL_MEMPOOL_LIFO];
 } tl_mempool_state;
 
 #endif

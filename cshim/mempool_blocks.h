@@ -109,23 +109,23 @@ static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
 
 /* ---- the LIFO cache --------------------------------------------------------------- */
 
-static inline tl_mempool_replay* tlc_replay(tl_mempool_state* p, uint32_t at) { return &p->replay[at % TL_MEMPOOL_REPLAYS]; }
+static inline tl_mempool_lifo* tlc_lifo(tl_mempool_state* p, uint32_t at) { return &p->lifo[at % TL_MEMPOOL_LIFO]; }
 
 /* Gives back for good what was given back to the log. */
-static inline void tlc_replay_flush(tl_mempool_state* p)
+static inline void tlc_lifo_flush(tl_mempool_state* p)
 {
-	while (p->high != p->live) tlc_block_vacate(p, tlc_chain_find(p, tlc_replay(p, --p->high)->address));
+	while (p->high != p->live) tlc_block_vacate(p, tlc_chain_find(p, tlc_lifo(p, --p->high)->address));
 }
 
 /* Logs an allocation; the oldest one makes room. Nothing is pending. */
-static inline void tlc_replay_push(tl_mempool_state* p, uint64_t request, const tl_mempool_block* b)
+static inline void tlc_lifo_push(tl_mempool_state* p, uint64_t request, const tl_mempool_block* b)
 {
-	tl_mempool_replay* x = tlc_replay(p, p->live);
+	tl_mempool_lifo* x = tlc_lifo(p, p->live);
 	x->request = request;
 	x->address = b->address;
 	x->bytes = tlc_block_bytes(b);
 	p->high = ++p->live;
-	if (p->live - p->low > TL_MEMPOOL_REPLAYS) p->low++;
+	if (p->live - p->low > TL_MEMPOOL_LIFO) p->low++;
 }
 
 /* ---- operations -------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static inline uint64_t tlc_mempool_request(const tl_mempool_state* p, uint64_t n
 /* The address of a block of at least n bytes if the log has it; 0: nothing has changed. */
 static inline uint64_t tlc_mempool_take_logged(tl_mempool_state* p, uint64_t n)
 {
-	const tl_mempool_replay* x = tlc_replay(p, p->live);
+	const tl_mempool_lifo* x = tlc_lifo(p, p->live);
 	if (TLC_MEMPOOL_UNLIKELY(p->live == p->high || x->request != tlc_mempool_request(p, n))) return 0;
 	p->live++;
 	tlc_mempool_count_allocation(p, x->bytes);
@@ -158,13 +158,13 @@ static inline uint64_t tlc_mempool_take_other(tl_mempool_state* p, uint64_t n)
 {
 	uint64_t request = tlc_mempool_request(p, n);
 	if (TLC_MEMPOOL_UNLIKELY(n - 1 >= TL_MEMPOOL_BYTES >> 1)) return 0;
-	tlc_replay_flush(p);
+	tlc_lifo_flush(p);
 	if (TLC_MEMPOOL_UNLIKELY(!tlc_record_at_hand(p))) return 0;
 	uint32_t record = tlc_index_fit(p, request);
 	if (TLC_MEMPOOL_UNLIKELY(record == 0)) return 0;
 	tlc_block_occupy(p, record, request);
 	const tl_mempool_block* b = &tlc_blocks(p)[record];
-	tlc_replay_push(p, request, b);
+	tlc_lifo_push(p, request, b);
 	tlc_mempool_count_allocation(p, tlc_block_bytes(b));
 	return b->address;
 }
@@ -185,7 +185,7 @@ static inline uint64_t tlc_mempool_take_block(tl_mempool_state* p, uint64_t n)
 /* Takes back the block that was logged last; false: it is another, and nothing has changed. */
 static inline bool tlc_mempool_return_logged(tl_mempool_state* p, uint64_t address)
 {
-	const tl_mempool_replay* x = tlc_replay(p, p->live - 1);
+	const tl_mempool_lifo* x = tlc_lifo(p, p->live - 1);
 	if (TLC_MEMPOOL_UNLIKELY(p->live == p->low || x->address != address)) return false;
 	p->live--;
 	tlc_mempool_count_deallocation(p, x->bytes);
@@ -195,7 +195,7 @@ static inline bool tlc_mempool_return_logged(tl_mempool_state* p, uint64_t addre
 /* Takes back another; false: no live block starts there, and nothing but the log has changed. */
 static inline bool tlc_mempool_return_other(tl_mempool_state* p, uint64_t address)
 {
-	tlc_replay_flush(p);
+	tlc_lifo_flush(p);
 	uint32_t* link = tlc_chain_find(p, address);
 	if (TLC_MEMPOOL_UNLIKELY(*link == 0)) return false;
 	uint64_t bytes = tlc_block_bytes(&tlc_blocks(p)[*link]);

@@ -13,11 +13,11 @@ enum {
 	tlc_at_mempool_block_next = offsetof(tl_mempool_block, next) * 100000 + sizeof(((tl_mempool_block*)0)->next),
 	tlc_at_mempool_block_left = offsetof(tl_mempool_block, left) * 100000 + sizeof(((tl_mempool_block*)0)->left),
 	tlc_at_mempool_block_right = offsetof(tl_mempool_block, right) * 100000 + sizeof(((tl_mempool_block*)0)->right),
-	tlc_size_mempool_replay = sizeof(tl_mempool_replay),
-	tlc_at_mempool_replay_request = offsetof(tl_mempool_replay, request) * 100000 + sizeof(((tl_mempool_replay*)0)->request),
-	tlc_at_mempool_replay_address = offsetof(tl_mempool_replay, address) * 100000 + sizeof(((tl_mempool_replay*)0)->address),
-	tlc_at_mempool_replay_bytes = offsetof(tl_mempool_replay, bytes) * 100000 + sizeof(((tl_mempool_replay*)0)->bytes),
-	tlc_at_mempool_replay_spare = offsetof(tl_mempool_replay, spare) * 100000 + sizeof(((tl_mempool_replay*)0)->spare),
+	tlc_size_mempool_lifo = sizeof(tl_mempool_lifo),
+	tlc_at_mempool_lifo_request = offsetof(tl_mempool_lifo, request) * 100000 + sizeof(((tl_mempool_lifo*)0)->request),
+	tlc_at_mempool_lifo_address = offsetof(tl_mempool_lifo, address) * 100000 + sizeof(((tl_mempool_lifo*)0)->address),
+	tlc_at_mempool_lifo_bytes = offsetof(tl_mempool_lifo, bytes) * 100000 + sizeof(((tl_mempool_lifo*)0)->bytes),
+	tlc_at_mempool_lifo_spare = offsetof(tl_mempool_lifo, spare) * 100000 + sizeof(((tl_mempool_lifo*)0)->spare),
 	tlc_size_mempool_bins = sizeof(tl_mempool_bins),
 	tlc_at_mempool_bins_top = offsetof(tl_mempool_bins, top) * 100000 + sizeof(((tl_mempool_bins*)0)->top),
 	tlc_at_mempool_bins_nodes = offsetof(tl_mempool_bins, nodes) * 100000 + sizeof(((tl_mempool_bins*)0)->nodes),
@@ -45,7 +45,7 @@ enum {
 	tlc_at_mempool_state_bins = offsetof(tl_mempool_state, bins) * 100000 + sizeof(((tl_mempool_state*)0)->bins),
 	tlc_at_mempool_state_reserved = offsetof(tl_mempool_state, reserved) * 100000 + sizeof(((tl_mempool_state*)0)->reserved),
 	tlc_at_mempool_state_device_allocations = offsetof(tl_mempool_state, device_allocations) * 100000 + sizeof(((tl_mempool_state*)0)->device_allocations),
-	tlc_at_mempool_state_replay = offsetof(tl_mempool_state, replay) * 100000 + sizeof(((tl_mempool_state*)0)->replay),
+	tlc_at_mempool_state_lifo = offsetof(tl_mempool_state, lifo) * 100000 + sizeof(((tl_mempool_state*)0)->lifo),
 };
 */
 import "C"
@@ -67,11 +67,11 @@ var _ [C.tlc_at_mempool_block_next]struct{} = [unsafe.Offsetof(layout.MempoolBlo
 var _ [C.tlc_at_mempool_block_left]struct{} = [unsafe.Offsetof(layout.MempoolBlock{}.Left)*100000 + unsafe.Sizeof(layout.MempoolBlock{}.Left)]struct{}{}
 var _ [C.tlc_at_mempool_block_right]struct{} = [unsafe.Offsetof(layout.MempoolBlock{}.Right)*100000 + unsafe.Sizeof(layout.MempoolBlock{}.Right)]struct{}{}
 
-var _ [C.tlc_size_mempool_replay]struct{} = [unsafe.Sizeof(layout.MempoolReplay{})]struct{}{}
-var _ [C.tlc_at_mempool_replay_request]struct{} = [unsafe.Offsetof(layout.MempoolReplay{}.Request)*100000 + unsafe.Sizeof(layout.MempoolReplay{}.Request)]struct{}{}
-var _ [C.tlc_at_mempool_replay_address]struct{} = [unsafe.Offsetof(layout.MempoolReplay{}.Address)*100000 + unsafe.Sizeof(layout.MempoolReplay{}.Address)]struct{}{}
-var _ [C.tlc_at_mempool_replay_bytes]struct{} = [unsafe.Offsetof(layout.MempoolReplay{}.Bytes)*100000 + unsafe.Sizeof(layout.MempoolReplay{}.Bytes)]struct{}{}
-var _ [C.tlc_at_mempool_replay_spare]struct{} = [unsafe.Offsetof(layout.MempoolReplay{}.Spare)*100000 + unsafe.Sizeof(layout.MempoolReplay{}.Spare)]struct{}{}
+var _ [C.tlc_size_mempool_lifo]struct{} = [unsafe.Sizeof(layout.MempoolLifo{})]struct{}{}
+var _ [C.tlc_at_mempool_lifo_request]struct{} = [unsafe.Offsetof(layout.MempoolLifo{}.Request)*100000 + unsafe.Sizeof(layout.MempoolLifo{}.Request)]struct{}{}
+var _ [C.tlc_at_mempool_lifo_address]struct{} = [unsafe.Offsetof(layout.MempoolLifo{}.Address)*100000 + unsafe.Sizeof(layout.MempoolLifo{}.Address)]struct{}{}
+var _ [C.tlc_at_mempool_lifo_bytes]struct{} = [unsafe.Offsetof(layout.MempoolLifo{}.Bytes)*100000 + unsafe.Sizeof(layout.MempoolLifo{}.Bytes)]struct{}{}
+var _ [C.tlc_at_mempool_lifo_spare]struct{} = [unsafe.Offsetof(layout.MempoolLifo{}.Spare)*100000 + unsafe.Sizeof(layout.MempoolLifo{}.Spare)]struct{}{}
 
 var _ [C.tlc_size_mempool_bins]struct{} = [unsafe.Sizeof(layout.MempoolBins{})]struct{}{}
 var _ [C.tlc_at_mempool_bins_top]struct{} = [unsafe.Offsetof(layout.MempoolBins{}.Top)*100000 + unsafe.Sizeof(layout.MempoolBins{}.Top)]struct{}{}
@@ -101,4 +101,4 @@ var _ [C.tlc_at_mempool_state_free_blocks]struct{} = [unsafe.Offsetof(layout.Mem
 var _ [C.tlc_at_mempool_state_bins]struct{} = [unsafe.Offsetof(layout.MempoolState{}.Bins)*100000 + unsafe.Sizeof(layout.MempoolState{}.Bins)]struct{}{}
 var _ [C.tlc_at_mempool_state_reserved]struct{} = [unsafe.Offsetof(layout.MempoolState{}.Reserved)*100000 + unsafe.Sizeof(layout.MempoolState{}.Reserved)]struct{}{}
 var _ [C.tlc_at_mempool_state_device_allocations]struct{} = [unsafe.Offsetof(layout.MempoolState{}.DeviceAllocations)*100000 + unsafe.Sizeof(layout.MempoolState{}.DeviceAllocations)]struct{}{}
-var _ [C.tlc_at_mempool_state_replay]struct{} = [unsafe.Offsetof(layout.MempoolState{}.Replay)*100000 + unsafe.Sizeof(layout.MempoolState{}.Replay)]struct{}{}
+var _ [C.tlc_at_mempool_state_lifo]struct{} = [unsafe.Offsetof(layout.MempoolState{}.Lifo)*100000 + unsafe.Sizeof(layout.MempoolState{}.Lifo)]struct{}{}

@@ -12,7 +12,7 @@ import "tlruntime/runtime/layout"
 var (
 	_ [C.TL_PROGRAM_BITS]struct{}        = [layout.ProgramBits]struct{}{}
 	_ [C.TL_MEMPOOL_SPLIT]struct{}       = [layout.MempoolSplit]struct{}{}
-	_ [C.TL_MEMPOOL_REPLAYS]struct{}     = [layout.MempoolReplays]struct{}{}
+	_ [C.TL_MEMPOOL_LIFO]struct{}        = [layout.MempoolLifoSize]struct{}{}
 	_ [C.TL_MEMPOOL_SUBBIN_BITS]struct{} = [layout.MempoolSubbinBits]struct{}{}
 	_ [C.TL_MEMPOOL_SIZE_BITS]struct{}   = [layout.MempoolSizeBits]struct{}{}
 	_ [C.TL_MEMPOOL_SLOTS]struct{}       = [layout.MempoolSlots]struct{}{}

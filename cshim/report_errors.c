@@ -98,7 +98,7 @@ const char* tl_last_error(void)
 /* ---- telling ---------------------------------------------------------------------------- */
 
 /* Not cancelled: whoever tells has more to do. */
-static void tell_message(tl_status status, const char* message)
+static void report_message(tl_status status, const char* message)
 {
 	int cancel_state;
 	if (tlc_apart.telling) return;
@@ -114,7 +114,7 @@ static void tell_message(tl_status status, const char* message)
 
 /* The context is in Go; the callback must return and may call the library. What fails there
  * is not the last error afterwards. */
-void tlc_tell(tl_context* c)
+void tlc_report_error(tl_context* c)
 {
 	c->error_pending = TLC_TELLING;
 	char message[TL_MESSAGE_BYTES];
@@ -122,7 +122,7 @@ void tlc_tell(tl_context* c)
 	tl_status status = c->status;
 	uint32_t function = c->function_id, failed = c->error_function;
 	tlc_entry_step_out(c);
-	tell_message(status, message);
+	report_message(status, message);
 	if (!tlc_forked()) tlc_entry_step_back(c, function); /* else it forked, and this is the child */
 	c->error_pending = 0;
 	c->status = status;
@@ -150,7 +150,7 @@ tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
 	tl_context* c = tlc_tls->self;
 	bool tells = TLC_LOAD(tlc_shared->on_error) != 0;
 	bool alone = tells && (c == NULL || c->in_go || tlc_forked());
-	if (TLC_UNLIKELY(alone)) tell_message(status, tlc_error_text(status, function));
+	if (TLC_UNLIKELY(alone)) report_message(status, tlc_error_text(status, function));
 	record(c, status, function, pointer);
 	if (TLC_UNLIKELY(tells && !alone && c->error_pending == 0)) {
 		c->error_pending = 1;

@@ -37,7 +37,7 @@ static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t k
 	tl_record* r = tlc_g.records + e.record;
 	TLC_STORE(r->type_flags, TL_TYPE_TENSOR);
 	TLC_STORE(r->loc, 0);
-	tl_tally* tensors = &c->kinds[TL_TYPE_TENSOR];
+	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->made++;
 	tensors->bytes_made += tlc_g.classes[e.gen & 0xFF].size;
 	return e;

@@ -139,7 +139,7 @@ static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 	TLC_STORE(r->gen, e.gen);
 	*m->top++ = e;
 	c->tensors_gone++;
-	tl_tally* tensors = &c->kinds[TL_TYPE_TENSOR];
+	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->gone++;
 	tensors->bytes_gone += tlc_g.classes[e.gen & 0xFF].size;
 	return true;

@@ -112,10 +112,10 @@ type Magazine struct {
 	Allocs           uint64
 }
 
-// Tally counts the slots of one kind that a context took and gave back, ever, and
+// KindCounters counts the slots of one kind that a context took and gave back, ever, and
 // their bytes. Another context may give back what this one took: only sums over all
 // contexts have a meaning.
-type Tally struct {
+type KindCounters struct {
 	Made, Gone           uint64
 	BytesMade, BytesGone uint64
 }
@@ -126,7 +126,7 @@ type TypeCount struct{ Made, Gone uint64 }
 // TypeCountBytes is the size of a TypeCount.
 const TypeCountBytes = 16
 
-// Kinds is the number of Tallies of a context: plain ... sparse.
+// Kinds is the number of KindCounters of a context: plain ... sparse.
 const Kinds = 5
 
 // ClassInfo is what classification needs to know of a size class.
@@ -226,7 +226,7 @@ type Context struct {
 	ErrorDetail                     [3]uint64
 	ErrorKind, MessageReady         uint32
 	Message                         [MessageBytes]byte
-	Kinds                           [Kinds]Tally
+	Kinds                           [Kinds]KindCounters
 	Magazines                       [Classes]Magazine
 	AllocsBefore                    [Classes]uint64
 }

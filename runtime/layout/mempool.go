@@ -5,7 +5,7 @@ package layout
 // Sizes and numbers of a pool.
 const (
 	MempoolSplit      = 256 // what remains must be more to be a block of its own
-	MempoolReplays    = 64
+	MempoolLifoSize   = 64
 	MempoolSubbinBits = 9
 	MempoolSubbins    = 1 << MempoolSubbinBits
 	MempoolSizeBits   = 48
@@ -36,8 +36,8 @@ type MempoolBlock struct {
 // MempoolBlockBytes is the size of a MempoolBlock.
 const MempoolBlockBytes = 32
 
-// MempoolReplay is an allocation in the log of a pool.
-type MempoolReplay struct {
+// MempoolLifo is an allocation in the log of a pool.
+type MempoolLifo struct {
 	Request, Address, Bytes uint64
 	Spare                   uint64
 }
@@ -64,5 +64,5 @@ type MempoolState struct {
 	Unused, FreeBlocks          uint32
 	Bins                        uintptr
 	Reserved, DeviceAllocations uint64
-	Replay                      [MempoolReplays]MempoolReplay
+	Lifo                        [MempoolLifoSize]MempoolLifo
 }

@@ -115,13 +115,13 @@ func (t tables) release(record uint32) {
 
 // The LIFO cache: see cshim/mempool.h.
 
-func (t tables) replay(at uint32) *layout.MempoolReplay { return &t.Replay[at%layout.MempoolReplays] }
+func (t tables) lifo(at uint32) *layout.MempoolLifo { return &t.Lifo[at%layout.MempoolLifoSize] }
 
 // flush gives back for good what was given back to the log.
 func (t tables) flush() {
 	for t.High != t.Live {
 		t.High--
-		t.vacate(t.findLive(t.replay(t.High).Address))
+		t.vacate(t.findLive(t.lifo(t.High).Address))
 	}
 }
 
@@ -130,10 +130,10 @@ func (t tables) forget() { t.Low, t.High = t.Live, t.Live }
 
 // push logs an allocation; the oldest one makes room. Nothing is pending.
 func (t tables) push(request uint64, b *layout.MempoolBlock) {
-	*t.replay(t.Live) = layout.MempoolReplay{Request: request, Address: b.Address, Bytes: bytesOf(b)}
+	*t.lifo(t.Live) = layout.MempoolLifo{Request: request, Address: b.Address, Bytes: bytesOf(b)}
 	t.Live++
 	t.High = t.Live
-	if t.Live-t.Low > layout.MempoolReplays {
+	if t.Live-t.Low > layout.MempoolLifoSize {
 		t.Low++
 	}
 }

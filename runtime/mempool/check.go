@@ -166,9 +166,9 @@ func (c *checker) hash() {
 // log: what is in it is live in the tables, and what is pending is counted as free.
 func (c *checker) log() {
 	held, pending := c.Live-c.Low, c.High-c.Live
-	c.Want(held <= layout.MempoolReplays && pending <= layout.MempoolReplays-held, "the log is %d, %d, %d", c.Low, c.Live, c.High)
+	c.Want(held <= layout.MempoolLifoSize && pending <= layout.MempoolLifoSize-held, "the log is %d, %d, %d", c.Low, c.Live, c.High)
 	for at := c.Low; at != c.High; at++ {
-		x := c.replay(at)
+		x := c.lifo(at)
 		i := *c.findLive(x.Address)
 		c.Want(i != 0 && bytesOf(&c.blocks[i]) == x.Bytes, "the log has %d bytes at %#x", x.Bytes, x.Address)
 		c.Want(x.Request <= x.Bytes && x.Bytes <= x.Request+layout.MempoolSplit, "%d bytes for %d", x.Bytes, x.Request)

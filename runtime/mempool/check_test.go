@@ -66,8 +66,8 @@ func TestCheckerSeesDamage(t *testing.T) {
 		"allocations":         func(t tables) { t.Allocations++ },
 		"the peak":            func(t tables) { t.Peak = 0 },
 		"the log":             func(t tables) { t.High++ },
-		"a size in the log":   func(t tables) { t.replay(t.Live).Bytes += 64 },
-		"an address in there": func(t tables) { t.replay(t.Live).Address += 64 },
+		"a size in the log":   func(t tables) { t.lifo(t.Live).Bytes += 64 },
+		"an address in there": func(t tables) { t.lifo(t.Live).Address += 64 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, tables := damaged(t)

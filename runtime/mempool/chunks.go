@@ -75,17 +75,17 @@ func (p *Pool) obtainCharged(bytes uint64) error {
 	if err := p.admit(c); err != nil {
 		return err
 	}
-	p.told(c, true)
+	p.traceChunk(c, true)
 	if err := p.install(c); err != nil {
-		_ = p.device.Deallocate(address, uintptr(bytes)) // what went wrong is told already
-		p.told(c, false)
+		_ = p.device.Deallocate(address, uintptr(bytes)) // what went wrong is reported already
+		p.traceChunk(c, false)
 		return err
 	}
 	return nil
 }
 
-// told tells a trace of a chunk. The lock of the state is not held.
-func (p *Pool) told(c chunk, obtained bool) {
+// traceChunk reports a chunk to a trace. The lock of the state is not held.
+func (p *Pool) traceChunk(c chunk, obtained bool) {
 	trace.Chunk(p.number(), p.account, c.address, c.bytes, obtained)
 }
 
@@ -113,7 +113,7 @@ func (p *Pool) admit(c chunk) error {
 		}
 	}
 	if c.address&(p.granule-1) != 0 {
-		_ = p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)) // what went wrong is told already
+		_ = p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)) // what went wrong is reported already
 		return refuse(status.Device, "%s returned %#x, which is not aligned to %d", name, c.address, p.granule)
 	}
 	return nil
@@ -160,7 +160,7 @@ func Trim(h Handle) error {
 		_, failed := p.trim(math.MaxUint64)
 		return failed
 	})
-	tell(h, err, "trim")
+	logCall(h, err, "trim")
 	return err
 }
 
@@ -175,7 +175,7 @@ func (p *Pool) trim(enough uint64) (trimmed uint64, failed error) {
 			continue
 		}
 		trimmed += c.bytes
-		p.told(c, false)
+		p.traceChunk(c, false)
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}
@@ -226,7 +226,7 @@ func (p *Pool) dropEmpty() {
 func (p *Pool) returnChunks() (failed error) {
 	for p.chunks.Len() > 0 {
 		c := p.chunks.Pop()
-		p.told(c, false)
+		p.traceChunk(c, false)
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}

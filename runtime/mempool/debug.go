@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// Debug has every operation of a pool told on standard error, one line each. It is set
-// before the first pool is made. The fast path tells nothing: it has to be off.
+// Debug logs every operation of a pool to standard error, one line each. It is set
+// before the first pool is made. The fast path logs nothing: it has to be off.
 var Debug bool
 
-// tell writes the line of an operation that has ended.
-func tell(h Handle, err error, format string, args ...any) {
+// logCall writes the line of an operation that has ended.
+func logCall(h Handle, err error, format string, args ...any) {
 	if !Debug {
 		return
 	}

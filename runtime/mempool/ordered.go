@@ -45,7 +45,7 @@ type waiting struct {
 // for that stream alone will do. Without streams s is 0, and this is Allocate.
 func AllocateAsync(h Handle, n uintptr, s device.Stream) (uintptr, error) {
 	address, err := allocateAsync(h, n, s)
-	tell(h, err, "allocate %d bytes for stream %#x = %#x", n, uintptr(s), address)
+	logCall(h, err, "allocate %d bytes for stream %#x = %#x", n, uintptr(s), address)
 	return address, err
 }
 
@@ -82,7 +82,7 @@ func (p *Pool) noStreams(streams ...device.Stream) error {
 // DeallocateAsync takes a block back that work in those streams may still use.
 func DeallocateAsync(h Handle, address uintptr, streams ...device.Stream) error {
 	err := deallocateAsync(h, address, streams...)
-	tell(h, err, "deallocate %#x after streams %#x", address, streams)
+	logCall(h, err, "deallocate %#x after streams %#x", address, streams)
 	return err
 }
 

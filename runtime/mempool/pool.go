@@ -147,7 +147,7 @@ func (p *Pool) enter() bool {
 // bytes. account is the number of the device, or limit.Own.
 func Create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
 	h, err := create(d, account, bytes)
-	tell(h, err, "create over %s, %d bytes", d.Name(), bytes)
+	logCall(h, err, "create over %s, %d bytes", d.Name(), bytes)
 	return h, err
 }
 
@@ -252,7 +252,7 @@ func with(h Handle, body func(*Pool) error) error {
 // status.Busy.
 func Destroy(h Handle) error {
 	err := destroy(h)
-	tell(h, err, "destroy")
+	logCall(h, err, "destroy")
 	return err
 }
 

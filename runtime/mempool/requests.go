@@ -18,7 +18,7 @@ const (
 // error.
 func Allocate(h Handle, n uintptr) (uintptr, error) {
 	address, err := allocate(h, n)
-	tell(h, err, "allocate %d bytes = %#x", n, address)
+	logCall(h, err, "allocate %d bytes = %#x", n, address)
 	return address, err
 }
 
@@ -94,7 +94,7 @@ func (p *Pool) try(request uint64) (uintptr, outcome, error) {
 // takeBlock returns the address of a block for a request, a multiple of the granule.
 // When there is none, nothing but the log has changed.
 func (t tables) takeBlock(request uint64) (uint64, outcome) {
-	if x := t.replay(t.Live); t.Live != t.High && x.Request == request {
+	if x := t.lifo(t.Live); t.Live != t.High && x.Request == request {
 		t.Live++
 		t.countAllocation(x.Bytes)
 		return x.Address, served
@@ -123,7 +123,7 @@ func (t tables) countAllocation(bytes uint64) {
 // Deallocate takes a block back. Address 0 is no block, and no error.
 func Deallocate(h Handle, address uintptr) error {
 	err := deallocate(h, address)
-	tell(h, err, "deallocate %#x", address)
+	logCall(h, err, "deallocate %#x", address)
 	return err
 }
 
@@ -154,7 +154,7 @@ func (p *Pool) giveBack(address uint64) (known bool, err error) {
 // returnBlock takes a block back; false: no live block starts there, and nothing but
 // the log has changed.
 func (t tables) returnBlock(address uint64) bool {
-	x := t.replay(t.Live - 1)
+	x := t.lifo(t.Live - 1)
 	bytes := x.Bytes
 	if t.Live != t.Low && x.Address == address {
 		t.Live--

@@ -63,7 +63,7 @@ func Reset(h Handle) error {
 		p.rebuild()
 		return nil
 	})
-	tell(h, err, "reset")
+	logCall(h, err, "reset")
 	return err
 }
 

@@ -54,7 +54,7 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 		c.bury(r, e)
 		return
 	}
-	c.untally(r.TypeFlags&layout.TypeMask, e)
+	c.countUntyped(r.TypeFlags&layout.TypeMask, e)
 	e, left := renew(r, e)
 	if !left {
 		return
@@ -138,7 +138,7 @@ func (c *Context) obtainSlot(n, asked uintptr) (e layout.Entry, zero bool, st st
 		e, zero, st = process.heap.TakeLarge(n)
 		if st == status.OK {
 			c.handedOut(e, asked)
-			process.beside.largeTaken.Add(process.heap.Size(e.Object))
+			process.counters.largeTaken.Add(process.heap.Size(e.Object))
 		}
 		return e, zero, st
 	}
@@ -199,7 +199,7 @@ func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, stat
 // enliven makes an object of a slot, with one reference that the caller holds. From here
 // on others read its fields, so they are complete.
 func (c *Context) enliven(e layout.Entry, typ uint32) {
-	c.tally(typ, e)
+	c.countTyped(typ, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, typ)
 	publish(r, c.NewLoc, c.NewSh)

@@ -135,7 +135,7 @@ func fill(b []byte, value byte) {
 func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	c.checkBefore(e)
 	c.checkZone(e)
-	c.untally(r.TypeFlags&layout.TypeMask, e)
+	c.countUntyped(r.TypeFlags&layout.TypeMask, e)
 	track.Released(c.address(), objectRef(e))
 	c.Pending |= pendingSome
 	size := process.heap.Size(e.Object)
@@ -201,7 +201,7 @@ func (d *debugging) empty() (freed uint64) {
 	d.mu.Unlock()
 	for _, e := range waiting {
 		if at := mendPoison(e); at >= 0 {
-			d.findings.tell(textPoison, e.Object, at)
+			d.findings.report(textPoison, e.Object, at)
 		}
 		giveDirectly(e)
 	}

@@ -191,6 +191,6 @@ func (d *debugging) written() (all []written) {
 func (c *Context) CheckAtEnd() (damaged int64) {
 	c.FunctionId = 0
 	damaged = c.CheckAll()
-	c.tellFindings(0)
+	c.reportFindings(0)
 	return damaged
 }

@@ -88,8 +88,8 @@ func (c *Context) Leaks(visit func(Live)) status.Status {
 	if s.failed {
 		return c.Fail(status.OutOfMemory, textTables, 0)
 	}
-	s.tell(visit)
-	s.foreign.tell(visit)
+	s.visitAll(visit)
+	s.foreign.visitAll(visit)
 	return status.OK
 }
 
@@ -277,8 +277,8 @@ func reasonOf(v *sideValue) Reason {
 	return Indirect
 }
 
-// tell visits the objects.
-func (s *search) tell(visit func(Live)) {
+// visitAll visits the objects.
+func (s *search) visitAll(visit func(Live)) {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
 		visit(Live{Ref: objectRef(e), Address: e.Object, Bytes: s.c.bytesAnywhere(e), Type: s.c.TypeName(e),

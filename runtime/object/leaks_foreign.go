@@ -57,8 +57,8 @@ func (n *foreignNode) reason() Reason {
 	return reasonOf(&n.sideValue)
 }
 
-// tell visits each block once, however many addresses it has.
-func (f *foreignSearch) tell(visit func(Live)) {
+// visitAll visits each block once, however many addresses it has.
+func (f *foreignSearch) visitAll(visit func(Live)) {
 	seen := map[uint32]bool{}
 	for _, p := range f.order {
 		n := f.at[p]

@@ -63,7 +63,7 @@ var process struct {
 	types        types
 	side         side
 	deleterCalls deleterCalls
-	beside       beside
+	counters     counters
 
 	recording sync.Mutex    // guards the next two, and what follows from them
 	period    atomic.Uint64 // of tracking, as set; a trace records all the same

@@ -72,7 +72,7 @@ func (c *Context) TakeSparse(n uintptr) layout.Entry {
 		c.failAlloc(st, uint64(n))
 		return layout.Entry{}
 	}
-	c.tally(layout.TypeSparse, e)
+	c.countTyped(layout.TypeSparse, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, layout.TypeSparse)
 	atomic.StoreUint32(&r.Loc, 0)

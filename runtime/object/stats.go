@@ -71,11 +71,11 @@ func ReadStats() Stats {
 // readFrees comes before readAllocations.
 func (s *Stats) readFrees() {
 	for class := range s.Classes {
-		s.Classes[class].Frees = process.beside.gone[class].Load()
+		s.Classes[class].Frees = process.counters.gone[class].Load()
 	}
-	s.Kinds[layout.TypeTensor].Frees = process.beside.tensors.Load()
-	given := process.beside.largeGiven.Load()
-	gone := [layout.Kinds]uint64{layout.TypeTensor: process.beside.tensorBytes.Load()}
+	s.Kinds[layout.TypeTensor].Frees = process.counters.tensors.Load()
+	given := process.counters.largeGiven.Load()
+	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
 	eachUsed(func(c *Context) {
 		s.TensorsGone += layout.Peek(&c.TensorsGone)
 		for class := uint32(1); class < layout.ClassLarge; class++ {
@@ -97,7 +97,7 @@ func (s *Stats) readFrees() {
 }
 
 // cameBack returns how many slots ever came back to a magazine. The order of reading
-// is that of tally.go backwards.
+// is that of counters.go backwards.
 func (c *Context) cameBack(class uint32) uint64 {
 	f, m := c.flow(class), &c.Magazines[class]
 	flushed := atomic.LoadUint64(&f.flushed)
@@ -117,7 +117,7 @@ func (s *Stats) readAllocations() {
 		}
 		s.addContext(c)
 	})
-	taken := process.beside.largeTaken.Load()
+	taken := process.counters.largeTaken.Load()
 	s.Classes[layout.ClassLarge].Bytes += taken
 	s.AllocatedBytes = taken
 	for class := range s.Classes {
@@ -206,7 +206,7 @@ func ReadTypes() []TypeStats {
 	types := make([]TypeStats, len(*all))
 	counted := types[:min(len(types), int(process.g.CountedTypes))]
 	for n := len(counted); n < len(types); n++ {
-		types[n].Frees = process.beside.typ(uint32(n)).gone.Load()
+		types[n].Frees = process.counters.typ(uint32(n)).gone.Load()
 	}
 	eachUsed(func(c *Context) {
 		for n := range counted {
@@ -221,7 +221,7 @@ func ReadTypes() []TypeStats {
 	for n, t := range *all {
 		s := &types[n]
 		if n >= len(counted) {
-			s.Allocations = process.beside.typ(uint32(n)).made.Load()
+			s.Allocations = process.counters.typ(uint32(n)).made.Load()
 		}
 		s.Type, s.Name = uint32(n)+layout.TypeFirstUser, t.Name
 		s.Bytes = s.Live() * slotBytes(t.Size)

@@ -124,7 +124,7 @@ func TestATypeThatContextsDoNotCountIsCounted(t *testing.T) {
 	require.Equal(t, TypeStats{typ, "beyond", KindStats{Allocations: 6, Frees: 5, Bytes: 64}}, got)
 	require.Equal(t, status.OK, c.Release(kept))
 	c.Drain()
-	process.beside.types.Delete(typ - layout.TypeFirstUser)
+	process.counters.types.Delete(typ - layout.TypeFirstUser)
 }
 
 // TestLiveIsNeverNegativeWhileThreadsWork reads all the time: what is live may be too

@@ -67,7 +67,7 @@ func (c *Context) TakeTensor(n uintptr) (e layout.Entry, zero bool) {
 		c.failAlloc(st, uint64(n))
 		return layout.Entry{}, false
 	}
-	c.tally(layout.TypeTensor, e)
+	c.countTyped(layout.TypeTensor, e)
 	r := process.heap.Record(e.Record)
 	atomic.StoreUint32(&r.TypeFlags, layout.TypeTensor)
 	atomic.StoreUint32(&r.Loc, 0)

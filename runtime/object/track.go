@@ -166,7 +166,7 @@ func (c *Context) Settle(stack []uintptr, thread uint32) {
 	}
 	c.Pending = 0
 	if process.debug.on() {
-		c.tellFindings(site)
+		c.reportFindings(site)
 	}
 }
 

@@ -86,7 +86,7 @@ func (c *Context) growVec(v *vec, n uint64) status.Status {
 	if st != status.OK {
 		return st
 	}
-	c.tally(layout.TypeVecData, e)
+	c.countTyped(layout.TypeVecData, e)
 	process.heap.Record(e.Record).TypeFlags = layout.TypeVecData
 	old := v.data
 	if v.len > 0 {

@@ -105,15 +105,15 @@ func writeOffsets[I index](p *planner, to uintptr, line uint64) {
 	offsets[p.cutLines] = sum
 }
 
-// Loan is what Wrap is lent beside arrays.
-type Loan struct {
+// Borrowed is what Wrap is lent beside arrays.
+type Borrowed struct {
 	ReadOnly         bool
 	Deleter, Context uintptr // Deleter(values, Context) ends all of it; 0: nothing does
 }
 
 // Wrap returns a matrix of one block over a caller's arrays. On failure they stay
 // the caller's.
-func Wrap(c *object.Context, s Shape, from Arrays, loan Loan) uintptr {
+func Wrap(c *object.Context, s Shape, from Arrays, borrowed Borrowed) uintptr {
 	if s.check(c) != status.OK || checkArrays(c, &s, &from) != status.OK {
 		return 0
 	}
@@ -130,7 +130,7 @@ func Wrap(c *object.Context, s Shape, from Arrays, loan Loan) uintptr {
 		return 0
 	}
 	flags := uint32(FlagLent)
-	if loan.ReadOnly {
+	if borrowed.ReadOnly {
 		flags |= FlagReadOnly
 	}
 	n := uint64(from.Nonzeros)
@@ -138,7 +138,7 @@ func Wrap(c *object.Context, s Shape, from Arrays, loan Loan) uintptr {
 	b := layout.SparsePart{Values: from.Values, Indices: from.Indices, Offsets: from.Offsets}
 	b.Bytes = n*(sizeOf(h.ValueDtype)+sizeOf(h.IndexDtype)) + (h.Lines+1)*sizeOf(h.IndexDtype)
 	if checkIndices(c, h, &b, h.Lines, n) == status.OK {
-		b.Holder = tensor.LendBlock(c, from.Values, n*sizeOf(h.ValueDtype), loan.ReadOnly, loan.Deleter, loan.Context)
+		b.Holder = tensor.LendBlock(c, from.Values, n*sizeOf(h.ValueDtype), borrowed.ReadOnly, borrowed.Deleter, borrowed.Context)
 	}
 	if b.Holder == 0 {
 		abandon(c, e, nil)

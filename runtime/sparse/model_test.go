@@ -149,7 +149,7 @@ func (m *model) make(t *rapid.T, c *object.Context, k *keeper) uintptr {
 	case "copy":
 		return FromArrays(c, m.shape(), m.arrays(k), drawOptions(t))
 	case "wrap":
-		return Wrap(c, m.shape(), m.arrays(k), Loan{})
+		return Wrap(c, m.shape(), m.arrays(k), Borrowed{})
 	}
 	p := Create(c, m.shape(), address(k, lengths), drawOptions(t))
 	require.NotZero(t, p, c.Message())

@@ -145,7 +145,7 @@ func TestArraysAreChecked(t *testing.T) {
 		o := map[string]Options{"at least 9 and at most 3 elements": {0, 9, 3}, "block option -1 is not between 0 and ": {-1, 0, 0}}[says]
 		if spoil != nil {
 			spoil(&s, &a)
-			require.Zero(t, Wrap(c, s, a, Loan{}), says)
+			require.Zero(t, Wrap(c, s, a, Borrowed{}), says)
 			require.Contains(t, c.Message(), says)
 		}
 		require.Zero(t, FromArrays(c, s, a, o), says)
@@ -180,7 +180,7 @@ func TestLentArraysThatChange(t *testing.T) {
 	var k keeper
 	require.Equal(t, status.OK, c.EnterScope())
 	s, a := three(&k)
-	p := Wrap(c, s, a, Loan{ReadOnly: true})
+	p := Wrap(c, s, a, Borrowed{ReadOnly: true})
 	require.NotZero(t, p, c.Message())
 	offsets := layout.Slice[int32](a.Offsets, 4)
 	offsets[3] = 1 << 20

@@ -124,7 +124,7 @@ func (s *deviceCache) take(k key) (e keptTensor) {
 	defer s.mu.Unlock()
 	of := s.stacks[k]
 	if Debug {
-		defer func() { tellTake(k, e.Entry) }()
+		defer func() { logTake(k, e.Entry) }()
 	}
 	if of == nil || len(of.entries) == 0 {
 		s.misses++
@@ -195,7 +195,7 @@ func (s *deviceCache) keep(me *object.Context, r *layout.Record, e layout.Entry,
 	s.header = object.Heap().Size(e.Object)
 	s.puts++
 	me.TensorsGone++
-	tellKeep(k, e, "kept")
+	logKeep(k, e, "kept")
 	return true
 }
 

@@ -182,7 +182,7 @@ func fromDL(c *object.Context, at uintptr, readOnly bool, end, managed uintptr) 
 		}
 		data = uintptr(sum)
 	}
-	return Borrow(c, Loan{Dtype: int32(dtype), Device: device, Rank: int64(t.Ndim), Shape: t.Shape, Strides: t.Strides,
+	return Borrow(c, Borrowed{Dtype: int32(dtype), Device: device, Rank: int64(t.Ndim), Shape: t.Shape, Strides: t.Strides,
 		Data: data, ReadOnly: readOnly, Deleter: end, Context: managed})
 }
 

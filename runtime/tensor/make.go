@@ -89,8 +89,8 @@ func Zeros(c *object.Context, dtype, device int32, rank int64, shape uintptr) ui
 	return p
 }
 
-// Loan is memory of a caller's that a tensor is to stand for.
-type Loan struct {
+// Borrowed is memory of a caller's that a tensor is to stand for.
+type Borrowed struct {
 	Dtype, Device        int32
 	Rank                 int64
 	Shape, Strides, Data uintptr // no strides: contiguous
@@ -100,7 +100,7 @@ type Loan struct {
 
 // Borrow returns a tensor over the caller's memory. On failure that stays the
 // caller's.
-func Borrow(c *object.Context, from Loan) uintptr {
+func Borrow(c *object.Context, from Borrowed) uintptr {
 	s, st := request(c, from.Dtype, from.Device, from.Rank, from.Shape)
 	if st != status.OK {
 		return 0

@@ -45,7 +45,7 @@ const (
 func (p *tensorPool) take(elements uint64, kind uint32) (e layout.Entry) {
 	k := key{elements, kind}
 	if Debug {
-		defer func() { tellTake(k, e) }()
+		defer func() { logTake(k, e) }()
 	}
 	s := shardOf(k)
 	s.lock()
@@ -74,14 +74,14 @@ func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
 		switch s.keep(r, e, k, bytes) {
 		case kept:
 			me.TensorsGone++
-			tellKeep(k, e, "kept")
+			logKeep(k, e, "kept")
 			return true
 		case full:
-			tellKeep(k, e, "no room")
+			logKeep(k, e, "no room")
 			return false
 		}
 		if limit.Near(deviceOf(k.kind)) || !pool.grow(me, s, bytes) {
-			tellKeep(k, e, "no room")
+			logKeep(k, e, "no room")
 			return false
 		}
 	}

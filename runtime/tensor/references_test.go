@@ -127,7 +127,7 @@ func recordCalls(t *testing.T) *[]call {
 }
 
 func fromBuffer(c *object.Context, dtype, device int32, rank int64, shape, data, strides, deleter, context uintptr) uintptr {
-	return Borrow(c, Loan{Dtype: dtype, Device: device, Rank: rank, Shape: shape, Strides: strides, Data: data,
+	return Borrow(c, Borrowed{Dtype: dtype, Device: device, Rank: rank, Shape: shape, Strides: strides, Data: data,
 		Deleter: deleter, Context: context})
 }
 

@@ -58,25 +58,25 @@ func (d *Device) create(s symbol, flags uintptr) (handle uintptr, err error) {
 }
 
 // CloseStream implements device.Streams.
-func (d *Device) CloseStream(s device.Stream) error { return d.tell(cuStreamDestroy, uintptr(s)) }
+func (d *Device) CloseStream(s device.Stream) error { return d.check(cuStreamDestroy, uintptr(s)) }
 
 // CloseEvent implements device.Streams.
-func (d *Device) CloseEvent(e device.Event) error { return d.tell(cuEventDestroy, uintptr(e)) }
+func (d *Device) CloseEvent(e device.Event) error { return d.check(cuEventDestroy, uintptr(e)) }
 
 // Synchronize implements device.Streams.
-func (d *Device) Synchronize(s device.Stream) error { return d.tell(cuStreamSynchronize, uintptr(s)) }
+func (d *Device) Synchronize(s device.Stream) error { return d.check(cuStreamSynchronize, uintptr(s)) }
 
 // Record implements device.Streams.
 func (d *Device) Record(e device.Event, s device.Stream) error {
-	return d.tell(cuEventRecord, uintptr(e), uintptr(s))
+	return d.check(cuEventRecord, uintptr(e), uintptr(s))
 }
 
 // Await implements device.Streams.
-func (d *Device) Await(e device.Event) error { return d.tell(cuEventSynchronize, uintptr(e)) }
+func (d *Device) Await(e device.Event) error { return d.check(cuEventSynchronize, uintptr(e)) }
 
 // Wait implements device.Streams.
 func (d *Device) Wait(s device.Stream, e device.Event) error {
-	return d.tell(cuStreamWaitEvent, uintptr(s), uintptr(e), 0)
+	return d.check(cuStreamWaitEvent, uintptr(s), uintptr(e), 0)
 }
 
 // Query implements device.Streams.
@@ -94,6 +94,6 @@ func (d *Device) Query(e device.Event) (done bool, err error) {
 	return done, err
 }
 
-func (d *Device) tell(s symbol, args ...uintptr) error {
+func (d *Device) check(s symbol, args ...uintptr) error {
 	return d.current(func() error { return d.do(s, "", args...) })
 }

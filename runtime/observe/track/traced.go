@@ -12,8 +12,8 @@ import (
 // TypeOf names the type of an allocation; package object sets it.
 var TypeOf = func(ref Ref, address uint64) string { return "" }
 
-// tell tells a trace of an allocation whose site is known now. tracker.mu is held.
-func tell(context uintptr, p pendingMade, e *Entry) {
+// traceAllocation reports an allocation whose site is known now. tracker.mu is held.
+func traceAllocation(context uintptr, p pendingMade, e *Entry) {
 	if !trace.On() {
 		return
 	}
@@ -25,12 +25,12 @@ func tell(context uintptr, p pendingMade, e *Entry) {
 	})
 }
 
-func told(context uint32, kind Kind, address, bytes uint64) {
+func traceRelease(context uint32, kind Kind, address, bytes uint64) {
 	trace.Free(context, trace.Event{Kind: kind.String(), Address: address, Bytes: bytes})
 }
 
-// Gone tells a trace of an object that has died, if it was told that it lived: of one
-// that dies in the call that made it nothing is told.
+// Gone reports an object that has died to a trace, if its allocation was reported: of one
+// that dies in the call that made it nothing is reported.
 func Gone(context uintptr, ref Ref, address uint64) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
@@ -42,7 +42,7 @@ func Gone(context uintptr, ref Ref, address uint64) {
 		e.Seq = 0
 		return
 	}
-	told(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
+	traceRelease(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
 }
 
 // Undo drops what is known of an allocation: it was taken back in the call that made it,

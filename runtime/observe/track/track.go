@@ -207,7 +207,7 @@ func Forget(address uint64) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	if e := tracker.blocks.find(address); e != nil && trace.On() {
-		told(0, Block, address, e.Bytes)
+		traceRelease(0, Block, address, e.Bytes)
 	}
 	if tracker.blocks.remove(address) {
 		mark(address, ^uint32(0))
@@ -237,7 +237,7 @@ func Settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 		if e := find(p.ref); e != nil {
 			e.Site, e.Thread = site, thread
 			e.count(1)
-			tell(context, p, e)
+			traceAllocation(context, p, e)
 		}
 	}
 	for _, ref := range all.freed {
@@ -281,12 +281,12 @@ func Resize(context uintptr, ref Ref, address, bytes uint64) {
 		return
 	}
 	if trace.On() {
-		told(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
+		traceRelease(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
 	}
 	e.count(-1)
 	e.Bytes = bytes
 	e.count(1)
-	tell(context, pendingMade{ref, address}, e)
+	traceAllocation(context, pendingMade{ref, address}, e)
 }
 
 // Find returns what is known of an allocation.

@@ -40,13 +40,13 @@ func (c *Context) corrupted(kind text, p uintptr, details ...uint64) {
 	f.waiting[c] = append(f.waiting[c], found)
 	f.mu.Unlock()
 	if !process.cfg.Settles {
-		c.tellFindings(0)
+		c.reportFindings(0)
 	}
 }
 
-// tellFindings writes what the call has found, and where it was made. With TL_ON_ERROR=log
+// reportFindings writes what the call has found, and where it was made. With TL_ON_ERROR=log
 // or abort the last finding is told by that.
-func (c *Context) tellFindings(site uint32) {
+func (c *Context) reportFindings(site uint32) {
 	f := &process.debug.findings
 	f.mu.Lock()
 	found := f.waiting[c]
@@ -60,8 +60,8 @@ func (c *Context) tellFindings(site uint32) {
 	}
 }
 
-// tell writes of damage that was found outside of any call.
-func (f *findings) tell(kind text, p uintptr, at int) {
+// report writes of damage that was found outside of any call.
+func (f *findings) report(kind text, p uintptr, at int) {
 	if f.count.Add(1) <= mostFindings {
 		fmt.Fprintf(os.Stderr, "tl_runtime: %v: %s%s\n", status.Corrupted, fmt.Sprintf(sentences[kind], p, at), originOf(p))
 	}

@@ -38,23 +38,23 @@ func (c *Context) flushed(class uint32, n uint64) {
 	atomic.StoreUint64(&f.flushed, f.flushed+n)
 }
 
-// beside counts what passes by every magazine, and every context.
-type beside struct {
+// counters count what passes by every magazine, and every context.
+type counters struct {
 	gone                   [layout.Classes]atomic.Uint64 // slots that came back
 	largeTaken, largeGiven atomic.Uint64                 // bytes of large objects
 	tensors, tensorBytes   atomic.Uint64                 // slots of kept tensors that were evicted
-	types                  sync.Map                      // type number -> *uncounted
+	types                  sync.Map                      // type number -> *typeCounters
 }
 
-// uncounted is what is counted of a type beyond those that contexts count.
-type uncounted struct{ made, gone atomic.Uint64 }
+// typeCounters is what is counted of a type beyond those that contexts count.
+type typeCounters struct{ made, gone atomic.Uint64 }
 
-func (b *beside) typ(n uint32) *uncounted {
-	if found, ok := b.types.Load(n); ok {
-		return found.(*uncounted)
+func (t *counters) typ(n uint32) *typeCounters {
+	if found, ok := t.types.Load(n); ok {
+		return found.(*typeCounters)
 	}
-	found, _ := b.types.LoadOrStore(n, &uncounted{})
-	return found.(*uncounted)
+	found, _ := t.types.LoadOrStore(n, &typeCounters{})
+	return found.(*typeCounters)
 }
 
 // typeCount is where c counts user type number n, from 0; nil when it does not.
@@ -65,8 +65,8 @@ func (c *Context) typeCount(n uint32) *layout.TypeCount {
 	return layout.At[layout.TypeCount](c.address() + uintptr(process.slices.types.offset) + uintptr(n)*layout.TypeCountBytes)
 }
 
-// tally counts a slot that gets a type.
-func (c *Context) tally(typ uint32, e layout.Entry) {
+// countTyped counts a slot that gets a type.
+func (c *Context) countTyped(typ uint32, e layout.Entry) {
 	switch {
 	case typ == layout.TypePlain:
 	case typ < layout.Kinds:
@@ -76,13 +76,13 @@ func (c *Context) tally(typ uint32, e layout.Entry) {
 		if n := c.typeCount(typ - layout.TypeFirstUser); n != nil {
 			n.Made++
 		} else {
-			process.beside.typ(typ - layout.TypeFirstUser).made.Add(1)
+			process.counters.typ(typ - layout.TypeFirstUser).made.Add(1)
 		}
 	}
 }
 
-// untally counts a slot that loses its type.
-func (c *Context) untally(typ uint32, e layout.Entry) {
+// countUntyped counts a slot that loses its type.
+func (c *Context) countUntyped(typ uint32, e layout.Entry) {
 	switch {
 	case typ == layout.TypePlain:
 	case typ < layout.Kinds:
@@ -92,23 +92,23 @@ func (c *Context) untally(typ uint32, e layout.Entry) {
 		if n := c.typeCount(typ - layout.TypeFirstUser); n != nil {
 			n.Gone++
 		} else {
-			process.beside.typ(typ - layout.TypeFirstUser).gone.Add(1)
+			process.counters.typ(typ - layout.TypeFirstUser).gone.Add(1)
 		}
 	}
 }
 
-// countDiscarded is untally where there is no context: only kept tensors go that way.
+// countDiscarded is countUntyped where there is no context: only kept tensors go that way.
 func countDiscarded(typ uint32, e layout.Entry) {
 	if typ == layout.TypeTensor {
-		process.beside.tensors.Add(1)
-		process.beside.tensorBytes.Add(process.heap.Size(e.Object))
+		process.counters.tensors.Add(1)
+		process.counters.tensorBytes.Add(process.heap.Size(e.Object))
 	}
 }
 
 // giveLarge gives the spans of a dead large object back.
 func giveLarge(e layout.Entry) {
-	process.beside.gone[layout.ClassLarge].Add(1)
-	process.beside.largeGiven.Add(process.heap.Size(e.Object))
+	process.counters.gone[layout.ClassLarge].Add(1)
+	process.counters.largeGiven.Add(process.heap.Size(e.Object))
 	process.heap.GiveLarge(e)
 }
 
@@ -119,16 +119,16 @@ func giveDirectly(e layout.Entry) {
 		giveLarge(e)
 		return
 	}
-	process.beside.gone[class].Add(1)
+	process.counters.gone[class].Add(1)
 	process.heap.Flush(class, []layout.Entry{e})
 }
 
 // retire forgets a slot whose generations are used up.
 func retire(e layout.Entry) {
 	class := e.Gen & 0xFF
-	process.beside.gone[class].Add(1)
+	process.counters.gone[class].Add(1)
 	if class == layout.ClassLarge {
-		process.beside.largeGiven.Add(process.heap.Size(e.Object))
+		process.counters.largeGiven.Add(process.heap.Size(e.Object))
 	}
 	process.heap.Retire(class)
 }
