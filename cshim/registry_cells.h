@@ -34,7 +34,7 @@
  * Invariants (registry.Table.Check runs them):
  *
  *   an entry is covered     <=>  count > 0 && !HANDED_BACK && bytes > 0
- *   bit g of covers is set  <=>  exactly one covered block or buffer owns g at that level
+ *   bit g of covers is set  <=>  exactly one covered block or shared block owns g at that level
  *   shard.bytes             ==   sum of bytes over entries that are live
  *   vacant units of a cell  ==   those present whose starts | covers == 0
  *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
@@ -42,10 +42,10 @@
  *   used == cells of the shard <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
  *
- * A block with several names, or with a deleter, is a buffer (runtime/registry/buffers.go):
- * the buffer owns the granules, and each of its names is an entry of 0 bytes that links
- * to it. References are counted at the name, under one lock; only the last one at a name
- * has to ask how many names are left, and that is Go's.
+ * A block with several addresses, or with a deleter, is a shared block
+ * (runtime/registry/shared_blocks.go). The shared block owns the granules, and each of its
+ * aliases is an entry of 0 bytes that links to it. References are counted at the alias, under
+ * one lock. The last reference at an alias has to ask how many aliases are left, which Go does.
  *
  * Memory of tl_aligned_alloc is an entry held at zero until it is registered: known, so
  * that tl_aligned_free can tell it from any other address, and nobody's.
@@ -117,7 +117,7 @@ typedef struct tl_foreign_entry {
 	uint32_t gen; /* from shard.gen, never 0 */
 	uint64_t block;
 	uint32_t type_floats;
-	uint32_t link; /* the buffer of which this is a name; not 0: the last release is Go's */
+	uint32_t link; /* the shared block of which this is an alias; not 0: the last release is Go's */
 } tl_foreign_entry;
 
 /* A unit in use. Written under the lock of its shard; the bits are also read without. */

@@ -75,7 +75,7 @@ func (f *foreignSearch) visitAll(visit func(Live)) {
 	}
 }
 
-// ofBuffer makes of what is known of one address of a buffer what is known of all.
+// ofBuffer makes of what is known of one address of a shared block what is known of all.
 func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Live) {
 	live.Bytes, live.Type = uint64(d.Bytes), registry.OfKind("buffer", d.Kind)
 	if own := f.at[d.Real]; own != nil && own.Link == n.Link {
@@ -85,7 +85,7 @@ func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Liv
 	}
 }
 
-// foreignRef names a registered block: a buffer by its number, since any of its
+// foreignRef names a registered block: a shared block by its number, since any of its
 // addresses may go first.
 func foreignRef(info registry.Info) track.Ref {
 	if info.Link != 0 {
@@ -99,7 +99,7 @@ func foreignRef(info registry.Info) track.Ref {
 // isCurrent tells whether what package track knows of a registered block holds still.
 func isCurrent(key uint64, gen uint32) bool {
 	if key&track.BufferKey != 0 {
-		return process.registry.HasBuffer(key &^ track.BufferKey)
+		return process.registry.HasShared(key &^ track.BufferKey)
 	}
 	info, known := process.registry.Info(uintptr(key))
 	return known && info.Gen == gen

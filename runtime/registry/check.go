@@ -27,11 +27,11 @@ func (t *Table) CheckBeside() error {
 
 // check expects every lock to be held (1) or free (0).
 func (t *Table) check(held uint32) error {
-	c := checker{t: t, held: held, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, names: map[uint32]uint32{}}
+	c := checker{t: t, held: held, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, aliases: map[uint32]uint32{}}
 	for i := range t.shards {
 		c.shard(uint32(i))
 	}
-	c.buffers()
+	c.sharedBlocks()
 	c.coverage()
 	for up := 1; up < layout.UnitLevels; up++ {
 		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up, t.header.Units[up])
@@ -45,14 +45,14 @@ type extent struct{ from, to uint64 }
 
 type checker struct {
 	invariant.Found
-	t      *Table
-	held   uint32
-	seen   map[uint64]bool   // region keys
-	lists  map[uintptr]bool  // addresses of lists, free ones included
-	names  map[uint32]uint32 // entries by link
-	blocks []extent          // of covered entries and buffers, in bytes
-	bits   []extent          // of set bits of covers
-	units  [8]uint32
+	t       *Table
+	held    uint32
+	seen    map[uint64]bool   // region keys
+	lists   map[uintptr]bool  // addresses of lists, free ones included
+	aliases map[uint32]uint32 // entries by link
+	blocks  []extent          // of covered entries and shared blocks, in bytes
+	bits    []extent          // of set bits of covers
+	units   [8]uint32
 }
 
 func (c *checker) shard(index uint32) {
@@ -156,7 +156,7 @@ func (c *checker) entry(index uint32, info Info) {
 	c.Want(info.Floats <= min(info.Count, layout.MaxFloats), "%#x: %d floats of %d", p, info.Floats, info.Count)
 	c.Want(!info.HandedBack || info.Adopted && info.Floats > 0, "%#x is handed back, %d floats", p, info.Floats)
 	if info.Link != 0 {
-		c.names[info.Link]++
+		c.aliases[info.Link]++
 		c.Want(info.Bytes == 0, "%#x is a name of buffer %d and has %d bytes", p, info.Link, info.Bytes)
 	}
 	if info.Count > 0 && !info.HandedBack {
@@ -171,25 +171,25 @@ func (c *checker) block(p, bytes uintptr) {
 	}
 }
 
-// buffers checks that each has the names that it counts, and nobody else any.
-func (c *checker) buffers() {
-	var bytes, shared, free uint64
-	s := &c.t.buffers
+// sharedBlocks checks that each shared block has the aliases that it counts, and that there are no others.
+func (c *checker) sharedBlocks() {
+	var bytes, numbered, free uint64
+	s := &c.t.shared
 	for link := range s.all {
 		b := &s.all[link]
-		c.Want(b.names == c.names[uint32(link)], "buffer %d: %d names, counted %d", link, c.names[uint32(link)], b.names)
-		delete(c.names, uint32(link))
-		if b.names == 0 {
+		c.Want(b.aliases == c.aliases[uint32(link)], "buffer %d: %d names, counted %d", link, c.aliases[uint32(link)], b.aliases)
+		delete(c.aliases, uint32(link))
+		if b.aliases == 0 {
 			free++
 			continue
 		}
 		c.block(b.real, b.bytes)
 		bytes += uint64(b.bytes)
-		shared += uint64(count(b.shared))
+		numbered += uint64(count(b.numbered))
 	}
-	c.Want(len(c.names) == 0, "%d names of buffers that there never were", len(c.names))
-	c.Want(bytes == s.bytes && shared == s.shared, "buffers: %d bytes, %d shared, counted %d and %d", bytes, shared,
-		s.bytes, s.shared)
+	c.Want(len(c.aliases) == 0, "%d names of buffers that there never were", len(c.aliases))
+	c.Want(bytes == s.bytes && numbered == s.numbered, "buffers: %d bytes, %d shared, counted %d and %d", bytes, numbered,
+		s.bytes, s.numbered)
 	for link := s.free; link != 0 && free > 0; link = s.all[link].next {
 		free--
 	}

@@ -124,7 +124,7 @@ func unknown(w way) Result {
 }
 
 // apply carries an effect out on everything but covers. An entry that is gone is
-// erased; of a buffer's name only the link is left to end.
+// erased. Of an alias only its link is left to end.
 func apply(x spot, f effect) (ended Ended, link uint32) {
 	s, e := x.shard, x.entry
 	back := e.Block&layout.ForeignHandedBack != 0

@@ -3,7 +3,7 @@ package registry
 import "tlruntime/runtime/layout"
 
 // Ended is memory that nobody refers to any more: the caller frees it. Zeros when
-// there is nothing to free: what is gone was one name of several. With OK it is a block
+// there is nothing to free: what is gone was one alias of several. With OK it is a block
 // that the host has back from now on, or zeros.
 type Ended struct {
 	Pointer, Bytes uintptr

@@ -7,7 +7,7 @@
 // cell of a sharded open addressing table and has a list of its units in use; a
 // unit says at which granules registered blocks start and which granules they own.
 //
-// Lock order: shard locks by ascending index; Table.mu and buffers.mu are taken
+// Lock order: shard locks by ascending index; Table.mu and sharedBlocks.mu are taken
 // under none of them, and they under neither.
 // No memory is obtained and nothing is called under a shard lock.
 package registry
@@ -37,13 +37,13 @@ const (
 	Returned        // known, but back with the host: measure it and adopt it again
 	Zero            // count is 0; the entry stays until it is forgotten
 	NoMemory
-	Present // Insert: a live entry is there
-	Outside // not inside the buffer that it should be a name of
-	NoBuffer
+	Present  // Insert: a live entry is there
+	Outside  // not inside the shared block that it should be an alias of
+	NoShared // no live shared block has this number
 )
 
 var results = [...]string{"OK", "Miss", "slow", "Gone", "Stale", "Refused", "Overflow", "Returned", "Zero", "NoMemory",
-	"Present", "Outside", "NoBuffer"}
+	"Present", "Outside", "NoShared"}
 
 // String returns the name of the result.
 func (r Result) String() string { return results[r] }
@@ -64,8 +64,8 @@ type Table struct {
 	shards []layout.Shard
 	mask   uint64
 
-	buffers buffers
-	named   atomic.Uint64 // addresses of buffers, ever
+	shared  sharedBlocks
+	aliases atomic.Uint64 // of shared blocks, ever made
 
 	mu     sync.Mutex // guards mapped
 	mapped []region   // all memory ever obtained

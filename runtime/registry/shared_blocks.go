@@ -6,35 +6,35 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// A buffer is a block with several names: the address where it begins and aliases
-// into it, each an entry with counted references of its own, in whichever shard its
-// address falls. The buffer owns the granules, its names own none, so that it stays
-// a block for as long as any name does. A block with a deleter is a buffer of one
-// name: the entry has no room for the function.
+// A shared block has several addresses, its aliases: where it begins, and others inside it.
+// Each alias is an entry with a count of its own, in the shard of its address. The shared
+// block owns the granules and its aliases own none, so that the block ends with the last
+// alias, whichever that is. A block with a deleter is a shared block of one alias, because
+// an entry has no room for the function.
 //
-//	names == entries whose link is the buffer's   (+ 1 while one is being made)
+//	aliases == entries whose link is the shared block's   (+ 1 while one is being made)
 //
-// Counts change under the lock of their name's shard, the number of names under
-// buffers.mu, and never both: whoever erases a name knows that it was there, and
-// whoever takes the number to zero is one.
-type buffer struct {
+// Counts change under the lock of the alias's shard, the number of aliases under
+// sharedBlocks.mu, and the two locks are never held together. Each alias is erased once,
+// so that one thread alone takes the number to zero.
+type sharedBlock struct {
 	real, bytes  uintptr
 	deleter, ctx uintptr
-	names        uint32 // 0: the record is free
-	gen          uint32 // goes up when the buffer ends
+	aliases      uint32 // 0: the record is free
+	gen          uint32 // goes up when the block ends
 	next         uint32 // free record
 	kind         uint8
-	shared       bool // has an id that its owner knows
+	numbered     bool // the program was given its number (idOf)
 	abandoned    bool // its registration failed: nothing is freed
 }
 
-// buffers are numbered by link; 0 is no buffer.
-type buffers struct {
-	mu     sync.Mutex // guards all of it; no shard lock is held or taken under it
-	all    []buffer
-	free   uint32
-	shared uint64
-	bytes  uint64
+// sharedBlocks is the table of them; an entry's link is an index of all, and 0 is none.
+type sharedBlocks struct {
+	mu       sync.Mutex // guards all of it; no shard lock is held or taken under it
+	all      []sharedBlock
+	free     uint32
+	numbered uint64 // how many are
+	bytes    uint64
 }
 
 // Block describes memory that is registered under more than a plain entry.
@@ -44,69 +44,69 @@ type Block struct {
 	Deleter, Ctx uintptr
 }
 
-// idOf makes the number that a program knows a buffer by.
-func (b *buffer) idOf(link uint32) uint64 { return uint64(b.gen)<<32 | uint64(link) }
+// idOf makes the number by which a program names a shared block.
+func (b *sharedBlock) idOf(link uint32) uint64 { return uint64(b.gen)<<32 | uint64(link) }
 
-// create takes a record; names counts the caller as one, lest it end too early.
-func (s *buffers) create(block Block, shared bool) (link uint32, id uint64) {
+// create takes a record. The caller counts as an alias, so that the block cannot end before the
+// caller has made the others.
+func (s *sharedBlocks) create(block Block, numbered bool) (link uint32, id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.free == 0 {
 		if len(s.all) == 0 {
-			s.all = append(s.all, buffer{})
+			s.all = append(s.all, sharedBlock{})
 		}
-		s.all = append(s.all, buffer{})
+		s.all = append(s.all, sharedBlock{})
 		s.free = uint32(len(s.all) - 1)
 	}
 	link = s.free
 	b := &s.all[link]
 	s.free = b.next
-	*b = buffer{real: block.Real, bytes: block.Bytes, deleter: block.Deleter, ctx: block.Ctx, names: 1, gen: b.gen,
-		kind: block.Kind, shared: shared}
+	*b = sharedBlock{real: block.Real, bytes: block.Bytes, deleter: block.Deleter, ctx: block.Ctx, aliases: 1, gen: b.gen,
+		kind: block.Kind, numbered: numbered}
 	s.bytes += uint64(block.Bytes)
-	if shared {
-		s.shared++
+	if numbered {
+		s.numbered++
 	}
 	return link, b.idOf(link)
 }
 
 // remove gives a record back and returns what it was; the lock is held.
-func (s *buffers) remove(link uint32) buffer {
+func (s *sharedBlocks) remove(link uint32) sharedBlock {
 	b := s.all[link]
 	s.bytes -= uint64(b.bytes)
-	if b.shared {
-		s.shared--
+	if b.numbered {
+		s.numbered--
 	}
-	s.all[link] = buffer{gen: b.gen + 1, next: s.free}
+	s.all[link] = sharedBlock{gen: b.gen + 1, next: s.free}
 	s.free = link
 	return b
 }
 
-// keep counts one more name of a live buffer, so that it cannot end meanwhile.
-func (s *buffers) keep(id uint64) (link uint32, b buffer, r Result) {
+// keep counts the caller as one more alias of a live block, which cannot end meanwhile.
+func (s *sharedBlocks) keep(id uint64) (link uint32, b sharedBlock, r Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	link = uint32(id)
-	if uint64(link) >= uint64(len(s.all)) || s.all[link].names == 0 || s.all[link].idOf(link) != id {
-		return 0, buffer{}, NoBuffer
+	if uint64(link) >= uint64(len(s.all)) || s.all[link].aliases == 0 || s.all[link].idOf(link) != id {
+		return 0, sharedBlock{}, NoShared
 	}
-	s.all[link].names++
+	s.all[link].aliases++
 	return link, s.all[link], OK
 }
 
-// more changes the number of names of a buffer that the caller keeps.
-func (s *buffers) more(link uint32, n int32) {
+// more changes the number of aliases of a block that the caller keeps.
+func (s *sharedBlocks) more(link uint32, n int32) {
 	s.mu.Lock()
-	s.all[link].names += uint32(n)
+	s.all[link].aliases += uint32(n)
 	s.mu.Unlock()
 }
 
-// unlink drops a name. The last one ends the buffer, and what is returned is the
-// caller's to free.
+// unlink drops an alias. The last one ends the block, which is returned for the caller to free.
 func (t *Table) unlink(link uint32) Ended {
-	s := &t.buffers
+	s := &t.shared
 	s.mu.Lock()
-	if s.all[link].names--; s.all[link].names > 0 {
+	if s.all[link].aliases--; s.all[link].aliases > 0 {
 		s.mu.Unlock()
 		return Ended{}
 	}
@@ -119,7 +119,7 @@ func (t *Table) unlink(link uint32) Ended {
 	return Ended{Pointer: b.real, Bytes: b.bytes, Kind: b.kind, Deleter: b.deleter, Ctx: b.ctx}
 }
 
-// own gives the granules of a buffer to it.
+// own gives the granules of a shared block to it.
 func (t *Table) own(p, bytes uintptr) Result {
 	var b span
 	b.cut(t, p, bytes)
@@ -161,37 +161,37 @@ func (t *Table) disown(p, bytes uintptr) {
 
 // InsertCustom registers a block that a function of the registrant's frees.
 func (t *Table) InsertCustom(block Block) (Ended, Result) {
-	_, ended, r := t.insertBuffer(block, nil, false)
+	_, ended, r := t.insertShared(block, nil, false)
 	return ended, r
 }
 
-// InsertBuffer registers a block under its own address and each alias, with one
+// InsertShared registers a block under its own address and each alias, with one
 // reference a time; an alias may repeat another or the block's own address. All or
-// nothing. What Ended holds is the caller's to free: somebody dropped the names
+// nothing. What Ended holds is the caller's to free: somebody dropped the aliases
 // before they were all there.
-func (t *Table) InsertBuffer(block Block, aliases []uintptr) (id uint64, ended Ended, r Result) {
+func (t *Table) InsertShared(block Block, aliases []uintptr) (id uint64, ended Ended, r Result) {
 	for _, alias := range aliases {
 		if alias-block.Real >= block.Bytes {
 			return 0, Ended{}, Outside
 		}
 	}
-	return t.insertBuffer(block, aliases, true)
+	return t.insertShared(block, aliases, true)
 }
 
-func (t *Table) insertBuffer(block Block, aliases []uintptr, shared bool) (id uint64, ended Ended, r Result) {
+func (t *Table) insertShared(block Block, aliases []uintptr, numbered bool) (id uint64, ended Ended, r Result) {
 	if !possible(block.Real) || block.Bytes-1 >= layout.ForeignBytes {
 		return 0, Ended{}, Refused
 	}
 	if r = t.own(block.Real, block.Bytes); r != OK {
 		return 0, Ended{}, r
 	}
-	link, id := t.buffers.create(block, shared)
-	if r = t.name(block.Real, link, block.Kind); r != OK {
+	link, id := t.shared.create(block, numbered)
+	if r = t.insertAlias(block.Real, link, block.Kind); r != OK {
 		t.abandon(link, block, nil)
 		return 0, Ended{}, r
 	}
 	for i, alias := range aliases {
-		if r = t.name(alias, link, block.Kind); r != OK {
+		if r = t.insertAlias(alias, link, block.Kind); r != OK {
 			t.abandon(link, block, aliases[:i])
 			return 0, Ended{}, r
 		}
@@ -199,27 +199,27 @@ func (t *Table) insertBuffer(block Block, aliases []uintptr, shared bool) (id ui
 	return id, t.unlink(link), OK
 }
 
-// AddAlias adds one reference at an address inside a live buffer.
+// AddAlias adds one reference at an address inside a live shared block.
 func (t *Table) AddAlias(id uint64, alias uintptr) (Ended, Result) {
-	link, b, r := t.buffers.keep(id)
+	link, b, r := t.shared.keep(id)
 	if r != OK {
 		return Ended{}, r
 	}
 	r = Outside
 	if alias-b.real < b.bytes {
-		r = t.name(alias, link, b.kind)
+		r = t.insertAlias(alias, link, b.kind)
 	}
 	return t.unlink(link), r
 }
 
-// name adds a reference at p to a buffer that the caller keeps. A name counts before
+// insertAlias adds a reference at p to a block that the caller keeps. An alias counts before
 // it is there: once it is, anybody may drop it.
-func (t *Table) name(p uintptr, link uint32, kind uint8) Result {
+func (t *Table) insertAlias(p uintptr, link uint32, kind uint8) Result {
 	s := &t.shards[t.shardOf(p)]
-	t.buffers.more(link, 1)
+	t.shared.more(link, 1)
 	for {
 		lock(s)
-		fresh, r := t.nameLocked(p, link, uint64(kind)<<layout.ForeignKindShift)
+		fresh, r := t.insertAliasLocked(p, link, uint64(kind)<<layout.ForeignKindShift)
 		unlock(s)
 		if r == slow {
 			if t.makeRoom(p, 0) {
@@ -228,15 +228,15 @@ func (t *Table) name(p uintptr, link uint32, kind uint8) Result {
 			r = NoMemory
 		}
 		if fresh {
-			t.named.Add(1)
+			t.aliases.Add(1)
 		} else {
-			t.buffers.more(link, -1)
+			t.shared.more(link, -1)
 		}
 		return r
 	}
 }
 
-func (t *Table) nameLocked(p uintptr, link uint32, block uint64) (fresh bool, r Result) {
+func (t *Table) insertAliasLocked(p uintptr, link uint32, block uint64) (fresh bool, r Result) {
 	x := t.spotOf(p)
 	switch e := x.entry; {
 	case e == nil && x.shard.Used >= x.shard.Limit:
@@ -261,21 +261,21 @@ func (t *Table) nameLocked(p uintptr, link uint32, block uint64) (fresh bool, r 
 	return false, OK
 }
 
-// abandon undoes a registration that failed half way: all of its names go, with
-// whatever somebody who guessed them has counted there, and nothing is freed.
+// abandon undoes a registration that failed half way. All of its aliases go, with the
+// references that others have counted there, and nothing is freed.
 func (t *Table) abandon(link uint32, block Block, aliases []uintptr) {
-	t.buffers.mu.Lock()
-	t.buffers.all[link].abandoned = true
-	t.buffers.mu.Unlock()
-	t.unname(block.Real, link)
+	t.shared.mu.Lock()
+	t.shared.all[link].abandoned = true
+	t.shared.mu.Unlock()
+	t.removeAlias(block.Real, link)
 	for _, alias := range aliases {
-		t.unname(alias, link)
+		t.removeAlias(alias, link)
 	}
 	t.unlink(link)
 }
 
-// unname drops a name with all of its references, if it is there.
-func (t *Table) unname(p uintptr, link uint32) {
+// removeAlias drops an alias with all of its references, if it is there.
+func (t *Table) removeAlias(p uintptr, link uint32) {
 	x, found := t.look(p)
 	if !found {
 		return
