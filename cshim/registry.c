@@ -60,7 +60,7 @@ enum { PEEK_TRIES = 32 };
  * way. Whatever was read is void unless the version is still the one before: table and
  * capacity are compared before either is used, and so is what a cell says of its list.
  * None of that memory is ever unmapped. */
-static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	if (v & 1) return -1;
@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_plac
 }
 
 /* peek with the lock, lest a busy shard starve it. The caller holds none. */
-static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
 	tlc_shard_lock(s);
 	const tl_unit* u = tlc_find(s, at);
@@ -99,7 +99,7 @@ static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uin
 }
 
 /* peek_once again, until it succeeds. */
-static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
 	for (int i = 1; i < PEEK_TRIES; i++) {
 		tlc_spin();
@@ -109,7 +109,7 @@ static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_place at, uint
 	return peek_locked(s, at, starts, covers);
 }
 
-static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
 	uint64_t in[2] = {0, 0}; /* lest the others lose their registers to an address */
 	int found = peek_once(s, at, starts, covers);
@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_place at
 bool tlc_foreign_known(uintptr_t p)
 {
 	uint64_t starts = 0, covers = 0;
-	tlc_place at = tlc_start(p);
+	tlc_granule at = tlc_start(p);
 	if (!peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
 	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
 	if (!(starts & tlc_bit(at.bit))) return false;
@@ -136,9 +136,9 @@ bool tlc_foreign_known(uintptr_t p)
 
 static bool covered_at(int up, uintptr_t p)
 {
-	uint64_t granule = (p >> 4) >> (6 * up), starts = 0, covers = 0;
-	tlc_place at = tlc_place_of(TL_UNIT_0 + up, granule);
-	return peek(&tlc_shards[tlc_shard_of_place(up, granule)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
+	uint64_t number = (p >> 4) >> (6 * up), starts = 0, covers = 0;
+	tlc_granule at = tlc_granule_of(TL_UNIT_0 + up, number);
+	return peek(&tlc_shards[tlc_shard_of_granule(up, number)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 
 /* Is p inside a block so large that it owns whole units? Takes no lock. */
@@ -192,7 +192,7 @@ uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 
 int tlc_foreign_make_immortal(uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = tlc_is_live(x.entry) ? TLC_OK : TLC_STALE;
 	if (result == TLC_OK) x.entry->count = TL_FOREIGN_STICKY;
@@ -202,7 +202,7 @@ int tlc_foreign_make_immortal(uintptr_t p)
 
 uint32_t tlc_foreign_type(uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return 0;
 	uint32_t type = tlc_is_live(x.entry) ? x.entry->type_floats & (TL_FOREIGN_FLOAT - 1) : 0;
 	tlc_shard_unlock(x.shard);
@@ -211,7 +211,7 @@ uint32_t tlc_foreign_type(uintptr_t p)
 
 int64_t tlc_foreign_count(uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return -1;
 	int64_t count = x.entry->count;
 	tlc_shard_unlock(x.shard);

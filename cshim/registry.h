@@ -54,7 +54,7 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
 	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen);
 	bool above = tlc_units_up(0) != 0 && tlc_covered_above(p);
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tlc_granule at = tlc_granule_of(TL_UNIT_0, p >> 4);
 	uint64_t bits = tlc_range(at.bit, tlc_last(p, usable) & 63);
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	int result = TLC_SLOW;
@@ -108,7 +108,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	if (TLC_UNLIKELY(tlc_wide(p, bytes))) return tlc_enter_wide(p, bytes, as, &gen) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tlc_granule at = tlc_granule_of(TL_UNIT_0, p >> 4);
 	tlc_shard_lock(s);
 	tl_region* cell = tlc_cell(s, at.region);
 	tl_unit* u = tlc_find_in(cell, at);
@@ -122,7 +122,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 /* A reference to a known pointer for the caller's scope: sinks a float, else counts. */
 static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = tlc_is_revivable(x.entry) ? TLC_RETURNED : TLC_STALE;
 	if (TLC_LIKELY(tlc_is_live(x.entry))) {
@@ -137,7 +137,7 @@ static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 
 static inline int tlc_foreign_acquire(uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = x.entry->count != 0 ? TLC_OK : TLC_STALE;
 	if (TLC_LIKELY(x.entry->count - 1 < TL_FOREIGN_STICKY - 1)) x.entry->count++;
@@ -182,7 +182,7 @@ static inline bool tlc_ends_cover(const tl_foreign_entry* e, tlc_effect f)
 
 /* Takes a block's granules from it; its entry is still there, so that its unit stays. false,
  * nothing changed: a lock that this needs is somebody's. The cell may move. */
-static inline __attribute__((always_inline)) bool tlc_uncover(tlc_spot* x, uintptr_t p, uint64_t bytes)
+static inline __attribute__((always_inline)) bool tlc_uncover(tlc_lookup* x, uintptr_t p, uint64_t bytes)
 {
 	if (TLC_LIKELY(!tlc_wide(p, bytes))) {
 		tlc_clear(&x->unit->covers, tlc_range(x->at.bit, tlc_last(p, bytes) & 63));
@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) bool tlc_uncover(tlc_spot* x, uintp
 }
 
 /* Carries an effect out on everything but covers. An entry that is gone is erased. */
-static inline void tlc_apply(tlc_spot x, tlc_effect f, uint8_t* kind)
+static inline void tlc_apply(tlc_lookup x, tlc_effect f, uint8_t* kind)
 {
 	tl_shard* s = x.shard;
 	tl_foreign_entry* e = x.entry;
@@ -230,7 +230,7 @@ static inline int tlc_unknown(int drop) { return drop == TLC_DROP_ENTRY ? TLC_ST
 /* All drops. `drop` is a constant after inlining. */
 static inline int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return tlc_unknown(drop);
 	tlc_effect f = tlc_effect_of(x.entry, drop, gen);
 	if (tlc_ends_cover(x.entry, f)) {
@@ -272,8 +272,8 @@ static inline int tlc_foreign_forget(uintptr_t p, uint8_t* kind) { return tlc_dr
 
 enum { TLC_PROBES = 8 };
 
-/* Finds the unit of a place, or NULL, without the lock at version v. false: ask again under it. */
-static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit** u)
+/* Finds the unit of a granule, or NULL, without the lock at version v. false: ask again under it. */
+static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_granule at, tl_unit** u)
 {
 	const tl_region* table = tlc_table(s);
 	uint64_t n = tlc_capacity(s), k = 0;
@@ -298,7 +298,7 @@ static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit*
 static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
 {
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tlc_granule at = tlc_granule_of(TL_UNIT_0, p >> 4);
 	tl_unit* u;
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	if (TLC_UNLIKELY(!tlc_peek_unit(s, v, at, &u))) return false;
@@ -324,7 +324,7 @@ static inline bool tlc_is_sole(const tl_foreign_entry* e, uint32_t gen)
 }
 
 /* Takes the granules and the entry of a block. false: as tlc_uncover. */
-static inline __attribute__((always_inline)) bool tlc_end(tlc_spot x, uintptr_t p, uint64_t bytes)
+static inline __attribute__((always_inline)) bool tlc_end(tlc_lookup x, uintptr_t p, uint64_t bytes)
 {
 	if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) return false;
 	x.shard->entries--;
@@ -338,7 +338,7 @@ static inline __attribute__((always_inline)) bool tlc_end(tlc_spot x, uintptr_t 
  * floats was handed back, or is somebody's to take: not this. */
 static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (TLC_UNLIKELY(x.entry == NULL)) return false;
 	uint64_t bytes = tlc_bytes(x.entry);
 	bool ends = x.entry->count == 1 && tlc_floats(x.entry) == 0 && x.entry->link == 0 && bytes != 0;
@@ -353,7 +353,7 @@ static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
 /* Ends a block of that kind which is held at zero; the caller frees it. It owns no granules. */
 static inline bool tlc_foreign_end_zero(uintptr_t p, uint32_t kind)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (TLC_UNLIKELY(x.entry == NULL)) return false;
 	bool ends = x.entry->count == 0 && tlc_kind(x.entry) == kind && x.entry->link == 0;
 	if (TLC_LIKELY(ends)) {
@@ -370,7 +370,7 @@ static inline bool tlc_foreign_end_zero(uintptr_t p, uint32_t kind)
  * Budget: one compare-and-swap, about 110 instructions. */
 static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (TLC_UNLIKELY(x.entry == NULL)) return false;
 	uint64_t bytes = tlc_bytes(x.entry);
 	bool ends = tlc_is_sole(x.entry, gen) && tlc_end(x, p, bytes);

@@ -1,45 +1,50 @@
-/* The registry of foreign pointers: memory that somebody else allocated (malloc,
- * new[], a device) and that the runtime counts and frees.
+/* The table of the registry: memory that the runtime counts and did not allocate (malloc,
+ * new[], a device).
  *
- * Why a side table: the blocks are not ours, so nothing can be stored beside them,
- * and a bad pointer must be an answer. Why it knows extents: freeing a pointer into
- * the middle of a registered block would corrupt the host's heap, so such a pointer
- * must be refused when it is registered.
+ * The table stands apart from the blocks, because they belong to others, who leave no room
+ * for a header, and because any address has to get an answer. It knows which bytes a block
+ * has, because free() of a pointer into the middle of a block would corrupt the host's heap:
+ * such a pointer has to be refused when it is registered.
  *
- * The address space is cut into units of 64 granules, and those into regions of 64
- * units. A granule is 16 bytes at level 0, and a whole unit of the level
- * below above it: units are 1 KiB, 64 KiB, 4 MiB, ... A region in
- * which something is registered is a cell of an open addressing table:
+ * Words for places:
  *
- *   present  which of its units are in the list
- *   list     units in order of address, unit u = list[number of those present below u].
- *            One that is in use by nothing stays as long as there is room: what was
- *            freed comes again, and then nothing need be moved
+ *   granule  16 bytes of the address space, the smallest part that a block owns
+ *   unit     64 granules, 1 KiB: two words of bits, and the entries of the blocks that start here
+ *   region   64 units, 64 KiB
+ *   cell     an element of a shard's hash table: empty, or one region with a list of its units
  *
- *   starts   granules of a unit at which a registered block starts; each has an entry
- *   covers   granules that belong to a registered block
- *   only     the first entry; with the second they move to a list in order of
- *            address, entry of granule g = list[number of starts below g], and stay
- *            in it until the last one goes
+ * That is level 0. A granule of level n+1 is a unit of level n, so that the units of the
+ * levels have 1 KiB, 64 KiB, 4 MiB, ... A block owns the granules that start inside it.
+ * Where they fill whole units it owns those as granules of the next level, and so on. What a
+ * block owns in one unit is a *cover*, and all of its covers are its *extent*: two covers in
+ * each level at most, whatever the size. Addresses that are no multiple of 16 start in units
+ * of level FINE (64 granules of one byte), where nothing is covered.
  *
- * A block owns the granules of 16 bytes that start inside it. Where they fill whole
- * units they are one granule of the next level, and so on, so that a block owns bits
- * in at most two units of a level, whatever its size. Addresses that are no multiple
- * of 16 start in units of their own (level FINE: 64 granules of one byte) and those
- * cover nothing. Thus one probe tells whether a pointer is registered and whether it
- * is inside another block, and what neighbours in memory need are neighbours: the
- * cell of 64 KiB, the units in it, the entries of a unit. A registered pointer costs
- * 24 bytes where units are shared, 40 where it has one of its own, and its share of a cell.
+ * A cell has a list of units, and a unit has a list of entries:
+ *
+ *   present  which units of the region are in the list, in order of address:
+ *            unit u = list[number of bits of present below u].
+ *            A unit without a bit and an entry is vacant. It stays in the list while there is
+ *            room, because memory that was freed is allocated again
+ *   starts   granules at which a registered block starts; each has an entry
+ *   covers   granules that a registered block owns
+ *   only     the entry of a unit that has one. With the second they move to a list in order
+ *            of address, entry of granule g = list[number of bits of starts below g], and stay
+ *            there until the last one is gone
+ *
+ * Thus one search tells whether a pointer is registered and whether it is inside another
+ * block, and neighbours in memory are neighbours in the table. A registered pointer costs 24
+ * bytes where units are shared, 40 where it has one of its own, and its share of a cell.
  *
  * Invariants (registry.Table.Check runs them):
  *
  *   an entry is covered     <=>  count > 0 && !HANDED_BACK && bytes > 0
- *   bit g of covers is set  <=>  exactly one covered block or shared block owns g at that level
+ *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level
  *   shard.bytes             ==   sum of bytes over entries that are live
  *   vacant units of a cell  ==   those present whose starts | covers == 0
  *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
- *   used == cells of the shard <= limit < capacity
+ *   used == cells of the shard that hold a region <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
  *
  * A block with several addresses, or with a deleter, is a shared block
@@ -47,22 +52,22 @@
  * aliases is an entry of 0 bytes that links to it. References are counted at the alias, under
  * one lock. The last reference at an alias has to ask how many aliases are left, which Go does.
  *
- * Memory of tl_aligned_alloc is an entry held at zero until it is registered: known, so
- * that tl_aligned_free can tell it from any other address, and nobody's.
+ * Memory of tl_aligned_alloc is an entry with count 0 until the program registers it. The
+ * entry tells tl_aligned_free that the address is one of these.
  *
- * The host may free() a handed back block (unregistered: all references float)
- * without telling. It stops covering, so that what malloc makes of its memory can
- * be registered; the entry stays until its address is registered again.
+ * The host may free() a block that was handed back (unregistered: all references float)
+ * without telling. Therefore such a block is not covered, and what malloc makes of its memory
+ * can be registered. The entry stays until its address is registered again.
  *
- * Regions of level 0 live in the shard of their 64 KiB, with those of FINE that are inside
- * them; the others where their key says. The common block, inside one unit or in two
- * neighbours that it does not fill, needs one lock. Any other takes the locks of all its
- * units before it changes anything, and makes sure that there is memory for all of them.
+ * Regions of level 0 are in the shard of their 64 KiB, and so are the regions of FINE inside
+ * them. Any other region is in the shard that its key says. A block inside one unit, or in two
+ * neighbouring units that it does not fill, needs one lock. Any other block takes the locks of
+ * all its units, and makes sure that there is memory for all of them, before it changes anything.
  *
- * Lock order: shard locks by ascending index, out of order only where nobody waits for
- * them; nothing else is locked or called under one. A lock word is also the shard's version: odd while it is held, so
- * readers that must not wait read without it and compare (tlc_foreign_known).
- * Tables that were outgrown stay mapped, emptied, for their sake, and so does the memory of lists.
+ * Lock order: shard locks by ascending index. Out of order a lock is only tried. Nothing else
+ * is locked or called under a shard lock. The lock word is also the shard's version, odd while
+ * it is held: readers that must not wait read without the lock and compare versions
+ * (tlc_foreign_known). For them an outgrown table stays mapped, emptied, and so do all lists.
  *
  * registry.h has the operations. runtime/registry is the Go twin on the same memory;
  * it alone grows tables.
@@ -172,21 +177,21 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask);
 static inline bool tlc_possible(uintptr_t p) { return p - 1 < (1ull << TL_FOREIGN_ADDRESS_BITS) - 1; }
 
 /* A granule of a level, and where it is kept. */
-typedef struct tlc_place {
+typedef struct tlc_granule {
 	uint64_t region; /* key */
 	unsigned unit, bit;
-} tlc_place;
+} tlc_granule;
 
-static inline tlc_place tlc_place_of(int level, uint64_t granule)
+static inline tlc_granule tlc_granule_of(int level, uint64_t number)
 {
-	uint64_t region = (uint64_t)level << TL_UNIT_LEVEL_SHIFT | granule >> 12;
-	return (tlc_place){region, (unsigned)(granule >> 6) & 63, (unsigned)granule & 63};
+	uint64_t region = (uint64_t)level << TL_UNIT_LEVEL_SHIFT | number >> 12;
+	return (tlc_granule){region, (unsigned)(number >> 6) & 63, (unsigned)number & 63};
 }
 
 /* The granule at which p starts, of FINE or of level 0. */
-static inline tlc_place tlc_start(uintptr_t p)
+static inline tlc_granule tlc_start(uintptr_t p)
 {
-	return TLC_UNLIKELY((p & 15) != 0) ? tlc_place_of(TL_UNIT_FINE, p) : tlc_place_of(TL_UNIT_0, p >> 4);
+	return TLC_UNLIKELY((p & 15) != 0) ? tlc_granule_of(TL_UNIT_FINE, p) : tlc_granule_of(TL_UNIT_0, p >> 4);
 }
 
 /* The granules that [p, p+bytes) owns are first .. last (none: last < first). */
@@ -218,11 +223,11 @@ static inline uint64_t tlc_mix(uint64_t key)
 	return key * 0xD6E8FEB86659FD93ull;
 }
 
-/* Of the unit, `up` levels above 0, that granule is in. */
-static inline uint64_t tlc_shard_of_place(int up, uint64_t granule)
+/* The shard of a granule's unit, `up` levels above 0. */
+static inline uint64_t tlc_shard_of_granule(int up, uint64_t number)
 {
-	if (up == 0) return tlc_shard_of(granule << 4);
-	return (tlc_mix(tlc_place_of(TL_UNIT_0 + up, granule).region) >> 20) & tlc_shard_mask;
+	if (up == 0) return tlc_shard_of(number << 4);
+	return (tlc_mix(tlc_granule_of(TL_UNIT_0 + up, number).region) >> 20) & tlc_shard_mask;
 }
 
 /* Units in use, `up` levels above 0; of 0: above it in all. */
@@ -237,7 +242,7 @@ static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_m
 
 /* Out of line, registry.c. */
 void tlc_shard_wait(tl_shard* s);
-tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at);
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
 void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);
@@ -341,8 +346,8 @@ static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGIO
 /* Is u in use by nothing? */
 static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
-/* The unit of a place in its cell, NULL when it is not in use. */
-static inline tl_unit* tlc_find_in(const tl_region* r, tlc_place at)
+/* The unit of a granule in its cell, NULL when it is not in use. */
+static inline tl_unit* tlc_find_in(const tl_region* r, tlc_granule at)
 {
 	uint64_t present = tlc_get(&r->present);
 	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
@@ -351,11 +356,11 @@ static inline tl_unit* tlc_find_in(const tl_region* r, tlc_place at)
 	return TLC_LIKELY(!tlc_vacant(u)) ? u : NULL;
 }
 
-static inline tl_unit* tlc_find(const tl_shard* s, tlc_place at) { return tlc_find_in(tlc_cell(s, at.region), at); }
+static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at) { return tlc_find_in(tlc_cell(s, at.region), at); }
 
 /* Makes a unit that is not in use; r is its cell, or the empty one for it. NULL where no memory is at hand,
  * or no room for a cell. Units of the same region move. */
-static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_place at)
+static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_granule at)
 {
 	if (tlc_get(&r->key) == 0 || !tlc_has(&r->present, at.unit)) return tlc_add_unit(s, r, at);
 	uint64_t list = tlc_get(&r->list) - TL_REGION_VACANT;
@@ -366,7 +371,7 @@ static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_place at)
 }
 
 /* Gives back a unit of r that nothing is in any more. A cell without others stays until
- * the next one is without: a block that comes and goes alone finds its place again. */
+ * the next one is without: a block that comes and goes alone finds its cell again. */
 static inline void tlc_close_unit(tl_shard* s, tl_region* r)
 {
 	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT, key = tlc_get(&r->key);
@@ -455,17 +460,17 @@ static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes
 }
 
 /* A locked shard and an entry in it. */
-typedef struct tlc_spot {
+typedef struct tlc_lookup {
 	tl_shard* shard;
 	tl_region* cell;
 	tl_unit* unit;
 	tl_foreign_entry* entry; /* NULL: p is unknown, and nothing is locked */
-	tlc_place at;
-} tlc_spot;
+	tlc_granule at;
+} tlc_lookup;
 
-static inline __attribute__((always_inline)) tlc_spot tlc_lock_entry(uintptr_t p)
+static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t p)
 {
-	tlc_spot x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
+	tlc_lookup x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
 	tlc_shard_lock(x.shard);
 	x.cell = tlc_cell(x.shard, x.at.region);
 	x.unit = tlc_find_in(x.cell, x.at);

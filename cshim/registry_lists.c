@@ -107,7 +107,7 @@ static bool units_room(tl_shard* s, tl_region* r, unsigned n)
 }
 
 /* tlc_open_unit, where the unit is not in the list. */
-tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at)
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at)
 {
 	bool fresh = tlc_get(&r->key) == 0;
 	if (fresh && s->used >= s->limit) return NULL;

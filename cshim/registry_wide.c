@@ -1,11 +1,11 @@
 /* Blocks that leave the unit in which they start: two neighbours under one lock, any other
- * as a span of pieces. See registry_cells.h for what they own. */
+ * by an extent of covers. See registry_cells.h for what they own. */
 #include "registry.h"
 
 /* The unit and entry of p in a shard that is locked and has room; NULL when new. */
-static tlc_spot spot_of(uintptr_t p)
+static tlc_lookup look_up(uintptr_t p)
 {
-	tlc_spot x = {.shard = &tlc_shards[tlc_shard_of(p)], .at = tlc_start(p)};
+	tlc_lookup x = {.shard = &tlc_shards[tlc_shard_of(p)], .at = tlc_start(p)};
 	x.cell = tlc_cell(x.shard, x.at.region);
 	x.unit = tlc_find_in(x.cell, x.at);
 	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
@@ -13,7 +13,7 @@ static tlc_spot spot_of(uintptr_t p)
 }
 
 /* What entering a block comes to where its address is known already; TLC_MISS: it may be entered. */
-static int enter_known(tlc_spot x, uint64_t as, uint32_t* gen)
+static int enter_known(tlc_lookup x, uint64_t as, uint32_t* gen)
 {
 	if (x.entry == NULL) return TLC_MISS;
 	if (!(as & TL_FOREIGN_ADOPTED)) return TLC_SLOW; /* only Go gives an entry another owner */
@@ -23,7 +23,7 @@ static int enter_known(tlc_spot x, uint64_t as, uint32_t* gen)
 }
 
 /* Gives the block its entry, new or revived. false, nothing changed: no memory at hand. Units may move. */
-static bool enter_entry(tlc_spot x, uint64_t bytes, uint64_t as, uint32_t* gen)
+static bool enter_entry(tlc_lookup x, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
 	if (x.entry != NULL) {
 		*gen = tlc_adopt_known(x.shard, x.entry, bytes);
@@ -41,12 +41,12 @@ static bool enter_entry(tlc_spot x, uint64_t bytes, uint64_t as, uint32_t* gen)
  */
 
 /* Where a block that straddles ends, and what it owns in either unit. */
-static tlc_place tail_of(uintptr_t p, uint64_t bytes) { return tlc_place_of(TL_UNIT_0, tlc_last(p, bytes)); }
-static uint64_t head_bits(tlc_place start) { return ~tlc_below(start.bit); }
-static uint64_t tail_bits(tlc_place tail) { return tlc_range(0, tail.bit); }
+static tlc_granule tail_of(uintptr_t p, uint64_t bytes) { return tlc_granule_of(TL_UNIT_0, tlc_last(p, bytes)); }
+static uint64_t head_bits(tlc_granule start) { return ~tlc_below(start.bit); }
+static uint64_t tail_bits(tlc_granule tail) { return tlc_range(0, tail.bit); }
 
-/* The unit of a place, in use or vacant, when the next one is in the list too; else NULL. */
-static tl_unit* both_units(const tl_region* cell, tlc_place at)
+/* The unit of a granule, in use or vacant, when the next one is in the list too; else NULL. */
+static tl_unit* both_units(const tl_region* cell, tlc_granule at)
 {
 	uint64_t present = tlc_get(&cell->present);
 	if (tlc_get(&cell->key) == 0 || (present >> at.unit & 3) != 3) return NULL;
@@ -62,15 +62,15 @@ static void count_opened(tl_shard* s, tl_region* cell, unsigned units)
 	if (s->idle == tlc_get(&cell->key)) s->idle = 0;
 }
 
-/* TLC_MISS, nothing changed: a unit has to be made, as for any span. */
+/* TLC_MISS, nothing changed: a unit has to be made, as for any extent. */
 static int enter_straddling(uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
 {
-	tlc_spot x = spot_of(p);
+	tlc_lookup x = look_up(p);
 	int known = enter_known(x, as, gen);
 	if (known != TLC_MISS) return known;
 	tl_unit* u = both_units(x.cell, x.at);
 	if (u == NULL) return TLC_MISS;
-	tlc_place tail = tail_of(p, bytes);
+	tlc_granule tail = tail_of(p, bytes);
 	uint64_t covers = tlc_get(&u[0].covers), next = tlc_get(&u[1].covers);
 	if (above || (covers & head_bits(x.at)) || (next & tail_bits(tail))) return TLC_REFUSED;
 	unsigned vacant = (unsigned)tlc_vacant(&u[0]) + tlc_vacant(&u[1]);
@@ -93,97 +93,97 @@ static void uncover_straddling(tl_shard* s, tl_region* cell, tl_unit* u, uintptr
 /* ---- blocks that own granules of several units -------------------------------------- */
 
 /* The part of a block in one unit. At level 1 its granules are units of the region `below`. */
-typedef struct piece {
-	tlc_place at;
+typedef struct cover {
+	tlc_granule at;
 	uint64_t bits, below;
 	uint32_t shard, shard_below;
 	int up;
-} piece;
+} cover;
 
-/* A block: its pieces, and the shards to lock, ascending. */
-typedef struct span {
-	int pieces, shards;
-	piece piece[2 * TL_UNIT_LEVELS];
-	uint32_t shard[2 * TL_UNIT_LEVELS + 3];
-} span;
+/* A block: its covers, and the shards to lock, ascending. */
+typedef struct extent {
+	int n, locks;
+	cover covers[2 * TL_UNIT_LEVELS];
+	uint32_t shards[2 * TL_UNIT_LEVELS + 3];
+} extent;
 
-static void span_add_shard(span* b, uint32_t shard)
+static void extent_add_shard(extent* b, uint32_t shard)
 {
 	int i;
-	for (i = 0; i < b->shards; i++)
-		if (b->shard[i] == shard) return;
-	for (b->shards++; i > 0 && b->shard[i - 1] > shard; i--) b->shard[i] = b->shard[i - 1];
-	b->shard[i] = shard;
+	for (i = 0; i < b->locks; i++)
+		if (b->shards[i] == shard) return;
+	for (b->locks++; i > 0 && b->shards[i - 1] > shard; i--) b->shards[i] = b->shards[i - 1];
+	b->shards[i] = shard;
 }
 
 /* Granules first .. last of one unit. */
-static void span_add(span* b, int up, uint64_t first, uint64_t last)
+static void extent_add(extent* b, int up, uint64_t first, uint64_t last)
 {
-	piece* x = &b->piece[b->pieces++];
-	*x = (piece){.at = tlc_place_of(TL_UNIT_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
-	x->shard = (uint32_t)tlc_shard_of_place(up, first);
-	span_add_shard(b, x->shard);
+	cover* x = &b->covers[b->n++];
+	*x = (cover){.at = tlc_granule_of(TL_UNIT_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
+	x->shard = (uint32_t)tlc_shard_of_granule(up, first);
+	extent_add_shard(b, x->shard);
 	if (up != 1) return;
-	x->below = tlc_place_of(TL_UNIT_0, first << 6).region;
-	x->shard_below = (uint32_t)tlc_shard_of_place(0, first << 6);
-	span_add_shard(b, x->shard_below);
+	x->below = tlc_granule_of(TL_UNIT_0, first << 6).region;
+	x->shard_below = (uint32_t)tlc_shard_of_granule(0, first << 6);
+	extent_add_shard(b, x->shard_below);
 }
 
-/* Cuts [p, p+bytes) into pieces: what does not fill a unit at either end, then the
+/* Cuts [p, p+bytes) into covers: what does not fill a unit at either end, then the
  * units between as granules of the next level. */
-static void span_of(span* b, uintptr_t p, uint64_t bytes)
+static void extent_of(extent* b, uintptr_t p, uint64_t bytes)
 {
 	uint64_t first = tlc_first(p), end = tlc_last(p, bytes) + 1;
-	b->pieces = b->shards = 0;
-	span_add_shard(b, (uint32_t)tlc_shard_of(p));
+	b->n = b->locks = 0;
+	extent_add_shard(b, (uint32_t)tlc_shard_of(p));
 	for (int up = 0; first < end; up++) {
 		if ((first ^ (end - 1)) >> 6 == 0) {
-			span_add(b, up, first, end - 1);
+			extent_add(b, up, first, end - 1);
 			return;
 		}
-		if (first & 63) span_add(b, up, first, first | 63);
-		if (end & 63) span_add(b, up, end & ~63ull, end - 1);
+		if (first & 63) extent_add(b, up, first, first | 63);
+		if (end & 63) extent_add(b, up, end & ~63ull, end - 1);
 		first = (first + 63) >> 6;
 		end >>= 6;
 	}
 }
 
-static void span_lock(const span* b)
+static void extent_lock(const extent* b)
 {
-	for (int i = 0; i < b->shards; i++) tlc_shard_lock(&tlc_shards[b->shard[i]]);
+	for (int i = 0; i < b->locks; i++) tlc_shard_lock(&tlc_shards[b->shards[i]]);
 }
 
-static void span_unlock(const span* b)
+static void extent_unlock(const extent* b)
 {
-	for (int i = 0; i < b->shards; i++) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
+	for (int i = 0; i < b->locks; i++) tlc_shard_unlock(&tlc_shards[b->shards[i]]);
 }
 
 /* Takes the locks but that of `held`, if nobody has them. */
-static bool span_try_lock(const span* b, const tl_shard* held)
+static bool extent_try_lock(const extent* b, const tl_shard* held)
 {
-	for (int i = 0; i < b->shards; i++) {
-		tl_shard* s = &tlc_shards[b->shard[i]];
+	for (int i = 0; i < b->locks; i++) {
+		tl_shard* s = &tlc_shards[b->shards[i]];
 		if (s == held || tlc_shard_try_lock(s)) continue;
 		while (i-- > 0)
-			if (&tlc_shards[b->shard[i]] != held) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
+			if (&tlc_shards[b->shards[i]] != held) tlc_shard_unlock(&tlc_shards[b->shards[i]]);
 		return false;
 	}
 	return true;
 }
 
-static void span_unlock_others(const span* b, const tl_shard* held)
+static void extent_unlock_others(const extent* b, const tl_shard* held)
 {
-	for (int i = 0; i < b->shards; i++)
-		if (&tlc_shards[b->shard[i]] != held) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
+	for (int i = 0; i < b->locks; i++)
+		if (&tlc_shards[b->shards[i]] != held) tlc_shard_unlock(&tlc_shards[b->shards[i]]);
 }
 
-/* Every shard has room and memory, should all pieces and the start be new in it. */
-static bool span_fits(const span* b)
+/* Every shard has room and memory, should all covers and the start be new in it. */
+static bool extent_fits(const extent* b)
 {
-	uint32_t units = (uint32_t)b->pieces + 1;
+	uint32_t units = (uint32_t)b->n + 1;
 	uint64_t bytes = units * TL_FOREIGN_UNIT_RESERVE + TL_FOREIGN_LIST_RESERVE;
-	for (int i = 0; i < b->shards; i++) {
-		const tl_shard* s = &tlc_shards[b->shard[i]];
+	for (int i = 0; i < b->locks; i++) {
+		const tl_shard* s = &tlc_shards[b->shards[i]];
 		if (s->used + units > s->limit || s->chunk_end - s->chunk < bytes) return false;
 	}
 	return true;
@@ -201,12 +201,12 @@ static bool units_are_free(const tl_shard* s, uint64_t region, uint64_t units)
 	return true;
 }
 
-/* Does nobody own a granule of the pieces? Of those that fill a unit of level 1 it is not
+/* Does nobody own a granule of the covers? Of those that fill a unit of level 1 it is not
  * asked what is below: that would take as long as they are large. */
-static bool span_is_free(const span* b)
+static bool extent_is_free(const extent* b)
 {
-	for (int i = 0; i < b->pieces; i++) {
-		const piece* x = &b->piece[i];
+	for (int i = 0; i < b->n; i++) {
+		const cover* x = &b->covers[i];
 		const tl_unit* u = tlc_find(&tlc_shards[x->shard], x->at);
 		if (u != NULL && (tlc_get(&u->covers) & x->bits)) return false;
 		if (x->up == 1 && !units_are_free(&tlc_shards[x->shard_below], x->below, x->bits)) return false;
@@ -224,10 +224,10 @@ static void count_unit(int up, int change)
 }
 
 /* The caller has seen to it that it fits. */
-static void span_cover(const span* b)
+static void extent_cover(const extent* b)
 {
-	for (int i = 0; i < b->pieces; i++) {
-		const piece* x = &b->piece[i];
+	for (int i = 0; i < b->n; i++) {
+		const cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
 		tl_region* cell = tlc_cell(s, x->at.region);
 		tl_unit* u = tlc_find_in(cell, x->at);
@@ -239,10 +239,10 @@ static void span_cover(const span* b)
 	}
 }
 
-static void span_uncover(const span* b)
+static void extent_uncover(const extent* b)
 {
-	for (int i = 0; i < b->pieces; i++) {
-		const piece* x = &b->piece[i];
+	for (int i = 0; i < b->n; i++) {
+		const cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
 		tl_region* cell = tlc_cell(s, x->at.region);
 		tl_unit* u = tlc_find_in(cell, x->at);
@@ -255,17 +255,17 @@ static void span_uncover(const span* b)
 
 /* ---- entering and dropping them -------------------------------------------------------- */
 
-static int enter_span(const span* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
+static int enter_extent(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
 {
-	if (!span_fits(b)) return TLC_SLOW;
-	tlc_spot x = spot_of(p);
+	if (!extent_fits(b)) return TLC_SLOW;
+	tlc_lookup x = look_up(p);
 	int known = enter_known(x, as, gen);
 	if (known != TLC_MISS) return known;
 	/* All granules of the block may be at higher levels; its start must be free at level 0 too. */
 	bool inside = x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit);
-	if (above || inside || !span_is_free(b)) return TLC_REFUSED;
+	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
 	if (!enter_entry(x, bytes, as, gen)) return TLC_SLOW;
-	span_cover(b);
+	extent_cover(b);
 	return TLC_OK;
 }
 
@@ -283,11 +283,11 @@ int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 		tlc_shard_unlock(s);
 	}
 	if (result != TLC_MISS) return result;
-	span b;
-	span_of(&b, p, bytes);
-	span_lock(&b);
-	result = enter_span(&b, p, bytes, as, above, gen);
-	span_unlock(&b);
+	extent b;
+	extent_of(&b, p, bytes);
+	extent_lock(&b);
+	result = enter_extent(&b, p, bytes, as, above, gen);
+	extent_unlock(&b);
 	return result;
 }
 
@@ -299,11 +299,11 @@ tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t 
 		uncover_straddling(s, cell, u, p, bytes);
 		return cell;
 	}
-	span b;
-	span_of(&b, p, bytes);
-	if (!span_try_lock(&b, s)) return NULL;
-	span_uncover(&b);
-	span_unlock_others(&b, s);
+	extent b;
+	extent_of(&b, p, bytes);
+	if (!extent_try_lock(&b, s)) return NULL;
+	extent_uncover(&b);
+	extent_unlock_others(&b, s);
 	return tlc_cell(s, tlc_start(p).region);
 }
 
@@ -312,10 +312,10 @@ tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t 
 int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* kind)
 {
 	for (;;) {
-		span b;
-		span_of(&b, p, bytes);
-		span_lock(&b);
-		tlc_spot x = spot_of(p);
+		extent b;
+		extent_of(&b, p, bytes);
+		extent_lock(&b);
+		tlc_lookup x = look_up(p);
 		int result = tlc_unknown(drop);
 		uint64_t now = x.entry != NULL ? tlc_bytes(x.entry) : bytes;
 		if (x.entry != NULL && now == bytes) {
@@ -323,10 +323,10 @@ int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* 
 			bool ends = tlc_ends_cover(x.entry, f);
 			tlc_apply(x, f, kind);
 			if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
-			if (ends) span_uncover(&b);
+			if (ends) extent_uncover(&b);
 			result = f.result;
 		}
-		span_unlock(&b);
+		extent_unlock(&b);
 		if (now == bytes) return result;
 		bytes = now;
 	}

@@ -27,8 +27,8 @@ func probe(s *layout.Shard, key uint64) (i uint32, found bool) {
 	}
 }
 
-// find returns the unit of a place, nil when it is not in use.
-func find(s *layout.Shard, at place) *layout.Unit {
+// find returns the unit of a granule, nil when it is not in use.
+func find(s *layout.Shard, at granule) *layout.Unit {
 	i, found := probe(s, at.region)
 	if !found || !set(cell(s, i).Present).has(at.unit) {
 		return nil
@@ -41,7 +41,7 @@ func find(s *layout.Shard, at place) *layout.Unit {
 
 // open makes a unit that is not in use. nil, and nothing changed, when there is no
 // memory at hand; the caller has seen to a cell. Units of the same region move.
-func open(s *layout.Shard, at place) *layout.Unit {
+func open(s *layout.Shard, at granule) *layout.Unit {
 	i, found := probe(s, at.region)
 	r := cell(s, i)
 	switch {
@@ -63,7 +63,7 @@ func open(s *layout.Shard, at place) *layout.Unit {
 }
 
 // opened counts a unit; its cell is idle no more.
-func opened(s *layout.Shard, at place) {
+func opened(s *layout.Shard, at granule) {
 	s.Units++
 	if s.Idle == at.region {
 		s.Idle = 0
@@ -72,8 +72,8 @@ func opened(s *layout.Shard, at place) {
 
 // closeUnit gives back a unit that nothing is in any more. A cell without others
 // stays until the next one is without: a block that comes and goes alone finds its
-// place again.
-func closeUnit(s *layout.Shard, at place) {
+// cell again.
+func closeUnit(s *layout.Shard, at granule) {
 	i, _ := probe(s, at.region)
 	r := cell(s, i)
 	s.Units--
@@ -126,28 +126,28 @@ func remove(s *layout.Shard, hole uint32) {
 
 func vacant(u *layout.Unit) bool { return u.Starts|u.Covers == 0 }
 
-// spot is a start granule in a shard that is locked.
-type spot struct {
+// lookup is what a search for a start granule found. The shard is locked.
+type lookup struct {
 	shard *layout.Shard
-	at    place
+	at    granule
 	unit  *layout.Unit         // nil: not in use
 	entry *layout.ForeignEntry // nil: nothing starts there
 }
 
 // vacate gives the unit back when nothing is in it any more.
-func (x *spot) vacate() {
+func (x *lookup) vacate() {
 	if vacant(x.unit) {
 		closeUnit(x.shard, x.at)
 	}
 }
 
-// covered tells whether a block owns the granule. Those of the block that starts
-// here may all be at higher levels, so looking at its pieces is not enough.
-func (x *spot) covered() bool { return x.unit != nil && set(x.unit.Covers).has(x.at.bit) }
+// covered tells whether a block owns the granule. The covers of the block that starts here
+// may all be at higher levels, so looking at them is not enough.
+func (x *lookup) covered() bool { return x.unit != nil && set(x.unit.Covers).has(x.at.bit) }
 
-// spotOf looks p up; the lock of its shard must be held.
-func (t *Table) spotOf(p uintptr) spot {
-	x := spot{shard: &t.shards[t.shardOf(p)], at: start(p)}
+// lookUp searches for p; the lock of its shard must be held.
+func (t *Table) lookUp(p uintptr) lookup {
+	x := lookup{shard: &t.shards[t.shardOf(p)], at: start(p)}
 	x.unit = find(x.shard, x.at)
 	if x.unit != nil && set(x.unit.Starts).has(x.at.bit) {
 		x.entry = entryOf(x.unit, x.at.bit)
@@ -155,14 +155,14 @@ func (t *Table) spotOf(p uintptr) spot {
 	return x
 }
 
-// look locks the shard of p and looks p up. Without an entry nothing is locked.
-func (t *Table) look(p uintptr) (x spot, found bool) {
+// lockEntry locks the shard of p and looks p up. It unlocks the shard when p has no entry.
+func (t *Table) lockEntry(p uintptr) (x lookup, found bool) {
 	if !possible(p) {
 		return x, false
 	}
 	s := &t.shards[t.shardOf(p)]
 	lock(s)
-	if x = t.spotOf(p); x.entry == nil {
+	if x = t.lookUp(p); x.entry == nil {
 		unlock(s)
 		return x, false
 	}

@@ -41,7 +41,7 @@ func (t *Table) check(held uint32) error {
 	return c.Err()
 }
 
-type extent struct{ from, to uint64 }
+type interval struct{ from, to uint64 }
 
 type checker struct {
 	invariant.Found
@@ -50,8 +50,8 @@ type checker struct {
 	seen    map[uint64]bool   // region keys
 	lists   map[uintptr]bool  // addresses of lists, free ones included
 	aliases map[uint32]uint32 // entries by link
-	blocks  []extent          // of covered entries and shared blocks, in bytes
-	bits    []extent          // of set bits of covers
+	blocks  []interval        // of covered entries and shared blocks, in bytes
+	bits    []interval        // of set bits of covers
 	units   [8]uint32
 }
 
@@ -119,14 +119,14 @@ func (c *checker) region(index, i uint32, r *layout.Region) {
 		if vacant(&list[0]) {
 			unused++
 		} else {
-			c.unit(index, place{region: r.Key, unit: unit}, &list[0])
+			c.unit(index, granule{region: r.Key, unit: unit}, &list[0])
 		}
 		list = list[1:]
 	}
 	c.Want(unused == vacantUnits(r), "region %#x: %d vacant units, counted %d", r.Key, unused, vacantUnits(r))
 }
 
-func (c *checker) unit(index uint32, at place, u *layout.Unit) {
+func (c *checker) unit(index uint32, at granule, u *layout.Unit) {
 	if u.Starts != 0 && listed(u) {
 		c.list(uintptr(u.Only.Block))
 		c.Want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit, at.region)
@@ -141,11 +141,11 @@ func (c *checker) unit(index uint32, at place, u *layout.Unit) {
 		if !set(u.Covers).has(uint(bit)) {
 			continue
 		}
-		granule := first | bit
+		number := first | bit
 		c.Want(up >= 0, "unit %d of %#x owns single bytes", at.unit, at.region)
-		c.Want(c.t.shardOfPlace(up, granule) == index, "region %#x is in shard %d", at.region, index)
+		c.Want(c.t.shardOfGranule(up, number) == index, "region %#x is in shard %d", at.region, index)
 		shift := 4 + 6*up
-		c.bits = append(c.bits, extent{granule << shift, (granule + 1) << shift})
+		c.bits = append(c.bits, interval{number << shift, (number + 1) << shift})
 	}
 }
 
@@ -167,7 +167,7 @@ func (c *checker) entry(index uint32, info Info) {
 func (c *checker) block(p, bytes uintptr) {
 	from, to := uint64(p+15)&^15, uint64(p+bytes+15)&^15
 	if bytes > 0 && from < to {
-		c.blocks = append(c.blocks, extent{from, to})
+		c.blocks = append(c.blocks, interval{from, to})
 	}
 }
 

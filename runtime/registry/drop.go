@@ -86,11 +86,11 @@ func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 	if !possible(p) {
 		return Ended{}, unknown(w)
 	}
-	var b span
+	var b extent
 	for bytes := uintptr(0); ; {
 		b.cut(t, p, bytes)
 		b.lock(t)
-		x := t.spotOf(p)
+		x := t.lookUp(p)
 		if x.entry == nil {
 			b.unlock(t)
 			return Ended{}, unknown(w)
@@ -125,7 +125,7 @@ func unknown(w way) Result {
 
 // apply carries an effect out on everything but covers. An entry that is gone is
 // erased. Of an alias only its link is left to end.
-func apply(x spot, f effect) (ended Ended, link uint32) {
+func apply(x lookup, f effect) (ended Ended, link uint32) {
 	s, e := x.shard, x.entry
 	back := e.Block&layout.ForeignHandedBack != 0
 	switch {
@@ -156,12 +156,12 @@ func apply(x spot, f effect) (ended Ended, link uint32) {
 	return ended, 0
 }
 
-func (x *spot) ended(returned bool) Ended {
+func (x *lookup) ended(returned bool) Ended {
 	return Ended{Pointer: x.at.pointer(), Bytes: bytesOf(x.entry), Kind: uint8(x.entry.Block >> layout.ForeignKindShift), Returned: returned}
 }
 
 // drop erases an entry and what is counted of it, covers excepted.
-func (x *spot) drop() {
+func (x *lookup) drop() {
 	s, e := x.shard, x.entry
 	switch {
 	case e.Count == 0:

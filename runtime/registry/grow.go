@@ -35,7 +35,7 @@ func nextCapacity(cells, used uint32) uint64 {
 // shards and their memory for lists. False when the system refuses the memory;
 // nothing changed then.
 func (t *Table) makeRoom(p, bytes uintptr) bool {
-	var b span
+	var b extent
 	b.cut(t, p, bytes)
 	units, chunk := b.needs()
 	for _, i := range b.shards[:b.locks] {

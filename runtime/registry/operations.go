@@ -60,7 +60,7 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 	if !possible(p) || bytes > layout.ForeignBytes {
 		return 0, Refused
 	}
-	var b span
+	var b extent
 	b.cut(t, p, bytes)
 	for {
 		above := t.insideAbove(p, bytes)
@@ -76,8 +76,8 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 	}
 }
 
-func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, typ uint32) (uint32, Result) {
-	x := t.spotOf(p)
+func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ uint32) (uint32, Result) {
+	x := t.lookUp(p)
 	e := x.entry
 	adopting := block&layout.ForeignIsAdopted != 0
 	switch {
@@ -106,9 +106,9 @@ func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, typ ui
 	return gen, OK
 }
 
-// create makes the entry of a spot that has none: count 1. nil, and nothing
+// create makes the entry of a start that has none: count 1. nil, and nothing
 // changed, when the shard has no memory for it; the caller has seen to a cell.
-func (x *spot) create(block uint64, link uint32) *layout.ForeignEntry {
+func (x *lookup) create(block uint64, link uint32) *layout.ForeignEntry {
 	if x.unit == nil {
 		if x.unit = open(x.shard, x.at); x.unit == nil {
 			return nil
@@ -158,7 +158,7 @@ func replace(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32)
 // Register takes a reference to a known pointer for a scope: it sinks a float,
 // else counts.
 func (t *Table) Register(p uintptr) (gen uint32, r Result) {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return 0, Miss
 	}
@@ -178,7 +178,7 @@ func (t *Table) Register(p uintptr) (gen uint32, r Result) {
 
 // Acquire counts one more reference.
 func (t *Table) Acquire(p uintptr) Result {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Miss
 	}
@@ -194,7 +194,7 @@ func (t *Table) Acquire(p uintptr) Result {
 
 // Immortal freezes the count.
 func (t *Table) Immortal(p uintptr) Result {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Miss
 	}
@@ -209,7 +209,7 @@ func (t *Table) Immortal(p uintptr) Result {
 // Count returns the references to p; -1 when p is unknown, 0 when it is held at
 // zero, 2^32 - 1 when the count is frozen.
 func (t *Table) Count(p uintptr) int64 {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return -1
 	}
@@ -219,7 +219,7 @@ func (t *Table) Count(p uintptr) int64 {
 
 // SetType records the type of a pointer's fields, 24 bits.
 func (t *Table) SetType(p uintptr, typ uint32) Result {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Miss
 	}

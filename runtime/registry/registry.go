@@ -68,10 +68,10 @@ type Table struct {
 	aliases atomic.Uint64 // of shared blocks, ever made
 
 	mu     sync.Mutex // guards mapped
-	mapped []region   // all memory ever obtained
+	mapped []mapping  // all memory ever obtained
 }
 
-type region struct{ addr, bytes uintptr }
+type mapping struct{ addr, bytes uintptr }
 
 // Open makes an empty registry of a power of two of shards; 0 means 64.
 func Open(shards int) (*Table, status.Status) {
@@ -122,6 +122,6 @@ func (t *Table) obtain(bytes uintptr) (uintptr, bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mapped = append(t.mapped, region{addr, bytes})
+	t.mapped = append(t.mapped, mapping{addr, bytes})
 	return addr, true
 }

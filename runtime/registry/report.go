@@ -31,7 +31,7 @@ func infoOf(p uintptr, e *layout.ForeignEntry) Info {
 
 // Info tells what is known of p.
 func (t *Table) Info(p uintptr) (Info, bool) {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Info{}, false
 	}
@@ -168,14 +168,14 @@ func appendRegion(infos []Info, r *layout.Region) []Info {
 	list := units(r)
 	for unit := range uint(64) {
 		if set(r.Present).has(unit) {
-			infos = appendUnit(infos, place{region: r.Key, unit: unit}, &list[0])
+			infos = appendUnit(infos, granule{region: r.Key, unit: unit}, &list[0])
 			list = list[1:]
 		}
 	}
 	return infos
 }
 
-func appendUnit(infos []Info, at place, u *layout.Unit) []Info {
+func appendUnit(infos []Info, at granule, u *layout.Unit) []Info {
 	list := entries(u)
 	for at.bit = 0; at.bit < 64; at.bit++ {
 		if set(u.Starts).has(at.bit) {

@@ -121,7 +121,7 @@ func (t *Table) unlink(link uint32) Ended {
 
 // own gives the granules of a shared block to it.
 func (t *Table) own(p, bytes uintptr) Result {
-	var b span
+	var b extent
 	b.cut(t, p, bytes)
 	for {
 		above := t.insideAbove(p, bytes)
@@ -137,8 +137,8 @@ func (t *Table) own(p, bytes uintptr) Result {
 	}
 }
 
-func (t *Table) ownLocked(b *span, p uintptr, above bool) Result {
-	x := t.spotOf(p)
+func (t *Table) ownLocked(b *extent, p uintptr, above bool) Result {
+	x := t.lookUp(p)
 	switch {
 	case x.entry != nil && (live(x.entry) || x.entry.Link != 0):
 		return Present
@@ -152,7 +152,7 @@ func (t *Table) ownLocked(b *span, p uintptr, above bool) Result {
 }
 
 func (t *Table) disown(p, bytes uintptr) {
-	var b span
+	var b extent
 	b.cut(t, p, bytes)
 	b.lock(t)
 	b.uncover(t)
@@ -237,7 +237,7 @@ func (t *Table) insertAlias(p uintptr, link uint32, kind uint8) Result {
 }
 
 func (t *Table) insertAliasLocked(p uintptr, link uint32, block uint64) (fresh bool, r Result) {
-	x := t.spotOf(p)
+	x := t.lookUp(p)
 	switch e := x.entry; {
 	case e == nil && x.shard.Used >= x.shard.Limit:
 		return false, slow
@@ -276,7 +276,7 @@ func (t *Table) abandon(link uint32, block Block, aliases []uintptr) {
 
 // removeAlias drops an alias with all of its references, if it is there.
 func (t *Table) removeAlias(p uintptr, link uint32) {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return
 	}
@@ -294,11 +294,11 @@ func (t *Table) removeAlias(p uintptr, link uint32) {
 // Retract takes an entry of that generation back, whatever it counts, and frees
 // nothing: the registration of several blocks failed at a later one.
 func (t *Table) Retract(p uintptr, gen uint32) {
-	var b span
+	var b extent
 	for bytes := uintptr(0); ; {
 		b.cut(t, p, bytes)
 		b.lock(t)
-		x := t.spotOf(p)
+		x := t.lookUp(p)
 		covers := x.entry != nil && isCovered(x.entry)
 		if x.entry == nil || x.entry.Gen != gen || x.entry.Link != 0 {
 			b.unlock(t)
