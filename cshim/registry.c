@@ -1,5 +1,5 @@
-/* The parts of the registry that are not inlined: waiting, reading without a lock, fork.
- * See registry.h; blocks that leave their unit: registry_wide.c. */
+/* The registry's locks, and what it answers without changing anything. registry_wide.c has
+ * the operations that are not inlined. */
 #define _GNU_SOURCE
 #include "registry.h"
 
@@ -54,33 +54,18 @@ void tlc_foreign_unlock_all(void)
 
 /* ---- reading without the lock -------------------------------------------------- */
 
-enum { PEEK_TRIES = 32 };
+enum { PEEK_TRIES = 32, PEEK_PROBES = 1 << 20 };
 
-/* The bits of a unit, without its lock: 1 found, 0 not there, -1 a writer was in the
- * way. Whatever was read is void unless the version is still the one before: table and
- * capacity are compared before either is used, and so is what a cell says of its list.
- * None of that memory is ever unmapped. */
-static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
+/* The bits of a unit, without its lock: 1 found, 0 not there, -1 a writer was in the way. */
+static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_granule at, uint64_t* starts,
+                                                           uint64_t* covers)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
-	if (v & 1) return -1;
-	const tl_region* table = tlc_table(s);
-	uint64_t n = tlc_capacity(s), k = 0;
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
-	uint64_t i = tlc_home(at.region, n);
-	for (uint64_t probes = 0; probes < n; probes++) {
-		k = tlc_get(&table[i].key);
-		if (TLC_LIKELY(k == at.region) || k == 0) break;
-		if (++i == n) i = 0;
-	}
-	uint64_t present = tlc_get(&table[i].present), list = tlc_get(&table[i].list);
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
-	if (k != at.region || !(present >> at.unit & 1)) return 0;
-	const tl_unit* u = tlc_units(list) + tlc_rank(present, at.unit);
-	*starts = tlc_get(&u->starts);
-	*covers = tlc_get(&u->covers);
+	tlc_glimpse seen = tlc_peek(s, v, at, PEEK_PROBES);
+	if (TLC_UNLIKELY(seen.cell == NULL)) return -1;
+	if (seen.unit == NULL) return 0;
+	*starts = tlc_get(&seen.unit->starts);
+	*covers = tlc_get(&seen.unit->covers);
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&s->lock, memory_order_relaxed) == v ? 1 : -1;
 }
@@ -134,7 +119,7 @@ bool tlc_foreign_known(uintptr_t p)
 
 /* ---- covers of all levels ------------------------------------------------------- */
 
-static bool covered_at(int up, uintptr_t p)
+static inline __attribute__((always_inline)) bool covered_at(int up, uintptr_t p)
 {
 	uint64_t number = (p >> 4) >> (6 * up), starts = 0, covers = 0;
 	tlc_granule at = tlc_granule_of(TL_UNIT_0 + up, number);
@@ -154,51 +139,7 @@ bool tlc_foreign_covered(uintptr_t p)
 	return tlc_possible(p) && (covered_at(0, p) || (tlc_units_up(0) != 0 && tlc_covered_above(p)));
 }
 
-/* ---- operations, cold edges ------------------------------------------------------- */
-
-/* One more reference for an entry that is live: somebody else adopted it since the
- * caller looked. */
-static uint32_t adopt_live(tl_foreign_entry* e)
-{
-	if (tlc_floats(e) != 0) e->type_floats -= TL_FOREIGN_FLOAT;
-	else if (e->count != TL_FOREIGN_STICKY) e->count++;
-	return e->gen;
-}
-
-/* Brings an entry back that was handed back (its float sinks) or held at zero (count
- * 1); the caller covers it. Without a counted reference it may be another block at
- * the same address, so it gets a new generation; the size is the one measured now. */
-static uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
-{
-	if (tlc_floats(e) == e->count) e->gen = tlc_next_gen(s);
-	if (e->count == 0) {
-		s->zeros--;
-		e->count = 1;
-		e->type_floats = 0;
-	} else {
-		s->handed_back--;
-		e->type_floats -= TL_FOREIGN_FLOAT;
-	}
-	s->bytes += bytes;
-	e->block = bytes | TL_FOREIGN_AS_ADOPTED;
-	return e->gen;
-}
-
-/* Adopts what has an entry already, under the lock of s. */
-uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
-{
-	return tlc_is_live(e) ? adopt_live(e) : revive(s, e, bytes);
-}
-
-int tlc_foreign_make_immortal(uintptr_t p)
-{
-	tlc_lookup x = tlc_lock_entry(p);
-	if (x.entry == NULL) return TLC_MISS;
-	int result = tlc_is_live(x.entry) ? TLC_OK : TLC_STALE;
-	if (result == TLC_OK) x.entry->count = TL_FOREIGN_STICKY;
-	tlc_shard_unlock(x.shard);
-	return result;
-}
+/* ---- what is known of an entry -------------------------------------------------------- */
 
 uint32_t tlc_foreign_type(uintptr_t p)
 {

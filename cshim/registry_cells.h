@@ -198,18 +198,10 @@ static inline tlc_granule tlc_start(uintptr_t p)
 static inline uint64_t tlc_first(uintptr_t p) { return (p + 15) >> 4; }
 static inline uint64_t tlc_last(uintptr_t p, uint64_t bytes) { return ((p + bytes + 15) >> 4) - 1; }
 
-/* Does it own anything outside the unit in which it starts? */
-static inline bool tlc_wide(uintptr_t p, uint64_t bytes)
+/* Does it own granules of one unit alone, that in which it starts? */
+static inline bool tlc_inside(uintptr_t p, uint64_t bytes)
 {
-	return ((p >> 4) ^ tlc_last(p, bytes)) >> 6 != 0 || (p & 15) != 0;
-}
-
-/* Does it own granules of two neighbouring units of one region, and fill neither? It is in one cell then. */
-static inline bool tlc_straddles(uintptr_t p, uint64_t bytes)
-{
-	uint64_t first = p >> 4, last = tlc_last(p, bytes);
-	return (last >> 6) - (first >> 6) == 1 && (first ^ last) >> 12 == 0 && (first & 63) != 0 && (last & 63) != 63 &&
-	       (p & 15) == 0;
+	return ((p >> 4) ^ tlc_last(p, bytes)) >> 6 == 0 && (p & 15) == 0;
 }
 
 /* Regions that follow each other are in different shards. */
@@ -295,7 +287,10 @@ static inline void tlc_shard_unlock(tl_shard* s)
 
 static inline uint64_t tlc_get(const _Atomic uint64_t* w) { return atomic_load_explicit(w, memory_order_relaxed); }
 static inline void tlc_put(_Atomic uint64_t* w, uint64_t v) { atomic_store_explicit(w, v, memory_order_relaxed); }
-static inline uint32_t tlc_capacity(const tl_shard* s) { return atomic_load_explicit(&s->capacity, memory_order_relaxed); }
+static inline uint32_t tlc_capacity(const tl_shard* s)
+{
+	return atomic_load_explicit(&s->capacity, memory_order_relaxed);
+}
 static inline tl_region* tlc_table(const tl_shard* s)
 {
 	return (tl_region*)atomic_load_explicit(&s->table, memory_order_relaxed);
@@ -346,17 +341,27 @@ static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGIO
 /* Is u in use by nothing? */
 static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
-/* The unit of a granule in its cell, NULL when it is not in use. */
-static inline tl_unit* tlc_find_in(const tl_region* r, tlc_granule at)
+/* The unit of a granule in the list of its cell, which may be vacant; NULL when it is not there. */
+static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 {
 	uint64_t present = tlc_get(&r->present);
 	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
 	tl_unit* u = tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
 	if (u == NULL) __builtin_unreachable();
-	return TLC_LIKELY(!tlc_vacant(u)) ? u : NULL;
+	return u;
 }
 
-static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at) { return tlc_find_in(tlc_cell(s, at.region), at); }
+/* The same of a unit in use: NULL when it is vacant. */
+static inline tl_unit* tlc_find_in(const tl_region* r, tlc_granule at)
+{
+	tl_unit* u = tlc_listed_unit(r, at);
+	return TLC_LIKELY(u != NULL && !tlc_vacant(u)) ? u : NULL;
+}
+
+static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at)
+{
+	return tlc_listed_unit(tlc_cell(s, at.region), at);
+}
 
 /* Makes a unit that is not in use; r is its cell, or the empty one for it. NULL where no memory is at hand,
  * or no room for a cell. Units of the same region move. */
@@ -473,7 +478,7 @@ static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t
 	tlc_lookup x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
 	tlc_shard_lock(x.shard);
 	x.cell = tlc_cell(x.shard, x.at.region);
-	x.unit = tlc_find_in(x.cell, x.at);
+	x.unit = tlc_listed_unit(x.cell, x.at);
 	if (TLC_LIKELY(x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit))) {
 		x.entry = tlc_entry(x.unit, x.at.bit);
 		return x;

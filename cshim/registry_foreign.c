@@ -85,7 +85,7 @@ tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 /* One reference of several, or of a block that spans units. */
 static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
 {
-	uint8_t kind;
+	uint8_t kind = 0;
 	switch (tlc_foreign_release((uintptr_t)pointer, &kind)) {
 	case TLC_GONE: tlc_free_foreign(tlc_tls, (uintptr_t)pointer, kind); return TL_OK;
 	case TLC_OK: return TL_OK;
@@ -96,9 +96,9 @@ static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
 tl_status tl_registry_unregister(void* pointer)
 {
 	tl_context* c = tlc_tls;
-	uint32_t kind;
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
-	if (TLC_UNLIKELY(!tlc_foreign_end_owned((uintptr_t)pointer, &kind))) return unregister_rest(pointer);
+	uint32_t kind = tlc_foreign_end_owned((uintptr_t)pointer);
+	if (TLC_UNLIKELY(kind == TLC_NO_KIND)) return unregister_rest(pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, kind);
 	return TL_OK;
 }
@@ -140,7 +140,7 @@ void* tl_aligned_alloc(size_t bytes, size_t alignment)
 tl_status tl_aligned_free(void* pointer)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_foreign_end_zero((uintptr_t)pointer, TL_FOREIGN_ALIGNED)))
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_foreign_free_aligned((uintptr_t)pointer) != TLC_GONE))
 		return slow_aligned_free(pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, TL_FOREIGN_ALIGNED);
 	return TL_OK;

@@ -24,7 +24,8 @@ static void list_free(tl_shard* s, tl_foreign_entry* list, unsigned class)
 
 static unsigned class_of(uint32_t room) { return (unsigned)__builtin_ctz(room) - 1; }
 
-/* Moves the entries of a unit that has some to a list, or to one of twice the room. false, nothing changed: no memory. */
+/* Moves the entries of a unit that has some to a list, or to one of twice the room. false,
+ * nothing changed: no memory. */
 bool tlc_lengthen(tl_shard* s, tl_unit* u)
 {
 	bool listed = tlc_listed(u);
