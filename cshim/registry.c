@@ -5,8 +5,8 @@
 
 #include <sched.h>
 
-/* What tlc_shards points to before the library is attached: no table, limit 0, so
- * that lookups miss and adoption takes the slow path. */
+/* What tlc_shards points to before the library is attached. The table has one empty cell and no
+ * room, so that searches find nothing and registering takes the slow path. */
 static tl_region tlc_no_region;
 
 static struct {
@@ -41,7 +41,7 @@ __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 	}
 }
 
-/* For pthread_atfork: prepare takes all locks, parent and child release them. */
+/* fork() with a lock held by another thread would leave it held for ever in the child. */
 void tlc_foreign_lock_all(void)
 {
 	for (uint64_t i = 0; i <= tlc_shard_mask; i++) tlc_shard_lock(&tlc_shards[i]);
@@ -56,7 +56,7 @@ void tlc_foreign_unlock_all(void)
 
 enum { PEEK_TRIES = 32, PEEK_PROBES = 1 << 20 };
 
-/* The bits of a unit, without its lock: 1 found, 0 not there, -1 a writer was in the way. */
+/* The bits of a unit: 1 found, 0 not in the list, -1 a writer was in the way. */
 static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_granule at, uint64_t* starts,
                                                            uint64_t* covers)
 {
@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_gran
 	return atomic_load_explicit(&s->lock, memory_order_relaxed) == v ? 1 : -1;
 }
 
-/* peek with the lock, lest a busy shard starve it. The caller holds none. */
+/* peek with the lock, where writers were in the way all the time. The caller holds no lock. */
 static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
 	tlc_shard_lock(s);
@@ -83,7 +83,6 @@ static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_granule at, u
 	return u != NULL;
 }
 
-/* peek_once again, until it succeeds. */
 static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
 	for (int i = 1; i < PEEK_TRIES; i++) {
@@ -96,7 +95,7 @@ static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_granule at, ui
 
 static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
-	uint64_t in[2] = {0, 0}; /* lest the others lose their registers to an address */
+	uint64_t in[2] = {0, 0}; /* has an address, so that starts and covers stay in registers */
 	int found = peek_once(s, at, starts, covers);
 	if (TLC_LIKELY(found >= 0)) return found;
 	bool later = peek_again(s, at, &in[0], &in[1]);
@@ -105,8 +104,8 @@ static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_granule 
 	return later;
 }
 
-/* A start that is owned: what was handed back or is held at zero owns nothing. Starts
- * between granules do not tell that, and are taken to be held. */
+/* A block that was handed back or is held at zero has a start and owns nothing. Starts between
+ * granules own nothing either way, and are taken to be held. */
 bool tlc_foreign_known(uintptr_t p)
 {
 	uint64_t starts = 0, covers = 0;
@@ -126,7 +125,7 @@ static inline __attribute__((always_inline)) bool covered_at(int up, uintptr_t p
 	return peek(&tlc_shards[tlc_shard_of_granule(up, number)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 
-/* Is p inside a block so large that it owns whole units? Takes no lock. */
+/* Is p inside a block that owns the whole unit of p? Takes no lock. */
 bool tlc_covered_above(uintptr_t p)
 {
 	for (int up = 1; up < TL_UNIT_LEVELS; up++)

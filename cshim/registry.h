@@ -38,7 +38,7 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
-bool tlc_covered_above(uintptr_t p);
+bool tlc_covered_above(uintptr_t p); /* inside a block that owns the whole unit of p; takes no lock */
 int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
 bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
@@ -110,7 +110,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	tlc_granule at = tlc_granule_of(TL_UNIT_0, p >> 4);
 	tlc_shard_lock(s);
 	tl_region* cell = tlc_cell(s, at.region);
-	bool entered = tlc_enter_new(s, cell, tlc_find_in(cell, at), p, bytes, as, &gen);
+	bool entered = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as, &gen);
 	tlc_shard_unlock(s);
 	return entered;
 }

@@ -176,7 +176,7 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask);
 
 static inline bool tlc_possible(uintptr_t p) { return p - 1 < (1ull << TL_FOREIGN_ADDRESS_BITS) - 1; }
 
-/* A granule of a level, and where it is kept. */
+/* A granule of a level, by the region that it is in. */
 typedef struct tlc_granule {
 	uint64_t region; /* key */
 	unsigned unit, bit;
@@ -198,16 +198,16 @@ static inline tlc_granule tlc_start(uintptr_t p)
 static inline uint64_t tlc_first(uintptr_t p) { return (p + 15) >> 4; }
 static inline uint64_t tlc_last(uintptr_t p, uint64_t bytes) { return ((p + bytes + 15) >> 4) - 1; }
 
-/* Does it own granules of one unit alone, that in which it starts? */
+/* Does [p, p+bytes) own granules of one unit alone, that in which it starts? */
 static inline bool tlc_inside(uintptr_t p, uint64_t bytes)
 {
 	return ((p >> 4) ^ tlc_last(p, bytes)) >> 6 == 0 && (p & 15) == 0;
 }
 
-/* Regions that follow each other are in different shards. */
+/* Neighbouring regions are in different shards, so that threads with neighbouring memory do not wait. */
 static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 16) * 0x9E3779B97F4A7C15ull >> 32) & tlc_shard_mask; }
 
-/* A bijection; one multiplication alone leaves strides that resonate with it in runs. */
+/* A bijection. One multiplication alone would leave addresses of a regular stride in runs of cells. */
 static inline uint64_t tlc_mix(uint64_t key)
 {
 	key *= 0x9E3779B97F4A7C15ull;
@@ -222,17 +222,18 @@ static inline uint64_t tlc_shard_of_granule(int up, uint64_t number)
 	return (tlc_mix(tlc_granule_of(TL_UNIT_0 + up, number).region) >> 20) & tlc_shard_mask;
 }
 
-/* Units in use, `up` levels above 0; of 0: above it in all. */
+/* Units in use, `up` levels above 0. For 0: those of all levels above it. */
 static inline uint32_t tlc_units_up(int up)
 {
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	return atomic_load_explicit(&r->units[up], memory_order_relaxed);
 }
 
-/* Scaled, not masked: a table grows in steps smaller than doubling, and is rehashed in order. */
+/* The cell where the search for key begins. Scaled and not masked, because a table grows in steps
+ * smaller than doubling, and so that it is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
-/* Out of line, registry.c. */
+/* registry.c has the first, registry_lists.c the others. */
 void tlc_shard_wait(tl_shard* s);
 tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
 void tlc_drop_idle(tl_shard* s);
@@ -260,7 +261,7 @@ static inline void tlc_shard_lock(tl_shard* s)
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 }
 
-/* Takes it if nothing has happened since it was open at version v. */
+/* Takes the lock if nobody has had it since version v. */
 static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
 {
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire,
@@ -270,7 +271,7 @@ static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
 	return true;
 }
 
-/* Takes it if nobody has it. */
+/* Takes the lock if it is free. */
 static inline bool tlc_shard_try_lock(tl_shard* s)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
@@ -338,10 +339,9 @@ static inline tl_unit* tlc_units(uint64_t list) { return (tl_unit*)(uintptr_t)(l
 
 static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGION_VACANT_SHIFT & 255; }
 
-/* Is u in use by nothing? */
 static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
-/* The unit of a granule in the list of its cell, which may be vacant; NULL when it is not there. */
+/* The unit of a granule in the list of its cell, in use or vacant; NULL when it is not in the list. */
 static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 {
 	uint64_t present = tlc_get(&r->present);
@@ -351,8 +351,8 @@ static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 	return u;
 }
 
-/* The same of a unit in use: NULL when it is vacant. */
-static inline tl_unit* tlc_find_in(const tl_region* r, tlc_granule at)
+/* The same; NULL also when the unit is vacant. */
+static inline tl_unit* tlc_used_unit(const tl_region* r, tlc_granule at)
 {
 	tl_unit* u = tlc_listed_unit(r, at);
 	return TLC_LIKELY(u != NULL && !tlc_vacant(u)) ? u : NULL;
@@ -363,8 +363,8 @@ static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at)
 	return tlc_listed_unit(tlc_cell(s, at.region), at);
 }
 
-/* Makes a unit that is not in use; r is its cell, or the empty one for it. NULL where no memory is at hand,
- * or no room for a cell. Units of the same region move. */
+/* Opens a unit that is not in use; r is its cell, or the empty one for it. NULL: no memory is at
+ * hand, or the table has no room for a cell. Units of the same region move. */
 static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_granule at)
 {
 	if (tlc_get(&r->key) == 0 || !tlc_has(&r->present, at.unit)) return tlc_add_unit(s, r, at);
@@ -375,8 +375,8 @@ static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_granule at)
 	return tlc_units(list) + tlc_rank(tlc_get(&r->present), at.unit);
 }
 
-/* Gives back a unit of r that nothing is in any more. A cell without others stays until
- * the next one is without: a block that comes and goes alone finds its cell again. */
+/* Counts a unit of r that has become vacant. A cell of vacant units is kept until another one is:
+ * a block that comes and goes alone finds its cell again. */
 static inline void tlc_close_unit(tl_shard* s, tl_region* r)
 {
 	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT, key = tlc_get(&r->key);
@@ -400,8 +400,8 @@ static inline tl_foreign_entry* tlc_entry(tl_unit* u, unsigned bit)
 	return tlc_listed(u) ? tlc_list(u) + tlc_rank(tlc_get(&u->starts), bit) : &u->only;
 }
 
-/* Sets a start bit and makes room for its entry. NULL, nothing changed: no memory at hand,
- * which a unit without entries needs none of. */
+/* Sets a start bit and makes room for its entry. NULL, nothing changed: no memory is at hand. A
+ * unit without entries needs none. */
 static inline tl_foreign_entry* tlc_insert(tl_shard* s, tl_unit* u, unsigned bit)
 {
 	uint64_t starts = tlc_get(&u->starts);
@@ -435,26 +435,24 @@ static inline uint32_t tlc_next_gen(tl_shard* s)
 static inline uint32_t tlc_floats(const tl_foreign_entry* e) { return e->type_floats >> 24; }
 static inline uint64_t tlc_bytes(const tl_foreign_entry* e) { return e->block & TL_FOREIGN_BYTES; }
 
-/* Held by somebody who did not give the block back to the host. */
+/* Is the block held, and not handed back to the host? */
 static inline bool tlc_is_live(const tl_foreign_entry* e)
 {
 	return e->count != 0 && !(e->block & TL_FOREIGN_HANDED_BACK);
 }
 
-static inline bool tlc_is_covered(const tl_foreign_entry* e) { return tlc_is_live(e) && tlc_bytes(e) != 0; }
-
 static inline uint32_t tlc_kind(const tl_foreign_entry* e) { return e->block >> TL_FOREIGN_KIND_SHIFT & 0xFF; }
 
-/* A dead entry under which free() takes the memory: it may stand for another block of malloc's. */
+/* May a dead entry stand for another block of malloc's? It may where free() takes the memory. */
 static inline bool tlc_is_revivable(const tl_foreign_entry* e)
 {
 	return e->link == 0 && (tlc_kind(e) == TL_FOREIGN_MALLOC || tlc_kind(e) == TL_FOREIGN_ALIGNED);
 }
 
-/* Kind and flags of blocks that tl_mem_register_* adopts. */
+/* Kind and flags of a block that a scope registers. */
 #define TL_FOREIGN_AS_ADOPTED ((uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED)
 
-/* Fills the new entry of a block: count 1, not floating. `as` is kind and flags. */
+/* Fills a new entry: count 1, not floating, `as` for kind and flags. */
 static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes, uint64_t as)
 {
 	uint32_t gen = tlc_next_gen(s);
@@ -464,15 +462,16 @@ static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes
 	return gen;
 }
 
-/* A locked shard and an entry in it. */
+/* What a search for the start of a block found. The shard is locked. */
 typedef struct tlc_lookup {
 	tl_shard* shard;
 	tl_region* cell;
 	tl_unit* unit;
-	tl_foreign_entry* entry; /* NULL: p is unknown, and nothing is locked */
+	tl_foreign_entry* entry; /* NULL: nothing starts there */
 	tlc_granule at;
 } tlc_lookup;
 
+/* Locks the shard of p and searches for its entry. Without an entry the shard is unlocked again. */
 static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t p)
 {
 	tlc_lookup x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};

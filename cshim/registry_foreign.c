@@ -1,4 +1,4 @@
-/* The registry's functions that need no slow path, and operator delete. */
+/* The registry's public functions that have a fast path, and operator delete. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
@@ -6,13 +6,13 @@
 
 /* ---- operator delete ------------------------------------------------------------------
  *
- * This library is linked with no C++ runtime. Who registers memory of new has one in the
- * process; its functions are looked up then, and kept, since what was registered with
- * them must go by them. */
+ * This library is linked with no C++ runtime. A process that registers memory of new has one. Its
+ * functions are looked up at the first registration and kept, because a block has to be freed by
+ * the runtime that was there when it was registered. */
 
 typedef void (*delete_function)(void*);
 
-/* A C++ runtime of a plug-in that was loaded privately, as Python loads its extensions. */
+/* Looks in the C++ runtime of a plug-in that was loaded privately, as Python loads its extensions. */
 static delete_function find_private(const char* name)
 {
 	static const char* const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
@@ -44,10 +44,10 @@ static inline delete_function deleter_of(uint32_t kind)
 	return TLC_LIKELY(f != NULL) ? f : find_deleter(kind);
 }
 
-/* The operator delete of a kind; NULL: no C++ runtime is loaded, or no such kind. */
+/* The address of a kind's operator delete. 0: no C++ runtime is loaded, or the kind has none. */
 uintptr_t tlc_deleter_of(uint32_t kind) { return (uintptr_t)deleter_of(kind); }
 
-/* Its function was found when the block was registered. */
+/* The function was found when the block was registered, so there is one. */
 void tlc_free_new(uintptr_t p, uint32_t kind)
 {
 	delete_function f = deleter_of(kind);
@@ -75,14 +75,17 @@ tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
 	uint64_t left;
-	/* A sample is the slow path's. Counted before, so that nothing is kept for it meanwhile. */
-	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left))) return slow_registry_register(pointer, bytes, kind);
-	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind))) return slow_registry_register(pointer, bytes, kind);
+	/* The slow path samples. The bytes are counted before the block is registered: the call that is
+	 * sampled then does nothing here. */
+	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left)))
+		return slow_registry_register(pointer, bytes, kind);
+	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind)))
+		return slow_registry_register(pointer, bytes, kind);
 	c->sample_left = left;
 	return TL_OK;
 }
 
-/* One reference of several, or of a block that spans units. */
+/* One reference of several, a floating one, or that at an alias. */
 static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
 {
 	uint8_t kind = 0;
@@ -103,9 +106,9 @@ tl_status tl_registry_unregister(void* pointer)
 	return TL_OK;
 }
 
-/* ---- memory of the registry's own making ------------------------------------------------- */
+/* ---- memory that the registry allocates ------------------------------------------------ */
 
-/* A block that is registered for the caller; NULL: the slow path tells why. */
+/* A block that is registered for the caller. NULL: the slow path says why there is none. */
 static void* new_block(tl_context* c, size_t bytes, size_t alignment)
 {
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;
@@ -127,7 +130,7 @@ void* tl_registry_new_array(size_t count, size_t element_bytes)
 	return TLC_LIKELY(array != NULL) ? array : slow_registry_new_array(count, element_bytes);
 }
 
-/* Nobody knows the block yet, so that its reference is there to be dropped. */
+/* The decref cannot fail: no other thread knows the block yet. */
 void* tl_aligned_alloc(size_t bytes, size_t alignment)
 {
 	bool power = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= TL_FOREIGN_BYTES;
@@ -146,8 +149,7 @@ tl_status tl_aligned_free(void* pointer)
 	return TL_OK;
 }
 
-/* The functions below may be called by a thread without a context, while another one makes
- * the table. */
+/* A thread without a context may ask before another thread has made the table. */
 static inline bool has_table(void) { return TLC_LIKELY(tlc_shared != &tlc_g); }
 
 bool tl_registry_is_registered(const void* pointer)

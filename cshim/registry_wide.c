@@ -13,7 +13,7 @@ ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
 {
 	tlc_lookup x = {.shard = s, .at = at};
 	x.cell = tlc_cell(x.shard, x.at.region);
-	x.unit = tlc_find_in(x.cell, x.at);
+	x.unit = tlc_used_unit(x.cell, x.at);
 	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
 	return x;
 }
@@ -107,7 +107,7 @@ ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t b
 	bool both = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) >> x.at.unit & 3) == 3;
 	if (b.tail != 0 && !both) return TLC_MISS;
 	tlc_granule next = {x.at.region, b.next, 0};
-	tl_unit* u = b.tail != 0 ? tlc_find_in(x.cell, next) : NULL;
+	tl_unit* u = b.tail != 0 ? tlc_used_unit(x.cell, next) : NULL;
 	if (above || is_taken(x.unit, b.head) || is_taken(u, b.tail)) return TLC_REFUSED;
 	if (!enter_entry(&x, bytes, as, gen)) return TLC_SLOW;
 	tlc_set(&x.unit->covers, b.head);
@@ -249,7 +249,7 @@ static void extent_cover(const extent* b)
 		const cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
 		tl_region* cell = tlc_cell(s, x->at.region);
-		tl_unit* u = tlc_find_in(cell, x->at);
+		tl_unit* u = tlc_used_unit(cell, x->at);
 		if (u == NULL) {
 			u = tlc_open_unit(s, cell, x->at);
 			count_unit(x->up, 1);
