@@ -12,7 +12,8 @@ func cell(s *layout.Shard, i uint32) *layout.Region {
 	return layout.At[layout.Region](s.Table + uintptr(i)*layout.RegionBytes)
 }
 
-// probe returns the cell of a region, or the empty cell where it belongs.
+// probe searches for the cell of a region, and returns the empty cell where it belongs
+// when it is not found.
 func probe(s *layout.Shard, key uint64) (i uint32, found bool) {
 	for i = home(key, s.Capacity); ; {
 		switch cell(s, i).Key {
@@ -27,7 +28,7 @@ func probe(s *layout.Shard, key uint64) (i uint32, found bool) {
 	}
 }
 
-// find returns the unit of a granule, nil when it is not in use.
+// find returns the unit of a granule, nil when that is not in use.
 func find(s *layout.Shard, at granule) *layout.Unit {
 	i, found := probe(s, at.region)
 	if !found || !set(cell(s, i).Present).has(at.unit) {
@@ -39,8 +40,8 @@ func find(s *layout.Shard, at granule) *layout.Unit {
 	return nil
 }
 
-// open makes a unit that is not in use. nil, and nothing changed, when there is no
-// memory at hand; the caller has seen to a cell. Units of the same region move.
+// open opens a unit that is not in use. It returns nil and changes nothing when no memory
+// is at hand; the table has room for a cell. Units of the same region move.
 func open(s *layout.Shard, at granule) *layout.Unit {
 	i, found := probe(s, at.region)
 	r := cell(s, i)
@@ -62,7 +63,7 @@ func open(s *layout.Shard, at granule) *layout.Unit {
 	return insertUnit(r, at.unit)
 }
 
-// opened counts a unit; its cell is idle no more.
+// opened counts a unit in use, whose cell is not idle then.
 func opened(s *layout.Shard, at granule) {
 	s.Units++
 	if s.Idle == at.region {
@@ -70,9 +71,8 @@ func opened(s *layout.Shard, at granule) {
 	}
 }
 
-// closeUnit gives back a unit that nothing is in any more. A cell without others
-// stays until the next one is without: a block that comes and goes alone finds its
-// cell again.
+// closeUnit counts a unit that has become vacant. A cell of vacant units is kept until
+// another one is: a block that comes and goes alone finds its cell again.
 func closeUnit(s *layout.Shard, at granule) {
 	i, _ := probe(s, at.region)
 	r := cell(s, i)
@@ -98,7 +98,8 @@ func move(to, from *layout.Region) {
 	atomic.StoreUint64(&to.Key, from.Key)
 }
 
-// remove empties a cell and shifts back what probed past it.
+// remove empties a cell and moves those back that were searched past it: a mark in its
+// place would be passed over by every later search.
 func remove(s *layout.Shard, hole uint32) {
 	n := s.Capacity
 	distance := func(to, from uint32) uint32 {
@@ -134,15 +135,15 @@ type lookup struct {
 	entry *layout.ForeignEntry // nil: nothing starts there
 }
 
-// vacate gives the unit back when nothing is in it any more.
+// vacate closes the unit when it has become vacant.
 func (x *lookup) vacate() {
 	if vacant(x.unit) {
 		closeUnit(x.shard, x.at)
 	}
 }
 
-// covered tells whether a block owns the granule. The covers of the block that starts here
-// may all be at higher levels, so looking at them is not enough.
+// covered tells whether a block owns the granule. A search in the covers of the block that
+// starts here would not tell: they may all be at higher levels.
 func (x *lookup) covered() bool { return x.unit != nil && set(x.unit.Covers).has(x.at.bit) }
 
 // lookUp searches for p; the lock of its shard must be held.

@@ -7,9 +7,8 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// Check verifies every invariant of the structure, each by a way of its own: it
-// walks the memory and recomputes what the operations maintain. Nothing may run
-// beside it. For tests and debug builds.
+// Check verifies the invariants of cshim/registry_cells.h: it walks the memory and recomputes
+// what the operations maintain. Nothing may run beside it. For tests and debug builds.
 func (t *Table) Check() error { return t.check(0) }
 
 // CheckBeside is Check while the fast path may be in the table, which waits meanwhile.
@@ -97,7 +96,7 @@ func count(b bool) uint32 {
 	return 0
 }
 
-// region checks one cell, that probing finds it, and its units.
+// region checks a cell, its units, and that a search finds it.
 func (c *checker) region(index, i uint32, r *layout.Region) {
 	s := &c.t.shards[index]
 	c.Want(!c.seen[r.Key], "region %#x is there twice", r.Key)
@@ -177,7 +176,8 @@ func (c *checker) sharedBlocks() {
 	s := &c.t.shared
 	for link := range s.all {
 		b := &s.all[link]
-		c.Want(b.aliases == c.aliases[uint32(link)], "buffer %d: %d names, counted %d", link, c.aliases[uint32(link)], b.aliases)
+		c.Want(b.aliases == c.aliases[uint32(link)], "buffer %d: %d names, counted %d", link,
+			c.aliases[uint32(link)], b.aliases)
 		delete(c.aliases, uint32(link))
 		if b.aliases == 0 {
 			free++

@@ -25,8 +25,8 @@ type extent struct {
 	shards   [2*layout.UnitLevels + 3]uint32
 }
 
-// cut makes b the extent of [p, p+bytes): what does not fill a unit at either end,
-// then the units between as granules of the next level.
+// cut makes b the extent of [p, p+bytes): what does not fill a unit at either end, then
+// the units between as granules of the next level.
 func (b *extent) cut(t *Table, p, bytes uintptr) {
 	b.n, b.locks = 0, 0
 	b.addShard(t.shardOf(p))
@@ -85,8 +85,8 @@ func (b *extent) unlock(t *Table) {
 	}
 }
 
-// needs returns how many units are new at most, should all covers and the start be,
-// and how much of a chunk that takes.
+// needs returns how many units have to be opened at most, those of all covers and of the
+// start, and how much of a chunk that takes.
 func (b *extent) needs() (units uint32, bytes uintptr) {
 	units = uint32(b.n + 1)
 	return units, uintptr(units)*layout.UnitReserve + layout.EntryReserve
@@ -104,8 +104,9 @@ func (b *extent) fits(t *Table) bool {
 	return true
 }
 
-// free tells whether nobody owns a granule of the covers. Of those that fill a unit
-// of level 1 it is not asked what is below: that would take as long as they are large.
+// free tells whether no block owns a granule of the covers. Below a granule of level 1 the
+// units are looked at, below those of higher levels nothing is: that would take as long as
+// the block is large.
 func (b *extent) free(t *Table) bool {
 	for i := range b.covers[:b.n] {
 		x := &b.covers[i]
@@ -159,7 +160,7 @@ func (b *extent) uncover(t *Table) {
 	}
 }
 
-// countUnit notes that a unit came (1) or went (-1).
+// countUnit counts a unit that came (1) or went (-1).
 func (t *Table) countUnit(up int, change int32) {
 	if up > 0 {
 		atomic.AddUint32(&t.header.Units[up], uint32(change))
@@ -178,8 +179,8 @@ func (t *Table) coveredAt(up int, p uintptr) bool {
 	return u != nil && set(u.Covers).has(at.bit)
 }
 
-// coveredAbove tells whether p is inside a block so large that it owns whole
-// units. No lock may be held.
+// coveredAbove tells whether p is inside a block that owns the whole unit of p. No lock may
+// be held.
 func (t *Table) coveredAbove(p uintptr) bool {
 	for up := 1; up < layout.UnitLevels; up++ {
 		if atomic.LoadUint32(&t.header.Units[up]) != 0 && t.coveredAt(up, p) {
@@ -189,7 +190,8 @@ func (t *Table) coveredAbove(p uintptr) bool {
 	return false
 }
 
-// insideAbove tells whether a block begins or ends inside one that owns whole units there.
+// insideAbove tells whether [p, p+bytes) begins or ends inside a block that owns whole units
+// there.
 func (t *Table) insideAbove(p, bytes uintptr) bool {
 	if bytes == 0 || atomic.LoadUint32(&t.header.Units[0]) == 0 {
 		return false

@@ -29,7 +29,7 @@ func infoOf(p uintptr, e *layout.ForeignEntry) Info {
 	}
 }
 
-// Info tells what is known of p.
+// Info describes the entry of p.
 func (t *Table) Info(p uintptr) (Info, bool) {
 	x, found := t.lockEntry(p)
 	if !found {
@@ -137,9 +137,9 @@ func (t *Table) Totals() (sum Totals) {
 	return sum
 }
 
-// Each calls f with every pointer, in the order of addresses within a shard,
-// until f returns false. No lock is held: f may change the registry, and what
-// it sees is each shard at one moment.
+// Each calls f with every pointer, in the order of addresses within a shard, until f returns
+// false. f sees each shard as it was at one moment. No lock is held, so f may change the
+// registry.
 func (t *Table) Each(f func(Info) bool) {
 	var infos []Info
 	for i := range t.shards {
