@@ -73,7 +73,7 @@ func followTrace(o *object.Context, since uint64) status.Status {
 		return fail(o, st, "no memory for the tables of tracking")
 	}
 	o.HonourTracking()
-	mempool.Chunks(func(c mempool.Chunk) { trace.Chunk(c.Pool, c.Account, c.Address, c.Bytes, true) })
+	mempool.Chunks(func(c mempool.Chunk) { trace.Chunk(c, true) })
 	leak.Blocks(o.TraceBlock)
 	if st := o.TraceLive(since); st != status.OK {
 		return st

@@ -46,9 +46,7 @@ var pure = []string{"runtime/offsets", "runtime/offsets/check"}
 
 // upward are imports against the order, each of which is a debt.
 var upward = map[string][]string{
-	"runtime/limit":   {"runtime/observe/trace"},
-	"runtime/mempool": {"runtime/observe/trace"},
-	"runtime/object":  {"runtime/observe/trace", "runtime/observe/track"},
+	"runtime/object": {"runtime/observe/trace", "runtime/observe/track"},
 }
 
 func layerOf(path string) *layer {
