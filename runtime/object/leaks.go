@@ -40,7 +40,7 @@ type Live struct {
 	Reason  Reason
 }
 
-// Marks of the walk in sideValue.flags; the value counts the references that nothing
+// Marks of the walk in heap.SideValue.Flags; the value counts the references that nothing
 // explains yet.
 const (
 	leakNode = 1 << iota
@@ -70,10 +70,10 @@ type search struct {
 // cost of which is linear in all of them. It changes nothing and calls nothing of the
 // program's.
 func (c *Context) Leaks(visit func(Live)) status.Status {
-	if st := process.side.begin(); st != status.OK {
+	if st := process.heap.Side().Begin(); st != status.OK {
 		return c.Fail(st, textTables, 0)
 	}
-	defer process.side.end()
+	defer process.heap.Side().End()
 	entries := func() memory.Array[layout.Entry] { return memory.NewArray[layout.Entry]("leaks") }
 	s := search{c: c, nodes: entries(), stack: entries(), left: entries()}
 	defer s.nodes.Free()
@@ -102,16 +102,16 @@ func (s *search) find() {
 			if !sh.Has(layout.Alive) {
 				continue
 			}
-			v := process.side.at(first + i)
-			v.flags, v.value = leakNode, uint64(references(r))
+			v := process.heap.Side().At(first + i)
+			v.Flags, v.Value = leakNode, uint64(references(r))
 			switch n := floats(r); {
 			case sh.Has(layout.Immortal):
-				v.flags |= leakImmortal
+				v.Flags |= leakImmortal
 			case heldAtZero(r):
-				v.flags |= leakZero
+				v.Flags |= leakZero
 			case n > 0:
-				v.flags |= leakFloating
-				v.value -= uint64(n)
+				v.Flags |= leakFloating
+				v.Value -= uint64(n)
 			}
 			s.add(&s.nodes, layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)})
 		}
@@ -141,16 +141,16 @@ func (s *search) scopes(c *Context) {
 		case e.Record == layout.Foreign:
 			s.foreign.explain(e.Object, mark)
 		case atomic.LoadUint32(&process.heap.Record(e.Record).Gen) == e.Gen:
-			v := process.side.at(e.Record)
-			v.flags |= mark
-			v.value--
+			v := process.heap.Side().At(e.Record)
+			v.Flags |= mark
+			v.Value--
 		}
 	}
 }
 
 // each calls visit with every reference of an object that leads to a live one, and
 // onForeign with those that lead to a registered pointer.
-func (s *search) each(e layout.Entry, visit func(layout.Entry, *sideValue), onForeign func(uintptr)) {
+func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue), onForeign func(uintptr)) {
 	s.c.referencesOf(e, func(p uintptr) {
 		if p == 0 {
 			return
@@ -165,7 +165,7 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *sideValue), onFo
 		if at.Kind != heap.Live || at.Start != p {
 			return
 		}
-		if v := process.side.at(at.Record); v.flags&leakNode != 0 {
+		if v := process.heap.Side().At(at.Record); v.Flags&leakNode != 0 {
 			visit(layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}, v)
 		}
 	})
@@ -174,29 +174,29 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *sideValue), onFo
 // explain takes the references that objects hold off the counts.
 func (s *search) explain() {
 	for i := range s.nodes.Len() {
-		s.each(*s.nodes.At(i), func(_ layout.Entry, v *sideValue) { v.value-- }, func(p uintptr) { s.foreign.explain(p, 0) })
+		s.each(*s.nodes.At(i), func(_ layout.Entry, v *heap.SideValue) { v.Value-- }, func(p uintptr) { s.foreign.explain(p, 0) })
 	}
 }
 
 // isDirect tells whether an object is a leak by itself, whoever else holds it.
-func isDirect(v *sideValue) bool {
-	return v.flags&leakImmortal == 0 && (v.flags&(leakFloating|leakEnded|leakZero) != 0 || int64(v.value) > 0)
+func isDirect(v *heap.SideValue) bool {
+	return v.Flags&leakImmortal == 0 && (v.Flags&(leakFloating|leakEnded|leakZero) != 0 || int64(v.Value) > 0)
 }
 
 // isHeld tells whether a scope of a running thread, or for ever, holds an object.
-func isHeld(v *sideValue) bool { return v.flags&(leakHeld|leakImmortal) != 0 }
+func isHeld(v *heap.SideValue) bool { return v.Flags&(leakHeld|leakImmortal) != 0 }
 
 // reach marks what running threads' scopes lead to, and then what leaks lead to.
 func (s *search) reach() {
 	for _, from := range []struct {
-		starts func(*sideValue) bool
+		starts func(*heap.SideValue) bool
 		mark   uint32
 	}{
 		{isHeld, leakReached},
 		{isDirect, leakIndirect},
 	} {
 		for i := range s.nodes.Len() {
-			if e := *s.nodes.At(i); from.starts(process.side.at(e.Record)) {
+			if e := *s.nodes.At(i); from.starts(process.heap.Side().At(e.Record)) {
 				s.spread(e, from.mark)
 			}
 		}
@@ -208,9 +208,9 @@ func (s *search) spread(e layout.Entry, mark uint32) {
 	s.add(&s.stack, e)
 	for s.stack.Len() > 0 {
 		onForeign := func(p uintptr) { s.foreign.mark(p, mark) }
-		s.each(s.stack.Pop(), func(child layout.Entry, v *sideValue) {
-			if v.flags&(leakReached|leakIndirect) == 0 {
-				v.flags |= mark
+		s.each(s.stack.Pop(), func(child layout.Entry, v *heap.SideValue) {
+			if v.Flags&(leakReached|leakIndirect) == 0 {
+				v.Flags |= mark
 				s.add(&s.stack, child)
 			}
 		}, onForeign)
@@ -228,14 +228,14 @@ const leakSettled = leakHeld | leakImmortal | leakReached | leakIndirect | leakC
 func (s *search) cycles() {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		if v := process.side.at(e.Record); v.flags&(leakSettled|leakSeen) == 0 && !isDirect(v) {
+		if v := process.heap.Side().At(e.Record); v.Flags&(leakSettled|leakSeen) == 0 && !isDirect(v) {
 			s.walk(e)
 		}
 	}
 	for s.left.Len() > 0 {
 		e := s.left.Pop()
-		if v := process.side.at(e.Record); v.flags&leakSettled == 0 {
-			v.flags |= leakCycle
+		if v := process.heap.Side().At(e.Record); v.Flags&leakSettled == 0 {
+			v.Flags |= leakCycle
 			s.spread(e, leakIndirect)
 		}
 	}
@@ -247,31 +247,31 @@ func (s *search) walk(e layout.Entry) {
 	s.add(&s.stack, e)
 	for s.stack.Len() > 0 {
 		at := s.stack.Pop()
-		v := process.side.at(at.Record)
+		v := process.heap.Side().At(at.Record)
 		switch {
 		case at.Gen == 0:
 			s.add(&s.left, at)
-		case v.flags&(leakSettled|leakSeen) == 0:
-			v.flags |= leakSeen
+		case v.Flags&(leakSettled|leakSeen) == 0:
+			v.Flags |= leakSeen
 			s.add(&s.stack, layout.Entry{Object: at.Object, Record: at.Record})
-			s.each(at, func(child layout.Entry, _ *sideValue) { s.add(&s.stack, child) }, nil)
+			s.each(at, func(child layout.Entry, _ *heap.SideValue) { s.add(&s.stack, child) }, nil)
 		}
 	}
 }
 
-func reasonOf(v *sideValue) Reason {
+func reasonOf(v *heap.SideValue) Reason {
 	switch {
-	case !isDirect(v) && (isHeld(v) || v.flags&leakReached != 0):
+	case !isDirect(v) && (isHeld(v) || v.Flags&leakReached != 0):
 		return Held
-	case v.flags&leakZero != 0:
+	case v.Flags&leakZero != 0:
 		return AtZero
-	case v.flags&leakEnded != 0:
+	case v.Flags&leakEnded != 0:
 		return EndedScope
-	case v.flags&leakFloating != 0:
+	case v.Flags&leakFloating != 0:
 		return Floating
-	case int64(v.value) > 0:
+	case int64(v.Value) > 0:
 		return Acquired
-	case v.flags&leakCycle != 0:
+	case v.Flags&leakCycle != 0:
 		return Cycle
 	}
 	return Indirect
@@ -282,6 +282,6 @@ func (s *search) visitAll(visit func(Live)) {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
 		visit(Live{Ref: objectRef(e), Address: e.Object, Bytes: s.c.bytesAnywhere(e), Type: s.c.TypeName(e),
-			Reason: reasonOf(process.side.at(e.Record))})
+			Reason: reasonOf(process.heap.Side().At(e.Record))})
 	}
 }

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
@@ -15,20 +16,20 @@ type foreignSearch struct {
 
 type foreignNode struct {
 	registry.Info
-	sideValue // value: references that nothing explains yet
+	heap.SideValue // value: references that nothing explains yet
 }
 
 func (f *foreignSearch) find() {
 	f.at = map[uintptr]*foreignNode{}
 	process.registry.Each(func(info registry.Info) bool {
-		n := &foreignNode{Info: info, sideValue: sideValue{value: uint64(int64(info.Count) - int64(info.Floats))}}
+		n := &foreignNode{Info: info, SideValue: heap.SideValue{Value: uint64(int64(info.Count) - int64(info.Floats))}}
 		switch {
 		case info.Count == layout.ForeignSticky:
-			n.flags = leakImmortal
+			n.Flags = leakImmortal
 		case info.Count == 0:
-			n.flags = leakZero
+			n.Flags = leakZero
 		case info.Floats > 0:
-			n.flags = leakFloating
+			n.Flags = leakFloating
 		}
 		f.at[info.Pointer] = n
 		f.order = append(f.order, info.Pointer)
@@ -39,14 +40,14 @@ func (f *foreignSearch) find() {
 // explain takes one reference off the count of a pointer.
 func (f *foreignSearch) explain(p uintptr, mark uint32) {
 	if n := f.at[p]; n != nil {
-		n.flags |= mark
-		n.value--
+		n.Flags |= mark
+		n.Value--
 	}
 }
 
 func (f *foreignSearch) mark(p uintptr, mark uint32) {
 	if n := f.at[p]; n != nil {
-		n.flags |= mark
+		n.Flags |= mark
 	}
 }
 
@@ -54,7 +55,7 @@ func (n *foreignNode) reason() Reason {
 	if n.HandedBack {
 		return HandedBack
 	}
-	return reasonOf(&n.sideValue)
+	return reasonOf(&n.SideValue)
 }
 
 // visitAll visits each block once, however many addresses it has.

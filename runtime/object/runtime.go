@@ -61,7 +61,6 @@ var process struct {
 	slices       slices
 	nodes        nodes
 	types        types
-	side         side
 	deleterCalls deleterCalls
 	counters     counters
 
