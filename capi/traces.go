@@ -74,8 +74,7 @@ func followTrace(o *object.Context, since uint64) status.Status {
 	}
 	o.HonourTracking()
 	mempool.Chunks(func(c mempool.Chunk) { trace.Chunk(c, true) })
-	leak.Blocks(o.TraceBlock)
-	if st := o.TraceLive(since); st != status.OK {
+	if st := leak.TraceLive(o, since); st != status.OK {
 		return st
 	}
 	trace.Count()

@@ -75,6 +75,6 @@ func cached(class uint32) (n uint64) {
 	if class == 0 || class > layout.ClassSmall {
 		return 0
 	}
-	eachUsed(func(c *Context) { n += uint64(c.Magazines[class].Top-c.Magazines[class].Base) / layout.EntryBytes })
+	EachContext(func(c *Context) { n += uint64(c.Magazines[class].Top-c.Magazines[class].Base) / layout.EntryBytes })
 	return n
 }

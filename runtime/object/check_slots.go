@@ -27,7 +27,7 @@ func Check(kept map[uint32]bool) error {
 	inHeap := process.heap.Check(func(record uint32) { c.found(record, "a depot") })
 	c.quarantined()
 	inboxes, deleterCalls := c.lists()
-	eachUsed(func(x *Context) {
+	EachContext(func(x *Context) {
 		for class := uint32(1); class <= layout.ClassSmall; class++ {
 			c.magazine(x, class)
 		}
@@ -37,14 +37,14 @@ func Check(kept map[uint32]bool) error {
 	c.nodes(inboxes)
 	c.deleterCalls(deleterCalls)
 	all := []error{inHeap, c.Err(), CheckStats(), process.registry.CheckBeside()}
-	eachUsed(func(x *Context) { all = append(all, x.CheckStacks()) })
+	EachContext(func(x *Context) { all = append(all, x.CheckStacks()) })
 	return errors.Join(all...)
 }
 
 // Alone reports whether c is the only context that a thread or a goroutine has.
 func Alone(c *Context) bool {
 	others := 0
-	eachUsed(func(x *Context) {
+	EachContext(func(x *Context) {
 		if x != c && x.Id != 0 && atomic.LoadUint64(&x.Word)&layout.CtxState == layout.CtxActive {
 			others++
 		}
@@ -164,7 +164,7 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 
 // lists counts the nodes in inboxes and the pending deleter calls in lists, of all contexts.
 func (c *slotChecker) lists() (inboxes, deleterCalls uint32) {
-	eachUsed(func(x *Context) {
+	EachContext(func(x *Context) {
 		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = process.nodes.at(i).next {
 			inboxes++
 		}

@@ -112,8 +112,18 @@ func (c *Context) Poll() {
 	c.HonourTracking()
 }
 
+func (c *Context) hasOpenScopes() bool { return c.MarkTop != c.Marks }
+
+// noteLeftOpen has what an ended thread left open noted, if leaks are looked for; the
+// caller has taken c over.
+func (c *Context) noteLeftOpen() {
+	if LeftOpen != nil && c.hasOpenScopes() && atomic.LoadUint32(&process.g.LeakCheck) != layout.LeakCheckOff {
+		LeftOpen(c)
+	}
+}
+
 func (c *Context) hasWork() bool {
-	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasToDestroy() || c.MarkTop != c.Marks
+	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasToDestroy() || c.hasOpenScopes()
 }
 
 // reset makes an adopted context look new: nothing open, no arena, no error.

@@ -136,7 +136,7 @@ func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	c.checkBefore(e)
 	c.checkZone(e)
 	c.countUntyped(r.TypeFlags&layout.TypeMask, e)
-	track.Released(c.address(), objectRef(e))
+	track.Released(c.address(), track.OfObject(e))
 	c.Pending |= pendingSome
 	size := process.heap.Size(e.Object)
 	process.debug.retract(e)

@@ -47,7 +47,7 @@ const (
 	textScopeFull
 	textMarksFull
 	textAlloc  // made by package limit
-	textTables // of bookkeeping
+	TextTables // of bookkeeping
 	textShort
 	textNoFunction
 	textNoPlanned
@@ -124,7 +124,7 @@ var sentences = map[text]string{
 	textDepth:         "there is no depth %d to go back to: %d scopes are open",
 	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
 	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
-	textTables:        "the system refuses memory for tables",
+	TextTables:        "the system refuses memory for tables",
 	textShort:         "what Go keeps in reserve is nearly used up, and the system refuses it more (RLIMIT_AS, RLIMIT_DATA); release memory or raise the limit",
 	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
@@ -195,7 +195,7 @@ func (c *Context) null() uintptr {
 // failAlloc records that an object of n bytes could not be had; 0: no object, tables.
 func (c *Context) failAlloc(st status.Status, n uint64) uintptr {
 	if n == 0 {
-		c.Fail(st, textTables, 0)
+		c.Fail(st, TextTables, 0)
 		return 0
 	}
 	c.Fail(st, textAlloc, 0, n)

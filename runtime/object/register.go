@@ -201,7 +201,7 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 			c.setGuard(o.Entry, n)
 		}
 		if track.Period() != 0 {
-			track.Resize(c.address(), objectRef(o.Entry), uint64(p), uint64(n))
+			track.Resize(c.address(), track.OfObject(o.Entry), uint64(p), uint64(n))
 		}
 		return p, status.OK
 	}

@@ -76,7 +76,7 @@ func (s *Stats) readFrees() {
 	s.Kinds[layout.TypeTensor].Frees = process.counters.tensors.Load()
 	given := process.counters.largeGiven.Load()
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		s.TensorsGone += layout.Peek(&c.TensorsGone)
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
@@ -107,7 +107,7 @@ func (c *Context) cameBack(class uint32) uint64 {
 }
 
 func (s *Stats) readAllocations() {
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		for class := uint32(1); class < layout.ClassRest; class++ {
 			s.Classes[class].Allocations += c.allocated(class)
 		}
@@ -181,8 +181,8 @@ func (s *Stats) largestFree() (largest uint64) {
 	return largest
 }
 
-// eachUsed visits the contexts that were ever in use.
-func eachUsed(visit func(c *Context)) {
+// EachContext visits the contexts that were ever in use.
+func EachContext(visit func(c *Context)) {
 	process.slices.each(func(c *Context) {
 		if c.Self != 0 {
 			visit(c)
@@ -208,12 +208,12 @@ func ReadTypes() []TypeStats {
 	for n := len(counted); n < len(types); n++ {
 		types[n].Frees = process.counters.typ(uint32(n)).gone.Load()
 	}
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		for n := range counted {
 			counted[n].Frees += layout.Peek(&c.typeCount(uint32(n)).Gone)
 		}
 	})
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		for n := range counted {
 			counted[n].Allocations += layout.Peek(&c.typeCount(uint32(n)).Made)
 		}

@@ -25,7 +25,7 @@ func (c *Context) PushTag(name string) status.Status {
 	}
 	number := track.Intern(name)
 	if number == 0 {
-		return c.Fail(status.OutOfMemory, textTables, 0)
+		return c.Fail(status.OutOfMemory, TextTables, 0)
 	}
 	depth := c.marks()
 	if depth > 0 {

@@ -1,8 +1,6 @@
 package object
 
 import (
-	"sync/atomic"
-
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/observe/track"
@@ -20,42 +18,10 @@ func SetTracing(on bool) status.Status {
 	return setRecording(TrackingPeriod(), on)
 }
 
-// TraceLive tells the trace of what is live already, and has its end told later. since
-// is what track.Count was when the trace began: what is newer was told.
-func (c *Context) TraceLive(since uint64) status.Status {
-	return c.Leaks(func(l Live) {
-		e, recorded := track.Find(l.Ref)
-		switch {
-		case l.Reason == HandedBack || recorded && e.Seq > since:
-			return
-		case !recorded:
-			e = track.Adopt(l.Ref, l.Bytes)
-		}
-		c.traceLive(l, e)
-	})
-}
-
-// TraceBlock is what TraceLive does with a block of a memory pool.
-func (c *Context) TraceBlock(l Live) {
-	e, recorded := track.Find(l.Ref)
-	if !recorded {
-		e = track.Adopt(l.Ref, l.Bytes)
-	}
-	c.traceLive(l, e)
-}
-
-func (c *Context) traceLive(l Live, e track.Entry) {
-	trace.Alloc(c.Id, trace.Allocation{
-		Event:  trace.Event{Kind: l.Ref.Kind.String(), Address: uint64(l.Address), Bytes: e.Bytes, Site: e.Site},
-		Type:   l.Type,
-		Tag:    track.NameOf(e.Tag),
-		Thread: e.Thread,
-		Before: true,
-	})
-}
-
 // traceGone tells the trace that an object has died.
-func (c *Context) traceGone(e layout.Entry) { track.Gone(c.address(), objectRef(e), uint64(e.Object)) }
+func (c *Context) traceGone(e layout.Entry) {
+	track.Gone(c.address(), track.OfObject(e), uint64(e.Object))
+}
 
 // traceForeignGone tells it that a registered block is no longer there.
 func (c *Context) traceForeignGone(p, bytes uintptr) {
@@ -66,17 +32,16 @@ func (c *Context) traceForeignGone(p, bytes uintptr) {
 // may take it at once.
 func (c *Context) traceResting(e layout.Entry) {
 	c.traceGone(e)
-	track.Undo(objectRef(e))
+	track.Undo(track.OfObject(e))
 }
 
 // typeOf names the type of an allocation that was just made.
 func typeOf(ref track.Ref, address uint64) string {
 	if ref.Kind == track.Object {
-		r := process.heap.Record(uint32(ref.Key))
-		return typeName(atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask)
+		return TypeName(uint32(ref.Key))
 	}
 	if info, known := process.registry.Info(uintptr(address)); known {
-		return kindName(info)
+		return info.TypeName()
 	}
 	return ""
 }

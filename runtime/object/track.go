@@ -133,12 +133,8 @@ func (c *Context) handedOut(e layout.Entry, n uintptr) {
 		size = uint64(process.g.Classes[class].Size)
 	}
 	if track.Period() != 0 {
-		c.record(objectRef(e), e.Object, uint64(n), track.Weight(size))
+		c.record(track.OfObject(e), e.Object, uint64(n), track.Weight(size))
 	}
-}
-
-func objectRef(e layout.Entry) track.Ref {
-	return track.Ref{Kind: track.Object, Key: uint64(e.Record), Gen: e.Gen}
 }
 
 // record notes an allocation; whoever leaves the slow path adds the stack.
@@ -190,7 +186,7 @@ func (c *Context) spend(bytes uint64) bool {
 // SpendObject records a tensor that came out of a pool when it is a sample.
 func (c *Context) SpendObject(e layout.Entry, bytes uint64) {
 	if c.spend(bytes) {
-		c.record(objectRef(e), e.Object, bytes, track.Weight(bytes))
+		c.record(track.OfObject(e), e.Object, bytes, track.Weight(bytes))
 	}
 }
 
@@ -203,7 +199,7 @@ func (c *Context) spendForeign(p, bytes uintptr) {
 
 func (c *Context) sampledForeign(p uintptr, bytes uint64) {
 	if info, known := process.registry.Info(p); known {
-		c.record(foreignRef(info), p, bytes, track.Weight(bytes))
+		c.record(track.OfForeign(process.registry, info), p, bytes, track.Weight(bytes))
 	}
 }
 
@@ -244,9 +240,18 @@ func RefOf(p uintptr) (track.Ref, bool) {
 		return track.Ref{Kind: track.Object, Key: uint64(at.Record), Gen: at.Gen}, at.Start == p
 	}
 	if info, known := process.registry.Info(p); known {
-		return foreignRef(info), true
+		return track.OfForeign(process.registry, info), true
 	}
 	return track.Ref{Kind: track.Block, Key: uint64(p)}, p != 0
+}
+
+// isCurrent tells whether what package track knows of a registered block holds still.
+func isCurrent(key uint64, gen uint32) bool {
+	if key&track.BufferKey != 0 {
+		return process.registry.HasBuffer(key &^ track.BufferKey)
+	}
+	info, known := process.registry.Info(uintptr(key))
+	return known && info.Gen == gen
 }
 
 // NameSite notes the line at which p was allocated, if that was recorded.

@@ -29,6 +29,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/observe/trace"
+	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
 
@@ -52,6 +53,20 @@ type Ref struct {
 	Kind Kind
 	Key  uint64
 	Gen  uint32
+}
+
+// OfObject names the object in a slot.
+func OfObject(e layout.Entry) Ref { return Ref{Kind: Object, Key: uint64(e.Record), Gen: e.Gen} }
+
+// OfForeign names a registered block: a buffer by its number, since any of its addresses
+// may go first.
+func OfForeign(t *registry.Table, info registry.Info) Ref {
+	if info.Link != 0 {
+		if d, known := t.Outline(info); known && d.Id != 0 {
+			return Ref{Kind: Foreign, Key: BufferKey | d.Id}
+		}
+	}
+	return Ref{Kind: Foreign, Key: uint64(info.Pointer), Gen: info.Gen}
 }
 
 // Entry is what is known of an allocation.
