@@ -23,6 +23,7 @@ import "C"
 import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
@@ -178,7 +179,7 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 //
 //export tlgo_mem_check_all
 func tlgo_mem_check_all(c uintptr) int64 {
-	return guarded(c, -1, (*object.Context).CheckAll)
+	return guarded(c, -1, debug.CheckAll)
 }
 
 // What the shim asks for. None of it is public.
@@ -208,7 +209,7 @@ func tlentry_forget_block(address uintptr) {
 //
 //export tlentry_check_at_end
 func tlentry_check_at_end(c uintptr) int64 {
-	return guarded(c, 0, (*object.Context).CheckAtEnd)
+	return guarded(c, 0, debug.CheckAtEnd)
 }
 
 // tlentry_leaks reports at the end of the process and returns how much leaked, -1 when it

@@ -8,6 +8,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/output"
@@ -62,13 +63,13 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 // guardBlock puts a red zone behind a block, with TL_DEBUG.
 func guardBlock(o *object.Context, h, block, bytes uintptr) {
 	if room, onCPU := mempool.Room(mempool.Handle(h), bytes); onCPU && options.Flag("TL_DEBUG") {
-		o.GuardBlock(h, block, uint64(bytes), room)
+		debug.GuardBlock(h, block, uint64(bytes), room)
 	}
 }
 
 // resetPool takes all blocks of a pool back; what was known of them lapses.
 func resetPool(o *object.Context, h mempool.Handle) status.Status {
-	o.UnguardPool(uintptr(h))
+	debug.UnguardPool(o, uintptr(h))
 	if track.Period() != 0 {
 		mempool.Live(func(of mempool.Handle, address, _ uintptr) {
 			if of == h {

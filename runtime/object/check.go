@@ -47,7 +47,7 @@ func (s *Stats) compare(types map[uint32]uint64, got Stats, gotTypes []TypeStats
 			s.LiveObjects, s.LiveBytes)
 	}
 	out := process.heap.Usage().Out
-	waiting, _ := process.debug.quarantined()
+	waiting, _ := quarantined()
 	for class := range s.Classes {
 		k, want := &got.Classes[class], &s.Classes[class]
 		if k.Live() != want.Live() || k.Bytes != want.Bytes || uint64(out[class]) != k.Live()+cached(uint32(class))+uint64(waiting[class]) {

@@ -7,6 +7,15 @@ import (
 	"tlruntime/runtime/layout"
 )
 
+// usable returns the bytes of a live object that its holder may write to.
+func usable(e layout.Entry) uint64 {
+	size := process.heap.Size(e.Object)
+	if process.debug == nil {
+		return size
+	}
+	return process.debug.Usable(e, size)
+}
+
 // ReferencesOf calls visit with every pointer that an object holds a reference of.
 func (c *Context) ReferencesOf(e layout.Entry, visit func(p uintptr)) {
 	r := process.heap.Record(e.Record)

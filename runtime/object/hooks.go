@@ -1,6 +1,9 @@
 package object
 
-import "tlruntime/runtime/layout"
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
 
 // What this package asks of those above, which it does not import. They fill these
 // variables when they are linked in.
@@ -20,3 +23,34 @@ var TensorHooks struct {
 // LeftOpen is package observe/leak's: it notes what ends with the open scopes of an ended
 // thread's context, which the caller has taken over. Called while Globals.LeakCheck is on.
 var LeftOpen func(c *Context)
+
+// Debugger is TL_DEBUG (package observe/debug): what is done with slots beside handing them out
+// and taking them back. Its methods are safe for all threads.
+type Debugger interface {
+	// Open maps its tables, and Close gives them back; nothing was guarded.
+	Open() status.Status
+	Close()
+	// Room returns the bytes that are asked of the heap for an object of n bytes.
+	Room(n uintptr) uintptr
+	// Guard makes what lies behind n bytes of a slot its red zone.
+	Guard(e layout.Entry, n uintptr)
+	// Usable returns how many of the size bytes of a slot its object may write to.
+	Usable(e layout.Entry, size uint64) uint64
+	// CheckZone reports damage of an object's red zone, and mends it.
+	CheckZone(c *Context, e layout.Entry) (damaged bool)
+	// Bury checks an object that is dead, and fills its slot with poison.
+	Bury(c *Context, e layout.Entry)
+	// Wait keeps a slot back that has its next generation, and returns those that have
+	// waited long enough.
+	Wait(c *Context, e layout.Entry) (free []layout.Entry)
+	// Empty returns all slots that wait, and their bytes.
+	Empty() (waiting []layout.Entry, bytes uint64)
+	// Quarantined returns how many slots of each class wait, and the spans of large objects.
+	Quarantined() (slots [layout.Classes]int64, large int64)
+	// Check visits the slots that wait, and compares them with what is counted of them.
+	Check(visit func(layout.Entry)) error
+	// Sites tells where p was allocated and released, and where it is used now.
+	Sites(c *Context, p uintptr) string
+	// Report writes what the call has found, whose site is known now.
+	Report(c *Context, site uint32)
+}

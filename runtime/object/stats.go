@@ -86,7 +86,7 @@ func (s *Stats) readFrees() {
 			gone[kind] += layout.Peek(&c.Kinds[kind].BytesGone)
 		}
 	})
-	held, large := process.debug.quarantined()
+	held, large := quarantined()
 	for class := range held {
 		s.Classes[class].Frees += uint64(held[class]) // dead, and not back yet
 	}
@@ -94,6 +94,15 @@ func (s *Stats) readFrees() {
 		s.Kinds[kind].Bytes = -bytes // what was made is added
 	}
 	s.Classes[layout.ClassLarge].Bytes = -given - uint64(large)<<layout.SpanShift
+}
+
+// quarantined returns how many dead slots of each class TL_DEBUG keeps back, and the spans of
+// large objects.
+func quarantined() (slots [layout.Classes]int64, large int64) {
+	if process.debug == nil {
+		return slots, 0
+	}
+	return process.debug.Quarantined()
 }
 
 // cameBack returns how many slots ever came back to a magazine. The order of reading

@@ -161,8 +161,8 @@ func (c *Context) Settle(stack []uintptr, thread uint32) {
 		c.UseSite, c.MessageReady = site, c.MessageReady&boolWord(c.ErrorKind == uint32(textPlain))
 	}
 	c.Pending = 0
-	if process.debug.on() {
-		c.reportFindings(site)
+	if process.debug != nil {
+		process.debug.Report(c, site)
 	}
 }
 

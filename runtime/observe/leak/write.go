@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 
-	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/track"
 )
 
@@ -216,10 +215,8 @@ func (f Located) write(b *strings.Builder, n int) {
 	b.WriteString("\n")
 }
 
-func init() { object.SiteText = briefly }
-
-// briefly renders the innermost frames of a site, for a message.
-func briefly(site uint32) string {
+// Brief renders the innermost frames of a site, for a message.
+func Brief(site uint32) string {
 	const most = 4
 	var b strings.Builder
 	s := track.SiteOf(site)
