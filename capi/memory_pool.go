@@ -123,7 +123,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := mempool.Allocate(mempool.Handle(p), bytes)
-		o.SpendBlock(block, bytes)
+		track.SpendBlock(o, block, bytes)
 		guardBlock(o, p, block, bytes)
 		return blockOr(o, block, err)
 	})
@@ -171,7 +171,7 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := mempool.AllocateAsync(mempool.Handle(p), bytes, device.Stream(stream))
-		o.SpendBlock(block, bytes)
+		track.SpendBlock(o, block, bytes)
 		return blockOr(o, block, err)
 	})
 }

@@ -101,7 +101,7 @@ func tlgo_tag_push(c, name uintptr) int32 {
 //
 //export tlgo_tag_pop
 func tlgo_tag_pop(c uintptr) int32 {
-	return guardedStatus(c, (*object.Context).PopTag)
+	return guardedStatus(c, track.PopTag)
 }
 
 // tl_mem_allocation_info tells what is known of a live allocation of any kind: an
@@ -188,14 +188,14 @@ func tlgo_mem_check_all(c uintptr) int64 {
 //
 //export tlentry_sampled
 func tlentry_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
-	guarded(c, 0, func(o *object.Context) int { o.RecordSample(track.Kind(kind), address, bytes); return 0 })
+	guarded(c, 0, func(o *object.Context) int { track.RecordSample(o, track.Kind(kind), address, bytes); return 0 })
 }
 
 // tlentry_settle gives what the context has recorded its stack.
 //
 //export tlentry_settle
 func tlentry_settle(c, stack uintptr, frames uint64, thread uint32) {
-	guarded(c, 0, func(o *object.Context) int { o.Settle(layout.Slice[uintptr](stack, frames), thread); return 0 })
+	guarded(c, 0, func(o *object.Context) int { track.Settle(o, layout.Slice[uintptr](stack, frames), thread); return 0 })
 }
 
 // tlentry_forget_block drops what is known of a block that is being freed.

@@ -22,10 +22,10 @@ func startTracking() status.Status {
 	if options.Flag("TL_TRACK") || options.Flag("TL_DEBUG") {
 		period = 1
 	}
-	if period == object.TrackingPeriod() {
+	if period == track.WantedPeriod() {
 		return status.OK
 	}
-	return object.SetTracking(period)
+	return track.SetPeriod(period)
 }
 
 // configureTracking follows a changed option.
@@ -48,7 +48,7 @@ func setLeakCheck(value string) {
 // nameSite notes a line that the program told.
 func nameSite(pointer, file uintptr, line uint32) {
 	if name, named := text(file); named {
-		object.NameSite(pointer, name, line)
+		track.NameSite(pointer, name, line)
 	}
 }
 
@@ -57,7 +57,7 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 	if !named || tag == "" {
 		return fail(o, status.InvalidArgument, "a tag needs a name of 1 to %d bytes", maxString-1)
 	}
-	return o.PushTag(tag)
+	return track.PushTag(o, tag)
 }
 
 // guardBlock puts a red zone behind a block, with TL_DEBUG.
@@ -135,7 +135,7 @@ func describedInfo(p uintptr, d registry.Described) tl_alloc_info {
 	info := tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References, Addresses: d.Names,
 		BufferId: d.Id, Kind: int64(d.Kind)}
 	for _, at := range []uintptr{p, d.Real} {
-		if ref, ok := object.RefOf(at); ok && at != 0 && info.Number == 0 {
+		if ref, ok := track.RefOf(at); ok && at != 0 && info.Number == 0 {
 			info = recorded(info, ref)
 		}
 	}

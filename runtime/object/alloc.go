@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
 )
 
@@ -47,8 +46,8 @@ func (c *Context) refill(class uint32) status.Status {
 // recycle makes the slot of a dead object available again, under the next
 // generation. A slot whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
-	if trace.On() {
-		c.traceGone(e)
+	if Tracing.Load() {
+		TraceHooks.Died(c, e)
 	}
 	if process.debug != nil {
 		c.bury(r, e)
@@ -66,7 +65,7 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	c.countUntyped(r.TypeFlags&layout.TypeMask, e)
 	process.debug.Bury(c, e)
-	c.Pending |= pendingSome
+	c.Pending |= PendingRecords
 	e, left := renew(r, e)
 	if !left {
 		return

@@ -6,7 +6,6 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
 )
 
@@ -141,9 +140,11 @@ func (c *Context) finish(me *Context) {
 		c.Top -= layout.EntryBytes
 		c.releaseEntry(me, *layout.At[layout.Entry](c.Top))
 	}
-	for i := range c.marks() {
-		trace.End(c.Id)
-		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.mark(i).Arena))
+	for i := range c.OpenMarks() {
+		if Tracing.Load() {
+			TraceHooks.Abandoned(c)
+		}
+		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.OpenMark(i).Arena))
 	}
 	c.MarkTop, c.Planned, c.Holes = c.Marks, 0, 0
 	c.enterFunction(0)

@@ -99,7 +99,7 @@ func (c *Context) OpenEntries() uintptr {
 	if !c.hasOpenScopes() {
 		return c.Top
 	}
-	return c.Entries + uintptr(c.mark(0).Entries)*layout.EntryBytes
+	return c.Entries + uintptr(c.OpenMark(0).Entries)*layout.EntryBytes
 }
 
 // Allocation is what the heap knows of an object.

@@ -77,8 +77,8 @@ const (
 	TextBefore
 	TextNoDebug
 	// texts of package track
-	textTags
-	textNoTag
+	TextTags
+	TextNoTag
 	// texts of package tensor
 	TextTensorKind
 	TextRank
@@ -154,8 +154,8 @@ var sentences = map[Text]string{
 	TextPoison:        "%#x was released, and written to afterwards: at byte %d",
 	TextBefore:        "%#x: byte %d before its start was written to",
 	TextNoDebug:       "there are no red zones to look at; start the program with TL_DEBUG=1",
-	textTags:          "%d tags are pushed already; pop them with tl_tag_pop",
-	textNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
+	TextTags:          "%d tags are pushed already; pop them with tl_tag_pop",
+	TextNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
 	TextTensorKind:    "%#x is an object, but not a tensor",
 	TextRank:          "rank %d is not between 0 and %d",
 	TextShape:         "extent %d of axis %d is negative, or the product of the shape overflows",

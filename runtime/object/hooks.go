@@ -1,6 +1,8 @@
 package object
 
 import (
+	"sync/atomic"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 )
@@ -23,6 +25,43 @@ var TensorHooks struct {
 // LeftOpen is package observe/leak's: it notes what ends with the open scopes of an ended
 // thread's context, which the caller has taken over. Called while Globals.LeakCheck is on.
 var LeftOpen func(c *Context)
+
+// RecordHooks are package observe/track's. All but Open are called while allocations are
+// recorded (Globals.Tracking).
+var RecordHooks struct {
+	// Open fills what the fast path needs, before the first context exists.
+	Open func(g *layout.Globals) status.Status
+	// NextBytes and NextObject draw after how many bytes, and which of the coming objects of
+	// so many bytes, is the next sample.
+	NextBytes  func() uint64
+	NextObject func(size uint64) uint64
+	// Draw tells whether an allocation of so many bytes is one.
+	Draw func(bytes uint64) bool
+	// Object records an object that was drawn by so many bytes, Foreign a registered block.
+	Object  func(c *Context, e layout.Entry, bytes, drawn uint64)
+	Foreign func(c *Context, p uintptr, bytes uint64)
+	// Resized tells that other bytes are asked of an object, Retracted that a block is no
+	// longer registered of which nobody knows yet.
+	Resized   func(c *Context, e layout.Entry, bytes uint64)
+	Retracted func(p uintptr, gen uint32)
+}
+
+// Tracing tells whether a trace runs: TraceHooks are called while it is set. It costs a load.
+var Tracing atomic.Bool
+
+// TraceHooks are package observe/track's, too.
+var TraceHooks struct {
+	// Opened tells of a scope, a function or a planned frame, Closed that the newest was
+	// left, Abandoned that a thread had one open when it ended.
+	Opened    func(c *Context, kind string)
+	Closed    func(c *Context)
+	Abandoned func(c *Context)
+	// Died tells of an object, Rested of a tensor that dies or rests in the pool, from which
+	// others may take it at once; ForeignGone of a block that is registered no longer.
+	Died        func(c *Context, e layout.Entry)
+	Rested      func(c *Context, e layout.Entry)
+	ForeignGone func(c *Context, p, bytes uintptr)
+}
 
 // Debugger is TL_DEBUG (package observe/debug): what is done with slots beside handing them out
 // and taking them back. Its methods are safe for all threads.

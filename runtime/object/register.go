@@ -5,7 +5,6 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
@@ -200,8 +199,8 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 			process.debug.CheckZone(c, o.Entry)
 			process.debug.Guard(o.Entry, n)
 		}
-		if track.Period() != 0 {
-			track.Resize(c.address(), track.OfObject(o.Entry), uint64(p), uint64(n))
+		if isRecording() {
+			RecordHooks.Resized(c, o.Entry, uint64(n))
 		}
 		return p, status.OK
 	}

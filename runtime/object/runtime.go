@@ -17,7 +17,6 @@ import (
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
@@ -32,7 +31,7 @@ type Config struct {
 	// Debug guards every object; it needs SlowOnly. nil: it is off.
 	Debug Debugger
 	// Settles tells that whoever leaves the slow path gives recorded allocations their
-	// stack (track.Settle); a Go program's are those of its own calls.
+	// stack (package track); a Go program's are those of its own calls.
 	Settles bool
 	// Free releases malloc'ed memory that was registered; nil in a Go program,
 	// where such memory cannot be registered.
@@ -61,11 +60,7 @@ var process struct {
 	types        types
 	deleterCalls deleterCalls
 	counters     counters
-
-	recording sync.Mutex    // guards the next two, and what follows from them
-	period    atomic.Uint64 // of tracking, as set; a trace records all the same
-	tracing   bool
-	debug     Debugger // nil while it is off
+	debug        Debugger // nil while it is off
 }
 
 // Open starts the runtime; the first call that succeeds decides the configuration, and
@@ -122,14 +117,16 @@ func open(cfg Config) status.Status {
 	g := layout.At[layout.Globals](page)
 	process.cfg, process.g = cfg, g
 	g.Fast = 1
-	track.TypeOf = typeOf
-	if g.BlockMarks = track.Marks(); g.BlockMarks == 0 {
-		return status.OutOfMemory
+	st := status.OK
+	if RecordHooks.Open != nil {
+		st = RecordHooks.Open(g)
+	}
+	if st != status.OK {
+		return st
 	}
 	if cfg.SlowOnly {
 		g.Fast = 0
 	}
-	var st status.Status
 	if process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve}); st != status.OK {
 		return st
 	}

@@ -44,11 +44,6 @@ var layers = []layer{
 // runtime's memory or C.
 var pure = []string{"runtime/offsets", "runtime/offsets/check"}
 
-// upward are imports against the order, each of which is a debt.
-var upward = map[string][]string{
-	"runtime/object": {"runtime/observe/trace", "runtime/observe/track"},
-}
-
 func layerOf(path string) *layer {
 	for i := range layers {
 		if contains(layers[i].packages, path) {
@@ -91,13 +86,13 @@ func imports(t *testing.T, pattern ...string) map[string][]string {
 
 func isOfOthers(path string) bool { return strings.Contains(strings.SplitN(path, "/", 2)[0], ".") }
 
-func (l *layer) mayImport(of, path string) bool {
+func (l *layer) mayImport(path string) bool {
 	own, isOwn := strings.CutPrefix(path, module)
 	if !isOwn {
 		return contains(l.others, path)
 	}
 	to := layerOf(own)
-	return to == l || to != nil && contains(l.imports, to.name) || contains(upward[of], own)
+	return to == l || to != nil && contains(l.imports, to.name)
 }
 
 func TestLayers(t *testing.T) {
@@ -109,12 +104,7 @@ func TestLayers(t *testing.T) {
 			continue
 		}
 		for _, i := range imported {
-			assert.True(t, l.mayImport(path, i), "%s (%s) imports %s", path, l.name, i)
-		}
-	}
-	for path, allowed := range upward {
-		for _, i := range allowed {
-			assert.Contains(t, all[path], module+i, "%s does not import %s any more: strike it from upward", path, i)
+			assert.True(t, l.mayImport(i), "%s (%s) imports %s", path, l.name, i)
 		}
 	}
 }

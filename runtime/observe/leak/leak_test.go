@@ -16,10 +16,10 @@ func context(t *testing.T) *object.Context {
 	t.Helper()
 	c, st := object.NewContext()
 	require.Equal(t, status.OK, st)
-	require.Equal(t, status.OK, object.SetTracking(1))
+	require.Equal(t, status.OK, track.SetPeriod(1))
 	c.HonourTracking()
 	t.Cleanup(func() {
-		require.Equal(t, status.OK, object.SetTracking(0))
+		require.Equal(t, status.OK, track.SetPeriod(0))
 		c.Finish()
 	})
 	return c

@@ -28,7 +28,7 @@ func TestATraceOfSeveralContexts(t *testing.T) {
 	began, err := trace.Start(path, trace.Options{})
 	require.NoError(t, err)
 	require.True(t, began)
-	require.Equal(t, status.OK, object.SetTracing(true))
+	require.Equal(t, status.OK, track.SetTracing(true))
 	c.HonourTracking()
 	require.Equal(t, status.OK, TraceLive(c, since))
 	const workers, rounds = 4, 50
@@ -40,7 +40,7 @@ func TestATraceOfSeveralContexts(t *testing.T) {
 			defer w.Finish()
 			for range rounds {
 				assert.Equal(t, status.OK, w.EnterScope())
-				assert.Equal(t, status.OK, w.PushTag("round"))
+				assert.Equal(t, status.OK, track.PushTag(w, "round"))
 				assert.NotZero(t, w.New(100))
 				assert.Equal(t, status.OK, w.ExitScope())
 			}
@@ -50,7 +50,7 @@ func TestATraceOfSeveralContexts(t *testing.T) {
 	require.Equal(t, status.OK, c.Free(before))
 	_, err = trace.Stop()
 	require.NoError(t, err)
-	require.Equal(t, status.OK, object.SetTracing(false))
+	require.Equal(t, status.OK, track.SetTracing(false))
 	c.HonourTracking()
 	require.Zero(t, track.Period())
 

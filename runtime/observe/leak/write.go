@@ -31,7 +31,8 @@ var InSource = func(Located) []Located { return nil }
 // GoFrame resolves addresses of Go code.
 func GoFrame(pc uintptr) Frame {
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	return Frame{Function: f.Function, File: f.File, Line: f.Line, Own: strings.HasPrefix(f.Function, "tlruntime/runtime/object.")}
+	own := strings.HasPrefix(f.Function, "tlruntime/runtime/object.") || strings.HasPrefix(f.Function, "tlruntime/runtime/observe/track.")
+	return Frame{Function: f.Function, File: f.File, Line: f.Line, Own: own}
 }
 
 // what tells why an allocation is listed.
