@@ -12,28 +12,28 @@ extern "C" {
 #define TL_PLAN_INFO
 /* A tensor that lies row by row without gaps. */
 struct tl_plan_tensor {
-	const char* name;
-	const int64_t* shape; /* rank extents; NULL for a scalar */
-	int64_t bytes;
-	int32_t dtype; /* as enum tl_dtype numbers them */
-	int32_t rank;
-	int32_t embedded; /* 1: a constant that the module has; its entry is not looked at */
-	int32_t reserved;
+    const char* name;
+    const int64_t* shape; /* rank extents; NULL for a scalar */
+    int64_t bytes;
+    int32_t dtype; /* as enum tl_dtype numbers them */
+    int32_t rank;
+    int32_t embedded; /* 1: a constant that the module has; its entry is not looked at */
+    int32_t reserved;
 };
 
 /* What a function of a plan takes and gives. */
 struct tl_plan_info {
-	int64_t size; /* of this structure; a later version has more behind what is here */
-	const char* name;
-	const char* json;    /* the same as JSON */
-	int64_t frame_bytes; /* that one call takes from the runtime */
-	int64_t slots;       /* that it takes them in; 0: in one block */
-	int64_t input_count;
-	int64_t output_count;
-	int64_t constant_count;
-	const struct tl_plan_tensor* inputs;
-	const struct tl_plan_tensor* outputs;
-	const struct tl_plan_tensor* constants;
+    int64_t size; /* of this structure; a later version has more behind what is here */
+    const char* name;
+    const char* json; /* the same as JSON */
+    int64_t frame_bytes; /* that one call takes from the runtime */
+    int64_t slots; /* that it takes them in; 0: in one block */
+    int64_t input_count;
+    int64_t output_count;
+    int64_t constant_count;
+    const struct tl_plan_tensor* inputs;
+    const struct tl_plan_tensor* outputs;
+    const struct tl_plan_tensor* constants;
 };
 #endif
 
