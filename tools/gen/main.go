@@ -26,7 +26,8 @@ import (
 func main() {
 	root := flag.String("root", ".", "root of the repository")
 	check := flag.Bool("check", false, "write nothing; fail when a file is stale or an error has no test")
-	matrix := flag.String("matrix", "", "write this file alone: every function, as the matrix of the proof suite calls it")
+	matrix := flag.String("matrix", "",
+		"write this file alone: every function, as the matrix of the proof suite calls it")
 	onlyCoverage := flag.Bool("coverage", false, "write nothing; fail when an error has no test")
 	flag.Parse()
 	var faults []string
