@@ -80,3 +80,11 @@ func TestALargeObjectDoesNotWait(t *testing.T) {
 	require.Equal(t, before, after)
 	require.Zero(t, spans)
 }
+
+func TestTheCheckerFindsAQuarantineThatIsMiscounted(t *testing.T) {
+	c := context(t)
+	require.Equal(t, status.OK, c.Free(c.Alloc(24)))
+	guards.bytes++
+	require.ErrorContains(t, object.Check(nil), "a quarantine of")
+	guards.bytes--
+}
