@@ -23,7 +23,8 @@ var TensorHooks struct {
 }
 
 // LeftOpen is package observe/leak's: it notes what ends with the open scopes of an ended
-// thread's context, which the caller has taken over. Called while Globals.LeakCheck is on.
+// thread's context, which the caller has taken over. It is called while Globals.LeakCheck
+// is on.
 var LeftOpen func(c *Context)
 
 // RecordHooks are package observe/track's. All but Open are called while allocations are
@@ -40,8 +41,8 @@ var RecordHooks struct {
 	// Object records an object that was drawn by so many bytes, Foreign a registered block.
 	Object  func(c *Context, e layout.Entry, bytes, drawn uint64)
 	Foreign func(c *Context, p uintptr, bytes uint64)
-	// Resized tells that other bytes are asked of an object, Retracted that a block is no
-	// longer registered of which nobody knows yet.
+	// Resized tells that other bytes are asked of an object, Retracted that the call takes
+	// back a block that it has registered.
 	Resized   func(c *Context, e layout.Entry, bytes uint64)
 	Retracted func(p uintptr, gen uint32)
 }
