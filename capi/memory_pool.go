@@ -27,6 +27,7 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
@@ -98,7 +99,9 @@ type tl_memory_pool_stats struct {
 //
 //export tlgo_memory_pool_create
 func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return createPool(o, allocator, initialBytes, outPool) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return createPool(o, allocator, initialBytes, outPool)
+	})
 }
 
 // tl_memory_pool_allocate returns a block of at least that many bytes, aligned
@@ -122,7 +125,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := mempool.Allocate(mempool.Handle(p), bytes)
-		o.SpendBlock(block, bytes)
+		track.SpendBlock(o, block, bytes)
 		guardBlock(o, p, block, bytes)
 		return blockOr(o, block, err)
 	})
@@ -144,7 +147,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 //export tlgo_memory_pool_deallocate
 func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		o.UnguardBlock(p, block, true)
+		debug.UnguardBlock(o, p, block, true)
 		return poolStatus(o, mempool.Deallocate(mempool.Handle(p), block))
 	})
 }
@@ -170,7 +173,7 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := mempool.AllocateAsync(mempool.Handle(p), bytes, device.Stream(stream))
-		o.SpendBlock(block, bytes)
+		track.SpendBlock(o, block, bytes)
 		return blockOr(o, block, err)
 	})
 }
@@ -195,7 +198,7 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 //export tlgo_memory_pool_deallocate_async
 func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		o.UnguardBlock(p, block, false)
+		debug.UnguardBlock(o, p, block, false)
 		track.Forget(uint64(block))
 		return poolStatus(o, mempool.DeallocateAsync(mempool.Handle(p), block, device.Stream(stream)))
 	})
@@ -236,7 +239,9 @@ func tlgo_memory_pool_reset(c, p uintptr) int32 {
 //
 //export tlgo_memory_pool_trim
 func tlgo_memory_pool_trim(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, mempool.Trim(mempool.Handle(p))) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return poolStatus(o, mempool.Trim(mempool.Handle(p)))
+	})
 }
 
 // tl_memory_pool_destroy ends a pool and gives its chunks back to the allocator.
@@ -255,7 +260,9 @@ func tlgo_memory_pool_trim(c, p uintptr) int32 {
 //
 //export tlgo_memory_pool_destroy
 func tlgo_memory_pool_destroy(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, mempool.Destroy(mempool.Handle(p))) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return poolStatus(o, mempool.Destroy(mempool.Handle(p)))
+	})
 }
 
 // tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks

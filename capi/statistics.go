@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/stats"
 	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
@@ -39,9 +40,11 @@ func gather() tl_stats {
 		PlainLive: plain.Live, TypedLive: typed.Live, VecsLive: vecs.Live, SparseLive: sparse.Live,
 		TensorBytes: tensors.Bytes, TensorAllocations: tensors.Allocations,
 		PoolHits: s.TensorPool.Hits, PoolMisses: s.TensorPool.Misses,
-		ForeignAllocations: s.Foreign.Allocations, ForeignBytes: s.Foreign.Bytes, RegistryBuffers: s.Process.RegistryBuffers,
-		PoolBlocksLive: s.PoolBlocks.Live, PoolBlocksAllocated: s.PoolBlocks.Allocations, PoolBlockBytes: s.PoolBlocks.Bytes,
-		FrameBytes: s.Stacks.FrameBytes, ArenaBytes: s.Stacks.ArenaBytes, ScopeEntries: s.Stacks.ScopeEntries,
+		ForeignAllocations: s.Foreign.Allocations, ForeignBytes: s.Foreign.Bytes,
+		RegistryBuffers: s.Process.RegistryBuffers,
+		PoolBlocksLive:  s.PoolBlocks.Live, PoolBlocksAllocated: s.PoolBlocks.Allocations,
+		PoolBlockBytes: s.PoolBlocks.Bytes,
+		FrameBytes:     s.Stacks.FrameBytes, ArenaBytes: s.Stacks.ArenaBytes, ScopeEntries: s.Stacks.ScopeEntries,
 		HeldBytes: d.Reserved, HeldPeak: d.Peak, InUseBytes: d.InUse, InUsePeak: d.PeakInUse,
 		BytesAllocated: d.Allocated, BytesFreed: d.Freed, OutOfMemory: d.Failed,
 	}
@@ -96,7 +99,7 @@ func shutdown(o *object.Context) status.Status {
 		o.Purge()
 	}
 	if st == status.OK && options.Flag("TL_DEBUG") {
-		o.CheckAll() // damage is the status of the call: it is not asked for here
+		debug.CheckAll(o) // damage is the status of the call: it is not asked for here
 	}
 	return st
 }

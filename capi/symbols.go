@@ -42,7 +42,8 @@ func resolve(pc uintptr) leak.Frame {
 	defer symbolMutex.Unlock()
 	C.tlc_symbolize(C.uintptr_t(pc), &s)
 	symbol := C.GoString(&s.function[0])
-	return leak.Frame{Function: readable(symbol), Symbol: symbol, Module: C.GoString(&s.module[0]), Offset: uint64(s.offset), Own: s.own != 0}
+	return leak.Frame{Function: readable(symbol), Symbol: symbol, Module: C.GoString(&s.module[0]),
+		Offset: uint64(s.offset), Own: s.own != 0}
 }
 
 // readable is a name as its source has it: names of C++ are mangled for the linker

@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 enum {
-	TL_MEMPOOL_SPLIT = 256,    /* what remains must be more to be a block of its own */
+	TL_MEMPOOL_SPLIT = 256, /* what remains must be more to be a block of its own */
 	TL_MEMPOOL_LIFO = 64,   /* a power of two */
 	TL_MEMPOOL_SUBBIN_BITS = 9,
 	TL_MEMPOOL_SUBBINS = 1 << TL_MEMPOOL_SUBBIN_BITS,
@@ -105,7 +105,7 @@ typedef struct tl_mempool_state {
 	uint32_t shift;        /* of the granule, to which sizes are rounded */
 	uint64_t handle;
 	uint32_t low, live, high; /* of the log, modulo 2^32 */
-	uint32_t fresh; /* records from here on were never used */
+	uint32_t fresh;           /* records from here on were never used */
 	uint64_t total_allocated, total_freed;
 	uint64_t allocations, deallocations;
 	uint64_t peak;

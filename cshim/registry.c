@@ -33,8 +33,8 @@ __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 {
 	for (unsigned turn = 0;; turn++) {
 		uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
-		if (!(v & 1) && atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire,
-		                                                      memory_order_relaxed))
+		if (!(v & 1) &&
+		    atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire, memory_order_relaxed))
 			return;
 		if (turn < 100) tlc_spin();
 		else sched_yield();

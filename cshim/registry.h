@@ -202,7 +202,7 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_FOREIGN_FLOATS_MAX) f.result = TLC_OVERFLOW;
 	else if (drop == TLC_DROP_FLOAT) f.floats += held;
 	else if (--f.count == 0) f.result = drop == TLC_DROP_DECREF ? TLC_ZERO : TLC_GONE;
-	if (f.floats > f.count) f.floats = f.count; /* counted references go before floats */
+	if (f.floats > f.count) f.floats = f.count;                    /* counted references go before floats */
 	if (f.result == TLC_GONE && e->link != 0) f.result = TLC_SLOW; /* more than a block ends */
 	f.hand_back = f.result == TLC_OK && f.count == f.floats && (e->block & TL_FOREIGN_ADOPTED);
 	return f;

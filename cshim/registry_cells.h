@@ -87,19 +87,19 @@
 /* entry.block = flags 8 | kind 8 | bytes 48 */
 #define TL_FOREIGN_BYTES 0xFFFFFFFFFFFFull
 #define TL_FOREIGN_KIND_SHIFT 48
-#define TL_FOREIGN_MALLOC 1u     /* free() */
-#define TL_FOREIGN_NEW_ARRAY 2u  /* operator delete[] */
-#define TL_FOREIGN_NEW_SCALAR 3u /* operator delete */
-#define TL_FOREIGN_ALIGNED 4u    /* free(), from an aligned allocation */
-#define TL_FOREIGN_CUSTOM 5u     /* a function of the registrant's */
-#define TL_FOREIGN_WORKSPACE 1u  /* type of a workspace */
+#define TL_FOREIGN_MALLOC 1u                /* free() */
+#define TL_FOREIGN_NEW_ARRAY 2u             /* operator delete[] */
+#define TL_FOREIGN_NEW_SCALAR 3u            /* operator delete */
+#define TL_FOREIGN_ALIGNED 4u               /* free(), from an aligned allocation */
+#define TL_FOREIGN_CUSTOM 5u                /* a function of the registrant's */
+#define TL_FOREIGN_WORKSPACE 1u             /* type of a workspace */
 #define TL_FOREIGN_ADOPTED (1ull << 56)     /* by tl_mem_register_*: may be handed back */
 #define TL_FOREIGN_HANDED_BACK (1ull << 57) /* all references float; the host may have freed it */
 
 #define TL_FOREIGN_STICKY 0xFFFFFFFFu /* a count that got here never changes again */
 #define TL_FOREIGN_FLOAT (1u << 24)   /* entry.type_floats = floats 8 | type 24 */
 #define TL_FOREIGN_FLOATS_MAX 15u
-#define TL_FOREIGN_ADDRESS_BITS 57    /* of user space, with five levels of pages */
+#define TL_FOREIGN_ADDRESS_BITS 57 /* of user space, with five levels of pages */
 
 /* region.key = level 7 | number of the region 57 */
 #define TL_UNIT_LEVEL_SHIFT 57
@@ -256,7 +256,7 @@ static inline void tlc_shard_lock(tl_shard* s)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
 	if (TLC_UNLIKELY((v & 1) || !atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire,
-	                                                                      memory_order_relaxed)))
+	                                                                     memory_order_relaxed)))
 		tlc_shard_wait(s);
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 }
@@ -264,8 +264,8 @@ static inline void tlc_shard_lock(tl_shard* s)
 /* Takes the lock if nobody has had it since version v. */
 static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
 {
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire,
-	                                                          memory_order_relaxed)))
+	if (TLC_UNLIKELY(
+			!atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire, memory_order_relaxed)))
 		return false;
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 	return true;

@@ -68,8 +68,10 @@ func renderLayoutCheck(stem string, structs []cstruct) string {
 	for _, st := range structs {
 		writeStructCheck(&preamble, &checks, st)
 	}
-	return fmt.Sprintf("%s/*\n#include \"%s.h\"\n\nenum {\n%s};\n*/\nimport \"C\"\n\nimport (\n\t\"unsafe\"\n\n\t\"tlruntime/runtime/%s\"\n)\n\n%s%s",
-		generatedCheck, stem, preamble.String(), sharedPackage, `// An array type that names what C has is assigned one that names what Go has: where they
+	return fmt.Sprintf("%s/*\n#include \"%s.h\"\n\nenum {\n%s};\n*/\nimport \"C\"\n\nimport "+
+		"(\n\t\"unsafe\"\n\n\t\"tlruntime/runtime/%s\"\n)\n\n%s%s",
+		generatedCheck, stem, preamble.String(), sharedPackage,
+		`// An array type that names what C has is assigned one that names what Go has: where they
 // differ the build stops and shows both. Of a field that is offset * 100000 + size.
 `, checks.String())
 }
@@ -81,15 +83,19 @@ func writeStructCheck(preamble, checks *strings.Builder, st cstruct) {
 	fmt.Fprintf(checks, "\nvar _ [C.tlc_size_%s]struct{} = [unsafe.Sizeof(%s{})]struct{}{}\n", short, goType)
 	for _, f := range st.fields {
 		id, value := short+"_"+f, goType+"{}."+camel(f)
-		fmt.Fprintf(preamble, "\ttlc_at_%s = offsetof(%s, %s) * 100000 + sizeof(((%s*)0)->%s),\n", id, st.name, f, st.name, f)
-		fmt.Fprintf(checks, "var _ [C.tlc_at_%s]struct{} = [unsafe.Offsetof(%s)*100000 + unsafe.Sizeof(%s)]struct{}{}\n", id, value, value)
+		fmt.Fprintf(preamble, "\ttlc_at_%s = offsetof(%s, %s) * 100000 + sizeof(((%s*)0)->%s),\n", id, st.name, f,
+			st.name, f)
+		fmt.Fprintf(checks,
+			"var _ [C.tlc_at_%s]struct{} = [unsafe.Offsetof(%s)*100000 + unsafe.Sizeof(%s)]struct{}{}\n", id, value,
+			value)
 	}
 }
 
 // renderStatusCheck holds the numbers of runtime/status to those of the header.
 func renderStatusCheck(s *source) string {
 	var b strings.Builder
-	b.WriteString(generatedCheck + "// #include \"../include/tl_runtime.h\"\nimport \"C\"\n\nimport \"tlruntime/runtime/status\"\n\n")
+	b.WriteString(generatedCheck +
+		"// #include \"../include/tl_runtime.h\"\nimport \"C\"\n\nimport \"tlruntime/runtime/status\"\n\n")
 	for _, m := range s.types["tl_status_code"].enum {
 		name := "OK"
 		if short, ok := strings.CutPrefix(m.name, "TL_E_"); ok {
