@@ -38,7 +38,7 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
-bool tlc_covered_above(uintptr_t p); /* inside a block that owns the whole unit of p; takes no lock */
+bool tlc_covered_above(uintptr_t p);    /* inside a block that owns the whole unit of p; takes no lock */
 int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
 bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */

@@ -29,7 +29,8 @@ static bool is_readable(uintptr_t p)
 	struct iovec to = {&byte, 1}, from = {(void*)p, 1};
 	int before = errno;
 	bool read = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) == 1;
-	if (!read && errno != EFAULT) read = epoll_ctl(-1, EPOLL_CTL_ADD, -1, (struct epoll_event*)p) < 0 && errno != EFAULT;
+	if (!read && errno != EFAULT)
+		read = epoll_ctl(-1, EPOLL_CTL_ADD, -1, (struct epoll_event*)p) < 0 && errno != EFAULT;
 	errno = before;
 	return read;
 }
