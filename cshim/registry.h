@@ -74,8 +74,11 @@ static inline __attribute__((always_inline)) tlc_glimpse tlc_peek(const tl_shard
 	uint64_t present = tlc_get(&r->present), list = tlc_get(&r->list);
 	atomic_thread_fence(memory_order_acquire);
 	if (TLC_UNLIKELY(atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return nothing;
-	bool there = k != 0 && (present >> at.unit & 1);
-	return (tlc_glimpse){r, there ? tlc_units(list) + tlc_rank(present, at.unit) : NULL};
+	if (r == NULL) __builtin_unreachable();
+	if (k == 0 || !(present >> at.unit & 1)) return (tlc_glimpse){r, NULL};
+	tl_unit* u = tlc_units(list) + tlc_rank(present, at.unit);
+	if (u == NULL) __builtin_unreachable();
+	return (tlc_glimpse){r, u};
 }
 
 /* ---- registering a block ------------------------------------------------------------ */
