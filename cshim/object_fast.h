@@ -127,7 +127,7 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 	}
 	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15 &&
 	       tlc_sh_floats(sh) < tlc_sh_count(sh))
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + (1u << TL_SH_FLOAT_SHIFT), memory_order_relaxed,
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_FLOAT, memory_order_relaxed,
 		                                          memory_order_relaxed))
 			return true;
 	return false;

@@ -137,7 +137,7 @@ bool tlc_foreign_known(uintptr_t p)
 static bool covered_at(int up, uintptr_t p)
 {
 	uint64_t granule = (p >> 4) >> (6 * up), starts = 0, covers = 0;
-	tlc_place at = tlc_place_of(TL_UNIT_0 + up, granule);
+	tlc_place at = tlc_place_of(TL_UNIT_LEVEL_0 + up, granule);
 	return peek(&tlc_shards[tlc_shard_of_place(up, granule)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 
@@ -180,7 +180,7 @@ static uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 		e->type_floats -= TL_FOREIGN_FLOAT;
 	}
 	s->bytes += bytes;
-	e->block = bytes | TL_FOREIGN_AS_ADOPTED;
+	e->block = bytes | TLC_FOREIGN_AS_ADOPTED;
 	return e->gen;
 }
 

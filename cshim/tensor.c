@@ -25,7 +25,7 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 		numel *= (uint64_t)shape[i];
 	}
 	if (TLC_UNLIKELY(spread == 0 || spread > 1ull << 47)) return wrong;
-	return (size){numel, TL_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
+	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
 /* A slot from the magazine, for a key that the pool has nothing for; object 0: ask Go. */

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-_Static_assert(sizeof(tl_tensor_header) == TL_TENSOR_HEADER, "the data starts on a cache line");
+_Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts on a cache line");
 _Static_assert(sizeof(tl_tensor_pool_shard) == 128, "shards share no cache line");
 _Static_assert(sizeof(tl_globals) <= TL_TENSOR_POOL_OFFSET, "the shards stand behind the globals");
 
@@ -47,7 +47,7 @@ void tlc_tensor_pool_unlock_all(void)
 /* What a tensor needs, header included, by its header. */
 static inline uint64_t needed(const tl_tensor_header* h)
 {
-	return TL_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
+	return TLC_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
 }
 
 /* Makes the empty cell k that of a new key; false when there is no room. Under the lock. */
@@ -214,8 +214,8 @@ static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dt
 	}
 	int64_t shape = (int64_t)elements;
 	tlc_tensor_describe((tl_tensor_header*)e.object, dtype, elements, 1, &shape);
-	tlc_tensor_revive(c, tlc_g.records + e.record, 1u << TL_SH_FLOAT_SHIFT);
-	const uint64_t bytes = ((const tl_tensor_header*)e.object)->nbytes + TL_TENSOR_HEADER;
+	tlc_tensor_revive(c, tlc_g.records + e.record, TL_SH_FLOAT);
+	const uint64_t bytes = ((const tl_tensor_header*)e.object)->nbytes + TLC_TENSOR_HEADER;
 	return tlc_spend(c, bytes) ? tlc_sampled_object(c, (void*)e.object, bytes) : (tl_tensor*)e.object;
 }
 

@@ -99,13 +99,13 @@ func (s *search) find() {
 		for i := range slots {
 			r := process.heap.Record(first + i)
 			sh := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
-			if !sh.Has(layout.Alive) {
+			if !sh.Has(layout.ShAlive) {
 				continue
 			}
 			v := process.side.at(first + i)
 			v.flags, v.value = leakNode, uint64(references(r))
 			switch n := floats(r); {
-			case sh.Has(layout.Immortal):
+			case sh.Has(layout.ShImmortal):
 				v.flags |= leakImmortal
 			case heldAtZero(r):
 				v.flags |= leakZero

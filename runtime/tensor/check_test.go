@@ -43,7 +43,7 @@ func TestTheCheckerFinds(t *testing.T) {
 		"a limit":                  {func() { s.Limit = 1 }, func() { s.Limit = defaultLimit }},
 		"keys":                     {func() { s.Keys++ }, func() { s.Keys-- }},
 		"a key's elements":         {func() { at.Elements = 301 }, func() { at.Elements = 300 }},
-		"a tensor that lives":      {func() { r.Sh = layout.Alive }, func() { r.Sh = 0 }},
+		"a tensor that lives":      {func() { r.Sh = layout.ShAlive }, func() { r.Sh = 0 }},
 		"a tensor that is plain":   {func() { r.TypeFlags = 0 }, func() { r.TypeFlags = layout.TypeTensor }},
 		"an old generation":        {func() { r.Gen += layout.GenOne }, func() { r.Gen -= layout.GenOne }},
 		"tensors that are swapped": {swapped(first, &of.ring[0].entries[0].Entry), swapped(first, &of.ring[0].entries[0].Entry)},

@@ -184,7 +184,7 @@ func (s *deviceCache) keep(me *object.Context, r *layout.Record, e layout.Entry,
 	if uint32(len(of.entries)) >= perKey || s.bytes+bytes > pool.limit.Load() {
 		return false
 	}
-	if !atomic.CompareAndSwapUint32(&r.Sh, layout.Alive|layout.Merged, 0) {
+	if !atomic.CompareAndSwapUint32(&r.Sh, layout.ShAlive|layout.ShMerged, 0) {
 		return true // somebody who had no reference was faster; it dies once
 	}
 	e.Gen += layout.GenOne

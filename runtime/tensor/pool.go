@@ -137,7 +137,7 @@ func (s *shard) keep(r *layout.Record, e layout.Entry, k key, bytes uint64) answ
 	if uint32(at.Count) >= s.Limit || at.Bytes != bytes {
 		return full
 	}
-	if !atomic.CompareAndSwapUint32(&r.Sh, layout.Alive|layout.Merged, 0) {
+	if !atomic.CompareAndSwapUint32(&r.Sh, layout.ShAlive|layout.ShMerged, 0) {
 		return kept // by tl_mem_free, which took it for one that dec_ref brought to zero
 	}
 	e.Gen += layout.GenOne
