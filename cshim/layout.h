@@ -84,8 +84,10 @@ enum {
 #define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
 #define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */
 
-/* record.gen = generation 24 | class 8 */
+/* record.gen = generation 24 | class 8. Each life of a slot has a generation of its own, so a slot
+ * that was freed in its last one is never used again. */
 #define TL_GEN_ONE 0x100u
+#define TL_GEN_LAST 0xFFFFFF00u /* the last one, of class 0 */
 
 /* The state of one heap slot, apart from its payload. */
 typedef struct tl_record {

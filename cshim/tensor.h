@@ -105,9 +105,6 @@ typedef struct tl_tensor_pool_shard {
 enum { TL_TENSOR_POOL_OFFSET = 8192, TL_TENSOR_POOL_SHARDS = 64 };
 #define TL_TENSOR_POOL_KIND(dtype, device) (0x10000u | (uint32_t)(device) << 8 | (uint32_t)(dtype))
 
-/* What a generation must be below for its record to have another life. */
-#define TLC_LAST_GEN 0xFFFFFE00u
-
 /* Bytes of an element, 0 = no such dtype. */
 extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidden")));
 

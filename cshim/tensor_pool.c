@@ -81,7 +81,7 @@ static __attribute__((noinline)) uint64_t large_bytes(const tl_tensor_header* h,
  * against its key's each time. */
 static inline uint64_t slot_bytes(const tl_tensor_header* h, tl_entry e)
 {
-	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || e.gen >= TLC_LAST_GEN)) return 0;
+	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || tlc_is_last_life(e.gen))) return 0;
 	if (TLC_UNLIKELY(h->dtype >= TL_DTYPES || h->device != 0 || h->numel > 1ull << 47)) return 0;
 	uint32_t class = e.gen & 0xFF;
 	return TLC_LIKELY(class <= TL_CLASS_SMALL) ? tlc_g.classes[class].size : large_bytes(h, e.object);
@@ -114,9 +114,8 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
 	if (TLC_LIKELY(result == KEPT)) {
 		if (TLC_LIKELY(atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
-			e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-			TLC_STORE(r->gen, e.gen);
-			((tl_entry*)k->stack)[k->count++] = e;
+			e.gen = TLC_LOAD(r->gen);
+			((tl_entry*)k->stack)[k->count++] = tlc_renew(r, e);
 			s->bytes += bytes;
 			s->puts++;
 			c->tensors_gone++;
@@ -135,9 +134,8 @@ static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 	if (m->top == m->limit) return false;
 	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)) return false;
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
-	e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-	TLC_STORE(r->gen, e.gen);
-	*m->top++ = e;
+	e.gen = TLC_LOAD(r->gen);
+	*m->top++ = tlc_renew(r, e);
 	c->tensors_gone++;
 	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->gone++;
@@ -158,7 +156,7 @@ static tl_record* base_record(const tl_context* c, const tl_tensor_header* view)
 static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || e.gen >= TLC_LAST_GEN) return false;
+	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || tlc_is_last_life(e.gen)) return false;
 	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
 	uintptr_t base = h->base; /* before the slot is somebody else's */
 	if (b == NULL || !recycle(c, r, e, sh)) return false;

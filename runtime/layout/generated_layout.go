@@ -66,8 +66,12 @@ const (
 	RecordBusy      = 0x02000000 // scratch mark of the cycle collector and deep clone
 )
 
-// record.gen = generation 24 | class 8
-const GenOne = 0x100
+// record.gen = generation 24 | class 8. Each life of a slot has a generation of its own, so a slot
+// that was freed in its last one is never used again.
+const (
+	GenOne  = 0x100
+	GenLast = 0xFFFFFF00 // the last one, of class 0
+)
 
 // The state of one heap slot, apart from its payload.
 type Record struct {

@@ -47,6 +47,9 @@ func LocOwner(w uint32) uint32    { return w >> LocOwnerShift }
 func LocCountOf(w uint32) uint32  { return w & LocCount }
 func LocFloatsOf(w uint32) uint32 { return w & LocFloats / LocFloat }
 
+// NextGen returns the generation of a slot's next life; false: gen was the last, and the slot is never used again.
+func NextGen(gen uint32) (uint32, bool) { return gen + GenOne, gen < GenLast }
+
 // ClassOf returns the size class of a request, 0 when it needs a large object.
 // Classes step by 32 bytes up to 512 and by eighths of a power of two above:
 // at most 12.5 % is lost, and every multiple of 64 gets a class that is one.

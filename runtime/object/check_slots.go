@@ -134,7 +134,7 @@ func (c *slotChecker) slots() {
 			case where != "" || typ == layout.TypeVecData:
 				c.Want(where == "" || typ != layout.TypeVecData, "the table at record %d is in %s", record, where)
 			default:
-				c.Want(r.Gen >= ^uint32(0)-layout.GenOne-0xFF, "record %d is nowhere: %+v", record, *r)
+				c.Want(r.Gen >= layout.GenLast, "record %d is nowhere: %+v", record, *r)
 				c.retired[r.Gen&0xFF]++
 			}
 		}

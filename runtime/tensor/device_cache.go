@@ -164,8 +164,9 @@ func (s *deviceCache) stack(k key) *stack {
 func keepOn(me *object.Context, r *layout.Record, e layout.Entry, b block) bool {
 	h := header(e.Object)
 	size := ElementType(h.Dtype).Size()
+	_, left := layout.NextGen(e.Gen)
 	if h.Flags != layout.TensorContiguous|layout.TensorOnDevice || h.Device != b.device || size == 0 ||
-		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || e.Gen >= lastGen {
+		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || !left {
 		return false
 	}
 	s, bytes := deviceCacheOf(b.device), b.room
@@ -187,9 +188,7 @@ func (s *deviceCache) keep(me *object.Context, r *layout.Record, e layout.Entry,
 	if !atomic.CompareAndSwapUint32(&r.Sh, layout.ShAlive|layout.ShMerged, 0) {
 		return true // somebody who had no reference was faster; it dies once
 	}
-	e.Gen += layout.GenOne
-	atomic.StoreUint32(&r.Loc, 0)
-	atomic.StoreUint32(&r.Gen, e.Gen)
+	e = renewed(r, e)
 	of.entries = append(of.entries, keptTensor{e, bytes})
 	s.bytes += bytes
 	s.header = object.Heap().Size(e.Object)
