@@ -18,12 +18,16 @@
 #define TL_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "TL Runtime is for little-endian processors: two words of a record are stored as one"
 #endif
+
+#define TLC_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TLC_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* Memory of the program lies below 2 to this power, whoever allocates it. */
 enum { TL_PROGRAM_BITS_AMD64 = 47, TL_PROGRAM_BITS_ARM64 = 48 };

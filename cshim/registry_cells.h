@@ -70,13 +70,9 @@
 #ifndef TL_REGISTRY_CELLS_H
 #define TL_REGISTRY_CELLS_H
 
-#include <stdbool.h>
 #include <string.h>
 
-#include "layout.h"
-
-#define TLC_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TLC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#include "layout_lock.h"
 
 /* entry.block = flags 8 | kind 8 | bytes 48 */
 #define TL_FOREIGN_BYTES 0xFFFFFFFFFFFFull
@@ -246,16 +242,6 @@ tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at);
 void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);
-
-/* One turn of waiting for a lock. */
-static inline void tlc_spin(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
 
 /* ---- lock --------------------------------------------------------------------- */
 

@@ -110,17 +110,6 @@ extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidde
 
 /* ---- the pool ---------------------------------------------------------------------- */
 
-void tlc_tensor_pool_wait(tl_tensor_pool_shard* s);
-
-static inline void tlc_tensor_pool_lock(tl_tensor_pool_shard* s)
-{
-	uint32_t open = 0;
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
-		tlc_tensor_pool_wait(s);
-}
-
-static inline void tlc_tensor_pool_unlock(tl_tensor_pool_shard* s) { atomic_store_explicit(&s->lock, 0, memory_order_release); }
-
 static inline uint64_t tlc_tensor_pool_hash(uint64_t elements, uint32_t kind)
 {
 	uint64_t h = (elements ^ (uint64_t)kind << 40) * 0x9E3779B97F4A7C15ull;
@@ -157,7 +146,7 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	tl_entry e = {0, 0, 0};
 	if (TLC_UNLIKELY(home == NULL)) return e;
-	tlc_tensor_pool_lock(s);
+	tlc_lock(&s->lock);
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->count != 0)) {
 		e = ((const tl_entry*)k->stack)[--k->count];
@@ -165,7 +154,7 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 		s->grant += k->bytes;
 		s->hits++;
 	}
-	tlc_tensor_pool_unlock(s);
+	tlc_unlock(&s->lock);
 	return e;
 }
 

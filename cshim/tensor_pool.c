@@ -1,8 +1,5 @@
 /* The tensor pool's cold parts, what becomes of a dead tensor, and tl_pool_*. */
-#define _GNU_SOURCE
 #include "tensor.h"
-
-#include <sched.h>
 
 _Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts on a cache line");
 _Static_assert(sizeof(tl_tensor_pool_shard) == 128, "shards share no cache line");
@@ -16,30 +13,17 @@ const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
 
 /* ---- locks ------------------------------------------------------------------------- */
 
-/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
-__attribute__((noinline)) void tlc_tensor_pool_wait(tl_tensor_pool_shard* s)
-{
-	for (unsigned turn = 0;; turn++) {
-		if (TLC_LOAD(s->lock) == 0) {
-			uint32_t open = 0;
-			if (atomic_compare_exchange_weak_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)) return;
-		}
-		if (turn < 100) tlc_spin();
-		else sched_yield();
-	}
-}
-
 static tl_tensor_pool_shard* all_shards(void) { return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET); }
 
 /* For pthread_atfork: prepare takes all locks, parent and child release them. */
 void tlc_tensor_pool_lock_all(void)
 {
-	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_lock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_lock(&all_shards()[i].lock);
 }
 
 void tlc_tensor_pool_unlock_all(void)
 {
-	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_unlock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_unlock(&all_shards()[i].lock);
 }
 
 /* ---- keeping ------------------------------------------------------------------------- */
@@ -109,7 +93,7 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	if (TLC_UNLIKELY(home == NULL)) return ASK_GO;
 	enum keeping result = ASK_GO;
-	tlc_tensor_pool_lock(s);
+	tlc_lock(&s->lock);
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
 	if (TLC_LIKELY(result == KEPT)) {
@@ -123,7 +107,7 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 			result = ASK_GO;
 		}
 	}
-	tlc_tensor_pool_unlock(s);
+	tlc_unlock(&s->lock);
 	return result;
 }
 
