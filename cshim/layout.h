@@ -29,6 +29,10 @@
 #define TLC_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TLC_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* Memory of the program starts here at the earliest; smaller addresses are numbers that
+ * were passed by mistake. */
+#define TL_LOWEST_ADDRESS 0x10000u
+
 /* Memory of the program lies below 2 to this power, whoever allocates it. */
 enum { TL_PROGRAM_BITS_AMD64 = 47, TL_PROGRAM_BITS_ARM64 = 48 };
 #if defined(__aarch64__)

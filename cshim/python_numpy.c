@@ -195,7 +195,7 @@ tlc_python_api tlc_python;
 
 tl_status tl_python_attach(const tl_python_api* api)
 {
-	if ((uintptr_t)api < 64 << 10 || api->struct_size < sizeof *api || api->capsule_new == NULL ||
+	if ((uintptr_t)api < TL_LOWEST_ADDRESS || api->struct_size < sizeof *api || api->capsule_new == NULL ||
 	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
 	    api->buffer_error == NULL)
 		return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);

@@ -64,7 +64,7 @@ static inline bool is_freeable(tl_alloc_kind kind)
 static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < 65536 || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
 	if (TLC_UNLIKELY((p | (p + bytes)) >> TLC_PROGRAM_BITS != 0)) return false;
 	if (TLC_UNLIKELY(!is_freeable(kind) || !tlc_foreign_insert(p, bytes, (uint32_t)kind))) return false;
 	c->foreign_adopted++;

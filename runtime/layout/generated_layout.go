@@ -3,6 +3,10 @@
 
 package layout
 
+// Memory of the program starts here at the earliest; smaller addresses are numbers that
+// were passed by mistake.
+const LowestAddress = 0x10000
+
 // Memory of the program lies below 2 to this power, whoever allocates it.
 const (
 	ProgramBitsAmd64 = 47
