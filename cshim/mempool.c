@@ -74,7 +74,7 @@ void tlc_memory_pools_unlock_all(void)
 /* Counts a block for tracking, and returns its address. */
 static inline void* given(uint64_t address, size_t bytes)
 {
-	tl_context* c = tlc_tls->self; /* NULL: a thread that is not attached */
+	tl_context* c = tlc_own_context();
 	return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
 }
 
