@@ -105,28 +105,32 @@ static void set_module(tlc_symbol* out, const char* name)
 	out->module[n > 0 ? n : 0] = 0;
 }
 
-typedef char* demangle_f(const char*, char*, size_t*, int*);
-
-/* Where there is C++ its library is in the process, if not always for everybody to see. */
-static demangle_f* find_demangle(void)
+/* Where there is C++ its library is in the process, if not always for everybody to see:
+ * a plug-in may have been loaded privately, as Python loads its extensions. */
+void* tlc_find_cxx(const char* name, void** library)
 {
-	static const char* const libraries[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
-	demangle_f* found = NULL;
-	*(void**)&found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
-	for (size_t i = 0; found == NULL && i < sizeof libraries / sizeof *libraries; i++) {
-		void* library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-		if (library == NULL) continue;
-		*(void**)&found = dlsym(library, "__cxa_demangle");
-		dlclose(library); /* its owner keeps it */
+	static const char* const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+	void* found = dlsym(RTLD_DEFAULT, name);
+	*library = NULL;
+	for (size_t i = 0; found == NULL && i < sizeof runtimes / sizeof *runtimes; i++) {
+		*library = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (*library == NULL) continue;
+		found = dlsym(*library, name);
+		if (found == NULL) dlclose(*library);
 	}
+	if (found == NULL) *library = NULL;
 	return found;
 }
 
 char* tlc_demangle(const char* symbol)
 {
-	demangle_f* demangle = find_demangle();
+	char* (*demangle)(const char*, char*, size_t*, int*) = NULL;
+	void* library;
 	int status = 0;
-	return demangle != NULL ? demangle(symbol, NULL, NULL, &status) : NULL;
+	*(void**)&demangle = tlc_find_cxx("__cxa_demangle", &library);
+	char* name = demangle != NULL ? demangle(symbol, NULL, NULL, &status) : NULL;
+	if (library != NULL) dlclose(library);
+	return name;
 }
 
 void tlc_symbolize(uintptr_t pc, tlc_symbol* out)

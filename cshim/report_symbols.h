@@ -13,6 +13,10 @@ typedef struct tlc_symbol {
 	uint32_t own;                    /* code of this library */
 } tlc_symbol;
 
+/* A function of the process's C++ runtime; NULL: none is loaded. Close the library when
+ * the function is not needed any more, if it is not NULL. */
+void* tlc_find_cxx(const char* name, void** library);
+
 /* A C++ name as its source has it, to be freed; NULL: it is none, or there is no C++ here. */
 char* tlc_demangle(const char* symbol);
 
