@@ -2337,6 +2337,17 @@ static uint64_t call_stats_json(const uint64_t* a)
 	return (uint64_t)tl_stats_json((char*)(uintptr_t)a[0], (size_t)a[1]);
 }
 
+/* tl_stats_openmetrics */
+static const matrix_param params_stats_openmetrics[] = {
+	{"buffer", "char", MATRIX_OUTPUT, 0, false, false},
+	{"bytes", "size_t", MATRIX_INTEGER, sizeof(size_t), false, false},
+};
+static uint64_t call_stats_openmetrics(const uint64_t* a)
+{
+	(void)a;
+	return (uint64_t)tl_stats_openmetrics((char*)(uintptr_t)a[0], (size_t)a[1]);
+}
+
 /* tl_stats_print */
 static const matrix_param params_stats_print[] = {
 	{"path", "char", MATRIX_TEXT, 0, false, false},
@@ -2532,8 +2543,8 @@ static uint64_t call_snapshot_write(const uint64_t* a)
 	return (uint64_t)(int64_t)tl_snapshot_write((const char*)(uintptr_t)a[0]);
 }
 
-const int matrix_function_count = 244;
-const matrix_function matrix_functions[244] = {
+const int matrix_function_count = 245;
+const matrix_function matrix_functions[245] = {
 	{"tl_version", call_version, NULL, 0, MATRIX_RETURNS_POINTER, MATRIX_PATH_SHIM, 0, -1, 0},
 	{"tl_abi_version", call_abi_version, NULL, 0, MATRIX_RETURNS_INTEGER, MATRIX_PATH_SHIM, 0, -1, 0},
 	{"tl_init", call_init, NULL, 0, MATRIX_RETURNS_STATUS, MATRIX_PATH_SLOW, 0, -1, MATRIX_STATUS(TL_E_OUT_OF_MEMORY) | MATRIX_STATUS(TL_E_INVALID_ARGUMENT)},
@@ -2757,6 +2768,7 @@ const matrix_function matrix_functions[244] = {
 	{"tl_deferred_take", call_deferred_take, params_deferred_take, 1, MATRIX_RETURNS_POINTER, MATRIX_PATH_SHIM, 0, -1, 0},
 	{"tl_stats_get", call_stats_get, params_stats_get, 1, MATRIX_RETURNS_STATUS, MATRIX_PATH_SLOW, 0, -1, MATRIX_STATUS(TL_E_INVALID_ARGUMENT)},
 	{"tl_stats_json", call_stats_json, params_stats_json, 2, MATRIX_RETURNS_INTEGER, MATRIX_PATH_SLOW, 0, -1, MATRIX_STATUS(TL_E_INVALID_ARGUMENT)},
+	{"tl_stats_openmetrics", call_stats_openmetrics, params_stats_openmetrics, 2, MATRIX_RETURNS_INTEGER, MATRIX_PATH_SLOW, 0, -1, MATRIX_STATUS(TL_E_INVALID_ARGUMENT)},
 	{"tl_stats_print", call_stats_print, params_stats_print, 1, MATRIX_RETURNS_STATUS, MATRIX_PATH_SLOW, 0, -1, MATRIX_STATUS(TL_E_INVALID_ARGUMENT)},
 	{"tl_stats_reset_peak", call_stats_reset_peak, NULL, 0, MATRIX_RETURNS_STATUS, MATRIX_PATH_SLOW, 0, -1, 0},
 	{"tl_mem_purge", call_mem_purge, NULL, 0, MATRIX_RETURNS_STATUS, MATRIX_PATH_SLOW, 0, -1, 0},
