@@ -48,7 +48,7 @@ func TestTheCheckerFinds(t *testing.T) {
 		"an old generation":        {func() { r.Gen += layout.GenOne }, func() { r.Gen -= layout.GenOne }},
 		"tensors that are swapped": {swapped(first, &of.ring[0].entries[0].Entry), swapped(first, &of.ring[0].entries[0].Entry)},
 		"puts in a device cache":   {added(&of.puts), func() { of.puts-- }},
-		"bytes in a device cache":  {added(&of.bytes), func() { of.bytes-- }},
+		"bytes in a device cache":  {func() { of.used.Add(1) }, func() { of.giveBack(1) }},
 		"a key beside the ring":    {func() { of.stacks[key{1, 1}] = of.ring[0] }, func() { delete(of.stacks, key{1, 1}) }},
 		"a tensor without a block": {func() { delete(blocks.of, tensor) }, func() { blocks.of[tensor] = block }},
 		"the number of blocks":     {func() { blocks.count.Add(1) }, func() { blocks.count.Add(-1) }},

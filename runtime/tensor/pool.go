@@ -27,10 +27,10 @@ type tensorPool struct {
 	room   uint32     // of a stack; 0 = there are no tables
 	stacks uintptr    // one for each key of each shard
 
-	limit     atomic.Uint64 // bytes of all kept tensors
-	opened    atomic.Bool   // there are tables
-	granted   atomic.Uint64 // sum of the shards' grants
-	clockHand atomic.Uint64 // the shard where the search for something to evict goes on
+	limit   atomic.Uint64 // bytes of all kept tensors
+	opened  atomic.Bool   // there are tables
+	granted budget        // to shards
+	clock   clock         // over the shards
 }
 
 const (
