@@ -7,7 +7,7 @@
 enum { TLC_SYMBOL_BYTES = 512 };
 
 typedef struct tlc_symbol {
-	char function[TLC_SYMBOL_BYTES]; /* as the linker knows it; "" = unknown */
+	char function[TLC_SYMBOL_BYTES]; /* the exported one before it; "" = unknown */
 	char module[TLC_SYMBOL_BYTES];   /* file; "" = code that no file has, such as a JIT compiler's */
 	uint64_t offset;                 /* in the file's own addresses, as addr2line takes them */
 	uint32_t own;                    /* code of this library */
