@@ -46,7 +46,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib checked demo demo-c demo-python demo-planned tool FORCE test prove proof bench gen gen-check lint lint-lite install clean venv
+.PHONY: help lib checked demo demo-c demo-python demo-planned tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop test-c-programs
 
 help: ## list the targets
@@ -174,6 +174,9 @@ lint-lite: ## gofmt, go vet, file sizes
 	go vet ./...
 	GOOS=darwin CGO_ENABLED=0 go vet ./runtime/device/...
 	.ci/sizes
+
+format: $(VENV)/.ready ## format C and C++ by .clang-format
+	@.ci/format $(IN_VENV)/clang-format -i
 
 lint: lint-lite ## lint-lite and the linters that are installed
 	@.ci/optional staticcheck ./...

@@ -1,9 +1,10 @@
 """Instructions of one operation, counted by valgrind.
 
-    instructions.py CALLS_PROGRAM LIBRARY_DIRECTORY OUTPUT
+    instructions.py CALLS_PROGRAM LIBRARY_DIRECTORY OUTPUT   counts every operation of the program
+    instructions.py CALLS_PROGRAM LIBRARY_DIRECTORY          fails where one takes more than targets.INSTRUCTION_LIMITS
 
-Runs every operation of the program N and 2N times; the difference is what N of them took. Start-up is not the same to
-the instruction each time, so N is large enough to drown that.
+Runs an operation N and 2N times; the difference is what N of them took. Start-up is not the same to the instruction
+each time, so N is large enough to drown that.
 """
 
 import json
@@ -18,6 +19,7 @@ import targets
 
 N = 100000
 RUNS = 3
+SKIPPED = 77  # ctest's number for a test that could not run
 
 
 def count(program: str, library: str, operation: str, times: int) -> int:
@@ -29,27 +31,38 @@ def count(program: str, library: str, operation: str, times: int) -> int:
     return int(re.search(r"I\s+refs:\s+([\d,]+)", shown)[1].replace(",", ""))
 
 
-def least(program: str, library: str, operation: str, times: int) -> int:
-    """Threads that wait add instructions, never take any away."""
-    return min(count(program, library, operation, times) for _ in range(RUNS))
+def each(program: str, library: str, operation: str, runs: int = RUNS) -> float:
+    """Threads that wait add instructions, never take any away: the least of some runs."""
+    least = [min(count(program, library, operation, times) for _ in range(runs)) for times in (N, 2 * N)]
+    return (least[1] - least[0]) / N
 
 
-def each(program: str, library: str, operation: str) -> float:
-    return (least(program, library, operation, 2 * N) - least(program, library, operation, N)) / N
+def above_limit(program: str, library: str, operation: str, limit: int, loop: float) -> bool:
+    found = each(program, library, operation, 1) - loop
+    if found > limit:
+        found = each(program, library, operation) - loop
+    verdict = "more than" if found > limit else "of at most"
+    print(f"instructions: {operation}: {found:.0f}, {verdict} {limit}", flush=True)
+    return found > limit
 
 
-def main() -> None:
-    program, library, output = sys.argv[1:]
+def main() -> int:
+    program, library, *output = sys.argv[1:]
     if not shutil.which("valgrind"):
-        print("skipped: instruction counts (valgrind is not installed)")
-        return
+        print("skip: instruction counts (valgrind is not installed)")
+        return 0 if output else SKIPPED
     try:
         loop = each(program, library, "loop")
+        if not output:
+            limits = targets.INSTRUCTION_LIMITS
+            above = [name for name, limit in limits.items() if above_limit(program, library, name, limit, loop)]
+            return len(above) > 0
         counts = {name: each(program, library, name) - loop for name in targets.INSTRUCTIONS}
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        print(f"skipped: instruction counts (valgrind could not run the library: {error})")
-        return
-    pathlib.Path(output).write_text(json.dumps(counts, indent=1))
+        print(f"skip: instruction counts (valgrind could not run the library: {error})")
+        return 0 if output else SKIPPED
+    pathlib.Path(output[0]).write_text(json.dumps(counts, indent=1))
+    return 0
 
 
-main()
+sys.exit(main())

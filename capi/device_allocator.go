@@ -137,7 +137,8 @@ func poolStats(o *object.Context, handle, out uintptr) status.Status {
 		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_memory_pool_stats)", size)
 	}
 	stats := tl_memory_pool_stats{0, s.TotalAllocated, s.TotalFreed, s.CurrentUsage, s.PeakUsage, s.Allocations,
-		s.Deallocations, s.Allocations, s.DeviceAllocations, s.Reserved, s.LargestFreeBlock, s.FreeBlocks, s.WaitingBytes, s.WaitingBlocks}
+		s.Deallocations, s.Allocations, s.DeviceAllocations, s.Reserved, s.LargestFreeBlock, s.FreeBlocks,
+		s.WaitingBytes, s.WaitingBlocks}
 	stats.StructSize = min(size, unsafe.Sizeof(stats)) &^ 7
 	for i, word := range layout.Slice[uint64](layout.Address(&stats), uint64(stats.StructSize)/8) {
 		store(out+uintptr(i)*8, word)

@@ -165,7 +165,8 @@ func allocatorFor(o *object.Context, id int32, pinned bool) uintptr {
 	allocatorRows.Lock()
 	defer allocatorRows.Unlock()
 	if allocatorRows.all[which] == 0 {
-		allocatorRows.all[which] = uintptr(C.tlc_make_allocator(C.uintptr_t(which), C.uintptr_t(kept(a.Name())), C.size_t(a.Alignment())))
+		allocatorRows.all[which] = uintptr(C.tlc_make_allocator(C.uintptr_t(which), C.uintptr_t(kept(a.Name())),
+			C.size_t(a.Alignment())))
 	}
 	return allocatorRows.all[which]
 }

@@ -37,7 +37,8 @@ type foreignCopier struct {
 }
 
 func (f *foreignCopier) move(function, to, from, n uintptr, what string) error {
-	return f.outcome(what, C.tlc_device_move(C.uintptr_t(function), C.uintptr_t(f.Ctx), C.uintptr_t(to), C.uintptr_t(from), C.uintptr_t(n)))
+	return f.outcome(what, C.tlc_device_move(C.uintptr_t(function), C.uintptr_t(f.Ctx), C.uintptr_t(to),
+		C.uintptr_t(from), C.uintptr_t(n)))
 }
 
 // outcome is what a function of the user's answered, as an error.
@@ -77,7 +78,8 @@ func (f *foreignCopier) Within(to, from, n uintptr) error {
 func (f *foreignCopier) Fill(to uintptr, value byte, n uintptr) error {
 	switch {
 	case f.tl_device_copier.Fill != 0:
-		return f.outcome("fill", C.tlc_device_set(C.uintptr_t(f.tl_device_copier.Fill), C.uintptr_t(f.Ctx), C.uintptr_t(to),
+		return f.outcome("fill", C.tlc_device_set(C.uintptr_t(f.tl_device_copier.Fill), C.uintptr_t(f.Ctx),
+			C.uintptr_t(to),
 			C.int32_t(value), C.uintptr_t(n)))
 	case f.HostAccess != 0:
 		return f.HostMemory.Fill(to, value, n)

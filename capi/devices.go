@@ -325,5 +325,7 @@ func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintpt
 //
 //export tlgo_device_register
 func tlgo_device_register(c, allocator, copier, outDevice uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return registerDevice(o, allocator, copier, outDevice) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return registerDevice(o, allocator, copier, outDevice)
+	})
 }

@@ -125,7 +125,9 @@ func tlgo_mem_set_limit(c uintptr, device int32, softBytes, hardBytes uint64) in
 //
 //export tlgo_mem_get_limit
 func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return getLimit(o, device, outSoftBytes, outHardBytes) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return getLimit(o, device, outSoftBytes, outHardBytes)
+	})
 }
 
 // tl_mem_usage fills in what is held of a device, or of all. Set struct_size

@@ -98,7 +98,9 @@ type tl_memory_pool_stats struct {
 //
 //export tlgo_memory_pool_create
 func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return createPool(o, allocator, initialBytes, outPool) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return createPool(o, allocator, initialBytes, outPool)
+	})
 }
 
 // tl_memory_pool_allocate returns a block of at least that many bytes, aligned
@@ -236,7 +238,9 @@ func tlgo_memory_pool_reset(c, p uintptr) int32 {
 //
 //export tlgo_memory_pool_trim
 func tlgo_memory_pool_trim(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, mempool.Trim(mempool.Handle(p))) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return poolStatus(o, mempool.Trim(mempool.Handle(p)))
+	})
 }
 
 // tl_memory_pool_destroy ends a pool and gives its chunks back to the allocator.
@@ -255,7 +259,9 @@ func tlgo_memory_pool_trim(c, p uintptr) int32 {
 //
 //export tlgo_memory_pool_destroy
 func tlgo_memory_pool_destroy(c, p uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return poolStatus(o, mempool.Destroy(mempool.Handle(p))) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return poolStatus(o, mempool.Destroy(mempool.Handle(p)))
+	})
 }
 
 // tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks

@@ -454,5 +454,7 @@ func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {
 //
 //export tlgo_plan_offsets
 func tlgo_plan_offsets(c, plan, outOffsets, outSpaces, n uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return planOffsets(o, plan, outOffsets, outSpaces, n) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOffsets(o, plan, outOffsets, outSpaces, n)
+	})
 }

@@ -61,7 +61,8 @@ func namePlanBuffer(o *object.Context, plan uintptr, buffer int64, name uintptr)
 
 func setPlanSpaces(o *object.Context, plan uintptr, buffer int64, spaces, n uintptr) status.Status {
 	if n > plans.MaxSpaces {
-		return fail(o, status.InvalidArgument, "%d spaces are more than the %d that a plan can have", n, plans.MaxSpaces)
+		return fail(o, status.InvalidArgument, "%d spaces are more than the %d that a plan can have", n,
+			plans.MaxSpaces)
 	}
 	given, st := addresses(o, spaces, n)
 	if st != status.OK {
@@ -83,7 +84,8 @@ func solvePlanWith(o *object.Context, plan, options uintptr) status.Status {
 
 func solvePlan(o *object.Context, plan uintptr, options tl_plan_options) status.Status {
 	if options.BudgetMs < 0 || options.MaxSteps < 0 {
-		return fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative", options.BudgetMs, options.MaxSteps)
+		return fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative",
+			options.BudgetMs, options.MaxSteps)
 	}
 	return planOutcome(o, plans.Solve(plans.Handle(plan), offsets.Options{
 		Seed: options.Seed, MaxSteps: options.MaxSteps, Budget: plans.Budget(options.BudgetMs)}))
@@ -97,7 +99,8 @@ func planSummary(o *object.Context, plan uintptr) plans.Result {
 
 func planOffsets(o *object.Context, plan, outOffsets, outSpaces, n uintptr) status.Status {
 	if n > math.MaxInt32 || (n > 0 && !usable(outOffsets)) || !optional(outSpaces) {
-		return fail(o, status.InvalidArgument, "arrays of %d elements are needed; %#x and %#x are none", n, outOffsets, outSpaces)
+		return fail(o, status.InvalidArgument, "arrays of %d elements are needed; %#x and %#x are none", n, outOffsets,
+			outSpaces)
 	}
 	return planOutcome(o, plans.Places(plans.Handle(plan), uint64(n), func(i uint64, p plans.Place) {
 		store(outOffsets+uintptr(i)*8, uintptr(p.Offset))

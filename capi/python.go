@@ -89,7 +89,8 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 		return tensor.ReallocArray(o, block, bytes)
 	}
 	if _, mallocs := usableSize(block); !mallocs {
-		fail(o, status.UnknownPointer, "%#x is no block of the runtime's, and none that malloc can have returned", block)
+		fail(o, status.UnknownPointer, "%#x is no block of the runtime's, and none that malloc can have returned",
+			block)
 		return 0
 	}
 	moved := uintptr(C.tlc_realloc(C.uintptr_t(block), C.size_t(max(bytes, 1))))

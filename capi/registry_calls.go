@@ -46,7 +46,8 @@ func addresses(o *object.Context, array, n uintptr) ([]uintptr, status.Status) {
 	return values, status.OK
 }
 
-func registerBuffer(o *object.Context, b object.ForeignBlock, aliases, n uintptr, kind int32, out uintptr) status.Status {
+func registerBuffer(o *object.Context, b object.ForeignBlock, aliases, n uintptr, kind int32,
+	out uintptr) status.Status {
 	if !optional(out) {
 		return fail(o, status.InvalidArgument, "buffer_id is neither NULL nor an address")
 	}

@@ -131,9 +131,11 @@ type tl_sparse_block_info struct {
 // block.
 //
 //export tlgo_sparse_create
-func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, index int32, lengths, options uintptr) uintptr {
+func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, index int32, lengths,
+	options uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
-		return sparseCreate(o, sparse.Shape{Format: format, Rows: rows, Columns: columns, Value: value, Index: index}, lengths, options)
+		return sparseCreate(o, sparse.Shape{Format: format, Rows: rows, Columns: columns, Value: value, Index: index},
+			lengths, options)
 	})
 }
 
@@ -158,7 +160,8 @@ func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, ind
 // Cost: one cgo call, a copy, and a look at every index.
 //
 //export tlgo_sparse_from_csr
-func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets, options uintptr) uintptr {
+func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets,
+	options uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		return sparseFrom(o, sparse.Shape{Format: 0, Rows: rows, Columns: columns, Value: value, Index: index},
 			sparse.Arrays{Values: values, Indices: indices, Offsets: offsets, Nonzeros: nonzeros}, options)
@@ -182,7 +185,8 @@ func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index
 // Cost: one cgo call, a copy, and a look at every index.
 //
 //export tlgo_sparse_from_csc
-func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets, options uintptr) uintptr {
+func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets,
+	options uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		return sparseFrom(o, sparse.Shape{Format: 1, Rows: rows, Columns: columns, Value: value, Index: index},
 			sparse.Arrays{Values: values, Indices: indices, Offsets: offsets, Nonzeros: nonzeros}, options)
@@ -208,7 +212,8 @@ func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index
 // Cost: one cgo call, and a look at every index.
 //
 //export tlgo_sparse_wrap
-func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, value, index int32, values, indices, offsets uintptr, flags uint32, deleter, ctx uintptr) uintptr {
+func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, value, index int32, values, indices,
+	offsets uintptr, flags uint32, deleter, ctx uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		return sparseWrap(o, sparse.Shape{Format: format, Rows: rows, Columns: columns, Value: value, Index: index},
 			sparse.Arrays{Values: values, Indices: indices, Offsets: offsets, Nonzeros: nonzeros}, flags, deleter, ctx)
@@ -233,7 +238,9 @@ func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, va
 //
 //export tlgo_sparse_row
 func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return sparseRow(o, m, i, values, indices, length) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return sparseRow(o, m, i, values, indices, length)
+	})
 }
 
 // tl_sparse_slice returns a matrix of the lines start to stop over the same
@@ -295,7 +302,9 @@ func tlgo_sparse_transpose(c, m uintptr) uintptr {
 //export tlgo_sparse_to_contiguous
 func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return sparseTensors(o, values, indices, offsets, func() (sparse.Tensors, status.Status) { return sparse.ToContiguous(o, m) })
+		return sparseTensors(o, values, indices, offsets, func() (sparse.Tensors, status.Status) {
+			return sparse.ToContiguous(o, m)
+		})
 	})
 }
 
@@ -338,7 +347,9 @@ func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
 //export tlgo_sparse_block_tensors
 func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return sparseTensors(o, values, indices, offsets, func() (sparse.Tensors, status.Status) { return sparse.BlockTensors(o, m, i) })
+		return sparseTensors(o, values, indices, offsets, func() (sparse.Tensors, status.Status) {
+			return sparse.BlockTensors(o, m, i)
+		})
 	})
 }
 

@@ -18,7 +18,8 @@ func sparseOptions(o *object.Context, at uintptr) (options sparse.Options, st st
 		return options, fail(o, status.InvalidArgument, "options need a struct_size of sizeof(tl_sparse_options)")
 	}
 	given := load[tl_sparse_options](at)
-	return sparse.Options{TargetRows: given.TargetRows, MinElements: given.MinElements, MaxElements: given.MaxElements}, status.OK
+	return sparse.Options{TargetRows: given.TargetRows, MinElements: given.MinElements, MaxElements: given.MaxElements},
+		status.OK
 }
 
 func sparseCreate(o *object.Context, s sparse.Shape, lengths, at uintptr) uintptr {
@@ -69,7 +70,8 @@ func sparseRow(o *object.Context, m uintptr, i int64, values, indices, length ui
 }
 
 // sparseTensors hands out the three tensors that make returns.
-func sparseTensors(o *object.Context, values, indices, offsets uintptr, make func() (sparse.Tensors, status.Status)) status.Status {
+func sparseTensors(o *object.Context, values, indices, offsets uintptr,
+	make func() (sparse.Tensors, status.Status)) status.Status {
 	if !usable(values) || !usable(indices) || !usable(offsets) {
 		return fail(o, status.InvalidArgument, "out_values, out_indices and out_offsets are all needed")
 	}

@@ -56,7 +56,9 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 //
 //export tlgo_pool_release
 func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.PoolRelease(o, t, elements, dtype, device) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return tensor.PoolRelease(o, t, elements, dtype, device)
+	})
 }
 
 // tl_pool_acquire_compat is tl_pool_acquire for f32 on the CPU, in the form

@@ -197,10 +197,12 @@ func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr
 // Cost: one cgo call.
 //
 //export tlgo_tensor_from_buffer
-func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter, ctx uintptr) uintptr {
+func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter,
+	ctx uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
-		return tensor.Borrow(o, tensor.Borrowed{Dtype: dtype, Device: device, Rank: rank, Shape: shape, Strides: strides,
-			Data: data, Deleter: deleter, Context: ctx})
+		return tensor.Borrow(o, tensor.Borrowed{Dtype: dtype, Device: device, Rank: rank, Shape: shape,
+			Strides: strides,
+			Data:    data, Deleter: deleter, Context: ctx})
 	})
 }
 

@@ -40,7 +40,8 @@ func configureTracking(o *object.Context, name string) status.Status {
 }
 
 func setLeakCheck(value string) {
-	wanted := map[string]uint32{"off": layout.LeakCheckOff, "report": layout.LeakCheckReport, "fail": layout.LeakCheckFail}[value]
+	wanted := map[string]uint32{"off": layout.LeakCheckOff, "report": layout.LeakCheckReport,
+		"fail": layout.LeakCheckFail}[value]
 	atomic.StoreUint32(&object.Globals().LeakCheck, wanted)
 }
 
@@ -124,8 +125,9 @@ func blockBytes(p uintptr) (found uintptr) {
 }
 
 func objectInfo(p uintptr, a object.Allocation) tl_alloc_info {
-	info := tl_alloc_info{Block: p, Bytes: uintptr(a.Bytes), Count: uint64(a.Count), BlockCount: uint64(a.Count), Addresses: 1,
-		Type: track.NameAddress(track.Intern(a.Type))}
+	info := tl_alloc_info{Block: p, Bytes: uintptr(a.Bytes), Count: uint64(a.Count), BlockCount: uint64(a.Count),
+		Addresses: 1,
+		Type:      track.NameAddress(track.Intern(a.Type))}
 	return recorded(info, track.Ref{Kind: track.Object, Key: uint64(a.Entry.Record), Gen: a.Entry.Gen})
 }
 

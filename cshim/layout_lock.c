@@ -2,5 +2,6 @@
 
 void tlc_lock_slowly(_Atomic uint32_t* lock)
 {
-	for (unsigned turn = 0; atomic_load_explicit(lock, memory_order_relaxed) != 0 || !tlc_try_lock(lock); turn++) tlc_wait(turn);
+	unsigned turn = 0;
+	while (atomic_load_explicit(lock, memory_order_relaxed) != 0 || !tlc_try_lock(lock)) tlc_wait(turn++);
 }

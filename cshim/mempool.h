@@ -106,7 +106,7 @@ typedef struct tl_mempool_state {
 	uint32_t shift;        /* of the granule, to which sizes are rounded */
 	uint64_t handle;
 	uint32_t low, live, high; /* of the log, modulo 2^32 */
-	uint32_t fresh; /* records from here on were never used */
+	uint32_t fresh;           /* records from here on were never used */
 	uint64_t total_allocated, total_freed;
 	uint64_t allocations, deallocations;
 	uint64_t peak;

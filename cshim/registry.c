@@ -30,8 +30,8 @@ __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 {
 	for (unsigned turn = 0;; turn++) {
 		uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
-		if (!(v & 1) && atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire,
-		                                                      memory_order_relaxed))
+		if (!(v & 1) &&
+		    atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire, memory_order_relaxed))
 			return;
 		tlc_wait(turn);
 	}
@@ -56,7 +56,8 @@ enum { PEEK_TRIES = 32 };
  * way. Whatever was read is void unless the version is still the one before: table and
  * capacity are compared before either is used, and so is what a cell says of its list.
  * None of that memory is ever unmapped. */
-static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_place at, uint64_t* starts,
+                                                           uint64_t* covers)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	if (v & 1) return -1;

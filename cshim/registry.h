@@ -161,14 +161,15 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 {
 	tlc_effect f = {TLC_OK, e->count, tlc_floats(e), false};
 	bool held = f.count > f.floats;
-	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen || f.count == 0)) f.result = TLC_STALE;
+	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen || f.count == 0))
+		f.result = TLC_STALE;
 	else if (drop == TLC_DROP_FORGET) f.result = held ? TLC_REFUSED : TLC_GONE;
 	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
 	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
 	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_MAX_FLOATS) f.result = TLC_OVERFLOW;
 	else if (drop == TLC_DROP_FLOAT) f.floats += held;
 	else if (--f.count == 0) f.result = drop == TLC_DROP_DECREF ? TLC_ZERO : TLC_GONE;
-	if (f.floats > f.count) f.floats = f.count; /* counted references go before floats */
+	if (f.floats > f.count) f.floats = f.count;                    /* counted references go before floats */
 	if (f.result == TLC_GONE && e->link != 0) f.result = TLC_SLOW; /* more than a block ends */
 	f.hand_back = f.result == TLC_OK && f.count == f.floats && (e->block & TL_FOREIGN_ADOPTED);
 	return f;

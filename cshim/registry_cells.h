@@ -77,12 +77,12 @@
 /* entry.block = flags 8 | kind 8 | bytes 48 */
 #define TL_FOREIGN_BYTES 0xFFFFFFFFFFFFull
 #define TL_FOREIGN_KIND_SHIFT 48
-#define TL_FOREIGN_MALLOC 1u     /* free() */
-#define TL_FOREIGN_NEW_ARRAY 2u  /* operator delete[] */
-#define TL_FOREIGN_NEW_SCALAR 3u /* operator delete */
-#define TL_FOREIGN_ALIGNED 4u    /* free(), from an aligned allocation */
-#define TL_FOREIGN_CUSTOM 5u     /* a function of the registrant's */
-#define TL_FOREIGN_WORKSPACE 1u  /* type of a workspace */
+#define TL_FOREIGN_MALLOC 1u                /* free() */
+#define TL_FOREIGN_NEW_ARRAY 2u             /* operator delete[] */
+#define TL_FOREIGN_NEW_SCALAR 3u            /* operator delete */
+#define TL_FOREIGN_ALIGNED 4u               /* free(), from an aligned allocation */
+#define TL_FOREIGN_CUSTOM 5u                /* a function of the registrant's */
+#define TL_FOREIGN_WORKSPACE 1u             /* type of a workspace */
 #define TL_FOREIGN_ADOPTED (1ull << 56)     /* by tl_mem_register_*: may be handed back */
 #define TL_FOREIGN_HANDED_BACK (1ull << 57) /* all references float; the host may have freed it */
 
@@ -249,7 +249,7 @@ static inline void tlc_shard_lock(tl_shard* s)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
 	if (TLC_UNLIKELY((v & 1) || !atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire,
-	                                                                      memory_order_relaxed)))
+	                                                                     memory_order_relaxed)))
 		tlc_shard_wait(s);
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 }
@@ -257,8 +257,8 @@ static inline void tlc_shard_lock(tl_shard* s)
 /* Takes it if nothing has happened since it was open at version v. */
 static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
 {
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire,
-	                                                          memory_order_relaxed)))
+	if (TLC_UNLIKELY(
+			!atomic_compare_exchange_strong_explicit(&s->lock, &v, v + 1, memory_order_acquire, memory_order_relaxed)))
 		return false;
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 	return true;
@@ -281,7 +281,10 @@ static inline void tlc_shard_unlock(tl_shard* s)
 
 static inline uint64_t tlc_get(const _Atomic uint64_t* w) { return atomic_load_explicit(w, memory_order_relaxed); }
 static inline void tlc_put(_Atomic uint64_t* w, uint64_t v) { atomic_store_explicit(w, v, memory_order_relaxed); }
-static inline uint32_t tlc_capacity(const tl_shard* s) { return atomic_load_explicit(&s->capacity, memory_order_relaxed); }
+static inline uint32_t tlc_capacity(const tl_shard* s)
+{
+	return atomic_load_explicit(&s->capacity, memory_order_relaxed);
+}
 static inline tl_region* tlc_table(const tl_shard* s)
 {
 	return (tl_region*)atomic_load_explicit(&s->table, memory_order_relaxed);

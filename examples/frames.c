@@ -7,7 +7,8 @@ typedef struct layout {
 	size_t frame_bytes, input, hidden, output;
 } layout;
 
-static tl_status plan_frame(layout* out) {
+static tl_status plan_frame(layout* out)
+{
 	tl_plan* plan;
 	tl_status status = tl_plan_create(&plan);
 	if (status != TL_OK) return status;
@@ -23,7 +24,8 @@ static tl_status plan_frame(layout* out) {
 	return status;
 }
 
-int main(void) {
+int main(void)
+{
 	layout at;
 	if (plan_frame(&at) != TL_OK) {
 		fprintf(stderr, "%s\n", tl_last_error());

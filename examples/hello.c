@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <tl_runtime.h>
 
-int main(void) {
+int main(void)
+{
 	tl_mem_enter_scope();
 	int* kept = tl_mem_new(sizeof *kept); /* the scope holds it */
 	*kept = 42;

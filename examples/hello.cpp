@@ -4,18 +4,20 @@
 
 struct point {
 	double x, y;
-	tl::field<point> next;  // counted; the runtime follows it
+	tl::field<point> next; // counted; the runtime follows it
 
-	static const tl::type<point>& runtime_type() {
+	static const tl::type<point>& runtime_type()
+	{
 		static const auto type = tl::type<point>::define("point", &point::next);
 		return type;
 	}
 };
 
-int main() {
+int main()
+{
 	tl::ref<point> first;
 	{
-		tl::scope scope;  // what compiled code registers here is released at the brace
+		tl::scope scope; // what compiled code registers here is released at the brace
 		first = tl::make<point>();
 		first->x = 42;
 		auto second = tl::make<point>();

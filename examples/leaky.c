@@ -4,7 +4,8 @@
 
 enum { STEPS = 3 };
 
-static int train_step(int step) {
+static int train_step(int step)
+{
 	tl_mem_enter_scope();
 	const int64_t shape[2] = {64, 64};
 	tl_tensor* activations = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
@@ -18,7 +19,8 @@ static int train_step(int step) {
 	return 0;
 }
 
-int main(void) {
+int main(void)
+{
 	for (int step = 0; step < STEPS; step++)
 		if (train_step(step) != 0) return 1;
 	puts("trained");

@@ -31,7 +31,7 @@ namespace tl {
 /* One reference to a registered block, dropped when the guard ends. */
 template <class T>
 class registry_guard {
-public:
+  public:
 	registry_guard() noexcept = default;
 	registry_guard(registry_guard&& other) noexcept : pointer_(other.release()) {}
 	registry_guard& operator=(registry_guard&& other) noexcept
@@ -69,7 +69,7 @@ public:
 
 	void swap(registry_guard& other) noexcept { std::swap(pointer_, other.pointer_); }
 
-private:
+  private:
 	T* pointer_ = nullptr;
 };
 
@@ -104,8 +104,8 @@ constexpr bool has_own_delete()
 
 /* The global operator delete of the default alignment is all that the kinds of C++ call. */
 template <class T>
-inline constexpr bool plain_delete = std::is_trivially_destructible_v<T> && !has_own_delete<T>() &&
-                                     alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+inline constexpr bool plain_delete =
+	std::is_trivially_destructible_v<T> && !has_own_delete<T>() && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 template <class T>
 void delete_array(void* first, void*)
@@ -264,11 +264,11 @@ std::size_t unregister_many(const Pointers& pointers)
 /* A memory resource over the runtime's heap, or over a memory pool, which must
  * outlive it and serve memory of the host. Memory may be freed by any thread. */
 class pmr_resource : public std::pmr::memory_resource {
-public:
+  public:
 	pmr_resource() noexcept = default;
 	explicit pmr_resource(tl_memory_pool* pool) noexcept : pool_(pool) {}
 
-private:
+  private:
 	static constexpr std::size_t heap_alignment = 64;
 
 	/* The heap aligns to 64 what is a multiple of it. */
@@ -309,9 +309,9 @@ private:
 		if (pool_ != nullptr && alignment > heap_alignment) {
 			return padded(bytes, alignment);
 		}
-		void* block = pool_ != nullptr ? (tl_memory_pool_allocate)(pool_, bytes)
-		            : alignment > heap_alignment ? (tl_aligned_alloc)(bytes, alignment)
-		                                         : tl_numpy_malloc(nullptr, rounded(bytes, alignment));
+		void* block = pool_ != nullptr             ? (tl_memory_pool_allocate)(pool_, bytes)
+		              : alignment > heap_alignment ? (tl_aligned_alloc)(bytes, alignment)
+		                                           : tl_numpy_malloc(nullptr, rounded(bytes, alignment));
 		if (block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment != 0) {
 			do_deallocate(block, bytes, alignment); /* more than the pool's allocator aligns to */
 			block = nullptr;
@@ -344,7 +344,7 @@ private:
 
 /* A workspace of the object's own. get is inline: a comparison, a product and a sum. */
 class workspace {
-public:
+  public:
 	workspace(std::size_t threads, std::size_t bytes_each, std::size_t alignment = 64)
 	{
 		check(tl_workspace_create(threads, bytes_each, alignment, &handle_));
@@ -384,7 +384,7 @@ public:
 		std::swap(count_, other.count_);
 	}
 
-private:
+  private:
 	tl_workspace* handle_ = nullptr;
 	std::byte* base_ = nullptr;
 	std::size_t stride_ = 0;

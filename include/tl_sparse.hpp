@@ -18,7 +18,7 @@
 namespace tl {
 
 class sparse_matrix : public ref<tl_sparse> {
-public:
+  public:
 	/* One line, where it stands. */
 	template <class Value, class Index>
 	struct line_of {
@@ -45,27 +45,30 @@ public:
 			throw error(failure{TL_E_INVALID_ARGUMENT, "there have to be as many lengths as lines"});
 		}
 		return own([&] {
-			return (tl_sparse_create)(format, rows, columns, dtype_of<Value>::value, dtype_of<Index>::value, lengths.data(), options);
+			return (tl_sparse_create)(format, rows, columns, dtype_of<Value>::value, dtype_of<Index>::value,
+			                          lengths.data(), options);
 		});
 	}
 
 	/* A copy of three arrays. */
 	template <class Value, class Index>
 	static sparse_matrix from_csr(std::int64_t rows, std::int64_t columns, std::int64_t nonzeros, const Value* values,
-	                              const Index* indices, const Index* offsets, const tl_sparse_options* options = nullptr)
+	                              const Index* indices, const Index* offsets,
+	                              const tl_sparse_options* options = nullptr)
 	{
 		return own([&] {
-			return (tl_sparse_from_csr)(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values, indices,
-			                          offsets, options);
+			return (tl_sparse_from_csr)(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values,
+			                            indices, offsets, options);
 		});
 	}
 	template <class Value, class Index>
 	static sparse_matrix from_csc(std::int64_t rows, std::int64_t columns, std::int64_t nonzeros, const Value* values,
-	                              const Index* indices, const Index* offsets, const tl_sparse_options* options = nullptr)
+	                              const Index* indices, const Index* offsets,
+	                              const tl_sparse_options* options = nullptr)
 	{
 		return own([&] {
-			return (tl_sparse_from_csc)(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values, indices,
-			                          offsets, options);
+			return (tl_sparse_from_csc)(rows, columns, nonzeros, dtype_of<Value>::value, dtype_of<Index>::value, values,
+			                            indices, offsets, options);
 		});
 	}
 
@@ -79,8 +82,8 @@ public:
 		const std::uint32_t flags = std::is_const_v<Value> ? std::uint32_t{TL_TENSOR_FLAG_READ_ONLY} : 0u;
 		return own([&] {
 			return (tl_sparse_wrap)(format, rows, columns, nonzeros, dtype_of<plain>::value,
-			                      dtype_of<std::remove_const_t<Index>>::value, const_cast<plain*>(values),
-			                      const_cast<std::remove_const_t<Index>*>(indices), offsets, flags, deleter, ctx);
+			                        dtype_of<std::remove_const_t<Index>>::value, const_cast<plain*>(values),
+			                        const_cast<std::remove_const_t<Index>*>(indices), offsets, flags, deleter, ctx);
 		});
 	}
 
@@ -100,7 +103,8 @@ public:
 		if (known.value_dtype != dtype_of<std::remove_const_t<Value>>::value ||
 		    known.index_dtype != dtype_of<std::remove_const_t<Index>>::value ||
 		    (!std::is_const_v<Value> && (known.flags & TL_TENSOR_FLAG_READ_ONLY) != 0)) {
-			throw error(failure{TL_E_INVALID_ARGUMENT, "the matrix is not one of such values and indices, or it is read-only"});
+			throw error(
+				failure{TL_E_INVALID_ARGUMENT, "the matrix is not one of such values and indices, or it is read-only"});
 		}
 		void *values = nullptr, *indices = nullptr;
 		std::int64_t length = 0;
@@ -121,16 +125,19 @@ public:
 	/* Three tensors that share nothing with the matrix. */
 	arrays to_contiguous() const
 	{
-		return three([&](tl_tensor** v, tl_tensor** i, tl_tensor** o) { return tl_sparse_to_contiguous(get(), v, i, o); });
+		return three(
+			[&](tl_tensor** v, tl_tensor** i, tl_tensor** o) { return tl_sparse_to_contiguous(get(), v, i, o); });
 	}
 
 	/* What the matrix shows of a block, without a copy. */
 	arrays block(std::int64_t number) const
 	{
-		return three([&](tl_tensor** v, tl_tensor** i, tl_tensor** o) { return tl_sparse_block_tensors(get(), number, v, i, o); });
+		return three([&](tl_tensor** v, tl_tensor** i, tl_tensor** o) {
+			return tl_sparse_block_tensors(get(), number, v, i, o);
+		});
 	}
 
-private:
+  private:
 	/* What the functions make belongs to a scope; one of its own takes that reference away again. */
 	template <class Make>
 	static sparse_matrix own(Make make)

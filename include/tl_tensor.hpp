@@ -47,7 +47,7 @@ template <>
 struct dtype_of<std::uint64_t> : std::integral_constant<std::int32_t, TL_DTYPE_U64> {};
 
 class tensor : public ref<tl_tensor> {
-public:
+  public:
 	using extents = std::vector<std::int64_t>;
 
 	tensor() noexcept = default;
@@ -171,7 +171,7 @@ public:
 		return own([&] { return (tl_tensor_from_dlpack_legacy)(managed); });
 	}
 
-private:
+  private:
 	static std::int64_t rank_of(const extents& shape) { return static_cast<std::int64_t>(shape.size()); }
 
 	/* Functions that make tensors register them; a scope of its own takes that reference away again. */

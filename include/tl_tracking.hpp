@@ -18,7 +18,7 @@ namespace tl {
 
 /* A tag of the calling thread, for as long as the object lives; they nest. */
 class tag {
-public:
+  public:
 	explicit tag(const char* name) { check(tl_tag_push(name)); }
 	tag(const tag&) = delete;
 	tag& operator=(const tag&) = delete;
@@ -27,15 +27,17 @@ public:
 
 /* What tl::assert_no_leaks throws. */
 class leak_error : public error {
-public:
+  public:
 	explicit leak_error(std::int64_t count)
-	    : error(failure{TL_E_NOT_LIVE, std::to_string(count) + " allocation(s) leaked; the report is on standard error"}), count_(count)
+		: error(
+			  failure{TL_E_NOT_LIVE, std::to_string(count) + " allocation(s) leaked; the report is on standard error"}),
+		  count_(count)
 	{
 	}
 
 	std::int64_t count() const noexcept { return count_; }
 
-private:
+  private:
 	std::int64_t count_;
 };
 
@@ -43,7 +45,7 @@ namespace detail {
 
 /* TL_TRACK=1 from the first of several that want it to the last; then what it was. */
 class recording {
-public:
+  public:
 	recording()
 	{
 		state& s = shared();
@@ -65,7 +67,7 @@ public:
 		}
 	}
 
-private:
+  private:
 	struct state {
 		std::mutex mutex;
 		int users = 0;
@@ -99,7 +101,7 @@ private:
  * live at the same time ends, and then what it was before. Other threads take part from
  * their next slow call on. */
 class leak_check {
-public:
+  public:
 	leak_check() : mark_(*tl_track_count()) {}
 	leak_check(const leak_check&) = delete;
 	leak_check& operator=(const leak_check&) = delete;
@@ -115,7 +117,7 @@ public:
 		return count;
 	}
 
-private:
+  private:
 	detail::recording recording_; /* before the mark */
 	std::uint64_t mark_;
 };

@@ -16,10 +16,7 @@
 
 typedef tl_status (*adopter)(void*);
 
-static tl_status register_named(void* object)
-{
-	return tl_mem_register_struct_named(object, "Adopted");
-}
+static tl_status register_named(void* object) { return tl_mem_register_struct_named(object, "Adopted"); }
 
 static const adopter adopters[] = {tl_mem_register_struct, register_named, tl_mem_register};
 enum { ADOPTERS = sizeof adopters / sizeof adopters[0] };
@@ -125,8 +122,7 @@ static void memory_of_what_was_handed_back_is_used_for_other_blocks(void)
 			CHECK_COUNT(others[i], 1);
 		}
 		CHECK_OK(tl_mem_exit_scope());
-		for (int i = 0; i < 4; i++)
-			CHECK_DEAD(others[i]);
+		for (int i = 0; i < 4; i++) CHECK_DEAD(others[i]);
 	}
 }
 
@@ -190,7 +186,8 @@ static void memory_that_cannot_be_read_is_refused(void)
 	refused_by_all((void*)((1ull << 47) - 16), TL_E_INVALID_ARGUMENT, "the end of the address space");
 	refused_by_all(pages + 16, TL_E_INVALID_ARGUMENT, "memory that is protected");
 	refused_by_all(pages + 2 * PAGE + 32, TL_E_INVALID_ARGUMENT, "memory that was unmapped");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(UNDER_ASAN) /* whose blocks have no header of the C library's before them */
+#if !defined(__SANITIZE_ADDRESS__) && \
+	!defined(UNDER_ASAN) /* whose blocks have no header of the C library's before them */
 	refused_by_all(pages + PAGE, TL_E_INVALID_ARGUMENT, "the start of a page behind protected memory");
 	refused_by_all(pages + 3 * PAGE, TL_E_INVALID_ARGUMENT, "the start of a page behind a hole");
 #endif
@@ -341,8 +338,7 @@ static void many_pointers_from_malloc(void)
 		CHECK_OK(tl_mem_register_struct(objects[i]));
 	}
 	CHECK_INT(check_take_balance().foreign, count);
-	for (int64_t i = 0; i < count; i += 2)
-		CHECK_OK(tl_ptr_inc_ref(objects[i]));
+	for (int64_t i = 0; i < count; i += 2) CHECK_OK(tl_ptr_inc_ref(objects[i]));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(check_take_balance().foreign, (count + 1) / 2);
 	for (int64_t i = 0; i < count; i += 2) {

@@ -45,8 +45,7 @@ static void a_full_arena_is_an_answer(void)
 {
 	int64_t offset;
 	CHECK_OK(tl_arena_init(65536));
-	while (tl_arena_alloc(4096) != NULL) {
-	}
+	while (tl_arena_alloc(4096) != NULL) {}
 	/* covers: tl_arena_alloc TL_E_ARENA_EXHAUSTED */
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
 	offset = tl_arena_get_offset();
@@ -136,8 +135,7 @@ static void loops_cost_no_memory(void)
 		CHECK_OK(tl_mem_enter_scope());
 		now = tl_arena_alloc(4096);
 		CHECK(tl_arena_malloc(4096) != NULL);
-		if (i == 0)
-			first = now;
+		if (i == 0) first = now;
 		CHECK_PTR(now, first);
 		memset(now, i & 0xFF, 4096);
 		CHECK_OK(tl_mem_exit_scope());
@@ -155,8 +153,7 @@ static void counting_arena_memory_does_nothing(void)
 	CHECK_OK(tl_mem_register_struct(live));
 	CHECK_OK(tl_mem_register_ptr(live));
 	CHECK_OK(tl_ptr_inc_ref(live));
-	for (int i = 0; i < 100; i++)
-		CHECK_OK(tl_ptr_release(live));
+	for (int i = 0; i < 100; i++) CHECK_OK(tl_ptr_release(live));
 	CHECK_OK(tl_ptr_check(live));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_STATUS(tl_ptr_check(live), TL_E_NOT_LIVE);
@@ -179,8 +176,7 @@ static void arenas_belong_to_their_thread(void)
 	void* mine;
 	CHECK_OK(tl_arena_init(4096));
 	mine = tl_arena_alloc(64);
-	for (int i = 0; i < 10; i++)
-		run_thread(own_arena, mine);
+	for (int i = 0; i < 10; i++) run_thread(own_arena, mine);
 	CHECK(tl_arena_contains(mine));
 	CHECK_OK(tl_arena_free());
 }

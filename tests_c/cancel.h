@@ -11,8 +11,7 @@
 static void wait_microseconds(double microseconds)
 {
 	double end = check_seconds() + microseconds * 1e-6;
-	while (check_seconds() < end) {
-	}
+	while (check_seconds() < end) {}
 }
 
 static void cancelled_after(void* (*body)(void*), double microseconds)
@@ -30,8 +29,7 @@ static void cancelled_after(void* (*body)(void*), double microseconds)
 static void* starts(void* unused)
 {
 	tl_init();
-	for (;;)
-		pthread_testcancel();
+	for (;;) pthread_testcancel();
 	return unused;
 }
 

@@ -8,8 +8,7 @@ static const char* self;
 
 static void a_first_call_that_is_cancelled_leaves_no_lock(void)
 {
-	for (int i = 0; i < 20; i++)
-		CHECK_INT(in_a_new_process(self, i * 20), 0);
+	for (int i = 0; i < 20; i++) CHECK_INT(in_a_new_process(self, i * 20), 0);
 }
 
 /* ---- later calls ------------------------------------------------------------------------ */
@@ -71,11 +70,9 @@ static void* drops(void* unused)
 {
 	void* block = malloc(64);
 	CHECK_OK(tl_registry_register_custom(block, 64, deletes, NULL));
-	while (atomic_load(&deleted) < 0) {
-	}
+	while (atomic_load(&deleted) < 0) {}
 	tl_registry_unregister(block);
-	for (;;)
-		pthread_testcancel();
+	for (;;) pthread_testcancel();
 	return unused;
 }
 

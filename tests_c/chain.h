@@ -19,9 +19,8 @@ static inline void chain_define(void)
 {
 	static const size_t offset = offsetof(struct chain_node, next);
 	tl_type_desc desc = {
-	        .name = "chain", .size = sizeof(struct chain_node), .pointer_offsets = &offset, .num_pointers = 1};
-	if (tl_type_define(&desc, &chain_type) != TL_OK)
-		abort();
+		.name = "chain", .size = sizeof(struct chain_node), .pointer_offsets = &offset, .num_pointers = 1};
+	if (tl_type_define(&desc, &chain_type) != TL_OK) abort();
 }
 
 /* A chain whose head the caller holds with one counted reference. Scopes of a
@@ -32,8 +31,7 @@ static inline struct chain_node* chain_of(int64_t length)
 	tl_mem_enter_scope();
 	for (int64_t i = 0; i < length; i++) {
 		struct chain_node* node = tl_object_new(chain_type);
-		if (node == NULL)
-			abort();
+		if (node == NULL) abort();
 		tl_ptr_acquire(node);
 		node->next = head;
 		node->number = i;

@@ -19,10 +19,7 @@ static void* release_a_chain(void* unused)
 	return NULL;
 }
 
-static void a_long_chain(void)
-{
-	run_thread(release_a_chain, NULL);
-}
+static void a_long_chain(void) { run_thread(release_a_chain, NULL); }
 
 static void* end_with_a_chain(void* unused)
 {
@@ -50,8 +47,7 @@ static void a_long_vec(void)
 	CHECK_OK(tl_mem_enter_scope());
 	vec = tl_vec_new((size_t)count);
 	element = tl_mem_new(32);
-	for (int64_t i = 0; i < count; i++)
-		tl_vec_push(vec, element);
+	for (int64_t i = 0; i < count; i++) tl_vec_push(vec, element);
 	CHECK_COUNT(element, count + 1);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(element);
@@ -69,8 +65,7 @@ static void nested_vecs(void)
 		CHECK_OK(tl_vec_push(vec, outer));
 		CHECK_OK(tl_mem_unregister(vec));
 		CHECK_OK(tl_mem_exit_scope());
-		if (outer != NULL)
-			CHECK_OK(tl_ptr_release(outer));
+		if (outer != NULL) CHECK_OK(tl_ptr_release(outer));
 		outer = vec;
 	}
 	CHECK_OK(tl_mem_exit_scope());
@@ -79,8 +74,7 @@ static void nested_vecs(void)
 
 int main(int argc, char** argv)
 {
-	if (argc > 1)
-		nodes = strtoll(argv[1], NULL, 0);
+	if (argc > 1) nodes = strtoll(argv[1], NULL, 0);
 	chain_define();
 	RUN(a_long_chain);
 	RUN(a_chain_left_behind);

@@ -35,8 +35,7 @@ enum { CHECK_MAX_FAILURES = 25 };
 static inline bool check_failed(bool good)
 {
 	__atomic_add_fetch(&check_count, 1, __ATOMIC_RELAXED);
-	if (good)
-		return false;
+	if (good) return false;
 	if (__atomic_add_fetch(&check_failures, 1, __ATOMIC_RELAXED) == CHECK_MAX_FAILURES) {
 		fprintf(stderr, "too many failures, stopping\n");
 		exit(1);
@@ -49,8 +48,7 @@ static inline bool check_failed(bool good)
 enum { CHECK_ENTRY_BYTES = 16, CHECK_SCOPE_BYTES = 256 };
 static inline int64_t check_fitting(int64_t n, int64_t bytes)
 {
-	if (tl_arena_init(0) != TL_OK)
-		return 0;
+	if (tl_arena_init(0) != TL_OK) return 0;
 	int64_t most = tl_arena_get_capacity() / bytes / 2;
 	tl_arena_free();
 	return n < most ? n : most;
@@ -58,8 +56,7 @@ static inline int64_t check_fitting(int64_t n, int64_t bytes)
 
 static inline void check_true(bool good, const char* file, int line, const char* text)
 {
-	if (check_failed(good))
-		fprintf(stderr, "%s:%d: not true: %s\n", file, line, text);
+	if (check_failed(good)) fprintf(stderr, "%s:%d: not true: %s\n", file, line, text);
 }
 
 static inline void check_int(int64_t got, int64_t want, const char* file, int line, const char* text)
@@ -70,8 +67,7 @@ static inline void check_int(int64_t got, int64_t want, const char* file, int li
 
 static inline void check_pointer(const void* got, const void* want, const char* file, int line, const char* text)
 {
-	if (check_failed(got == want))
-		fprintf(stderr, "%s:%d: %s is %p, want %p\n", file, line, text, got, want);
+	if (check_failed(got == want)) fprintf(stderr, "%s:%d: %s is %p, want %p\n", file, line, text, got, want);
 }
 
 static inline void check_status(tl_status got, tl_status want, const char* file, int line, const char* text)
@@ -90,18 +86,18 @@ static inline void check_status(tl_status got, tl_status want, const char* file,
 #define CHECK_DEAD(object) CHECK_INT(tl_ptr_refcount(object), -1)
 
 /* A call that returns a status, and leaves the same one as the thread's last. */
-#define CHECK_FAILS(call, want) \
-	do { \
-		tl_clear_error(); \
-		CHECK_STATUS(call, want); \
+#define CHECK_FAILS(call, want)                                                                    \
+	do {                                                                                           \
+		tl_clear_error();                                                                          \
+		CHECK_STATUS(call, want);                                                                  \
 		check_status(tl_last_status(), want, __FILE__, __LINE__, "tl_last_status() after " #call); \
 	} while (0)
 
 /* A call that returns NULL, 0, -1 or false and tells why in tl_last_status. */
-#define CHECK_REFUSED(call, value, want) \
-	do { \
-		tl_clear_error(); \
-		CHECK_INT((intptr_t)(call), (intptr_t)(value)); \
+#define CHECK_REFUSED(call, value, want)                                                           \
+	do {                                                                                           \
+		tl_clear_error();                                                                          \
+		CHECK_INT((intptr_t)(call), (intptr_t)(value));                                            \
 		check_status(tl_last_status(), want, __FILE__, __LINE__, "tl_last_status() after " #call); \
 	} while (0)
 
@@ -129,14 +125,15 @@ static inline void check_same_balance(check_balance before, const char* test)
 		fprintf(stderr, "%s: live objects %" PRIu64 " became %" PRIu64 ", bytes %" PRIu64 " became %" PRIu64 "\n", test,
 		        before.objects, now.objects, before.bytes, now.bytes);
 	if (check_failed(now.foreign == before.foreign))
-		fprintf(stderr, "%s: live foreign pointers %" PRIu64 " became %" PRIu64 "\n", test, before.foreign, now.foreign);
+		fprintf(stderr, "%s: live foreign pointers %" PRIu64 " became %" PRIu64 "\n", test, before.foreign,
+		        now.foreign);
 }
 
-#define RUN(test) \
-	do { \
+#define RUN(test)                                           \
+	do {                                                    \
 		check_balance before_##test = check_take_balance(); \
-		test(); \
-		check_same_balance(before_##test, #test); \
+		test();                                             \
+		check_same_balance(before_##test, #test);           \
 	} while (0)
 
 /* Objects that a test made immortal: they stay, and nothing else does. */
@@ -150,8 +147,7 @@ static inline int check_finish(void)
 	end = check_take_balance();
 	check_int(end.depth, 0, "at the end", 0, "scope depth");
 	check_int((int64_t)end.objects, (int64_t)check_immortals, "at the end", 0, "live objects");
-	if (check_immortals == 0)
-		check_int((int64_t)end.bytes, 0, "at the end", 0, "live bytes");
+	if (check_immortals == 0) check_int((int64_t)end.bytes, 0, "at the end", 0, "live bytes");
 	check_int((int64_t)end.foreign, 0, "at the end", 0, "live foreign pointers");
 	if (check_failures != 0) {
 		fprintf(stderr, "%ld of %ld checks failed\n", check_failures, check_count);

@@ -175,8 +175,7 @@ static struct node* new_graph(void)
 	a->first = tl_ptr_acquire(b);
 	b->first = tl_ptr_acquire(a);
 	b->second = tl_ptr_acquire(vec);
-	for (int i = 0; i < ELEMENTS; i++)
-		CHECK_OK(tl_vec_push(vec, new_node(i)));
+	for (int i = 0; i < ELEMENTS; i++) CHECK_OK(tl_vec_push(vec, new_node(i)));
 	return a;
 }
 
@@ -184,8 +183,7 @@ static struct node* new_graph(void)
 static void soil(void* witness)
 {
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 2 * ELEMENTS; i++)
-		new_node(i)->first = tl_ptr_acquire(witness);
+	for (int i = 0; i < 2 * ELEMENTS; i++) new_node(i)->first = tl_ptr_acquire(witness);
 	struct node* noisy = tl_object_new(noisy_type);
 	noisy->second = tl_ptr_acquire(witness);
 	void* vec = tl_vec_new(0);
@@ -240,8 +238,7 @@ static void a_clone_without_memory_leaves_everything(void)
 		CHECK_COUNT(graph, 2);
 		CHECK_COUNT(other, 2);
 		CHECK_COUNT(other->second, 2);
-		for (int i = 0; i < ELEMENTS; i += 500)
-			CHECK_COUNT(tl_vec_get(other->second, i), 2);
+		for (int i = 0; i < ELEMENTS; i += 500) CHECK_COUNT(tl_vec_get(other->second, i), 2);
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK(copy != NULL);
@@ -253,8 +250,7 @@ static void a_clone_without_memory_leaves_everything(void)
 int main(void)
 {
 	static const size_t offsets[] = {offsetof(struct node, first), offsetof(struct node, second)};
-	tl_type_desc desc = {
-	        .name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = 2};
+	tl_type_desc desc = {.name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = 2};
 	CHECK_OK(tl_type_define(&desc, &node_type));
 	desc.destructor = count_destroyed;
 	CHECK_OK(tl_type_define(&desc, &noisy_type));

@@ -8,11 +8,9 @@ enum { MANY = 200000, THREADS = 8, EACH = 50000 };
 static void many_references_by_the_owner(void)
 {
 	void* object = tl_mem_alloc(64);
-	for (int i = 0; i < MANY; i++)
-		tl_ptr_acquire(object);
+	for (int i = 0; i < MANY; i++) tl_ptr_acquire(object);
 	CHECK_COUNT(object, MANY + 1);
-	for (int i = 0; i < MANY; i++)
-		tl_ptr_release(object);
+	for (int i = 0; i < MANY; i++) tl_ptr_release(object);
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_DEAD(object);
@@ -25,8 +23,7 @@ static void many_references_in_scopes(void)
 	CHECK_OK(tl_mem_enter_scope());
 	object = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int64_t i = 0; i < many; i++)
-		CHECK_OK(tl_mem_register_struct(object));
+	for (int64_t i = 0; i < many; i++) CHECK_OK(tl_mem_register_struct(object));
 	CHECK_COUNT(object, many + 1);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(object, 1);
@@ -36,25 +33,21 @@ static void many_references_in_scopes(void)
 
 static void* acquire_many(void* object)
 {
-	for (int i = 0; i < EACH; i++)
-		tl_ptr_acquire(object);
+	for (int i = 0; i < EACH; i++) tl_ptr_acquire(object);
 	return NULL;
 }
 
 static void* release_many(void* object)
 {
-	for (int i = 0; i < EACH; i++)
-		tl_ptr_release(object);
+	for (int i = 0; i < EACH; i++) tl_ptr_release(object);
 	return NULL;
 }
 
 static void in_threads(void* (*body)(void*), void* object)
 {
 	pthread_t threads[THREADS];
-	for (int i = 0; i < THREADS; i++)
-		threads[i] = start_thread(body, object);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++) threads[i] = start_thread(body, object);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
 static void many_references_by_many_threads(void)
@@ -70,13 +63,11 @@ static void many_references_by_many_threads(void)
 static void the_owner_acquires_and_others_release(void)
 {
 	void* object = tl_mem_alloc(64);
-	for (int i = 0; i < THREADS * EACH; i++)
-		tl_ptr_acquire(object);
+	for (int i = 0; i < THREADS * EACH; i++) tl_ptr_acquire(object);
 	in_threads(release_many, object);
 	CHECK_COUNT(object, 1);
 	in_threads(acquire_many, object);
-	for (int i = 0; i < THREADS * EACH; i++)
-		tl_ptr_release(object);
+	for (int i = 0; i < THREADS * EACH; i++) tl_ptr_release(object);
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_DEAD(object);
@@ -107,10 +98,8 @@ static void a_count_that_would_overflow_sticks(void)
 	int* object = tl_mem_alloc(64);
 	*object = 4711;
 	CHECK_OK(tl_ptr_share(object));
-	for (int i = 0; i < TOO_MANY; i++)
-		tl_ptr_acquire(object);
-	for (int i = 0; i < TOO_MANY + 1000; i++)
-		tl_ptr_release(object);
+	for (int i = 0; i < TOO_MANY; i++) tl_ptr_acquire(object);
+	for (int i = 0; i < TOO_MANY + 1000; i++) tl_ptr_release(object);
 	CHECK_OK(tl_ptr_check(object));
 	CHECK_INT(*object, 4711);
 	check_immortals++;
@@ -120,11 +109,9 @@ static void* both(void* object)
 {
 	for (int i = 0; i < EACH; i++) {
 		tl_ptr_acquire(object);
-		if (i % 3 != 0)
-			tl_ptr_release(object);
+		if (i % 3 != 0) tl_ptr_release(object);
 	}
-	for (int i = 0; i < EACH; i += 3)
-		tl_ptr_release(object);
+	for (int i = 0; i < EACH; i += 3) tl_ptr_release(object);
 	return NULL;
 }
 
@@ -132,11 +119,9 @@ static void everybody_counts_at_once(void)
 {
 	void* object = tl_mem_alloc(64);
 	pthread_t threads[THREADS];
-	for (int i = 0; i < THREADS; i++)
-		threads[i] = start_thread(both, object);
+	for (int i = 0; i < THREADS; i++) threads[i] = start_thread(both, object);
 	both(object);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_DEAD(object);

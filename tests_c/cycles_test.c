@@ -18,10 +18,7 @@ static void count_destroyed(void* object)
 	destroyed++;
 }
 
-static void nothing_to_collect(void)
-{
-	CHECK_INT(tl_mem_collect_cycles(), 0);
-}
+static void nothing_to_collect(void) { CHECK_INT(tl_mem_collect_cycles(), 0); }
 
 static void an_object_that_refers_to_itself(void)
 {
@@ -47,12 +44,9 @@ static void an_object_that_has_floated_often(void)
 	CHECK_OK(tl_mem_enter_scope());
 	node = tl_object_new(noisy_type);
 	node->edges[0] = tl_ptr_acquire(node);
-	for (int i = 1; i < FLOATS; i++)
-		CHECK_OK(tl_mem_register_struct(node));
-	for (int i = 0; i < FLOATS; i++)
-		CHECK_OK(tl_mem_unregister(node));
-	for (int i = 0; i < FLOATS; i++)
-		CHECK_OK(tl_ptr_release(node));
+	for (int i = 1; i < FLOATS; i++) CHECK_OK(tl_mem_register_struct(node));
+	for (int i = 0; i < FLOATS; i++) CHECK_OK(tl_mem_unregister(node));
+	for (int i = 0; i < FLOATS; i++) CHECK_OK(tl_ptr_release(node));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(node, 1);
 	CHECK_INT(tl_mem_collect_cycles(), 1);
@@ -171,22 +165,17 @@ static void random_graph(uint64_t* random, int count, int roots)
 	for (int i = 0; i < count * 2; i++) {
 		struct node* from = nodes[check_random(random) % (uint64_t)count];
 		struct node** edge = &from->edges[check_random(random) % EDGES];
-		if (*edge == NULL)
-			*edge = tl_ptr_acquire(nodes[check_random(random) % (uint64_t)count]);
+		if (*edge == NULL) *edge = tl_ptr_acquire(nodes[check_random(random) % (uint64_t)count]);
 	}
-	for (int i = 0; i < roots; i++)
-		CHECK_OK(tl_mem_unregister(nodes[i]));
+	for (int i = 0; i < roots; i++) CHECK_OK(tl_mem_unregister(nodes[i]));
 	reach(nodes, reached, roots, count);
-	for (int i = 0; i < count; i++)
-		live += reached[i];
+	for (int i = 0; i < count; i++) live += reached[i];
 	CHECK_OK(tl_mem_exit_scope());
-	for (int i = 0; i < roots; i++)
-		CHECK_OK(tl_mem_register_struct(nodes[i]));
+	for (int i = 0; i < roots; i++) CHECK_OK(tl_mem_register_struct(nodes[i]));
 
 	tl_mem_collect_cycles();
 	CHECK_INT(destroyed, count - live);
-	for (int i = 0; i < count; i++)
-		CHECK_STATUS(tl_ptr_check(nodes[i]), reached[i] ? TL_OK : TL_E_NOT_LIVE);
+	for (int i = 0; i < count; i++) CHECK_STATUS(tl_ptr_check(nodes[i]), reached[i] ? TL_OK : TL_E_NOT_LIVE);
 	CHECK_OK(tl_mem_exit_scope());
 	tl_mem_collect_cycles();
 	CHECK_INT(destroyed, count);
@@ -243,7 +232,7 @@ int main(void)
 {
 	static const size_t offsets[] = {0, 8, 16};
 	tl_type_desc desc = {
-	        .name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = EDGES};
+		.name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = EDGES};
 	desc.destructor = count_destroyed;
 	CHECK_OK(tl_type_define(&desc, &noisy_type));
 	RUN(nothing_to_collect);

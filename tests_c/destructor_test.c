@@ -19,8 +19,7 @@ static void destroy(void* object)
 	struct node* node = object;
 	destroyed++;
 	last_number = node->number;
-	if (node->act != NULL)
-		node->act(node);
+	if (node->act != NULL) node->act(node);
 }
 
 static struct node* new_node(void (*act)(struct node*), int64_t number)
@@ -41,10 +40,7 @@ static void runs_once_with_the_content_in_place(void)
 	CHECK_INT(last_number, 4711);
 }
 
-static void release_held(struct node* node)
-{
-	CHECK_OK(tl_ptr_release(node->held));
-}
+static void release_held(struct node* node) { CHECK_OK(tl_ptr_release(node->held)); }
 
 static void release_from_inside_a_destructor(void)
 {
@@ -80,10 +76,7 @@ static void long_chain(void (*act)(struct node*))
 	CHECK_INT(destroyed, LENGTH);
 }
 
-static void a_long_chain_released_by_destructors(void)
-{
-	long_chain(release_held);
-}
+static void a_long_chain_released_by_destructors(void) { long_chain(release_held); }
 
 static void unwind_and_release_held(struct node* node)
 {
@@ -94,10 +87,7 @@ static void unwind_and_release_held(struct node* node)
 
 /* Closing scopes inside a destructor must not make it the outermost call: each
  * object would then be released inside the one before. */
-static void a_long_chain_of_destructors_that_unwind(void)
-{
-	long_chain(unwind_and_release_held);
-}
+static void a_long_chain_of_destructors_that_unwind(void) { long_chain(unwind_and_release_held); }
 
 static void release_self(struct node* node)
 {
@@ -164,8 +154,7 @@ static void* registered_late;
 
 static void register_into_the_closing_scope(struct node* node)
 {
-	if (node->number > 0)
-		registered_late = new_node(register_into_the_closing_scope, node->number - 1);
+	if (node->number > 0) registered_late = new_node(register_into_the_closing_scope, node->number - 1);
 }
 
 static void what_a_destructor_registers_goes_too(void)
@@ -257,8 +246,7 @@ static void a_destructor_that_longjmps_out_of_exit_scope(void)
 	}
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 	CHECK_INT(destroyed, 4);
-	for (int i = 0; i < 3; i++)
-		CHECK_DEAD(bystanders[i]);
+	for (int i = 0; i < 3; i++) CHECK_DEAD(bystanders[i]);
 }
 
 static void a_thousand_longjmps(void)
@@ -268,8 +256,7 @@ static void a_thousand_longjmps(void)
 		CHECK_OK(tl_mem_enter_scope());
 		new_node(NULL, i);
 		new_node(jump_out, i);
-		if (setjmp(escape) == 0)
-			tl_mem_exit_scope();
+		if (setjmp(escape) == 0) tl_mem_exit_scope();
 		CHECK_OK(tl_mem_exit_scopes_to(0));
 	}
 	CHECK_INT(destroyed, 2000);

@@ -23,7 +23,7 @@ typedef struct device {
 		char* at;
 		size_t bytes;
 	} granted[DEVICE_CHUNKS];
-	size_t last_bytes; /* of the newest request */
+	size_t last_bytes;    /* of the newest request */
 	void (*during)(void); /* called inside allocate */
 } device;
 
@@ -33,15 +33,11 @@ static inline void* device_allocate(void* ctx, size_t bytes)
 	char* at;
 	d->last_bytes = bytes;
 	d->calls++;
-	if (d->during != NULL)
-		d->during();
-	if (d->calls == d->fail_at || (d->fail_from != 0 && d->calls >= d->fail_from))
-		return NULL;
-	if (d->returns != NULL)
-		return d->returns;
+	if (d->during != NULL) d->during();
+	if (d->calls == d->fail_at || (d->fail_from != 0 && d->calls >= d->fail_from)) return NULL;
+	if (d->returns != NULL) return d->returns;
 	at = mmap(NULL, bytes + d->misalign, d->access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (at == MAP_FAILED || d->chunks == DEVICE_CHUNKS)
-		return NULL;
+	if (at == MAP_FAILED || d->chunks == DEVICE_CHUNKS) return NULL;
 	d->granted[d->chunks].at = at + d->misalign;
 	d->granted[d->chunks++].bytes = bytes;
 	return at + d->misalign;

@@ -132,7 +132,8 @@ static tl_status copied(void* ctx, void* to, const void* from, size_t bytes)
 static void devices_of_the_programs_own(void)
 {
 	tl_device_allocator a = {sizeof a, "npu:0", 64, NULL, no_blocks, nothing};
-	tl_device_copier c = {.struct_size = sizeof c, .host_access = 1, .from_host = copied, .to_host = copied, .within = copied};
+	tl_device_copier c = {
+		.struct_size = sizeof c, .host_access = 1, .from_host = copied, .to_host = copied, .within = copied};
 	int32_t npu;
 	CHECK_OK(tl_device_register(&a, &c, &npu));
 	CHECK_INT(mprotect(memory + 300 * PAGE, PAGE, PROT_NONE), 0);

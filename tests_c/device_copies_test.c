@@ -100,7 +100,11 @@ static void copies_are_refused(void)
 	tl_tensor* here = counting_on(CPU, 0);
 	void* plain = tl_mem_new(64);
 	int32_t constant[ELEMENTS] = {0};
-	tl_tensor_info info = {.struct_size = sizeof info, .data = constant, .shape = shape, .dtype = TL_DTYPE_I32, .rank = 2,
+	tl_tensor_info info = {.struct_size = sizeof info,
+	                       .data = constant,
+	                       .shape = shape,
+	                       .dtype = TL_DTYPE_I32,
+	                       .rank = 2,
 	                       .flags = TL_TENSOR_FLAG_READ_ONLY};
 	tl_tensor* fixed = tl_tensor_wrap(&info, NULL, NULL);
 	tl_tensor* dead = counting_on(CUDA, 0);
@@ -115,7 +119,8 @@ static void copies_are_refused(void)
 	CHECK_FAILS(tl_tensor_copy(here, tl_tensor_zeros(TL_DTYPE_F32, CPU, 2, shape)), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_tensor_copy(fixed, there), TL_E_UNSUPPORTED);
 	CHECK_OK(tl_tensor_copy(there, fixed));
-	CHECK_FAILS(tl_tensor_copy(tl_tensor_broadcast_to(tl_tensor_slice(here, 0, 0, 1, 1), 2, shape), there), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_copy(tl_tensor_broadcast_to(tl_tensor_slice(here, 0, 0, 1, 1), 2, shape), there),
+	            TL_E_UNSUPPORTED);
 	fake_fail("cuMemcpyDtoH_v2", 1, 700);
 	CHECK_FAILS(tl_tensor_copy(here, there), TL_E_DEVICE);
 	fake_fail("cuMemcpyDtoH_v2", 1, 2);
@@ -151,8 +156,7 @@ static void destinations_are_checked(void)
 	CHECK_REFUSED(tl_tensor_to(lent, CPU), 0, TL_E_INVALID_ARGUMENT); /* says the driver */
 	CHECK_REFUSED(tl_tensor_clone(lent), 0, TL_E_INVALID_ARGUMENT);
 	tl_mem_enter_scope();
-	while (tl_tensor_register(there) == TL_OK) {
-	}
+	while (tl_tensor_register(there) == TL_OK) {}
 	CHECK_REFUSED(tl_tensor_to(there, CPU), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_I32, CUDA, 2, shape), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_OK(tl_mem_exit_scope());

@@ -89,7 +89,8 @@ static int times_that_failed;
  * everything else came back. */
 static void check_outstanding(const char* failed)
 {
-	bool may_be_left = failed != NULL && (strcmp(failed, "cuMemFree_v2") == 0 || strcmp(failed, "cuCtxPushCurrent_v2") == 0);
+	bool may_be_left =
+		failed != NULL && (strcmp(failed, "cuMemFree_v2") == 0 || strcmp(failed, "cuCtxPushCurrent_v2") == 0);
 	CHECK(fake_outstanding() <= may_be_left);
 	if (fake_outstanding() == 1) {
 		const tl_device_allocator* a = tl_device_allocator_for(CUDA);

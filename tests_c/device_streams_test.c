@@ -87,9 +87,9 @@ static void the_best_of_a_stream_is_taken(void)
 		between[i] = take(pool, 256, first);
 	}
 	for (int i = 0; i < COUNT; i++) give(pool, blocks[i], i == 4 ? second : first);
-	CHECK_PTR(take(pool, 4000, first), blocks[1]);  /* of two the lower */
+	CHECK_PTR(take(pool, 4000, first), blocks[1]); /* of two the lower */
 	CHECK_PTR(take(pool, 4096, first), blocks[3]);
-	CHECK_PTR(take(pool, 4096, first), blocks[0]);  /* cut */
+	CHECK_PTR(take(pool, 4096, first), blocks[0]); /* cut */
 	CHECK_PTR(take(pool, 4096, first), blocks[0] + 4096);
 	CHECK_PTR(take(pool, 15872, first), blocks[2]); /* cut */
 	CHECK_INT(stats_of(pool).num_waiting_blocks, 2);
@@ -401,7 +401,10 @@ static void torch_is_served(void)
 		void* block;
 		int device;
 		tl_status want;
-	} wrong[] = {{NULL, 1, TL_OK}, {&ours, 1, TL_E_UNKNOWN_POINTER}, {(void*)8, 0, TL_E_UNKNOWN_POINTER}, {&ours, 9, TL_E_DEVICE},
+	} wrong[] = {{NULL, 1, TL_OK},
+	             {&ours, 1, TL_E_UNKNOWN_POINTER},
+	             {(void*)8, 0, TL_E_UNKNOWN_POINTER},
+	             {&ours, 9, TL_E_DEVICE},
 	             {&ours, -5, TL_E_DEVICE}};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		tl_clear_error();

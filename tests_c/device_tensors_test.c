@@ -204,7 +204,8 @@ static void the_default_is_an_option(void)
 		CHECK_OK(tl_configure("TL_DEVICE", wanted[i].name));
 		CHECK_INT(tl_tensor_device(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_DEFAULT, 1, &n)), wanted[i].device);
 		CHECK_INT(tl_tensor_device(tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_DEFAULT, 1, &n)), wanted[i].device);
-		CHECK_INT(tl_tensor_device(tl_tensor_to(tl_tensor_empty(TL_DTYPE_F32, CUDA, 1, &n), TL_DEVICE_DEFAULT)), wanted[i].device);
+		CHECK_INT(tl_tensor_device(tl_tensor_to(tl_tensor_empty(TL_DTYPE_F32, CUDA, 1, &n), TL_DEVICE_DEFAULT)),
+		          wanted[i].device);
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK_OK(tl_configure("TL_DEVICE", "cuda:7"));

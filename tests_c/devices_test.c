@@ -134,7 +134,8 @@ static void memory_is_measured(void)
 	CHECK_FAILS(tl_device_memory_info(CUDA, &available, &total), TL_E_OUT_OF_MEMORY);
 	fail_at("cuMemGetInfo_v2", 1, 801);
 	CHECK_FAILS(tl_device_memory_info(CUDA, &available, &total), TL_E_UNSUPPORTED);
-	CHECK(strstr(tl_last_error(), "tl_device_memory_info: TL_E_UNSUPPORTED: cuMemGetInfo_v2 (cuda:0) answered") != NULL);
+	CHECK(strstr(tl_last_error(), "tl_device_memory_info: TL_E_UNSUPPORTED: cuMemGetInfo_v2 (cuda:0) answered") !=
+	      NULL);
 }
 
 /* A call of an allocator's function that leaves this status. */

@@ -15,10 +15,10 @@ static const struct {
 	int32_t dtype;
 	DLDataType as;
 } types[] = {
-        {TL_DTYPE_F32, {2, 32, 1}},  {TL_DTYPE_F64, {2, 64, 1}}, {TL_DTYPE_I32, {0, 32, 1}}, {TL_DTYPE_I64, {0, 64, 1}},
-        {TL_DTYPE_U8, {1, 8, 1}},    {TL_DTYPE_F16, {2, 16, 1}}, {TL_DTYPE_BF16, {4, 16, 1}}, {TL_DTYPE_BOOL, {6, 8, 1}},
-        {TL_DTYPE_I8, {0, 8, 1}},    {TL_DTYPE_I16, {0, 16, 1}}, {TL_DTYPE_U16, {1, 16, 1}}, {TL_DTYPE_U32, {1, 32, 1}},
-        {TL_DTYPE_U64, {1, 64, 1}},  {TL_DTYPE_C64, {5, 64, 1}}, {TL_DTYPE_C128, {5, 128, 1}},
+	{TL_DTYPE_F32, {2, 32, 1}}, {TL_DTYPE_F64, {2, 64, 1}}, {TL_DTYPE_I32, {0, 32, 1}},   {TL_DTYPE_I64, {0, 64, 1}},
+	{TL_DTYPE_U8, {1, 8, 1}},   {TL_DTYPE_F16, {2, 16, 1}}, {TL_DTYPE_BF16, {4, 16, 1}},  {TL_DTYPE_BOOL, {6, 8, 1}},
+	{TL_DTYPE_I8, {0, 8, 1}},   {TL_DTYPE_I16, {0, 16, 1}}, {TL_DTYPE_U16, {1, 16, 1}},   {TL_DTYPE_U32, {1, 32, 1}},
+	{TL_DTYPE_U64, {1, 64, 1}}, {TL_DTYPE_C64, {5, 64, 1}}, {TL_DTYPE_C128, {5, 128, 1}},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -217,8 +217,8 @@ static int64_t extents[2] = {2, 2}, steps[2] = {4, 1};
 /* Somebody else's tensor: 2 4 in numbers, from byte_offset on. */
 static DLManagedTensorVersioned foreign(void)
 {
-	DLManagedTensorVersioned m = {{1, 0}, NULL, count_versioned, 0,
-	                              {numbers, {1, 0}, 2, {2, 64, 1}, extents, steps, 2 * sizeof(double)}};
+	DLManagedTensorVersioned m = {
+		{1, 0}, NULL, count_versioned, 0, {numbers, {1, 0}, 2, {2, 64, 1}, extents, steps, 2 * sizeof(double)}};
 	deleted = 0;
 	return m;
 }
@@ -342,12 +342,12 @@ static void check_import_refused(DLManagedTensorVersioned managed, tl_status wan
 	CHECK_INT(deleted, 0);
 }
 
-#define REFUSED(want, change) \
-	do { \
+#define REFUSED(want, change)                   \
+	do {                                        \
 		DLManagedTensorVersioned m = foreign(); \
-		DLTensor* t = &m.dl_tensor; \
-		change; \
-		check_import_refused(m, want); \
+		DLTensor* t = &m.dl_tensor;             \
+		change;                                 \
+		check_import_refused(m, want);          \
 	} while (0)
 
 static void what_is_not_imported(void)
@@ -402,8 +402,7 @@ static void many_threads(void)
 		threads[i] = start_thread(hand_to_and_fro, tensor);
 	}
 	CHECK_OK(tl_mem_exit_scope());
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 	CHECK_DEAD(tensor);
 }
 

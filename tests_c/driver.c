@@ -34,8 +34,7 @@ static void step_stats(const step* s)
 	(void)s;
 	read_stats(now);
 	*reply = '\0';
-	for (int i = 0; i < 5; i++)
-		sprintf(reply + strlen(reply), i == 0 ? "%" PRId64 : " %" PRId64, now[i] - base[i]);
+	for (int i = 0; i < 5; i++) sprintf(reply + strlen(reply), i == 0 ? "%" PRId64 : " %" PRId64, now[i] - base[i]);
 }
 
 /* Ends a sequence: handles mean nothing from here on. */
@@ -46,25 +45,19 @@ static void step_baseline(const step* s)
 	memset(handles, 0, sizeof handles);
 }
 
-static void step_dead(const step* s)
-{
-	handles[s->a[0]].dead = true;
-}
+static void step_dead(const step* s) { handles[s->a[0]].dead = true; }
 
-static void step_hostfree(const step* s)
-{
-	free(pointer(s, 0));
-}
+static void step_hostfree(const step* s) { free(pointer(s, 0)); }
 
 static const struct {
 	const char* name;
 	void (*run)(const step*);
 } specials[] = {
-        {"realloc", step_realloc},         {"malloc", step_malloc},       {"vec_get", step_vec_get},
-        {"get_buffer", step_get_buffer},   {"get_field", step_get_field}, {"set_field", step_set_field},
-        {"finish", step_finish},           {"verify", step_verify},       {"arena_state", step_arena_state},
-        {"stats", step_stats},             {"baseline", step_baseline},   {"dead", step_dead},
-        {"hostfree", step_hostfree},
+	{"realloc", step_realloc},       {"malloc", step_malloc},       {"vec_get", step_vec_get},
+	{"get_buffer", step_get_buffer}, {"get_field", step_get_field}, {"set_field", step_set_field},
+	{"finish", step_finish},         {"verify", step_verify},       {"arena_state", step_arena_state},
+	{"stats", step_stats},           {"baseline", step_baseline},   {"dead", step_dead},
+	{"hostfree", step_hostfree},
 };
 
 static void run(const step* s)
@@ -100,8 +93,7 @@ static void* second_thread(void* unused)
 {
 	pthread_mutex_lock(&turn_lock);
 	for (;;) {
-		while (for_second == NULL)
-			pthread_cond_wait(&turn_changed, &turn_lock);
+		while (for_second == NULL) pthread_cond_wait(&turn_changed, &turn_lock);
 		run(for_second);
 		for_second = NULL;
 		pthread_cond_broadcast(&turn_changed);
@@ -117,14 +109,12 @@ static void run_on(int thread, const step* s)
 		run(s);
 		return;
 	}
-	if (!started && pthread_create(&second, NULL, second_thread, NULL) != 0)
-		abort();
+	if (!started && pthread_create(&second, NULL, second_thread, NULL) != 0) abort();
 	started = true;
 	pthread_mutex_lock(&turn_lock);
 	for_second = s;
 	pthread_cond_broadcast(&turn_changed);
-	while (for_second != NULL)
-		pthread_cond_wait(&turn_changed, &turn_lock);
+	while (for_second != NULL) pthread_cond_wait(&turn_changed, &turn_lock);
 	pthread_mutex_unlock(&turn_lock);
 }
 
@@ -149,12 +139,9 @@ static bool argument(char* word, int64_t* value)
 		*value = (int64_t)h->p + (*rest == '+' ? strtol(rest + 1, NULL, 10) : 0);
 		return !h->reused;
 	}
-	if (*word == '#')
-		*value = (int64_t)strtoull(word + 1, NULL, 16);
-	else if (*word == '&')
-		*value = (int64_t)(uintptr_t)known_to_nobody;
-	else
-		*value = strcmp(word, "-") == 0 ? 0 : strtoll(word, NULL, 10);
+	if (*word == '#') *value = (int64_t)strtoull(word + 1, NULL, 16);
+	else if (*word == '&') *value = (int64_t)(uintptr_t)known_to_nobody;
+	else *value = strcmp(word, "-") == 0 ? 0 : strtoll(word, NULL, 10);
 	return true;
 }
 
@@ -173,18 +160,15 @@ static void execute(char* line)
 			strcpy(reply, "reused");
 			return;
 		}
-	if (strcmp(s.name, "poll") == 0)
-		poll_both();
-	else
-		run_on(thread, &s);
+	if (strcmp(s.name, "poll") == 0) poll_both();
+	else run_on(thread, &s);
 }
 
 int main(void)
 {
 	char line[MAX_LINE];
 	for (int i = 0; i < TYPES; i++)
-		if (tl_type_define(&descriptions[i], &types[i]) != TL_OK)
-			return 1;
+		if (tl_type_define(&descriptions[i], &types[i]) != TL_OK) return 1;
 	read_stats(base);
 	setvbuf(stdout, NULL, _IOLBF, MAX_LINE); /* after a crash the last reply tells where it was */
 	while (fgets(line, sizeof line, stdin) != NULL) {

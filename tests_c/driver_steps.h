@@ -21,10 +21,7 @@ typedef struct step {
 	int64_t a[MAX_WORDS];
 } step;
 
-static void* pointer(const step* s, int i)
-{
-	return (void*)(uintptr_t)s->a[i];
-}
+static void* pointer(const step* s, int i) { return (void*)(uintptr_t)s->a[i]; }
 
 /* Types, as in tests_go/model/objects.go. */
 
@@ -50,18 +47,15 @@ static void registers(void* object)
 
 static const size_t offsets[TYPES][2] = {{0, 8}, {8, 24}, {0}, {40}, {0, 69992}};
 static const tl_type_desc descriptions[TYPES] = {
-        {.name = "pair", .size = 24, .pointer_offsets = offsets[0], .num_pointers = 2},
-        {.name = "counted", .size = 32, .pointer_offsets = offsets[1], .num_pointers = 2, .destructor = counts},
-        {.name = "scoped", .size = 40, .destructor = uses_scope},
-        {.name = "registering", .size = 48, .pointer_offsets = offsets[3], .num_pointers = 1, .destructor = registers},
-        {.name = "large", .size = 70000, .pointer_offsets = offsets[4], .num_pointers = 2, .destructor = counts},
+	{.name = "pair", .size = 24, .pointer_offsets = offsets[0], .num_pointers = 2},
+	{.name = "counted", .size = 32, .pointer_offsets = offsets[1], .num_pointers = 2, .destructor = counts},
+	{.name = "scoped", .size = 40, .destructor = uses_scope},
+	{.name = "registering", .size = 48, .pointer_offsets = offsets[3], .num_pointers = 1, .destructor = registers},
+	{.name = "large", .size = 70000, .pointer_offsets = offsets[4], .num_pointers = 2, .destructor = counts},
 };
 static tl_type types[TYPES];
 
-static tl_type type_number(int64_t i)
-{
-	return i < TYPES ? types[i] : 1u << 23;
-}
+static tl_type type_number(int64_t i) { return i < TYPES ? types[i] : 1u << 23; }
 
 static size_t own_bytes(int64_t type)
 {
@@ -81,10 +75,8 @@ static size_t back_from(size_t from, size_t bytes)
 static void fill(uintptr_t p, size_t from, size_t bytes, int value)
 {
 	char* memory = (char*)p;
-	for (size_t i = from; i < bytes && i < FRONT; i++)
-		memory[i] = (char)value;
-	for (size_t i = back_from(from, bytes); i < bytes; i++)
-		memory[i] = (char)value;
+	for (size_t i = from; i < bytes && i < FRONT; i++) memory[i] = (char)value;
+	for (size_t i = back_from(from, bytes); i < bytes; i++) memory[i] = (char)value;
 }
 
 /* The value that all bytes looked at have, -1 when they differ. */
@@ -92,18 +84,13 @@ static int uniform(uintptr_t p, size_t from, size_t bytes)
 {
 	const unsigned char* memory = (const unsigned char*)p;
 	for (size_t i = from; i < bytes && i < FRONT; i++)
-		if (memory[i] != memory[from])
-			return -1;
+		if (memory[i] != memory[from]) return -1;
 	for (size_t i = back_from(from, bytes); i < bytes; i++)
-		if (memory[i] != memory[from])
-			return -1;
+		if (memory[i] != memory[from]) return -1;
 	return memory[from];
 }
 
-static int filling(int64_t k)
-{
-	return (int)(1 + k % 255);
-}
+static int filling(int64_t k) { return (int)(1 + k % 255); }
 
 /* Notes what a handle stands for and replies with the lowest handle that has the
  * address. New memory may cover dead handles, never living ones. */
@@ -120,12 +107,9 @@ static void claim(int64_t k, handle new, char* out)
 	}
 	for (int i = 0; i < k; i++) {
 		handle* old = &handles[i];
-		if (old->p == 0 || old->arena || old->reused)
-			continue;
-		if (old->dead)
-			old->reused = old->p - new.p < new.bytes;
-		else if (old->p - new.p < new.bytes || new.p - old->p < old->bytes)
-			sprintf(out, "overlaps=%d", i);
+		if (old->p == 0 || old->arena || old->reused) continue;
+		if (old->dead) old->reused = old->p - new.p < new.bytes;
+		else if (old->p - new.p < new.bytes || new.p - old->p < old->bytes) sprintf(out, "overlaps=%d", i);
 	}
 	handles[k] = new;
 }
@@ -142,24 +126,25 @@ typedef struct maker {
 	content content;
 } maker;
 
-static void* object_new(int64_t type)
-{
-	return tl_object_new(type_number(type));
-}
+static void* object_new(int64_t type) { return tl_object_new(type_number(type)); }
 
 static const maker makers[] = {
-        {"alloc", tl_mem_alloc, NULL, NULL, PLAIN},          {"alloc_tmp", NULL, tl_alloc_tmp, NULL, PLAIN},
-        {"new", tl_mem_new, NULL, NULL, PLAIN},              {"new_zeroed", tl_mem_new_zeroed, NULL, NULL, ZEROED},
-        {"arena_malloc", NULL, tl_arena_malloc, NULL, PLAIN}, {"arena_alloc", NULL, tl_arena_alloc, NULL, PLAIN},
-        {"frame_enter", tl_mem_frame_enter, NULL, NULL, PLAIN}, {"vec_new", tl_vec_new, NULL, NULL, NONE},
-        {"object_new", NULL, object_new, NULL, TYPED},       {"deep_clone", NULL, NULL, tl_mem_deep_clone, NONE},
-        {"vec_pop", NULL, NULL, tl_vec_pop, NONE},
+	{"alloc", tl_mem_alloc, NULL, NULL, PLAIN},
+	{"alloc_tmp", NULL, tl_alloc_tmp, NULL, PLAIN},
+	{"new", tl_mem_new, NULL, NULL, PLAIN},
+	{"new_zeroed", tl_mem_new_zeroed, NULL, NULL, ZEROED},
+	{"arena_malloc", NULL, tl_arena_malloc, NULL, PLAIN},
+	{"arena_alloc", NULL, tl_arena_alloc, NULL, PLAIN},
+	{"frame_enter", tl_mem_frame_enter, NULL, NULL, PLAIN},
+	{"vec_new", tl_vec_new, NULL, NULL, NONE},
+	{"object_new", NULL, object_new, NULL, TYPED},
+	{"deep_clone", NULL, NULL, tl_mem_deep_clone, NONE},
+	{"vec_pop", NULL, NULL, tl_vec_pop, NONE},
 };
 
 static void* make(const maker* m, const step* s)
 {
-	if (m->of_size != NULL)
-		return m->of_size((size_t)s->a[1]);
+	if (m->of_size != NULL) return m->of_size((size_t)s->a[1]);
 	return m->of_int != NULL ? m->of_int(s->a[1]) : m->of_pointer(pointer(s, 1));
 }
 
@@ -173,14 +158,11 @@ static void replied_address(const maker* m, const step* s)
 		sprintf(reply, "%d %d", new.p != 0, status);
 		return;
 	}
-	if (m->content != NONE)
-		new.bytes = m->content == TYPED ? descriptions[s->a[1]].size : (size_t)s->a[1];
-	if (m->content >= ZEROED)
-		zeroed = uniform(new.p, 0, new.bytes) == 0;
+	if (m->content != NONE) new.bytes = m->content == TYPED ? descriptions[s->a[1]].size : (size_t)s->a[1];
+	if (m->content >= ZEROED) zeroed = uniform(new.p, 0, new.bytes) == 0;
 	new.arena = tl_arena_contains((void*)new.p);
 	claim(s->a[0], new, claimed);
-	if (m->content != NONE)
-		fill(new.p, m->content == TYPED ? own_bytes(s->a[1]) : 0, new.bytes, filling(s->a[0]));
+	if (m->content != NONE) fill(new.p, m->content == TYPED ? own_bytes(s->a[1]) : 0, new.bytes, filling(s->a[0]));
 	sprintf(reply, m->content >= ZEROED ? "%s %d %d" : "%s %d", claimed, status, zeroed);
 }
 
@@ -188,8 +170,7 @@ static void found_address(int64_t k, const void* p, size_t bytes)
 {
 	tl_status status = tl_last_status();
 	char claimed[32] = "0";
-	if (p != NULL)
-		claim(k, (handle){.p = (uintptr_t)p, .bytes = bytes}, claimed);
+	if (p != NULL) claim(k, (handle){.p = (uintptr_t)p, .bytes = bytes}, claimed);
 	sprintf(reply, "%s %d", claimed, status);
 }
 
@@ -221,65 +202,63 @@ static int64_t call_type_define(const step* s)
 {
 	static const size_t misaligned[] = {4}, outside[] = {16}, twice[] = {8, 8}, first[] = {0};
 	static const tl_type_desc bad[] = {
-	        {.size = 0},
-	        {.size = 16, .pointer_offsets = misaligned, .num_pointers = 1},
-	        {.size = 16, .pointer_offsets = outside, .num_pointers = 1},
-	        {.size = 24, .pointer_offsets = twice, .num_pointers = 2},
-	        {.size = 4, .pointer_offsets = first, .num_pointers = 1},
+		{.size = 0},
+		{.size = 16, .pointer_offsets = misaligned, .num_pointers = 1},
+		{.size = 16, .pointer_offsets = outside, .num_pointers = 1},
+		{.size = 24, .pointer_offsets = twice, .num_pointers = 2},
+		{.size = 4, .pointer_offsets = first, .num_pointers = 1},
 	};
 	tl_type none;
 	return tl_type_define(&bad[s->a[0]], &none);
 }
 
 static const caller callers[] = {
-        {.name = "acquire", .other = call_acquire},
-        {.name = "inc_ref", .of_pointer = tl_ptr_inc_ref},
-        {.name = "release", .of_pointer = tl_ptr_release},
-        {.name = "release_bool", .other = call_release_bool},
-        {.name = "dec_ref", .other = call_dec_ref},
-        {.name = "refcount", .other = call_refcount},
-        {.name = "check", .other = call_check},
-        {.name = "register_struct", .of_pointer = tl_mem_register_struct},
-        {.name = "register_named", .other = call_named},
-        {.name = "register", .of_pointer = tl_mem_register},
-        {.name = "register_ptr", .of_pointer = tl_mem_register_ptr},
-        {.name = "register_tensor", .of_pointer = tl_mem_register_tensor},
-        {.name = "register_vec_ptr", .of_pointer = tl_mem_register_vec_ptr},
-        {.name = "unregister", .of_pointer = tl_mem_unregister},
-        {.name = "share", .of_pointer = tl_ptr_share},
-        {.name = "immortal", .of_pointer = tl_ptr_make_immortal},
-        {.name = "free", .of_pointer = tl_mem_free},
-        {.name = "dealloc", .of_pointer = tl_mem_dealloc},
-        {.name = "free_tmp", .of_pointer = tl_free_tmp},
-        {.name = "type_define", .other = call_type_define},
-        {.name = "collect", .other = call_collect},
-        {.name = "purge", .plain = tl_mem_purge},
-        {.name = "shutdown", .plain = tl_shutdown},
-        {.name = "vec_len", .other = call_vec_len},
-        {.name = "vec_push", .other = call_vec_push},
-        {.name = "vec_set", .other = call_vec_set},
-        {.name = "vec_reserve", .other = call_vec_reserve},
-        {.name = "vec_clear", .of_pointer = tl_vec_clear},
-        {.name = "enter_scope", .plain = tl_mem_enter_scope},
-        {.name = "exit_scope", .plain = tl_mem_exit_scope},
-        {.name = "exit_scopes_to", .of_int = tl_mem_exit_scopes_to},
-        {.name = "depth", .other = call_depth},
-        {.name = "function_enter", .of_int = tl_mem_function_enter},
-        {.name = "function_exit", .plain = tl_mem_function_exit},
-        {.name = "frame_exit", .plain = tl_mem_frame_exit},
-        {.name = "arena_init", .of_int = tl_arena_init},
-        {.name = "arena_free", .plain = tl_arena_free},
-        {.name = "arena_reset", .plain = tl_arena_reset},
-        {.name = "arena_set_offset", .of_int = tl_arena_set_offset},
-        {.name = "arena_contains", .other = call_contains},
+	{.name = "acquire", .other = call_acquire},
+	{.name = "inc_ref", .of_pointer = tl_ptr_inc_ref},
+	{.name = "release", .of_pointer = tl_ptr_release},
+	{.name = "release_bool", .other = call_release_bool},
+	{.name = "dec_ref", .other = call_dec_ref},
+	{.name = "refcount", .other = call_refcount},
+	{.name = "check", .other = call_check},
+	{.name = "register_struct", .of_pointer = tl_mem_register_struct},
+	{.name = "register_named", .other = call_named},
+	{.name = "register", .of_pointer = tl_mem_register},
+	{.name = "register_ptr", .of_pointer = tl_mem_register_ptr},
+	{.name = "register_tensor", .of_pointer = tl_mem_register_tensor},
+	{.name = "register_vec_ptr", .of_pointer = tl_mem_register_vec_ptr},
+	{.name = "unregister", .of_pointer = tl_mem_unregister},
+	{.name = "share", .of_pointer = tl_ptr_share},
+	{.name = "immortal", .of_pointer = tl_ptr_make_immortal},
+	{.name = "free", .of_pointer = tl_mem_free},
+	{.name = "dealloc", .of_pointer = tl_mem_dealloc},
+	{.name = "free_tmp", .of_pointer = tl_free_tmp},
+	{.name = "type_define", .other = call_type_define},
+	{.name = "collect", .other = call_collect},
+	{.name = "purge", .plain = tl_mem_purge},
+	{.name = "shutdown", .plain = tl_shutdown},
+	{.name = "vec_len", .other = call_vec_len},
+	{.name = "vec_push", .other = call_vec_push},
+	{.name = "vec_set", .other = call_vec_set},
+	{.name = "vec_reserve", .other = call_vec_reserve},
+	{.name = "vec_clear", .of_pointer = tl_vec_clear},
+	{.name = "enter_scope", .plain = tl_mem_enter_scope},
+	{.name = "exit_scope", .plain = tl_mem_exit_scope},
+	{.name = "exit_scopes_to", .of_int = tl_mem_exit_scopes_to},
+	{.name = "depth", .other = call_depth},
+	{.name = "function_enter", .of_int = tl_mem_function_enter},
+	{.name = "function_exit", .plain = tl_mem_function_exit},
+	{.name = "frame_exit", .plain = tl_mem_frame_exit},
+	{.name = "arena_init", .of_int = tl_arena_init},
+	{.name = "arena_free", .plain = tl_arena_free},
+	{.name = "arena_reset", .plain = tl_arena_reset},
+	{.name = "arena_set_offset", .of_int = tl_arena_set_offset},
+	{.name = "arena_contains", .other = call_contains},
 };
 
 static int64_t call(const caller* c, const step* s)
 {
-	if (c->plain != NULL)
-		return c->plain();
-	if (c->of_pointer != NULL)
-		return c->of_pointer(pointer(s, 0));
+	if (c->plain != NULL) return c->plain();
+	if (c->of_pointer != NULL) return c->of_pointer(pointer(s, 0));
 	return c->of_int != NULL ? c->of_int(s->a[0]) : c->other(s);
 }
 
@@ -294,8 +273,7 @@ static void step_realloc(const step* s)
 	int kept = 0;
 	char claimed[32] = "0";
 	if (moved != NULL) {
-		if (same > 0)
-			kept = uniform((uintptr_t)moved, 0, same < FRONT ? same : FRONT);
+		if (same > 0) kept = uniform((uintptr_t)moved, 0, same < FRONT ? same : FRONT);
 		claim(s->a[0], (handle){.p = (uintptr_t)moved, .bytes = bytes}, claimed);
 		fill((uintptr_t)moved, 0, bytes, same > 0 ? kept : filling(s->a[0]));
 	}
@@ -309,34 +287,26 @@ static void step_malloc(const step* s)
 	found_address(s->a[0], p, (size_t)s->a[1]);
 }
 
-static void step_vec_get(const step* s)
-{
-	found_address(s->a[0], tl_vec_get(pointer(s, 1), s->a[2]), 1);
-}
+static void step_vec_get(const step* s) { found_address(s->a[0], tl_vec_get(pointer(s, 1), s->a[2]), 1); }
 
 static void step_get_buffer(const step* s)
 {
 	found_address(s->a[0], tl_mem_get_buffer(s->a[1], s->a[2]), (size_t)s->a[2]);
 }
 
-static void** field(void* object, int64_t offset)
-{
-	return (void**)((char*)object + offset);
-}
+static void** field(void* object, int64_t offset) { return (void**)((char*)object + offset); }
 
 /* Steps that touch memory themselves leave out what is not live: wild programs have such handles. */
 static bool untouchable(void* object)
 {
-	if (object != NULL && tl_ptr_check(object) == TL_OK)
-		return false;
+	if (object != NULL && tl_ptr_check(object) == TL_OK) return false;
 	strcpy(reply, "reused");
 	return true;
 }
 
 static void step_get_field(const step* s)
 {
-	if (untouchable(pointer(s, 1)))
-		return;
+	if (untouchable(pointer(s, 1))) return;
 	found_address(s->a[0], *field(pointer(s, 1), s->a[2]), 1);
 }
 
@@ -344,8 +314,7 @@ static void step_get_field(const step* s)
 static void step_set_field(const step* s)
 {
 	void **slot = field(pointer(s, 0), s->a[1]), *old;
-	if (untouchable(pointer(s, 0)))
-		return;
+	if (untouchable(pointer(s, 0))) return;
 	old = *slot;
 	tl_ptr_acquire(pointer(s, 2));
 	sprintf(reply, "%d ", tl_last_status());

@@ -14,8 +14,7 @@ static void* fill_scope_stack(void)
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
 	object = tl_mem_new(64);
-	while (tl_mem_register_struct(object) == TL_OK) {
-	}
+	while (tl_mem_register_struct(object) == TL_OK) {}
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
 	return object;
 }
@@ -152,8 +151,7 @@ static void views_on_a_full_scope_stack(void)
 	/* covers: tl_tensor_wrap TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_from_dlpack TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_from_dlpack_legacy TL_E_ARENA_EXHAUSTED */
-	for (int i = 0; i < MAKERS; i++)
-		CHECK_REFUSED(makers[i](tensor), 0, TL_E_ARENA_EXHAUSTED);
+	for (int i = 0; i < MAKERS; i++) CHECK_REFUSED(makers[i](tensor), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_COUNT(tensor, 1);
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 	CHECK_DEAD(tensor);
@@ -162,8 +160,7 @@ static void views_on_a_full_scope_stack(void)
 static void too_many_scopes(void)
 {
 	int64_t depth;
-	while (tl_mem_enter_scope() == TL_OK) {
-	}
+	while (tl_mem_enter_scope() == TL_OK) {}
 	/* covers: tl_mem_enter_scope TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_enter_scope(), TL_E_ARENA_EXHAUSTED);
 	depth = tl_get_scope_depth();
@@ -185,14 +182,12 @@ static void the_frame_stack_is_full(void)
 	/* covers: tl_mem_get_buffer TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_mem_get_buffer(1, SMALL_ARENA), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK(tl_mem_get_buffer(1, 4096) != NULL);
-	while (tl_mem_frame_enter(4096) != NULL)
-		depth++;
+	while (tl_mem_frame_enter(4096) != NULL) depth++;
 	CHECK(depth > SMALL_ARENA / 4096 - 10);
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
 	/* covers: tl_mem_function_enter TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_function_enter(1000), TL_E_ARENA_EXHAUSTED);
-	for (; depth > 0; depth--)
-		CHECK_OK(tl_mem_frame_exit());
+	for (; depth > 0; depth--) CHECK_OK(tl_mem_frame_exit());
 	CHECK_INT(*(char*)tl_mem_get_buffer(0, 1000), 1);
 	CHECK_OK(tl_mem_function_exit());
 }
@@ -202,13 +197,11 @@ static void nested_frames_until_the_end(void)
 	int64_t depth = 0;
 	while (tl_mem_function_enter(4) == TL_OK) {
 		depth++;
-		if (tl_mem_get_buffer(0, 1024) == NULL)
-			break;
+		if (tl_mem_get_buffer(0, 1024) == NULL) break;
 	}
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
 	CHECK(depth > 100);
-	for (; depth > 0; depth--)
-		CHECK_OK(tl_mem_function_exit());
+	for (; depth > 0; depth--) CHECK_OK(tl_mem_function_exit());
 	CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
 	CHECK_OK(tl_mem_function_enter(4));
 	CHECK(tl_mem_get_buffer(0, SMALL_ARENA / 2) != NULL);
@@ -253,26 +246,22 @@ static void the_heap_is_full(void)
 	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	blocks = fill_heap();
 	/* covers: tl_object_new TL_E_OUT_OF_MEMORY */
-	for (int i = 0; i < 5000 && tl_object_new(pair_type) != NULL; i++) {
-	}
+	for (int i = 0; i < 5000 && tl_object_new(pair_type) != NULL; i++) {}
 	CHECK_REFUSED(tl_object_new(pair_type), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_mem_deep_clone TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_mem_deep_clone(typed), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_vec_push TL_E_OUT_OF_MEMORY */
 	tl_clear_error();
-	while (tl_vec_push(vec, NULL) == TL_OK) {
-	}
+	while (tl_vec_push(vec, NULL) == TL_OK) {}
 	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
 	/* covers: tl_tensor_clone TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_tensor_from_buffer TL_E_OUT_OF_MEMORY */
 	for (int i = 0; i < 5000; i++)
-		if (tl_tensor_from_buffer(0, 0, 1, &four, data + 4 * i, NULL, NULL, NULL) == NULL)
-			break;
+		if (tl_tensor_from_buffer(0, 0, 1, &four, data + 4 * i, NULL, NULL, NULL) == NULL) break;
 	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_tensor_new(data, 1, &large), 0, TL_E_OUT_OF_MEMORY);
-	while (tl_tensor_empty(TL_DTYPE_F32, 0, 1, &four) != NULL) {
-	}
+	while (tl_tensor_empty(TL_DTYPE_F32, 0, 1, &four) != NULL) {}
 	/* covers: tl_tensor_prepare_return TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_tensor_prepare_return(slot), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_COUNT(typed, 1);
@@ -298,10 +287,8 @@ static void no_memory_for_views(void)
 	/* covers: tl_tensor_wrap TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_from_dlpack TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_from_dlpack_legacy TL_E_OUT_OF_MEMORY */
-	while (tl_tensor_reshape(tensor, 1, &extent_four) != NULL) {
-	}
-	for (int i = 0; i < MAKERS; i++)
-		CHECK_REFUSED(makers[i](tensor), 0, TL_E_OUT_OF_MEMORY);
+	while (tl_tensor_reshape(tensor, 1, &extent_four) != NULL) {}
+	for (int i = 0; i < MAKERS; i++) CHECK_REFUSED(makers[i](tensor), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(tensor);
 	drain_heap(blocks);
@@ -309,10 +296,7 @@ static void no_memory_for_views(void)
 
 static int errors_noted;
 
-static void note_error(void* exception, const char* text)
-{
-	errors_noted += exception == lent && text[0] != 0;
-}
+static void note_error(void* exception, const char* text) { errors_noted += exception == lent && text[0] != 0; }
 
 static void no_memory_for_exports(void)
 {
@@ -325,31 +309,31 @@ static void no_memory_for_exports(void)
 	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, one_by_four);
 	blocks = fill_heap();
 	/* covers: tl_tensor_to_dlpack TL_E_OUT_OF_MEMORY */
-	while (count < MOST && (made[count] = tl_tensor_to_dlpack(tensor, false)) != NULL)
-		count++;
+	while (count < MOST && (made[count] = tl_tensor_to_dlpack(tensor, false)) != NULL) count++;
 	CHECK_REFUSED(tl_tensor_to_dlpack(tensor, false), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_tensor_to_dlpack(tensor, true), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_tensor_to_dlpack_legacy TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(tensor, false), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_python_capsule TL_E_OUT_OF_MEMORY */
 	void (*set_error)(void*, const char*) = note_error;
-	tl_python_api api = {.struct_size = sizeof api, .capsule_new = lent, .capsule_is_valid = lent,
-	                     .capsule_get_pointer = lent, .buffer_error = lent};
+	tl_python_api api = {.struct_size = sizeof api,
+	                     .capsule_new = lent,
+	                     .capsule_is_valid = lent,
+	                     .capsule_get_pointer = lent,
+	                     .buffer_error = lent};
 	memcpy(&api.err_set_string, &set_error, sizeof set_error);
 	CHECK_OK(tl_python_attach(&api));
 	CHECK_REFUSED(tl_python_capsule(tensor, 1, false), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_INT(errors_noted, 1);
 	CHECK_COUNT(tensor, 1 + count);
-	while (count-- > 0)
-		made[count]->deleter(made[count]);
+	while (count-- > 0) made[count]->deleter(made[count]);
 	CHECK_OK(tl_mem_exit_scope());
 	drain_heap(blocks);
 }
 
 static void the_heap_can_be_used_again(void)
 {
-	for (int round = 0; round < 3; round++)
-		drain_heap(fill_heap());
+	for (int round = 0; round < 3; round++) drain_heap(fill_heap());
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_mem_new(1 << 20) != NULL);
 	CHECK(tl_mem_new(64) != NULL);

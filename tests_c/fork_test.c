@@ -23,8 +23,7 @@ static bool in_child(void (*body)(void))
 		fflush(NULL);
 		_exit(check_failures != 0);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child)
-		return false;
+	if (child < 0 || waitpid(child, &status, 0) != child) return false;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -105,10 +104,7 @@ static void exhaust_what_was_inherited(void)
 	CHECK(!"an empty magazine was refilled in the child");
 }
 
-static void fork_again(void)
-{
-	CHECK(in_child(use_the_fast_path));
-}
+static void fork_again(void) { CHECK(in_child(use_the_fast_path)); }
 
 static void a_child_works(void)
 {
@@ -142,15 +138,11 @@ static void a_child_of_a_tracked_program_names_nothing(void)
 
 static void end_with_exit(void)
 {
-	if (runs_fast)
-		CHECK_OK(tl_mem_enter_scope());
+	if (runs_fast) CHECK_OK(tl_mem_enter_scope());
 	exit(check_failures != 0);
 }
 
-static void a_child_exits(void)
-{
-	CHECK(in_child(end_with_exit));
-}
+static void a_child_exits(void) { CHECK(in_child(end_with_exit)); }
 
 static atomic_bool stop;
 
@@ -159,8 +151,7 @@ static void* register_all_the_time(void* unused)
 	(void)unused;
 	while (!atomic_load(&stop)) {
 		CHECK_OK(tl_mem_enter_scope());
-		for (int i = 0; i < 50; i++)
-			CHECK_OK(tl_mem_register_struct(malloc(48)));
+		for (int i = 0; i < 50; i++) CHECK_OK(tl_mem_register_struct(malloc(48)));
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	return NULL;
@@ -171,13 +162,11 @@ static void register_in_the_child(void)
 	void* object = malloc(48);
 	tl_status status = tl_mem_enter_scope();
 	CHECK_OK(fine_or_forked(status));
-	for (int i = 0; i < 100; i++)
-		CHECK_OK(fine_or_forked(tl_ptr_inc_ref(inherited)));
+	for (int i = 0; i < 100; i++) CHECK_OK(fine_or_forked(tl_ptr_inc_ref(inherited)));
 	/* A full shard needs the slow path to grow; that is an answer as well. */
 	status = tl_mem_register_struct(object);
 	CHECK(status == TL_OK || status == TL_E_FORKED);
-	if (status == TL_OK)
-		CHECK_COUNT(object, 1);
+	if (status == TL_OK) CHECK_COUNT(object, 1);
 	CHECK_OK(fine_or_forked(tl_mem_exit_scope()));
 }
 
@@ -190,13 +179,10 @@ static void every_child_finishes_while_others_register(void)
 	int finished = 0;
 	inherited = new_held();
 	atomic_store(&stop, false);
-	for (int i = 0; i < BUSY; i++)
-		threads[i] = start_thread(register_all_the_time, NULL);
-	for (int i = 0; i < children; i++)
-		finished += in_child(register_in_the_child);
+	for (int i = 0; i < BUSY; i++) threads[i] = start_thread(register_all_the_time, NULL);
+	for (int i = 0; i < children; i++) finished += in_child(register_in_the_child);
 	atomic_store(&stop, true);
-	for (int i = 0; i < BUSY; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < BUSY; i++) pthread_join(threads[i], NULL);
 	CHECK_INT(finished, children);
 	CHECK_OK(tl_ptr_release(inherited));
 }
@@ -205,8 +191,7 @@ int main(int argc, char** argv)
 {
 	const char* path = getenv("TL_FASTPATH");
 	runs_fast = path == NULL || strcmp(path, "0") != 0;
-	if (argc > 1)
-		children = atoi(argv[1]);
+	if (argc > 1) children = atoi(argv[1]);
 	CHECK_OK(tl_init());
 	RUN(a_child_works);
 	RUN(a_child_of_a_tracked_program_names_nothing);

@@ -43,10 +43,8 @@ static void a_slot_first_taken_in_a_loops_scope_keeps_its_memory(void)
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK(tl_mem_new(64) != NULL);
 		now = tl_mem_get_buffer(0, 256);
-		if (i == 0)
-			*now = 0;
-		else
-			CHECK_PTR(now, buffer);
+		if (i == 0) *now = 0;
+		else CHECK_PTR(now, buffer);
 		buffer = now;
 		CHECK_INT((*buffer)++, i);
 		CHECK_OK(tl_mem_exit_scope());
@@ -215,16 +213,12 @@ static void recurse(int depth)
 	CHECK_OK(tl_mem_function_enter(1));
 	mine = tl_mem_get_buffer(0, 64);
 	*mine = depth;
-	if (depth > 0)
-		recurse(depth - 1);
+	if (depth > 0) recurse(depth - 1);
 	CHECK_INT(*mine, depth);
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void deep_recursion(void)
-{
-	recurse(2000);
-}
+static void deep_recursion(void) { recurse(2000); }
 
 static void a_hundred_thousand_nested_one_slot_frames(void)
 {
@@ -235,8 +229,7 @@ static void a_hundred_thousand_nested_one_slot_frames(void)
 	for (int64_t i = 0; i < depth; i++) {
 		CHECK_OK(tl_mem_function_enter(1));
 		buffers[i] = tl_mem_get_buffer(0, 64);
-		if (buffers[i] == NULL)
-			break;
+		if (buffers[i] == NULL) break;
 		*buffers[i] = i;
 	}
 	CHECK_INT(tl_get_scope_depth(), depth);
@@ -251,10 +244,8 @@ static void many_slots(void)
 {
 	enum { SLOTS = 5000 };
 	CHECK_OK(tl_mem_function_enter(SLOTS));
-	for (int i = 0; i < SLOTS; i++)
-		*(int*)tl_mem_get_buffer(i, 64) = i;
-	for (int i = 0; i < SLOTS; i++)
-		CHECK_INT(*(int*)tl_mem_get_buffer(i, 64), i);
+	for (int i = 0; i < SLOTS; i++) *(int*)tl_mem_get_buffer(i, 64) = i;
+	for (int i = 0; i < SLOTS; i++) CHECK_INT(*(int*)tl_mem_get_buffer(i, 64), i);
 	CHECK_OK(tl_mem_function_exit());
 }
 
@@ -300,21 +291,18 @@ static void a_random_walk(void)
 			} else {
 				open[depth].block = tl_mem_frame_enter(open[depth].bytes);
 			}
-			if (open[depth].bytes > 0)
-				memset(open[depth].block, depth, open[depth].bytes);
+			if (open[depth].bytes > 0) memset(open[depth].block, depth, open[depth].bytes);
 			depth++;
 			continue;
 		}
 		depth--;
-		if (open[depth].bytes > 0)
-			CHECK_INT(open[depth].block[open[depth].bytes - 1], depth & 0xFF);
+		if (open[depth].bytes > 0) CHECK_INT(open[depth].block[open[depth].bytes - 1], depth & 0xFF);
 		CHECK_OK(open[depth].kind == 0   ? tl_mem_exit_scope()
 		         : open[depth].kind == 1 ? tl_mem_function_exit()
 		                                 : tl_mem_frame_exit());
 	}
 	CHECK_OK(tl_mem_exit_scopes_to(0));
-	while (tl_mem_frame_exit() == TL_OK) {
-	}
+	while (tl_mem_frame_exit() == TL_OK) {}
 }
 
 int main(void)

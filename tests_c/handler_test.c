@@ -102,8 +102,7 @@ static void a_handler_does_not_wait_for_its_own_thread(void)
 	device d = {.access = PROT_NONE};
 	pthread_t self = pthread_self(), other;
 	busy_pool = device_pool(&d, (size_t)BLOCKS * 256);
-	for (int i = 0; i < BLOCKS; i++)
-		CHECK(tl_memory_pool_allocate(busy_pool, 64) != NULL);
+	for (int i = 0; i < BLOCKS; i++) CHECK(tl_memory_pool_allocate(busy_pool, 64) != NULL);
 	CHECK(sigaction(SIGUSR2, &action, NULL) == 0);
 	other = start_thread(interrupt, &self);
 	double until = check_seconds() + PATIENCE;

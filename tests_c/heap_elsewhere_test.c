@@ -27,8 +27,7 @@ static void the_heap_grows(void)
 {
 	tl_stats stats = {.struct_size = sizeof stats};
 	tl_mem_enter_scope();
-	for (int i = 0; i < 100000; i++)
-		CHECK(tl_vec_new(2) != NULL);
+	for (int i = 0; i < 100000; i++) CHECK(tl_vec_new(2) != NULL);
 	CHECK_OK(tl_stats_get(&stats));
 	CHECK(stats.live_objects >= 100000);
 	tl_mem_exit_scope();

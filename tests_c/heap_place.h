@@ -28,26 +28,20 @@ static inline void heap_place_choose(char** environment)
 			heap_place_is_chosen = true;
 			words[0] = (uint32_t)atoi(*environment + sizeof name - 1);
 		}
-	if (!heap_place_is_chosen)
-		return;
+	if (!heap_place_is_chosen) return;
 	for (const Elf64_auxv_t* entry = (const Elf64_auxv_t*)(environment + 1); entry->a_type != AT_NULL; entry++)
-		if (entry->a_type == AT_RANDOM)
-			memcpy((void*)entry->a_un.a_val, words, sizeof words);
+		if (entry->a_type == AT_RANDOM) memcpy((void*)entry->a_un.a_val, words, sizeof words);
 }
 
 /* Whether a call of mmap is Go's first for a chunk of its arena. */
 static inline bool heap_place_is_last(const void* address, size_t bytes, int flags)
 {
 	static uintptr_t arena;
-	if (!heap_place_is_chosen || address == NULL)
-		return false;
+	if (!heap_place_is_chosen || address == NULL) return false;
 	uintptr_t at = (uintptr_t)address;
-	if (bytes == HEAP_PLACE_ARENA && !(flags & MAP_FIXED) && arena == 0)
-		arena = at;
-	if (!(flags & MAP_FIXED) || at - arena >= HEAP_PLACE_ARENA)
-		return false;
-	if (at - arena != HEAP_PLACE_ARENA - HEAP_PLACE_CHUNK)
-		_exit(HEAP_PLACE_OTHER);
+	if (bytes == HEAP_PLACE_ARENA && !(flags & MAP_FIXED) && arena == 0) arena = at;
+	if (!(flags & MAP_FIXED) || at - arena >= HEAP_PLACE_ARENA) return false;
+	if (at - arena != HEAP_PLACE_ARENA - HEAP_PLACE_CHUNK) _exit(HEAP_PLACE_OTHER);
 	heap_place_is_chosen = false;
 	return true;
 }

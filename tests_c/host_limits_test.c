@@ -26,8 +26,7 @@ static rlim_t sweep(const char* resource, rlim_t from, rlim_t to, rlim_t step)
 			children[started / step % AT_ONCE] = start_limited(program, "before", resource, started, NULL);
 		int result = end_limited(children[value / step % AT_ONCE]);
 		bool starts = result == LIMITED_WORKS || result == LIMITED_SHORT;
-		if (starts && works == 0)
-			works = value;
+		if (starts && works == 0) works = value;
 		if (check_failed(result == LIMITED_SKIPPED || starts ||
 		                 (works == 0 && (result == LIMITED_REFUSED || result == LIMITED_NOT_LOADED))))
 			fprintf(stderr, "%s of %llu: %d\n", resource, (unsigned long long)value, result);
@@ -37,7 +36,8 @@ static rlim_t sweep(const char* resource, rlim_t from, rlim_t to, rlim_t step)
 		}
 	}
 	CHECK(works > from);
-	expect(run_limited(program, "raised", resource, works - step, NULL), LIMITED_WORKS, "raised", resource, works - step);
+	expect(run_limited(program, "raised", resource, works - step, NULL), LIMITED_WORKS, "raised", resource,
+	       works - step);
 	return works;
 }
 
@@ -126,8 +126,7 @@ static void the_limit_of_descriptors_is_the_host_s(void)
 	pid_t child = fork();
 	if (child == 0) {
 		limit.rlim_cur = soft;
-		if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
-			execl(program, program, "descriptors", (char*)NULL);
+		if (setrlimit(RLIMIT_NOFILE, &limit) == 0) execl(program, program, "descriptors", (char*)NULL);
 		_exit(LIMITED_FAILED);
 	}
 	CHECK_INT(waitpid(child, &status, 0), child);
@@ -145,10 +144,8 @@ static int tell_limit_of_descriptors(void)
 int main(int argc, char** argv)
 {
 	program = argv[0];
-	if (argc == 2)
-		return tell_limit_of_descriptors();
-	if (argc > 1)
-		return limited_main(argc, argv);
+	if (argc == 2) return tell_limit_of_descriptors();
+	if (argc > 1) return limited_main(argc, argv);
 	RUN(too_few_threads_are_a_status);
 	RUN(little_data_is_a_status);
 	RUN(no_descriptor_is_a_status);

@@ -34,8 +34,8 @@ static bool fails(faults* f)
 		f->left = text != NULL ? atol(text) : -1;
 	}
 	long left = __atomic_load_n(&f->left, __ATOMIC_RELAXED);
-	while (left > 0 && !__atomic_compare_exchange_n(&f->left, &left, left - 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-	}
+	while (left > 0 &&
+	       !__atomic_compare_exchange_n(&f->left, &left, left - 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 	return left == 0;
 }
 
@@ -45,12 +45,9 @@ static void fail_no_more(void) { mapping_faults.left = thread_faults.left = -1; 
 void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset)
 {
 	static void* (*real)(void*, size_t, int, int, int, off_t);
-	if (real == NULL)
-		*(void**)&real = dlsym(RTLD_NEXT, "mmap");
-	if (heap_place_is_last(address, bytes, flags))
-		mapping_faults.left = 0;
-	if (!fails(&mapping_faults))
-		return real(address, bytes, protection, flags, file, offset);
+	if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "mmap");
+	if (heap_place_is_last(address, bytes, flags)) mapping_faults.left = 0;
+	if (!fails(&mapping_faults)) return real(address, bytes, protection, flags, file, offset);
 	errno = ENOMEM;
 	return MAP_FAILED;
 }
@@ -58,8 +55,7 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int file, off
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*), void* argument)
 {
 	static int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-	if (real == NULL)
-		*(void**)&real = dlsym(RTLD_NEXT, "pthread_create");
+	if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "pthread_create");
 	return fails(&thread_faults) ? EAGAIN : real(thread, attributes, body, argument);
 }
 
@@ -90,10 +86,10 @@ static void prepare_before_loading(int argc, char** argv, char** environment)
 	(void)argv;
 	heap_place_choose(environment);
 	for (; *environment != NULL; environment++)
-		if (strncmp(*environment, name, sizeof name - 1) == 0)
-			use_up_mappings(atoi(*environment + sizeof name - 1));
+		if (strncmp(*environment, name, sizeof name - 1) == 0) use_up_mappings(atoi(*environment + sizeof name - 1));
 }
-__attribute__((section(".preinit_array"), used)) static void (*const at_first)(int, char**, char**) = prepare_before_loading;
+__attribute__((section(".preinit_array"), used)) static void (*const at_first)(int, char**,
+                                                                               char**) = prepare_before_loading;
 
 /* ---- the cases ---------------------------------------------------------------------- */
 
@@ -101,13 +97,10 @@ __attribute__((section(".preinit_array"), used)) static void (*const at_first)(i
 static int start_with_failures(void)
 {
 	tl_status status = tl_init();
-	if (status != TL_OK)
-		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
-	if (status != TL_OK && used_up != NULL)
-		CHECK(strstr(tl_last_error(), "vm.max_map_count") != NULL);
+	if (status != TL_OK) CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+	if (status != TL_OK && used_up != NULL) CHECK(strstr(tl_last_error(), "vm.max_map_count") != NULL);
 	fail_no_more();
-	if (used_up != NULL)
-		munmap(used_up, used_up_bytes);
+	if (used_up != NULL) munmap(used_up, used_up_bytes);
 	CHECK_OK(tl_init());
 	use_everything();
 	int end = limited_end();
@@ -130,11 +123,9 @@ static int first_uses_at_the_end_of_an_arena(void)
 	pthread_barrier_t barrier;
 	CHECK_INT(mapping_faults.left, 0);
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
-	for (int i = 0; i < THREADS; i++)
-		threads[i] = start_thread(first_use_that_is_refused, &barrier);
+	for (int i = 0; i < THREADS; i++) threads[i] = start_thread(first_use_that_is_refused, &barrier);
 	meet(&barrier);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 	return start_with_failures();
 }
 
@@ -142,8 +133,7 @@ static int fail_after_the_first_use(void)
 {
 	CHECK_OK(tl_init());
 	fail_from_here_on();
-	for (int i = 0; i < 3; i++)
-		use_everything();
+	for (int i = 0; i < 3; i++) use_everything();
 	fail_no_more();
 	limited_threads(16);
 	return limited_end();
@@ -172,7 +162,8 @@ static void what_a_plan_wants_is_refused(tl_plan* plan)
 	CHECK_REFUSED(tl_plan_add_space(plan, 0), -1, TL_E_OUT_OF_MEMORY);
 	CHECK_FAILS(tl_plan_set_spaces(plan, 0, &space, 1), TL_E_OUT_OF_MEMORY);
 	CHECK_FAILS(tl_plan_solve(plan, 0), TL_E_OUT_OF_MEMORY);
-	CHECK_FAILS(tl_plan_solve_with(plan, &(tl_plan_options){.struct_size = sizeof(tl_plan_options)}), TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_plan_solve_with(plan, &(tl_plan_options){.struct_size = sizeof(tl_plan_options)}),
+	            TL_E_OUT_OF_MEMORY);
 	CHECK_FAILS(tl_plan_validate(plan), TL_E_OUT_OF_MEMORY);
 	CHECK(strstr(tl_last_error(), ": TL_E_OUT_OF_MEMORY: what Go keeps in reserve is nearly used up") != NULL);
 }
@@ -189,16 +180,14 @@ static int fill_what_go_has(void)
 	while (count < MOST_PLANS && tl_plan_create(&plans[count]) == TL_OK) {
 		count++;
 		for (int64_t i = 0; i < 1000; i++)
-			if (tl_plan_add_buffer(plans[count - 1], 64, 64, i, i + 1) < 0)
-				break;
+			if (tl_plan_add_buffer(plans[count - 1], 64, 64, i, i + 1) < 0) break;
 	}
 	CHECK(count > 1 && count < MOST_PLANS);
 	what_a_plan_wants_is_refused(plans[0]);
 	CHECK_PTR(tl_vec_new(1), NULL);
 	limited_threads(2);
 	CHECK_OK(tl_ptr_release(held));
-	for (int i = 0; i < count; i++)
-		CHECK_OK(tl_plan_destroy(plans[i]));
+	for (int i = 0; i < count; i++) CHECK_OK(tl_plan_destroy(plans[i]));
 	fail_no_more();
 	limited_short_calls = 0;
 	use_everything();
@@ -215,8 +204,7 @@ static int memory_comes_and_goes(void)
 		int most = i == 0 ? 40 * PLANS : PLANS;
 		fail_from_here_on();
 		while (most-- > 0 && tl_plan_create(&plan) == TL_OK)
-			for (int64_t n = 0; n < 1000 && tl_plan_add_buffer(plan, 64, 64, n, n + 1) >= 0; n++) {
-			}
+			for (int64_t n = 0; n < 1000 && tl_plan_add_buffer(plan, 64, 64, n, n + 1) >= 0; n++) {}
 		CHECK(i > 0 || tl_last_status() == TL_E_OUT_OF_MEMORY);
 		fail_no_more();
 		CHECK_OK(tl_plan_create(&plan));
@@ -258,14 +246,15 @@ static int lists_that_are_too_long(void)
 	uint64_t buffer = 0;
 	CHECK(offsets != NULL && pointers != NULL);
 	CHECK_OK(tl_init());
-	for (size_t i = 0; i < MANY; i++)
-		offsets[i] = 8 * i;
-	const tl_type_desc desc = {.name = "wide", .size = 8 * (size_t)MANY, .pointer_offsets = offsets, .num_pointers = MANY};
+	for (size_t i = 0; i < MANY; i++) offsets[i] = 8 * i;
+	const tl_type_desc desc = {
+		.name = "wide", .size = 8 * (size_t)MANY, .pointer_offsets = offsets, .num_pointers = MANY};
 	set_limit(RLIMIT_AS, LIMITED_MIB, true);
 	CHECK_FAILS(tl_type_define(&desc, &type), TL_E_OUT_OF_MEMORY);
 	CHECK(strstr(tl_last_error(), "the system refuses the memory for 4194304 values") != NULL);
 	CHECK_FAILS(tl_registry_register_many(pointers, offsets, MANY, TL_ALLOC_MALLOC), TL_E_OUT_OF_MEMORY);
-	CHECK_FAILS(tl_registry_register_buffer(offsets, 8 * (size_t)MANY, pointers, MANY, TL_ALLOC_MALLOC, &buffer), TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_registry_register_buffer(offsets, 8 * (size_t)MANY, pointers, MANY, TL_ALLOC_MALLOC, &buffer),
+	            TL_E_OUT_OF_MEMORY);
 	CHECK_INT(tl_registry_unregister_many(pointers, MANY), MANY); /* NULL is a value */
 	raise_limit(RLIMIT_AS);
 	CHECK_OK(tl_type_define(&desc, &type));
@@ -276,8 +265,7 @@ static int lists_that_are_too_long(void)
 
 static void* other_library_s_value(pthread_key_t keys[], int* count)
 {
-	while (pthread_key_create(&keys[*count], NULL) == 0)
-		++*count;
+	while (pthread_key_create(&keys[*count], NULL) == 0) ++*count;
 	CHECK_INT(pthread_setspecific(keys[0], keys), 0);
 	return keys;
 }
@@ -301,8 +289,7 @@ static int no_mapping_is_left_later(void)
 {
 	CHECK_OK(tl_init());
 	use_everything();
-	if (!use_up_mappings(0))
-		return LIMITED_SKIPPED;
+	if (!use_up_mappings(0)) return LIMITED_SKIPPED;
 	use_everything();
 	return limited_end();
 }
@@ -310,8 +297,7 @@ static int no_mapping_is_left_later(void)
 /* All that is mapped would have to stay in memory. */
 static int memory_is_locked(void)
 {
-	if (mlockall(MCL_FUTURE) != 0)
-		return LIMITED_SKIPPED;
+	if (mlockall(MCL_FUTURE) != 0) return LIMITED_SKIPPED;
 	CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
 	munlockall();
 	CHECK_OK(tl_init());
@@ -337,21 +323,24 @@ static const struct {
 	const char* name;
 	int (*run)(void);
 } cases[] = {
-	{"start", start_with_failures},     {"later", fail_after_the_first_use},
-	{"fill", fill_what_go_has},         {"keys", no_key_is_left},
-	{"mappings", no_mapping_is_left_later}, {"plan", plan_more_than_there_is},
-	{"locked", memory_is_locked},       {"lists", lists_that_are_too_long},
-	{"again", memory_comes_and_goes},   {"end", first_uses_at_the_end_of_an_arena},
+	{"start", start_with_failures},
+	{"later", fail_after_the_first_use},
+	{"fill", fill_what_go_has},
+	{"keys", no_key_is_left},
+	{"mappings", no_mapping_is_left_later},
+	{"plan", plan_more_than_there_is},
+	{"locked", memory_is_locked},
+	{"lists", lists_that_are_too_long},
+	{"again", memory_comes_and_goes},
+	{"end", first_uses_at_the_end_of_an_arena},
 };
 
 static int run_as_case(int argc, char** argv)
 {
 	alarm(LIMITED_PATIENCE);
-	if (argc == 4 && strcmp(argv[1], "hidden") == 0)
-		return proc_is_hidden(argv[2]);
+	if (argc == 4 && strcmp(argv[1], "hidden") == 0) return proc_is_hidden(argv[2]);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		if (strcmp(argv[1], cases[i].name) == 0)
-			return cases[i].run();
+		if (strcmp(argv[1], cases[i].name) == 0) return cases[i].run();
 	return limited_main(argc, argv);
 }
 
@@ -385,8 +374,7 @@ static void a_heap_that_begins_at_the_end_of_an_arena_grows(void)
 		char text[64];
 		snprintf(text, sizeof text, "TL_TEST_SEED=%d", seed);
 		result = run_limited(program, "end", "0", 0, text);
-		if (result != HEAP_PLACE_OTHER)
-			printf("%s: the last chunk of an arena\n", text);
+		if (result != HEAP_PLACE_OTHER) printf("%s: the last chunk of an arena\n", text);
 	}
 	CHECK_INT(result, LIMITED_REFUSED);
 }
@@ -394,10 +382,8 @@ static void a_heap_that_begins_at_the_end_of_an_arena_grows(void)
 static void expect(const char* name, int first, int second)
 {
 	int result = run_limited(program, name, "0", 0, NULL);
-	if (result == LIMITED_SKIPPED)
-		printf("skip: %s: not on this machine\n", name);
-	else if (check_failed(result == first || result == second))
-		fprintf(stderr, "%s: %d\n", name, result);
+	if (result == LIMITED_SKIPPED) printf("skip: %s: not on this machine\n", name);
+	else if (check_failed(result == first || result == second)) fprintf(stderr, "%s: %d\n", name, result);
 }
 
 static void what_fails_later_ends_nothing(void) { expect("later", LIMITED_WORKS, LIMITED_SHORT); }
@@ -416,8 +402,7 @@ static void too_many_mappings_are_a_status(void)
 		char text[64];
 		snprintf(text, sizeof text, "TL_TEST_MAPPINGS_LEFT=%d", left);
 		int result = run_limited(program, "start", "0", 0, text);
-		if (result == LIMITED_WORKS && works_from < 0)
-			works_from = left;
+		if (result == LIMITED_WORKS && works_from < 0) works_from = left;
 		if (check_failed(result == LIMITED_REFUSED || result == LIMITED_WORKS))
 			fprintf(stderr, "%s: %d\n", text, result);
 	}
@@ -435,8 +420,7 @@ static void address_space_is_measured_without_proc(void)
 		snprintf(text, sizeof text, "%d", mebibytes[i]);
 		pid_t child = fork();
 		if (child == 0) {
-			if (freopen("/dev/null", "w", stdout) == NULL)
-				_exit(LIMITED_FAILED);
+			if (freopen("/dev/null", "w", stdout) == NULL) _exit(LIMITED_FAILED);
 			execl(program, program, "hidden", text, "0", (char*)NULL);
 		}
 		CHECK_INT(waitpid(child, &status, 0), child);
@@ -455,8 +439,7 @@ static void address_space_is_measured_without_proc(void)
 int main(int argc, char** argv)
 {
 	program = argv[0];
-	if (argc > 1)
-		return run_as_case(argc, argv);
+	if (argc > 1) return run_as_case(argc, argv);
 	RUN(mmap_that_fails_in_the_start_is_a_status);
 	RUN(pthread_create_that_fails_in_the_start_is_a_status);
 	RUN(a_heap_that_begins_at_the_end_of_an_arena_grows);

@@ -18,8 +18,7 @@ static int refused;
 /* Counts refusals; anything but the one documented reason is a failure. */
 static void expect(bool worked, const char* what)
 {
-	if (worked)
-		return;
+	if (worked) return;
 	refused++;
 	check_status(tl_last_status(), TL_E_OUT_OF_MEMORY, what, refused, "reason");
 }
@@ -30,16 +29,13 @@ static void expect(bool worked, const char* what)
 static void objects(tl_type type)
 {
 	TRY(tl_mem_enter_scope());
-	if (tl_get_scope_depth() == 0)
-		return;
-	for (int i = 0; i < 3000; i++)
-		TRY_POINTER(tl_mem_new((size_t)(32 + i * 7 % 5000)));
+	if (tl_get_scope_depth() == 0) return;
+	for (int i = 0; i < 3000; i++) TRY_POINTER(tl_mem_new((size_t)(32 + i * 7 % 5000)));
 	TRY_POINTER(tl_mem_new(8 << 20));
 	for (int i = 0; i < 100 && type != 0; i++) {
 		void* object = tl_object_new(type);
 		expect(object != NULL, "tl_object_new");
-		if (object != NULL)
-			TRY_POINTER(tl_mem_deep_clone(object));
+		if (object != NULL) TRY_POINTER(tl_mem_deep_clone(object));
 	}
 	CHECK_OK(tl_mem_exit_scope());
 }
@@ -48,18 +44,15 @@ static void vecs_and_foreign_memory(void)
 {
 	void* vec;
 	TRY(tl_mem_enter_scope());
-	if (tl_get_scope_depth() == 0)
-		return;
+	if (tl_get_scope_depth() == 0) return;
 	vec = tl_vec_new(4);
 	expect(vec != NULL, "tl_vec_new");
 	for (int i = 0; i < 20000; i++) {
 		void* block = malloc(24);
 		tl_status status = tl_mem_register_struct(block);
 		expect(status == TL_OK, "tl_mem_register_struct");
-		if (status != TL_OK)
-			free(block);
-		else if (vec != NULL)
-			TRY(tl_vec_push(vec, block));
+		if (status != TL_OK) free(block);
+		else if (vec != NULL) TRY(tl_vec_push(vec, block));
 	}
 	CHECK_OK(tl_mem_exit_scope());
 }
@@ -68,10 +61,8 @@ static void tensors(void)
 {
 	int64_t shape[2] = {40, 50};
 	TRY(tl_mem_function_enter(2));
-	if (tl_get_scope_depth() == 0)
-		return;
-	for (int i = 0; i < 50; i++)
-		TRY_POINTER(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape));
+	if (tl_get_scope_depth() == 0) return;
+	for (int i = 0; i < 50; i++) TRY_POINTER(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape));
 	tl_tensor_in_slot(0, TL_DTYPE_F32, 2, shape);
 	CHECK_OK(tl_mem_function_exit());
 }
@@ -79,8 +70,7 @@ static void tensors(void)
 static void* in_a_thread(void* object)
 {
 	objects(0);
-	if (object != NULL)
-		TRY(tl_ptr_release(object));
+	if (object != NULL) TRY(tl_ptr_release(object));
 	return NULL;
 }
 
@@ -92,12 +82,10 @@ static void threads(void)
 		int before = refused;
 		expect(object != NULL, "tl_mem_alloc");
 		run_thread(in_a_thread, object);
-		if (refused != before && tl_ptr_refcount(object) > 0)
-			CHECK_OK(tl_ptr_release(object));
+		if (refused != before && tl_ptr_refcount(object) > 0) CHECK_OK(tl_ptr_release(object));
 	}
 	TRY(tl_mem_enter_scope());
-	if (tl_get_scope_depth() > 0)
-		CHECK_OK(tl_mem_exit_scope());
+	if (tl_get_scope_depth() > 0) CHECK_OK(tl_mem_exit_scope());
 }
 
 static int work(void)
@@ -106,8 +94,7 @@ static int work(void)
 	tl_type_desc desc = {.name = "injected", .size = 100};
 	tl_status status = tl_init();
 	expect(status == TL_OK, "tl_init");
-	if (status != TL_OK)
-		return check_failures != 0 ? 1 : 2;
+	if (status != TL_OK) return check_failures != 0 ? 1 : 2;
 	TRY(tl_type_define(&desc, &type));
 	objects(type);
 	vecs_and_foreign_memory();
@@ -117,8 +104,7 @@ static int work(void)
 	TRY(tl_arena_init(1 << 20));
 	TRY(tl_arena_free());
 	CHECK_INT(tl_get_scope_depth(), 0);
-	if (check_finish() != 0)
-		return 1;
+	if (check_finish() != 0) return 1;
 	return refused > 0 ? 2 : 0;
 }
 
@@ -135,8 +121,7 @@ static int with_calls(int allowed)
 		execl(program, program, "work", (char*)NULL);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		return -1;
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
 	return WEXITSTATUS(status);
 }
 
@@ -145,8 +130,7 @@ int main(int argc, char** argv)
 	enum { MAX = 2000 };
 	int allowed = 0, result = 2, refusals = 0;
 	program = argv[0];
-	if (argc > 1 && strcmp(argv[1], "work") == 0)
-		return work();
+	if (argc > 1 && strcmp(argv[1], "work") == 0) return work();
 	for (; allowed < MAX && result != 0; allowed++) {
 		result = with_calls(allowed);
 		if (check_failed(result == 0 || result == 2))

@@ -33,7 +33,10 @@ static inline void set_error(void* exception, const char* text)
 
 static inline int is_valid(void* of, const char* name) { return strcmp(((capsule*)of)->name, name) == 0; }
 
-static inline void* get_pointer(void* of, const char* name) { return is_valid(of, name) ? ((capsule*)of)->pointer : NULL; }
+static inline void* get_pointer(void* of, const char* name)
+{
+	return is_valid(of, name) ? ((capsule*)of)->pointer : NULL;
+}
 
 static inline void end_capsule(void* of)
 {

@@ -19,10 +19,10 @@ static void check_names(const char* function, tl_status status, int line)
 }
 
 /* The call fails with that status, and the message is its own. */
-#define NAMES(function, arguments, status) \
-	do { \
-		tl_clear_error(); \
-		(void)function arguments; \
+#define NAMES(function, arguments, status)        \
+	do {                                          \
+		tl_clear_error();                         \
+		(void)function arguments;                 \
 		check_names(#function, status, __LINE__); \
 	} while (0)
 
@@ -201,8 +201,7 @@ static int narrow(void)
 	CHECK_OK(tl_mem_set_out_of_memory_callback(NULL, NULL));
 	CHECK_OK(tl_mem_function_enter(1));
 	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
-	while (tl_ptr_inc_ref(tensor) == TL_OK && tl_mem_register(tensor) == TL_OK)
-		;
+	while (tl_ptr_inc_ref(tensor) == TL_OK && tl_mem_register(tensor) == TL_OK);
 	told = 0;
 	NAMES(tl_tensor_register, (tensor), TL_E_ARENA_EXHAUSTED);
 	CHECK_INT(told, 1);
@@ -244,8 +243,7 @@ static void after_the_end_of_a_thread(void)
 {
 	int rounds = 0;
 	CHECK(pthread_key_create(&at_end, fail_after_the_end) == 0);
-	for (int i = 0; i < 3; i++)
-		run_thread(fail_and_end, &rounds); /* nothing of one is left for the next */
+	for (int i = 0; i < 3; i++) run_thread(fail_and_end, &rounds); /* nothing of one is left for the next */
 	CHECK_INT(rounds, 3);
 	CHECK(pthread_key_delete(at_end) == 0);
 }

@@ -103,10 +103,7 @@ static void* exit_when_empty(void* ctx, size_t bytes)
 	if (calls++ > 0 || bytes > sizeof memory) exit(5);
 	return memory;
 }
-static void take_back(void* ctx, void* memory, size_t bytes)
-{
-	(void)ctx, (void)memory, (void)bytes;
-}
+static void take_back(void* ctx, void* memory, size_t bytes) { (void)ctx, (void)memory, (void)bytes; }
 /* The pool is locked while its allocator is asked. */
 static void exit_from_inside_a_call(void)
 {
@@ -132,7 +129,8 @@ static const struct ending {
 	{"thread", end_a_thread, "fail", 23, "held by an open scope of a thread that has ended"},
 	{"thread-goes-on", end_a_thread_and_go_on, "fail", 23, "Direct leak of 96 byte(s) in 1 object(s)"},
 	{"threads", end_two_threads, "fail", 23, "SUMMARY: LeakSanitizer: 192 byte(s) leaked in 2 allocation(s)."},
-	{"thread-shutdown", end_a_thread_and_shut_down, "fail", 23, "SUMMARY: LeakSanitizer: 96 byte(s) leaked in 1 allocation(s)."},
+	{"thread-shutdown", end_a_thread_and_shut_down, "fail", 23,
+     "SUMMARY: LeakSanitizer: 96 byte(s) leaked in 1 allocation(s)."},
 	{"shutdown", leak_and_shut_down, "fail", 23, "Direct leak of 64 byte(s) in 1 object(s)"},
 	{"shutdown-first", shut_down_first, "fail", 0, NULL},
 	{"leak-word", leak_one, "1", 0, "Direct leak of 64 byte(s) in 1 object(s)"},
@@ -140,7 +138,8 @@ static const struct ending {
 	{"rest", end_a_thread_at_rest, "fail", 0, NULL},
 	{"handler", free_in_a_handler, "fail", 0, NULL},
 	{"destructor", leave_a_destructor, "fail", 0, NULL},
-	{"inside", exit_from_inside_a_call, "fail", 23, "leaks could not be looked for: exit() was called from inside a call"},
+	{"inside", exit_from_inside_a_call, "fail", 23,
+     "leaks could not be looked for: exit() was called from inside a call"},
 	{"inside", exit_from_inside_a_call, "off", 5, NULL},
 	{"fork", fork_and_leak, "fail", 0, NULL},
 };

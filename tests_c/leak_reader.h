@@ -55,18 +55,25 @@ static long read_as_leak_sanitizers(int* groups, int* frames)
 	while (at != NULL && at[3] == '=') at = strstr(at + 1, "\n==");
 	if (at == NULL || summary == NULL) return -1;
 	at = match(at + 1, "^==([0-9]+)==ERROR: LeakSanitizer: detected memory leaks\n", &pid, NULL);
-	if (at == NULL || match(summary + 1, "^SUMMARY: LeakSanitizer: ([0-9]+) byte\\(s\\) leaked in ([0-9]+) allocation\\(s\\)\\.\n$", &bytes, &count) == NULL)
+	if (at == NULL ||
+	    match(summary + 1, "^SUMMARY: LeakSanitizer: ([0-9]+) byte\\(s\\) leaked in ([0-9]+) allocation\\(s\\)\\.\n$",
+	          &bytes, &count) == NULL)
 		return -1;
 	for (*groups = *frames = 0; (at = strstr(at, "irect leak of ")) != NULL; ++*groups) {
 		long of, in;
 		while (at[-1] != '\n') at--;
 		at = match(at, "^" KIND, NULL, NULL);
-		if (at == NULL || (at = match(at, "^([0-9]+) byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n", &of, &in)) == NULL) return -1;
+		if (at == NULL ||
+		    (at = match(at, "^([0-9]+) byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n", &of, &in)) == NULL)
+			return -1;
 		sum += of;
 		objects += in;
 		long number, before = -1;
 		const char* next;
-		while ((next = match(at, "^    #([0-9]+) 0x[0-9a-f]+ (in [^\n]+ )?([^ \n]+:[0-9]+|\\([^ \n]+\\+0x[0-9a-f]+\\)|\\(<unknown module>\\))\n", &number, NULL)) != NULL) {
+		while ((next = match(at,
+		                     "^    #([0-9]+) 0x[0-9a-f]+ (in [^\n]+ )?([^ \n]+:[0-9]+|\\([^ "
+		                     "\n]+\\+0x[0-9a-f]+\\)|\\(<unknown module>\\))\n",
+		                     &number, NULL)) != NULL) {
 			if (number != ++before) return -1;
 			at = next;
 			++*frames;

@@ -142,9 +142,12 @@ static long objects_of(const char* kind, const char* why)
 	regex_t compiled;
 	regmatch_t at[2];
 	long n = 0;
-	snprintf(expression, sizeof expression, "%s leak of [0-9]+ byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n(    #[^\n]*\n)+    %s", kind, why);
+	snprintf(expression, sizeof expression,
+	         "%s leak of [0-9]+ byte\\(s\\) in ([0-9]+) object\\(s\\) allocated from:\n(    #[^\n]*\n)+    %s", kind,
+	         why);
 	CHECK(regcomp(&compiled, expression, REG_EXTENDED) == 0);
-	for (const char* from = report; regexec(&compiled, from, 2, at, 0) == 0; from += at[0].rm_eo) n += atol(from + at[1].rm_so);
+	for (const char* from = report; regexec(&compiled, from, 2, at, 0) == 0; from += at[0].rm_eo)
+		n += atol(from + at[1].rm_so);
 	regfree(&compiled);
 	return n;
 }

@@ -114,8 +114,7 @@ static long heard, misheard;
 static void hear(const void* ctx, const void* own)
 {
 	__atomic_add_fetch(&heard, 1, __ATOMIC_RELAXED);
-	if (ctx != own)
-		__atomic_add_fetch(&misheard, 1, __ATOMIC_RELAXED);
+	if (ctx != own) __atomic_add_fetch(&misheard, 1, __ATOMIC_RELAXED);
 }
 
 static void first_listener(tl_status status, const char* message, void* ctx)
@@ -132,8 +131,7 @@ static void second_listener(tl_status status, const char* message, void* ctx)
 
 static void* fail_often(void* unused)
 {
-	for (int i = 0; i < 400000; i++)
-		tl_ptr_release((void*)0x1230);
+	for (int i = 0; i < 400000; i++) tl_ptr_release((void*)0x1230);
 	return unused;
 }
 
@@ -170,10 +168,8 @@ static void symbols_are_sorted_and_callable(void)
 	for (size_t i = 0; i < count; i++) {
 		CHECK(table[i].address != NULL);
 		CHECK(strncmp(table[i].name, "tl_", 3) == 0);
-		if (i > 0)
-			CHECK(strcmp(table[i - 1].name, table[i].name) < 0);
-		if (strcmp(table[i].name, "tl_abi_version") == 0)
-			memcpy(&abi_version, &table[i].address, sizeof abi_version);
+		if (i > 0) CHECK(strcmp(table[i - 1].name, table[i].name) < 0);
+		if (strcmp(table[i].name, "tl_abi_version") == 0) memcpy(&abi_version, &table[i].address, sizeof abi_version);
 	}
 	CHECK(abi_version != NULL && abi_version() == TL_ABI_VERSION);
 	/* covers: tl_symbols TL_E_INVALID_ARGUMENT */

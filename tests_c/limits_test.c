@@ -23,15 +23,12 @@ static int run_case(const char* name, size_t mebibytes, const char* key, const c
 	pid_t child = fork();
 	if (child == 0) {
 		struct rlimit limit = {mebibytes << 20, strcmp(name, "raise") == 0 ? RLIM_INFINITY : mebibytes << 20};
-		if (mebibytes > 0)
-			setrlimit(RLIMIT_AS, &limit);
-		if (key != NULL)
-			setenv(key, value, 1);
+		if (mebibytes > 0) setrlimit(RLIMIT_AS, &limit);
+		if (key != NULL) setenv(key, value, 1);
 		execl(program, program, name, (char*)NULL);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		return -1;
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
 	return WEXITSTATUS(status);
 }
 
@@ -40,8 +37,7 @@ static void host_malloc_works(void)
 	for (int i = 0; i < 64; i++) {
 		char* block = malloc(1 << 20);
 		CHECK(block != NULL);
-		if (block == NULL)
-			return;
+		if (block == NULL) return;
 		memset(block, i, 1 << 20);
 		free(block);
 	}
@@ -93,10 +89,8 @@ static void* use_a_little(void* unused)
 static int threads_under_a_limit(void)
 {
 	pthread_t threads[8];
-	for (int i = 0; i < 8; i++)
-		threads[i] = start_thread(use_a_little, NULL);
-	for (int i = 0; i < 8; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 8; i++) threads[i] = start_thread(use_a_little, NULL);
+	for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
 	return check_finish();
 }
 
@@ -154,8 +148,7 @@ static void every_address_space(void)
 		int result = run_case("start", (size_t)mebibytes, NULL, NULL);
 		if (check_failed(result == 0 || result == 2))
 			fprintf(stderr, "with %d MiB: exit status %d\n", mebibytes, result);
-		if (result == 0 && works_from == 0)
-			works_from = mebibytes;
+		if (result == 0 && works_from == 0) works_from = mebibytes;
 		if (check_failed(works_from == 0 || result == 0))
 			fprintf(stderr, "with %d MiB it works, with %d MiB it does not\n", works_from, mebibytes);
 	}
@@ -178,10 +171,7 @@ static int raise_the_limit(void)
 	return check_finish();
 }
 
-static void a_limit_that_is_raised(void)
-{
-	CHECK_INT(run_case("raise", 256, NULL, NULL), 0);
-}
+static void a_limit_that_is_raised(void) { CHECK_INT(run_case("raise", 256, NULL, NULL), 0); }
 
 /* A limit that comes after the library has been loaded, with so much left. */
 static int limit_what_is_left(const char* mebibytes)
@@ -196,8 +186,7 @@ static int limit_what_is_left(const char* mebibytes)
 	tl_status status = tl_init();
 	limit.rlim_cur = RLIM_INFINITY; /* for the end of the test itself */
 	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
-	if (status != TL_OK)
-		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+	if (status != TL_OK) CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
 	return check_failures != 0;
 }
 
@@ -216,26 +205,17 @@ static void a_reservation_of_the_users_choice(void)
 	CHECK_INT(run_case("work", 2048, "TL_ARENA_BYTES", "1048576"), 0);
 }
 
-static void no_memory_for_the_tables(void)
-{
-	CHECK_INT(run_case("init", 0, "TL_FAIL_MEMORY", "0"), 0);
-}
+static void no_memory_for_the_tables(void) { CHECK_INT(run_case("init", 0, "TL_FAIL_MEMORY", "0"), 0); }
 
 int main(int argc, char** argv)
 {
 	program = argv[0];
-	if (argc > 1 && strcmp(argv[1], "work") == 0)
-		return work_under_a_limit();
-	if (argc > 1 && strcmp(argv[1], "threads") == 0)
-		return threads_under_a_limit();
-	if (argc > 1 && strcmp(argv[1], "init") == 0)
-		return init_without_memory();
-	if (argc > 1 && strcmp(argv[1], "start") == 0)
-		return start_under_a_limit();
-	if (argc > 1 && strcmp(argv[1], "raise") == 0)
-		return raise_the_limit();
-	if (argc > 1 && strcmp(argv[1], "left") == 0)
-		return limit_what_is_left(getenv("TL_TEST_LEFT"));
+	if (argc > 1 && strcmp(argv[1], "work") == 0) return work_under_a_limit();
+	if (argc > 1 && strcmp(argv[1], "threads") == 0) return threads_under_a_limit();
+	if (argc > 1 && strcmp(argv[1], "init") == 0) return init_without_memory();
+	if (argc > 1 && strcmp(argv[1], "start") == 0) return start_under_a_limit();
+	if (argc > 1 && strcmp(argv[1], "raise") == 0) return raise_the_limit();
+	if (argc > 1 && strcmp(argv[1], "left") == 0) return limit_what_is_left(getenv("TL_TEST_LEFT"));
 	RUN(little_address_space);
 	RUN(every_address_space);
 	RUN(a_limit_that_is_raised);

@@ -35,15 +35,12 @@ int main(int argc, char** argv)
 	chain_define();
 	if (strstr(mode, "cycles") != NULL) {
 		build_rings(n);
-		if (mode[0] != 'b')
-			bad = tl_mem_collect_cycles() != n;
+		if (mode[0] != 'b') bad = tl_mem_collect_cycles() != n;
 	} else {
 		void* head = chain_of(n);
-		if (mode[0] != 'b')
-			bad = tl_ptr_release(head) != TL_OK;
+		if (mode[0] != 'b') bad = tl_ptr_release(head) != TL_OK;
 	}
-	if (bad)
-		fprintf(stderr, "%s %lld: not everything was freed\n", mode, (long long)n);
+	if (bad) fprintf(stderr, "%s %lld: not everything was freed\n", mode, (long long)n);
 	/* At once: what exit does is no part of the measure. */
 	_exit(bad);
 }

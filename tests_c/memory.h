@@ -37,8 +37,7 @@ static inline void no_limits(void)
 
 static inline bool says(const char* part)
 {
-	if (strstr(tl_last_error(), part) != NULL)
-		return true;
+	if (strstr(tl_last_error(), part) != NULL) return true;
 	fprintf(stderr, "\"%s\" is not in: %s\n", part, tl_last_error());
 	return false;
 }
@@ -47,8 +46,7 @@ static inline bool says(const char* part)
 static inline void keep_tensors(int count, int64_t elements)
 {
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < count; i++)
-		CHECK(tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &elements) != NULL);
+	for (int i = 0; i < count; i++) CHECK(tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &elements) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
 }
 

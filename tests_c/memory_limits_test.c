@@ -131,17 +131,24 @@ static void small_objects_stop_as_well(void)
 static void the_message_has_every_figure(void)
 {
 	static const char* const parts[] = {
-		"tl_mem_alloc: TL_E_LIMIT: 32 MiB requested of cpu (more than a limit allows)", "; in use ", ", cached ",
-		", reserved ", ", largest free block ", "; limit ", ", in all ", "; device free ", " of ",
-		"; largest keys (5000000, u8) x 2 = ", "(1000, u8) x 3 = ",
+		"tl_mem_alloc: TL_E_LIMIT: 32 MiB requested of cpu (more than a limit allows)",
+		"; in use ",
+		", cached ",
+		", reserved ",
+		", largest free block ",
+		"; limit ",
+		", in all ",
+		"; device free ",
+		" of ",
+		"; largest keys (5000000, u8) x 2 = ",
+		"(1000, u8) x 3 = ",
 	};
 	keep_tensors(2, 5000000);
 	keep_tensors(3, 1000);
 	CHECK_OK(tl_mem_set_limit(0, 0, 31 * MIB));
 	CHECK_OK(tl_mem_set_limit(TL_MEM_TOTAL, 0, 100 * MIB));
 	CHECK_REFUSED(tl_mem_alloc(32 * MIB), 0, TL_E_LIMIT);
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		CHECK(says(parts[i]));
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) CHECK(says(parts[i]));
 	CHECK(strlen(tl_last_error()) < 511);
 	no_limits();
 }
@@ -152,7 +159,8 @@ static void the_message_of_a_pool_has_them_too(void)
 	tl_memory_pool *pool = device_pool(&d, MIB), *of_cpu = NULL;
 	char* block = tl_memory_pool_allocate(pool, 24 * KIB);
 	CHECK_REFUSED(tl_memory_pool_allocate(pool, 2 * MIB), 0, TL_E_OUT_OF_MEMORY);
-	CHECK(says("tl_memory_pool_allocate: TL_E_OUT_OF_MEMORY: 2.0 MiB requested of an allocator (test device has no 2097152 bytes)"));
+	CHECK(says("tl_memory_pool_allocate: TL_E_OUT_OF_MEMORY: 2.0 MiB requested of an allocator (test device has no "
+	           "2097152 bytes)"));
 	CHECK(says("; in use 24 KiB, cached 1000 KiB, reserved 1.0 MiB, largest free block 1000 KiB; "));
 	CHECK(says("; limit none; device free unknown; largest keys "));
 	CHECK_OK(tl_memory_pool_deallocate(pool, block));
@@ -189,8 +197,7 @@ static void caches_give_in_order(void)
 	CHECK_REFUSED(tl_mem_alloc(4 * MIB), 0, TL_E_LIMIT);
 	CHECK_INT(usage(TL_MEM_TOTAL).failed, failed + 1);
 	CHECK(usage(0).relieved >= 4);
-	for (int i = 0; i < 3; i++)
-		CHECK_OK(tl_ptr_release(objects[i]));
+	for (int i = 0; i < 3; i++) CHECK_OK(tl_ptr_release(objects[i]));
 	device_end(&d, pool);
 	no_limits();
 }
@@ -283,7 +290,8 @@ static void the_pool_of_tensors_has_limits_of_its_own(void)
 	keep_tensors(60, 5000);
 	CHECK_INT(tl_get_pool_count(), 210);
 	CHECK_OK(tl_pool_key_stats_get(0, &key));
-	CHECK(key.elements == 5000 && key.tensors == 60 && key.dtype == TL_DTYPE_U8 && key.device == 0 && key.bytes >= 300000);
+	CHECK(key.elements == 5000 && key.tensors == 60 && key.dtype == TL_DTYPE_U8 && key.device == 0 &&
+	      key.bytes >= 300000);
 	CHECK_OK(tl_pool_key_stats_get(1, &key));
 	CHECK(key.elements == 1000 && key.tensors == 150);
 	CHECK_OK(tl_pool_key_stats_get(2, &key));
@@ -343,10 +351,8 @@ static void the_system_fails_at_each_call(void)
 			CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
 		}
 		CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
-		if (object == NULL)
-			object = tl_mem_alloc(MIB);
-		if (pool == NULL)
-			CHECK_OK(tl_memory_pool_create(&a, MIB, &pool));
+		if (object == NULL) object = tl_mem_alloc(MIB);
+		if (pool == NULL) CHECK_OK(tl_memory_pool_create(&a, MIB, &pool));
 		block = tl_memory_pool_allocate(pool, 64);
 		CHECK(object != NULL && block != NULL);
 		CHECK_OK(tl_ptr_release(object));
@@ -384,10 +390,8 @@ static void threads_meet_the_limit(void)
 	no_limits();
 	leave_room(TL_MEM_TOTAL, MIB);
 	uint64_t most = usage(TL_MEM_TOTAL).hard_limit;
-	for (int i = 0; i < 4; i++)
-		threads[i] = start_thread(work_at_the_limit, &failures);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 4; i++) threads[i] = start_thread(work_at_the_limit, &failures);
+	for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 	CHECK(reserved(TL_MEM_TOTAL) <= most);
 	CHECK(failures < 12000);
 	printf("%d requests of 12000 failed at the limit\n", failures);

@@ -162,8 +162,7 @@ static void refuse_handle(tl_memory_pool* bad)
 	CHECK_FAILS(tl_memory_pool_set_limit(bad, 64), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_memory_pool_stats_get(bad, &stats), TL_E_INVALID_ARGUMENT);
 	/* covers: tl_memory_pool_destroy TL_E_INVALID_ARGUMENT */
-	if (bad != NULL)
-		CHECK_FAILS(tl_memory_pool_destroy(bad), TL_E_INVALID_ARGUMENT);
+	if (bad != NULL) CHECK_FAILS(tl_memory_pool_destroy(bad), TL_E_INVALID_ARGUMENT);
 }
 
 static void handles_that_are_none(void)
@@ -178,8 +177,7 @@ static void handles_that_are_none(void)
 	refuse_handle((tl_memory_pool*)&d);
 	for (uintptr_t n = 1; n < 4096; n++)
 		CHECK_REFUSED(tl_memory_pool_allocate((tl_memory_pool*)n, 64), 0, TL_E_INVALID_ARGUMENT);
-	for (int bit = 0; bit < 64; bit++)
-		refuse_handle((tl_memory_pool*)((uintptr_t)pool ^ (uintptr_t)1 << bit));
+	for (int bit = 0; bit < 64; bit++) refuse_handle((tl_memory_pool*)((uintptr_t)pool ^ (uintptr_t)1 << bit));
 	refuse_handle((tl_memory_pool*)~(uintptr_t)0);
 	end();
 }
@@ -194,8 +192,7 @@ static void random_numbers(void)
 		uintptr_t near = (uintptr_t)block + check_random(&random) % 1024 + 1;
 		CHECK_REFUSED(tl_memory_pool_allocate((tl_memory_pool*)number, 64), 0, TL_E_INVALID_ARGUMENT);
 		CHECK_FAILS(tl_memory_pool_deallocate(pool, (void*)near), TL_E_UNKNOWN_POINTER);
-		if (number != 0)
-			CHECK_FAILS(tl_memory_pool_deallocate(pool, (void*)number), TL_E_UNKNOWN_POINTER);
+		if (number != 0) CHECK_FAILS(tl_memory_pool_deallocate(pool, (void*)number), TL_E_UNKNOWN_POINTER);
 	}
 	end();
 }
@@ -206,12 +203,10 @@ static void as_many_pools_as_there_can_be(void)
 	static tl_memory_pool* pools[POOLS];
 	d = (device){0};
 	tl_device_allocator a = device_allocator(&d, 64);
-	for (int i = 0; i < POOLS; i++)
-		CHECK_OK(tl_memory_pool_create(&a, KIB, &pools[i]));
+	for (int i = 0; i < POOLS; i++) CHECK_OK(tl_memory_pool_create(&a, KIB, &pools[i]));
 	/* covers: tl_memory_pool_create TL_E_LIMIT */
 	refuse_creation(a, KIB, TL_E_LIMIT);
-	for (int i = 0; i < POOLS; i++)
-		CHECK_OK(tl_memory_pool_destroy(pools[i]));
+	for (int i = 0; i < POOLS; i++) CHECK_OK(tl_memory_pool_destroy(pools[i]));
 	CHECK_INT(d.chunks, 0);
 }
 

@@ -24,8 +24,7 @@ static char* get_or_unchanged(tl_memory_pool* pool, size_t bytes)
 {
 	tl_memory_pool_stats before = pool_stats(pool), after;
 	char* block = try_get(pool, bytes);
-	if (block != NULL)
-		return block;
+	if (block != NULL) return block;
 	after = pool_stats(pool);
 	CHECK_INT(after.num_allocations, before.num_allocations);
 	CHECK_INT(after.current_usage, before.current_usage);
@@ -36,8 +35,7 @@ static char* get_or_unchanged(tl_memory_pool* pool, size_t bytes)
 
 static void put_if(tl_memory_pool* pool, char* block)
 {
-	if (block != NULL)
-		CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	if (block != NULL) CHECK_OK(tl_memory_pool_deallocate(pool, block));
 }
 
 /* Growth of chunks in several sizes, with idle chunks to trim, and of tables. */
@@ -45,19 +43,14 @@ static void grow_and_shrink(tl_memory_pool* pool)
 {
 	static char* blocks[BLOCKS];
 	char* chunks[8];
-	for (int i = 0; i < 8; i++)
-		chunks[i] = get_or_unchanged(pool, (size_t)(100 + 60 * i) * KIB);
-	for (int i = 0; i < 8; i += 2)
-		put_if(pool, chunks[i]);
+	for (int i = 0; i < 8; i++) chunks[i] = get_or_unchanged(pool, (size_t)(100 + 60 * i) * KIB);
+	for (int i = 0; i < 8; i += 2) put_if(pool, chunks[i]);
 	char* large = get_or_unchanged(pool, 900 * KIB);
-	for (int i = 0; i < BLOCKS; i++)
-		blocks[i] = try_get(pool, 64 + (size_t)(i % 5) * 64);
+	for (int i = 0; i < BLOCKS; i++) blocks[i] = try_get(pool, 64 + (size_t)(i % 5) * 64);
 	CHECK_OK(tl_memory_pool_trim(pool));
-	for (int i = 0; i < BLOCKS; i++)
-		put_if(pool, blocks[i]);
+	for (int i = 0; i < BLOCKS; i++) put_if(pool, blocks[i]);
 	put_if(pool, large);
-	for (int i = 1; i < 8; i += 2)
-		put_if(pool, chunks[i]);
+	for (int i = 1; i < 8; i += 2) put_if(pool, chunks[i]);
 }
 
 /* The whole life of a pool over d; after whatever went wrong, `repair` and it works. */
@@ -76,8 +69,7 @@ static void live(device* d, void (*repair)(device*))
 	}
 	int before = refused;
 	repair(d);
-	if (pool == NULL)
-		CHECK_OK(tl_memory_pool_create(&a, 64 * KIB, &pool));
+	if (pool == NULL) CHECK_OK(tl_memory_pool_create(&a, 64 * KIB, &pool));
 	grow_and_shrink(pool);
 	CHECK_INT(refused, before);
 	CHECK_INT(pool_stats(pool).current_usage, 0);

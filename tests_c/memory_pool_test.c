@@ -28,16 +28,13 @@ static void every_other_of_ten_freed(void)
 	tl_memory_pool* pool = device_pool(&d, 16 * KIB);
 	char* blocks[10];
 	char* large;
-	for (int i = 0; i < 10; i++)
-		blocks[i] = get(pool, KIB);
-	for (int i = 0; i < 10; i += 2)
-		put(pool, blocks[i]);
+	for (int i = 0; i < 10; i++) blocks[i] = get(pool, KIB);
+	for (int i = 0; i < 10; i += 2) put(pool, blocks[i]);
 	large = get(pool, 4 * KIB);
 	CHECK_PTR(large, blocks[9] + KIB);
 	CHECK_INT(pool_stats(pool).num_free_blocks, 6);
 	put(pool, large);
-	for (int i = 1; i < 10; i += 2)
-		put(pool, blocks[i]);
+	for (int i = 1; i < 10; i += 2) put(pool, blocks[i]);
 	CHECK_INT(pool_stats(pool).num_free_blocks, 1);
 	CHECK_INT(pool_stats(pool).largest_free_block, 16 * KIB);
 	device_end(&d, pool);
@@ -146,8 +143,7 @@ static void the_smallest_fit_then_the_lowest_address(void)
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
 	char* blocks[9];
 	const size_t sizes[9] = {2048, 64, 1024, 64, 1024, 64, 4096, 64, 1024};
-	for (int i = 0; i < 9; i++)
-		blocks[i] = get(pool, sizes[i]);
+	for (int i = 0; i < 9; i++) blocks[i] = get(pool, sizes[i]);
 	for (int i = 8; i >= 0; i -= 2) /* the last one joins the rest of the chunk */
 		put(pool, blocks[i]);
 	CHECK_PTR(get(pool, 960), blocks[2]); /* 64 bytes remain, not cut */
@@ -167,11 +163,9 @@ static void neighbours_join_in_any_order(void)
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
 	for (int o = 0; o < 6; o++) {
 		char *blocks[3], *joined, *last;
-		for (int i = 0; i < 3; i++)
-			blocks[i] = get(pool, 1000 + 1000 * (size_t)i);
+		for (int i = 0; i < 3; i++) blocks[i] = get(pool, 1000 + 1000 * (size_t)i);
 		last = get(pool, 64);
-		for (int i = 0; i < 3; i++)
-			put(pool, blocks[orders[o][i]]);
+		for (int i = 0; i < 3; i++) put(pool, blocks[orders[o][i]]);
 		CHECK_INT(pool_stats(pool).num_free_blocks, 2);
 		joined = get(pool, 1024 + 2048 + 3008);
 		CHECK_PTR(joined, blocks[0]);
@@ -191,8 +185,7 @@ static void record_layout(ptrdiff_t* offsets)
 	uint64_t random = 7;
 	for (int i = 0; i < 1000; i++) {
 		char** at = &blocks[check_random(&random) % 100];
-		if (*at != NULL)
-			put(pool, *at);
+		if (*at != NULL) put(pool, *at);
 		*at = get(pool, check_random(&random) % 65536 + 1);
 		offsets[i] = *at - base;
 	}
@@ -237,16 +230,12 @@ static void thousands_of_blocks(void)
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 4 * MIB);
 	static char* blocks[BLOCKS];
-	for (int i = 0; i < BLOCKS; i++)
-		blocks[i] = get(pool, 64);
-	for (int i = 1; i < BLOCKS; i++)
-		CHECK_PTR(blocks[i], blocks[0] + 64 * i);
+	for (int i = 0; i < BLOCKS; i++) blocks[i] = get(pool, 64);
+	for (int i = 1; i < BLOCKS; i++) CHECK_PTR(blocks[i], blocks[0] + 64 * i);
 	CHECK_INT(pool_stats(pool).num_free_blocks, 1);
-	for (int i = 0; i < BLOCKS; i += 2)
-		put(pool, blocks[i]);
+	for (int i = 0; i < BLOCKS; i += 2) put(pool, blocks[i]);
 	CHECK_INT(pool_stats(pool).num_free_blocks, BLOCKS / 2 + 1);
-	for (int i = 0; i < BLOCKS; i += 2)
-		CHECK_PTR(get(pool, 64), blocks[i]);
+	for (int i = 0; i < BLOCKS; i += 2) CHECK_PTR(get(pool, 64), blocks[i]);
 	CHECK_OK(tl_memory_pool_reset(pool));
 	device_end(&d, pool);
 }

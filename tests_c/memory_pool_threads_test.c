@@ -45,8 +45,7 @@ static void* work(void* number)
 			continue;
 		}
 		block = atomic_exchange(&exchange[check_random(&random) % SLOTS], block);
-		if (block != NULL)
-			check_and_put(block);
+		if (block != NULL) check_and_put(block);
 	}
 	return NULL;
 }
@@ -55,21 +54,18 @@ static void empty_the_exchange(void)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		uint64_t* block = atomic_exchange(&exchange[i], NULL);
-		if (block != NULL)
-			check_and_put(block);
+		if (block != NULL) check_and_put(block);
 	}
 }
 
 static void start_all(pthread_t* threads, void* (*body)(void*))
 {
-	for (uintptr_t i = 0; i < THREADS; i++)
-		threads[i] = start_thread(body, (void*)i);
+	for (uintptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(body, (void*)i);
 }
 
 static void join_all(pthread_t* threads)
 {
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
 static void four_threads(void)
@@ -169,8 +165,7 @@ static void forks_while_others_allocate(void)
 	for (int i = 0; i < CHILDREN; i++) {
 		int status = -1;
 		pid_t child = fork();
-		if (child == 0)
-			_exit(in_the_child(path == NULL || strcmp(path, "0") != 0));
+		if (child == 0) _exit(in_the_child(path == NULL || strcmp(path, "0") != 0));
 		finished += child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	}
 	atomic_store(&stop, true);

@@ -11,10 +11,8 @@ static int64_t resident(void)
 {
 	long pages = 0;
 	FILE* file = fopen("/proc/self/statm", "r");
-	if (file == NULL || fscanf(file, "%*s %ld", &pages) != 1)
-		pages = 0;
-	if (file != NULL)
-		fclose(file);
+	if (file == NULL || fscanf(file, "%*s %ld", &pages) != 1) pages = 0;
+	if (file != NULL) fclose(file);
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
@@ -29,20 +27,18 @@ static void comes_back(size_t bytes, bool newest_first)
 	before = resident();
 	for (size_t i = 0; i < count; i++) {
 		objects[i] = tl_mem_alloc(bytes);
-		for (size_t at = 0; at < bytes; at += 4096)
-			objects[i][at] = 1;
+		for (size_t at = 0; at < bytes; at += 4096) objects[i][at] = 1;
 	}
 	full = resident();
 	CHECK(full - before > gibibyte / 10 * 9);
-	for (size_t i = 0; i < count; i++)
-		tl_ptr_release(objects[newest_first ? count - 1 - i : i]);
+	for (size_t i = 0; i < count; i++) tl_ptr_release(objects[newest_first ? count - 1 - i : i]);
 	for (seconds = 0; resident() - before > allowance && seconds < patience; seconds += 0.1)
 		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 	printf("a gibibyte of %zu-byte objects: back after %.1f s, %" PRId64 " MiB stay\n", bytes, seconds,
 	       (resident() - before) >> 20);
 	if (check_failed(resident() - before <= allowance))
-		fprintf(stderr, "%" PRId64 " MiB resident before, %" PRId64 " full, %" PRId64 " after\n", before >> 20, full >> 20,
-		        resident() >> 20);
+		fprintf(stderr, "%" PRId64 " MiB resident before, %" PRId64 " full, %" PRId64 " after\n", before >> 20,
+		        full >> 20, resident() >> 20);
 	free(objects);
 }
 
@@ -58,17 +54,13 @@ static void medium_objects_come_back(void)
 	comes_back(65536, false);
 }
 
-static void a_large_object_comes_back(void)
-{
-	comes_back((size_t)gibibyte, true);
-}
+static void a_large_object_comes_back(void) { comes_back((size_t)gibibyte, true); }
 
 static void scopes_come_back(void)
 {
 	int64_t before = resident();
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 4000000; i++)
-		memset(tl_mem_new(64), 1, 64);
+	for (int i = 0; i < 4000000; i++) memset(tl_mem_new(64), 1, 64);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_mem_purge());
 	CHECK(resident() - before <= allowance);

@@ -32,8 +32,7 @@ static void objects_do_not_overlap(void)
 	}
 	for (int i = 0; i < COUNT; i++) {
 		bool intact = true;
-		for (size_t j = 0; j < sizes[i]; j++)
-			intact = intact && objects[i][j] == (i & 0xFF);
+		for (size_t j = 0; j < sizes[i]; j++) intact = intact && objects[i][j] == (i & 0xFF);
 		CHECK(intact);
 		CHECK_OK(tl_ptr_release(objects[i]));
 	}
@@ -81,8 +80,7 @@ static void new_zeroed_is_zero_after_reuse(void)
 		CHECK_OK(tl_mem_free(object));
 		CHECK_OK(tl_mem_enter_scope());
 		object = tl_mem_new_zeroed(bytes);
-		for (size_t i = 0; i < bytes; i++)
-			zero = zero && object[i] == 0;
+		for (size_t i = 0; i < bytes; i++) zero = zero && object[i] == 0;
 		CHECK(zero);
 		CHECK_COUNT(object, 1);
 		CHECK_OK(tl_mem_exit_scope());
@@ -113,8 +111,7 @@ static void realloc_keeps_content_count_and_registration(void)
 	unsigned char* object;
 	CHECK_OK(tl_mem_enter_scope());
 	object = tl_mem_new(40);
-	for (int i = 0; i < 40; i++)
-		object[i] = (unsigned char)i;
+	for (int i = 0; i < 40; i++) object[i] = (unsigned char)i;
 	CHECK_OK(tl_mem_register_struct(object));
 	for (size_t bytes = 50; bytes < (4u << 20); bytes *= 5) {
 		unsigned char* old = object;
@@ -122,8 +119,7 @@ static void realloc_keeps_content_count_and_registration(void)
 		CHECK(object != NULL);
 		CHECK_COUNT(object, 2);
 		CHECK_INT(object[39], 39);
-		if (object != old)
-			CHECK_DEAD(old);
+		if (object != old) CHECK_DEAD(old);
 	}
 	object = tl_mem_realloc(object, 20);
 	CHECK_INT(object[19], 19);
@@ -158,10 +154,8 @@ enum { FLOATS = 7 };
 static char* afloat(void)
 {
 	char* object = tl_mem_alloc(32);
-	for (int i = 0; i < FLOATS; i++)
-		CHECK_OK(tl_mem_register_struct(object));
-	for (int i = 0; i < FLOATS; i++)
-		CHECK_OK(tl_mem_unregister(object));
+	for (int i = 0; i < FLOATS; i++) CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 0; i < FLOATS; i++) CHECK_OK(tl_mem_unregister(object));
 	return object;
 }
 
@@ -183,8 +177,7 @@ static void free_of_what_floated_often(void)
 	char* object;
 	CHECK_OK(tl_mem_enter_scope());
 	object = afloat();
-	for (int left = FLOATS; left > 1; left--)
-		CHECK_OK(tl_ptr_release(object));
+	for (int left = FLOATS; left > 1; left--) CHECK_OK(tl_ptr_release(object));
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_free(object));
 	CHECK_DEAD(object);
@@ -295,11 +288,9 @@ static void many_small_objects(void)
 	enum { COUNT = 300000 };
 	void** objects = malloc(COUNT * sizeof *objects);
 	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < COUNT; i++)
-			objects[i] = tl_mem_alloc(64);
+		for (int i = 0; i < COUNT; i++) objects[i] = tl_mem_alloc(64);
 		CHECK_INT(check_take_balance().objects, COUNT);
-		for (int i = 0; i < COUNT; i++)
-			tl_ptr_release(objects[round % 2 == 0 ? i : COUNT - 1 - i]);
+		for (int i = 0; i < COUNT; i++) tl_ptr_release(objects[round % 2 == 0 ? i : COUNT - 1 - i]);
 		CHECK_INT(check_take_balance().objects, 0);
 	}
 	free(objects);

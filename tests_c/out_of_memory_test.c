@@ -33,10 +33,8 @@ static bool resort(int32_t device, size_t requested, uint32_t attempt, void* ctx
 		CHECK_INT(seen.calls, calls);
 		CHECK_FAILS(tl_thread_detach(), TL_E_BUSY);
 	}
-	if (seen.away != NULL)
-		longjmp(*seen.away, 1);
-	if (seen.count == 0)
-		return false;
+	if (seen.away != NULL) longjmp(*seen.away, 1);
+	if (seen.count == 0) return false;
 	CHECK_OK(tl_ptr_release(seen.victims[--seen.count]));
 	return true;
 }
@@ -54,8 +52,7 @@ static void begin(int victims)
 
 static void end(void)
 {
-	while (seen.count > 0)
-		CHECK_OK(tl_ptr_release(seen.victims[--seen.count]));
+	while (seen.count > 0) CHECK_OK(tl_ptr_release(seen.victims[--seen.count]));
 	no_limits();
 }
 
@@ -180,10 +177,8 @@ static void threads_ask_each_for_itself(void)
 	int calls = 0;
 	begin(0);
 	CHECK_OK(tl_mem_set_out_of_memory_callback(count_only, &calls));
-	for (int i = 0; i < 8; i++)
-		threads[i] = start_thread(fail_in_a_thread, NULL);
-	for (int i = 0; i < 8; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 8; i++) threads[i] = start_thread(fail_in_a_thread, NULL);
+	for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
 	CHECK_INT(calls, 8);
 	end();
 }
@@ -196,8 +191,7 @@ static bool call_from_late(int32_t device, size_t requested, uint32_t attempt, v
 {
 	(void)device;
 	__atomic_add_fetch((int*)ctx, 1, __ATOMIC_RELAXED);
-	if (requested != 32 * MIB)
-		return false;
+	if (requested != 32 * MIB) return false;
 	run_thread(fail_in_a_thread, NULL);
 	CHECK_PTR(tl_mem_alloc(requested), NULL);
 	return attempt < 2;
@@ -273,8 +267,7 @@ static void a_callback_that_forks(void)
 	CHECK_OK(tl_mem_set_out_of_memory_callback(fork_once, NULL));
 	void* object = tl_mem_alloc(64 * MIB);
 	tl_status last = tl_last_status();
-	if (forked == 0)
-		_exit(object == NULL && last == TL_E_LIMIT && tl_mem_exit_scope() != TL_OK ? 0 : 1);
+	if (forked == 0) _exit(object == NULL && last == TL_E_LIMIT && tl_mem_exit_scope() != TL_OK ? 0 : 1);
 	CHECK(object == NULL && last == TL_E_LIMIT);
 	CHECK(waitpid(forked, &status, 0) == forked && status == 0);
 	end();
@@ -284,8 +277,7 @@ static void a_forked_child_has_no_callback(void)
 {
 	int status = -1;
 	pid_t child = fork();
-	if (child == 0)
-		_exit(tl_mem_set_out_of_memory_callback(resort, NULL) == TL_E_FORKED ? 0 : 1);
+	if (child == 0) _exit(tl_mem_set_out_of_memory_callback(resort, NULL) == TL_E_FORKED ? 0 : 1);
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
@@ -304,8 +296,7 @@ static void without_a_runtime_there_is_none(const char* program)
 
 int main(int argc, char** argv)
 {
-	if (argc > 1)
-		return tl_mem_set_out_of_memory_callback(resort, NULL) == TL_E_OUT_OF_MEMORY ? 0 : 1;
+	if (argc > 1) return tl_mem_set_out_of_memory_callback(resort, NULL) == TL_E_OUT_OF_MEMORY ? 0 : 1;
 	without_a_runtime_there_is_none(argv[0]);
 	CHECK_OK(tl_init());
 	RUN(released_memory_makes_the_call_succeed);

@@ -44,8 +44,14 @@ static int32_t copied(memory* m, void* to, const void* from, size_t bytes)
 	return answer;
 }
 
-static int32_t from_host(void* ctx, void* to, const void* from, size_t bytes) { return copied(ctx, (char*)to - FAR, from, bytes); }
-static int32_t to_host(void* ctx, void* to, const void* from, size_t bytes) { return copied(ctx, to, (const char*)from - FAR, bytes); }
+static int32_t from_host(void* ctx, void* to, const void* from, size_t bytes)
+{
+	return copied(ctx, (char*)to - FAR, from, bytes);
+}
+static int32_t to_host(void* ctx, void* to, const void* from, size_t bytes)
+{
+	return copied(ctx, to, (const char*)from - FAR, bytes);
+}
 static int32_t within(void* ctx, void* to, const void* from, size_t bytes)
 {
 	return copied(ctx, (char*)to - FAR, (const char*)from - FAR, bytes);
@@ -65,8 +71,12 @@ static tl_device_allocator allocator_of(memory* m, const char* name)
 
 static tl_device_copier far_copier(void)
 {
-	return (tl_device_copier){.struct_size = sizeof(tl_device_copier), .ctx = &far_memory, .total_bytes = 64 << 20,
-	                          .from_host = from_host, .to_host = to_host, .within = within};
+	return (tl_device_copier){.struct_size = sizeof(tl_device_copier),
+	                          .ctx = &far_memory,
+	                          .total_bytes = 64 << 20,
+	                          .from_host = from_host,
+	                          .to_host = to_host,
+	                          .within = within};
 }
 
 static void they_are_registered(void)
@@ -177,7 +187,8 @@ static void in_reach(void)
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, near_device, 2, shape);
 	((float*)tl_tensor_data(t))[3] = 5;
-	CHECK_OK(tl_tensor_copy(tl_tensor_permute(t, 2, axes), tl_tensor_clone(tl_tensor_permute(t, 2, axes)))); /* into gaps */
+	CHECK_OK(
+		tl_tensor_copy(tl_tensor_permute(t, 2, axes), tl_tensor_clone(tl_tensor_permute(t, 2, axes)))); /* into gaps */
 	CHECK(((float*)tl_tensor_data(t))[3] == 5);
 	CHECK_OK(tl_tensor_dlpack_device(t, &kind, &ordinal)); /* to others it is the CPU's */
 	CHECK_INT(kind, 1);
@@ -211,8 +222,12 @@ static void failures_are_told(void)
 	static const struct {
 		int32_t answer;
 		tl_status want;
-	} answers[] = {{TL_E_OUT_OF_MEMORY, TL_E_OUT_OF_MEMORY}, {TL_E_UNSUPPORTED, TL_E_UNSUPPORTED},
-	               {TL_E_INVALID_ARGUMENT, TL_E_INVALID_ARGUMENT}, {TL_E_DEVICE, TL_E_DEVICE}, {12345, TL_E_DEVICE}, {-1, TL_E_DEVICE}};
+	} answers[] = {{TL_E_OUT_OF_MEMORY, TL_E_OUT_OF_MEMORY},
+	               {TL_E_UNSUPPORTED, TL_E_UNSUPPORTED},
+	               {TL_E_INVALID_ARGUMENT, TL_E_INVALID_ARGUMENT},
+	               {TL_E_DEVICE, TL_E_DEVICE},
+	               {12345, TL_E_DEVICE},
+	               {-1, TL_E_DEVICE}};
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, far_device, 2, shape);
 	int64_t before = tl_get_refcount_count();

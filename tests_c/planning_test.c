@@ -82,8 +82,7 @@ static void buffers_spill_into_the_next_space(void)
 	size_t offsets[3];
 	CHECK_INT(fast, 0);
 	CHECK_INT(slow, 1);
-	for (int i = 0; i < 3; i++)
-		CHECK_INT(tl_plan_add_buffer(plan, 600, 0, 0, 1), i);
+	for (int i = 0; i < 3; i++) CHECK_INT(tl_plan_add_buffer(plan, 600, 0, 0, 1), i);
 	CHECK_OK(tl_plan_set_spaces(plan, 0, both, 2));
 	CHECK_OK(tl_plan_set_spaces(plan, 1, both, 2));
 	CHECK_OK(tl_plan_set_spaces(plan, 2, order, 2));
@@ -131,15 +130,14 @@ static uint64_t solve_random(uint64_t seed, int64_t steps)
 	for (int i = 0; i < count; i++) {
 		int64_t first = (int64_t)(check_random(&random) % 100);
 		buffers[i] = (tl_plan_buffer){1 + check_random(&random) % 5000, 1 + 63 * (i % 2), first,
-									  first + 1 + (int64_t)(check_random(&random) % 30)};
+		                              first + 1 + (int64_t)(check_random(&random) % 30)};
 	}
 	CHECK_INT(tl_plan_add_buffers(plan, buffers, count), 0);
 	CHECK_OK(tl_plan_solve_with(plan, &options));
 	CHECK_OK(tl_plan_validate(plan));
 	CHECK(tl_plan_frame_bytes(plan) >= tl_plan_lower_bound(plan));
 	CHECK_OK(tl_plan_offsets(plan, offsets, NULL, count));
-	for (int i = 0; i < count; i++)
-		sum = sum * 31 + offsets[i];
+	for (int i = 0; i < count; i++) sum = sum * 31 + offsets[i];
 	CHECK_OK(tl_plan_destroy(plan));
 	return sum;
 }
@@ -190,11 +188,9 @@ static void limit_of_plans(void)
 	enum { most = 65536 };
 	static tl_plan* plans[most];
 	tl_plan* one_more;
-	for (int i = 0; i < most; i++)
-		CHECK_OK(tl_plan_create(&plans[i]));
+	for (int i = 0; i < most; i++) CHECK_OK(tl_plan_create(&plans[i]));
 	CHECK_FAILS(tl_plan_create(&one_more), TL_E_LIMIT);
-	for (int i = 0; i < most; i++)
-		CHECK_OK(tl_plan_destroy(plans[i]));
+	for (int i = 0; i < most; i++) CHECK_OK(tl_plan_destroy(plans[i]));
 }
 
 /* covers: tl_plan_alias TL_E_INVALID_ARGUMENT
@@ -204,8 +200,7 @@ static void limit_of_plans(void)
 static void changes_that_are_refused(void)
 {
 	tl_plan* plan = new_plan();
-	for (int i = 0; i < 4; i++)
-		tl_plan_add_buffer(plan, 64u << i, 64, 0, 4);
+	for (int i = 0; i < 4; i++) tl_plan_add_buffer(plan, 64u << i, 64, 0, 4);
 	CHECK_FAILS(tl_plan_alias(plan, 0, 4, 0), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_plan_alias(plan, -1, 0, 0), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_plan_alias(plan, 0, 0, 0), TL_E_INVALID_ARGUMENT);
@@ -234,8 +229,7 @@ static void changes_that_are_refused(void)
 static void aliases_make_no_circle(void)
 {
 	tl_plan* plan = new_plan();
-	for (int i = 0; i < 3; i++)
-		tl_plan_add_buffer(plan, 64, 0, i, i + 1);
+	for (int i = 0; i < 3; i++) tl_plan_add_buffer(plan, 64, 0, i, i + 1);
 	CHECK_OK(tl_plan_alias(plan, 0, 1, 0));
 	CHECK_OK(tl_plan_alias(plan, 1, 2, 0));
 	CHECK_FAILS(tl_plan_alias(plan, 2, 0, 0), TL_E_INVALID_ARGUMENT);
@@ -253,8 +247,7 @@ static void spaces_that_are_refused(void)
 	tl_plan* plan = new_plan();
 	int64_t list[] = {0, 1024};
 	tl_plan_add_buffer(plan, 64, 64, 0, 1);
-	for (int i = 0; i < 1024; i++)
-		CHECK_INT(tl_plan_add_space(plan, 100), i);
+	for (int i = 0; i < 1024; i++) CHECK_INT(tl_plan_add_space(plan, 100), i);
 	CHECK_REFUSED(tl_plan_add_space(plan, 100), -1, TL_E_LIMIT);
 	CHECK_FAILS(tl_plan_set_spaces(plan, 0, list, 2), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_plan_set_spaces(plan, 0, NULL, 2), TL_E_INVALID_ARGUMENT);
@@ -293,8 +286,7 @@ static void questions_that_are_refused(void)
 		CHECK_REFUSED(tl_plan_offset(bad[i], 0), SIZE_MAX, TL_E_INVALID_ARGUMENT);
 		CHECK_REFUSED(tl_plan_space_of(bad[i], 0), -1, TL_E_INVALID_ARGUMENT);
 		CHECK_FAILS(tl_plan_offsets(bad[i], &offset, NULL, 1), TL_E_INVALID_ARGUMENT);
-		if (bad[i] == unsolved)
-			continue;
+		if (bad[i] == unsolved) continue;
 		CHECK_REFUSED(tl_plan_num_buffers(bad[i]), -1, TL_E_INVALID_ARGUMENT);
 		CHECK_FAILS(tl_plan_solve(bad[i], 0), TL_E_INVALID_ARGUMENT);
 		CHECK_FAILS(tl_plan_solve_with(bad[i], &options), TL_E_INVALID_ARGUMENT);
@@ -345,8 +337,7 @@ static void* add_and_solve(void* plan)
 {
 	for (int i = 0; i < 200; i++) {
 		CHECK(tl_plan_add_buffer(plan, 64, 64, i, i + 3) >= 0);
-		if (i % 20 == 0)
-			CHECK_OK(tl_plan_solve(plan, 0));
+		if (i % 20 == 0) CHECK_OK(tl_plan_solve(plan, 0));
 	}
 	return NULL;
 }
@@ -355,10 +346,8 @@ static void threads_take_turns(void)
 {
 	tl_plan* plan = new_plan();
 	pthread_t threads[4];
-	for (int i = 0; i < 4; i++)
-		threads[i] = start_thread(add_and_solve, plan);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 4; i++) threads[i] = start_thread(add_and_solve, plan);
+	for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 	CHECK_INT(tl_plan_num_buffers(plan), 800);
 	CHECK_OK(tl_plan_solve(plan, 0));
 	CHECK_INT(tl_plan_frame_bytes(plan), 4 * 3 * 64);

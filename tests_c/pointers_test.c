@@ -20,15 +20,9 @@ static void* parts[LIVE]; /* memory that live objects own: no objects of the use
 typedef bool (*refusal)(void* pointer);
 
 #define REFUSES_STATUS(name) \
-	static bool refuses_##name(void* p) \
-	{ \
-		return name(p) != TL_OK; \
-	}
+	static bool refuses_##name(void* p) { return name(p) != TL_OK; }
 #define REFUSES_WITH(name, call, value) \
-	static bool refuses_##name(void* p) \
-	{ \
-		return (call) == (value) && tl_last_status() != TL_OK; \
-	}
+	static bool refuses_##name(void* p) { return (call) == (value) && tl_last_status() != TL_OK; }
 
 REFUSES_STATUS(tl_ptr_release)
 REFUSES_STATUS(tl_ptr_inc_ref)
@@ -101,52 +95,89 @@ REFUSES_WITH(tl_sparse_block, tl_sparse_block(p, 0, &block_info) == TL_OK, false
 REFUSES_WITH(tl_sparse_to_contiguous, tl_sparse_to_contiguous(p, &part, &part, &part) == TL_OK, false)
 REFUSES_WITH(tl_sparse_block_tensors, tl_sparse_block_tensors(p, 0, &part, &part, &part) == TL_OK, false)
 
-static bool refuses_as_element(void* p)
-{
-	return tl_vec_push(vec, p) != TL_OK && tl_vec_set(vec, 0, p) != TL_OK;
-}
+static bool refuses_as_element(void* p) { return tl_vec_push(vec, p) != TL_OK && tl_vec_set(vec, 0, p) != TL_OK; }
 
-static bool refuses_tl_arena_contains(void* p)
-{
-	return !tl_arena_contains(p);
-}
+static bool refuses_tl_arena_contains(void* p) { return !tl_arena_contains(p); }
 
 #define NAMED(name) {#name, refuses_##name}
 static const struct {
 	const char* name;
 	refusal refuses;
 } functions[] = {
-        NAMED(tl_ptr_release),         NAMED(tl_ptr_inc_ref),         NAMED(tl_ptr_check),
-        NAMED(tl_ptr_share),           NAMED(tl_ptr_make_immortal),   NAMED(tl_mem_register_ptr),
-        NAMED(tl_mem_register_tensor), NAMED(tl_mem_register_vec_ptr), NAMED(tl_mem_unregister),
-        NAMED(tl_mem_free),            NAMED(tl_mem_dealloc),         NAMED(tl_free_tmp),
-        NAMED(tl_vec_clear),           NAMED(tl_tensor_release),      NAMED(tl_tensor_release_safe),
-        NAMED(tl_tensor_register),     NAMED(tl_tensor_promote),      NAMED(tl_tensor_free),
-        NAMED(tl_ptr_acquire),         NAMED(tl_ptr_dec_ref),         NAMED(tl_ptr_release_bool),
-        NAMED(tl_ptr_refcount),        NAMED(tl_mem_realloc),         NAMED(tl_mem_deep_clone),
-        NAMED(tl_vec_push),            NAMED(tl_vec_set),             NAMED(tl_vec_get),
-        NAMED(tl_vec_pop),             NAMED(tl_vec_len),             NAMED(tl_vec_reserve),
-        NAMED(tl_tensor_data),         NAMED(tl_tensor_nbytes),       NAMED(tl_tensor_numel),
-        NAMED(tl_tensor_len),          NAMED(tl_tensor_rank),         NAMED(tl_tensor_shape),
-        NAMED(tl_tensor_strides),      NAMED(tl_tensor_dtype),        NAMED(tl_tensor_device),
-        NAMED(tl_tensor_is_contiguous), NAMED(tl_tensor_dim),         NAMED(tl_tensor_clone),
-        NAMED(tl_tensor_acquire),      NAMED(tl_tensor_prepare_return), NAMED(tl_pool_release),
-        NAMED(tl_tensor_info_get),     NAMED(tl_tensor_base),         NAMED(tl_tensor_reshape),
-        NAMED(tl_tensor_slice),        NAMED(tl_tensor_transpose),    NAMED(tl_tensor_permute),
-        NAMED(tl_tensor_broadcast_to), NAMED(tl_tensor_squeeze),      NAMED(tl_tensor_expand_dims),
-        NAMED(tl_tensor_to_dlpack),    NAMED(tl_tensor_to_dlpack_legacy),
-        NAMED(tl_sparse_validate),     NAMED(tl_sparse_row),          NAMED(tl_sparse_slice),
-        NAMED(tl_sparse_transpose),    NAMED(tl_sparse_info_get),     NAMED(tl_sparse_block),
-        NAMED(tl_sparse_to_contiguous), NAMED(tl_sparse_block_tensors),
-        NAMED(tl_pool_release_compat), NAMED(as_element),             NAMED(tl_arena_contains),
+	NAMED(tl_ptr_release),
+	NAMED(tl_ptr_inc_ref),
+	NAMED(tl_ptr_check),
+	NAMED(tl_ptr_share),
+	NAMED(tl_ptr_make_immortal),
+	NAMED(tl_mem_register_ptr),
+	NAMED(tl_mem_register_tensor),
+	NAMED(tl_mem_register_vec_ptr),
+	NAMED(tl_mem_unregister),
+	NAMED(tl_mem_free),
+	NAMED(tl_mem_dealloc),
+	NAMED(tl_free_tmp),
+	NAMED(tl_vec_clear),
+	NAMED(tl_tensor_release),
+	NAMED(tl_tensor_release_safe),
+	NAMED(tl_tensor_register),
+	NAMED(tl_tensor_promote),
+	NAMED(tl_tensor_free),
+	NAMED(tl_ptr_acquire),
+	NAMED(tl_ptr_dec_ref),
+	NAMED(tl_ptr_release_bool),
+	NAMED(tl_ptr_refcount),
+	NAMED(tl_mem_realloc),
+	NAMED(tl_mem_deep_clone),
+	NAMED(tl_vec_push),
+	NAMED(tl_vec_set),
+	NAMED(tl_vec_get),
+	NAMED(tl_vec_pop),
+	NAMED(tl_vec_len),
+	NAMED(tl_vec_reserve),
+	NAMED(tl_tensor_data),
+	NAMED(tl_tensor_nbytes),
+	NAMED(tl_tensor_numel),
+	NAMED(tl_tensor_len),
+	NAMED(tl_tensor_rank),
+	NAMED(tl_tensor_shape),
+	NAMED(tl_tensor_strides),
+	NAMED(tl_tensor_dtype),
+	NAMED(tl_tensor_device),
+	NAMED(tl_tensor_is_contiguous),
+	NAMED(tl_tensor_dim),
+	NAMED(tl_tensor_clone),
+	NAMED(tl_tensor_acquire),
+	NAMED(tl_tensor_prepare_return),
+	NAMED(tl_pool_release),
+	NAMED(tl_tensor_info_get),
+	NAMED(tl_tensor_base),
+	NAMED(tl_tensor_reshape),
+	NAMED(tl_tensor_slice),
+	NAMED(tl_tensor_transpose),
+	NAMED(tl_tensor_permute),
+	NAMED(tl_tensor_broadcast_to),
+	NAMED(tl_tensor_squeeze),
+	NAMED(tl_tensor_expand_dims),
+	NAMED(tl_tensor_to_dlpack),
+	NAMED(tl_tensor_to_dlpack_legacy),
+	NAMED(tl_sparse_validate),
+	NAMED(tl_sparse_row),
+	NAMED(tl_sparse_slice),
+	NAMED(tl_sparse_transpose),
+	NAMED(tl_sparse_info_get),
+	NAMED(tl_sparse_block),
+	NAMED(tl_sparse_to_contiguous),
+	NAMED(tl_sparse_block_tensors),
+	NAMED(tl_pool_release_compat),
+	NAMED(as_element),
+	NAMED(tl_arena_contains),
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
 static bool is_live(void* pointer)
 {
 	for (int i = 0; i < LIVE; i++)
-		if (live[i] == pointer)
-			return true;
+		if (live[i] == pointer) return true;
 	return pointer == vec || pointer == foreign || pointer == NULL;
 }
 
@@ -157,38 +188,17 @@ static void* bad_pointer(uint64_t draw)
 	uintptr_t wide = (uintptr_t)(draw >> 20);
 	uintptr_t p;
 	switch (draw % 11) {
-	case 0:
-		p = (uintptr_t)(draw * UINT64_C(0x9E3779B97F4A7C15));
-		break;
-	case 1:
-		p = wide % 8192;
-		break;
-	case 2:
-		p = base + wide % 129 - 64;
-		break;
-	case 3:
-		p = (base & ~(uintptr_t)65535) + (wide % 65536 & ~(uintptr_t)31);
-		break;
-	case 4:
-		p = base + ((wide % (1 << 22)) & ~(uintptr_t)31) - (1 << 21);
-		break;
-	case 5:
-		p = (uintptr_t)&p + wide % 4096 - 2048;
-		break;
-	case 6:
-		p = (uintptr_t)foreign + wide % 200 - 100;
-		break;
-	case 7:
-		p = (base ^ (uintptr_t)1 << (wide % 48));
-		break;
-	case 8:
-		p = (uintptr_t)vec + (wide % 2048) * 32;
-		break;
-	case 9:
-		p = (uintptr_t)parts[wide % LIVE];
-		break;
-	default:
-		p = (uintptr_t)stale[wide % STALE];
+	case 0: p = (uintptr_t)(draw * UINT64_C(0x9E3779B97F4A7C15)); break;
+	case 1: p = wide % 8192; break;
+	case 2: p = base + wide % 129 - 64; break;
+	case 3: p = (base & ~(uintptr_t)65535) + (wide % 65536 & ~(uintptr_t)31); break;
+	case 4: p = base + ((wide % (1 << 22)) & ~(uintptr_t)31) - (1 << 21); break;
+	case 5: p = (uintptr_t)&p + wide % 4096 - 2048; break;
+	case 6: p = (uintptr_t)foreign + wide % 200 - 100; break;
+	case 7: p = (base ^ (uintptr_t)1 << (wide % 48)); break;
+	case 8: p = (uintptr_t)vec + (wide % 2048) * 32; break;
+	case 9: p = (uintptr_t)parts[wide % LIVE]; break;
+	default: p = (uintptr_t)stale[wide % STALE];
 	}
 	return is_live((void*)p) ? (void*)((uintptr_t)1 << 62) : (void*)p;
 }
@@ -197,17 +207,14 @@ static void make_live_objects(void)
 {
 	static const size_t sizes[] = {24, 64, 96, 320, 1024, 5000, 65536, 300000};
 	int64_t shape = 16;
-	for (int i = 0; i < STALE; i++)
-		stale[i] = tl_mem_alloc(sizes[i % 8]);
+	for (int i = 0; i < STALE; i++) stale[i] = tl_mem_alloc(sizes[i % 8]);
 	for (int i = 0; i < LIVE; i++)
 		live[i] = i % 4 == 0   ? tl_mem_alloc(sizes[i % 7])
 		          : i % 4 == 1 ? tl_mem_new(sizes[i % 8])
 		          : i % 4 == 2 ? tl_object_new(pair_type)
 		                       : (void*)tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
-	for (int i = 0; i < LIVE; i++)
-		parts[i] = i % 4 == 3 ? tl_tensor_data(live[i]) : (void*)((char*)live[i] + 8);
-	for (int i = 0; i < STALE; i++)
-		CHECK_OK(tl_ptr_release(stale[i]));
+	for (int i = 0; i < LIVE; i++) parts[i] = i % 4 == 3 ? tl_tensor_data(live[i]) : (void*)((char*)live[i] + 8);
+	for (int i = 0; i < STALE; i++) CHECK_OK(tl_ptr_release(stale[i]));
 	vec = tl_vec_new(4);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	foreign = malloc(64);
@@ -216,8 +223,7 @@ static void make_live_objects(void)
 
 static void drop_live_objects(void)
 {
-	for (int i = 0; i < LIVE; i += 4)
-		CHECK_OK(tl_ptr_release(live[i]));
+	for (int i = 0; i < LIVE; i += 4) CHECK_OK(tl_ptr_release(live[i]));
 	memset(live, 0, sizeof live);
 	memset(stale, 0, sizeof stale);
 	vec = foreign = NULL;
@@ -225,8 +231,7 @@ static void drop_live_objects(void)
 
 static void check_untouched(void)
 {
-	for (int i = 0; i < LIVE; i++)
-		CHECK_COUNT(live[i], 1);
+	for (int i = 0; i < LIVE; i++) CHECK_COUNT(live[i], 1);
 	CHECK_COUNT(vec, 1);
 	CHECK_INT(tl_vec_len(vec), 1);
 	CHECK_COUNT(foreign, 1);
@@ -240,8 +245,7 @@ static void feed(int64_t pointers, uint64_t random)
 		uint64_t draw = check_random(&random);
 		void* pointer = bad_pointer(draw);
 		int which = (int)((uint64_t)i % FUNCTIONS);
-		if (pointer == NULL || functions[which].refuses(pointer))
-			continue;
+		if (pointer == NULL || functions[which].refuses(pointer)) continue;
 		if (accepted++ < 10)
 			fprintf(stderr, "%s accepted %p (kind %d)\n", functions[which].name, pointer, (int)(draw % 11));
 	}
@@ -259,8 +263,7 @@ static void* keep_the_slow_path_busy(void* unused)
 	(void)unused;
 	while (!atomic_load(&stop)) {
 		CHECK_OK(tl_mem_enter_scope());
-		for (int i = 0; i < 100; i++)
-			tl_object_new(pair_type);
+		for (int i = 0; i < 100; i++) tl_object_new(pair_type);
 		CHECK_OK(tl_mem_exit_scope());
 		tl_last_error();
 	}
@@ -276,8 +279,7 @@ static void the_first_page(void)
 	for (uintptr_t p = 1; p < 4096; p++)
 		for (int i = 0; i < FUNCTIONS; i++) {
 			accepted += !functions[i].refuses((void*)p);
-			if (i == 0)
-				CHECK(tl_last_error()[0] != '\0');
+			if (i == 0) CHECK(tl_last_error()[0] != '\0');
 		}
 	CHECK_INT(accepted, 0);
 	atomic_store(&stop, true);

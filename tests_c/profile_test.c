@@ -12,7 +12,8 @@ static char top[1 << 16];
 static bool pprof(const char* options)
 {
 	char command[512];
-	snprintf(command, sizeof command, "GOTOOLCHAIN=local go tool pprof -symbolize=local %s %s 2>/dev/null", options, path);
+	snprintf(command, sizeof command, "GOTOOLCHAIN=local go tool pprof -symbolize=local %s %s 2>/dev/null", options,
+	         path);
 	FILE* f = popen(command, "r");
 	CHECK(f != NULL);
 	size_t n = fread(top, 1, sizeof top - 1, f);

@@ -22,8 +22,7 @@ static void blocks_are_aligned_and_counted(void)
 		CHECK_INT((uintptr_t)p % 32, 0);
 		if (sizes[i] % 64 == 0 && sizes[i] != 0) CHECK_INT((uintptr_t)p % 64, 0);
 		memset(p, 0xEE, sizes[i]);
-		for (size_t at = 0; at < sizes[i]; at++)
-			zero = zero && q[at] == 0;
+		for (size_t at = 0; at < sizes[i]; at++) zero = zero && q[at] == 0;
 		CHECK(zero);
 		memset(q, 0xEE, sizes[i]);
 		CHECK_INT(check_take_balance().objects, live + 2);
@@ -41,11 +40,9 @@ static void realloc_keeps_what_fits(void)
 			size_t both = sizes[from] < sizes[to] ? sizes[from] : sizes[to];
 			unsigned char* p = tl_numpy_malloc(NULL, sizes[from]);
 			bool same = true;
-			for (size_t at = 0; at < sizes[from]; at++)
-				p[at] = (unsigned char)(at * 7 + at / 251);
+			for (size_t at = 0; at < sizes[from]; at++) p[at] = (unsigned char)(at * 7 + at / 251);
 			p = tl_numpy_realloc(NULL, p, sizes[to]);
-			for (size_t at = 0; at < both; at++)
-				same = same && p[at] == (unsigned char)(at * 7 + at / 251);
+			for (size_t at = 0; at < both; at++) same = same && p[at] == (unsigned char)(at * 7 + at / 251);
 			CHECK(same);
 			memset(p, 1, sizes[to]);
 			tl_numpy_free(NULL, p, sizes[to]);
@@ -173,7 +170,7 @@ static void a_block_is_an_object(void)
 	tl_clear_error();
 	tl_numpy_free(NULL, p, 100);
 	CHECK_STATUS(tl_last_status(), TL_E_NOT_LIVE);
-	tl_numpy_free(NULL, malloc(10), 10); /* not ours: free()'s */
+	tl_numpy_free(NULL, malloc(10), 10);          /* not ours: free()'s */
 	p = tl_numpy_realloc(NULL, malloc(10), 1000); /* and realloc()'s */
 	memset(p, 1, 1000);
 	free(p);
@@ -187,8 +184,7 @@ static void the_block_behind_a_header_is_the_block(void)
 	int64_t shape = HEADER;
 	if (getenv("TL_DEBUG") != NULL) return; /* a red zone lies between them */
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < COUNT; i++)
-		blocks[i] = tl_numpy_malloc(NULL, HEADER);
+	for (int i = 0; i < COUNT; i++) blocks[i] = tl_numpy_malloc(NULL, HEADER);
 	for (int i = 0; i < COUNT; i++)
 		for (int k = 0; k < COUNT && behind == NULL; k++)
 			if (blocks[k] == blocks[i] + HEADER) {
@@ -205,15 +201,13 @@ static void the_block_behind_a_header_is_the_block(void)
 	CHECK_COUNT(behind, 1);
 	CHECK_COUNT(over, 1);
 	CHECK_OK(tl_ptr_release(behind));
-	for (int i = 0; i < COUNT; i++)
-		tl_numpy_free(NULL, blocks[i] == behind ? moved : blocks[i], HEADER);
+	for (int i = 0; i < COUNT; i++) tl_numpy_free(NULL, blocks[i] == behind ? moved : blocks[i], HEADER);
 	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void* free_there(void* blocks)
 {
-	for (int i = 0; i < SIZES; i++)
-		tl_numpy_free(NULL, ((void**)blocks)[i], sizes[i]);
+	for (int i = 0; i < SIZES; i++) tl_numpy_free(NULL, ((void**)blocks)[i], sizes[i]);
 	return NULL;
 }
 
@@ -221,8 +215,7 @@ static void blocks_are_freed_at_once_on_any_thread(void)
 {
 	void* blocks[SIZES];
 	uint64_t live = check_take_balance().objects;
-	for (int i = 0; i < SIZES; i++)
-		blocks[i] = tl_numpy_malloc(NULL, sizes[i]);
+	for (int i = 0; i < SIZES; i++) blocks[i] = tl_numpy_malloc(NULL, sizes[i]);
 	CHECK_INT(check_take_balance().objects, live + SIZES);
 	run_thread(free_there, blocks);
 	CHECK_INT(check_take_balance().objects, live);
@@ -245,8 +238,7 @@ static int work_of_the_child(void** inherited)
 		if (mine[i] == NULL || mine[i][0] != (char)i || mine[i][n - 1] != (char)i) return 2;
 	}
 	if (tl_last_status() != TL_OK) return 3;
-	for (int i = 0; i < MANY; i++)
-		tl_numpy_free(NULL, mine[i], 1);
+	for (int i = 0; i < MANY; i++) tl_numpy_free(NULL, mine[i], 1);
 	return 42;
 }
 
@@ -254,8 +246,7 @@ static void a_forked_child_goes_on(void)
 {
 	void* blocks[SIZES];
 	int status = -1;
-	for (int i = 0; i < SIZES; i++)
-		blocks[i] = tl_numpy_malloc(NULL, sizes[i]);
+	for (int i = 0; i < SIZES; i++) blocks[i] = tl_numpy_malloc(NULL, sizes[i]);
 	pid_t child = fork();
 	if (child == 0) _exit(work_of_the_child(blocks));
 	CHECK(child > 0 && waitpid(child, &status, 0) == child);

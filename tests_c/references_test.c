@@ -110,8 +110,7 @@ static void unregister_searches_outer_scopes_of_the_function(void)
 	CHECK_OK(tl_mem_function_enter(0));
 	object = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 100; i++)
-		tl_mem_new(32);
+	for (int i = 0; i < 100; i++) tl_mem_new(32);
 	CHECK_OK(tl_mem_unregister(object));
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_COUNT(object, 1);
@@ -138,18 +137,15 @@ static void fifteen_references_may_float(void)
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
 	object = tl_mem_new(64);
-	for (int i = 1; i < 16; i++)
-		CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 1; i < 16; i++) CHECK_OK(tl_mem_register_struct(object));
 	CHECK_COUNT(object, 16);
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_mem_unregister(object));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_mem_unregister(object));
 	/* covers: tl_mem_unregister TL_E_OVERFLOW */
 	CHECK_FAILS(tl_mem_unregister(object), TL_E_OVERFLOW);
 	CHECK_COUNT(object, 16);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(object, 15);
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_ptr_release(object));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_ptr_release(object));
 	CHECK_DEAD(object);
 }
 
@@ -159,12 +155,9 @@ static void a_float_that_was_released_is_not_sunk(void)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 5; i++)
-		CHECK_OK(tl_mem_register(object));
-	for (int i = 0; i < 5; i++)
-		CHECK_OK(tl_mem_unregister(object));
-	for (int i = 0; i < 4; i++)
-		CHECK_OK(tl_ptr_release(object));
+	for (int i = 0; i < 5; i++) CHECK_OK(tl_mem_register(object));
+	for (int i = 0; i < 5; i++) CHECK_OK(tl_mem_unregister(object));
+	for (int i = 0; i < 4; i++) CHECK_OK(tl_ptr_release(object));
 	CHECK_COUNT(object, 1);
 	tl_ptr_acquire(object); /* ours */
 	CHECK_OK(tl_mem_register(object));
@@ -179,13 +172,10 @@ static void a_float_that_was_released_is_not_sunk(void)
 static void* float_in_another_thread(void* object)
 {
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 16; i++)
-		CHECK_OK(tl_mem_register_struct(object));
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_mem_unregister(object));
+	for (int i = 0; i < 16; i++) CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_mem_unregister(object));
 	CHECK_FAILS(tl_mem_unregister(object), TL_E_OVERFLOW);
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_mem_register_struct(object));
 	CHECK_OK(tl_mem_exit_scope());
 	return NULL;
 }
@@ -293,8 +283,7 @@ static void immortal_objects_stay(void)
 	*object = 99;
 	CHECK_OK(tl_ptr_make_immortal(object));
 	CHECK_OK(tl_ptr_make_immortal(object));
-	for (int i = 0; i < 10; i++)
-		CHECK_OK(tl_ptr_release(object));
+	for (int i = 0; i < 10; i++) CHECK_OK(tl_ptr_release(object));
 	CHECK_PTR(tl_ptr_acquire(object), object);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_ptr_check(object));

@@ -54,7 +54,8 @@ static void one_bad_block_undoes_the_others(void)
 	CHECK_FAILS(tl_registry_register_many((void* const*)blocks, sizes, MANY, 9), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register_many(NULL, sizes, MANY, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register_many((void* const*)blocks, NULL, MANY, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_registry_register_many((void* const*)blocks, sizes, SIZE_MAX, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register_many((void* const*)blocks, sizes, SIZE_MAX, TL_ALLOC_MALLOC),
+	            TL_E_INVALID_ARGUMENT);
 	blocks[MANY - 1] = last;
 	for (size_t i = 0; i < MANY; i++)
 		if (tl_registry_is_registered(blocks[i])) CHECK(!"a block of a failed batch is registered");
@@ -202,10 +203,7 @@ static void count_end(void* pointer, void* ctx)
 	ended++;
 }
 
-static char* fake(size_t i)
-{
-	return (char*)((uintptr_t)1 << 44) + (i << 12);
-}
+static char* fake(size_t i) { return (char*)((uintptr_t)1 << 44) + (i << 12); }
 
 enum { PAGES = 200000, ROOM = 64 };
 
@@ -228,8 +226,7 @@ static void tables_that_cannot_grow(void)
 	CHECK_OK(tl_registry_register_buffer(wide, huge, NULL, 0, TL_ALLOC_MALLOC, &id));
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
 	tl_status status = TL_OK;
-	while (n < PAGES && (status = tl_registry_register_custom(fake(n), 64, count_end, NULL)) == TL_OK)
-		n++;
+	while (n < PAGES && (status = tl_registry_register_custom(fake(n), 64, count_end, NULL)) == TL_OK) n++;
 	CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
 	/* The shard of page n is full; others fill up one by one. */
 	CHECK_FAILS(tl_registry_register(fake(n), 3000, TL_ALLOC_MALLOC), TL_E_OUT_OF_MEMORY);
@@ -243,16 +240,13 @@ static void tables_that_cannot_grow(void)
 	CHECK_FAILS(tl_registry_register_many((void* const*)firsts, bytes_of, ROOM, TL_ALLOC_MALLOC), TL_E_OUT_OF_MEMORY);
 	CHECK_INT(tl_registry_num_pointers(), before);
 	status = TL_OK;
-	while (some < PAGES && (status = tl_registry_add_alias(id, wide + (some << 12))) == TL_OK)
-		some++;
+	while (some < PAGES && (status = tl_registry_add_alias(id, wide + (some << 12))) == TL_OK) some++;
 	CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	CHECK_FAILS(tl_workspace_create(1 << 20, (size_t)1 << 27, 64, &w), TL_E_OUT_OF_MEMORY);
-	for (size_t i = 0; i < n; i++)
-		CHECK_OK(tl_registry_unregister(fake(i)));
+	for (size_t i = 0; i < n; i++) CHECK_OK(tl_registry_unregister(fake(i)));
 	CHECK_INT(ended, n);
-	for (size_t i = 0; i < some; i++)
-		CHECK_OK(tl_registry_unregister(wide + (i << 12)));
+	for (size_t i = 0; i < some; i++) CHECK_OK(tl_registry_unregister(wide + (i << 12)));
 	CHECK_OK(tl_registry_unregister(wide));
 }
 

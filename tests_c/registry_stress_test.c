@@ -6,10 +6,7 @@
 #include "check.h"
 #include "thread.h"
 
-static char* fake(size_t offset)
-{
-	return (char*)((uintptr_t)1 << 44) + offset;
-}
+static char* fake(size_t offset) { return (char*)((uintptr_t)1 << 44) + offset; }
 
 static _Atomic long ends, wrong;
 

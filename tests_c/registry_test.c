@@ -6,10 +6,7 @@
 
 enum { FAKE = 1 << 20 }; /* addresses at which nothing is: the registry does not look there */
 
-static char* fake(size_t offset)
-{
-	return (char*)((uintptr_t)1 << 44) + offset;
-}
+static char* fake(size_t offset) { return (char*)((uintptr_t)1 << 44) + offset; }
 
 static int ended; /* calls of count_end */
 static void* ended_at;
@@ -18,8 +15,7 @@ static void count_end(void* pointer, void* ctx)
 {
 	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
 	ended_at = pointer;
-	if (ctx != NULL)
-		__atomic_add_fetch((int*)ctx, 1, __ATOMIC_RELAXED);
+	if (ctx != NULL) __atomic_add_fetch((int*)ctx, 1, __ATOMIC_RELAXED);
 }
 
 static tl_alloc_info info_of(const void* pointer)
@@ -243,8 +239,7 @@ static tl_type pair_type(void)
 	static const size_t offsets[] = {0, 8};
 	static tl_type type;
 	const tl_type_desc desc = {"pair", 16, offsets, 2, NULL, 0};
-	if (type == 0)
-		CHECK_OK(tl_type_define(&desc, &type));
+	if (type == 0) CHECK_OK(tl_type_define(&desc, &type));
 	return type;
 }
 
@@ -307,8 +302,7 @@ enum { ROWS = 64, COLUMNS = 10 };
 
 static void columns_of(double* matrix, void* columns[COLUMNS])
 {
-	for (size_t i = 0; i < COLUMNS; i++)
-		columns[i] = matrix + i * ROWS;
+	for (size_t i = 0; i < COLUMNS; i++) columns[i] = matrix + i * ROWS;
 }
 
 /* Column 0 of a matrix is the matrix's own address, and counts on its own. */
@@ -319,7 +313,8 @@ static void column_0_is_the_matrix(void)
 	void* columns[COLUMNS];
 	uint64_t id = 0;
 	columns_of(matrix, columns);
-	CHECK_OK(tl_registry_register_buffer(matrix, ROWS * COLUMNS * sizeof *matrix, columns, COLUMNS, TL_ALLOC_MALLOC, &id));
+	CHECK_OK(
+		tl_registry_register_buffer(matrix, ROWS * COLUMNS * sizeof *matrix, columns, COLUMNS, TL_ALLOC_MALLOC, &id));
 	CHECK(id != 0);
 	CHECK_GROWN(before, ROWS * COLUMNS * sizeof *matrix, COLUMNS, 1);
 	tl_alloc_info info = info_of(columns[3]);
@@ -337,10 +332,9 @@ static void column_0_is_the_matrix(void)
 	CHECK_FAILS(tl_registry_unregister(matrix), TL_E_UNKNOWN_POINTER);
 	CHECK(!tl_registry_is_registered(matrix) && tl_registry_is_registered(columns[1]));
 	CHECK_GROWN(before, ROWS * COLUMNS * sizeof *matrix, COLUMNS - 1, 1);
-	matrix[ROWS * COLUMNS - 1] = 1; /* still memory */
+	matrix[ROWS * COLUMNS - 1] = 1;                                       /* still memory */
 	CHECK_FAILS(tl_mem_register_struct(matrix), TL_E_ALREADY_REGISTERED); /* still owned */
-	for (int i = 1; i < COLUMNS; i++)
-		CHECK_OK(tl_registry_unregister(columns[i]));
+	for (int i = 1; i < COLUMNS; i++) CHECK_OK(tl_registry_unregister(columns[i]));
 	CHECK_GROWN(before, 0, 0, 0);
 }
 
@@ -351,8 +345,7 @@ static void aliases_anywhere(void)
 	uint64_t id = 0;
 	char* block = malloc(1 << 20);
 	void* aliases[300];
-	for (size_t i = 0; i < 300; i++)
-		aliases[i] = block + 4 * i;
+	for (size_t i = 0; i < 300; i++) aliases[i] = block + 4 * i;
 	CHECK_OK(tl_registry_register_buffer(block, 1 << 20, aliases, 300, TL_ALLOC_MALLOC, &id));
 	CHECK_GROWN(before, 1 << 20, 300, 1);
 	CHECK_INT(info_of(block + 4).block_count, 301);
@@ -408,13 +401,15 @@ static void a_buffer_is_registered_whole_or_not_at_all(void)
 	CHECK_FAILS(tl_registry_register_buffer(block, 4096, outside, 3, TL_ALLOC_MALLOC, &id), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register_buffer(block, 4096, below, 1, TL_ALLOC_MALLOC, &id), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register_buffer(block, 4096, NULL, 1, TL_ALLOC_MALLOC, &id), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_registry_register_buffer(block, 4096, outside, SIZE_MAX, TL_ALLOC_MALLOC, &id), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register_buffer(block, 4096, outside, SIZE_MAX, TL_ALLOC_MALLOC, &id),
+	            TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register_buffer(NULL, 4096, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register_buffer(block, 4096, NULL, 0, TL_ALLOC_CUSTOM, &id), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_registry_register_buffer(object, 64, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_registry_register_buffer(other, 64, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
 	CHECK_FAILS(tl_registry_register_buffer(other + 16, 16, NULL, 0, TL_ALLOC_MALLOC, &id), TL_E_ALREADY_REGISTERED);
-	CHECK_FAILS(tl_registry_register_buffer(block, 4096, outside, 2, TL_ALLOC_MALLOC, (uint64_t*)8), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_register_buffer(block, 4096, outside, 2, TL_ALLOC_MALLOC, (uint64_t*)8),
+	            TL_E_INVALID_ARGUMENT);
 	CHECK_INT(id, 77);
 	CHECK_GROWN(before, 64, 1, 0);
 	for (size_t i = 0; i < 4096; i++)

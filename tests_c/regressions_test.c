@@ -18,27 +18,23 @@ static void every_address_of_a_span(size_t bytes)
 {
 	size_t count = 3 * SPAN / bytes + 64, wrong = 0;
 	uintptr_t* starts = malloc(count * sizeof *starts);
-	for (size_t i = 0; i < count; i++)
-		starts[i] = (uintptr_t)tl_mem_alloc(bytes);
+	for (size_t i = 0; i < count; i++) starts[i] = (uintptr_t)tl_mem_alloc(bytes);
 	qsort(starts, count, sizeof *starts, compare_pointers);
 	for (uintptr_t span = starts[0] & ~(uintptr_t)(SPAN - 1); span <= starts[count - 1]; span += SPAN)
 		for (uintptr_t p = span; p < span + SPAN; p += 16) {
 			bool ours = bsearch(&p, starts, count, sizeof *starts, compare_pointers) != NULL;
 			wrong += (tl_ptr_check((void*)p) == TL_OK) != ours;
-			if (!ours)
-				wrong += tl_ptr_release((void*)p) == TL_OK;
+			if (!ours) wrong += tl_ptr_release((void*)p) == TL_OK;
 		}
 	CHECK_INT(wrong, 0);
-	for (size_t i = 0; i < count; i++)
-		CHECK_OK(tl_ptr_release((void*)starts[i]));
+	for (size_t i = 0; i < count; i++) CHECK_OK(tl_ptr_release((void*)starts[i]));
 	free(starts);
 }
 
 static void the_tail_of_a_span_is_no_object(void)
 {
 	static const size_t sizes[] = {32, 96, 160, 224, 320, 448, 640, 1280, 3072, 5120, 12288, 20480, 40960};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-		every_address_of_a_span(sizes[i]);
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) every_address_of_a_span(sizes[i]);
 }
 
 static void a_freed_objects_scope_entry_is_skipped(void)
@@ -107,8 +103,7 @@ static void a_write_beyond_the_end_reaches_no_count(void)
 	memset(third, 0xFF, 64); /* freed, and holds no links of the allocator */
 	CHECK_COUNT(first, 1);
 	CHECK_COUNT(second, 1);
-	for (int i = 0; i < 1000; i++)
-		CHECK(tl_mem_new(64) != NULL);
+	for (int i = 0; i < 1000; i++) CHECK(tl_mem_new(64) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
 }
 
@@ -130,10 +125,8 @@ static void unregister_half_of_a_million(int order)
 	uint64_t random = 31;
 	size_t failed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	for (size_t i = 0; i < million; i++)
-		objects[i] = tl_mem_new(32);
-	if (order == 2)
-		shuffle(objects, million, &random);
+	for (size_t i = 0; i < million; i++) objects[i] = tl_mem_new(32);
+	if (order == 2) shuffle(objects, million, &random);
 	for (size_t i = 0; i < million / 2; i++)
 		failed += tl_mem_unregister(objects[order == 1 ? million - 1 - i : i]) != TL_OK;
 	for (size_t i = 0; i < million / 2; i += 100)
@@ -142,10 +135,8 @@ static void unregister_half_of_a_million(int order)
 	CHECK_OK(tl_mem_exit_scope());
 	for (size_t i = 0; i < million; i++) {
 		void* object = objects[order == 1 ? million - 1 - i : i];
-		if (i < million / 2)
-			failed += tl_ptr_refcount(object) != 1 || tl_ptr_release(object) != TL_OK;
-		else
-			failed += tl_ptr_refcount(object) != -1;
+		if (i < million / 2) failed += tl_ptr_refcount(object) != 1 || tl_ptr_release(object) != TL_OK;
+		else failed += tl_ptr_refcount(object) != -1;
 	}
 	CHECK_INT(failed, 0);
 	free(objects);
@@ -153,8 +144,7 @@ static void unregister_half_of_a_million(int order)
 
 static void unregister_any_of_a_million(void)
 {
-	for (int order = 0; order < 3; order++)
-		unregister_half_of_a_million(order);
+	for (int order = 0; order < 3; order++) unregister_half_of_a_million(order);
 }
 
 /* Unregistering and registering again in turns, far below the top. */
@@ -165,8 +155,7 @@ static void unregister_and_register_again_in_a_large_scope(void)
 	uint64_t random = 5;
 	size_t failed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	for (size_t i = 0; i < count; i++)
-		objects[i] = tl_mem_new(32);
+	for (size_t i = 0; i < count; i++) objects[i] = tl_mem_new(32);
 	for (size_t i = 0; i < 4 * count; i++) {
 		void* object = objects[check_random(&random) % count];
 		failed += tl_mem_unregister(object) != TL_OK;
@@ -179,8 +168,7 @@ static void unregister_and_register_again_in_a_large_scope(void)
 		failed += tl_mem_register_struct(object) != TL_OK;
 	}
 	CHECK_INT(failed, 0);
-	for (size_t i = 0; i < count; i++)
-		failed += tl_ptr_refcount(objects[i]) != 1;
+	for (size_t i = 0; i < count; i++) failed += tl_ptr_refcount(objects[i]) != 1;
 	CHECK_INT(failed, 0);
 	CHECK_OK(tl_mem_exit_scope());
 	free(objects);
@@ -218,15 +206,12 @@ static void a_pointer_is_found_as_often_as_it_was_registered(void)
 	}
 	CHECK_INT(failed, 0);
 	for (size_t i = 0; i < count; i++)
-		for (; held[i] > 0; held[i]--)
-			failed += tl_mem_unregister(objects[i]) != TL_OK;
-	for (size_t i = 0; i < count; i++)
-		failed += tl_mem_unregister(objects[i]) != TL_E_NOT_REGISTERED;
+		for (; held[i] > 0; held[i]--) failed += tl_mem_unregister(objects[i]) != TL_OK;
+	for (size_t i = 0; i < count; i++) failed += tl_mem_unregister(objects[i]) != TL_E_NOT_REGISTERED;
 	CHECK_INT(failed, 0);
 	CHECK_OK(tl_mem_exit_scope());
 	for (size_t i = 0; i < count; i++)
-		while (tl_ptr_refcount(objects[i]) > 0)
-			failed += tl_ptr_release(objects[i]) != TL_OK;
+		while (tl_ptr_refcount(objects[i]) > 0) failed += tl_ptr_release(objects[i]) != TL_OK;
 	CHECK_INT(failed, 0);
 }
 
@@ -236,8 +221,7 @@ static void* below[BELOW];
 static void take_out_what_is_below(void* object)
 {
 	(void)object;
-	for (int i = 0; i < BELOW; i++)
-		CHECK_OK(tl_mem_unregister(below[i]));
+	for (int i = 0; i < BELOW; i++) CHECK_OK(tl_mem_unregister(below[i]));
 }
 
 /* The holes that the destructor leaves are closed while the inner scope is being left. */
@@ -246,16 +230,14 @@ static void a_scope_ends_whose_entries_a_destructor_has_moved(void)
 	tl_type type;
 	CHECK_OK(tl_type_define(&(tl_type_desc){.name = "mover", .size = 8, .destructor = take_out_what_is_below}, &type));
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < BELOW; i++)
-		below[i] = tl_mem_new(32);
+	for (int i = 0; i < BELOW; i++) below[i] = tl_mem_new(32);
 	CHECK_OK(tl_mem_enter_scope());
 	void* released_last = tl_mem_new(64);
 	CHECK(tl_object_new(type) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(released_last);
 	CHECK_OK(tl_mem_exit_scope());
-	for (int i = 0; i < BELOW; i++)
-		CHECK_OK(tl_ptr_release(below[i]));
+	for (int i = 0; i < BELOW; i++) CHECK_OK(tl_ptr_release(below[i]));
 }
 
 /* Large objects take the newest record that is free: an address gets another record, whose
@@ -267,8 +249,7 @@ static void unregister_of_an_address_with_another_record(void)
 	CHECK_OK(tl_mem_enter_scope());
 	old = tl_mem_new(BYTES);
 	first = tl_mem_new(32);
-	for (int i = 0; i < COUNT; i++)
-		tl_mem_new(32);
+	for (int i = 0; i < COUNT; i++) tl_mem_new(32);
 	CHECK_OK(tl_mem_unregister(first)); /* indexes what is below the newest entries */
 	CHECK_OK(tl_ptr_release(first));
 	CHECK_OK(tl_ptr_release(old));

@@ -17,16 +17,14 @@ long syscall(long number, ...)
 	long a[6];
 	va_list arguments;
 	va_start(arguments, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(arguments, long);
+	for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
 	va_end(arguments);
 	if (number == SYS_process_vm_readv) {
 		asked++;
 		errno = ENOSYS;
 		return -1;
 	}
-	if (real == NULL)
-		*(void**)&real = dlsym(RTLD_NEXT, "syscall");
+	if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "syscall");
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

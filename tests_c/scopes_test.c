@@ -7,8 +7,7 @@ static int released_count;
 
 static void note_release(void* object)
 {
-	if (released_count < 16)
-		released[released_count++] = *(int*)object;
+	if (released_count < 16) released[released_count++] = *(int*)object;
 }
 
 static tl_type numbered;
@@ -24,12 +23,10 @@ static void newest_is_released_first(void)
 {
 	released_count = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 5; i++)
-		new_numbered(i);
+	for (int i = 0; i < 5; i++) new_numbered(i);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(released_count, 5);
-	for (int i = 0; i < 5; i++)
-		CHECK_INT(released[i], 4 - i);
+	for (int i = 0; i < 5; i++) CHECK_INT(released[i], 4 - i);
 }
 
 static void scopes_nest(void)
@@ -154,11 +151,9 @@ static void scopes_belong_to_their_thread(void)
 static void many_scopes_and_many_entries(void)
 {
 	const int64_t depth = check_fitting(20000, CHECK_SCOPE_BYTES), entries = check_fitting(200000, CHECK_ENTRY_BYTES);
-	for (int64_t i = 0; i < depth; i++)
-		CHECK_OK(tl_mem_enter_scope());
+	for (int64_t i = 0; i < depth; i++) CHECK_OK(tl_mem_enter_scope());
 	CHECK_INT(tl_get_scope_depth(), depth);
-	for (int64_t i = 0; i < entries; i++)
-		tl_mem_new(32);
+	for (int64_t i = 0; i < entries; i++) tl_mem_new(32);
 	CHECK_INT(check_take_balance().objects, entries);
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 }

@@ -49,8 +49,7 @@ static void interrupted_by(int signal_number, int timer, long deliveries)
 	sighandler_t before = signal(signal_number, handler);
 	delivered = 0;
 	every_100_microseconds(timer, true);
-	while (delivered < deliveries && check_seconds() < end)
-		slow_calls();
+	while (delivered < deliveries && check_seconds() < end) slow_calls();
 	every_100_microseconds(timer, false);
 	CHECK(delivered >= deliveries);
 	signal(signal_number, before);
@@ -65,8 +64,7 @@ static atomic_bool stop;
 
 static void* makes_slow_calls(void* unused)
 {
-	while (!stop)
-		slow_calls();
+	while (!stop) slow_calls();
 	return unused;
 }
 
@@ -78,8 +76,7 @@ static void children_that_end_while_others_call(void)
 	for (int i = 0; i < 200; i++) {
 		pid_t child = fork();
 		if (child == 0) _exit(0);
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-		}
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
 		slow_calls();
 	}
 	stop = true;
@@ -92,8 +89,7 @@ static void children_that_end_while_others_call(void)
 static void signals_to_a_thread_that_calls(void)
 {
 	static const int numbers[] = {SIGUSR1, SIGUSR2, SIGURG, SIGWINCH, SIGIO};
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		CHECK(signal(numbers[i], handler) != SIG_ERR);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) CHECK(signal(numbers[i], handler) != SIG_ERR);
 	pthread_t thread = start_thread(makes_slow_calls, NULL);
 	delivered = 0;
 	for (int i = 0; i < 2000; i++) {
@@ -104,8 +100,7 @@ static void signals_to_a_thread_that_calls(void)
 	pthread_join(thread, NULL);
 	stop = false;
 	CHECK(delivered > 0);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		signal(numbers[i], SIG_DFL);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) signal(numbers[i], SIG_DFL);
 }
 
 /* ---- masks --------------------------------------------------------------------------- */
@@ -127,7 +122,8 @@ static uint64_t blocked_by(const char* thread)
 /* Nothing but faults, and the two signals that are the C library's own. */
 static void threads_of_go_block_the_programs_signals(void)
 {
-	static const int numbers[] = {SIGALRM, SIGCHLD, SIGPROF, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGHUP, SIGURG};
+	static const int numbers[] = {SIGALRM, SIGCHLD, SIGPROF,   SIGINT, SIGTERM, SIGUSR1,
+	                              SIGUSR2, SIGIO,   SIGVTALRM, SIGHUP, SIGURG};
 	int threads = 0;
 	slow_calls();
 	DIR* all = opendir("/proc/self/task");
@@ -156,8 +152,7 @@ static void* first_call_with_a_mask(void* unused)
 	for (int i = 0; i < 3; i++) {
 		slow_calls();
 		CHECK_INT(pthread_sigmask(SIG_SETMASK, NULL, &now), 0);
-		for (int s = 1; s < 32; s++)
-			CHECK_INT(sigismember(&now, s), sigismember(&some, s));
+		for (int s = 1; s < 32; s++) CHECK_INT(sigismember(&now, s), sigismember(&some, s));
 	}
 	return unused;
 }
@@ -165,8 +160,7 @@ static void* first_call_with_a_mask(void* unused)
 /* A program that waits for SIGCHLD with sigwait must not have it unblocked. */
 static void a_threads_mask_stays_as_it_was(void)
 {
-	for (int i = 0; i < 4; i++)
-		run_thread(first_call_with_a_mask, NULL);
+	for (int i = 0; i < 4; i++) run_thread(first_call_with_a_mask, NULL);
 }
 
 /* ---- what a program does in handlers ---------------------------------------------------- */
@@ -199,8 +193,7 @@ static void a_handler_that_calls_is_refused(void)
 	refused = 0;
 	every_100_microseconds(ITIMER_REAL, true);
 	while (refused < 50 && check_seconds() < end)
-		for (int i = 0; i < 100; i++)
-			CHECK_OK(tl_stats_get(&stats));
+		for (int i = 0; i < 100; i++) CHECK_OK(tl_stats_get(&stats));
 	every_100_microseconds(ITIMER_REAL, false);
 	CHECK(refused >= 50);
 	CHECK_OK(tl_ptr_release(block));

@@ -56,8 +56,7 @@ static void the_next_iteration_finds_the_slot(void)
 		tl_tensor* tensor;
 		CHECK_OK(tl_mem_enter_scope());
 		tensor = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &shape);
-		if (i > 0)
-			CHECK_PTR(tl_tensor_data(tensor), data);
+		if (i > 0) CHECK_PTR(tl_tensor_data(tensor), data);
 		data = tl_tensor_data(tensor);
 		CHECK_OK(tl_mem_exit_scope());
 	}
@@ -70,8 +69,7 @@ static tl_tensor* returns_a_slot_tensor(void)
 	tl_tensor *tensor, *result;
 	CHECK_OK(tl_mem_function_enter(1));
 	tensor = tl_tensor_in_slot(0, TL_DTYPE_I32, 1, &shape);
-	for (int i = 0; i < 10; i++)
-		((int32_t*)tl_tensor_data(tensor))[i] = i * i;
+	for (int i = 0; i < 10; i++) ((int32_t*)tl_tensor_data(tensor))[i] = i * i;
 	/* covers: tl_tensor_promote TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_UNSUPPORTED);
 	result = tl_tensor_prepare_return(tensor);

@@ -43,15 +43,15 @@ static bool block_tensors(void)
 	return tl_sparse_block_tensors(sample, 1, &v, &i, &o) == TL_OK;
 }
 
-static bool (*const makers[])(void) = {create, slice, transpose, from_csr, from_csc, wrap, to_contiguous, block_tensors};
+static bool (*const makers[])(void) = {create,   slice, transpose,     from_csr,
+                                       from_csc, wrap,  to_contiguous, block_tensors};
 enum { MAKERS = sizeof makers / sizeof makers[0] };
 
 /* Fills the scope stack but for a number of entries. */
 static void fill_scope_stack(int spare)
 {
 	void* object = tl_mem_new(64);
-	while (tl_mem_register_struct(object) == TL_OK) {
-	}
+	while (tl_mem_register_struct(object) == TL_OK) {}
 	while (spare-- > 0) {
 		CHECK_OK(tl_mem_unregister(object));
 		CHECK_OK(tl_ptr_release(object));
@@ -62,8 +62,7 @@ static void the_scope_stack_is_full(void)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	sample = sparse_sample();
-	for (int i = 0; i < ROWS; i++)
-		lengths[i] = 1;
+	for (int i = 0; i < ROWS; i++) lengths[i] = 1;
 	for (int spare = 0; spare < 3; spare++) {
 		CHECK_OK(tl_mem_enter_scope());
 		fill_scope_stack(spare);
@@ -114,8 +113,7 @@ static void the_heap_is_full(void)
 	/* covers: tl_sparse_block_tensors TL_E_OUT_OF_MEMORY */
 	for (int i = 0; i < MAKERS; i++) {
 		int made = 0;
-		while (made < 10000 && makers[i]())
-			made++;
+		while (made < 10000 && makers[i]()) made++;
 		CHECK(made < 10000);
 		CHECK_REFUSED(makers[i](), false, TL_E_OUT_OF_MEMORY);
 	}
@@ -135,8 +133,7 @@ static int make_all(void)
 	int refused = 0;
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < MAKERS; i++) {
-		if (makers[i]())
-			continue;
+		if (makers[i]()) continue;
 		refused++;
 		check_status(tl_last_status(), TL_E_OUT_OF_MEMORY, __FILE__, i, "reason");
 	}
@@ -149,8 +146,7 @@ static int work(const char* allowed)
 	check_balance before;
 	int refused;
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < ROWS; i++)
-		lengths[i] = LENGTH;
+	for (int i = 0; i < ROWS; i++) lengths[i] = LENGTH;
 	sample = tl_sparse_create(TL_SPARSE_CSR, 40, LENGTH, TL_DTYPE_F64, TL_DTYPE_I64, lengths, NULL);
 	before = check_take_balance();
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", allowed));
@@ -160,8 +156,7 @@ static int work(const char* allowed)
 	CHECK_INT(make_all(), 0);
 	check_same_balance(before, "after the retry");
 	CHECK_OK(tl_mem_exit_scope());
-	if (check_finish() != 0)
-		return 1;
+	if (check_finish() != 0) return 1;
 	return refused > 0 ? 2 : 0;
 }
 
@@ -178,8 +173,7 @@ static int with_calls(const char* program, int allowed)
 		execl(program, program, "work", text, (char*)NULL);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		return -1;
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
 	return WEXITSTATUS(status);
 }
 
@@ -200,8 +194,7 @@ static void every_call_is_refused_once(const char* program)
 int main(int argc, char** argv)
 {
 	char text[32];
-	if (argc > 2)
-		return work(argv[2]);
+	if (argc > 2) return work(argv[2]);
 	every_call_is_refused_once(argv[0]);
 	snprintf(text, sizeof text, "%d", SMALL_ARENA);
 	setenv("TL_ARENA_BYTES", text, 1);

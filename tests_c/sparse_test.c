@@ -146,8 +146,7 @@ static void contiguous_tensors_are_the_receivers(void)
 	CHECK_INT(tl_tensor_len(offsets), 4);
 	CHECK(memcmp(tl_tensor_data(values), sparse_values + 2, 9 * sizeof *sparse_values) == 0);
 	CHECK(memcmp(tl_tensor_data(indices), sparse_indices + 2, 9 * sizeof *sparse_indices) == 0);
-	for (int i = 0; i < 4; i++)
-		CHECK_INT(((int32_t*)tl_tensor_data(offsets))[i], sparse_offsets[2 + i] - 2);
+	for (int i = 0; i < 4; i++) CHECK_INT(((int32_t*)tl_tensor_data(offsets))[i], sparse_offsets[2 + i] - 2);
 	CHECK_OK(tl_ptr_release(values));
 	CHECK_OK(tl_tensor_release(indices));
 	CHECK_OK(tl_tensor_release(offsets));
@@ -197,8 +196,7 @@ static void many_blocks_end_without_recursion(void)
 	static int64_t lengths[ROWS];
 	const tl_sparse_options one = {sizeof one, 1, 1, 1};
 	tl_sparse* matrix;
-	for (int i = 0; i < ROWS; i++)
-		lengths[i] = 1;
+	for (int i = 0; i < ROWS; i++) lengths[i] = 1;
 	CHECK_OK(tl_mem_enter_scope());
 	matrix = tl_sparse_create(TL_SPARSE_CSR, ROWS, 1, TL_DTYPE_F32, TL_DTYPE_I32, lengths, &one);
 	CHECK_INT(sparse_info(matrix).blocks, ROWS);
@@ -273,8 +271,9 @@ static void counting_works_as_for_any_object(void)
 
 #define CSR(rows, columns, nonzeros, dtype, index, values, offsets) \
 	tl_sparse_from_csr(rows, columns, nonzeros, dtype, index, values, sparse_indices, offsets, NULL)
-#define WRAP(offsets, flags) \
-	tl_sparse_wrap(TL_SPARSE_CSR, 5, 6, 11, TL_DTYPE_F64, TL_DTYPE_I32, sparse_values, sparse_indices, offsets, flags, NULL, NULL)
+#define WRAP(offsets, flags)                                                                                           \
+	tl_sparse_wrap(TL_SPARSE_CSR, 5, 6, 11, TL_DTYPE_F64, TL_DTYPE_I32, sparse_values, sparse_indices, offsets, flags, \
+	               NULL, NULL)
 
 static void bad_arrays_are_refused(void)
 {
@@ -308,11 +307,13 @@ static void bad_arrays_are_refused(void)
 	/* covers: tl_sparse_from_csc TL_E_INVALID_ARGUMENT, TL_E_LIMIT */
 	CHECK_REFUSED(tl_sparse_from_csc(5, 5, 11, 0, 2, sparse_values, sparse_indices, sparse_offsets, NULL), 0,
 	              TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_sparse_from_csc(INT64_MAX, 5, 11, 0, 2, sparse_values, sparse_indices, sparse_offsets, NULL), 0, TL_E_LIMIT);
+	CHECK_REFUSED(tl_sparse_from_csc(INT64_MAX, 5, 11, 0, 2, sparse_values, sparse_indices, sparse_offsets, NULL), 0,
+	              TL_E_LIMIT);
 	/* covers: tl_sparse_wrap TL_E_INVALID_ARGUMENT, TL_E_LIMIT */
 	CHECK_REFUSED(WRAP(falling, 0), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(WRAP(sparse_offsets, 1), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_sparse_wrap(0, 5, INT64_MAX, 11, 0, 2, NULL, NULL, sparse_offsets, 0, note_end, NULL), 0, TL_E_LIMIT);
+	CHECK_REFUSED(tl_sparse_wrap(0, 5, INT64_MAX, 11, 0, 2, NULL, NULL, sparse_offsets, 0, note_end, NULL), 0,
+	              TL_E_LIMIT);
 }
 
 static void bad_arguments_are_refused(void)
@@ -348,11 +349,17 @@ static void lent_arrays_are_aligned(void)
 	static char bytes[3][SPARSE_NONZEROS * 8 + 8];
 	void* odd[3];
 	for (int i = 0; i < 3; i++)
-		odd[i] = memcpy(bytes[i] + 4 - i, i == 0 ? (void*)sparse_values : i == 1 ? (void*)sparse_indices : (void*)sparse_offsets,
-		                i == 0 ? sizeof sparse_values : i == 1 ? sizeof sparse_indices : sizeof sparse_offsets);
+		odd[i] = memcpy(bytes[i] + 4 - i,
+		                i == 0   ? (void*)sparse_values
+		                : i == 1 ? (void*)sparse_indices
+		                         : (void*)sparse_offsets,
+		                i == 0   ? sizeof sparse_values
+		                : i == 1 ? sizeof sparse_indices
+		                         : sizeof sparse_offsets);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 3; i++) {
-		void *v = i == 0 ? odd[0] : sparse_values, *x = i == 1 ? odd[1] : sparse_indices, *o = i == 2 ? odd[2] : sparse_offsets;
+		void *v = i == 0 ? odd[0] : sparse_values, *x = i == 1 ? odd[1] : sparse_indices,
+			 *o = i == 2 ? odd[2] : sparse_offsets;
 		CHECK_REFUSED(tl_sparse_wrap(TL_SPARSE_CSR, 5, 6, 11, TL_DTYPE_F64, TL_DTYPE_I32, v, x, o, 0, NULL, NULL), 0,
 		              TL_E_INVALID_ARGUMENT);
 		sparse_check_rows(tl_sparse_from_csr(5, 6, 11, TL_DTYPE_F64, TL_DTYPE_I32, v, x, o, NULL), 0, SPARSE_ROWS);

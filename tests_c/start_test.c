@@ -26,8 +26,7 @@ static int run_case(const char* name, int requests)
 		execl(program, program, name, count, (char*)NULL);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		return -1;
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
 	return WEXITSTATUS(status);
 }
 
@@ -36,10 +35,8 @@ static long mappings(void)
 	FILE* maps = fopen("/proc/self/maps", "re");
 	long lines = 0;
 	CHECK(maps != NULL);
-	for (int c = 0; maps != NULL && (c = fgetc(maps)) != EOF;)
-		lines += c == '\n';
-	if (maps != NULL)
-		fclose(maps);
+	for (int c = 0; maps != NULL && (c = fgetc(maps)) != EOF;) lines += c == '\n';
+	if (maps != NULL) fclose(maps);
 	return lines;
 }
 
@@ -48,8 +45,7 @@ static long address_space(void)
 	FILE* statm = fopen("/proc/self/statm", "re");
 	long pages = 0;
 	CHECK(statm != NULL && fscanf(statm, "%ld", &pages) == 1);
-	if (statm != NULL)
-		fclose(statm);
+	if (statm != NULL) fclose(statm);
 	return pages;
 }
 
@@ -77,8 +73,7 @@ static int start_after_a_failure(const char* requests)
 	let_requests_succeed("-1");
 	CHECK_OK(tl_init());
 	use_a_little();
-	if (first == TL_OK)
-		return check_finish() != 0 ? 1 : STARTED_AT_ONCE;
+	if (first == TL_OK) return check_finish() != 0 ? 1 : STARTED_AT_ONCE;
 	CHECK_STATUS(first, TL_E_OUT_OF_MEMORY);
 	return check_finish();
 }
@@ -89,11 +84,9 @@ static int start_after_many_failures(const char* requests)
 	CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
 	if (tl_init() == TL_OK) /* two tables that have no size to choose are kept for the next try */
 		return check_finish() != 0 ? 1 : STARTED_AT_ONCE;
-	for (int i = 0; i < WARM_UP; i++)
-		CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
+	for (int i = 0; i < WARM_UP; i++) CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
 	long lines = mappings(), pages = address_space();
-	for (int i = 0; i < FAILED_STARTS; i++)
-		CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
+	for (int i = 0; i < FAILED_STARTS; i++) CHECK_FAILS(tl_init(), TL_E_OUT_OF_MEMORY);
 	/* A start that left its smallest table would leave 250 MiB in all. Threads of Go's that
 	 * start meanwhile take 72 each, stack and arena of malloc. */
 	CHECK(mappings() <= lines + 16);
@@ -123,8 +116,7 @@ static int start_in_another_environment(const char* requests)
 static void a_failed_start_can_be_tried_again(void)
 {
 	int n = 0, result;
-	for (; (result = run_case("again", n)) == 0; n++)
-		CHECK(n < MOST_REQUESTS);
+	for (; (result = run_case("again", n)) == 0; n++) CHECK(n < MOST_REQUESTS);
 	CHECK_INT(result, STARTED_AT_ONCE);
 	CHECK(n > 5);
 	printf("a start makes %d requests for memory, each failed once\n", n);
@@ -133,8 +125,7 @@ static void a_failed_start_can_be_tried_again(void)
 static void a_failed_start_leaves_nothing(void)
 {
 	int n = 0, result = 0;
-	for (; result == 0; n++)
-		result = run_case("many", n);
+	for (; result == 0; n++) result = run_case("many", n);
 	CHECK_INT(result, STARTED_AT_ONCE);
 	CHECK(n > 5);
 }
@@ -144,12 +135,9 @@ static void a_second_start_reads_the_environment_again(void) { CHECK_INT(run_cas
 int main(int argc, char** argv)
 {
 	program = argv[0];
-	if (argc > 2 && strcmp(argv[1], "again") == 0)
-		return start_after_a_failure(argv[2]);
-	if (argc > 2 && strcmp(argv[1], "many") == 0)
-		return start_after_many_failures(argv[2]);
-	if (argc > 2 && strcmp(argv[1], "environment") == 0)
-		return start_in_another_environment(argv[2]);
+	if (argc > 2 && strcmp(argv[1], "again") == 0) return start_after_a_failure(argv[2]);
+	if (argc > 2 && strcmp(argv[1], "many") == 0) return start_after_many_failures(argv[2]);
+	if (argc > 2 && strcmp(argv[1], "environment") == 0) return start_in_another_environment(argv[2]);
 	RUN(a_failed_start_can_be_tried_again);
 	RUN(a_failed_start_leaves_nothing);
 	RUN(a_second_start_reads_the_environment_again);

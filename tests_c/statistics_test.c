@@ -34,9 +34,9 @@ static tl_type node_type(void)
 {
 	static tl_type type;
 	const size_t offsets[] = {0};
-	const tl_type_desc node = {.name = "statistics \"node\"", .size = 48, .num_pointers = 1, .pointer_offsets = offsets};
-	if (type == 0)
-		CHECK_OK(tl_type_define(&node, &type));
+	const tl_type_desc node = {
+		.name = "statistics \"node\"", .size = 48, .num_pointers = 1, .pointer_offsets = offsets};
+	if (type == 0) CHECK_OK(tl_type_define(&node, &type));
 	return type;
 }
 
@@ -49,14 +49,10 @@ static void every_kind_is_counted(void)
 	void **first, *made[10];
 	before = read_stats();
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 100; i++)
-		tl_mem_new((size_t)(1 + 100 * i));
-	for (int i = 0; i < 50; i++)
-		tl_object_new(type);
-	for (int i = 0; i < 10; i++)
-		tl_vec_new(0);
-	for (int i = 0; i < 5; i++)
-		tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
+	for (int i = 0; i < 100; i++) tl_mem_new((size_t)(1 + 100 * i));
+	for (int i = 0; i < 50; i++) tl_object_new(type);
+	for (int i = 0; i < 10; i++) tl_vec_new(0);
+	for (int i = 0; i < 5; i++) tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
 	tl_mem_register_struct(malloc(100));
 	now = read_stats();
 	CHECK_INT(now.plain_live - before.plain_live, 100);
@@ -70,8 +66,7 @@ static void every_kind_is_counted(void)
 	CHECK_INT(now.live_objects - before.live_objects, 165);
 	CHECK_INT(now.allocations - before.allocations, 165);
 	CHECK_INT(now.scope_entries - before.scope_entries, 166);
-	for (int i = 0; i < 10; i++)
-		made[i] = tl_mem_new(32);
+	for (int i = 0; i < 10; i++) made[i] = tl_mem_new(32);
 	for (int i = 0; i < 6; i++) { /* leaves holes */
 		CHECK_OK(tl_mem_unregister(made[i]));
 		CHECK_OK(tl_mem_free(made[i]));
@@ -240,25 +235,20 @@ static void live_is_never_negative(void)
 	void* kept[KEPT];
 	tl_stats before = read_stats();
 	node_type();
-	for (int i = 0; i < KEPT; i++)
-		kept[i] = tl_mem_alloc(64);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		threads[i] = start_thread(churn, (void*)i);
+	for (int i = 0; i < KEPT; i++) kept[i] = tl_mem_alloc(64);
+	for (uintptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(churn, (void*)i);
 	for (int i = 0; i < 2000; i++) {
 		tl_stats now = read_stats();
-		if (i % 10 == 0)
-			CHECK_OK(tl_mem_purge()); /* kept tensors go back to the heap meanwhile */
+		if (i % 10 == 0) CHECK_OK(tl_mem_purge()); /* kept tensors go back to the heap meanwhile */
 		CHECK(now.live_objects >= before.live_objects + KEPT && now.live_objects < TOO_MANY);
 		CHECK(now.typed_live < TOO_MANY && now.tensors_live < TOO_MANY && now.plain_live < TOO_MANY);
 		CHECK(now.allocations >= before.allocations);
 		before.allocations = now.allocations;
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 	CHECK_INT(read_stats().live_objects - before.live_objects, KEPT);
-	for (int i = 0; i < KEPT; i++)
-		CHECK_OK(tl_ptr_release(kept[i]));
+	for (int i = 0; i < KEPT; i++) CHECK_OK(tl_ptr_release(kept[i]));
 	CHECK_INT(read_stats().tensors_live, before.tensors_live);
 	CHECK_INT(read_stats().typed_live, before.typed_live);
 }
@@ -280,8 +270,7 @@ static const char* told_by(const char* name, const char* key, const char* value)
 		_exit(127);
 	}
 	close(ends[1]);
-	for (ssize_t n; (n = read(ends[0], told + length, sizeof told - 1 - length)) > 0;)
-		length += (size_t)n;
+	for (ssize_t n; (n = read(ends[0], told + length, sizeof told - 1 - length)) > 0;) length += (size_t)n;
 	told[length] = 0;
 	close(ends[0]);
 	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -291,8 +280,7 @@ static const char* told_by(const char* name, const char* key, const char* value)
 static int occurrences(const char* text, const char* part)
 {
 	int n = 0;
-	for (; (text = strstr(text, part)) != NULL; text += strlen(part))
-		n++;
+	for (; (text = strstr(text, part)) != NULL; text += strlen(part)) n++;
 	return n;
 }
 
@@ -309,7 +297,8 @@ static void the_end_is_told(void)
 static void settings_that_are_not_understood_are_told(void)
 {
 	CHECK_INT(occurrences(told_by("exit", "TL_ON_EROR", "log"),
-	                      "tl_runtime: TL_ON_EROR is no option; did you mean TL_ON_ERROR?\n"), 1);
+	                      "tl_runtime: TL_ON_EROR is no option; did you mean TL_ON_ERROR?\n"),
+	          1);
 	CHECK_INT(occurrences(told_by("exit", "TL_HUGE_PAGES", "perhaps"), "TL_HUGE_PAGES=\"perhaps\": not 0 or 1"), 1);
 	CHECK_INT(strlen(told_by("init", "TL_SOMEBODY_ELSE", "1")), 0);
 	/* covers: tl_init TL_E_INVALID_ARGUMENT */
@@ -362,8 +351,7 @@ static void log_memory(void)
 	CHECK_OK(tl_log_alloc(p, 100, "model.tl", 7));
 	CHECK_OK(tl_log_free(p, "model.tl", 8));
 	CHECK_OK(tl_mem_free(p));
-	if (silent)
-		CHECK_OK(tl_configure("TL_MEM_LOG", "0"));
+	if (silent) CHECK_OK(tl_configure("TL_MEM_LOG", "0"));
 	CHECK_OK(tl_trace_mem("end"));
 }
 
@@ -372,42 +360,33 @@ static void use_pools(void)
 	const int64_t shape[] = {3, 4};
 	tl_memory_pool* pool = NULL;
 	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
-	for (int i = 0; i < 3; i++)
-		CHECK_OK(tl_memory_pool_deallocate(pool, tl_memory_pool_allocate(pool, 4096)));
+	for (int i = 0; i < 3; i++) CHECK_OK(tl_memory_pool_deallocate(pool, tl_memory_pool_allocate(pool, 4096)));
 	CHECK_OK(tl_memory_pool_reset(pool));
 	CHECK_OK(tl_memory_pool_trim(pool));
 	CHECK_OK(tl_memory_pool_destroy(pool));
-	for (int i = 0; i < 2; i++)
-		CHECK_OK(tl_tensor_free(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape)));
+	for (int i = 0; i < 2; i++) CHECK_OK(tl_tensor_free(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape)));
 }
 
 static int run_case(const char* name)
 {
-	if (strcmp(name, "unused") == 0)
-		return 0;
-	if (strcmp(name, "log") == 0)
-		log_memory();
+	if (strcmp(name, "unused") == 0) return 0;
+	if (strcmp(name, "log") == 0) log_memory();
 	if (strcmp(name, "init") == 0) {
 		tl_status status = tl_init();
 		CHECK_STATUS(tl_mem_manager_init(), status);
-		if (status != TL_OK)
-			fprintf(stderr, "init: %s\n", tl_status_string(status));
+		if (status != TL_OK) fprintf(stderr, "init: %s\n", tl_status_string(status));
 	}
 	CHECK_OK(tl_ptr_release(tl_mem_alloc(100)));
-	if (strcmp(name, "fork") == 0 && fork() == 0)
-		exit(0);
-	if (strcmp(name, "pools") == 0)
-		use_pools();
-	while (wait(NULL) > 0)
-		;
+	if (strcmp(name, "fork") == 0 && fork() == 0) exit(0);
+	if (strcmp(name, "pools") == 0) use_pools();
+	while (wait(NULL) > 0);
 	return check_failures != 0;
 }
 
 int main(int argc, char** argv)
 {
 	program = argv[0];
-	if (argc > 1)
-		return run_case(argv[1]);
+	if (argc > 1) return run_case(argv[1]);
 	RUN(every_kind_is_counted);
 	RUN(frames_and_arenas_are_counted);
 	RUN(a_short_struct_gets_what_it_has_room_for);

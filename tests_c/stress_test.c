@@ -46,8 +46,7 @@ static void* new_held_node(void)
 static void publish(void* object, uint64_t cell)
 {
 	void* old = atomic_exchange(&board[cell % BOARD], object);
-	if (old != NULL)
-		CHECK_OK(tl_ptr_release(old));
+	if (old != NULL) CHECK_OK(tl_ptr_release(old));
 }
 
 /* Holds on to an object that others may take and give up meanwhile. */
@@ -69,19 +68,15 @@ static void step(uint64_t draw)
 		publish(node, draw >> 24);
 		return;
 	}
-	case 1:
-		publish(new_held_node(), draw >> 24);
-		break;
+	case 1: publish(new_held_node(), draw >> 24); break;
 	case 2:
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK_OK(tl_mem_register_struct(taken));
 		CHECK_OK(tl_mem_exit_scope());
 		break;
 	case 3:
-		for (int i = 0; i < 20; i++)
-			CHECK_OK(tl_ptr_inc_ref(taken));
-		for (int i = 0; i < 20; i++)
-			CHECK_OK(tl_ptr_release(taken));
+		for (int i = 0; i < 20; i++) CHECK_OK(tl_ptr_inc_ref(taken));
+		for (int i = 0; i < 20; i++) CHECK_OK(tl_ptr_release(taken));
 		break;
 	case 4:
 		if (taken != NULL) {
@@ -92,8 +87,7 @@ static void step(uint64_t draw)
 		break;
 	case 5:
 	case 6:
-		if (taken == NULL)
-			taken = new_held_node();
+		if (taken == NULL) taken = new_held_node();
 		keep_while_shared(taken, draw >> 24);
 		return;
 	default:
@@ -102,16 +96,14 @@ static void step(uint64_t draw)
 			return;
 		}
 	}
-	if (taken != NULL)
-		CHECK_OK(tl_ptr_release(taken));
+	if (taken != NULL) CHECK_OK(tl_ptr_release(taken));
 }
 
 static void* live_a_little(void* unused)
 {
 	uint64_t random = 0x9E3779B97F4A7C15u * (atomic_fetch_add(&seeds, 1) + 1);
 	(void)unused;
-	for (int i = 0; i < steps; i++)
-		step(check_random(&random));
+	for (int i = 0; i < steps; i++) step(check_random(&random));
 	if (random % 3 == 0) {
 		/* Ends with a scope open that alone holds an object. */
 		void* object = new_held_node();
@@ -152,15 +144,12 @@ int main(int argc, char** argv)
 	CHECK_OK(tl_type_define(&desc, &node_type));
 
 	for (int i = 0; i < all; i++) {
-		if (i >= alive)
-			pthread_join(threads[i % alive], NULL);
+		if (i >= alive) pthread_join(threads[i % alive], NULL);
 		threads[i % alive] = start_thread(live_a_little, NULL);
 	}
-	for (int i = 0; i < (alive < all ? alive : all); i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < (alive < all ? alive : all); i++) pthread_join(threads[i], NULL);
 	for (int i = 0; i < BOARD; i++)
-		if (board[i] != NULL)
-			CHECK_OK(tl_ptr_release(board[i]));
+		if (board[i] != NULL) CHECK_OK(tl_ptr_release(board[i]));
 	settle();
 	CHECK_INT(atomic_load(&destroyed), atomic_load(&created));
 	free(threads);

@@ -84,21 +84,16 @@ static void thirty_two_for_each_key(void)
 {
 	tl_tensor* tensors[KEPT + 8];
 	CHECK_OK(tl_mem_purge());
-	for (int i = 0; i < KEPT + 8; i++)
-		tensors[i] = floating_tensor(TL_DTYPE_I32, 50);
-	for (int i = 0; i < KEPT + 8; i++)
-		CHECK_OK(tl_tensor_release(tensors[i]));
+	for (int i = 0; i < KEPT + 8; i++) tensors[i] = floating_tensor(TL_DTYPE_I32, 50);
+	for (int i = 0; i < KEPT + 8; i++) CHECK_OK(tl_tensor_release(tensors[i]));
 	CHECK_INT(tl_get_pool_count(), KEPT);
-	for (int i = 0; i < KEPT; i++)
-		tensors[i] = tl_pool_acquire(50, TL_DTYPE_I32, 0);
+	for (int i = 0; i < KEPT; i++) tensors[i] = tl_pool_acquire(50, TL_DTYPE_I32, 0);
 	CHECK_PTR(tl_pool_acquire(50, TL_DTYPE_I32, 0), NULL);
 	for (int i = 0; i < KEPT; i++) {
-		for (int j = 0; j < i; j++)
-			CHECK(tensors[i] != tensors[j]);
+		for (int j = 0; j < i; j++) CHECK(tensors[i] != tensors[j]);
 		CHECK_OK(tl_pool_release(tensors[i], 50, TL_DTYPE_I32, 0));
 	}
-	for (int key = 1; key <= 40; key++)
-		CHECK_OK(tl_tensor_release(floating_tensor(TL_DTYPE_U8, key)));
+	for (int key = 1; key <= 40; key++) CHECK_OK(tl_tensor_release(floating_tensor(TL_DTYPE_U8, key)));
 	CHECK_INT(tl_get_pool_count(), KEPT + 40);
 	CHECK_OK(tl_mem_purge());
 }
@@ -141,11 +136,9 @@ static void a_steady_state_asks_the_system_for_nothing(void)
 	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
 	int64_t shape[2] = {64, 64};
 	for (int step = 0; step < 200; step++) {
-		if (step == 100)
-			CHECK_OK(tl_stats_get(&before));
+		if (step == 100) CHECK_OK(tl_stats_get(&before));
 		CHECK_OK(tl_mem_enter_scope());
-		for (int i = 0; i < 20; i++)
-			CHECK(tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape) != NULL);
+		for (int i = 0; i < 20; i++) CHECK(tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape) != NULL);
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK_OK(tl_stats_get(&after));
@@ -160,8 +153,7 @@ static void* churn(void* seed)
 	for (int i = 0; i < 20000; i++) {
 		int64_t elements = 1 + (int64_t)(check_random(&random) % 8) * 16;
 		tl_tensor* tensor = tl_pool_acquire((size_t)elements, TL_DTYPE_F32, 0);
-		if (tensor == NULL)
-			tensor = floating_tensor(TL_DTYPE_F32, elements);
+		if (tensor == NULL) tensor = floating_tensor(TL_DTYPE_F32, elements);
 		*(float*)tl_tensor_data(tensor) = 1;
 		CHECK_OK(i % 2 ? tl_tensor_release(tensor) : tl_pool_release(tensor, (size_t)elements, TL_DTYPE_F32, 0));
 	}
@@ -171,10 +163,8 @@ static void* churn(void* seed)
 static void threads_share_the_pool(void)
 {
 	pthread_t threads[4];
-	for (uintptr_t i = 0; i < 4; i++)
-		threads[i] = start_thread(churn, (void*)(i + 1));
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+	for (uintptr_t i = 0; i < 4; i++) threads[i] = start_thread(churn, (void*)(i + 1));
+	for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 	CHECK(tl_get_pool_count() <= 8 * KEPT);
 	CHECK_OK(tl_mem_purge());
 	CHECK_INT(tl_get_pool_count(), 0);

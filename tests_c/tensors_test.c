@@ -2,9 +2,9 @@
 #include "check.h"
 #include "thread.h"
 
-static const int32_t dtypes[] = {TL_DTYPE_F32, TL_DTYPE_F64,  TL_DTYPE_I32, TL_DTYPE_I64, TL_DTYPE_U8,
+static const int32_t dtypes[] = {TL_DTYPE_F32, TL_DTYPE_F64,  TL_DTYPE_I32,  TL_DTYPE_I64, TL_DTYPE_U8,
                                  TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_BOOL, TL_DTYPE_I8,  TL_DTYPE_I16,
-                                 TL_DTYPE_U16, TL_DTYPE_U32,  TL_DTYPE_U64, TL_DTYPE_C64, TL_DTYPE_C128};
+                                 TL_DTYPE_U16, TL_DTYPE_U32,  TL_DTYPE_U64,  TL_DTYPE_C64, TL_DTYPE_C128};
 static const size_t widths[] = {4, 8, 4, 8, 1, 2, 2, 1, 1, 2, 2, 4, 8, 8, 16};
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
@@ -61,8 +61,7 @@ static void zeros_are_zero_after_reuse(void)
 		bool zero = true;
 		CHECK_OK(tl_mem_enter_scope());
 		data = tl_tensor_data(tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape));
-		for (int i = 0; i < 300; i++)
-			zero = zero && data[i] == 0;
+		for (int i = 0; i < 300; i++) zero = zero && data[i] == 0;
 		CHECK(zero);
 		memset(data, 0xFF, 1200);
 		CHECK_OK(tl_mem_exit_scope());
@@ -176,10 +175,8 @@ static tl_tensor* returns_a_tensor(int through_prepare)
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_function_enter(0));
 	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
-	if (through_prepare)
-		CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
-	else
-		CHECK_OK(tl_tensor_promote(tensor));
+	if (through_prepare) CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
+	else CHECK_OK(tl_tensor_promote(tensor));
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_COUNT(tensor, 1);
 	return tensor;
@@ -220,10 +217,8 @@ static void fifteen_floats(void)
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_tensor_register(tensor));
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_tensor_promote(tensor));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_tensor_register(tensor));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_tensor_promote(tensor));
 	/* covers: tl_tensor_promote TL_E_OVERFLOW */
 	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_OVERFLOW);
 	/* covers: tl_tensor_prepare_return TL_E_OVERFLOW */
@@ -231,8 +226,7 @@ static void fifteen_floats(void)
 	tl_tensor_prepare_return(tensor);
 	CHECK_STATUS(tl_last_status(), TL_E_OVERFLOW);
 	CHECK_COUNT(tensor, 16);
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_tensor_release(tensor));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_tensor_release(tensor));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(tensor);
 }

@@ -29,9 +29,6 @@ static inline void run_thread(void* (*body)(void*), void* argument)
 	pthread_join(start_thread(body, argument), NULL);
 }
 
-static inline void meet(void* barrier)
-{
-	pthread_barrier_wait((pthread_barrier_t*)barrier);
-}
+static inline void meet(void* barrier) { pthread_barrier_wait((pthread_barrier_t*)barrier); }
 
 #endif

@@ -23,8 +23,7 @@ static void settle(void)
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_OK(tl_mem_purge());
 		CHECK_OK(tl_stats_get(&stats));
-		if (stats.live_objects == 0 && stats.foreign_live == 0)
-			return;
+		if (stats.live_objects == 0 && stats.foreign_live == 0) return;
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 }
@@ -51,22 +50,17 @@ static void alive_at_once(int count)
 	pthread_barrier_t gate;
 	pthread_t* threads = malloc((size_t)count * sizeof *threads);
 	pthread_barrier_init(&gate, NULL, (unsigned)count + 1);
-	for (int i = 0; i < count; i++)
-		threads[i] = start_thread(work_and_wait, &gate);
+	for (int i = 0; i < count; i++) threads[i] = start_thread(work_and_wait, &gate);
 	meet(&gate);
 	CHECK_INT(check_take_balance().objects, 2 * count);
 	meet(&gate);
-	for (int i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
 	pthread_barrier_destroy(&gate);
 	free(threads);
 	settle();
 }
 
-static void five_thousand_threads_alive_at_once(void)
-{
-	alive_at_once(5000);
-}
+static void five_thousand_threads_alive_at_once(void) { alive_at_once(5000); }
 
 static void* first_call_together(void* gate)
 {
@@ -85,10 +79,8 @@ static void a_thousand_first_calls_together(void)
 	pthread_barrier_t gate;
 	destroyed = 0;
 	pthread_barrier_init(&gate, NULL, COUNT);
-	for (int i = 0; i < COUNT; i++)
-		threads[i] = start_thread(first_call_together, &gate);
-	for (int i = 0; i < COUNT; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < COUNT; i++) threads[i] = start_thread(first_call_together, &gate);
+	for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
 	pthread_barrier_destroy(&gate);
 	CHECK_INT(destroyed, COUNT);
 	settle();
@@ -111,8 +103,7 @@ static void* end_with_open_scopes(void* unused)
 static void a_thread_ends_with_open_scopes(void)
 {
 	destroyed = 0;
-	for (int i = 0; i < 20; i++)
-		run_thread(end_with_open_scopes, NULL);
+	for (int i = 0; i < 20; i++) run_thread(end_with_open_scopes, NULL);
 	settle();
 	CHECK_INT(destroyed, 60);
 }
@@ -200,8 +191,7 @@ static void* leave_a_late_call(void* unused)
 static void calls_from_a_threads_own_destructors(void)
 {
 	pthread_key_create(&late_key, call_after_the_end);
-	for (int i = 0; i < 50; i++)
-		run_thread(leave_a_late_call, NULL);
+	for (int i = 0; i < 50; i++) run_thread(leave_a_late_call, NULL);
 	settle();
 	pthread_key_delete(late_key);
 }
@@ -224,8 +214,7 @@ static void contexts_are_used_again(void)
 	uint64_t before;
 	CHECK_OK(tl_stats_get(&stats));
 	before = stats.contexts;
-	for (int i = 0; i < 200; i++)
-		run_thread(come_and_go, NULL);
+	for (int i = 0; i < 200; i++) run_thread(come_and_go, NULL);
 	CHECK_OK(tl_stats_get(&stats));
 	CHECK(stats.contexts <= before + 8);
 }

@@ -121,7 +121,9 @@ static void every_kind_of_memory_is_covered(void)
 	void* array = tl_registry_new_array(10, 8);
 	void* block = tl_memory_pool_allocate(pool, 3000);
 	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape);
-	void* all[] = {tl_mem_new(32), tl_mem_new(1 << 20), tl_object_new(type), tl_vec_new(4), tensor, malloced, buffer, alias, array, block};
+	void* all[] = {
+		tl_mem_new(32), tl_mem_new(1 << 20), tl_object_new(type), tl_vec_new(4), tensor, malloced, buffer, alias, array,
+		block};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		tl_alloc_info info = info_of(all[i]);
 		if (info.number == 0 || info.frames == 0) fprintf(stderr, "kind %zu is not tracked\n", i);
@@ -133,7 +135,8 @@ static void every_kind_of_memory_is_covered(void)
 	CHECK_INT(info_of(block).bytes, 3000);
 	CHECK_INT(info_of(alias).number, info_of(buffer).number);
 	CHECK_OK(tl_memory_pool_deallocate(pool, block));
-	CHECK_FAILS(tl_mem_allocation_info(block, &(tl_alloc_info){.struct_size = sizeof(tl_alloc_info)}), TL_E_UNKNOWN_POINTER);
+	CHECK_FAILS(tl_mem_allocation_info(block, &(tl_alloc_info){.struct_size = sizeof(tl_alloc_info)}),
+	            TL_E_UNKNOWN_POINTER);
 	CHECK_OK(tl_registry_unregister(buffer));
 	CHECK(info_of(alias).number != 0); /* its block lives on */
 	CHECK_OK(tl_registry_unregister(alias));

@@ -9,10 +9,7 @@ struct point {
 
 static tl_type point_type;
 
-static struct point* new_point(void)
-{
-	return tl_object_new(point_type);
-}
+static struct point* new_point(void) { return tl_object_new(point_type); }
 
 static void a_vec_of_structs_that_are_also_scope_managed(void)
 {
@@ -26,8 +23,7 @@ static void a_vec_of_structs_that_are_also_scope_managed(void)
 	}
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(vec);
-	for (int i = 0; i < 8; i++)
-		CHECK_DEAD(elements[i]);
+	for (int i = 0; i < 8; i++) CHECK_DEAD(elements[i]);
 }
 
 static void a_vec_that_outlives_the_scope_of_its_structs(void)
@@ -44,11 +40,9 @@ static void a_vec_that_outlives_the_scope_of_its_structs(void)
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_mem_register_vec_ptr(vec));
 	CHECK_COUNT(vec, 1);
-	for (int i = 0; i < 8; i++)
-		CHECK_COUNT(elements[i], 1);
+	for (int i = 0; i < 8; i++) CHECK_COUNT(elements[i], 1);
 	CHECK_OK(tl_mem_exit_scope());
-	for (int i = 0; i < 8; i++)
-		CHECK_DEAD(elements[i]);
+	for (int i = 0; i < 8; i++) CHECK_DEAD(elements[i]);
 }
 
 static void a_vec_of_malloced_structs(void)
@@ -63,8 +57,7 @@ static void a_vec_of_malloced_structs(void)
 		CHECK_COUNT(elements[i], 2);
 	}
 	CHECK_OK(tl_mem_exit_scope());
-	for (int i = 0; i < 8; i++)
-		CHECK_DEAD(elements[i]);
+	for (int i = 0; i < 8; i++) CHECK_DEAD(elements[i]);
 }
 
 typedef void* (*maker)(void);
@@ -132,15 +125,9 @@ static void returned_through_three_functions(maker make)
 	CHECK_DEAD(object);
 }
 
-static void a_struct_returned_through_three_functions(void)
-{
-	returned_through_three_functions(from_the_runtime);
-}
+static void a_struct_returned_through_three_functions(void) { returned_through_three_functions(from_the_runtime); }
 
-static void a_malloced_struct_returned_through_three_functions(void)
-{
-	returned_through_three_functions(from_malloc);
-}
+static void a_malloced_struct_returned_through_three_functions(void) { returned_through_three_functions(from_malloc); }
 
 static void point_with_a_field(void)
 {
@@ -226,8 +213,7 @@ static void a_method_with_its_own_frame(void)
 	self = new_point();
 	mine = tl_mem_get_buffer(0, 64);
 	*mine = 77;
-	for (int i = 1; i <= 100; i++)
-		CHECK_INT(method(self), i);
+	for (int i = 1; i <= 100; i++) CHECK_INT(method(self), i);
 	CHECK_INT(*mine, 77);
 	CHECK_COUNT(self, 1);
 	CHECK_PTR(tl_mem_get_buffer(0, 64), mine);
@@ -355,8 +341,7 @@ static void a_loop_that_rebinds_its_variable(void)
 int main(void)
 {
 	size_t offset = offsetof(struct point, x);
-	tl_type_desc type = {
-	        .name = "Point", .size = sizeof(struct point), .pointer_offsets = &offset, .num_pointers = 1};
+	tl_type_desc type = {.name = "Point", .size = sizeof(struct point), .pointer_offsets = &offset, .num_pointers = 1};
 	CHECK_OK(tl_type_define(&type, &point_type));
 	RUN(a_vec_of_structs_that_are_also_scope_managed);
 	RUN(a_vec_that_outlives_the_scope_of_its_structs);

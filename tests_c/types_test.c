@@ -121,8 +121,7 @@ static void large_typed_objects(void)
 
 static struct tree* full_tree(int depth)
 {
-	if (depth == 0)
-		return NULL;
+	if (depth == 0) return NULL;
 	return floating_tree(noisy_type, full_tree(depth - 1), full_tree(depth - 1));
 }
 
@@ -171,15 +170,12 @@ static void fields_may_be_tensors_vecs_and_malloced_memory(void)
 	layer[1] = fields[1] = tl_vec_new(3);
 	layer[2] = fields[2] = malloc(48);
 	CHECK_OK(tl_mem_register_struct(fields[2]));
-	for (int i = 0; i < 3; i++)
-		CHECK_OK(tl_ptr_inc_ref(fields[i]));
+	for (int i = 0; i < 3; i++) CHECK_OK(tl_ptr_inc_ref(fields[i]));
 	CHECK_OK(tl_mem_unregister(layer));
 	CHECK_OK(tl_mem_exit_scope());
-	for (int i = 0; i < 3; i++)
-		CHECK_COUNT(fields[i], 1);
+	for (int i = 0; i < 3; i++) CHECK_COUNT(fields[i], 1);
 	CHECK_OK(tl_ptr_release(layer));
-	for (int i = 0; i < 3; i++)
-		CHECK_DEAD(fields[i]);
+	for (int i = 0; i < 3; i++) CHECK_DEAD(fields[i]);
 }
 
 static void dec_ref_and_free_leave_fields_and_destructor_to_the_caller(void)
@@ -216,8 +212,7 @@ static void many_types(void)
 {
 	tl_type_desc desc = {.name = "one of many", .size = 32, .destructor = count_destroyed};
 	tl_type type = 0;
-	for (int i = 0; i < 2000; i++)
-		CHECK_OK(tl_type_define(&desc, &type));
+	for (int i = 0; i < 2000; i++) CHECK_OK(tl_type_define(&desc, &type));
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_object_new(type) != NULL);
@@ -231,8 +226,7 @@ static void a_type_whose_offsets_find_no_memory(void)
 	size_t* offsets = malloc(POINTERS * sizeof *offsets);
 	tl_type_desc desc = {.name = "large", .size = POINTERS * 8, .pointer_offsets = offsets, .num_pointers = POINTERS};
 	tl_type type = 0;
-	for (size_t i = 0; i < POINTERS; i++)
-		offsets[i] = 8 * i;
+	for (size_t i = 0; i < POINTERS; i++) offsets[i] = 8 * i;
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
 	/* covers: tl_type_define TL_E_OUT_OF_MEMORY */
 	CHECK_FAILS(tl_type_define(&desc, &type), TL_E_OUT_OF_MEMORY);
@@ -244,8 +238,7 @@ static void a_type_whose_offsets_find_no_memory(void)
 int main(void)
 {
 	static const size_t offsets[] = {offsetof(struct tree, left), offsetof(struct tree, right)};
-	tl_type_desc desc = {
-	        .name = "tree", .size = sizeof(struct tree), .pointer_offsets = offsets, .num_pointers = 2};
+	tl_type_desc desc = {.name = "tree", .size = sizeof(struct tree), .pointer_offsets = offsets, .num_pointers = 2};
 	CHECK_OK(tl_type_define(&desc, &tree_type));
 	desc.destructor = count_destroyed;
 	CHECK_OK(tl_type_define(&desc, &noisy_type));

@@ -8,8 +8,7 @@ static tl_type numbered;
 
 static void note_release(void* object)
 {
-	if (released_count < 64)
-		released[released_count++] = *(int*)object;
+	if (released_count < 64) released[released_count++] = *(int*)object;
 }
 
 static void* new_numbered(int number)
@@ -46,15 +45,13 @@ static void the_last_element_goes_first(void)
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_enter_scope());
 	vec = tl_vec_new(0);
-	for (int i = 0; i < 10; i++)
-		CHECK_OK(tl_vec_push(vec, new_numbered(i)));
+	for (int i = 0; i < 10; i++) CHECK_OK(tl_vec_push(vec, new_numbered(i)));
 	CHECK_OK(tl_mem_unregister(vec));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(released_count, 0);
 	CHECK_OK(tl_ptr_release(vec));
 	CHECK_INT(released_count, 10);
-	for (int i = 0; i < 10; i++)
-		CHECK_INT(released[i], 9 - i);
+	for (int i = 0; i < 10; i++) CHECK_INT(released[i], 9 - i);
 	CHECK_OK(tl_mem_exit_scope());
 }
 
@@ -121,16 +118,13 @@ static void pop_of_a_sixteenth_float(void)
 	CHECK_OK(tl_mem_enter_scope());
 	vec = tl_vec_new(16);
 	element = tl_mem_new(32);
-	for (int i = 0; i < 16; i++)
-		CHECK_OK(tl_vec_push(vec, element));
-	for (int i = 0; i < 15; i++)
-		CHECK_PTR(tl_vec_pop(vec), element);
+	for (int i = 0; i < 16; i++) CHECK_OK(tl_vec_push(vec, element));
+	for (int i = 0; i < 15; i++) CHECK_PTR(tl_vec_pop(vec), element);
 	/* covers: tl_vec_pop TL_E_OVERFLOW */
 	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_OVERFLOW);
 	CHECK_INT(tl_vec_len(vec), 1);
 	CHECK_COUNT(element, 17);
-	for (int i = 0; i < 15; i++)
-		CHECK_OK(tl_ptr_release(element));
+	for (int i = 0; i < 15; i++) CHECK_OK(tl_ptr_release(element));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(element);
 }
@@ -156,8 +150,7 @@ static void clear_releases_and_keeps_the_room(void)
 	CHECK_OK(tl_mem_enter_scope());
 	vec = tl_vec_new(4);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < 4; i++)
-		CHECK_OK(tl_vec_push(vec, new_numbered(i)));
+	for (int i = 0; i < 4; i++) CHECK_OK(tl_vec_push(vec, new_numbered(i)));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_vec_clear(vec));
 	CHECK_INT(tl_vec_len(vec), 0);
@@ -183,8 +176,7 @@ static void growth_keeps_elements(void)
 	}
 	CHECK_OK(tl_vec_reserve(vec, 1));
 	CHECK_INT(tl_vec_len(vec), count);
-	for (int64_t i = 0; i < count; i++)
-		CHECK_INT(*(int*)tl_vec_get(vec, i), i);
+	for (int64_t i = 0; i < count; i++) CHECK_INT(*(int*)tl_vec_get(vec, i), i);
 	CHECK_OK(tl_mem_exit_scope());
 }
 

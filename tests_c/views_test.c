@@ -16,12 +16,13 @@ static tl_tensor* counting(void)
 static bool holds(tl_tensor* tensor, const int64_t* numbers, int64_t count)
 {
 	const int64_t* data = tl_tensor_data(tl_tensor_clone(tensor));
-	return tl_tensor_len(tensor) == count && (count == 0 || memcmp(data, numbers, (size_t)count * sizeof *numbers) == 0);
+	return tl_tensor_len(tensor) == count &&
+	       (count == 0 || memcmp(data, numbers, (size_t)count * sizeof *numbers) == 0);
 }
 
-#define CHECK_HOLDS(tensor, ...) \
-	do { \
-		const int64_t want[] = {__VA_ARGS__}; \
+#define CHECK_HOLDS(tensor, ...)                                \
+	do {                                                        \
+		const int64_t want[] = {__VA_ARGS__};                   \
 		CHECK(holds(tensor, want, sizeof want / sizeof *want)); \
 	} while (0)
 
@@ -164,8 +165,7 @@ static void views_from_many_threads(void)
 		threads[i] = start_thread(look_and_let_go, tensor);
 	}
 	CHECK_OK(tl_mem_exit_scope());
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 	CHECK_DEAD(tensor);
 }
 
@@ -303,8 +303,13 @@ static void wrapped_memory(void)
 	int64_t numbers[6] = {0, 1, 2, 3, 4, 5}, strides[2] = {-3, -1};
 	int ended = 0;
 	tl_tensor *tensor, *copy;
-	tl_tensor_info info = {.struct_size = sizeof info, .data = numbers + 5, .shape = two_by_three, .strides = strides,
-	                       .dtype = TL_DTYPE_I64, .rank = 2, .flags = TL_TENSOR_FLAG_READ_ONLY};
+	tl_tensor_info info = {.struct_size = sizeof info,
+	                       .data = numbers + 5,
+	                       .shape = two_by_three,
+	                       .strides = strides,
+	                       .dtype = TL_DTYPE_I64,
+	                       .rank = 2,
+	                       .flags = TL_TENSOR_FLAG_READ_ONLY};
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = tl_tensor_wrap(&info, note_end, &ended);
 	CHECK_HOLDS(tensor, 5, 4, 3, 2, 1, 0);

@@ -18,8 +18,7 @@ static void blocks_are_apart(void)
 			CHECK_INT((uintptr_t)block % line, 0);
 			memset(block, (int)rank, 1000);
 		}
-		for (size_t rank = 0; rank < 5; rank++)
-			CHECK_INT(((char*)tl_workspace_get(w, rank))[999], rank);
+		for (size_t rank = 0; rank < 5; rank++) CHECK_INT(((char*)tl_workspace_get(w, rank))[999], rank);
 		CHECK(w->stride >= 1000 && w->stride % line == 0);
 		CHECK(tl_registry_total_bytes() >= 5 * w->stride);
 		CHECK_OK(tl_workspace_destroy(w));
@@ -102,8 +101,7 @@ static void workers_do_not_meet(void)
 	}
 	for (size_t i = 0; i < WORKERS; i++) {
 		pthread_join(threads[i], NULL);
-		for (int k = 0; k < 8; k++)
-			CHECK_INT(((uint64_t*)tl_workspace_get(w, i))[k], STEPS / 8 * (i + 1));
+		for (int k = 0; k < 8; k++) CHECK_INT(((uint64_t*)tl_workspace_get(w, i))[k], STEPS / 8 * (i + 1));
 	}
 	CHECK_OK(tl_workspace_destroy(w));
 }

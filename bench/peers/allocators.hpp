@@ -8,12 +8,12 @@
 namespace bench {
 
 struct Allocator {
-  std::string name;
-  void* (*allocate)(std::size_t);
-  void (*release)(void*);
+	std::string name;
+	void* (*allocate)(std::size_t);
+	void (*release)(void*);
 };
 
 // glibc first, then the installed ones; the others are reported as skipped.
 const std::vector<Allocator>& allocators();
 
-}  // namespace bench
+} // namespace bench

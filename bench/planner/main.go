@@ -191,7 +191,8 @@ type record struct {
 }
 
 func heading() {
-	columns := []string{"instance", "buffers", "lower bound", "no budget", "time", "with budget", "ratio", "proof", "time", "to capacity"}
+	columns := []string{"instance", "buffers", "lower bound", "no budget", "time", "with budget", "ratio", "proof",
+		"time", "to capacity"}
 	for _, p := range peers {
 		columns = append(columns, p.name)
 	}
@@ -230,8 +231,10 @@ func (r *record) print() {
 	case r.Capacity > 0:
 		capacity = fmt.Sprintf("%s (worst of 5: %s)", short(r.Reach), short(r.ReachWorst))
 	}
-	cells := []string{r.Instance, strconv.Itoa(r.Buffers), strconv.FormatInt(r.LowerBound, 10), ratio(r.Quick, r.LowerBound),
-		short(r.QuickTime), strconv.FormatInt(r.Bytes, 10), ratio(r.Bytes, r.LowerBound), proof, short(r.Time), capacity}
+	cells := []string{r.Instance, strconv.Itoa(r.Buffers), strconv.FormatInt(r.LowerBound, 10),
+		ratio(r.Quick, r.LowerBound),
+		short(r.QuickTime), strconv.FormatInt(r.Bytes, 10), ratio(r.Bytes, r.LowerBound), proof, short(r.Time),
+		capacity}
 	for _, p := range peers {
 		cells = append(cells, fmt.Sprintf("%.4f", r.Peers[p.name]))
 	}
@@ -292,7 +295,8 @@ func generated(buffers int) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &record{Instance: "generated", Buffers: buffers, LowerBound: s.LowerBound(), Quick: s.FrameBytes(), Bytes: s.FrameBytes(),
+	r := &record{Instance: "generated", Buffers: buffers, LowerBound: s.LowerBound(), Quick: s.FrameBytes(),
+		Bytes:   s.FrameBytes(),
 		Optimal: s.Optimal, QuickTime: time.Since(start).Seconds(), ResidentKiB: resident()}
 	fmt.Printf("\ngenerated, %d buffers: %d bytes, ratio %s, %s; %d KiB resident at most\n", buffers, r.Bytes,
 		ratio(r.Bytes, r.LowerBound), short(r.QuickTime), r.ResidentKiB)

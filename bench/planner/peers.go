@@ -82,7 +82,9 @@ func greedy(list []offsets.Buffer, order []int, better func(hole, best int64) bo
 		if at < 0 {
 			at = end
 		}
-		k, _ := slices.BinarySearchFunc(below, at, func(x placed, at int64) int { return int(min(1, max(-1, x.at-at))) })
+		k, _ := slices.BinarySearchFunc(below, at, func(x placed, at int64) int {
+			return int(min(1, max(-1, x.at-at)))
+		})
 		below = slices.Insert(below, k, placed{b, at})
 		frame = max(frame, at+b.Bytes)
 	}

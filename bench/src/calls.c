@@ -6,16 +6,19 @@
 #define OPERATION __attribute__((noinline, noclone)) static void
 
 /* The loop alone, to be taken off the others. */
-OPERATION op_loop(long n) {
+OPERATION op_loop(long n)
+{
 	for (long i = 0; i < n; i++) __asm__ volatile("" ::: "memory");
 }
 
 /* The least that a call of the slow path costs: in and out of Go. */
-OPERATION op_cgo_call(long n) {
+OPERATION op_cgo_call(long n)
+{
 	for (long i = 0; i < n; i++) tl_init();
 }
 
-OPERATION op_acquire_release(long n) {
+OPERATION op_acquire_release(long n)
+{
 	tl_mem_enter_scope();
 	void* object = tl_mem_new(64);
 	for (long i = 0; i < n; i++) {
@@ -25,7 +28,8 @@ OPERATION op_acquire_release(long n) {
 	tl_mem_exit_scope();
 }
 
-OPERATION op_acquire_release_unbiased(long n) {
+OPERATION op_acquire_release_unbiased(long n)
+{
 	tl_mem_enter_scope();
 	void* object = tl_mem_new(64);
 	tl_ptr_share(object);
@@ -36,20 +40,23 @@ OPERATION op_acquire_release_unbiased(long n) {
 	tl_mem_exit_scope();
 }
 
-OPERATION op_check(long n) {
+OPERATION op_check(long n)
+{
 	void* object = tl_mem_alloc(64);
 	for (long i = 0; i < n; i++) tl_ptr_check(object);
 	tl_ptr_release(object);
 }
 
-OPERATION op_scope(long n) {
+OPERATION op_scope(long n)
+{
 	for (long i = 0; i < n; i++) {
 		tl_mem_enter_scope();
 		tl_mem_exit_scope();
 	}
 }
 
-OPERATION op_scope_of_8(long n) {
+OPERATION op_scope_of_8(long n)
+{
 	for (long i = 0; i < n; i++) {
 		tl_mem_enter_scope();
 		for (int k = 0; k < 8; k++) tl_mem_new(64);
@@ -57,20 +64,24 @@ OPERATION op_scope_of_8(long n) {
 	}
 }
 
-OPERATION op_alloc_release(long n) {
+OPERATION op_alloc_release(long n)
+{
 	for (long i = 0; i < n; i++) tl_ptr_release(tl_mem_alloc(64));
 }
 
-OPERATION op_alloc_free(long n) {
+OPERATION op_alloc_free(long n)
+{
 	for (long i = 0; i < n; i++) tl_mem_free(tl_mem_alloc(64));
 }
 
-OPERATION op_malloc_free(long n) {
+OPERATION op_malloc_free(long n)
+{
 	void* (*volatile allocate)(size_t) = malloc;
 	for (long i = 0; i < n; i++) free(allocate(64));
 }
 
-OPERATION op_malloc_of_8(long n) {
+OPERATION op_malloc_of_8(long n)
+{
 	void* (*volatile allocate)(size_t) = malloc;
 	for (long i = 0; i < n; i++) {
 		void* objects[8];
@@ -79,7 +90,8 @@ OPERATION op_malloc_of_8(long n) {
 	}
 }
 
-OPERATION op_unregister_register(long n) {
+OPERATION op_unregister_register(long n)
+{
 	tl_mem_enter_scope();
 	void* object = tl_mem_new(64);
 	for (long i = 0; i < n; i++) {
@@ -89,7 +101,8 @@ OPERATION op_unregister_register(long n) {
 	tl_mem_exit_scope();
 }
 
-OPERATION op_malloc_register_struct(long n) {
+OPERATION op_malloc_register_struct(long n)
+{
 	for (long i = 0; i < n; i++) {
 		tl_mem_enter_scope();
 		tl_mem_register_struct(malloc(64));
@@ -98,7 +111,8 @@ OPERATION op_malloc_register_struct(long n) {
 }
 
 /* A malloc and a free are part of it. */
-static void register_beside(long n, size_t live) {
+static void register_beside(long n, size_t live)
+{
 	for (size_t i = 0; i < live; i++)
 		tl_registry_register_custom((char*)((uintptr_t)1 << 44) + i * 128, 64, (tl_deleter)(uintptr_t)abort, NULL);
 	for (long i = 0; i < n; i++) {
@@ -111,12 +125,14 @@ static void register_beside(long n, size_t live) {
 OPERATION op_registry_pair(long n) { register_beside(n, 1000); }
 OPERATION op_registry_pair_1e6(long n) { register_beside(n, 1000000); }
 
-OPERATION op_registry_hit(long n) {
+OPERATION op_registry_hit(long n)
+{
 	register_beside(1, 1000);
 	for (long i = 0; i < n; i++) tl_registry_is_registered((char*)((uintptr_t)1 << 44) + 128 * (i % 1000));
 }
 
-OPERATION op_registry_alias(long n) {
+OPERATION op_registry_alias(long n)
+{
 	char* block = malloc(4096);
 	uint64_t id = 0;
 	tl_registry_register_buffer(block, 4096, NULL, 0, TL_ALLOC_MALLOC, &id);
@@ -126,14 +142,16 @@ OPERATION op_registry_alias(long n) {
 	}
 }
 
-OPERATION op_function(long n) {
+OPERATION op_function(long n)
+{
 	for (long i = 0; i < n; i++) {
 		tl_mem_function_enter(0);
 		tl_mem_function_exit();
 	}
 }
 
-OPERATION op_function_4_slots(long n) {
+OPERATION op_function_4_slots(long n)
+{
 	for (long i = 0; i < n; i++) {
 		tl_mem_function_enter(4);
 		for (int slot = 0; slot < 4; slot++) tl_mem_get_buffer(slot, 256);
@@ -141,14 +159,16 @@ OPERATION op_function_4_slots(long n) {
 	}
 }
 
-OPERATION op_planned_frame(long n) {
+OPERATION op_planned_frame(long n)
+{
 	for (long i = 0; i < n; i++) {
 		tl_mem_frame_enter(512);
 		tl_mem_frame_exit();
 	}
 }
 
-OPERATION op_arena_alloc_8(long n) {
+OPERATION op_arena_alloc_8(long n)
+{
 	tl_arena_init(1 << 16);
 	for (long i = 0; i < n; i++) {
 		tl_mem_enter_scope();
@@ -158,7 +178,8 @@ OPERATION op_arena_alloc_8(long n) {
 	tl_arena_free();
 }
 
-OPERATION op_tensor_acquire_release(long n) {
+OPERATION op_tensor_acquire_release(long n)
+{
 	const int64_t shape[2] = {64, 64};
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
 	for (long i = 0; i < n; i++) {
@@ -168,12 +189,14 @@ OPERATION op_tensor_acquire_release(long n) {
 	tl_tensor_free(tensor);
 }
 
-OPERATION op_tensor_empty_free(long n) {
+OPERATION op_tensor_empty_free(long n)
+{
 	const int64_t shape[2] = {64, 64};
 	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape));
 }
 
-OPERATION op_tensor_in_slot(long n) {
+OPERATION op_tensor_in_slot(long n)
+{
 	const int64_t shape[2] = {64, 64};
 	for (long i = 0; i < n; i++) {
 		tl_mem_function_enter(1);
@@ -183,32 +206,37 @@ OPERATION op_tensor_in_slot(long n) {
 }
 
 /* Addresses where nothing is: a pool does not touch its memory, and valgrind has no such room. */
-static void* grant(void* ctx, size_t bytes) {
+static void* grant(void* ctx, size_t bytes)
+{
 	(void)ctx, (void)bytes;
 	return (void*)((uintptr_t)1 << 44);
 }
 
 static void take_back(void* ctx, void* memory, size_t bytes) { (void)ctx, (void)memory, (void)bytes; }
 
-static tl_memory_pool* new_pool(void) {
+static tl_memory_pool* new_pool(void)
+{
 	const tl_device_allocator allocator = {sizeof allocator, "nothing", 64, NULL, grant, take_back};
 	tl_memory_pool* pool = NULL;
 	if (tl_memory_pool_create(&allocator, (size_t)64 << 30, &pool) != TL_OK) exit(2);
 	return pool;
 }
 
-OPERATION op_pool_pair(long n) {
+OPERATION op_pool_pair(long n)
+{
 	tl_memory_pool* pool = new_pool();
 	for (long i = 0; i < n; i++) tl_memory_pool_deallocate(pool, tl_memory_pool_allocate(pool, 4096));
 }
 
-static size_t draw(uint64_t* random) {
+static size_t draw(uint64_t* random)
+{
 	*random = *random * 6364136223846793005u + 1442695040888963407u;
 	return (size_t)(*random >> 33);
 }
 
 /* Any of `live` blocks goes, one of another size comes: 256 bytes to 64 KiB, small ones more often. */
-static void replace(long n, size_t live) {
+static void replace(long n, size_t live)
+{
 	tl_memory_pool* pool = new_pool();
 	void** blocks = malloc(live * sizeof *blocks);
 	uint64_t random = 1;
@@ -230,17 +258,39 @@ static const struct {
 	void (*run)(long n);
 } operations[] = {
 #define NAMED(name) {#name, op_##name}
-	NAMED(loop), NAMED(cgo_call), NAMED(acquire_release), NAMED(acquire_release_unbiased), NAMED(check), NAMED(scope),
-	NAMED(scope_of_8), NAMED(alloc_release), NAMED(alloc_free), NAMED(malloc_free), NAMED(malloc_of_8),
-	NAMED(unregister_register), NAMED(malloc_register_struct), NAMED(registry_pair),
-	NAMED(registry_pair_1e6), NAMED(registry_hit), NAMED(registry_alias), NAMED(function), NAMED(function_4_slots),
-	NAMED(planned_frame), NAMED(arena_alloc_8), NAMED(tensor_acquire_release), NAMED(tensor_empty_free),
-	NAMED(tensor_in_slot), NAMED(pool_pair), NAMED(pool_replace_1e3), NAMED(pool_replace_1e4),
+	NAMED(loop),
+	NAMED(cgo_call),
+	NAMED(acquire_release),
+	NAMED(acquire_release_unbiased),
+	NAMED(check),
+	NAMED(scope),
+	NAMED(scope_of_8),
+	NAMED(alloc_release),
+	NAMED(alloc_free),
+	NAMED(malloc_free),
+	NAMED(malloc_of_8),
+	NAMED(unregister_register),
+	NAMED(malloc_register_struct),
+	NAMED(registry_pair),
+	NAMED(registry_pair_1e6),
+	NAMED(registry_hit),
+	NAMED(registry_alias),
+	NAMED(function),
+	NAMED(function_4_slots),
+	NAMED(planned_frame),
+	NAMED(arena_alloc_8),
+	NAMED(tensor_acquire_release),
+	NAMED(tensor_empty_free),
+	NAMED(tensor_in_slot),
+	NAMED(pool_pair),
+	NAMED(pool_replace_1e3),
+	NAMED(pool_replace_1e4),
 	NAMED(pool_replace_1e6),
 #undef NAMED
 };
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv)
+{
 	if (argc != 3 || tl_init() != TL_OK) return 2;
 	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
 		if (strcmp(operations[i].name, argv[1]) == 0) return operations[i].run(atol(argv[2])), 0;

@@ -23,205 +23,228 @@
 namespace bench {
 namespace {
 
-void count_runtime(benchmark::State& state, void* object) {
-  measure(state, [object] {
-    tl_ptr_acquire(object);
-    tl_ptr_release(object);
-  });
+void count_runtime(benchmark::State& state, void* object)
+{
+	measure(state, [object] {
+		tl_ptr_acquire(object);
+		tl_ptr_release(object);
+	});
 }
 
 // An object that a scope holds, as compiled code has them.
-void owner(benchmark::State& state) {
-  tl_mem_enter_scope();
-  count_runtime(state, tl_mem_new(64));
-  tl_mem_exit_scope();
+void owner(benchmark::State& state)
+{
+	tl_mem_enter_scope();
+	count_runtime(state, tl_mem_new(64));
+	tl_mem_exit_scope();
 }
 
-void floating(benchmark::State& state) {
-  void* object = tl_mem_alloc(64);
-  count_runtime(state, object);
-  tl_ptr_release(object);
+void floating(benchmark::State& state)
+{
+	void* object = tl_mem_alloc(64);
+	count_runtime(state, object);
+	tl_ptr_release(object);
 }
 
-void unbiased(benchmark::State& state) {
-  tl_mem_enter_scope();
-  void* object = tl_mem_new(64);
-  tl_ptr_share(object);
-  count_runtime(state, object);
-  tl_mem_exit_scope();
+void unbiased(benchmark::State& state)
+{
+	tl_mem_enter_scope();
+	void* object = tl_mem_new(64);
+	tl_ptr_share(object);
+	count_runtime(state, object);
+	tl_mem_exit_scope();
 }
 
 // A struct of malloc's that a scope has adopted.
-void foreign(benchmark::State& state) {
-  tl_mem_enter_scope();
-  void* object = std::malloc(64);
-  tl_mem_register_struct(object);
-  count_runtime(state, object);
-  tl_mem_exit_scope();
+void foreign(benchmark::State& state)
+{
+	tl_mem_enter_scope();
+	void* object = std::malloc(64);
+	tl_mem_register_struct(object);
+	count_runtime(state, object);
+	tl_mem_exit_scope();
 }
 
 // An object of another thread that is alive and idle all the time: the counter is the shared, atomic word.
-void* object_of_another_thread() {
-  static std::promise<void*> made;
-  static void* object = [] {
-    std::thread([] {
-      made.set_value(tl_mem_new(64));
-      std::promise<void>().get_future().wait();
-    }).detach();
-    return made.get_future().get();
-  }();
-  return object;
+void* object_of_another_thread()
+{
+	static std::promise<void*> made;
+	static void* object = [] {
+		std::thread([] {
+			made.set_value(tl_mem_new(64));
+			std::promise<void>().get_future().wait();
+		}).detach();
+		return made.get_future().get();
+	}();
+	return object;
 }
 
 void not_owner(benchmark::State& state) { count_runtime(state, object_of_another_thread()); }
 
 // Held by us alone: the scope that it was made in has ended.
-tl_tensor* new_tensor() {
-  const int64_t shape[2] = {64, 64};
-  tl_mem_enter_scope();
-  tl_tensor* made = tl_tensor_acquire(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape));
-  tl_mem_exit_scope();
-  return made;
+tl_tensor* new_tensor()
+{
+	const int64_t shape[2] = {64, 64};
+	tl_mem_enter_scope();
+	tl_tensor* made = tl_tensor_acquire(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape));
+	tl_mem_exit_scope();
+	return made;
 }
 
-void count_tensor(benchmark::State& state, tl_tensor* tensor) {
-  measure(state, [tensor] {
-    tl_tensor_acquire(tensor);
-    tl_tensor_release(tensor);
-  });
+void count_tensor(benchmark::State& state, tl_tensor* tensor)
+{
+	measure(state, [tensor] {
+		tl_tensor_acquire(tensor);
+		tl_tensor_release(tensor);
+	});
 }
 
-void tensor(benchmark::State& state) {
-  tl_tensor* own = new_tensor();
-  count_tensor(state, own);
-  tl_tensor_release(own);
+void tensor(benchmark::State& state)
+{
+	tl_tensor* own = new_tensor();
+	count_tensor(state, own);
+	tl_tensor_release(own);
 }
 
-void tensor_shared(benchmark::State& state) {
-  static tl_tensor* shared = new_tensor();
-  count_tensor(state, shared);
+void tensor_shared(benchmark::State& state)
+{
+	static tl_tensor* shared = new_tensor();
+	count_tensor(state, shared);
 }
 
-void floor_plain(benchmark::State& state) {
-  int count = 1;
-  measure(state, [&count] {
-    floor_plain_acquire(&count);
-    floor_plain_release(&count);
-  });
+void floor_plain(benchmark::State& state)
+{
+	int count = 1;
+	measure(state, [&count] {
+		floor_plain_acquire(&count);
+		floor_plain_release(&count);
+	});
 }
 
-void count_atomic(benchmark::State& state, int* count) {
-  measure(state, [count] {
-    floor_atomic_acquire(count);
-    floor_atomic_release(count);
-  });
+void count_atomic(benchmark::State& state, int* count)
+{
+	measure(state, [count] {
+		floor_atomic_acquire(count);
+		floor_atomic_release(count);
+	});
 }
 
-void floor_atomic(benchmark::State& state) {
-  alignas(64) int count = 1;
-  count_atomic(state, &count);
+void floor_atomic(benchmark::State& state)
+{
+	alignas(64) int count = 1;
+	count_atomic(state, &count);
 }
 
-void floor_atomic_shared(benchmark::State& state) {
-  alignas(64) static int count = 1;
-  count_atomic(state, &count);
+void floor_atomic_shared(benchmark::State& state)
+{
+	alignas(64) static int count = 1;
+	count_atomic(state, &count);
 }
 
-void count_checked(benchmark::State& state, int* count) {
-  measure(state, [count] {
-    floor_checked_acquire(count);
-    floor_checked_release(count);
-  });
+void count_checked(benchmark::State& state, int* count)
+{
+	measure(state, [count] {
+		floor_checked_acquire(count);
+		floor_checked_release(count);
+	});
 }
 
-void floor_checked(benchmark::State& state) {
-  alignas(64) int count = 1;
-  count_checked(state, &count);
+void floor_checked(benchmark::State& state)
+{
+	alignas(64) int count = 1;
+	count_checked(state, &count);
 }
 
-void floor_checked_shared(benchmark::State& state) {
-  alignas(64) static int count = 1;
-  count_checked(state, &count);
+void floor_checked_shared(benchmark::State& state)
+{
+	alignas(64) static int count = 1;
+	count_checked(state, &count);
 }
 
 template <class Pointer>
-void copy_pointer(benchmark::State& state, const Pointer& pointer) {
-  measure(state, [&pointer] {
-    Pointer copy(pointer);
-    benchmark::DoNotOptimize(copy);
-  });
+void copy_pointer(benchmark::State& state, const Pointer& pointer)
+{
+	measure(state, [&pointer] {
+		Pointer copy(pointer);
+		benchmark::DoNotOptimize(copy);
+	});
 }
 
 void shared_ptr(benchmark::State& state) { copy_pointer(state, std::make_shared<int>(1)); }
 
-void shared_ptr_shared(benchmark::State& state) {
-  static const auto pointer = std::make_shared<int>(1);
-  copy_pointer(state, pointer);
+void shared_ptr_shared(benchmark::State& state)
+{
+	static const auto pointer = std::make_shared<int>(1);
+	copy_pointer(state, pointer);
 }
 
-void add_boost() {
+void add_boost()
+{
 #ifdef BENCH_BOOST
-  struct Object : boost::intrusive_ref_counter<Object, boost::thread_safe_counter> {};
-  add_threaded("count/own/boost::intrusive_ptr",
-               [](benchmark::State& state) { copy_pointer(state, boost::intrusive_ptr<Object>(new Object)); });
+	struct Object : boost::intrusive_ref_counter<Object, boost::thread_safe_counter> {};
+	add_threaded("count/own/boost::intrusive_ptr",
+	             [](benchmark::State& state) { copy_pointer(state, boost::intrusive_ptr<Object>(new Object)); });
 #else
-  skip("boost::intrusive_ptr", "no Boost headers");
+	skip("boost::intrusive_ptr", "no Boost headers");
 #endif
 }
 
-void add_glib() {
+void add_glib()
+{
 #ifdef BENCH_GLIB
-  add_threaded("count/own/glib", [](benchmark::State& state) {
-    void* box = g_atomic_rc_box_alloc(64);
-    measure(state, [box] {
-      g_atomic_rc_box_acquire(box);
-      g_atomic_rc_box_release(box);
-    });
-    g_atomic_rc_box_release(box);
-  });
+	add_threaded("count/own/glib", [](benchmark::State& state) {
+		void* box = g_atomic_rc_box_alloc(64);
+		measure(state, [box] {
+			g_atomic_rc_box_acquire(box);
+			g_atomic_rc_box_release(box);
+		});
+		g_atomic_rc_box_release(box);
+	});
 #else
-  skip("GLib", "no glib-2.0");
+	skip("GLib", "no glib-2.0");
 #endif
 }
 
-void add_talloc() {
+void add_talloc()
+{
 #ifdef BENCH_TALLOC
-  add_threaded("count/own/talloc", [](benchmark::State& state) {
-    void *context = talloc_new(nullptr), *owner = talloc_new(nullptr);
-    void* object = talloc_size(owner, 64);
-    measure(state, [context, object] {
-      benchmark::DoNotOptimize(talloc_reference(context, object));
-      talloc_unlink(context, object);
-    });
-    talloc_free(context);
-    talloc_free(owner);
-  });
+	add_threaded("count/own/talloc", [](benchmark::State& state) {
+		void *context = talloc_new(nullptr), *owner = talloc_new(nullptr);
+		void* object = talloc_size(owner, 64);
+		measure(state, [context, object] {
+			benchmark::DoNotOptimize(talloc_reference(context, object));
+			talloc_unlink(context, object);
+		});
+		talloc_free(context);
+		talloc_free(owner);
+	});
 #else
-  skip("talloc", "no libtalloc");
+	skip("talloc", "no libtalloc");
 #endif
 }
 
-}  // namespace
+} // namespace
 
-void register_all() {
-  add_threaded("count/own/floor-plain", floor_plain);
-  add_threaded("count/own/floor-atomic", floor_atomic);
-  add_threaded("count/own/floor-checked", floor_checked);
-  add_threaded("count/own/tl", owner);
-  add_threaded("count/own/tl-unbiased", unbiased);
-  add_threaded("count/own/tl-tensor", tensor);
-  add("count/own/tl-floating", floating);
-  add("count/own/tl-foreign", foreign);
-  add_threaded("count/own/std::shared_ptr", shared_ptr);
-  add_boost();
-  add_glib();
-  add_talloc();
-  // One object in everybody's hands: with two threads its cache line travels.
-  add_threaded("count/shared/floor-atomic", floor_atomic_shared);
-  add_threaded("count/shared/floor-checked", floor_checked_shared);
-  add_threaded("count/shared/tl", not_owner);
-  add_threaded("count/shared/tl-tensor", tensor_shared);
-  add_threaded("count/shared/std::shared_ptr", shared_ptr_shared);
+void register_all()
+{
+	add_threaded("count/own/floor-plain", floor_plain);
+	add_threaded("count/own/floor-atomic", floor_atomic);
+	add_threaded("count/own/floor-checked", floor_checked);
+	add_threaded("count/own/tl", owner);
+	add_threaded("count/own/tl-unbiased", unbiased);
+	add_threaded("count/own/tl-tensor", tensor);
+	add("count/own/tl-floating", floating);
+	add("count/own/tl-foreign", foreign);
+	add_threaded("count/own/std::shared_ptr", shared_ptr);
+	add_boost();
+	add_glib();
+	add_talloc();
+	// One object in everybody's hands: with two threads its cache line travels.
+	add_threaded("count/shared/floor-atomic", floor_atomic_shared);
+	add_threaded("count/shared/floor-checked", floor_checked_shared);
+	add_threaded("count/shared/tl", not_owner);
+	add_threaded("count/shared/tl-tensor", tensor_shared);
+	add_threaded("count/shared/std::shared_ptr", shared_ptr_shared);
 }
 
-}  // namespace bench
+} // namespace bench

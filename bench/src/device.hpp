@@ -10,21 +10,23 @@
 
 namespace bench {
 
-inline void* map_memory(void*, std::size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
+inline void* map_memory(void*, std::size_t bytes)
+{
+	void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return memory == MAP_FAILED ? nullptr : memory;
 }
 
 inline void unmap_memory(void*, void* memory, std::size_t bytes) { munmap(memory, bytes); }
 
-inline tl_memory_pool* make_pool(std::size_t bytes) {
-  const tl_device_allocator allocator{sizeof allocator, "mmap", 64, nullptr, map_memory, unmap_memory};
-  tl_memory_pool* pool = nullptr;
-  if (tl_memory_pool_create(&allocator, bytes, &pool) != TL_OK) {
-    std::fprintf(stderr, "%s\n", tl_last_error());
-    std::exit(1);
-  }
-  return pool;
+inline tl_memory_pool* make_pool(std::size_t bytes)
+{
+	const tl_device_allocator allocator{sizeof allocator, "mmap", 64, nullptr, map_memory, unmap_memory};
+	tl_memory_pool* pool = nullptr;
+	if (tl_memory_pool_create(&allocator, bytes, &pool) != TL_OK) {
+		std::fprintf(stderr, "%s\n", tl_last_error());
+		std::exit(1);
+	}
+	return pool;
 }
 
-}  // namespace bench
+} // namespace bench

@@ -14,14 +14,15 @@
 namespace bench {
 namespace {
 
-void malloc_pair(benchmark::State& state) {
-  void* (*volatile allocate)(std::size_t) = std::malloc;
-  auto call = allocate;
-  measure(state, [call] {
-    void* object = call(64);
-    touch(object);
-    std::free(object);
-  });
+void malloc_pair(benchmark::State& state)
+{
+	void* (*volatile allocate)(std::size_t) = std::malloc;
+	auto call = allocate;
+	measure(state, [call] {
+		void* object = call(64);
+		touch(object);
+		std::free(object);
+	});
 }
 
 // ---- malloc's blocks in a scope ----
@@ -31,113 +32,124 @@ void malloc_pair(benchmark::State& state) {
 
 constexpr int kPlaces = 512;
 
-std::vector<void*> all_places(std::size_t bytes) {
-  std::vector<void*> blocks(kPlaces);
-  for (void*& block : blocks) block = std::malloc(bytes);
-  return blocks;
+std::vector<void*> all_places(std::size_t bytes)
+{
+	std::vector<void*> blocks(kPlaces);
+	for (void*& block : blocks) block = std::malloc(bytes);
+	return blocks;
 }
 
 // Those that begin in one KiB and end in the next. The others stay allocated, so that malloc does not give them.
-std::vector<void*> straddling_places(std::size_t bytes) {
-  std::vector<void*> blocks;
-  for (int tries = 0; blocks.size() < 8 && tries < 64; ++tries)
-    for (void* block : all_places(bytes)) {
-      const auto first = reinterpret_cast<std::uintptr_t>(block) / 1024;
-      const auto last = (reinterpret_cast<std::uintptr_t>(block) + bytes - 1) / 1024;
-      if (first != last) blocks.push_back(block);
-    }
-  return blocks;
+std::vector<void*> straddling_places(std::size_t bytes)
+{
+	std::vector<void*> blocks;
+	for (int tries = 0; blocks.size() < 8 && tries < 64; ++tries)
+		for (void* block : all_places(bytes)) {
+			const auto first = reinterpret_cast<std::uintptr_t>(block) / 1024;
+			const auto last = (reinterpret_cast<std::uintptr_t>(block) + bytes - 1) / 1024;
+			if (first != last) blocks.push_back(block);
+		}
+	return blocks;
 }
 
 // malloc gives what was freed last: those blocks, one batch after the other.
 template <int kBlocks>
-void measure_scopes(benchmark::State& state, std::size_t bytes, std::vector<void*> blocks) {
-  std::size_t next = 0;
-  for (auto _ : state) {
-    void** mine = &blocks[next];
-    next = next + 2 * kBlocks > blocks.size() ? 0 : next + kBlocks;
-    for (int i = kBlocks; i-- > 0;) std::free(mine[i]);
-    for (int i = 0; i < kBatch; ++i) {
-      tl_mem_enter_scope();
-      for (int k = 0; k < kBlocks; ++k) {
-        void* object = std::malloc(bytes);
-        touch(object);
-        tl_mem_register_struct(object);
-      }
-      tl_mem_exit_scope();
-    }
-    for (int i = 0; i < kBlocks; ++i) mine[i] = std::malloc(bytes);
-  }
-  state.SetItemsProcessed(state.iterations() * kBatch);
-  for (void* block : blocks) std::free(block);
+void measure_scopes(benchmark::State& state, std::size_t bytes, std::vector<void*> blocks)
+{
+	std::size_t next = 0;
+	for (auto _ : state) {
+		void** mine = &blocks[next];
+		next = next + 2 * kBlocks > blocks.size() ? 0 : next + kBlocks;
+		for (int i = kBlocks; i-- > 0;) std::free(mine[i]);
+		for (int i = 0; i < kBatch; ++i) {
+			tl_mem_enter_scope();
+			for (int k = 0; k < kBlocks; ++k) {
+				void* object = std::malloc(bytes);
+				touch(object);
+				tl_mem_register_struct(object);
+			}
+			tl_mem_exit_scope();
+		}
+		for (int i = 0; i < kBlocks; ++i) mine[i] = std::malloc(bytes);
+	}
+	state.SetItemsProcessed(state.iterations() * kBatch);
+	for (void* block : blocks) std::free(block);
 }
 
 template <std::size_t kBytes>
-void register_one(benchmark::State& state) {
-  measure_scopes<1>(state, kBytes, all_places(kBytes));
+void register_one(benchmark::State& state)
+{
+	measure_scopes<1>(state, kBytes, all_places(kBytes));
 }
 
 void register_straddling(benchmark::State& state) { measure_scopes<1>(state, 64, straddling_places(64)); }
 
 void register_eight(benchmark::State& state) { measure_scopes<8>(state, 64, all_places(64)); }
 
-void function_frame(benchmark::State& state) {
-  measure(state, [] {
-    tl_mem_function_enter(4);
-    for (int slot = 0; slot < 4; ++slot) touch(tl_mem_get_buffer(slot, 256));
-    tl_mem_function_exit();
-  });
+void function_frame(benchmark::State& state)
+{
+	measure(state, [] {
+		tl_mem_function_enter(4);
+		for (int slot = 0; slot < 4; ++slot) touch(tl_mem_get_buffer(slot, 256));
+		tl_mem_function_exit();
+	});
 }
 
-void four_pairs(benchmark::State& state) {
-  measure(state, [] {
-    void* buffers[4];
-    for (void*& buffer : buffers) touch(buffer = std::malloc(256));
-    for (int i = 4; i-- > 0;) std::free(buffers[i]);
-  });
+void four_pairs(benchmark::State& state)
+{
+	measure(state, [] {
+		void* buffers[4];
+		for (void*& buffer : buffers) touch(buffer = std::malloc(256));
+		for (int i = 4; i-- > 0;) std::free(buffers[i]);
+	});
 }
 
-void empty_function(benchmark::State& state) {
-  measure(state, [] {
-    tl_mem_function_enter(0);
-    tl_mem_function_exit();
-  });
+void empty_function(benchmark::State& state)
+{
+	measure(state, [] {
+		tl_mem_function_enter(0);
+		tl_mem_function_exit();
+	});
 }
 
-void empty_scope(benchmark::State& state) {
-  measure(state, [] {
-    tl_mem_enter_scope();
-    tl_mem_exit_scope();
-  });
+void empty_scope(benchmark::State& state)
+{
+	measure(state, [] {
+		tl_mem_enter_scope();
+		tl_mem_exit_scope();
+	});
 }
 
 // A value handed to the caller: made in the callee's frame, taken out, registered by the caller.
-void return_object(benchmark::State& state) {
-  measure(state, [] {
-    tl_mem_enter_scope();
-    tl_mem_function_enter(0);
-    void* object = tl_mem_new(64);
-    tl_mem_unregister(object);
-    tl_mem_function_exit();
-    tl_mem_register_struct(object);
-    tl_mem_exit_scope();
-  });
+void return_object(benchmark::State& state)
+{
+	measure(state, [] {
+		tl_mem_enter_scope();
+		tl_mem_function_enter(0);
+		void* object = tl_mem_new(64);
+		tl_mem_unregister(object);
+		tl_mem_function_exit();
+		tl_mem_register_struct(object);
+		tl_mem_exit_scope();
+	});
 }
 
 // What a compiler also emits: unregister of a parameter, which no scope of the function holds.
-void unregister_miss(benchmark::State& state) {
-  void* object = tl_mem_alloc(64);
-  tl_mem_enter_scope();
-  measure(state, [object] { tl_mem_unregister(object); });
-  tl_mem_exit_scope();
-  tl_ptr_release(object);
+void unregister_miss(benchmark::State& state)
+{
+	void* object = tl_mem_alloc(64);
+	tl_mem_enter_scope();
+	measure(state, [object] { tl_mem_unregister(object); });
+	tl_mem_exit_scope();
+	tl_ptr_release(object);
 }
 
 // A struct of malloc's that was never registered.
-void unregister_unknown(benchmark::State& state) {
-  void* object = std::malloc(64);
-  measure(state, [object] { tl_mem_unregister(object); });
-  std::free(object);
+void unregister_unknown(benchmark::State& state)
+{
+	void* object = std::malloc(64);
+	measure(state, [object] { tl_mem_unregister(object); });
+	std::free(object);
 }
 
 // ---- any object of a scope of a million ----
@@ -146,61 +158,66 @@ constexpr int kMillion = 1000000;
 
 enum class Order { kForward, kBackward, kRandom };
 
-std::vector<int> order_of(Order order) {
-  std::vector<int> positions(kMillion);
-  std::iota(positions.begin(), positions.end(), 0);
-  if (order == Order::kBackward) std::reverse(positions.begin(), positions.end());
-  if (order == Order::kRandom) std::shuffle(positions.begin(), positions.end(), std::mt19937(1));
-  return positions;
+std::vector<int> order_of(Order order)
+{
+	std::vector<int> positions(kMillion);
+	std::iota(positions.begin(), positions.end(), 0);
+	if (order == Order::kBackward) std::reverse(positions.begin(), positions.end());
+	if (order == Order::kRandom) std::shuffle(positions.begin(), positions.end(), std::mt19937(1));
+	return positions;
 }
 
 // As the harness times the others: without what other processes take.
-double thread_seconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+double thread_seconds()
+{
+	timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double unregister_all(const std::vector<int>& positions) {
-  std::vector<void*> objects(kMillion);
-  tl_mem_enter_scope();
-  for (void*& object : objects) object = tl_mem_new(64);
-  double begin = thread_seconds();
-  for (int position : positions) tl_mem_unregister(objects[position]);
-  double taken = thread_seconds() - begin;
-  tl_mem_exit_scope();
-  for (void* object : objects) tl_ptr_release(object);
-  return taken;
+double unregister_all(const std::vector<int>& positions)
+{
+	std::vector<void*> objects(kMillion);
+	tl_mem_enter_scope();
+	for (void*& object : objects) object = tl_mem_new(64);
+	double begin = thread_seconds();
+	for (int position : positions) tl_mem_unregister(objects[position]);
+	double taken = thread_seconds() - begin;
+	tl_mem_exit_scope();
+	for (void* object : objects) tl_ptr_release(object);
+	return taken;
 }
 
-void add_million(const std::string& name, Order order) {
-  auto body = [order](benchmark::State& state) {
-    const std::vector<int> positions = order_of(order);
-    for (auto _ : state) state.SetIterationTime(unregister_all(positions));
-    state.SetItemsProcessed(state.iterations() * kMillion);
-  };
-  benchmark::RegisterBenchmark(name.c_str(), body)->UseManualTime()->Iterations(1);
+void add_million(const std::string& name, Order order)
+{
+	auto body = [order](benchmark::State& state) {
+		const std::vector<int> positions = order_of(order);
+		for (auto _ : state) state.SetIterationTime(unregister_all(positions));
+		state.SetItemsProcessed(state.iterations() * kMillion);
+	};
+	benchmark::RegisterBenchmark(name.c_str(), body)->UseManualTime()->Iterations(1);
 }
 
-}  // namespace
+} // namespace
 
-void register_all() {
-  add_threaded("pair/64/glibc", malloc_pair);
-  add_threaded("foreign/1/tl", register_one<64>);
-  add("foreign/1/straddle/tl", register_straddling);
-  add("foreign/1/256/tl", register_one<256>);
-  add("foreign/1/4096/tl", register_one<4096>);
-  add("foreign/8/tl", register_eight);
-  add_threaded("frame/4x256/tl", function_frame);
-  add("frame/4x256/glibc", four_pairs);
-  add("frame/empty/tl", empty_function);
-  add("scope/empty/tl", empty_scope);
-  add("return/64/tl", return_object);
-  add("unregister/miss/tl", unregister_miss);
-  add("unregister/unknown/tl", unregister_unknown);
-  add_million("unregister/million-forward/tl", Order::kForward);
-  add_million("unregister/million-backward/tl", Order::kBackward);
-  add_million("unregister/million-random/tl", Order::kRandom);
+void register_all()
+{
+	add_threaded("pair/64/glibc", malloc_pair);
+	add_threaded("foreign/1/tl", register_one<64>);
+	add("foreign/1/straddle/tl", register_straddling);
+	add("foreign/1/256/tl", register_one<256>);
+	add("foreign/1/4096/tl", register_one<4096>);
+	add("foreign/8/tl", register_eight);
+	add_threaded("frame/4x256/tl", function_frame);
+	add("frame/4x256/glibc", four_pairs);
+	add("frame/empty/tl", empty_function);
+	add("scope/empty/tl", empty_scope);
+	add("return/64/tl", return_object);
+	add("unregister/miss/tl", unregister_miss);
+	add("unregister/unknown/tl", unregister_unknown);
+	add_million("unregister/million-forward/tl", Order::kForward);
+	add_million("unregister/million-backward/tl", Order::kBackward);
+	add_million("unregister/million-random/tl", Order::kRandom);
 }
 
-}  // namespace bench
+} // namespace bench

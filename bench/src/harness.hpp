@@ -14,10 +14,11 @@ namespace bench {
 constexpr int kBatch = 64;
 
 template <class Operation>
-void measure(benchmark::State& state, Operation operation) {
-  for (auto _ : state)
-    for (int i = 0; i < kBatch; ++i) operation();
-  state.SetItemsProcessed(state.iterations() * kBatch);
+void measure(benchmark::State& state, Operation operation)
+{
+	for (auto _ : state)
+		for (int i = 0; i < kBatch; ++i) operation();
+	state.SetItemsProcessed(state.iterations() * kBatch);
 }
 
 // A user writes to what was allocated; without it the page of a large block is never touched.
@@ -34,4 +35,4 @@ void skip(const std::string& peer, const std::string& why);
 // Each program registers its benchmarks here.
 void register_all();
 
-}  // namespace bench
+} // namespace bench

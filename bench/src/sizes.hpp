@@ -6,12 +6,13 @@
 
 namespace bench {
 
-inline std::vector<std::size_t> class_sizes() {
-  std::vector<std::size_t> sizes;
-  for (std::size_t bytes = 32; bytes <= 512; bytes += 32) sizes.push_back(bytes);
-  for (std::size_t power = 512; power < 65536; power *= 2)
-    for (std::size_t bytes = power + power / 8; bytes <= 2 * power; bytes += power / 8) sizes.push_back(bytes);
-  return sizes;
+inline std::vector<std::size_t> class_sizes()
+{
+	std::vector<std::size_t> sizes;
+	for (std::size_t bytes = 32; bytes <= 512; bytes += 32) sizes.push_back(bytes);
+	for (std::size_t power = 512; power < 65536; power *= 2)
+		for (std::size_t bytes = power + power / 8; bytes <= 2 * power; bytes += power / 8) sizes.push_back(bytes);
+	return sizes;
 }
 
-}  // namespace bench
+} // namespace bench

@@ -6,13 +6,15 @@
 #include <time.h>
 #include <unistd.h>
 
-static double milliseconds(void) {
+static double milliseconds(void)
+{
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-static long resident_kib(void) {
+static long resident_kib(void)
+{
 	long total = 0, resident = 0;
 	FILE* file = fopen("/proc/self/statm", "r");
 	if (!file || fscanf(file, "%ld %ld", &total, &resident) != 2) resident = 0;
@@ -21,7 +23,8 @@ static long resident_kib(void) {
 }
 
 /* 0, or why the library did not answer. */
-static const char* first_call(const char* path) {
+static const char* first_call(const char* path)
+{
 	void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) return dlerror();
 	void* (*allocate)(size_t) = (void* (*)(size_t))dlsym(library, "tl_mem_alloc");
@@ -29,7 +32,8 @@ static const char* first_call(const char* path) {
 	return allocate(64) ? NULL : "tl_mem_alloc failed";
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv)
+{
 	if (argc != 2) return 2;
 	long before = resident_kib();
 	double begin = milliseconds();

@@ -16,14 +16,14 @@
 namespace bench {
 
 struct Event {
-  std::uint32_t id;
-  std::uint64_t bytes;  // 0: release
+	std::uint32_t id;
+	std::uint64_t bytes; // 0: release
 };
 
 struct Trace {
-  std::string name;
-  std::vector<Event> events;
-  std::uint32_t ids = 0;  // all are below
+	std::string name;
+	std::vector<Event> events;
+	std::uint32_t ids = 0; // all are below
 };
 
 // random: 10,000 live blocks of 256 B to 4 MiB, evenly over the powers of two; each step replaces one.
@@ -40,20 +40,21 @@ std::string trace_stem(const std::string& path);
 
 // xorshift64*, so that a seed means the same everywhere.
 class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed * 2 + 1) {}
-  std::uint64_t next() {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return state_ * UINT64_C(2685821657736338717);
-  }
-  std::uint64_t below(std::uint64_t n) { return (next() >> 11) % n; }
-  // Between two sizes, evenly over their logarithms.
-  std::uint64_t size(double low, double high);
+  public:
+	explicit Random(std::uint64_t seed) : state_(seed * 2 + 1) {}
+	std::uint64_t next()
+	{
+		state_ ^= state_ >> 12;
+		state_ ^= state_ << 25;
+		state_ ^= state_ >> 27;
+		return state_ * UINT64_C(2685821657736338717);
+	}
+	std::uint64_t below(std::uint64_t n) { return (next() >> 11) % n; }
+	// Between two sizes, evenly over their logarithms.
+	std::uint64_t size(double low, double high);
 
- private:
-  std::uint64_t state_;
+  private:
+	std::uint64_t state_;
 };
 
-}  // namespace bench
+} // namespace bench

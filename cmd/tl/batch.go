@@ -69,7 +69,8 @@ func room(e *plan.ExecutionPlan) error {
 		}
 	}
 	if physical > 0 && need > physical {
-		return fmt.Errorf("a run takes more than the %s of memory that this machine has; bind or declare smaller extents", humanize.IBytes(physical))
+		return fmt.Errorf("a run takes more than the %s of memory that this machine has; bind or declare smaller "+
+			"extents", humanize.IBytes(physical))
 	}
 	return nil
 }
@@ -118,7 +119,8 @@ func (b *batch) count(given, want []int64, symbol string) (int, error) {
 	switch {
 	case symbol != "" && len(given) == len(want) && slices.Equal(given[1:], want[1:]):
 		if rows, known := b.rows[symbol]; known && rows != given[0] {
-			return 0, fmt.Errorf("the file has %d rows, that of another input %d; both are of the symbol %s", given[0], rows, symbol)
+			return 0, fmt.Errorf("the file has %d rows, that of another input %d; both are of the symbol %s", given[0],
+				rows, symbol)
 		}
 		b.rows[symbol] = given[0]
 		return parts(given[0], want[0]), nil
@@ -139,7 +141,8 @@ func (b *batch) even(bounds map[string]int64) error {
 	for _, symbol := range slices.Sorted(maps.Keys(b.rows)) {
 		rows, bound := b.rows[symbol], bounds[symbol]
 		if n := parts(rows, bound); n != b.samples && rows != bound {
-			return fmt.Errorf("the files have %d rows of the symbol %s, which is %d samples of %d, and %d samples of others; pass as many of each", rows, symbol, n, bound, b.samples)
+			return fmt.Errorf("the files have %d rows of the symbol %s, which is %d samples of %d, and %d samples "+
+				"of others; pass as many of each", rows, symbol, n, bound, b.samples)
 		}
 	}
 	return nil
@@ -216,7 +219,9 @@ func offsetsOf(sizes []int64) (offsets []int64, end int64) {
 // writeSections writes the files that the host maps.
 func writeSections(job *host.Job, folder string, e *plan.ExecutionPlan, b *batch) error {
 	job.Constants.Path = filepath.Join(folder, "constants")
-	if err := create(job.Constants.Path, func(w io.Writer) error { return writeConstants(w, &job.Constants, e) }); err != nil {
+	if err := create(job.Constants.Path, func(w io.Writer) error {
+		return writeConstants(w, &job.Constants, e)
+	}); err != nil {
 		return err
 	}
 	bytes := func(list []plan.Operand) (sizes []int64) {

@@ -53,7 +53,8 @@ func TestRowsOfSeveralInputs(t *testing.T) {
 		var err error
 		for _, f := range c.files {
 			if err == nil {
-				_, err = b.add(rowsOf(f.rows), &plan.Buffer{DType: graph.F32, Shape: []int64{4, 2}, Bytes: 32}, f.symbol)
+				_, err = b.add(rowsOf(f.rows), &plan.Buffer{DType: graph.F32, Shape: []int64{4, 2}, Bytes: 32},
+					f.symbol)
 			}
 		}
 		if err == nil {
@@ -92,7 +93,8 @@ func TestRunWithoutLibrary(t *testing.T) {
 	needsRun(t)
 	t.Setenv("TL_RUNTIME_LIBRARY", "")
 	t.Chdir(t.TempDir())
-	if _, err := tl(t, "run", write(t, "perceptron.json", perceptron), "--bind", "batch=2"); err != nil { // else the system has it
+	// else the system has it
+	if _, err := tl(t, "run", write(t, "perceptron.json", perceptron), "--bind", "batch=2"); err != nil {
 		assert.ErrorContains(t, err, "--runtime or $TL_RUNTIME_LIBRARY")
 	}
 }
@@ -141,7 +143,8 @@ func TestFileNames(t *testing.T) {
 func TestRandomHalves(t *testing.T) {
 	runtime := needsRun(t)
 	for _, d := range []string{"f16", "bf16"} {
-		model := write(t, "wide.json", `{"tl_graph": 1, "inputs": [{"name": "x", "dtype": "`+d+`", "shape": [64]}], "outputs": ["y"],
+		model := write(t, "wide.json",
+			`{"tl_graph": 1, "inputs": [{"name": "x", "dtype": "`+d+`", "shape": [64]}], "outputs": ["y"],
 		 "nodes": [{"op": "Cast", "inputs": ["x"], "outputs": ["y"], "attrs": {"to": "f32"}}]}`)
 		folder := t.TempDir()
 		_, err := tl(t, "run", model, "-o", folder, "--runtime", runtime)
@@ -160,7 +163,8 @@ func TestPreviewOfHalves(t *testing.T) {
 		}
 		return data
 	}
-	half := graph.Tensor{DType: graph.F16, Shape: []int64{6}, Data: words(0x3c00, 0xc100, 0x0001, 0x7bff, 0xfc00, 0x7e00)}
+	half := graph.Tensor{DType: graph.F16, Shape: []int64{6}, Data: words(0x3c00, 0xc100, 0x0001, 0x7bff, 0xfc00,
+		0x7e00)}
 	assert.Equal(t, "1 -2.5 5.96e-08 6.55e+04 -Inf NaN", preview(half))
 	brain := graph.Tensor{DType: graph.BF16, Shape: []int64{2}, Data: words(0x3f80, 0xc020)}
 	assert.Equal(t, "1 -2.5", preview(brain))
@@ -170,7 +174,8 @@ func TestPreviewOfHalves(t *testing.T) {
 // An output that was written in place of a value of another shape has its own.
 func TestShapeOfOutputInPlace(t *testing.T) {
 	runtime := needsRun(t)
-	model := write(t, "inplace.json", `{"tl_graph": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}], "outputs": ["y"],
+	model := write(t, "inplace.json",
+		`{"tl_graph": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}], "outputs": ["y"],
 	 "constants": [{"name": "six", "dtype": "i64", "shape": [1], "data": [6]}],
 	 "nodes": [{"op": "Neg", "inputs": ["x"], "outputs": ["a"]}, {"op": "Reshape", "inputs": ["a", "six"], "outputs": ["b"]},
 	           {"op": "Abs", "inputs": ["b"], "outputs": ["y"]}]}`)

@@ -50,7 +50,8 @@ func (p *planning) buffers(out io.Writer, path string) error {
 	fmt.Fprintf(out, "%s: %d buffers\n", filepath.Base(path), len(problem.Buffers))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	frame, bound := solution.FrameBytes(), solution.LowerBound()
-	fmt.Fprintf(w, "  frame\t%s\t%s\t%s\n", humanize.IBytes(uint64(frame)), humanize.Comma(frame), verdict(frame, bound, solution.Optimal))
+	fmt.Fprintf(w, "  frame\t%s\t%s\t%s\n", humanize.IBytes(uint64(frame)), humanize.Comma(frame),
+		verdict(frame, bound, solution.Optimal))
 	fmt.Fprintf(w, "  lower bound\t%s\t%s\n", humanize.IBytes(uint64(bound)), humanize.Comma(bound))
 	return w.Flush()
 }
@@ -138,18 +139,21 @@ func writeOffsets(w io.Writer, p *offsets.Problem, s *offsets.Solution) error {
 // first one of the list where that is negative.
 func chart(title string, p *offsets.Problem, s *offsets.Solution) (*picture.Chart, error) {
 	const most = 1 << 53 // beyond, not every step has a place of its own on a page
-	c := &picture.Chart{Title: filepath.Base(title), FrameBytes: s.FrameBytes(), LowerBound: s.LowerBound(), Optimal: s.Optimal}
+	c := &picture.Chart{Title: filepath.Base(title), FrameBytes: s.FrameBytes(), LowerBound: s.LowerBound(),
+		Optimal: s.Optimal}
 	start := int64(0)
 	for _, b := range p.Buffers {
 		start = min(start, b.First)
 	}
 	for i, b := range p.Buffers {
 		if b.End > most || start < -most {
-			return nil, fmt.Errorf("buffer %d (%q) is alive in [%d, %d); a picture shows 2^53 steps", i, b.Name, b.First, b.End)
+			return nil, fmt.Errorf("buffer %d (%q) is alive in [%d, %d); a picture shows 2^53 steps", i, b.Name,
+				b.First, b.End)
 		}
 		c.NaiveBytes += b.Bytes
 		c.Steps = max(c.Steps, int(b.End-start))
-		c.Buffers = append(c.Buffers, picture.Rect{Name: b.Name, Kind: "buffer", First: int(b.First - start), End: int(b.End - start),
+		c.Buffers = append(c.Buffers, picture.Rect{Name: b.Name, Kind: "buffer", First: int(b.First - start),
+			End:    int(b.End - start),
 			Offset: s.Offsets[i], Bytes: b.Bytes})
 	}
 	return c, nil

@@ -21,7 +21,8 @@ func exportCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(2),
 		RunE:  func(_ *cobra.Command, args []string) error { return m.export(args[0], args[1]) },
 	}
-	c.Flags().StringToStringVar(&m.bind, "bind", nil, "`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs; needed to find the shapes of outputs")
+	c.Flags().StringToStringVar(&m.bind, "bind", nil,
+		"`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs; needed to find the shapes of outputs")
 	return c
 }
 

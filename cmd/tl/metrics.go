@@ -43,7 +43,8 @@ func readStats(path string, in io.Reader) (*stats.Snapshot, error) {
 		return nil, fmt.Errorf("%s: not what tl_stats_json writes: %w", path, err)
 	}
 	if s.Version != stats.Version {
-		return nil, fmt.Errorf("%s: statistics of version %d; this command reads version %d", path, s.Version, stats.Version)
+		return nil, fmt.Errorf("%s: statistics of version %d; this command reads version %d", path, s.Version,
+			stats.Version)
 	}
 	return &s, nil
 }

@@ -37,7 +37,8 @@ func TestMetricsReadsAFileOrStandardInput(t *testing.T) {
 }
 
 func TestMetricsSaysWhatIsWrongWithItsInput(t *testing.T) {
-	for in, want := range map[string]string{"": "not what tl_stats_json writes", "[]": "not what", `{"version": 7}`: "version 7; this command reads version 1"} {
+	for in, want := range map[string]string{"": "not what tl_stats_json writes", "[]": "not what",
+		`{"version": 7}`: "version 7; this command reads version 1"} {
 		_, err := runMetrics(t, in, "-")
 		require.ErrorContains(t, err, want)
 	}

@@ -23,10 +23,12 @@ type model struct {
 }
 
 func (m *model) flags(f *pflag.FlagSet) {
-	f.StringToStringVar(&m.bind, "bind", nil, "`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs, such as the batch; the plan holds up to it")
+	f.StringToStringVar(&m.bind, "bind", nil,
+		"`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs, such as the batch; the plan holds up to it")
 	f.StringToStringVar(&m.freeze, "freeze", nil, "`INPUT=FILE`: an input that becomes a constant")
 	o := &m.options
-	f.DurationVar(&o.OffsetBudget, "budget", 0, "how long to look for better offsets of each plan that is tried (default: a fixed number of steps)")
+	f.DurationVar(&o.OffsetBudget, "budget", 0,
+		"how long to look for better offsets of each plan that is tried (default: a fixed number of steps)")
 	f.Int64Var(&o.MaxSteps, "max-steps", 0, "how many steps to look for better offsets (default 20000)")
 	f.Uint64Var(&o.Seed, "seed", 0, "of the search for offsets")
 	f.Int64Var(&o.Alignment, "alignment", 0, "of every buffer, in bytes (default 64)")

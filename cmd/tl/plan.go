@@ -32,14 +32,17 @@ func planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan MODEL",
 		Short: "Tells how much memory a model needs, and where each buffer lies",
-		Long: "Plans the memory of a model (.onnx, .json), or of a list of buffers: a .csv with the columns id, lower, upper,\n" +
+		Long: "Plans the memory of a model (.onnx, .json), or of a list of buffers: a .csv with the columns id, " +
+			"lower, upper,\n" +
 			"size, in which a buffer is alive from lower to upper - 1.",
 		Example: "  tl plan squeezenet.onnx -o plan.html -o plan.h\n  tl plan model.onnx --bind N=8 --budget 2s -o plan.ll",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.run(c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
-	f.StringArrayVarP(&p.outputs, "output", "o", nil, "`FILE` to write; its ending tells what: .json, .h, .ll, .svg, .html (or .csv for a list of buffers); may be repeated")
+	f.StringArrayVarP(&p.outputs, "output", "o", nil,
+		"`FILE` to write; its ending tells what: .json, .h, .ll, .svg, .html (or .csv for a list of buffers); may "+
+			"be repeated")
 	p.model.flags(f)
 	f.BoolVar(&p.options.PlaceInputs, "place-inputs", false, "inputs have a place in the frame too")
 	f.BoolVar(&p.options.PlaceOutputs, "place-outputs", false, "outputs have a place in the frame too")
@@ -131,7 +134,8 @@ func create(path string, body func(io.Writer) error) error {
 // summary prints what a plan comes to.
 func summary(out io.Writer, nodes int, e *plan.ExecutionPlan) error {
 	f := &e.Frame
-	fmt.Fprintf(out, "%s: %d operators, %d instructions, %d buffers\n", e.Name, nodes, len(e.Instructions), len(e.Buffers))
+	fmt.Fprintf(out, "%s: %d operators, %d instructions, %d buffers\n", e.Name, nodes, len(e.Instructions),
+		len(e.Buffers))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name string, bytes int64, remark string) {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, humanize.IBytes(uint64(bytes)), humanize.Comma(bytes), remark)

@@ -19,8 +19,10 @@ func reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report TRACE",
 		Short: "Makes a page of a trace: live bytes over time, blocks by address, sites, sizes",
-		Long: "Makes a page of a trace that tl_trace_start or tl.trace has written: live bytes over time, blocks by address and " +
-			"time, the sites that held most, and the sizes that were asked for. The page is one file that needs no network. " +
+		Long: "Makes a page of a trace that tl_trace_start or tl.trace has written: live bytes over time, blocks by " +
+			"address and " +
+			"time, the sites that held most, and the sizes that were asked for. The page is one file that needs no " +
+			"network. " +
 			"A trace that is damaged is an error; of one that breaks off the page shows what is there.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -30,7 +32,8 @@ func reportCommand() *cobra.Command {
 			return report(args[0], to, title)
 		},
 	}
-	c.Flags().StringVarP(&to, "output", "o", "", "`FILE` that becomes the page; the trace's name with .html if not given, - is standard output")
+	c.Flags().StringVarP(&to, "output", "o", "",
+		"`FILE` that becomes the page; the trace's name with .html if not given, - is standard output")
 	c.Flags().StringVar(&title, "title", "", "`TEXT` over the page; the name of the process if not given")
 	return c
 }

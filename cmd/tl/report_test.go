@@ -50,7 +50,8 @@ func TestReportOfDamagedTraces(t *testing.T) {
 		{"no JSON", "<html>", "not a trace in JSON", false},
 		{"another trace over it", other + whole[len(other):], "damaged near byte", false},
 		{"interleaved", whole[:60] + other + whole[60:], "damaged near byte", false},
-		{"of two processes", strings.Replace(whole, `],"oth`, `,{"name":"free","pid":2}],"oth`, 1), "of process 2, and others are of 1", false},
+		{"of two processes", strings.Replace(whole, `],"oth`, `,{"name":"free","pid":2}],"oth`, 1),
+			"of process 2, and others are of 1", false},
 		{"cut off", whole[:len(whole)-30], "is damaged: it breaks off at byte", true},
 	} {
 		require.NoError(t, os.RemoveAll(page))

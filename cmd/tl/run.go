@@ -42,23 +42,29 @@ func runCommand() *cobra.Command {
 		Use:   "run MODEL",
 		Short: "Compiles a model and runs it on TL Runtime",
 		Long: "Plans a model, compiles it with clang, llc or llvmlite, and runs it in a process of its own.\n\n" +
-			"An input comes from a file of NumPy (.npy) or of ONNX's tests (.pb), else it is random. A file may hold many\n" +
+			"An input comes from a file of NumPy (.npy) or of ONNX's tests (.pb), else it is random. A file may " +
+			"hold many\n" +
 			"samples: one axis more than the input has, or more rows than the bound of its first axis.",
-		Example: "  tl run mnist.onnx --input Input3=digits.npy --output-folder results\n  tl run model.onnx --bind N=8 --repeat 10",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return r.run(c.OutOrStdout(), args[0]) },
+		Example: "  tl run mnist.onnx --input Input3=digits.npy --output-folder results\n  tl run model.onnx --bind N=8 " +
+			"--repeat 10",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return r.run(c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
 	f.StringToStringVarP(&r.inputs, "input", "i", nil, "`NAME=FILE` with the content of an input; may be repeated")
 	f.Uint64Var(&r.random, "random", 1, "seed of the inputs that come from no file")
 	f.IntVar(&r.repeat, "repeat", 1, "how often all samples are run")
-	f.StringVarP(&r.outputFolder, "output-folder", "o", "", "`FOLDER` in which each output is written as NAME.npy, or as NAME.pb where NumPy has not its type (bf16)")
+	f.StringVarP(&r.outputFolder, "output-folder", "o", "",
+		"`FOLDER` in which each output is written as NAME.npy, or as NAME.pb where NumPy has not its type (bf16)")
 	f.BoolVar(&r.json, "json", false, "print the report as JSON")
 	r.model.flags(f)
 	f.BoolVar(&r.slots, "slots", false, "take the memory by slots of a function's frame instead of one block")
-	f.StringVar(&r.compiler, "compiler", os.Getenv("TL_COMPILER"), "clang, llc or llvmlite (default: the first that is there; $TL_COMPILER)")
-	f.StringVar(&r.python, "python", os.Getenv("TL_PYTHON"), "interpreter that may have llvmlite (default: python3; $TL_PYTHON)")
-	f.StringVar(&r.runtime, "runtime", os.Getenv("TL_RUNTIME_LIBRARY"), "path of libtl_runtime.so ($TL_RUNTIME_LIBRARY)")
+	f.StringVar(&r.compiler, "compiler", os.Getenv("TL_COMPILER"),
+		"clang, llc or llvmlite (default: the first that is there; $TL_COMPILER)")
+	f.StringVar(&r.python, "python", os.Getenv("TL_PYTHON"),
+		"interpreter that may have llvmlite (default: python3; $TL_PYTHON)")
+	f.StringVar(&r.runtime, "runtime", os.Getenv("TL_RUNTIME_LIBRARY"),
+		"path of libtl_runtime.so ($TL_RUNTIME_LIBRARY)")
 	return c
 }
 
@@ -107,7 +113,8 @@ func (r *running) run(out io.Writer, path string) error {
 
 // execute compiles the plan and runs it.
 func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
-	res := &result{Model: e.Name, FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes, ConstBytes: kindBytes(e, plan.Constant), Samples: b.samples}
+	res := &result{Model: e.Name, FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes,
+		ConstBytes: kindBytes(e, plan.Constant), Samples: b.samples}
 	compiler, err := compile.Find(r.compiler, r.python)
 	if err != nil {
 		return nil, err
@@ -167,7 +174,8 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 	}
 	report, err := host.Run(program, job)
 	if err != nil && job.Runtime == runtimeLibrary && strings.Contains(err.Error(), runtimeLibrary) {
-		return fmt.Errorf("%w; build the library with make lib, and tell its path by --runtime or $TL_RUNTIME_LIBRARY", err)
+		return fmt.Errorf("%w; build the library with make lib, and tell its path by --runtime or $TL_RUNTIME_LIBRARY",
+			err)
 	}
 	if err != nil {
 		return err
@@ -199,7 +207,8 @@ func (r *running) findRuntime() (string, error) {
 	places := []string{filepath.Join("build", runtimeLibrary)}
 	if program, err := os.Executable(); err == nil {
 		folder := filepath.Dir(program)
-		places = append([]string{filepath.Join(folder, runtimeLibrary), filepath.Join(folder, "..", "lib", runtimeLibrary)}, places...)
+		places = append([]string{filepath.Join(folder, runtimeLibrary), filepath.Join(folder, "..", "lib",
+			runtimeLibrary)}, places...)
 	}
 	for _, place := range places {
 		if _, err := os.Stat(place); err == nil {
@@ -259,8 +268,10 @@ func (res *result) print(out io.Writer) error {
 	n := &res.Report
 	fmt.Fprintf(out, "%s: compiled by %s in %s\n", res.Model, res.Compiler, ms(res.CompileNs))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "  time\t%s\tmedian of %d runs; first %s, best %s\n", ms(n.MedianNs), n.Runs, ms(n.FirstNs), ms(n.MinimumNs))
-	fmt.Fprintf(w, "  frame\t%s\t%s without reuse\n", humanize.IBytes(uint64(res.FrameBytes)), humanize.IBytes(uint64(res.NaiveBytes)))
+	fmt.Fprintf(w, "  time\t%s\tmedian of %d runs; first %s, best %s\n", ms(n.MedianNs), n.Runs, ms(n.FirstNs),
+		ms(n.MinimumNs))
+	fmt.Fprintf(w, "  frame\t%s\t%s without reuse\n", humanize.IBytes(uint64(res.FrameBytes)),
+		humanize.IBytes(uint64(res.NaiveBytes)))
 	fmt.Fprintf(w, "  constants\t%s\t\n", humanize.IBytes(uint64(res.ConstBytes)))
 	fmt.Fprintf(w, "  allocations\t%d\tduring the runs, and %d calls of malloc\n", n.Allocations, n.Mallocs)
 	fmt.Fprintf(w, "  peak resident\t%s\tof the whole process\n", humanize.IBytes(n.PeakResidentBytes))

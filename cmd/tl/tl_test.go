@@ -51,7 +51,8 @@ func TestPlanWritesWhatItIsAskedFor(t *testing.T) {
 	model, folder := write(t, "perceptron.json", perceptron), t.TempDir()
 	arguments := []string{"plan", model, "--bind", "batch=4", "--validate"}
 	for ending, wanted := range map[string]string{
-		"json": `"tl_plan": 1`, "h": "#define", "ll": "define i32 @perceptron(", "svg": "<svg", "html": "<!DOCTYPE html>",
+		"json": `"tl_plan": 1`, "h": "#define", "ll": "define i32 @perceptron(", "svg": "<svg",
+		"html": "<!DOCTYPE html>",
 	} {
 		path := filepath.Join(folder, "plan."+ending)
 		out, err := tl(t, append(arguments, "-o", path)...)
@@ -92,7 +93,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"plan", "absent.onnx"}, "absent.onnx"},
 		{[]string{"plan", model}, `"batch"`},
 		{[]string{"plan", model, "--bind", "batch=0"}, "--bind batch=0: a symbol is bound to a number from 1"},
-		{[]string{"plan", model, "--bind", "batch=1", "-o", "plan.txt"}, "a plan is written as .json, .h, .ll, .svg or .html"},
+		{[]string{"plan", model, "--bind", "batch=1", "-o", "plan.txt"},
+			"a plan is written as .json, .h, .ll, .svg or .html"},
 		{[]string{"plan", write(t, "bad.csv", "a,b\n1,2\n")}, "id,lower,upper,size is needed"},
 		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size\na,0,x,5\n")}, `line 2: "x" is no number`},
 		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size\na,2,1,5\n")}, `buffer 0 ("a")`},
@@ -162,7 +164,8 @@ func TestRunInParts(t *testing.T) {
 	input := filepath.Join(folder, "x.npy")
 	require.NoError(t, os.WriteFile(input, file.Bytes(), 0o600))
 	for _, memory := range [][]string{nil, {"--slots"}} {
-		out, err := tl(t, append([]string{"run", model, "--bind", "batch=2", "-i", "x=" + input, "-o", folder, "--json", "--runtime", runtime}, memory...)...)
+		out, err := tl(t, append([]string{"run", model, "--bind", "batch=2", "-i", "x=" + input, "-o", folder, "--json",
+			"--runtime", runtime}, memory...)...)
 		require.NoError(t, err)
 		var report result
 		require.NoError(t, json.Unmarshal([]byte(out), &report))

@@ -82,7 +82,8 @@ func anyTensor(t *rapid.T) graph.Tensor {
 
 func anyAttrs(t *rapid.T) graph.Attrs {
 	attrs := graph.Attrs{}
-	float := rapid.OneOf(rapid.Float64(), rapid.Just(math.Inf(1)), rapid.Just(math.Inf(-1)), rapid.Just(math.Copysign(0, -1)))
+	float := rapid.OneOf(rapid.Float64(), rapid.Just(math.Inf(1)), rapid.Just(math.Inf(-1)),
+		rapid.Just(math.Copysign(0, -1)))
 	for _, name := range rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "attributes") {
 		attrs[name] = []func() any{
 			func() any { return rapid.Int64().Draw(t, name) },

@@ -68,7 +68,8 @@ func writeFrame(out *bufio.Writer, p *plan.ExecutionPlan, prefix string) {
 }
 
 func writeBuffer(out *bufio.Writer, b *plan.Buffer, macro string) {
-	fmt.Fprintf(out, "\n/* %s: %s, %s %v, steps %d to %d */\n", comment(b.Name), KindName(b.Kind), b.DType, full(b.Shape),
+	fmt.Fprintf(out, "\n/* %s: %s, %s %v, steps %d to %d */\n", comment(b.Name), KindName(b.Kind), b.DType,
+		full(b.Shape),
 		b.First, b.Last)
 	if b.Offset >= 0 {
 		fmt.Fprintf(out, "#define %s_OFFSET %d\n", macro, b.Offset)

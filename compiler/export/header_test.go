@@ -56,7 +56,8 @@ func TestHeader(t *testing.T) {
 // hostile names collide with each other, with the frame, and with the names that a
 // collision yields; others would end the comment, splice lines or open trigraphs.
 var hostile = []string{
-	"a", "A", "a_2", "a.2", "a_2_2", "frame", "FRAME", "frame_bytes", "frame bytes_", "", "_", "__", "é", "0", "00", "int",
+	"a", "A", "a_2", "a.2", "a_2_2", "frame", "FRAME", "frame_bytes", "frame bytes_", "", "_", "__", "é", "0", "00",
+	"int",
 	"bytes", "a_bytes", "a_offset", "x */ int", "/* y", `z\`, "q??/", "line\nbreak", "\x00", "\u202e", "bad\xff",
 	strings.Repeat("long", 500), strings.Repeat("long", 501),
 }

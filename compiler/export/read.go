@@ -54,7 +54,8 @@ func checkVersion(text []byte) error {
 		return errors.New(`the member "tl_plan" is missing; this is not a plan, or not by WriteJSON`)
 	}
 	if *head.Version != Version {
-		return fmt.Errorf("version %d; this reader knows version %d alone: write the plan again", *head.Version, Version)
+		return fmt.Errorf("version %d; this reader knows version %d alone: write the plan again", *head.Version,
+			Version)
 	}
 	return nil
 }
@@ -242,7 +243,8 @@ func readAttr(a *attrForm) (any, error) {
 		found = append(found, *t)
 	}
 	if len(found) != 1 {
-		return nil, fmt.Errorf("it has %d of int, float, string, ints, floats, strings, tensor; one is needed", len(found))
+		return nil, fmt.Errorf("it has %d of int, float, string, ints, floats, strings, tensor; one is needed",
+			len(found))
 	}
 	return found[0], nil
 }
@@ -259,7 +261,8 @@ func readOperands(list []operandForm, buffers int) ([]plan.Operand, error) {
 	operands := make([]plan.Operand, 0, len(list))
 	for i, f := range list {
 		if f.Buffer < -1 || f.Buffer >= buffers {
-			return nil, fmt.Errorf("[%d] %q: buffer %d; there are %d, and -1 stands for none", i, f.Name, f.Buffer, buffers)
+			return nil, fmt.Errorf("[%d] %q: buffer %d; there are %d, and -1 stands for none", i, f.Name, f.Buffer,
+				buffers)
 		}
 		if len(f.Shape) != len(f.Strides) {
 			return nil, fmt.Errorf("[%d] %q: %d extents, %d strides; each axis has one of both", i, f.Name,

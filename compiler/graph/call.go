@@ -54,7 +54,8 @@ func (k *call) begin() error {
 	}
 	outs := k.spec.Outputs
 	if n := len(k.node.Outputs); n > len(outs) && !variadic(outs) {
-		return k.fault(fmt.Sprintf("write no more than it makes: %s", listArguments(outs)), "it has %d outputs, at most %d are allowed", n, len(outs))
+		return k.fault(fmt.Sprintf("write no more than it makes: %s", listArguments(outs)),
+			"it has %d outputs, at most %d are allowed", n, len(outs))
 	}
 	if err := k.checkTypes(); err != nil {
 		return err
@@ -118,7 +119,8 @@ func (k *call) checkTypes() error {
 		}
 		a, d := k.argument(i), k.c.out.Values[v].DType
 		if !a.Types.Has(d) {
-			return k.fault("put a Cast before it", "its input %d (%s) is %s; %s takes %s", i, a.Name, d, k.spec.Name, a.Types)
+			return k.fault("put a Cast before it", "its input %d (%s) is %s; %s takes %s", i, a.Name, d, k.spec.Name,
+				a.Types)
 		}
 		if len(a.Type) != 1 {
 			continue
@@ -178,12 +180,14 @@ func (k *call) wanted(i int) bool {
 func (k *call) settle() error {
 	for i, name := range k.node.Outputs {
 		if i >= len(k.results) && k.wanted(i) {
-			return k.fault("use "+k.spec.Name+" without it", "its output %d, %q, is asked for, and only %d can be computed", i, name, len(k.results))
+			return k.fault("use "+k.spec.Name+" without it",
+				"its output %d, %q, is asked for, and only %d can be computed", i, name, len(k.results))
 		}
 	}
 	for _, r := range k.results {
 		if !fits(r.shape, r.dtype) {
-			return k.fault("use smaller extents", "its result has the shape %s, which takes more than 2^56 bytes", shapeText(r.shape))
+			return k.fault("use smaller extents", "its result has the shape %s, which takes more than 2^56 bytes",
+				shapeText(r.shape))
 		}
 	}
 	k.fold()
@@ -207,7 +211,8 @@ func (k *call) emit() error {
 		outputs[i] = k.c.addValue(k.node.Outputs[i], r.dtype, r.shape)
 	}
 	if !constant {
-		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{k.c.called(k.index), k.op, slices.Clone(k.keep), outputs, k.attrs})
+		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{k.c.called(k.index), k.op, slices.Clone(k.keep), outputs,
+			k.attrs})
 	}
 	return nil
 }

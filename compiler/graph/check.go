@@ -80,9 +80,11 @@ func Check(g *Graph, o CheckOptions) (*Checked, error) {
 // declare gives every name its maker and every input and constant its value.
 func (c *checker) declare() error {
 	if c.graph.Opset < 0 {
-		return problem(fmt.Sprintf("the graph's operator set is %d", c.graph.Opset), "use a version of ONNX's, or 0 for the newest")
+		return problem(fmt.Sprintf("the graph's operator set is %d", c.graph.Opset),
+			"use a version of ONNX's, or 0 for the newest")
 	}
-	for _, err := range []error{c.declareInputs(), c.declareConstants(), c.declareNodes(), c.declareOutputs(), c.checkOptions()} {
+	for _, err := range []error{c.declareInputs(), c.declareConstants(), c.declareNodes(), c.declareOutputs(),
+		c.checkOptions()} {
 		if err != nil {
 			return err
 		}
@@ -92,7 +94,8 @@ func (c *checker) declare() error {
 
 func (c *checker) make(name string, m maker) error {
 	if before, ok := c.makers[name]; ok {
-		return problem(fmt.Sprintf("the value %q is made twice: by %s and by %s", name, before.what, m.what), "give one of them another name")
+		return problem(fmt.Sprintf("the value %q is made twice: by %s and by %s", name, before.what, m.what),
+			"give one of them another name")
 	}
 	c.makers[name] = m
 	return nil
@@ -124,7 +127,8 @@ func (c *checker) declareInputs() error {
 func (c *checker) bindInput(in *Value) (TypedValue, error) {
 	v := TypedValue{Name: in.Name, DType: in.DType, Producer: -1}
 	if in.DType.Bytes() == 0 {
-		return v, problem(fmt.Sprintf("input %q has the element type %d, which does not exist", in.Name, in.DType), "use one of package graph's")
+		return v, problem(fmt.Sprintf("input %q has the element type %d, which does not exist", in.Name, in.DType),
+			"use one of package graph's")
 	}
 	if t, ok := c.opt.Freeze[in.Name]; ok {
 		return c.freeze(in, t)
@@ -137,7 +141,8 @@ func (c *checker) bindInput(in *Value) (TypedValue, error) {
 		v.Shape = append(v.Shape, size)
 	}
 	if !fits(v.Shape, v.DType) {
-		return v, problem(fmt.Sprintf("input %q has the shape %s, which takes more than 2^56 bytes", in.Name, shapeText(v.Shape)), "declare or bind smaller extents")
+		return v, problem(fmt.Sprintf("input %q has the shape %s, which takes more than 2^56 bytes", in.Name,
+			shapeText(v.Shape)), "declare or bind smaller extents")
 	}
 	return v, nil
 }
@@ -145,13 +150,15 @@ func (c *checker) bindInput(in *Value) (TypedValue, error) {
 func (c *checker) extent(in *Value, axis int, d Dim) (int64, error) {
 	if d.Symbol == "" {
 		if d.Size < 0 {
-			return 0, problem(fmt.Sprintf("axis %d of input %q has the extent %d", axis, in.Name, d.Size), "declare 0 or more, or a symbol")
+			return 0, problem(fmt.Sprintf("axis %d of input %q has the extent %d", axis, in.Name, d.Size),
+				"declare 0 or more, or a symbol")
 		}
 		return d.Size, nil
 	}
 	size, ok := c.opt.Bind[d.Symbol]
 	if !ok {
-		return 0, problem(fmt.Sprintf("axis %d of input %q is the symbol %q, which is not bound", axis, in.Name, d.Symbol),
+		return 0, problem(fmt.Sprintf("axis %d of input %q is the symbol %q, which is not bound", axis, in.Name,
+			d.Symbol),
 			"bind it to the highest extent that the plan is to hold for")
 	}
 	c.out.Symbols[d.Symbol] = size
@@ -174,7 +181,8 @@ func (c *checker) freeze(in *Value, t Tensor) (TypedValue, error) {
 	}
 	if !match {
 		return v, problem(fmt.Sprintf("input %q is declared as %s %s and frozen to %s %s",
-			in.Name, in.DType, dimsText(in.Shape), t.DType, shapeText(t.Shape)), "freeze it to a tensor of the declared type and shape")
+			in.Name, in.DType, dimsText(in.Shape), t.DType, shapeText(t.Shape)),
+			"freeze it to a tensor of the declared type and shape")
 	}
 	t.Shape = v.Shape
 	v.Constant = &t
@@ -201,7 +209,8 @@ func (c *checker) declareConstants() error {
 // addConstant makes a value of a tensor that is known to be sound.
 func (c *checker) addConstant(name string, t Tensor) int {
 	t.Shape = slices.Clone(t.Shape)
-	c.out.Values = append(c.out.Values, TypedValue{Name: name, DType: t.DType, Shape: t.Shape, Producer: -1, Constant: &t})
+	c.out.Values = append(c.out.Values, TypedValue{Name: name, DType: t.DType, Shape: t.Shape, Producer: -1,
+		Constant: &t})
 	return len(c.out.Values) - 1
 }
 
@@ -225,7 +234,8 @@ func (c *checker) declareOutputs() error {
 	}
 	for i, name := range c.graph.Outputs {
 		if _, ok := c.makers[name]; !ok {
-			return problem(fmt.Sprintf("output %d of the graph is %q, which nothing makes", i, name), "name a value that a node, an input or a constant makes")
+			return problem(fmt.Sprintf("output %d of the graph is %q, which nothing makes", i, name),
+				"name a value that a node, an input or a constant makes")
 		}
 		c.asked[name] = true
 	}
@@ -245,7 +255,8 @@ func (c *checker) checkOptions() error {
 	delete(symbols, "")
 	for _, name := range slices.Sorted(maps.Keys(c.opt.Bind)) {
 		if !symbols[name] {
-			return problem(fmt.Sprintf("the symbol %q is bound, which no input has", name), "the graph has "+listText(symbols))
+			return problem(fmt.Sprintf("the symbol %q is bound, which no input has", name),
+				"the graph has "+listText(symbols))
 		}
 		if c.opt.Bind[name] < 1 {
 			return problem(fmt.Sprintf("the symbol %q is bound to %d", name, c.opt.Bind[name]), "bind it to 1 or more")

@@ -57,8 +57,10 @@ func drawGraph(t *rapid.T) *Graph {
 	g.Constants = []Constant{{"k", numbers(F32, list(2, 3), 1, 2, 3, 4, 5, 6)}}
 	values := []string{"x", "k"}
 	for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
-		op := rapid.SampledFrom([]string{"Relu", "Add", "Sum", "Identity", "Dropout", "Sub", "Softmax", "Clip"}).Draw(t, "op")
-		n := Node{Name: rapid.SampledFrom([]string{"", fmt.Sprint("n", i)}).Draw(t, "name"), Op: op, Outputs: []string{fmt.Sprint("v", i)}}
+		op := rapid.SampledFrom([]string{"Relu", "Add", "Sum", "Identity", "Dropout", "Sub", "Softmax", "Clip"}).Draw(t,
+			"op")
+		n := Node{Name: rapid.SampledFrom([]string{"", fmt.Sprint("n", i)}).Draw(t, "name"), Op: op,
+			Outputs: []string{fmt.Sprint("v", i)}}
 		count := map[string]int{"Add": 2, "Sub": 2, "Sum": 3}[op]
 		for range max(count, 1) {
 			n.Inputs = append(n.Inputs, rapid.SampledFrom(values).Draw(t, "from"))
@@ -89,7 +91,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		shuffled := *g
 		shuffled.Nodes = slices.Clone(g.Nodes)
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		r.Shuffle(len(g.Nodes), func(i, j int) { shuffled.Nodes[i], shuffled.Nodes[j] = shuffled.Nodes[j], shuffled.Nodes[i] })
+		r.Shuffle(len(g.Nodes), func(i, j int) {
+			shuffled.Nodes[i], shuffled.Nodes[j] = shuffled.Nodes[j], shuffled.Nodes[i]
+		})
 		d := check(t, &shuffled, o)
 		a, b := strings.Fields(nodeNames(c)), strings.Fields(nodeNames(d))
 		slices.Sort(a)
@@ -99,7 +103,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 }
 
 func TestDeadNodesGo(t *testing.T) {
-	g := parse(t, `"inputs": [{"name": "x", "dtype": "f32", "shape": [2]}, {"name": "unused", "dtype": "f32", "shape": []}],
+	g := parse(t,
+		`"inputs": [{"name": "x", "dtype": "f32", "shape": [2]}, {"name": "unused", "dtype": "f32", "shape": []}],
 		"outputs": ["y", "x", "y"], "constants": [{"name": "k", "dtype": "f32", "shape": [], "data": 1}], "nodes": [
 		{"op": "NobodyKnowsMe", "inputs": ["x"], "outputs": ["z"]},
 		{"op": "Split", "inputs": ["x"], "outputs": ["p", "", "q"], "attrs": {"num_outputs": 3}},
@@ -123,7 +128,8 @@ func TestCheckedIsItsOwn(t *testing.T) {
 }
 
 func TestSymbols(t *testing.T) {
-	g := parse(t, `"inputs": [{"name": "x", "dtype": "f32", "shape": ["n", 3]}, {"name": "y", "dtype": "f32", "shape": ["m", "n"]}],
+	g := parse(t,
+		`"inputs": [{"name": "x", "dtype": "f32", "shape": ["n", 3]}, {"name": "y", "dtype": "f32", "shape": ["m", "n"]}],
 		"outputs": ["z"], "nodes": [{"op": "MatMul", "inputs": ["y", "x"], "outputs": ["z"]}]`)
 	c := check(t, g, CheckOptions{Bind: map[string]int64{"n": 4, "m": 5}})
 	require.Equal(t, "f32(5,3); MatMul", summary(c))
@@ -134,7 +140,8 @@ func TestSymbols(t *testing.T) {
 // TestNamesThatCheckMakes has a graph that already uses the name of the helper
 // node's value.
 func TestNamesThatCheckMakes(t *testing.T) {
-	g := parse(t, `"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}, {"name": "b", "dtype": "f32", "shape": [2]}, {"name": "b_1", "dtype": "f32", "shape": [2]}],
+	g := parse(t,
+		`"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}, {"name": "b", "dtype": "f32", "shape": [2]}, {"name": "b_1", "dtype": "f32", "shape": [2]}],
 		"outputs": ["y", "z"], "nodes": [
 		{"op": "Add", "inputs": ["x", "b"], "outputs": ["y"], "attrs": {"broadcast": 1, "axis": 0}},
 		{"op": "Mul", "inputs": ["x", "b"], "outputs": ["z"], "attrs": {"broadcast": 1, "axis": 0}}]`)
@@ -147,7 +154,8 @@ func TestDeepGraphs(t *testing.T) {
 	const n = 50000
 	g := &Graph{Inputs: []Value{{Name: "v0", DType: F32}}, Outputs: []string{fmt.Sprint("v", n)}}
 	for i := n; i > 0; i-- {
-		g.Nodes = append(g.Nodes, Node{Op: "Relu", Inputs: []string{fmt.Sprint("v", i-1)}, Outputs: []string{fmt.Sprint("v", i)}})
+		g.Nodes = append(g.Nodes, Node{Op: "Relu", Inputs: []string{fmt.Sprint("v", i-1)},
+			Outputs: []string{fmt.Sprint("v", i)}})
 	}
 	c, err := Check(g, CheckOptions{})
 	require.NoError(t, err)
@@ -168,7 +176,8 @@ func windows(in, begin, end, reach, stride int64, ceil bool) (n int64) {
 
 func TestWindowsAreCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in, kernel, stride := rapid.Int64Range(1, 20).Draw(t, "in"), rapid.Int64Range(1, 5).Draw(t, "kernel"), rapid.Int64Range(1, 6).Draw(t, "stride")
+		in, kernel, stride := rapid.Int64Range(1, 20).Draw(t, "in"), rapid.Int64Range(1, 5).Draw(t, "kernel"),
+			rapid.Int64Range(1, 6).Draw(t, "stride")
 		dilation := rapid.Int64Range(1, 3).Draw(t, "dilation")
 		reach := dilation*(kernel-1) + 1
 		begin, end := rapid.Int64Range(0, reach-1).Draw(t, "begin"), rapid.Int64Range(0, reach-1).Draw(t, "end")
@@ -190,9 +199,11 @@ func TestWindowsAreCounted(t *testing.T) {
 // more pads than they need, split evenly.
 func TestSamePads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in, kernel, stride := rapid.Int64Range(1, 20).Draw(t, "in"), rapid.Int64Range(1, 5).Draw(t, "kernel"), rapid.Int64Range(1, 6).Draw(t, "stride")
+		in, kernel, stride := rapid.Int64Range(1, 20).Draw(t, "in"), rapid.Int64Range(1, 5).Draw(t, "kernel"),
+			rapid.Int64Range(1, 6).Draw(t, "stride")
 		mode := rapid.SampledFrom([]string{"SAME_UPPER", "SAME_LOWER"}).Draw(t, "mode")
-		g := single("AveragePool", fmt.Sprintf("f32(1,1,%d)", in), A{"kernel_shape": list(kernel), "strides": list(stride), "auto_pad": mode}, 1)
+		g := single("AveragePool", fmt.Sprintf("f32(1,1,%d)", in),
+			A{"kernel_shape": list(kernel), "strides": list(stride), "auto_pad": mode}, 1)
 		c := check(t, g, CheckOptions{})
 		out := c.Values[c.Outputs[0]].Shape[2]
 		require.Equal(t, (in+stride-1)/stride, out)

@@ -13,9 +13,11 @@ func list(x ...int64) []int64 { return x }
 func TestErrorsOfOperators(t *testing.T) {
 	runInfer(t, []inferCase{
 		{"Add", "f32(2,3) f32(2)", nil,
-			"its input 1 has the shape (2), which does not go with (2, 3); extents must be equal, or one of them 1, counted from the last axis"},
+			"its input 1 has the shape (2), which does not go with (2, 3); extents must be equal, or one of them 1, " +
+				"counted from the last axis"},
 		{"Add", "f32(2,3) f32(2,2)", A{"axis": int64(1)},
-			"B has the shape (2, 2) and begins at axis 1 of A, which has the shape (2, 3); leave out axis to match the last axes"},
+			"B has the shape (2, 2) and begins at axis 1 of A, which has the shape (2, 3); leave out axis to match " +
+				"the last axes"},
 		{"Add", "f32(2,3) f32(2)", A{"axis": int64(2)},
 			"axis 2 is not one of a tensor with 2 axes; use -2 to 1"},
 		{"Add", "f32(2) i32(2)", nil,
@@ -47,7 +49,8 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"MatMul", "f32() f32(2)", nil,
 			"A has the shape (), B (2); both need an axis; use Mul for scalars"},
 		{"MatMul", "f32(2,3) f32(2,3)", nil,
-			"A has the shape (2, 3), B (2, 3); A (..., m, k) needs B (..., k, n), and axes before those that can be broadcast"},
+			"A has the shape (2, 3), B (2, 3); A (..., m, k) needs B (..., k, n), and axes before those that can be " +
+				"broadcast"},
 		{"Gemm", "f32(2,3) f32(3)", nil,
 			"A has the shape (2, 3), B (3); both need two axes; use MatMul for other ranks"},
 		{"Gemm", "f32(2,3) f32(2,3)", nil,
@@ -71,7 +74,8 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"Conv", "f32(1,3,8) f32(4,3,3)", A{"kernel_shape": list(2)},
 			`its attribute "kernel_shape" is (2), W has (3); leave out kernel_shape`},
 		{"Conv", "f32(1,3,8) f32(4,3,9)", nil,
-			"a window that reaches over 9 does not fit in spatial axis 0, which has 8 and pads 0 and 0; use a smaller window or more pads"},
+			"a window that reaches over 9 does not fit in spatial axis 0, which has 8 and pads 0 and 0; use a " +
+				"smaller window or more pads"},
 		{"Conv", "f32(1,3,8) f32(4,3,0)", nil,
 			`its attribute "kernel_shape" has the number 0, outside of 1 to 2^31; use numbers from the range`},
 		{"Conv", "f32(1,3,8) f32(4,3,3)", A{"auto_pad": "SAME"},
@@ -111,17 +115,21 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"ReduceSum", "f32(2,3) i64[0]", A{"axes": list(1)},
 			"axes is given twice, as input 1 and as an attribute; leave out the attribute"},
 		{"ReduceMean", "i32(2,0)", nil,
-			"axis 1 of (2, 0) has no elements; reduce at least one element, or Cast to a float type, whose mean of nothing is NaN"},
+			"axis 1 of (2, 0) has no elements; reduce at least one element, or Cast to a float type, whose mean of " +
+				"nothing is NaN"},
 		{"Reshape", "f32(2,3)", nil,
 			"its shape is missing; write Reshape(data, [shape])"},
 		{"Reshape", "f32(2,3) i64[5]", nil,
-			"data has the shape (2, 3), that is 6 elements, and cannot have the shape (5); the number of elements has to stay; one -1 may stand for what is left"},
+			"data has the shape (2, 3), that is 6 elements, and cannot have the shape (5); the number of elements " +
+				"has to stay; one -1 may stand for what is left"},
 		{"Reshape", "f32(2,3) i64[-1,-1]", nil,
-			"data has the shape (2, 3), that is 6 elements, and cannot have the shape (-1, -1); the number of elements has to stay; one -1 may stand for what is left"},
+			"data has the shape (2, 3), that is 6 elements, and cannot have the shape (-1, -1); the number of " +
+				"elements has to stay; one -1 may stand for what is left"},
 		{"Reshape", "f32(2,3) i64[2,3,0]", nil,
 			"its shape (2, 3, 0) takes axis 2 from data, which has the shape (2, 3); use a number, or allowzero"},
 		{"Reshape", "f32(0,3) i64[0,-1]", nil,
-			"data has the shape (0, 3), that is 0 elements, and cannot have the shape (0, -1); the number of elements has to stay; one -1 may stand for what is left"},
+			"data has the shape (0, 3), that is 0 elements, and cannot have the shape (0, -1); the number of " +
+				"elements has to stay; one -1 may stand for what is left"},
 		{"Squeeze", "f32(2,1) i64[0]", nil,
 			"axis 0 of (2, 1) has the extent 2; only axes of extent 1 can go"},
 		{"Unsqueeze", "f32(2,1)", nil,
@@ -143,7 +151,8 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"Split", "f32(5)", nil,
 			"an axis of extent 5 cannot be cut into 2 equal parts; give split or num_outputs"},
 		{"Split", "f32(5) i64[2,2]", nil,
-			"split is [2 2], the axis has the extent 5, and there are 2 outputs; split needs a number for each output, and their sum has to be the extent"},
+			"split is [2 2], the axis has the extent 5, and there are 2 outputs; split needs a number for each " +
+				"output, and their sum has to be the extent"},
 		{"Split", "f32(5) i64[2,3]", A{"num_outputs": int64(2)},
 			"both split and num_outputs are given; give one of them"},
 		{"Split", "f32(5)", A{"num_outputs": int64(3)},
@@ -173,11 +182,14 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"Pad", "f32(3) i64[9223372036854775807,0]", nil,
 			"the pads of axis 0 are -9223372036854775808 and 0; use smaller numbers"},
 		{"Expand", "f32(3) i64[2]", nil,
-			"the input has the shape (3), which cannot be expanded to (2); extents must be equal, or one of them 1, counted from the last axis"},
+			"the input has the shape (3), which cannot be expanded to (2); extents must be equal, or one of them 1, " +
+				"counted from the last axis"},
 		{"Expand", "f32(1) i64[-2]", nil,
-			"the input has the shape (1), which cannot be expanded to (-2); extents must be equal, or one of them 1, counted from the last axis"},
+			"the input has the shape (1), which cannot be expanded to (-2); extents must be equal, or one of them " +
+				"1, counted from the last axis"},
 		{"Expand", "f32(1) i64[1152921504606846976,1152921504606846976]", nil,
-			"its result has the shape (1152921504606846976, 1152921504606846976), which takes more than 2^56 bytes; use smaller extents"},
+			"its result has the shape (1152921504606846976, 1152921504606846976), which takes more than 2^56 bytes; " +
+				"use smaller extents"},
 		{"Gather", "f32(3) i64[2,3]", nil,
 			"index 1 is 3, axis 0 of data has the extent 3; use indices in range"},
 		{"Gather", "f32() i64(3)", nil,
@@ -191,9 +203,11 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"ConstantOfShape", "i64(1)", nil,
 			`its input 0 (input) is "a", which is not constant; make it a constant, or freeze the input "a"`},
 		{"ConstantOfShape", "i64[-1]", nil,
-			"its shape is (-1), which is negative or takes more than 2^56 bytes; use extents from 0 on, and smaller ones"},
+			"its shape is (-1), which is negative or takes more than 2^56 bytes; use extents from 0 on, and smaller " +
+				"ones"},
 		{"ConstantOfShape", "i64[1099511627776]", nil,
-			"its result takes 4398046511104 bytes, and 1073741824 are left for computed constants; use smaller extents, or raise FoldBytes"},
+			"its result takes 4398046511104 bytes, and 1073741824 are left for computed constants; use smaller " +
+				"extents, or raise FoldBytes"},
 		{"ConstantOfShape", "i64[1]", A{"value": numbers(F32, list(2), 1, 2)},
 			`its attribute "value" has the shape (2); give it one element`},
 		{"Upsample", "f32(1)", nil,
@@ -205,9 +219,11 @@ func TestErrorsOfOperators(t *testing.T) {
 var graphErrors = []struct{ graph, want string }{
 	{`"outputs": ["x"], "opset": -1`, "the graph's operator set is -1; use a version of ONNX's, or 0 for the newest"},
 	{`"outputs": []`, "the graph has no outputs; name the values that it is to compute"},
-	{`"outputs": ["y"]`, `output 0 of the graph is "y", which nothing makes; name a value that a node, an input or a constant makes`},
+	{`"outputs": ["y"]`,
+		`output 0 of the graph is "y", which nothing makes; name a value that a node, an input or a constant makes`},
 	{`"inputs": [{"name": "", "dtype": "f32", "shape": []}], "outputs": ["y"]`, "input 0 has no name; give it one"},
-	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [-1]}], "outputs": ["y"]`, `axis 0 of input "x" has the extent -1; declare 0 or more, or a symbol`},
+	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [-1]}], "outputs": ["y"]`,
+		`axis 0 of input "x" has the extent -1; declare 0 or more, or a symbol`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [2, "n"]}], "outputs": ["x"]`,
 		`axis 1 of input "x" is the symbol "n", which is not bound; bind it to the highest extent that the plan is to hold for`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [0, 4294967296, 4294967296]}], "outputs": ["x"]`,
@@ -216,7 +232,8 @@ var graphErrors = []struct{ graph, want string }{
 		`the value "x" is made twice: by input 0 and by input 1; give one of them another name`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "constants": [{"name": "x", "dtype": "f32", "shape": [], "data": 1}], "outputs": ["x"]`,
 		`the value "x" is made twice: by input 0 and by constant 0; give one of them another name`},
-	{`"constants": [{"name": "", "dtype": "f32", "shape": [], "data": 1}], "outputs": ["x"]`, "constant 0 has no name; give it one"},
+	{`"constants": [{"name": "", "dtype": "f32", "shape": [], "data": 1}], "outputs": ["x"]`,
+		"constant 0 has no name; give it one"},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["x"], "nodes": [
 		{"op": "Relu", "inputs": ["x"], "outputs": ["a"]}, {"name": "second", "op": "Relu", "inputs": ["x"], "outputs": ["a"]}]`,
 		`the value "a" is made twice: by node "Relu_0" and by node "second"; give one of them another name`},
@@ -280,7 +297,8 @@ func TestErrorsOfOptions(t *testing.T) {
 	for want, o := range map[string]CheckOptions{
 		`the symbol "m" is bound, which no input has; the graph has n`: {Bind: map[string]int64{"n": 1, "m": 1}},
 		`the symbol "n" is bound to 0; bind it to 1 or more`:           {Bind: map[string]int64{"n": 0}},
-		`"w" is frozen, which is not an input; the graph has x`:        {Bind: map[string]int64{"n": 1}, Freeze: map[string]Tensor{"w": two}},
+		`"w" is frozen, which is not an input; the graph has x`: {Bind: map[string]int64{"n": 1},
+			Freeze: map[string]Tensor{"w": two}},
 		`input "x" is declared as f32 (n, 2) and frozen to f32 (2, 3); freeze it to a tensor of the declared type and shape`: {
 			Freeze: map[string]Tensor{"x": numbers(F32, list(2, 3))}},
 		`input "x" is declared as f32 (n, 2) and frozen to i64 (3, 2); freeze it to a tensor of the declared type and shape`: {
@@ -302,7 +320,8 @@ func TestErrorsOfOptions(t *testing.T) {
 func TestLongCyclesAreCut(t *testing.T) {
 	g := &Graph{Outputs: []string{"v0"}}
 	for i := range 100 {
-		g.Nodes = append(g.Nodes, Node{Op: "Relu", Inputs: []string{fmt.Sprint("v", (i+1)%100)}, Outputs: []string{fmt.Sprint("v", i)}})
+		g.Nodes = append(g.Nodes, Node{Op: "Relu", Inputs: []string{fmt.Sprint("v", (i+1)%100)},
+			Outputs: []string{fmt.Sprint("v", i)}})
 	}
 	_, err := Check(g, CheckOptions{})
 	require.ErrorContains(t, err, "Relu_0, Relu_1, Relu_2")

@@ -119,20 +119,23 @@ func TestFoldBytes(t *testing.T) {
 	g = single("ConstantOfShape", "i64[10]", nil, 1)
 	require.Empty(t, check(t, g, CheckOptions{FoldBytes: 40}).Nodes)
 	_, err := Check(g, CheckOptions{FoldBytes: 39})
-	require.ErrorContains(t, err, "its result takes 40 bytes, and 39 are left for computed constants; use smaller extents, or raise FoldBytes")
+	require.ErrorContains(t, err,
+		"its result takes 40 bytes, and 39 are left for computed constants; use smaller extents, or raise FoldBytes")
 }
 
 // TestLightWeights has what models with generated weights are made of: constants
 // of one element, reshaped, which share one run of memory.
 func TestLightWeights(t *testing.T) {
-	g := parse(t, `"outputs": ["a", "b", "c", "d"], "constants": [{"name": "s", "dtype": "i64", "shape": [2], "data": [1000, 1000]}, {"name": "t", "dtype": "i64", "shape": [1], "data": [500000]}],
+	g := parse(t,
+		`"outputs": ["a", "b", "c", "d"], "constants": [{"name": "s", "dtype": "i64", "shape": [2], "data": [1000, 1000]}, {"name": "t", "dtype": "i64", "shape": [1], "data": [500000]}],
 		"nodes": [
 		{"op": "ConstantOfShape", "inputs": ["s"], "outputs": ["a"], "attrs": {"value": {"dtype": "f32", "shape": [1], "data": [0.5]}}},
 		{"op": "ConstantOfShape", "inputs": ["t"], "outputs": ["b"], "attrs": {"value": {"dtype": "f32", "shape": [1], "data": [0.5]}}},
 		{"op": "Unsqueeze", "inputs": ["b"], "outputs": ["c"], "attrs": {"axes": [1, 2]}},
 		{"op": "ConstantOfShape", "inputs": ["t"], "outputs": ["d"], "attrs": {"value": {"dtype": "i32", "shape": [1], "data": [3]}}}]`)
 	c := check(t, g, CheckOptions{})
-	require.Equal(t, "f32(1000,1000) constant; f32(500000) constant; f32(500000,1,1) constant; i32(500000) constant", summary(c))
+	require.Equal(t, "f32(1000,1000) constant; f32(500000) constant; f32(500000,1,1) constant; i32(500000) constant",
+		summary(c))
 	at := func(i int) *Tensor { return c.Values[c.Outputs[i]].Constant }
 	require.Same(t, &at(0).Data[0], &at(1).Data[0])
 	require.Same(t, &at(1).Data[0], &at(2).Data[0])
@@ -230,10 +233,12 @@ func TestFoldMovesElements(t *testing.T) {
 		x := drawTensor(t, F32, shape)
 		axis := rapid.IntRange(0, len(shape)-1).Draw(t, "axis")
 		cut := rapid.Int64Range(0, shape[axis]).Draw(t, "cut")
-		parts := folded(t, "Split", A{"axis": int64(axis)}, 2, x, numbers(I64, list(2), float64(cut), float64(shape[axis]-cut)))
+		parts := folded(t, "Split", A{"axis": int64(axis)}, 2, x, numbers(I64, list(2), float64(cut),
+			float64(shape[axis]-cut)))
 		back := folded(t, "Concat", A{"axis": int64(axis)}, 1, *parts[0], *parts[1])[0]
 		require.Equal(t, x, *back)
-		begin := folded(t, "Slice", nil, 1, x, numbers(I64, list(1), 0), numbers(I64, list(1), float64(cut)), numbers(I64, list(1), float64(axis)))[0]
+		begin := folded(t, "Slice", nil, 1, x, numbers(I64, list(1), 0), numbers(I64, list(1), float64(cut)),
+			numbers(I64, list(1), float64(axis)))[0]
 		require.Equal(t, *parts[0], *begin)
 
 		perm := rapid.Permutation(list(0, 1, 2, 3)[:len(shape)]).Draw(t, "perm")
@@ -275,7 +280,9 @@ func TestFoldSlices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 8).Draw(t, "n")
 		any := rapid.Int64Range(-12, 12)
-		start, end, step := any.Draw(t, "start"), any.Draw(t, "end"), any.Filter(func(s int64) bool { return s != 0 }).Draw(t, "step")
+		start, end, step := any.Draw(t, "start"), any.Draw(t, "end"), any.Filter(func(s int64) bool {
+			return s != 0
+		}).Draw(t, "step")
 		x := newTensor(F32, list(n))
 		for i := range n {
 			x.setFloat(i, float64(i))
@@ -288,7 +295,8 @@ func TestFoldSlices(t *testing.T) {
 
 func TestHalfValue(t *testing.T) {
 	for bits, want := range map[uint16]float64{
-		0: 0, 1: math.Ldexp(1, -24), 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x7c00: math.Inf(1), 0xfc00: math.Inf(-1), 0x0400: math.Ldexp(1, -14), 0x3555: 0.333251953125,
+		0: 0, 1: math.Ldexp(1, -24), 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x7c00: math.Inf(1), 0xfc00: math.Inf(-1),
+		0x0400: math.Ldexp(1, -14), 0x3555: 0.333251953125,
 	} {
 		require.Equal(t, want, halfValue(bits))
 	}

@@ -34,7 +34,8 @@ func single(op, args string, attrs Attrs, outputs int) *Graph {
 			g.Inputs = append(g.Inputs, in)
 		case arg[at] == '[':
 			list := splitInts(arg[at:])
-			g.Constants = append(g.Constants, Constant{name, numbers(parseDType(arg[:at]), []int64{int64(len(list))}, asFloats(list)...)})
+			g.Constants = append(g.Constants,
+				Constant{name, numbers(parseDType(arg[:at]), []int64{int64(len(list))}, asFloats(list)...)})
 		default:
 			x, err := strconv.ParseFloat(arg[at+1:], 64)
 			if err != nil {

@@ -58,7 +58,8 @@ func inferBinary(k *call) error {
 	}
 	after := len(a) - int(axis) - len(b)
 	if after < 0 {
-		return k.fault("leave out axis to match the last axes", "B has the shape %s and begins at axis %d of A, which has the shape %s",
+		return k.fault("leave out axis to match the last axes",
+			"B has the shape %s and begins at axis %d of A, which has the shape %s",
 			shapeText(b), axis, shapeText(a))
 	}
 	if after > 0 {

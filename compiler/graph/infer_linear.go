@@ -32,7 +32,8 @@ func inferMatMul(k *call) error {
 func inferGemm(k *call) error {
 	a, b := k.shape(0), k.shape(1)
 	if len(a) != 2 || len(b) != 2 {
-		return k.fault("use MatMul for other ranks", "A has the shape %s, B %s; both need two axes", shapeText(a), shapeText(b))
+		return k.fault("use MatMul for other ranks", "A has the shape %s, B %s; both need two axes", shapeText(a),
+			shapeText(b))
 	}
 	var turn [2]int64
 	for i, name := range []string{"transA", "transB"} {
@@ -50,7 +51,8 @@ func inferGemm(k *call) error {
 	}
 	shape := []int64{m, n}
 	if k.has(2) && !broadcastTo(k.shape(2), shape) {
-		return k.fault("C has to broadcast to the result", "C has the shape %s, the result %s", shapeText(k.shape(2)), shapeText(shape))
+		return k.fault("C has to broadcast to the result", "C has the shape %s, the result %s", shapeText(k.shape(2)),
+			shapeText(shape))
 	}
 	k.attrs["alpha"], k.attrs["beta"] = k.floatOr("alpha", 1), k.floatOr("beta", 1)
 	return k.give(shape)
@@ -156,7 +158,8 @@ func inferBatchNormalization(k *call) error {
 		}
 	}
 	if k.intOr("training_mode", 0) != 0 {
-		return k.fault("export the model for inference", "its attribute \"training_mode\" is %d", k.intOr("training_mode", 0))
+		return k.fault("export the model for inference", "its attribute \"training_mode\" is %d",
+			k.intOr("training_mode", 0))
 	}
 	if k.intOr("spatial", 1) != 1 {
 		return k.fault("normalise channels: spatial 1", "its attribute \"spatial\" is %d", k.intOr("spatial", 1))
@@ -176,7 +179,8 @@ func inferLRN(k *call) error {
 	if size < 1 || size > maxWindow {
 		return k.fault("use 1 or more, at most 2^31", "its attribute \"size\" is %d", size)
 	}
-	k.attrs = Attrs{"size": size, "alpha": k.floatOr("alpha", 1e-4), "beta": k.floatOr("beta", 0.75), "bias": k.floatOr("bias", 1)}
+	k.attrs = Attrs{"size": size, "alpha": k.floatOr("alpha", 1e-4), "beta": k.floatOr("beta", 0.75),
+		"bias": k.floatOr("bias", 1)}
 	return k.give(k.shape(0))
 }
 
@@ -194,7 +198,8 @@ func inferLayerNormalization(k *call) error {
 	}
 	k.attrs["axis"], k.attrs["epsilon"] = axis, k.floatOr("epsilon", 1e-5)
 	if stash := k.intOr("stash_type", 1); stash != 1 && (k.wanted(1) || k.wanted(2)) {
-		return k.fault("use 1, which is f32", "its attribute \"stash_type\" is %d, and Mean or InvStdDev is asked for", stash)
+		return k.fault("use 1, which is f32", "its attribute \"stash_type\" is %d, and Mean or InvStdDev is asked for",
+			stash)
 	}
 	row := slices.Clone(x)
 	for i := int(axis); i < len(row); i++ {

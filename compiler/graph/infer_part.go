@@ -58,7 +58,8 @@ func (k *call) parts(d int64) ([]int64, error) {
 func (k *call) evenParts(d, n int64) ([]int64, error) {
 	asked := k.intOr("num_outputs", n)
 	if asked != n || n == 0 {
-		return nil, k.fault("they have to be equal", "its attribute \"num_outputs\" is %d, and it has %d outputs", asked, n)
+		return nil, k.fault("they have to be equal", "its attribute \"num_outputs\" is %d, and it has %d outputs",
+			asked, n)
 	}
 	if _, ok := k.given["num_outputs"]; !ok && d%n != 0 {
 		return nil, k.fault("give split or num_outputs", "an axis of extent %d cannot be cut into %d equal parts", d, n)
@@ -98,7 +99,8 @@ func (k *call) slicing() (s slicing, err error) {
 		s.steps = slices.Repeat([]int64{1}, n)
 	}
 	if len(s.ends) != n || len(s.axes) != n || len(s.steps) != n {
-		return s, k.fault("they have to be equally many", "it has %d starts, %d ends, %d axes and %d steps", n, len(s.ends), len(s.axes), len(s.steps))
+		return s, k.fault("they have to be equally many", "it has %d starts, %d ends, %d axes and %d steps", n,
+			len(s.ends), len(s.axes), len(s.steps))
 	}
 	s.axes, err = k.axes(s.axes, len(k.shape(0)))
 	return s, err
@@ -161,10 +163,12 @@ func inferPad(k *call) error {
 		begin, end := pads[i], pads[len(x)+i]
 		shape[i] += begin + end
 		if min(begin, end) < -d || shape[i] < 0 {
-			return k.fault("do not cut off more than there is", "the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
+			return k.fault("do not cut off more than there is",
+				"the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
 		}
 		if most := reachable(mode, d+min(begin, 0)+min(end, 0)); max(begin, end) > most {
-			return k.fault(fmt.Sprintf("mode %s can add %d at most", mode, most), "the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
+			return k.fault(fmt.Sprintf("mode %s can add %d at most", mode, most),
+				"the pads of axis %d, which has the extent %d, are %d and %d", i, d, begin, end)
 		}
 	}
 	if !slices.ContainsFunc(pads, func(p int64) bool { return p != 0 }) {
@@ -213,7 +217,8 @@ func (k *call) pads(rank int) ([]int64, error) {
 	for i, a := range axes {
 		pads[a], pads[rank+int(a)] = list[i], list[len(axes)+i]
 		if min(list[i], list[len(axes)+i]) < -maxBytes || max(list[i], list[len(axes)+i]) > maxBytes {
-			return nil, k.fault("use smaller numbers", "the pads of axis %d are %d and %d", a, list[i], list[len(axes)+i])
+			return nil, k.fault("use smaller numbers", "the pads of axis %d are %d and %d", a, list[i],
+				list[len(axes)+i])
 		}
 	}
 	return pads, nil

@@ -22,14 +22,16 @@ func inferReshape(k *call) error {
 	for i, d := range want {
 		if d == 0 && allowZero == 0 {
 			if i >= len(x) {
-				return k.fault("use a number, or allowzero", "its shape %s takes axis %d from data, which has the shape %s", shapeText(want), i, shapeText(x))
+				return k.fault("use a number, or allowzero",
+					"its shape %s takes axis %d from data, which has the shape %s", shapeText(want), i, shapeText(x))
 			}
 			shape[i] = x[i]
 		}
 	}
 	shape, ok = resolve(shape, Elements(x))
 	if !ok {
-		return k.fault("the number of elements has to stay; one -1 may stand for what is left", "data has the shape %s, that is %d elements, and cannot have the shape %s",
+		return k.fault("the number of elements has to stay; one -1 may stand for what is left",
+			"data has the shape %s, that is %d elements, and cannot have the shape %s",
 			shapeText(x), Elements(x), shapeText(want))
 	}
 	return k.become("Reshape", shape)
@@ -108,7 +110,8 @@ func inferFlatten(k *call) error {
 	x := k.shape(0)
 	axis := k.intOr("axis", 1)
 	if axis < int64(-len(x)) || axis > int64(len(x)) {
-		return k.fault(fmt.Sprintf("use %d to %d", -len(x), len(x)), "its attribute \"axis\" is %d, the input has %d axes", axis, len(x))
+		return k.fault(fmt.Sprintf("use %d to %d", -len(x), len(x)),
+			"its attribute \"axis\" is %d, the input has %d axes", axis, len(x))
 	}
 	if axis < 0 {
 		axis += int64(len(x))
@@ -192,7 +195,8 @@ func inferGather(k *call) error {
 	if t := k.arg(1).Constant; t != nil {
 		for i := range Elements(t.Shape) {
 			if at := t.intAt(i); at < -x[axis] || at >= x[axis] {
-				return k.fault("use indices in range", "index %d is %d, axis %d of data has the extent %d", i, at, axis, x[axis])
+				return k.fault("use indices in range", "index %d is %d, axis %d of data has the extent %d", i, at, axis,
+					x[axis])
 			}
 		}
 	}

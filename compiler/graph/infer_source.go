@@ -51,7 +51,8 @@ func inferConstantOfShape(k *call) error {
 		return k.fault("give it one element", "its attribute \"value\" has the shape %s", shapeText(value.Shape))
 	}
 	if !fits(shape, value.DType) {
-		return k.fault("use extents from 0 on, and smaller ones", "its shape is %s, which is negative or takes more than 2^56 bytes", shapeText(shape))
+		return k.fault("use extents from 0 on, and smaller ones",
+			"its shape is %s, which is negative or takes more than 2^56 bytes", shapeText(shape))
 	}
 	t, err := k.filled(value.DType, shape, value.Data)
 	if err != nil {
@@ -68,7 +69,8 @@ func (k *call) filled(d DType, shape []int64, element []byte) (*Tensor, error) {
 	need := Elements(shape) * d.Bytes()
 	if grow := need - int64(len(run)); grow > 0 {
 		if need > k.c.left {
-			return nil, k.fault("use smaller extents, or raise FoldBytes", "its result takes %d bytes, and %d are left for computed constants", need, k.c.left)
+			return nil, k.fault("use smaller extents, or raise FoldBytes",
+				"its result takes %d bytes, and %d are left for computed constants", need, k.c.left)
 		}
 		k.c.left -= need
 		run = make([]byte, need)

@@ -20,7 +20,8 @@ func runInfer(t *testing.T, cases []inferCase) {
 		if c.op == "Split" {
 			outputs = 2
 		}
-		require.Equal(t, c.want, checkedText(t, single(c.op, c.args, c.attrs, outputs)), "%s %s %v", c.op, c.args, c.attrs)
+		require.Equal(t, c.want, checkedText(t, single(c.op, c.args, c.attrs, outputs)), "%s %s %v", c.op, c.args,
+			c.attrs)
 	}
 }
 
@@ -34,7 +35,8 @@ func TestInferElementwise(t *testing.T) {
 		{"Add", "f32(4,1,3) f32(2,1)", nil, "f32(4,2,3); Add"},
 		{"Add", "f32(0,3) f32(1,3)", nil, "f32(0,3); Add"},
 		{"Add", "f32() f32(3)", A{"broadcast": int64(1)}, "f32(3); Add"},
-		{"Add", "f32(2,3,4) f32(3)", A{"broadcast": int64(1), "axis": int64(1)}, "f32(2,3,4); Reshape[shape:[3 1]]; Add"},
+		{"Add", "f32(2,3,4) f32(3)", A{"broadcast": int64(1), "axis": int64(1)},
+			"f32(2,3,4); Reshape[shape:[3 1]]; Add"},
 		{"Add", "f32(2,3,4) f32(3,4)", A{"axis": int64(-2)}, "f32(2,3,4); Add"},
 		{"Div", "i32(2) i32=3", nil, "i32(2); Div"},
 		{"Pow", "f32(2,2) i64(2)", nil, "f32(2,2); Pow"},
@@ -68,11 +70,13 @@ func TestInferLinear(t *testing.T) {
 		{"Gemm", "f32(2,3) f32(3,4) f32(4)", nil, "f32(2,4); Gemm[alpha:1 beta:1 transA:0 transB:0]"},
 		{"Gemm", "f32(3,2) f32(4,3)", A{"transA": int64(1), "transB": int64(1), "alpha": 0.5, "beta": 2.0},
 			"f32(2,4); Gemm[alpha:0.5 beta:2 transA:1 transB:1]"},
-		{"BatchNormalization", "f32(2,3,4) f32(3) f32(3) f32(3) f32(3)", A{"spatial": int64(1), "momentum": 0.9, "consumed_inputs": []int64{0, 0, 0, 1, 1}},
+		{"BatchNormalization", "f32(2,3,4) f32(3) f32(3) f32(3) f32(3)", A{"spatial": int64(1), "momentum": 0.9,
+			"consumed_inputs": []int64{0, 0, 0, 1, 1}},
 			"f32(2,3,4); BatchNormalization[epsilon:1e-05]"},
 		{"LRN", "f32(2,3,4,4)", A{"size": int64(5)}, "f32(2,3,4,4); LRN[alpha:0.0001 beta:0.75 bias:1 size:5]"},
 		{"LayerNormalization", "f32(2,3,4) f32(4) f32(4)", nil, "f32(2,3,4); LayerNormalization[axis:2 epsilon:1e-05]"},
-		{"LayerNormalization", "f32(2,3,4) f32(3,4)", A{"axis": int64(1)}, "f32(2,3,4); LayerNormalization[axis:1 epsilon:1e-05]"},
+		{"LayerNormalization", "f32(2,3,4) f32(3,4)", A{"axis": int64(1)},
+			"f32(2,3,4); LayerNormalization[axis:1 epsilon:1e-05]"},
 		{"Softmax", "f32(2,3,4)", nil, "f32(2,3,4); Softmax[axes:[2]]"},
 		{"Softmax", "f32(2,3,4)", A{"axis": int64(-2)}, "f32(2,3,4); Softmax[axes:[1]]"},
 		{"ReduceSum", "f32(2,3,4) i64[-1,0]", A{"keepdims": int64(0)}, "f32(3); ReduceSum[axes:[0 2] keepdims:0]"},
@@ -90,7 +94,8 @@ func TestInferWindow(t *testing.T) {
 	runInfer(t, []inferCase{
 		{"Conv", "f32(1,3,8,8) f32(4,3,3,3) f32(4)", nil,
 			"f32(1,4,6,6); Conv[dilations:[1 1] group:1 kernel_shape:[3 3] pads:[0 0 0 0] strides:[1 1]]"},
-		{"Conv", "f32(1,4,8) f32(8,1,3)", A{"group": int64(4), "pads": []int64{1, 2}, "strides": []int64{2}, "dilations": []int64{3}},
+		{"Conv", "f32(1,4,8) f32(8,1,3)", A{"group": int64(4), "pads": []int64{1, 2}, "strides": []int64{2},
+			"dilations": []int64{3}},
 			"f32(1,8,3); Conv[dilations:[3] group:4 kernel_shape:[3] pads:[1 2] strides:[2]]"},
 		{"Conv", "f32(1,1,7,8) f32(1,1,3,4)", A{"auto_pad": "SAME_UPPER", "strides": []int64{2, 3}},
 			"f32(1,1,4,3); Conv[dilations:[1 1] group:1 kernel_shape:[3 4] pads:[1 1 1 1] strides:[2 3]]"},
@@ -100,7 +105,8 @@ func TestInferWindow(t *testing.T) {
 			"f32(1,1,6); Conv[dilations:[1] group:1 kernel_shape:[3] pads:[0 0] strides:[1]]"},
 		{"Conv", "f32(1,1,5,6,7) f32(2,1,1,2,3)", nil,
 			"f32(1,2,5,5,5); Conv[dilations:[1 1 1] group:1 kernel_shape:[1 2 3] pads:[0 0 0 0 0 0] strides:[1 1 1]]"},
-		{"Conv", "f32(0,1,5) f32(2,1,2)", nil, "f32(0,2,4); Conv[dilations:[1] group:1 kernel_shape:[2] pads:[0 0] strides:[1]]"},
+		{"Conv", "f32(0,1,5) f32(2,1,2)", nil,
+			"f32(0,2,4); Conv[dilations:[1] group:1 kernel_shape:[2] pads:[0 0] strides:[1]]"},
 		{"MaxPool", "f32(1,2,6)", A{"kernel_shape": []int64{3}, "strides": []int64{2}},
 			"f32(1,2,2); MaxPool[dilations:[1] kernel_shape:[3] pads:[0 0] storage_order:0 strides:[2]]"},
 		{"MaxPool", "f32(1,2,6)", A{"kernel_shape": []int64{3}, "strides": []int64{2}, "ceil_mode": int64(1)},
@@ -108,8 +114,10 @@ func TestInferWindow(t *testing.T) {
 		// The fourth window would begin behind the last element.
 		{"MaxPool", "f32(1,2,5)", A{"kernel_shape": []int64{1}, "strides": []int64{3}, "ceil_mode": int64(1)},
 			"f32(1,2,2); MaxPool[dilations:[1] kernel_shape:[1] pads:[0 0] storage_order:0 strides:[3]]"},
-		{"AveragePool", "f32(1,2,6,6)", A{"kernel_shape": []int64{2, 2}, "count_include_pad": int64(1), "pads": []int64{0, 1, 1, 0}},
-			"f32(1,2,6,6); AveragePool[count_include_pad:1 dilations:[1 1] kernel_shape:[2 2] pads:[0 1 1 0] strides:[1 1]]"},
+		{"AveragePool", "f32(1,2,6,6)", A{"kernel_shape": []int64{2, 2}, "count_include_pad": int64(1),
+			"pads": []int64{0, 1, 1, 0}},
+			"f32(1,2,6,6); AveragePool[count_include_pad:1 dilations:[1 1] kernel_shape:[2 2] pads:[0 1 1 0] " +
+				"strides:[1 1]]"},
 		{"GlobalAveragePool", "f32(2,3,4,5)", nil, "f32(2,3,1,1); GlobalAveragePool"},
 		{"GlobalMaxPool", "f32(2,3,4)", nil, "f32(2,3,1); GlobalMaxPool"},
 	})
@@ -155,16 +163,20 @@ func TestInferParts(t *testing.T) {
 		{"Split", "f32(5)", A{"num_outputs": int64(2)}, "f32(3); f32(2); Split[axis:0 split:[3 2]]"},
 		{"Split", "f32(5) i64[5,0]", nil, "f32(5); f32(0); Split[axis:0 split:[5 0]]"},
 		{"Split", "f32(5)", A{"split": []int64{1, 4}}, "f32(1); f32(4); Split[axis:0 split:[1 4]]"},
-		{"Slice", "f32(10,4) i64[2] i64[-1] i64[0] i64[3]", nil, "f32(3,4); Slice[ends:[9 4] starts:[2 0] steps:[3 1]]"},
+		{"Slice", "f32(10,4) i64[2] i64[-1] i64[0] i64[3]", nil,
+			"f32(3,4); Slice[ends:[9 4] starts:[2 0] steps:[3 1]]"},
 		{"Slice", "f32(10) i64[-1] i64[-99999] i64[0] i64[-4]", nil, "f32(3); Slice[ends:[-1] starts:[9] steps:[-4]]"},
 		{"Slice", "f32(10) i64[5] i64[5]", nil, "f32(0); Slice[ends:[0] starts:[0] steps:[1]]"},
 		{"Slice", "f32(0) i64[5] i64[-9] i64[0] i64[-1]", nil, "f32(0); Slice[ends:[0] starts:[0] steps:[1]]"},
-		{"Slice", "f32(3,10)", A{"starts": []int64{1}, "ends": []int64{9223372036854775807}, "axes": []int64{-1}}, "f32(3,9); Slice[ends:[3 10] starts:[0 1] steps:[1 1]]"},
-		{"Slice", "f32(10) i64[-9223372036854775808] i64[9] i64[0] i64[2]", nil, "f32(5); Slice[ends:[9] starts:[0] steps:[2]]"},
+		{"Slice", "f32(3,10)", A{"starts": []int64{1}, "ends": []int64{9223372036854775807}, "axes": []int64{-1}},
+			"f32(3,9); Slice[ends:[3 10] starts:[0 1] steps:[1 1]]"},
+		{"Slice", "f32(10) i64[-9223372036854775808] i64[9] i64[0] i64[2]", nil,
+			"f32(5); Slice[ends:[9] starts:[0] steps:[2]]"},
 		{"Pad", "f32(2,3) i64[1,0,0,-1]", nil, "f32(3,2); Pad[mode:constant pads:[1 0 0 -1] value:0]"},
 		{"Pad", "f32(2,3) i64[1,2] f32=5 i64[-1]", nil, "f32(2,6); Pad[mode:constant pads:[0 1 0 2] value:5]"},
 		{"Pad", "f32(3)", A{"pads": []int64{2, 1}, "mode": "reflect"}, "f32(6); Pad[mode:reflect pads:[2 1] value:0]"},
-		{"Pad", "f32(3)", A{"paddings": []int64{9, 1}, "mode": "edge", "value": 1.0}, "f32(13); Pad[mode:edge pads:[9 1] value:1]"},
+		{"Pad", "f32(3)", A{"paddings": []int64{9, 1}, "mode": "edge", "value": 1.0},
+			"f32(13); Pad[mode:edge pads:[9 1] value:1]"},
 		{"Pad", "f32(3)", A{"pads": []int64{7, -1}, "mode": "wrap"}, "f32(9); Pad[mode:wrap pads:[7 -1] value:0]"},
 		{"Pad", "f32(3)", A{"pads": []int64{0, 0}}, "f32(3); Identity"},
 	})
@@ -187,7 +199,8 @@ func TestSoftmaxBeforeOperatorSet13(t *testing.T) {
 func TestDropoutMask(t *testing.T) {
 	g := single("Dropout", "f32(2)", nil, 2)
 	for opset, want := range map[int64]string{
-		0: "f32(2); bool(2) constant; Identity", 10: "f32(2); bool(2) constant; Identity", 7: "f32(2); f32(2) constant; Identity",
+		0: "f32(2); bool(2) constant; Identity", 10: "f32(2); bool(2) constant; Identity",
+		7: "f32(2); f32(2) constant; Identity",
 	} {
 		g.Opset = opset
 		require.Equal(t, want, checkedText(t, g), opset)
@@ -217,8 +230,10 @@ func TestAttributesOfOtherKinds(t *testing.T) {
 		{"Constant", "", A{"value_ints": []float64{}}, "i64(0) constant"},
 		{"Constant", "", A{"value_ints": []string{}}, "i64(0) constant"},
 		{"Constant", "", A{"value_strings": []int64{}}, "its value is of strings; use a tensor of numbers"},
-		{"Constant", "", A{"value_int": []int64{1}}, `its attribute "value_int" is ints; it has to be int; give it as such`},
-		{"Constant", "", A{"value_int": nil}, `its attribute "value_int" is the Go type <nil>; it has to be int; give it as such`},
+		{"Constant", "", A{"value_int": []int64{1}},
+			`its attribute "value_int" is ints; it has to be int; give it as such`},
+		{"Constant", "", A{"value_int": nil},
+			`its attribute "value_int" is the Go type <nil>; it has to be int; give it as such`},
 	})
 }
 
@@ -236,7 +251,8 @@ func TestSecondOutputs(t *testing.T) {
 		{"MaxPool", "u8(1,2,4,4)", pool, []string{"y0"}, "u8(1,2,3,3)", []int{1}},
 		{"MaxPool", "u8(1,2,4,4)", pool, []string{"y0", "y1"}, "u8(1,2,3,3); i64(1,2,3,3)", []int{1, 2}},
 		{"MaxPool", "u8(1,2,4,4)", pool, []string{"y1"}, "i64(1,2,3,3)", []int{-1, 1}},
-		{"LayerNormalization", "f16(2,3,4) f16(4)", A{"axis": int64(1)}, []string{"y2", "y0"}, "f32(2,1,1); f16(2,3,4)", []int{2, -1, 3}},
+		{"LayerNormalization", "f16(2,3,4) f16(4)", A{"axis": int64(1)}, []string{"y2", "y0"}, "f32(2,1,1); f16(2,3,4)",
+			[]int{2, -1, 3}},
 		{"LayerNormalization", "f64(2,3) f64(3)", A{"stash_type": int64(1)}, []string{"y1"}, "f32(2,1)", []int{-1, 2}},
 		{"LayerNormalization", "f32(2,3) f32(3)", A{"stash_type": int64(16)}, []string{"y0"}, "f32(2,3)", []int{2}},
 	}

@@ -54,7 +54,8 @@ func (k *call) windowAttrs(rank int, kernel []int64) error {
 		}
 		for _, v := range list {
 			if v < p.low || v > maxWindow {
-				return k.fault("use numbers from the range", "its attribute %q has the number %d, outside of %d to 2^31", p.name, v, p.low)
+				return k.fault("use numbers from the range",
+					"its attribute %q has the number %d, outside of %d to 2^31", p.name, v, p.low)
 			}
 		}
 		k.attrs[p.name] = list
@@ -87,7 +88,8 @@ func (k *call) slide(i int, mode string, ceil bool) (int64, error) {
 	}
 	room := in + *begin + *end - reach
 	if in == 0 || room < 0 {
-		return 0, k.fault("use a smaller window or more pads", "a window that reaches over %d does not fit in spatial axis %d, which has %d and pads %d and %d",
+		return 0, k.fault("use a smaller window or more pads",
+			"a window that reaches over %d does not fit in spatial axis %d, which has %d and pads %d and %d",
 			reach, i, in, *begin, *end)
 	}
 	out := room/stride + 1
@@ -100,17 +102,21 @@ func (k *call) slide(i int, mode string, ceil bool) (int64, error) {
 func inferConv(k *call) error {
 	x, w := k.shape(0), k.shape(1)
 	if len(w) != len(x) || len(x) < 3 {
-		return k.fault("X needs (n, c, spatial...), W (m, c / group, kernel...)", "X has the shape %s, W %s", shapeText(x), shapeText(w))
+		return k.fault("X needs (n, c, spatial...), W (m, c / group, kernel...)", "X has the shape %s, W %s",
+			shapeText(x), shapeText(w))
 	}
 	group := k.intOr("group", 1)
 	if group < 1 || x[1]%group != 0 || w[0]%group != 0 {
-		return k.fault("group has to divide both", "its attribute \"group\" is %d, X has %d channels and W gives %d", group, x[1], w[0])
+		return k.fault("group has to divide both", "its attribute \"group\" is %d, X has %d channels and W gives %d",
+			group, x[1], w[0])
 	}
 	if w[1] != x[1]/group {
-		return k.fault("W needs the channels of X divided by group", "W has %d channels, X has %d and group is %d", w[1], x[1], group)
+		return k.fault("W needs the channels of X divided by group", "W has %d channels, X has %d and group is %d",
+			w[1], x[1], group)
 	}
 	if k.has(2) && !slices.Equal(k.shape(2), w[:1]) {
-		return k.fault("B needs one element for each channel of the result", "B has the shape %s, W %s", shapeText(k.shape(2)), shapeText(w))
+		return k.fault("B needs one element for each channel of the result", "B has the shape %s, W %s",
+			shapeText(k.shape(2)), shapeText(w))
 	}
 	spatial, err := k.windowed(w[2:], false)
 	if err != nil {
@@ -169,7 +175,8 @@ func (k *call) checkPoolPads(rank int) error {
 	for i := range rank {
 		reach := dilations[i]*(kernel[i]-1) + 1
 		if pads[i] >= reach || pads[rank+i] >= reach {
-			return k.fault("use pads smaller than the window", "the pads of spatial axis %d are %d and %d, its window reaches over %d",
+			return k.fault("use pads smaller than the window",
+				"the pads of spatial axis %d are %d and %d, its window reaches over %d",
 				i, pads[i], pads[rank+i], reach)
 		}
 	}

@@ -197,7 +197,8 @@ func (r *reader) node(e *element) (n Node) {
 	if !r.object(e, "name?", "op", "inputs?", "outputs", "attrs?") {
 		return n
 	}
-	n = Node{Name: r.string(e.get("name")), Op: r.string(e.get("op")), Inputs: r.strings(e.get("inputs")), Outputs: r.strings(e.get("outputs"))}
+	n = Node{Name: r.string(e.get("name")), Op: r.string(e.get("op")), Inputs: r.strings(e.get("inputs")),
+		Outputs: r.strings(e.get("outputs"))}
 	attrs := e.get("attrs")
 	if attrs == nil || !r.is(attrs, '{') {
 		return n
@@ -258,7 +259,9 @@ func (r *reader) kinded(e *element) any {
 	case "strings":
 		return r.strings(item)
 	}
-	r.wrong(e, "the field %q is unknown; there are float, floats, ints and strings, and dtype, shape and data of a tensor", e.keys[0])
+	r.wrong(e,
+		"the field %q is unknown; there are float, floats, ints and strings, and dtype, shape and data of a tensor",
+		e.keys[0])
 	return nil
 }
 

@@ -31,7 +31,8 @@ func drawContent(t *rapid.T) Tensor {
 }
 
 func drawAttr(t *rapid.T) any {
-	float := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.Inf(1), math.Inf(-1), math.Copysign(0, -1), 1e21, 3}))
+	float := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.Inf(1), math.Inf(-1), math.Copysign(0, -1),
+		1e21, 3}))
 	switch rapid.IntRange(0, 6).Draw(t, "kind") {
 	case 0:
 		return rapid.Int64().Draw(t, "int")
@@ -54,7 +55,8 @@ func drawAttr(t *rapid.T) any {
 func drawAny(t *rapid.T) *Graph {
 	g := &Graph{Name: drawName(t), Opset: rapid.Int64().Draw(t, "opset"), Outputs: drawNames(t)}
 	for range rapid.IntRange(0, 3).Draw(t, "inputs") {
-		v := Value{Name: drawName(t), DType: rapid.SampledFrom([]DType{F32, Bool, I64}).Draw(t, "dtype"), Shape: []Dim{}}
+		v := Value{Name: drawName(t), DType: rapid.SampledFrom([]DType{F32, Bool, I64}).Draw(t, "dtype"),
+			Shape: []Dim{}}
 		for range rapid.IntRange(0, 3).Draw(t, "rank") {
 			d := Dim{Symbol: drawName(t)}
 			if d.Symbol == "" {
@@ -107,7 +109,8 @@ func TestJSONOfNaN(t *testing.T) {
 func TestJSONIsReadable(t *testing.T) {
 	g := single("Conv", "f32(1,1,4) f32[1,2,3]", A{"strides": list(1)}, 1)
 	g.Constants[0].Tensor = numbers(F32, list(1, 1, 3), 1, 0.1, -3)
-	g.Constants = append(g.Constants, Constant{"k", numbers(Bool, list(2, 1), 1, 0)}, Constant{"big", newTensor(I64, list(3, 6))})
+	g.Constants = append(g.Constants, Constant{"k", numbers(Bool, list(2, 1), 1, 0)},
+		Constant{"big", newTensor(I64, list(3, 6))})
 	var text bytes.Buffer
 	require.NoError(t, WriteJSON(&text, g))
 	require.Equal(t, `{
@@ -137,13 +140,17 @@ func TestJSONForms(t *testing.T) {
 	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": [1, -2, 3, 4]`))
 	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": "AQD+/wMABAA="`))
 	require.Equal(t, numbers(F64, []int64{}, 2), constant(`"dtype": "f64", "shape": [], "data": 2`))
-	require.Equal(t, numbers(F32, list(2), math.Inf(1), math.Inf(-1)), constant(`"dtype": "f32", "shape": [2], "data": ["Infinity", "-Infinity"]`))
-	require.Equal(t, numbers(U64, list(1), -1), constant(`"dtype": "u64", "shape": [1], "data": [18446744073709551615]`))
+	require.Equal(t, numbers(F32, list(2), math.Inf(1), math.Inf(-1)),
+		constant(`"dtype": "f32", "shape": [2], "data": ["Infinity", "-Infinity"]`))
+	require.Equal(t, numbers(U64, list(1), -1),
+		constant(`"dtype": "u64", "shape": [1], "data": [18446744073709551615]`))
 	require.Equal(t, numbers(Bool, list(3), 1, 0, 1), constant(`"dtype": "bool", "shape": [3], "data": [true, 0, 1]`))
 	require.Equal(t, newTensor(F16, list(0, 7)), constant(`"dtype": "f16", "shape": [0, 7], "data": []`))
 	require.Equal(t, newTensor(F32, list(2, 0)), constant(`"dtype": "f32", "shape": [2, 0], "data": [[], []]`))
-	attrs := parse(t, `"outputs": [], "nodes": [{"op": "x", "outputs": [], "attrs": {"a": 3, "b": 3.0, "c": [1, 2.5], "d": [], "e": {"floats": [1]}, "f": "s", "g": ["s"], "h": {"ints": [4]}}}]`).Nodes[0].Attrs
-	require.Equal(t, Attrs{"a": int64(3), "b": 3.0, "c": []float64{1, 2.5}, "d": []int64{}, "e": []float64{1}, "f": "s", "g": []string{"s"}, "h": []int64{4}}, attrs)
+	attrs := parse(t,
+		`"outputs": [], "nodes": [{"op": "x", "outputs": [], "attrs": {"a": 3, "b": 3.0, "c": [1, 2.5], "d": [], "e": {"floats": [1]}, "f": "s", "g": ["s"], "h": {"ints": [4]}}}]`).Nodes[0].Attrs
+	require.Equal(t, Attrs{"a": int64(3), "b": 3.0, "c": []float64{1, 2.5}, "d": []int64{}, "e": []float64{1}, "f": "s",
+		"g": []string{"s"}, "h": []int64{4}}, attrs)
 }
 
 func TestErrorsOfJSON(t *testing.T) {
@@ -160,35 +167,59 @@ func TestErrorsOfJSON(t *testing.T) {
 		{`{"outputs": []}`, `line 1, column 1: the field "tl_graph" is missing`},
 		{`{"tl_graph": 2, "outputs": []}`, "line 1, column 14: tl_graph: the version is 2; this reader knows 1"},
 		{"{\"tl_graph\": 1,\n \"output\": []}", `line 1, column 1: the field "outputs" is missing`},
-		{"{\"tl_graph\": 1, \"outputs\": [],\n \"model\": 3}", `line 2, column 11: model: the field "model" is unknown; there are tl_graph, name, opset, inputs, outputs, constants, nodes`},
+		{"{\"tl_graph\": 1, \"outputs\": [],\n \"model\": 3}",
+			`line 2, column 11: model: the field "model" is unknown; there are tl_graph, name, opset, inputs, outputs, constants, nodes`},
 		{`{"tl_graph": 1, "outputs": [], "outputs": []}`, `line 1, column 32: the field "outputs" stands twice`},
 		{`{"tl_graph": 1, "outputs": []} x`, "line 1, column 32: there is more behind the graph; remove it"},
 		{`{"tl_graph": 1, "outputs": [1]}`, "line 1, column 29: outputs[0]: it is a number and has to be a string"},
-		{`{"tl_graph": 1, "outputs": ["a" "b"]}`, "line 1, column 33: outputs[1]: invalid character '\"' after array element"},
+		{`{"tl_graph": 1, "outputs": ["a" "b"]}`,
+			"line 1, column 33: outputs[1]: invalid character '\"' after array element"},
 		{`{"tl_graph": 1, "outputs": [], "opset": 1.5}`, "line 1, column 41: opset: 1.5 is not an integer of 64 bits"},
 		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "float", "shape": []}]}`,
 			`line 1, column 66: inputs[0].dtype: "float" is not an element type; there are f32 f64 i32 i64 u8 f16 bf16 bool i8 i16 u16 u32 u64`},
-		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "f32", "shape": [""]}]}`, "line 1, column 83: inputs[0].shape[0]: a symbol has no name"},
-		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "f32"}]}`, `line 1, column 43: inputs[0]: the field "shape" is missing`},
-		{constant(`"dtype": "f32", "shape": [-1], "data": []`), "line 1, column 85: constants[0].shape: (-1) is negative or takes more than 2^56 bytes"},
-		{constant(`"dtype": "f32", "shape": [2], "data": "!"`), "line 1, column 98: constants[0].data: it is not base64: illegal base64 data at input byte 0"},
-		{constant(`"dtype": "f32", "shape": [2], "data": "AAAA"`), "line 1, column 98: constants[0].data: the tensor is f32 (2), which takes 8 bytes, and has 3"},
-		{constant(`"dtype": "f32", "shape": [2], "data": [1]`), "line 1, column 98: constants[0].data: the shape (2) needs 2 numbers, there are 1"},
-		{constant(`"dtype": "f32", "shape": [2, 1], "data": [[1]]`), "line 1, column 101: constants[0].data: the array has 1 items, the shape says 2"},
-		{constant(`"dtype": "f32", "shape": [1, 1], "data": [[1, 2]]`), "line 1, column 102: constants[0].data[0]: the array has 2 items, the shape says 1"},
-		{constant(`"dtype": "u8", "shape": [1], "data": [256]`), "line 1, column 98: constants[0].data[0]: 256 does not fit in u8"},
-		{constant(`"dtype": "u64", "shape": [1], "data": [-1]`), "line 1, column 99: constants[0].data[0]: -1 does not fit in u64"},
-		{constant(`"dtype": "bool", "shape": [1], "data": [2]`), "line 1, column 100: constants[0].data[0]: 2 does not fit in bool"},
-		{constant(`"dtype": "f32", "shape": [1], "data": [1e39]`), "line 1, column 99: constants[0].data[0]: 1e39 does not fit in f32"},
-		{constant(`"dtype": "f64", "shape": [1], "data": [1e999]`), "line 1, column 99: constants[0].data[0]: 1e999 is not a float of 64 bits"},
-		{constant(`"dtype": "f32", "shape": [1], "data": [null]`), "line 1, column 99: constants[0].data[0]: it is null and has to be a number"},
-		{constant(`"dtype": "f16", "shape": [1], "data": [1]`), "line 1, column 98: constants[0].data: content of f16 has to be base64"},
-		{node(`"op": "x", "outputs": [], "attrs": {"a": null}`), "line 1, column 84: nodes[0].attrs.a: it is null; an attribute is a number, a string, an array or an object"},
-		{node(`"op": "x", "outputs": [], "attrs": {"a": {"b": 1}}`), `line 1, column 84: nodes[0].attrs.a: the field "b" is unknown; there are float, floats, ints and strings, and dtype, shape and data of a tensor`},
-		{node(`"op": "x", "outputs": [], "attrs": {"a": {}}`), `line 1, column 84: nodes[0].attrs.a: the field "dtype" is missing`},
-		{node(`"op": "x", "outputs": [], "attrs": {"a": [1, "b"]}`), `line 1, column 88: nodes[0].attrs.a[1]: it is a string and has to be a number`},
-		{node(`"op": "x", "outputs": [], "attrs": {"a": ["b", 1]}`), `line 1, column 90: nodes[0].attrs.a[1]: it is a number and has to be a string`},
-		{strings.Repeat("[", 200), "line 1, column 101: " + strings.Repeat("[0]", 100) + ": it nests deeper than 100 levels"},
+		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "f32", "shape": [""]}]}`,
+			"line 1, column 83: inputs[0].shape[0]: a symbol has no name"},
+		{`{"tl_graph": 1, "outputs": [], "inputs": [{"name": "x", "dtype": "f32"}]}`,
+			`line 1, column 43: inputs[0]: the field "shape" is missing`},
+		{constant(`"dtype": "f32", "shape": [-1], "data": []`),
+			"line 1, column 85: constants[0].shape: (-1) is negative or takes more than 2^56 bytes"},
+		{constant(`"dtype": "f32", "shape": [2], "data": "!"`),
+			"line 1, column 98: constants[0].data: it is not base64: illegal base64 data at input byte 0"},
+		{constant(`"dtype": "f32", "shape": [2], "data": "AAAA"`),
+			"line 1, column 98: constants[0].data: the tensor is f32 (2), which takes 8 bytes, and has 3"},
+		{constant(`"dtype": "f32", "shape": [2], "data": [1]`),
+			"line 1, column 98: constants[0].data: the shape (2) needs 2 numbers, there are 1"},
+		{constant(`"dtype": "f32", "shape": [2, 1], "data": [[1]]`),
+			"line 1, column 101: constants[0].data: the array has 1 items, the shape says 2"},
+		{constant(`"dtype": "f32", "shape": [1, 1], "data": [[1, 2]]`),
+			"line 1, column 102: constants[0].data[0]: the array has 2 items, the shape says 1"},
+		{constant(`"dtype": "u8", "shape": [1], "data": [256]`),
+			"line 1, column 98: constants[0].data[0]: 256 does not fit in u8"},
+		{constant(`"dtype": "u64", "shape": [1], "data": [-1]`),
+			"line 1, column 99: constants[0].data[0]: -1 does not fit in u64"},
+		{constant(`"dtype": "bool", "shape": [1], "data": [2]`),
+			"line 1, column 100: constants[0].data[0]: 2 does not fit in bool"},
+		{constant(`"dtype": "f32", "shape": [1], "data": [1e39]`),
+			"line 1, column 99: constants[0].data[0]: 1e39 does not fit in f32"},
+		{constant(`"dtype": "f64", "shape": [1], "data": [1e999]`),
+			"line 1, column 99: constants[0].data[0]: 1e999 is not a float of 64 bits"},
+		{constant(`"dtype": "f32", "shape": [1], "data": [null]`),
+			"line 1, column 99: constants[0].data[0]: it is null and has to be a number"},
+		{constant(`"dtype": "f16", "shape": [1], "data": [1]`),
+			"line 1, column 98: constants[0].data: content of f16 has to be base64"},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": null}`),
+			"line 1, column 84: nodes[0].attrs.a: it is null; an attribute is a number, a string, an array or an " +
+				"object"},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": {"b": 1}}`),
+			`line 1, column 84: nodes[0].attrs.a: the field "b" is unknown; there are float, floats, ints and strings, and dtype, shape and data of a tensor`},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": {}}`),
+			`line 1, column 84: nodes[0].attrs.a: the field "dtype" is missing`},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": [1, "b"]}`),
+			`line 1, column 88: nodes[0].attrs.a[1]: it is a string and has to be a number`},
+		{node(`"op": "x", "outputs": [], "attrs": {"a": ["b", 1]}`),
+			`line 1, column 90: nodes[0].attrs.a[1]: it is a number and has to be a string`},
+		{strings.Repeat("[", 200), "line 1, column 101: " + strings.Repeat("[0]", 100) +
+			": it nests deeper than 100 levels"},
 	} {
 		_, err := ReadJSON(strings.NewReader(c.text))
 		require.EqualError(t, err, c.want, c.text)

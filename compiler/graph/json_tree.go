@@ -35,7 +35,8 @@ type element struct {
 	keys  []string // of an object's items
 }
 
-var kindWords = map[byte]string{'{': "an object", '[': "an array", '"': "a string", '0': "a number", 't': "a bool", 'n': "null"}
+var kindWords = map[byte]string{'{': "an object", '[': "an array", '"': "a string", '0': "a number", 't': "a bool",
+	'n': "null"}
 
 // maxDepth bounds how deep arrays and objects may nest.
 const maxDepth = 100

@@ -259,7 +259,8 @@ func (o Operator) String() string {
 func (o Operator) describeTypes() string {
 	var lines []string
 	for _, a := range append(slices.Clone(o.Inputs), o.Outputs...) {
-		if line := fmt.Sprintf("`%s`: %s.\n\n", a.Type, a.Types); len(a.Type) == 1 && a.Types != 0 && !slices.Contains(lines, line) {
+		if line := fmt.Sprintf("`%s`: %s.\n\n", a.Type, a.Types); len(a.Type) == 1 && a.Types != 0 &&
+			!slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}

@@ -51,7 +51,8 @@ func TestTableIsSound(t *testing.T) {
 		require.NotEmpty(t, o.Outputs, o.Name)
 		require.NotNil(t, o.infer, o.Name)
 		require.False(t, o.Becomes != "" && o.fold != nil, "%s: it is gone before constants are computed", o.Name)
-		require.Equal(t, strings.Count(e.in+e.out, " ")-strings.Count(e.in+e.out, ", "), len(o.Inputs)+len(o.Outputs), o.Name)
+		require.Equal(t, strings.Count(e.in+e.out, " ")-strings.Count(e.in+e.out, ", "), len(o.Inputs)+len(o.Outputs),
+			o.Name)
 		for i, a := range append(o.Inputs, o.Outputs...) {
 			require.True(t, a.Types != 0 || a.Type == "other", "%s: %s", o.Name, a.Name)
 			last := i == len(o.Inputs)-1 || i == len(o.Inputs)+len(o.Outputs)-1
@@ -63,7 +64,8 @@ func TestTableIsSound(t *testing.T) {
 	}
 	for name, o := range operators {
 		require.False(t, o.Becomes != "" && (o.InPlace != nil || o.Moves != nil), "%s: no planner meets it", name)
-		require.False(t, o.InPlace != nil && o.Moves != nil, "%s: what moves elements is a view, and writes nothing", name)
+		require.False(t, o.InPlace != nil && o.Moves != nil, "%s: what moves elements is a view, and writes nothing",
+			name)
 		require.True(t, o.Moves == nil || (o.Moves.View == nil) == (o.Moves.Parts != NoParts), name)
 		for _, i := range o.InPlace {
 			require.Less(t, i, len(o.Inputs), name)

@@ -18,7 +18,8 @@ func (k *call) checkAttrs() error {
 		want := k.spec.Accepts[i].Kind
 		value, ok := convert(k.node.Attrs[name], want)
 		if !ok {
-			return k.fault("give it as such", "its attribute %q is %s; it has to be %s", name, kindOf(k.node.Attrs[name]), want)
+			return k.fault("give it as such", "its attribute %q is %s; it has to be %s", name,
+				kindOf(k.node.Attrs[name]), want)
 		}
 		if t, ok := value.(Tensor); ok {
 			if text := tensorFault(&t); text != "" {
@@ -154,14 +155,16 @@ func (k *call) list(i int, name string) ([]int64, bool, error) {
 		return list, asAttr, nil
 	}
 	if asAttr {
-		return nil, false, k.fault("leave out the attribute", "%s is given twice, as input %d and as an attribute", name, i)
+		return nil, false, k.fault("leave out the attribute", "%s is given twice, as input %d and as an attribute",
+			name, i)
 	}
 	t, err := k.constant(i)
 	if err != nil {
 		return nil, false, err
 	}
 	if len(t.Shape) > 1 {
-		return nil, false, k.fault("give it one axis", "its input %d (%s) has the shape %s", i, name, shapeText(t.Shape))
+		return nil, false, k.fault("give it one axis", "its input %d (%s) has the shape %s", i, name,
+			shapeText(t.Shape))
 	}
 	list := make([]int64, Elements(t.Shape))
 	for j := range list {
@@ -195,7 +198,8 @@ func (k *call) axis(axis int64, rank int) (int64, error) {
 		return 0, k.fault("give it a tensor with axes", "axis %d is not one of a scalar", axis)
 	}
 	if axis < int64(-rank) || axis >= int64(rank) {
-		return 0, k.fault(fmt.Sprintf("use %d to %d", -rank, rank-1), "axis %d is not one of a tensor with %d axes", axis, rank)
+		return 0, k.fault(fmt.Sprintf("use %d to %d", -rank, rank-1), "axis %d is not one of a tensor with %d axes",
+			axis, rank)
 	}
 	if axis < 0 {
 		axis += int64(rank)

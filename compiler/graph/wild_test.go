@@ -10,7 +10,8 @@ import (
 )
 
 // extremes are numbers at which arithmetic breaks.
-var extremes = []int64{math.MinInt64, math.MinInt64 + 1, -1 << 56, -1, 0, 1, 2, 3, 1 << 31, 1<<31 + 1, 1 << 56, math.MaxInt64 - 1, math.MaxInt64}
+var extremes = []int64{math.MinInt64, math.MinInt64 + 1, -1 << 56, -1, 0, 1, 2, 3, 1 << 31, 1<<31 + 1, 1 << 56,
+	math.MaxInt64 - 1, math.MaxInt64}
 
 func wildInt() *rapid.Generator[int64] {
 	return rapid.OneOf(rapid.Int64Range(-4, 5), rapid.Int64Range(0, 3), rapid.SampledFrom(extremes))
@@ -25,7 +26,8 @@ func wildAttr(t *rapid.T, kind Kind, rank int) any {
 	case KindFloat:
 		return rapid.Float64().Draw(t, "float")
 	case KindString:
-		return rapid.SampledFrom([]string{"SAME_UPPER", "SAME_LOWER", "VALID", "reflect", "edge", "constant", "f16", "?"}).Draw(t, "string")
+		return rapid.SampledFrom([]string{"SAME_UPPER", "SAME_LOWER", "VALID", "reflect", "edge", "constant", "f16",
+			"?"}).Draw(t, "string")
 	case KindInts:
 		n := rapid.SampledFrom([]int{rank, 2 * rank, max(rank-2, 0), max(2*rank-4, 0), 1}).Draw(t, "length")
 		return rapid.SliceOfN(wildInt(), n, n).Draw(t, "ints")

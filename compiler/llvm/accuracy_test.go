@@ -54,8 +54,10 @@ func logarithm(x float64) float64 {
 }
 
 // special are the numbers that functions treat in their own way.
-var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e-40, -1e-40, 1e-45, 5e-324,
-	88.8, 89, -87.4, -103.9, -104, 710, -745, -746, 1e30, -1e30, math.MaxFloat32, math.MaxFloat64, 2, 0.5, 3.5, -2, -3, -0.5}
+var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e-40, -1e-40, 1e-45,
+	5e-324,
+	88.8, 89, -87.4, -103.9, -104, 710, -745, -746, 1e30, -1e30, math.MaxFloat32, math.MaxFloat64, 2, 0.5, 3.5, -2, -3,
+	-0.5}
 
 func TestAccuracy(t *testing.T) {
 	var jobs []*job
@@ -118,7 +120,8 @@ func powJobs(number int, d graph.DType, r *rand.Rand) []*job {
 			if v == 0 {
 				got, want = math.Abs(got), math.Abs(want)
 			}
-			require.LessOrEqual(t, distance(d, got, want), units, "Pow(%v, %v) on %s is %v, not %v", v, y.data[i], d, got, want)
+			require.LessOrEqual(t, distance(d, got, want), units, "Pow(%v, %v) on %s is %v, not %v", v, y.data[i], d,
+				got, want)
 		}
 	}
 	return []*job{j}

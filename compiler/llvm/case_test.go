@@ -125,7 +125,8 @@ type planBuilder struct {
 func (b *planBuilder) operand(kind plan.Kind, t *tensor, v view.View, n int64) plan.Operand {
 	index := len(b.plan.Buffers)
 	name := fmt.Sprintf("value%d", index)
-	buffer := plan.Buffer{Name: name, Kind: kind, DType: t.dtype, Shape: []int64{n}, Bytes: n * t.dtype.Bytes(), Offset: -1}
+	buffer := plan.Buffer{Name: name, Kind: kind, DType: t.dtype, Shape: []int64{n}, Bytes: n * t.dtype.Bytes(),
+		Offset: -1}
 	whole := plan.Operand{Name: name, Buffer: index, View: view.Contiguous([]int64{n})}
 	switch kind {
 	case plan.Input:
@@ -199,7 +200,8 @@ func (s *spec) compare(t *testing.T, name string, want *tensor, v view.View, got
 		if want.size != nil {
 			scale = max(scale, want.size[i])
 		}
-		same := x == y || math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= s.tolerance(want.dtype)*scale+s.step(want.dtype)
+		same := x == y || math.IsNaN(x) && math.IsNaN(y) ||
+			math.Abs(x-y) <= s.tolerance(want.dtype)*scale+s.step(want.dtype)
 		require.True(t, same, "%s %s: element %d is %v, not %v", name, s, i, x, y)
 		copy(element, clean)
 		i++

@@ -34,7 +34,8 @@ func castSources(r *rand.Rand, d graph.DType) tensor {
 		x = random(r, d, 0, 255, 40)
 	}
 	if elems[d].float() {
-		copy(x.data, []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e30, -1e30, 0.5, -0.5, math.Copysign(0, -1), 65504, 65519, 65520,
+		copy(x.data, []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e30, -1e30, 0.5, -0.5, math.Copysign(0, -1),
+			65504, 65519, 65520,
 			6e-8, 2.9e-8, 3.1e-8, 1e-5, 2147483648, -2147483904, 1e10, 127.9, -0.99})
 	}
 	return x.rounded()
@@ -94,9 +95,12 @@ func TestPowers(t *testing.T) {
 			jobs = append(jobs, s.plain(len(jobs)))
 		}
 	}
-	for _, types := range [][2]graph.DType{{graph.F32, graph.I64}, {graph.I32, graph.F32}, {graph.I64, graph.U8}, {graph.F64, graph.F32}, {graph.I32, graph.I64}} {
+	for _, types := range [][2]graph.DType{{graph.F32, graph.I64}, {graph.I32, graph.F32}, {graph.I64, graph.U8},
+		{graph.F64, graph.F32}, {graph.I32, graph.I64}} {
 		x, y := random(r, types[0], 1, 9, 30), random(r, types[1], 0, 4, 30)
-		want := applied(types[0], x.shape, []tensor{x, y}, func(x []float64) float64 { return castTo(graph.F64, types[0], math.Pow(x[0], x[1])) })
+		want := applied(types[0], x.shape, []tensor{x, y}, func(x []float64) float64 {
+			return castTo(graph.F64, types[0], math.Pow(x[0], x[1]))
+		})
 		s := newSpec("Pow", nil, []tensor{x, y}, want)
 		s.tol = close32
 		jobs = append(jobs, s.plain(len(jobs)))
@@ -131,7 +135,8 @@ func TestSpecialNumbers(t *testing.T) {
 			add("ReduceMax", d, []float64{nan}, graph.Attrs{"axes": []int64{0}, "keepdims": int64(1)}, x)
 		}
 	}
-	add("Div", graph.I32, []float64{0, math.MinInt32, -3, 0}, nil, []float64{5, math.MinInt32, 7, 0}, []float64{0, -1, -2, 0})
+	add("Div", graph.I32, []float64{0, math.MinInt32, -3, 0}, nil, []float64{5, math.MinInt32, 7, 0},
+		[]float64{0, -1, -2, 0})
 	add("Div", graph.I8, []float64{0, -128, -64}, nil, []float64{5, -128, -128}, []float64{0, -1, 2})
 	add("Div", graph.U8, []float64{0, 51, 255}, nil, []float64{5, 255, 255}, []float64{0, 5, 1})
 	add("Add", graph.U8, []float64{4, 255}, nil, []float64{250, 254}, []float64{10, 1})

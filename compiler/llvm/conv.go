@@ -31,13 +31,16 @@ func (k *kernel) conv() error {
 	}
 	axes := len(c.x.Shape) - 2
 	windows, ok := k.windows(c.x.Shape, c.y.Shape)
-	if !ok || len(c.w.Shape) != axes+2 || c.groups < 1 || c.w.Shape[0]%c.groups != 0 || c.w.Shape[1]*c.groups != c.x.Shape[1] ||
+	if !ok || len(c.w.Shape) != axes+2 || c.groups < 1 || c.w.Shape[0]%c.groups != 0 ||
+		c.w.Shape[1]*c.groups != c.x.Shape[1] ||
 		c.y.Shape[0] != c.x.Shape[0] || c.y.Shape[1] != c.w.Shape[0] {
-		return k.unsupported(c.x.dtype, "a convolution of %v with %v in %d groups does not give %v", c.x.Shape, c.w.Shape, c.groups, c.y.Shape)
+		return k.unsupported(c.x.dtype, "a convolution of %v with %v in %d groups does not give %v", c.x.Shape,
+			c.w.Shape, c.groups, c.y.Shape)
 	}
 	for i, w := range windows {
 		if w.taps != c.w.Shape[2+i] {
-			return k.unsupported(c.x.dtype, "kernel_shape %v is not that of the weights %v", k.Attrs.Ints("kernel_shape"), c.w.Shape)
+			return k.unsupported(c.x.dtype, "kernel_shape %v is not that of the weights %v",
+				k.Attrs.Ints("kernel_shape"), c.w.Shape)
 		}
 	}
 	if c.w.elem != c.x.elem || c.y.elem != c.x.elem || c.bias.present && c.bias.elem != c.x.elem {
@@ -55,7 +58,8 @@ func (k *kernel) conv() error {
 // windows reads the spatial axes of a convolution or a pool.
 func (k *kernel) windows(in, out []int64) ([]window, bool) {
 	n := len(in) - 2
-	taps, strides, pads, dilations := k.Attrs.Ints("kernel_shape"), k.Attrs.Ints("strides"), k.Attrs.Ints("pads"), k.Attrs.Ints("dilations")
+	taps, strides, pads, dilations := k.Attrs.Ints("kernel_shape"), k.Attrs.Ints("strides"), k.Attrs.Ints("pads"),
+		k.Attrs.Ints("dilations")
 	if n < 1 || len(out) != len(in) || len(taps) != n || len(strides) != n || len(pads) != 2*n || len(dilations) != n {
 		return nil, false
 	}
@@ -119,13 +123,16 @@ func (c *convolution) emit() {
 	block, perTile := blockOf(c.rows, c.inner, width)
 	c.block = block
 	tiles := tilesOf(c.inner, width, perTile)
-	weights, inputs := c.rows*c.w.View.Elements()/c.w.Shape[0], c.channels*c.x.View.Elements()/max(c.x.Shape[0]*c.x.Shape[1], 1)
+	weights, inputs := c.rows*c.w.View.Elements()/c.w.Shape[0],
+		c.channels*c.x.View.Elements()/max(c.x.Shape[0]*c.x.Shape[1], 1)
 	pack := c.packing(tiles)
 	c.loop(c.x.Shape[0], func(n string) {
 		c.loop(c.groups, func(g string) {
 			if weights > inputs && pack == nil {
 				c.blocks(c.rows, c.block, func(m string, rows int) {
-					c.places(tiles, func(at []string, t placedTile) { c.tile(c.seen(n, g, at, t), n, g, m, rows, at, t) })
+					c.places(tiles, func(at []string, t placedTile) {
+						c.tile(c.seen(n, g, at, t), n, g, m, rows, at, t)
+					})
 				})
 				return
 			}
@@ -222,7 +229,8 @@ func (c *convolution) start(l lanes, channel string, rows int, t placedTile) []v
 }
 
 // overOuter folds over the taps of the outer axes.
-func (c *convolution) overOuter(axis int, from source, x, w string, sums []value, body func(x, w string, sums []value) []string) []string {
+func (c *convolution) overOuter(axis int, from source, x, w string, sums []value,
+	body func(x, w string, sums []value) []string) []string {
 	if axis == len(c.outer) {
 		return body(x, w, sums)
 	}
@@ -242,13 +250,15 @@ func (c *convolution) taps(l lanes, from source, x, w string, rows int, sums []v
 			inputs[i] = load(l, i, x, from.strides[len(c.outer)])
 		}
 		return c.multiplied(l, t, inputs, carried, rows, func(r int) string {
-			return c.at(w, l.memory, c.plus(c.scaled(strconv.Itoa(r), c.w.Strides[0]), c.scaled(tap, c.ws[len(c.outer)])))
+			return c.at(w, l.memory, c.plus(c.scaled(strconv.Itoa(r), c.w.Strides[0]),
+				c.scaled(tap, c.ws[len(c.outer)])))
 		})
 	})
 }
 
 // multiplied adds to each sum the factor of its row times the input of its column.
-func (k *kernel) multiplied(l lanes, t placedTile, inputs, sums []string, rows int, factor func(r int) string) []string {
+func (k *kernel) multiplied(l lanes, t placedTile, inputs, sums []string, rows int,
+	factor func(r int) string) []string {
 	next := make([]string, 0, len(sums))
 	for r := range rows {
 		f := l.load(factor(r))

@@ -41,7 +41,8 @@ func clang(t testing.TB) string {
 
 // findClang returns a compiler and its major version.
 var findClang = sync.OnceValues(func() (string, int) {
-	for _, name := range []string{"clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"} {
+	for _, name := range []string{"clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19",
+		"clang-20"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue
@@ -88,7 +89,8 @@ func compiled(t testing.TB, dir string, jobs []*job) string {
 		require.NoError(t, os.WriteFile(path+".ll", []byte(joinedModules(texts)), 0o600))
 		objects = append(objects, path+".o")
 		group.Go(func() {
-			said, err := exec.Command(compiler, "-O2", "-march=native", "-c", "-fPIC", "-Wno-override-module", "-o", path+".o", path+".ll").CombinedOutput()
+			said, err := exec.Command(compiler, "-O2", "-march=native", "-c", "-fPIC", "-Wno-override-module", "-o",
+				path+".o", path+".ll").CombinedOutput()
 			if err != nil {
 				failed[i] = fmt.Errorf("%s.ll: %w\n%s", path, err, said)
 			}
@@ -108,7 +110,8 @@ func joinedModules(texts []string) string {
 	seen := map[string]bool{}
 	for _, text := range texts {
 		for line := range strings.Lines(text) {
-			shared := strings.HasPrefix(line, "%") || strings.HasPrefix(line, "declare") || strings.HasPrefix(line, "attributes") || strings.HasPrefix(line, "!")
+			shared := strings.HasPrefix(line, "%") || strings.HasPrefix(line, "declare") ||
+				strings.HasPrefix(line, "attributes") || strings.HasPrefix(line, "!")
 			if shared && seen[line] {
 				continue
 			}

@@ -206,5 +206,7 @@ func (k *kernel) where() error {
 	for _, o := range []*operand{&k.in[1], &k.in[2], &k.out[0]} {
 		o.elem = o.elem.opaque()
 	}
-	return k.elementwise(1, k.in[1].elem, func(_ *kernel, l lanes, x []string) string { return l.pick(x[0], x[1], x[2]) })
+	return k.elementwise(1, k.in[1].elem, func(_ *kernel, l lanes, x []string) string {
+		return l.pick(x[0], x[1], x[2])
+	})
 }

@@ -16,11 +16,19 @@ var mistakes = map[string]struct {
 	change func(p *plan.ExecutionPlan, o *Options)
 	want   string
 }{
-	"version":     {func(_ *plan.ExecutionPlan, o *Options) { o.Version = 13 }, "LLVM 13: the oldest version that reads the module is 14"},
-	"vectors":     {func(_ *plan.ExecutionPlan, o *Options) { o.VectorBits = 96 }, "vectors of 96 bits: the width is a power of two from 64 to 2048"},
-	"alignment":   {func(p *plan.ExecutionPlan, _ *Options) { p.Frame.Alignment = 4096 }, "a frame aligned to 4096 bytes: the runtime aligns frames to 64"},
-	"no name":     {func(p *plan.ExecutionPlan, _ *Options) { p.Name = "" }, "the plan has no name: set Options.Name"},
-	"no operator": {func(p *plan.ExecutionPlan, _ *Options) { p.Instructions[1].Op = "Einsum" }, `node "n1": operator Einsum on f32: there is no kernel for this operator`},
+	"version": {func(_ *plan.ExecutionPlan, o *Options) {
+		o.Version = 13
+	}, "LLVM 13: the oldest version that reads the module is 14"},
+	"vectors": {func(_ *plan.ExecutionPlan, o *Options) {
+		o.VectorBits = 96
+	}, "vectors of 96 bits: the width is a power of two from 64 to 2048"},
+	"alignment": {func(p *plan.ExecutionPlan, _ *Options) {
+		p.Frame.Alignment = 4096
+	}, "a frame aligned to 4096 bytes: the runtime aligns frames to 64"},
+	"no name": {func(p *plan.ExecutionPlan, _ *Options) { p.Name = "" }, "the plan has no name: set Options.Name"},
+	"no operator": {func(p *plan.ExecutionPlan, _ *Options) {
+		p.Instructions[1].Op = "Einsum"
+	}, `node "n1": operator Einsum on f32: there is no kernel for this operator`},
 	"type": {func(p *plan.ExecutionPlan, _ *Options) { p.Instructions[1].Op = "Not" },
 		`node "n1": operator Not on f32: there are kernels for bool`},
 	"types": {func(p *plan.ExecutionPlan, _ *Options) { p.Buffers[1].DType = graph.I32 },
@@ -58,8 +66,12 @@ var mistakes = map[string]struct {
 	}, `node "n1": operator Relu on f32: result 1 is not computed`},
 	"result in a constant": {func(p *plan.ExecutionPlan, _ *Options) { p.Buffers[3].Kind = plan.Input },
 		`node "n1" (Relu): its result "v3" lies in buffer 3, an input or a constant, which cannot be written`},
-	"no output":      {func(p *plan.ExecutionPlan, _ *Options) { p.Outputs[0].Buffer = -1 }, `output 0 of the plan, "v4", lies in no buffer`},
-	"negative shape": {func(p *plan.ExecutionPlan, _ *Options) { p.Outputs[0].View.Shape[0] = -2 }, `operand "v4" has the shape [-2 5]`},
+	"no output": {func(p *plan.ExecutionPlan, _ *Options) {
+		p.Outputs[0].Buffer = -1
+	}, `output 0 of the plan, "v4", lies in no buffer`},
+	"negative shape": {func(p *plan.ExecutionPlan, _ *Options) {
+		p.Outputs[0].View.Shape[0] = -2
+	}, `operand "v4" has the shape [-2 5]`},
 	"constant": {func(p *plan.ExecutionPlan, o *Options) {
 		p.Instructions[1].Op, p.Instructions[1].Attrs = "Conv", graph.Attrs{"group": int64(1)}
 	},
@@ -80,9 +92,12 @@ func TestMistakes(t *testing.T) {
 // Whatever an instruction looks like, it is written or refused.
 func TestStrangeInstructions(t *testing.T) {
 	attributes := []graph.Attrs{nil,
-		{"axes": []int64{7}, "axis": int64(9), "perm": []int64{0}, "pads": []int64{1}, "split": []int64{1, 2, 3}, "starts": []int64{1}, "group": int64(0)},
-		{"axes": []int64{-1, -1}, "axis": int64(-3), "perm": []int64{5, 5}, "pads": []int64{-9, 0, 0, -9}, "mode": "reflect", "split": []int64{-1}, "size": int64(-1),
-			"starts": []int64{9, 9}, "ends": []int64{0, 0}, "steps": []int64{0, 0}, "group": int64(-1), "kernel_shape": []int64{0, 0}},
+		{"axes": []int64{7}, "axis": int64(9), "perm": []int64{0}, "pads": []int64{1}, "split": []int64{1, 2, 3},
+			"starts": []int64{1}, "group": int64(0)},
+		{"axes": []int64{-1, -1}, "axis": int64(-3), "perm": []int64{5, 5}, "pads": []int64{-9, 0, 0, -9},
+			"mode": "reflect", "split": []int64{-1}, "size": int64(-1),
+			"starts": []int64{9, 9}, "ends": []int64{0, 0}, "steps": []int64{0, 0}, "group": int64(-1),
+			"kernel_shape": []int64{0, 0}},
 	}
 	shapes := [][]int64{{}, {0}, {5}, {2, 5}, {1, 2, 5}, {1, 1, 2, 5}}
 	written, refused := 0, 0
@@ -91,7 +106,8 @@ func TestStrangeInstructions(t *testing.T) {
 			for _, in := range shapes {
 				for _, out := range shapes {
 					p := tinyPlan()
-					i := plan.Instruction{Node: "n1", Op: op, Attrs: attrs, Outputs: []plan.Operand{operandOf(3, out...)}}
+					i := plan.Instruction{Node: "n1", Op: op, Attrs: attrs,
+						Outputs: []plan.Operand{operandOf(3, out...)}}
 					for n := range 5 {
 						p.Instructions[1] = i
 						if _, err := Module(p, Options{}); err == nil {

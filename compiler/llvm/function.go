@@ -25,7 +25,9 @@ func (m *module) function() error {
 	}
 	f.leave()
 	m.globals = append(m.globals, m.info()...)
-	m.functions = append(m.functions, fmt.Sprintf("define i32 @%s(%[2]s %%inputs, %[2]s %%outputs, %[2]s %%constants) {\nentry:\n%[3]s}\n", m.name, m.pointer(), f.code.text.String()))
+	m.functions = append(m.functions,
+		fmt.Sprintf("define i32 @%s(%[2]s %%inputs, %[2]s %%outputs, %[2]s %%constants) {\nentry:\n%[3]s}\n", m.name,
+			m.pointer(), f.code.text.String()))
 	return nil
 }
 

@@ -45,7 +45,9 @@ func Header(p *plan.ExecutionPlan, o Options) (string, error) {
 	}
 	var b strings.Builder
 	guard := "TL_PLAN_" + strings.ToUpper(info.Name) + "_H"
-	fmt.Fprintf(&b, "/* %s: an execution plan of TL Runtime, compiled. */\n#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n", info.Name, guard, guard)
+	fmt.Fprintf(&b,
+		"/* %s: an execution plan of TL Runtime, compiled. */\n#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n",
+		info.Name, guard, guard)
 	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s\n", headerTypes)
 	fmt.Fprintf(&b, "#define %s_FRAME_BYTES %d\n", info.Name, info.FrameBytes)
 	describeArray(&b, info.Name, "INPUT", info.Inputs)
@@ -87,6 +89,7 @@ func describeArray(b *strings.Builder, name, array string, list []TensorInfo) {
 			note = ", in the module"
 		}
 		text := strings.NewReplacer("*/", "* /", "/*", "/ *", "\n", " ", "\\", "/").Replace(t.Name)
-		fmt.Fprintf(b, "#define %s_%s%d_BYTES %d /* %s: %s %v%s */\n", name, array, i, t.Bytes, text, t.DType, t.Shape, note)
+		fmt.Fprintf(b, "#define %s_%s%d_BYTES %d /* %s: %s %v%s */\n", name, array, i, t.Bytes, text, t.DType, t.Shape,
+			note)
 	}
 }

@@ -41,7 +41,8 @@ func Describe(p *plan.ExecutionPlan, o Options) (Info, error) {
 }
 
 func (m *module) describe() Info {
-	info := Info{Name: m.name, Slots: len(m.place.slots), Inputs: []TensorInfo{}, Outputs: []TensorInfo{}, Constants: []TensorInfo{}}
+	info := Info{Name: m.name, Slots: len(m.place.slots), Inputs: []TensorInfo{}, Outputs: []TensorInfo{},
+		Constants: []TensorInfo{}}
 	if m.opts.Memory == Slots {
 		for _, bytes := range m.place.slots {
 			info.FrameBytes += bytes
@@ -74,7 +75,8 @@ func (m *module) tensor(o plan.Operand) TensorInfo {
 }
 
 func (m *module) ofBuffer(b plan.Buffer) TensorInfo {
-	return TensorInfo{Name: b.Name, DType: b.DType.String(), Shape: append([]int64{}, b.Shape...), Bytes: b.Bytes, dtype: uint8(b.DType)}
+	return TensorInfo{Name: b.Name, DType: b.DType.String(), Shape: append([]int64{}, b.Shape...), Bytes: b.Bytes,
+		dtype: uint8(b.DType)}
 }
 
 // info returns the globals that describe the function.
@@ -83,7 +85,8 @@ func (m *module) info() []string {
 	text, _ := json.Marshal(d)
 	list := []string{
 		fmt.Sprintf("%%tl_plan_tensor = type { %s, %[1]s, i64, i32, i32, i32, i32 }", m.pointer()),
-		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s }", m.pointer()),
+		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s }",
+			m.pointer()),
 		m.constantText("_text", m.name),
 		fmt.Sprintf("@%s_json = constant [%d x i8] c%s", m.name, len(text)+1, quoted(string(text)+"\x00")),
 	}
@@ -95,8 +98,10 @@ func (m *module) info() []string {
 		globals, array := m.tensors(a.name, a.list)
 		list, arrays = append(list, globals...), append(arrays, array)
 	}
-	return append(list, fmt.Sprintf("@%s_info = constant %%tl_plan_info { i64 %d, %s, %s, i64 %d, i64 %d, i64 %d, i64 %d, i64 %d, %s }",
-		m.name, infoBytes, m.string("_text", m.name), m.string("_json", string(text)), d.FrameBytes, d.Slots, len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", ")))
+	return append(list,
+		fmt.Sprintf("@%s_info = constant %%tl_plan_info { i64 %d, %s, %s, i64 %d, i64 %d, i64 %d, i64 %d, i64 %d, %s }",
+			m.name, infoBytes, m.string("_text", m.name), m.string("_json", string(text)), d.FrameBytes, d.Slots,
+			len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", ")))
 }
 
 const infoBytes = 11 * 8
@@ -109,7 +114,8 @@ func (m *module) string(suffix, text string) string {
 // constantText is a private string. Symbols of the module that nobody else sees
 // begin with its name, so that modules can be joined.
 func (m *module) constantText(suffix, text string) string {
-	return fmt.Sprintf("@%s%s = private unnamed_addr constant [%d x i8] c%s", m.name, suffix, len(text)+1, quoted(text+"\x00"))
+	return fmt.Sprintf("@%s%s = private unnamed_addr constant [%d x i8] c%s", m.name, suffix, len(text)+1,
+		quoted(text+"\x00"))
 }
 
 // tensors returns the globals of one array of tensors, and its name.
@@ -128,7 +134,8 @@ func (m *module) tensors(array string, list []TensorInfo) (globals []string, nam
 		if len(extents) > 0 {
 			typ := fmt.Sprintf("[%d x i64]", len(extents))
 			shape = m.global(m.name+suffix+"_shape", typ)
-			globals = append(globals, fmt.Sprintf("@%s%s_shape = private unnamed_addr constant %s [%s]", m.name, suffix, typ, strings.Join(extents, ", ")))
+			globals = append(globals, fmt.Sprintf("@%s%s_shape = private unnamed_addr constant %s [%s]", m.name, suffix,
+				typ, strings.Join(extents, ", ")))
 		}
 		embedded := 0
 		if t.Embedded {
@@ -139,6 +146,7 @@ func (m *module) tensors(array string, list []TensorInfo) (globals []string, nam
 			m.string(suffix, t.Name), shape, t.Bytes, t.dtype, len(t.Shape), embedded)
 	}
 	typ := fmt.Sprintf("[%d x %%tl_plan_tensor]", len(list))
-	globals = append(globals, fmt.Sprintf("@%s_%s = private unnamed_addr constant %s [%s]", m.name, array, typ, strings.Join(entries, ", ")))
+	globals = append(globals, fmt.Sprintf("@%s_%s = private unnamed_addr constant %s [%s]", m.name, array, typ,
+		strings.Join(entries, ", ")))
 	return globals, m.global(m.name+"_"+array, typ)
 }

@@ -242,7 +242,8 @@ func (l lanes) shuffle(a, b string, mask []int) string {
 	for i, m := range mask {
 		parts[i] = fmt.Sprintf("i32 %d", m)
 	}
-	return l.let("shufflevector %s %s, %s %s, <%d x i32> <%s>", l.typ(), a, l.typ(), b, len(mask), strings.Join(parts, ", "))
+	return l.let("shufflevector %s %s, %s %s, <%d x i32> <%s>", l.typ(), a, l.typ(), b, len(mask),
+		strings.Join(parts, ", "))
 }
 
 // lane returns one lane as a scalar.
@@ -297,7 +298,9 @@ func (l lanes) loadStrided(ptr string, stride int64) string {
 	case stride == 0:
 		return l.splat(one.load(ptr))
 	}
-	return l.gathered(func(i int) string { return one.load(l.at(ptr, l.memory, strconv.FormatInt(int64(i)*stride, 10))) })
+	return l.gathered(func(i int) string {
+		return one.load(l.at(ptr, l.memory, strconv.FormatInt(int64(i)*stride, 10)))
+	})
 }
 
 // storeStrided writes lanes stride elements apart.

@@ -116,7 +116,8 @@ func (m *module) checkOptions() error {
 	case bits < 64 || bits > 2048 || bits&(bits-1) != 0:
 		return fmt.Errorf("vectors of %d bits: the width is a power of two from 64 to 2048", bits)
 	case m.plan.Frame.Alignment > frameAligned:
-		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d", m.plan.Frame.Alignment, frameAligned)
+		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d", m.plan.Frame.Alignment,
+			frameAligned)
 	case m.name == "":
 		return fmt.Errorf("the plan has no name: set Options.Name")
 	}

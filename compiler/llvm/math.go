@@ -25,8 +25,9 @@ type layout struct {
 }
 
 var layouts = map[string]layout{
-	"float":  {elems[graph.I32], 23, 127, 1.5 * (1 << 23), 355.0 / 512, math.Ln2 - 355.0/512, 7, 5},
-	"double": {elems[graph.I64], 52, 1023, 1.5 * (1 << 52), math.Float64frombits(0x3FE62E42FEE00000), 1.9082149292705877e-10, 13, 11},
+	"float": {elems[graph.I32], 23, 127, 1.5 * (1 << 23), 355.0 / 512, math.Ln2 - 355.0/512, 7, 5},
+	"double": {elems[graph.I64], 52, 1023, 1.5 * (1 << 52), math.Float64frombits(0x3FE62E42FEE00000),
+		1.9082149292705877e-10, 13, 11},
 }
 
 // poly returns c[0] + c[1]*x + ... by Horner's rule.

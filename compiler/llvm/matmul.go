@@ -63,7 +63,8 @@ func (k *kernel) matMul() error {
 
 // withAxis is v with an axis of extent 1 before axis i.
 func withAxis(v view.View, i int) view.View {
-	return view.View{Shape: slices.Insert(slices.Clone(v.Shape), i, 1), Strides: slices.Insert(slices.Clone(v.Strides), i, 0)}
+	return view.View{Shape: slices.Insert(slices.Clone(v.Shape), i, 1), Strides: slices.Insert(slices.Clone(v.Strides),
+		i, 0)}
 }
 
 // front and back are the axes before the last two, and the last two.
@@ -176,15 +177,17 @@ func (p *product) tile(m string, rows int, t placedTile) {
 	a := p.at(p.a.ptr, l.memory, p.scaled(m, p.a.Strides[0]))
 	done := p.fold(p.k, sums, func(i string, carried []string) []string {
 		row := p.at(p.b.ptr, l.memory, p.scaled(i, p.b.Strides[0]))
-		return p.overTaps(t, l.number(0), retyped(sums, carried), func(_ string, load loader, carried []string) []string {
-			inputs := make([]string, len(t.columns))
-			for c := range inputs {
-				inputs[c] = load(l, c, row, p.b.Strides[1])
-			}
-			return p.multiplied(l, t, inputs, carried, rows, func(r int) string {
-				return p.at(a, l.memory, p.plus(p.scaled(strconv.Itoa(r), p.a.Strides[0]), p.scaled(i, p.a.Strides[1])))
+		return p.overTaps(t, l.number(0), retyped(sums, carried),
+			func(_ string, load loader, carried []string) []string {
+				inputs := make([]string, len(t.columns))
+				for c := range inputs {
+					inputs[c] = load(l, c, row, p.b.Strides[1])
+				}
+				return p.multiplied(l, t, inputs, carried, rows, func(r int) string {
+					return p.at(a, l.memory, p.plus(p.scaled(strconv.Itoa(r), p.a.Strides[0]),
+						p.scaled(i, p.a.Strides[1])))
+				})
 			})
-		})
 	})
 	for r := range rows {
 		for c, column := range t.columns {

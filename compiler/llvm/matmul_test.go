@@ -37,7 +37,8 @@ func TestMatMul(t *testing.T) {
 		for index := range indices(shape) {
 			front, row, column := index[:len(batch)], index[len(batch)], index[len(batch)+1]
 			for i := range k {
-				p := a.broadcast(slices.Concat(front, []int64{row, i})) * b.broadcast(slices.Concat(front, []int64{i, column}))
+				p := a.broadcast(slices.Concat(front, []int64{row, i})) * b.broadcast(slices.Concat(front,
+					[]int64{i, column}))
 				y.data[y.at(index)] += p
 				y.size[y.at(index)] += math.Abs(p)
 			}
@@ -62,7 +63,8 @@ func TestGemm(t *testing.T) {
 	runExamples(t, 50, func(t *rapid.T, r *rand.Rand) *spec {
 		d, size := drawnType(t, graph.F64, graph.I32, graph.BF16)
 		m, k, n := matrixExtent(t, "m"), matrixExtent(t, "k"), matrixExtent(t, "n")
-		alpha, beta := rapid.SampledFrom([]float64{1, 1, 2, -3}).Draw(t, "alpha"), rapid.SampledFrom([]float64{1, 1, 0, 2}).Draw(t, "beta")
+		alpha, beta := rapid.SampledFrom([]float64{1, 1, 2, -3}).Draw(t, "alpha"),
+			rapid.SampledFrom([]float64{1, 1, 0, 2}).Draw(t, "beta")
 		transA, transB := int64(rapid.IntRange(0, 1).Draw(t, "transA")), int64(rapid.IntRange(0, 1).Draw(t, "transB"))
 		turned := func(t int64, a, b int64) []int64 {
 			if t == 1 {
@@ -87,7 +89,8 @@ func TestGemm(t *testing.T) {
 				y.data[at], y.size[at] = y.data[at]+p, y.size[at]+math.Abs(p)
 			}
 		}
-		s := newSpec("Gemm", graph.Attrs{"alpha": alpha, "beta": beta, "transA": transA, "transB": transB}, []tensor{a, b, c}, y)
+		s := newSpec("Gemm", graph.Attrs{"alpha": alpha, "beta": beta, "transA": transA, "transB": transB},
+			[]tensor{a, b, c}, y)
 		if !with {
 			s.args[2] = nil
 		}

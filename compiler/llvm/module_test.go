@@ -26,7 +26,8 @@ func operandOf(buffer int, shape ...int64) plan.Operand {
 }
 
 func bufferOf(kind plan.Kind, offset int64, shape ...int64) plan.Buffer {
-	return plan.Buffer{Name: "b", Kind: kind, DType: graph.F32, Shape: shape, Bytes: 4 * graph.Elements(shape), Offset: offset}
+	return plan.Buffer{Name: "b", Kind: kind, DType: graph.F32, Shape: shape, Bytes: 4 * graph.Elements(shape),
+		Offset: offset}
 }
 
 // tinyPlan computes relu(x * w) + relu(x * w), with two buffers in a frame of 192
@@ -34,17 +35,20 @@ func bufferOf(kind plan.Kind, offset int64, shape ...int64) plan.Buffer {
 func tinyPlan() *plan.ExecutionPlan {
 	w := bufferOf(plan.Constant, -1, 5)
 	for i := range 5 {
-		w.Constant = &graph.Tensor{DType: graph.F32, Shape: []int64{5}, Data: append(constantData(w), encode(graph.F32, float64(i)-1)...)}
+		w.Constant = &graph.Tensor{DType: graph.F32, Shape: []int64{5},
+			Data: append(constantData(w), encode(graph.F32, float64(i)-1)...)}
 	}
 	p := &plan.ExecutionPlan{
-		Name:    "tiny model",
-		Buffers: []plan.Buffer{bufferOf(plan.Input, -1, 2, 5), w, bufferOf(plan.Activation, 0, 2, 5), bufferOf(plan.Activation, 64, 2, 5), bufferOf(plan.Output, -1, 2, 5)},
+		Name: "tiny model",
+		Buffers: []plan.Buffer{bufferOf(plan.Input, -1, 2, 5), w, bufferOf(plan.Activation, 0, 2, 5),
+			bufferOf(plan.Activation, 64, 2, 5), bufferOf(plan.Output, -1, 2, 5)},
 		Frame:   plan.Frame{Bytes: 192, Alignment: 64},
 		Inputs:  []plan.Operand{operandOf(0, 2, 5)},
 		Outputs: []plan.Operand{operandOf(4, 2, 5)},
 	}
 	step := func(op string, out int, in ...int) {
-		i := plan.Instruction{Node: fmt.Sprint("n", len(p.Instructions)), Op: op, Outputs: []plan.Operand{operandOf(out, 2, 5)}}
+		i := plan.Instruction{Node: fmt.Sprint("n", len(p.Instructions)), Op: op,
+			Outputs: []plan.Operand{operandOf(out, 2, 5)}}
 		for _, b := range in {
 			i.Inputs = append(i.Inputs, operandOf(b, p.Buffers[b].Shape...))
 		}
@@ -92,7 +96,8 @@ func variants() []*job {
 	twice := tinyJob("twice", Options{})
 	twice.plan.Outputs = append(twice.plan.Outputs, twice.plan.Outputs[0], twice.plan.Inputs[0])
 	return []*job{
-		tinyJob("plain", Options{}), tinyJob("slots", Options{Memory: Slots}), tinyJob("embedded", Options{EmbedBytes: 20}),
+		tinyJob("plain", Options{}), tinyJob("slots", Options{Memory: Slots}), tinyJob("embedded",
+			Options{EmbedBytes: 20}),
 		tinyJob("narrow", Options{VectorBits: 64}), placed, twice,
 	}
 }
@@ -150,7 +155,8 @@ int main(void) {
 // The texts of the tiny plan, for each dialect and each kind of memory.
 func TestGolden(t *testing.T) {
 	for name, o := range map[string]Options{
-		"tiny.14.ll": {Version: 14}, "tiny.16.ll": {Version: 20}, "tiny.slots.ll": {Memory: Slots, EmbedBytes: 64, Version: 15},
+		"tiny.14.ll": {Version: 14}, "tiny.16.ll": {Version: 20}, "tiny.slots.ll": {Memory: Slots, EmbedBytes: 64,
+			Version: 15},
 	} {
 		text, err := Module(tinyPlan(), o)
 		require.NoError(t, err)
@@ -168,7 +174,8 @@ func golden(t *testing.T, name, text string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err, "write it with -update")
-	assert.Equal(t, string(want), text, "%s is not what the package writes; look at the difference and run with -update", name)
+	assert.Equal(t, string(want), text,
+		"%s is not what the package writes; look at the difference and run with -update", name)
 }
 
 // The header compiles alone, and is what the module defines.
@@ -198,7 +205,8 @@ int main(void) {
 	}
 	j := tinyJob("tiny_model", Options{})
 	library := compiled(t, dir, []*job{j})
-	command(t, "cc", "-rdynamic", "-o", filepath.Join(dir, "use"), filepath.Join(dir, "use.c"), library, "-Wl,-rpath,"+dir)
+	command(t, "cc", "-rdynamic", "-o", filepath.Join(dir, "use"), filepath.Join(dir, "use.c"), library,
+		"-Wl,-rpath,"+dir)
 	command(t, filepath.Join(dir, "use"))
 	var info Info
 	require.NoError(t, json.Unmarshal([]byte(jsonOf(t, j.text(t))), &info))
@@ -237,7 +245,8 @@ func TestTools(t *testing.T) {
 		}
 		jobs = append(jobs, newSpec(s.op, s.attrs, args, zeros(result, 3, 9)).plain(len(jobs)))
 	}
-	jobs = append(jobs, convJob(len(jobs), 6, 14, 8, 3, 2, 2).job, gemmJob(len(jobs)+1, 5, 7, 9, 0).job, gemmJob(len(jobs)+2, 5, 7, 9, 1).job,
+	jobs = append(jobs, convJob(len(jobs), 6, 14, 8, 3, 2, 2).job, gemmJob(len(jobs)+1, 5, 7, 9, 0).job,
+		gemmJob(len(jobs)+2, 5, 7, 9, 1).job,
 		elementJob(len(jobs)+3, "Softmax", 100).job)
 	jobs = append(jobs, variants()...)
 	dir := t.TempDir()

@@ -177,7 +177,8 @@ func (k *kernel) gather() error {
 	if indices.dtype != graph.I32 && indices.dtype != graph.I64 {
 		return k.unsupported(indices.dtype, "indices are of i32 or i64")
 	}
-	if axis < 0 || axis >= len(data.Shape) || !slices.Equal(to.Shape, slices.Concat(data.Shape[:axis], indices.Shape, data.Shape[axis+1:])) {
+	if axis < 0 || axis >= len(data.Shape) ||
+		!slices.Equal(to.Shape, slices.Concat(data.Shape[:axis], indices.Shape, data.Shape[axis+1:])) {
 		return k.mismatch(fmt.Sprintf("axis %d of indices %v", axis, indices.Shape))
 	}
 	if data.elem != to.elem {

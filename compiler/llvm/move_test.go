@@ -58,13 +58,14 @@ func drawSlice(t *rapid.T, r *rand.Rand) *spec {
 			shape[i]++
 		}
 	}
-	return newSpec("Slice", graph.Attrs{"starts": starts, "ends": ends, "steps": steps}, []tensor{x}, picked(x, shape, func(index []int64) []int64 {
-		from := make([]int64, n)
-		for i := range from {
-			from[i] = starts[i] + index[i]*steps[i]
-		}
-		return from
-	}))
+	return newSpec("Slice", graph.Attrs{"starts": starts, "ends": ends, "steps": steps}, []tensor{x},
+		picked(x, shape, func(index []int64) []int64 {
+			from := make([]int64, n)
+			for i := range from {
+				from[i] = starts[i] + index[i]*steps[i]
+			}
+			return from
+		}))
 }
 
 func drawPad(t *rapid.T, r *rand.Rand) *spec {

@@ -136,7 +136,8 @@ func blocked(axes []axis) []axis {
 				continue
 			}
 			list := slices.Delete(slices.Clone(axes[:last]), i, i+1)
-			return append(list, axes[i].every(a), axes[last].every(b), axis{a, axes[i].strides}, axis{b, axes[last].strides})
+			return append(list, axes[i].every(a), axes[last].every(b), axis{a, axes[i].strides},
+				axis{b, axes[last].strides})
 		}
 	}
 	return axes

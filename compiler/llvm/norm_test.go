@@ -46,7 +46,8 @@ func spatial(t *rapid.T, axes int) []int64 {
 
 func TestReduce(t *testing.T) {
 	runExamples(t, 70, func(t *rapid.T, r *rand.Rand) *spec {
-		op := rapid.SampledFrom([]string{"ReduceSum", "ReduceMean", "ReduceMax", "GlobalAveragePool", "GlobalMaxPool"}).Draw(t, "operator")
+		op := rapid.SampledFrom([]string{"ReduceSum", "ReduceMean", "ReduceMax", "GlobalAveragePool",
+			"GlobalMaxPool"}).Draw(t, "operator")
 		d, size := drawnType(t, graph.F64, graph.F16)
 		if op[0] == 'R' && rapid.IntRange(0, 2).Draw(t, "integer") == 0 {
 			d, size = rapid.SampledFrom([]graph.DType{graph.I32, graph.I64}).Draw(t, "type"), 50
@@ -61,7 +62,8 @@ func TestReduce(t *testing.T) {
 				axes = append(axes, int64(i))
 			}
 		}
-		s := newSpec(op, graph.Attrs{"axes": axes, "keepdims": int64(truth(keep))}, []tensor{x}, reduced(x, op, axes, keep))
+		s := newSpec(op, graph.Attrs{"axes": axes, "keepdims": int64(truth(keep))}, []tensor{x},
+			reduced(x, op, axes, keep))
 		s.tol = 3e-6
 		return s
 	})
@@ -80,11 +82,13 @@ func TestReduceOfNothing(t *testing.T) {
 		add("ReduceMean", d, math.NaN())
 		add("ReduceMax", d, math.Inf(-1))
 	}
-	for d, lowest := range map[graph.DType]float64{graph.I8: math.MinInt8, graph.I32: math.MinInt32, graph.U16: 0, graph.Bool: 0} {
+	for d, lowest := range map[graph.DType]float64{graph.I8: math.MinInt8, graph.I32: math.MinInt32, graph.U16: 0,
+		graph.Bool: 0} {
 		add("ReduceMax", d, lowest)
 	}
 	one := tensor{dtype: graph.F32, shape: []int64{2, 1}, data: []float64{math.NaN(), math.NaN()}}
-	s := newSpec("LayerNormalization", graph.Attrs{"axis": int64(1), "epsilon": 0.01}, []tensor{zeros(graph.F32, 2, 0), zeros(graph.F32, 0)}, zeros(graph.F32, 2, 0), one, one)
+	s := newSpec("LayerNormalization", graph.Attrs{"axis": int64(1), "epsilon": 0.01},
+		[]tensor{zeros(graph.F32, 2, 0), zeros(graph.F32, 0)}, zeros(graph.F32, 2, 0), one, one)
 	run(t, append(jobs, s.plain(len(jobs))))
 }
 
@@ -165,7 +169,8 @@ func drawLayerNormalization(t *rapid.T, r *rand.Rand) *spec {
 	y := zeros(x.dtype, x.shape...)
 	y.size = slices.Repeat([]float64{5}, len(y.data))
 	means, factors := zeros(graph.F32, rowShape(x.shape, first)...), zeros(graph.F32, rowShape(x.shape, first)...)
-	means.size, factors.size = slices.Repeat([]float64{5}, len(means.data)), slices.Repeat([]float64{10}, len(means.data))
+	means.size, factors.size = slices.Repeat([]float64{5}, len(means.data)), slices.Repeat([]float64{10},
+		len(means.data))
 	places := slices.Collect(func(yield func([]int64) bool) {
 		for index := range indices(x.shape) {
 			yield(slices.Clone(index))

@@ -49,7 +49,8 @@ func (m *module) placeBuffers() error {
 	}
 	for i, b := range m.place.buffers {
 		if h := m.place.homes[i]; b.Bytes > 0 && h == (home{}) {
-			return fmt.Errorf("buffer %d (%s, kind %d) has no place: it is no input, output or constant and has no offset in the frame", i, b.Name, b.Kind)
+			return fmt.Errorf("buffer %d (%s, kind %d) has no place: it is no input, output or constant and has no "+
+				"offset in the frame", i, b.Name, b.Kind)
 		}
 		if end := b.Offset + b.Bytes; m.place.homes[i].frame && end > m.plan.Frame.Bytes {
 			return fmt.Errorf("buffer %d (%s) ends at %d, and the frame at %d", i, b.Name, end, m.plan.Frame.Bytes)
@@ -84,7 +85,8 @@ func (m *module) checkOperands() error {
 		if err := m.checkResults(i); err != nil {
 			return err
 		}
-		if err := check(fmt.Sprintf("node %q (%s)", i.Node, i.Op), append(slices.Clone(i.Inputs), i.Outputs...)); err != nil {
+		if err := check(fmt.Sprintf("node %q (%s)", i.Node, i.Op),
+			append(slices.Clone(i.Inputs), i.Outputs...)); err != nil {
 			return err
 		}
 	}
@@ -98,7 +100,8 @@ func (m *module) checkResults(i plan.Instruction) error {
 			continue
 		}
 		if kind := m.plan.Buffers[o.Buffer].Kind; kind == plan.Input || kind == plan.Constant {
-			return fmt.Errorf("node %q (%s): its result %q lies in buffer %d, an input or a constant, which cannot be written", i.Node, i.Op, o.Name, o.Buffer)
+			return fmt.Errorf("node %q (%s): its result %q lies in buffer %d, an input or a constant, which cannot "+
+				"be written", i.Node, i.Op, o.Name, o.Buffer)
 		}
 	}
 	return nil
@@ -125,7 +128,8 @@ func (m *module) checkOperand(o plan.Operand) error {
 	}
 	low, high := o.View.Extent()
 	if low < 0 || (high+1)*b.DType.Bytes() > b.Bytes {
-		return fmt.Errorf("operand %q touches elements %d to %d of a buffer of %d bytes of %s", o.Name, low, high, b.Bytes, b.DType)
+		return fmt.Errorf("operand %q touches elements %d to %d of a buffer of %d bytes of %s", o.Name, low, high,
+			b.Bytes, b.DType)
 	}
 	return nil
 }
@@ -168,7 +172,8 @@ func (m *module) placeOutputs() {
 func (m *module) copyOutput(k int, o plan.Operand, d graph.DType) {
 	to := view.Contiguous(o.View.Shape)
 	m.place.buffers = append(m.place.buffers, plan.Buffer{
-		Name: o.Name, Kind: plan.Output, DType: d, Shape: o.View.Shape, Bytes: o.View.Elements() * d.Bytes(), Offset: -1,
+		Name: o.Name, Kind: plan.Output, DType: d, Shape: o.View.Shape, Bytes: o.View.Elements() * d.Bytes(),
+		Offset: -1,
 	})
 	m.place.homes = append(m.place.homes, home{array: "outputs", index: k})
 	m.place.instructions = append(m.place.instructions, plan.Instruction{
@@ -195,7 +200,8 @@ func (m *module) placeConstants() {
 }
 
 func (m *module) embeds(b plan.Buffer) bool {
-	return b.Kind == plan.Constant && b.Bytes <= m.opts.EmbedBytes && b.Constant != nil && int64(len(b.Constant.Data)) == b.Bytes
+	return b.Kind == plan.Constant && b.Bytes <= m.opts.EmbedBytes && b.Constant != nil &&
+		int64(len(b.Constant.Data)) == b.Bytes
 }
 
 // assignSlots makes a slot of each offset that buffers begin at, as long as the

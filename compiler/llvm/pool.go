@@ -54,7 +54,8 @@ func (p *pool) emit() {
 	}
 	last := len(p.windows) - 1
 	tiles := tilesOf(p.windows[last], p.width(x.elem), 4)
-	channels := []axis{{x.Shape[0], []int64{x.Strides[0], y.Strides[0]}}, {x.Shape[1], []int64{x.Strides[1], y.Strides[1]}}}
+	channels := []axis{{x.Shape[0], []int64{x.Strides[0], y.Strides[0]}},
+		{x.Shape[1], []int64{x.Strides[1], y.Strides[1]}}}
 	p.walk(joinedAxes(channels), []elem{x.elem, y.elem}, []string{x.ptr, y.ptr}, func(ptrs []string) {
 		p.outputs(p.windows[:last], nil, func(at []string) {
 			p.tiles(p.windows[last], tiles, func(t placedTile) { p.tile(ptrs[0], ptrs[1], at, t) })
@@ -116,7 +117,9 @@ func (p *pool) average(l lanes, sum string, at []string, t placedTile, i int) st
 	case t.inside:
 		return l.arith("div", sum, l.splat(p.floated(l.wide(1), p.scaled(outer, inner.taps))))
 	}
-	counts := l.listed(func(j int) string { return l.digits(float64(inner.count(t.first + t.columns[i].at + int64(j)))) })
+	counts := l.listed(func(j int) string {
+		return l.digits(float64(inner.count(t.first + t.columns[i].at + int64(j))))
+	})
 	return l.arith("div", sum, l.mul(counts, l.splat(p.floated(l.wide(1), outer))))
 }
 

@@ -29,7 +29,8 @@ func (k *kernel) maxPoolIndices() error {
 		return err
 	}
 	if q.which.dtype != graph.I64 || !slices.Equal(q.which.Shape, k.out[0].Shape) {
-		return k.unsupported(q.which.dtype, "result 1 is of shape %v; i64 of shape %v is computed", q.which.Shape, k.out[0].Shape)
+		return k.unsupported(q.which.dtype, "result 1 is of shape %v; i64 of shape %v is computed", q.which.Shape,
+			k.out[0].Shape)
 	}
 	if q.which.View.Elements() == 0 {
 		return nil

@@ -136,7 +136,8 @@ func (w *row) fold(e elem, start string, join func(l lanes, a, b string) string,
 }
 
 // line folds over turns vectors of the innermost reduced axis from first on.
-func (w *row) line(l lanes, turns, first int64, ptrs []string, so string, join func(l lanes, a, b string) string, step func(x element) string) string {
+func (w *row) line(l lanes, turns, first int64, ptrs []string, so string, join func(l lanes, a, b string) string,
+	step func(x element) string) string {
 	inner := w.reduced[len(w.reduced)-1]
 	return l.fold(turns, []value{{l.typ(), so}}, func(i string, so []string) []string {
 		at := l.shifted(l.scaled(i, int64(l.n)), first)
@@ -146,14 +147,16 @@ func (w *row) line(l lanes, turns, first int64, ptrs []string, so string, join f
 }
 
 // inner folds over axes an element at a time.
-func (w *row) inner(l lanes, axes []axis, ptrs []string, so string, join func(l lanes, a, b string) string, step func(x element) string) string {
+func (w *row) inner(l lanes, axes []axis, ptrs []string, so string, join func(l lanes, a, b string) string,
+	step func(x element) string) string {
 	return w.nested(axes, ptrs, []value{{l.typ(), so}}, func(ptrs []string, so []string) []string {
 		return []string{join(l, so[0], step(element{l, w, ptrs, false}))}
 	})[0]
 }
 
 // nested folds over axes.
-func (w *row) nested(axes []axis, ptrs []string, init []value, body func(ptrs []string, so []string) []string) []string {
+func (w *row) nested(axes []axis, ptrs []string, init []value,
+	body func(ptrs []string, so []string) []string) []string {
 	if len(axes) == 0 {
 		return body(ptrs, refs(init))
 	}

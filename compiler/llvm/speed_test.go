@@ -29,7 +29,8 @@ func convJob(number int, channels, size, rows, kernel, stride, groups int64) tim
 	out := (size+2*pad-kernel)/stride + 1
 	attrs := graph.Attrs{"kernel_shape": []int64{kernel, kernel}, "strides": []int64{stride, stride},
 		"pads": []int64{pad, pad, pad, pad}, "dilations": []int64{1, 1}, "group": groups}
-	x, w := random(r, graph.F32, -1, 1, 1, channels, size, size), random(r, graph.F32, -1, 1, rows, channels/groups, kernel, kernel)
+	x, w := random(r, graph.F32, -1, 1, 1, channels, size, size), random(r, graph.F32, -1, 1, rows, channels/groups,
+		kernel, kernel)
 	s := newSpec("Conv", attrs, []tensor{x, w}, zeros(graph.F32, 1, rows, out, out))
 	return timed{s.plain(number), 2e-9 * float64(rows*out*out*channels/groups*kernel*kernel)}
 }
@@ -41,7 +42,8 @@ func gemmJob(number int, m, k, n, transB int64) timed {
 		slices.Reverse(b)
 	}
 	attrs := graph.Attrs{"alpha": 1.0, "beta": 1.0, "transA": int64(0), "transB": transB}
-	s := newSpec("Gemm", attrs, []tensor{random(r, graph.F32, -1, 1, m, k), random(r, graph.F32, -1, 1, b...)}, zeros(graph.F32, m, n))
+	s := newSpec("Gemm", attrs, []tensor{random(r, graph.F32, -1, 1, m, k), random(r, graph.F32, -1, 1, b...)},
+		zeros(graph.F32, m, n))
 	return timed{s.plain(number), 2e-9 * float64(m*k*n)}
 }
 
@@ -66,13 +68,16 @@ func transposeJob(number int, shape []int64) timed {
 func BenchmarkKernels(b *testing.B) {
 	var list []timed
 	for _, c := range [][6]int64{
-		{3, 224, 64, 7, 2, 1}, {64, 56, 64, 1, 1, 1}, {64, 56, 64, 3, 1, 1}, {64, 56, 256, 1, 1, 1}, {256, 56, 128, 1, 1, 1},
-		{128, 56, 128, 3, 2, 1}, {256, 56, 512, 1, 2, 1}, {128, 28, 128, 3, 1, 1}, {512, 28, 128, 1, 1, 1}, {256, 14, 256, 3, 1, 1},
+		{3, 224, 64, 7, 2, 1}, {64, 56, 64, 1, 1, 1}, {64, 56, 64, 3, 1, 1}, {64, 56, 256, 1, 1, 1},
+		{256, 56, 128, 1, 1, 1},
+		{128, 56, 128, 3, 2, 1}, {256, 56, 512, 1, 2, 1}, {128, 28, 128, 3, 1, 1}, {512, 28, 128, 1, 1, 1},
+		{256, 14, 256, 3, 1, 1},
 		{1024, 14, 256, 1, 1, 1}, {512, 7, 512, 3, 1, 1}, {2048, 7, 512, 1, 1, 1}, {96, 56, 96, 3, 1, 96},
 	} {
 		list = append(list, convJob(len(list), c[0], c[1], c[2], c[3], c[4], c[5]))
 	}
-	list = append(list, gemmJob(len(list), 1, 2048, 1000, 1), gemmJob(len(list)+1, 128, 768, 768, 0), gemmJob(len(list)+2, 128, 768, 768, 1),
+	list = append(list, gemmJob(len(list), 1, 2048, 1000, 1), gemmJob(len(list)+1, 128, 768, 768, 0),
+		gemmJob(len(list)+2, 128, 768, 768, 1),
 		gemmJob(len(list)+3, 512, 512, 512, 0))
 	for _, op := range []string{"Add", "Relu", "Exp", "Log", "Tanh", "Sigmoid", "Erf", "Pow", "Softmax"} {
 		list = append(list, elementJob(len(list), op, 1<<16))

@@ -44,14 +44,17 @@ func TestLoopsVectorise(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "plans")
 	require.NoError(t, os.WriteFile(path+".ll", []byte(joinedModules(texts)), 0o600))
-	said, err := exec.Command(compiler, "-O2", "-mavx2", "-mfma", "-S", "-fsave-optimization-record", "-foptimization-record-file="+path+".yaml",
+	said, err := exec.Command(compiler, "-O2", "-mavx2", "-mfma", "-S", "-fsave-optimization-record",
+		"-foptimization-record-file="+path+".yaml",
 		"-Wno-override-module", "-o", path+".s", path+".ll").CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	record, err := os.ReadFile(path + ".yaml")
 	require.NoError(t, err)
 	for i, j := range jobs {
 		op := j.plan.Instructions[0].Op
-		vectorised := regexp.MustCompile(`Pass: +loop-vectorize\nName: +Vectorized\nFunction: +` + j.name + "_0_" + op + "\n")
-		require.True(t, vectorised.Match(record), "sample %d: the loop of %s on %s is not vectorised", i, op, j.plan.Buffers[0].DType)
+		vectorised := regexp.MustCompile(`Pass: +loop-vectorize\nName: +Vectorized\nFunction: +` + j.name + "_0_" + op +
+			"\n")
+		require.True(t, vectorised.Match(record), "sample %d: the loop of %s on %s is not vectorised", i, op,
+			j.plan.Buffers[0].DType)
 	}
 }

@@ -75,7 +75,8 @@ func (c *code) between(low, high string, init []value, body func(i string, carri
 
 // overAxis folds over the taps of output o that are inputs. body gets the tap and
 // the position of its input.
-func (c *code) overAxis(w window, o string, init []value, body func(tap, position string, carried []string) []string) []string {
+func (c *code) overAxis(w window, o string, init []value, body func(tap, position string,
+	carried []string) []string) []string {
 	low, high := c.bounds(w, o)
 	from := c.shifted(c.scaled(o, w.stride), -w.before)
 	return c.between(low, high, init, func(tap string, carried []string) []string {
@@ -193,7 +194,8 @@ func (c *code) tiles(w window, list []tile, body func(t placedTile)) {
 type loader func(l lanes, i int, row string, stride int64) string
 
 // overTaps folds over the taps of a tile. Inputs that there are not are fill.
-func (c *code) overTaps(t placedTile, fill string, init []value, body func(tap string, load loader, carried []string) []string) []string {
+func (c *code) overTaps(t placedTile, fill string, init []value, body func(tap string, load loader,
+	carried []string) []string) []string {
 	w := t.w
 	if w.taps <= maxStaticTaps && !t.inside {
 		carried := refs(init)
@@ -215,7 +217,8 @@ func (c *code) overTaps(t placedTile, fill string, init []value, body func(tap s
 		from := c.plus(c.shifted(c.scaled(t.base, w.stride), -w.before), c.scaled(tap, w.dilation))
 		load := func(l lanes, i int, row string, stride int64) string {
 			l = l.wide(t.columns[i].lanes)
-			at := l.at(row, l.memory, c.scaled(c.plus(from, c.scaled(strconv.FormatInt(t.columns[i].at, 10), w.stride)), stride))
+			at := l.at(row, l.memory, c.scaled(c.plus(from, c.scaled(strconv.FormatInt(t.columns[i].at, 10), w.stride)),
+				stride))
 			return l.spread(at, stride, steps(l.n, w.stride), 0, (t.columns[i].used-1)*w.stride+1, fill)
 		}
 		return body(tap, load, carried)

@@ -99,7 +99,8 @@ func TestConv(t *testing.T) {
 		channels, rows := rapid.Int64Range(1, 4).Draw(t, "channels"), rapid.Int64Range(1, 14).Draw(t, "rows")
 		if rapid.IntRange(0, 3).Draw(t, "pointwise") == 0 {
 			n := len(w.in)
-			w.kernel, w.pads, w.dilations = slices.Repeat([]int64{1}, n), make([]int64, 2*n), slices.Repeat([]int64{1}, n)
+			w.kernel, w.pads, w.dilations = slices.Repeat([]int64{1}, n), make([]int64, 2*n), slices.Repeat([]int64{1},
+				n)
 			for i := range n {
 				w.out[i] = (w.in[i]-1)/w.strides[i] + 1
 			}
@@ -214,6 +215,7 @@ func TestMaxPoolOfNaN(t *testing.T) {
 	x := tensor{dtype: graph.F32, shape: []int64{1, 1, 6}, data: []float64{low, low, 3, nan, 5, nan}}
 	y := tensor{dtype: graph.F32, shape: []int64{1, 1, 5}, data: []float64{low, 3, nan, nan, nan}}
 	which := tensor{dtype: graph.I64, shape: y.shape, data: []float64{0, 2, 3, 3, 5}}
-	attrs := graph.Attrs{"kernel_shape": []int64{2}, "strides": []int64{1}, "dilations": []int64{1}, "pads": []int64{0, 0}, "storage_order": int64(0)}
+	attrs := graph.Attrs{"kernel_shape": []int64{2}, "strides": []int64{1}, "dilations": []int64{1},
+		"pads": []int64{0, 0}, "storage_order": int64(0)}
 	run(t, []*job{newSpec("MaxPool", attrs, []tensor{x}, y, which).plain(0)})
 }

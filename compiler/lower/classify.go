@@ -153,7 +153,8 @@ func (f *function) splitDefinitions() {
 			}
 			o.Dst = f.Temp(f.Vars[v].Type, o.Scope)
 			f.kinds = append(f.kinds, Plain)
-			copied := flow.Op{Code: flow.Copy, Dst: v, Args: []flow.Operand{f.Use(o.Dst)}, Slot: flow.Heap, Scope: o.Scope}
+			copied := flow.Op{Code: flow.Copy, Dst: v, Args: []flow.Operand{f.Use(o.Dst)}, Slot: flow.Heap,
+				Scope: o.Scope}
 			ops = append(ops, o, copied)
 		}
 		b.Ops = ops

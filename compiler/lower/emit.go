@@ -130,7 +130,8 @@ func (e *emitter) newStruct(p place, o flow.Op) {
 }
 
 func (e *emitter) store(object flow.Var, t ir.Type, field int, a flow.Operand) {
-	e.add(flow.Op{Code: flow.Store, Dst: object, Type: t, Index: int64(field), Args: []flow.Operand{a}, Slot: flow.Heap})
+	e.add(flow.Op{Code: flow.Store, Dst: object, Type: t, Index: int64(field), Args: []flow.Operand{a},
+		Slot: flow.Heap})
 }
 
 // setField acquires what goes in before anything else, because it may be the
@@ -149,7 +150,8 @@ func (e *emitter) setField(p place, o flow.Op) {
 		return
 	}
 	old := e.scratch(a.Type)
-	e.add(flow.Op{Code: flow.Load, Dst: old, Args: []flow.Operand{e.Use(o.Dst)}, Type: o.Type, Index: o.Index, Slot: flow.Heap})
+	e.add(flow.Op{Code: flow.Load, Dst: old, Args: []flow.Operand{e.Use(o.Dst)}, Type: o.Type, Index: o.Index,
+		Slot: flow.Heap})
 	e.store(o.Dst, o.Type, int(o.Index), a)
 	e.about(flow.Release, e.Use(old))
 	e.taken(u, a)

@@ -36,8 +36,10 @@ func lowered(t *testing.T, text string, options Options) *Module {
 }
 
 // codes are the operations that the files count, by name.
-var codes = map[string]flow.Code{"New": flow.New, "Copy": flow.Copy, "Return": flow.Return, "FunctionEnter": flow.FunctionEnter,
-	"FunctionExit": flow.FunctionExit, "EnterScope": flow.EnterScope, "ExitScope": flow.ExitScope, "Acquire": flow.Acquire,
+var codes = map[string]flow.Code{"New": flow.New, "Copy": flow.Copy, "Return": flow.Return,
+	"FunctionEnter": flow.FunctionEnter,
+	"FunctionExit":  flow.FunctionExit, "EnterScope": flow.EnterScope, "ExitScope": flow.ExitScope,
+	"Acquire": flow.Acquire,
 	"Release": flow.Release, "Register": flow.Register, "Unregister": flow.Unregister, "Clear": flow.Clear,
 	"Unshare": flow.Unshare, "StoreElement": flow.StoreElement}
 

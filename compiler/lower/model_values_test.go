@@ -141,5 +141,6 @@ func compute[N int64 | float64](op ir.Op, a, b N) any {
 	case ir.Mul:
 		return a * b
 	}
-	return bit(map[ir.Op]bool{ir.Eq: a == b, ir.Ne: a != b, ir.Lt: a < b, ir.Le: a <= b, ir.Gt: a > b, ir.Ge: a >= b}[op])
+	return bit(map[ir.Op]bool{ir.Eq: a == b, ir.Ne: a != b, ir.Lt: a < b, ir.Le: a <= b, ir.Gt: a > b,
+		ir.Ge: a >= b}[op])
 }

@@ -47,7 +47,8 @@ func runOnModel(t *testing.T, m *Module, root string, want any, what string) *mo
 	w := newModel(t, m)
 	got := w.run(root, nil)
 	if !same(got, want) || w.live != 0 || len(w.scopes) != 1 || len(w.scopes[0].entries) != 0 {
-		t.Fatalf("%s: got %v, want %v; %d objects live, %d scopes open\n%s", what, got, want, w.live, len(w.scopes)-1, print(m))
+		t.Fatalf("%s: got %v, want %v; %d objects live, %d scopes open\n%s", what, got, want, w.live, len(w.scopes)-1,
+			print(m))
 	}
 	return w
 }
@@ -102,10 +103,12 @@ func TestModel(t *testing.T) {
 		}
 	})
 	for name, n := range executed {
-		t.Logf("%-10s %7d acquires (%d from owned variables), %7d releases, %7d registers, %7d scopes, %7d frames", name, n[flow.Acquire], owned[name], n[flow.Release],
+		t.Logf("%-10s %7d acquires (%d from owned variables), %7d releases, %7d registers, %7d scopes, %7d frames",
+			name, n[flow.Acquire], owned[name], n[flow.Release],
 			n[flow.Register], n[flow.EnterScope], n[flow.FunctionEnter])
 	}
 	require.Less(t, executed["complete"][flow.Acquire], executed["no moves"][flow.Acquire], "moves save acquires")
 	require.Less(t, executed["complete"][flow.Release], executed["no moves"][flow.Release], "and releases")
-	require.Less(t, executed["complete"][flow.Register], executed["no borrows"][flow.Register], "borrows save registrations")
+	require.Less(t, executed["complete"][flow.Register], executed["no borrows"][flow.Register],
+		"borrows save registrations")
 }

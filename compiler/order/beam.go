@@ -46,7 +46,8 @@ func (s *search) widen(level []*state, width int) []*state {
 		}
 	}
 	slices.SortFunc(list, func(a, b advance) int {
-		return cmp.Or(cmp.Compare(a.peak, b.peak), cmp.Compare(a.left, b.left), cmp.Compare(a.from, b.from), cmp.Compare(a.node, b.node))
+		return cmp.Or(cmp.Compare(a.peak, b.peak), cmp.Compare(a.left, b.left), cmp.Compare(a.from, b.from),
+			cmp.Compare(a.node, b.node))
 	})
 	var next []*state
 	seen := map[string]bool{}

@@ -139,7 +139,8 @@ func check(p *Problem) error {
 		n := &p.Nodes[i]
 		for _, before := range n.After {
 			if before < 0 || before >= i {
-				return fmt.Errorf("order: node %d comes after node %d; nodes have to stand in an order that can be run", i, before)
+				return fmt.Errorf("order: node %d comes after node %d; nodes have to stand in an order that can be run",
+					i, before)
 			}
 		}
 		touched := map[int]bool{}
@@ -151,7 +152,8 @@ func check(p *Problem) error {
 		}
 		for _, x := range n.Exchanges {
 			if !touched[x.From] || !touched[x.To] || p.Buffers[x.From].Bytes != p.Buffers[x.To].Bytes {
-				return fmt.Errorf("order: node %d exchanges buffers %d and %d; it has to touch both, and they have to have one size", i, x.From, x.To)
+				return fmt.Errorf("order: node %d exchanges buffers %d and %d; it has to touch both, and they have "+
+					"to have one size", i, x.From, x.To)
 			}
 		}
 		if n.Scratch < 0 {

@@ -29,24 +29,29 @@ func drawProblem(t *rapid.T, most int) Problem {
 				n.After = append(n.After, writers[b]...)
 			}
 		}
-		if shared := rapid.IntRange(0, 9).Draw(t, "shared"); shared < len(p.Buffers) && !p.Buffers[shared].Before && !slices.Contains(n.Touches, shared) {
+		if shared := rapid.IntRange(0, 9).Draw(t, "shared"); shared < len(p.Buffers) && !p.Buffers[shared].Before &&
+			!slices.Contains(n.Touches, shared) {
 			n.Touches = append(n.Touches, shared)
 		} else {
-			p.Buffers = append(p.Buffers, Buffer{Bytes: bytes.Draw(t, "bytes"), After: rapid.IntRange(0, 5).Draw(t, "kept") == 0})
+			p.Buffers = append(p.Buffers,
+				Buffer{Bytes: bytes.Draw(t, "bytes"), After: rapid.IntRange(0, 5).Draw(t, "kept") == 0})
 			writers = append(writers, nil)
 			n.Touches = append(n.Touches, len(p.Buffers)-1)
 		}
 		own := n.Touches[len(n.Touches)-1]
 		writers[own] = append(writers[own], i)
 		for _, b := range n.Touches[:len(n.Touches)-1] {
-			if len(writers[own]) == 1 && p.Buffers[b].Bytes == p.Buffers[own].Bytes && rapid.Bool().Draw(t, "exchange") {
+			if len(writers[own]) == 1 && p.Buffers[b].Bytes == p.Buffers[own].Bytes &&
+				rapid.Bool().Draw(t, "exchange") {
 				n.Exchanges = append(n.Exchanges, Exchange{b, own})
 			}
 		}
 		p.Nodes = append(p.Nodes, n)
 	}
 	for i := range p.Nodes {
-		p.Nodes[i].Exchanges = slices.DeleteFunc(p.Nodes[i].Exchanges, func(x Exchange) bool { return len(writers[x.To]) > 1 })
+		p.Nodes[i].Exchanges = slices.DeleteFunc(p.Nodes[i].Exchanges, func(x Exchange) bool {
+			return len(writers[x.To]) > 1
+		})
 	}
 	return p
 }
@@ -98,7 +103,9 @@ func lowestOf(p Problem, order []int) int64 {
 	}
 	lowest := int64(1) << 62
 	for n := range p.Nodes {
-		if slices.Contains(order, n) || slices.ContainsFunc(p.Nodes[n].After, func(b int) bool { return !slices.Contains(order, b) }) {
+		if slices.Contains(order, n) || slices.ContainsFunc(p.Nodes[n].After, func(b int) bool {
+			return !slices.Contains(order, b)
+		}) {
 			continue
 		}
 		lowest = min(lowest, lowestOf(p, append(slices.Clone(order), n)))
@@ -222,7 +229,8 @@ func TestRandomlyWired(t *testing.T) {
 			sum += float64(r.GivenPeak) / float64(r.Peak)
 			states = max(states, r.States)
 		}
-		fmt.Printf("WS(%d,4,0.75): given / lowest %.3f on average, at most %d states and %v\n", n, sum/seeds, states, most.Round(time.Millisecond))
+		fmt.Printf("WS(%d,4,0.75): given / lowest %.3f on average, at most %d states and %v\n", n, sum/seeds, states,
+			most.Round(time.Millisecond))
 	}
 }
 

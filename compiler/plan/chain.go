@@ -43,7 +43,8 @@ func substitute(c *graph.Checked, n *graph.TypedNode, joined map[int][]int) []in
 		longest, whole := 1, rest[0]
 		for _, i := range joined[rest[0]] {
 			p := &c.Nodes[i]
-			if k := len(p.Inputs); k > longest && k <= len(rest) && p.Attrs.Int("axis") == n.Attrs.Int("axis") && slices.Equal(p.Inputs, rest[:k]) {
+			if k := len(p.Inputs); k > longest && k <= len(rest) && p.Attrs.Int("axis") == n.Attrs.Int("axis") &&
+				slices.Equal(p.Inputs, rest[:k]) {
 				longest, whole = k, p.Outputs[0]
 			}
 		}

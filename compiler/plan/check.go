@@ -45,13 +45,15 @@ func checkValues(c *graph.Checked) error {
 		v := &c.Values[i]
 		bytes, ok := graph.SizeOf(v.Shape, v.DType, maxBytes)
 		if !ok || v.DType.Bytes() == 0 {
-			return errorf("value %q has element type %s and shape %v; it must have a known type, no negative extent, and fit in memory", v.Name, v.DType, v.Shape)
+			return errorf("value %q has element type %s and shape %v; it must have a known type, no negative "+
+				"extent, and fit in memory", v.Name, v.DType, v.Shape)
 		}
 		if v.Constant != nil && v.Producer >= 0 {
 			return errorf("constant %q is the result of node %d too", v.Name, v.Producer)
 		}
 		if v.Constant != nil && int64(len(v.Constant.Data)) != bytes {
-			return errorf("constant %q has %d bytes; type %s and shape %v take %d", v.Name, len(v.Constant.Data), v.DType, v.Shape, bytes)
+			return errorf("constant %q has %d bytes; type %s and shape %v take %d", v.Name, len(v.Constant.Data),
+				v.DType, v.Shape, bytes)
 		}
 		if sum += bytes; sum > maxBytes {
 			return errorf("the values take more than %d bytes in all", int64(maxBytes))
@@ -89,7 +91,8 @@ func checkRearrangement(c *graph.Checked, n *graph.TypedNode) error {
 	x, y := &c.Values[n.Inputs[0]], &c.Values[n.Outputs[0]]
 	shown, ok := show(c, n, view.Contiguous(x.Shape))
 	if !ok || x.DType != y.DType || !slices.Equal(shown.Shape, y.Shape) {
-		return errorf("node %q (%s): the result is %s %v; with attributes %v it cannot show the argument, %s %v", n.Name, n.Op, y.DType, y.Shape, n.Attrs, x.DType, x.Shape)
+		return errorf("node %q (%s): the result is %s %v; with attributes %v it cannot show the argument, %s %v",
+			n.Name, n.Op, y.DType, y.Shape, n.Attrs, x.DType, x.Shape)
 	}
 	return nil
 }
@@ -102,7 +105,8 @@ func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 		whole, parts = n.Inputs, n.Outputs
 	}
 	if len(whole) != 1 || len(parts) == 0 || whole[0] < 0 {
-		return errorf("node %q (%s): it has %d arguments and %d results; there must be one whole, and parts", n.Name, n.Op, len(n.Inputs), len(n.Outputs))
+		return errorf("node %q (%s): it has %d arguments and %d results; there must be one whole, and parts", n.Name,
+			n.Op, len(n.Inputs), len(n.Outputs))
 	}
 	w, axis := &c.Values[whole[0]], n.Attrs.Int("axis")
 	if axis < 0 || axis >= int64(len(w.Shape)) {
@@ -119,11 +123,13 @@ func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 			continue
 		}
 		if p := &c.Values[v]; p.DType != w.DType || !equalBut(p.Shape, w.Shape, axis) || p.Shape[axis] != extents[i] {
-			return errorf("node %q (%s): part %q is %s %v, the whole %s %v; they may differ on axis %d only", n.Name, n.Op, p.Name, p.DType, p.Shape, w.DType, w.Shape, axis)
+			return errorf("node %q (%s): part %q is %s %v, the whole %s %v; they may differ on axis %d only", n.Name,
+				n.Op, p.Name, p.DType, p.Shape, w.DType, w.Shape, axis)
 		}
 	}
 	if sum != w.Shape[axis] {
-		return errorf("node %q (%s): the parts have %d elements on axis %d in all, the whole has %d", n.Name, n.Op, sum, axis, w.Shape[axis])
+		return errorf("node %q (%s): the parts have %d elements on axis %d in all, the whole has %d", n.Name, n.Op, sum,
+			axis, w.Shape[axis])
 	}
 	return nil
 }
@@ -132,8 +138,11 @@ func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 func extentsOf(c *graph.Checked, n *graph.TypedNode, parts []int, axis int64) ([]int64, error) {
 	if partsOf(n.Op) == graph.Splits {
 		extents := n.Attrs.Ints("split")
-		if len(extents) != len(parts) || slices.ContainsFunc(extents, func(d int64) bool { return d < 0 || d > maxBytes/int64(len(parts)) }) {
-			return nil, errorf("node %q (Split): attribute split is %v; it must have an extent for each of %d results", n.Name, extents, len(parts))
+		if len(extents) != len(parts) || slices.ContainsFunc(extents, func(d int64) bool {
+			return d < 0 || d > maxBytes/int64(len(parts))
+		}) {
+			return nil, errorf("node %q (Split): attribute split is %v; it must have an extent for each of %d results",
+				n.Name, extents, len(parts))
 		}
 		return extents, nil
 	}

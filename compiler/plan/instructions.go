@@ -43,7 +43,8 @@ func (e *emission) step(k int) error {
 	s := &e.steps[k]
 	for _, t := range e.copies[k] {
 		in, out := e.operandAt(t.in, t.from), e.operandAt(t.out, t.to)
-		e.plan.Instructions = append(e.plan.Instructions, Instruction{Node: e.nodeName(s), Op: OpCopy, Inputs: []Operand{in}, Outputs: []Operand{out}})
+		e.plan.Instructions = append(e.plan.Instructions, Instruction{Node: e.nodeName(s), Op: OpCopy,
+			Inputs: []Operand{in}, Outputs: []Operand{out}})
 	}
 	if s.role == computes || s.role == joins && !e.joined[k] {
 		i := Instruction{Node: e.nodeName(s), Op: s.op, Attrs: cloneAttrs(e.c.Nodes[s.node].Attrs)}
@@ -60,7 +61,8 @@ func (e *emission) temporary(node int, i Instruction) error {
 		bytes = e.options.Scratch(&i)
 	}
 	if bytes < 0 || bytes > maxScratch {
-		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes, int64(maxScratch))
+		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes,
+			int64(maxScratch))
 	}
 	if bytes > 0 {
 		e.scratch[node] = bytes
@@ -96,7 +98,8 @@ func (e *emission) operand(v int) Operand { return e.operandAt(v, e.at[v]) }
 // such a view.
 func (e *emission) operandAt(v int, at place) Operand {
 	at, _ = e.resolve(at)
-	shown := view.View{Shape: slices.Clone(at.view.Shape), Strides: slices.Clone(at.view.Strides), Offset: at.view.Offset}
+	shown := view.View{Shape: slices.Clone(at.view.Shape), Strides: slices.Clone(at.view.Strides),
+		Offset: at.view.Offset}
 	return Operand{Name: e.c.Values[v].Name, Buffer: e.buffer(at.storage), View: shown}
 }
 
@@ -201,7 +204,8 @@ func (e *emission) lifetimes() {
 func ownConstants(p *ExecutionPlan) {
 	for i := range p.Buffers {
 		if t := p.Buffers[i].Constant; t != nil {
-			p.Buffers[i].Constant = &graph.Tensor{DType: t.DType, Shape: slices.Clone(t.Shape), Data: slices.Clone(t.Data)}
+			p.Buffers[i].Constant = &graph.Tensor{DType: t.DType, Shape: slices.Clone(t.Shape),
+				Data: slices.Clone(t.Data)}
 		}
 	}
 }

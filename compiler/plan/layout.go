@@ -60,7 +60,8 @@ type apartness struct {
 // newLayout gives every value a place.
 func newLayout(p *program, apart *apartness) *layout {
 	n := len(p.c.Values)
-	l := &layout{program: p, apart: apart, at: make([]place, n), top: make([]place, n), born: make([]int, n), over: make([]int, n), copies: make([][]transfer, len(p.steps))}
+	l := &layout{program: p, apart: apart, at: make([]place, n), top: make([]place, n), born: make([]int, n),
+		over: make([]int, n), copies: make([][]transfer, len(p.steps))}
 	l.joined, l.lastRead = make([]bool, len(p.steps)), slices.Clone(p.lastRead)
 	for v := range l.at {
 		l.at[v].storage, l.over[v], l.born[v] = -1, -1, -1

@@ -49,7 +49,8 @@ func newMeaning(p *ExecutionPlan, c *graph.Checked) (*meaning, error) {
 func (m *meaning) nodeOf(i *Instruction) (int, error) {
 	for node := range m.c.Nodes {
 		n := &m.c.Nodes[node]
-		if n.Name != i.Node || n.Op != i.Op || !m.match(i.Inputs, n.Inputs) || !m.match(i.Outputs, n.Outputs) || !reflect.DeepEqual(i.Attrs, n.Attrs) {
+		if n.Name != i.Node || n.Op != i.Op || !m.match(i.Inputs, n.Inputs) || !m.match(i.Outputs, n.Outputs) ||
+			!reflect.DeepEqual(i.Attrs, n.Attrs) {
 			continue
 		}
 		for _, v := range n.Outputs {
@@ -59,7 +60,8 @@ func (m *meaning) nodeOf(i *Instruction) (int, error) {
 		}
 		return node, nil
 	}
-	return 0, errorf("instruction of node %q (%s) has no node with its operator, attributes, arguments and results", i.Node, i.Op)
+	return 0, errorf("instruction of node %q (%s) has no node with its operator, attributes, arguments and results",
+		i.Node, i.Op)
 }
 
 func (m *meaning) match(operands []Operand, values []int) bool {

@@ -66,7 +66,8 @@ func (l *layout) gatherParts(k int) {
 	for i, at := range l.starts(k) {
 		size := l.c.Values[s.in[i]].Shape[axis]
 		slot := slotOf(l.c.Values[s.out[0]].Shape, axis, at, size)
-		if l.apart.concats[s.node] || l.apart.parts[[2]int{s.node, i}] || !l.nest(s.in[i], parent, slot, [2]int{s.node, i}) {
+		if l.apart.concats[s.node] || l.apart.parts[[2]int{s.node, i}] ||
+			!l.nest(s.in[i], parent, slot, [2]int{s.node, i}) {
 			apart = append(apart, i)
 		}
 	}

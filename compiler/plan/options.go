@@ -20,10 +20,14 @@ type Options struct {
 
 	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
 
-	OffsetBudget time.Duration // how long to look for better offsets, for each frame that is tried; 0: no limit but MaxSteps
-	MaxSteps     int64         // how many steps to look for better offsets; 0: as many as OffsetBudget allows, without one DefaultMaxSteps, fewer for more than 100 buffers; negative: none
-	Seed         uint64        // of the search for offsets
-	OrderSteps   int           // how many states the search for an order may visit; 0: order.DefaultStates, negative: none
+	// how long to look for better offsets, for each frame that is tried; 0: no limit but MaxSteps
+	OffsetBudget time.Duration
+	// how many steps to look for better offsets; 0: as many as OffsetBudget allows, without one DefaultMaxSteps, fewer
+	// for more than 100 buffers; negative: none
+	MaxSteps int64
+	Seed     uint64 // of the search for offsets
+	// how many states the search for an order may visit; 0: order.DefaultStates, negative: none
+	OrderSteps int
 
 	// Scratch returns how many bytes of temporary memory an instruction needs, 0
 	// for none; nil: none does. It is called several times for an instruction,

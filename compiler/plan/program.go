@@ -60,7 +60,8 @@ type program struct {
 // newProgram puts the nodes in the variant's order and the deliveries of outputs
 // between them.
 func newProgram(c *graph.Checked, v variant) *program {
-	p := &program{c: c, variant: v, kept: make([]bool, len(c.Values)), position: make([]int, len(c.Nodes)), scratch: map[int]int64{}}
+	p := &program{c: c, variant: v, kept: make([]bool, len(c.Values)), position: make([]int, len(c.Nodes)),
+		scratch: map[int]int64{}}
 	if v.chained {
 		p.c, p.chained = chain(c)
 	}

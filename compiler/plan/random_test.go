@@ -38,7 +38,8 @@ func drawGraph(t *rapid.T, most int) *graph.Checked {
 }
 
 func (g growth) shape() []int64 {
-	return rapid.SampledFrom([][]int64{{2, 3, 4}, {1, 6, 4}, {4, 6}, {24}, {2, 12}, {1, 4, 2, 3}, {3, 0}}).Draw(g.t, "shape")
+	return rapid.SampledFrom([][]int64{{2, 3, 4}, {1, 6, 4}, {4, 6}, {24}, {2, 12}, {1, 4, 2, 3}, {3, 0}}).Draw(g.t,
+		"shape")
 }
 
 // pick draws a value, a late one more often.
@@ -64,7 +65,9 @@ func (g growth) grow() {
 	name, x := fmt.Sprintf("v%d", len(g.Values)), g.Values[v].Name
 	shape := g.Values[v].Shape
 	rank := int64(len(shape))
-	switch op := rapid.SampledFrom([]string{"Relu", "Exp", "Sub", "Mul", "Softmax", "ReduceSum", "MatMul", "Reshape", "Transpose", "Slice", "Expand", "Identity", "Pad", "Cast", "Equal", "LayerNormalization", "Split", "Split", "Concat", "Concat", "Concat"}).Draw(g.t, "op"); op {
+	switch op := rapid.SampledFrom([]string{"Relu", "Exp", "Sub", "Mul", "Softmax", "ReduceSum", "MatMul", "Reshape",
+		"Transpose", "Slice", "Expand", "Identity", "Pad", "Cast", "Equal", "LayerNormalization", "Split", "Split",
+		"Concat", "Concat", "Concat"}).Draw(g.t, "op"); op {
 	case "Relu", "Exp", "Softmax", "Identity":
 		g.node(op, name, shape, nil, x)
 	case "Cast":
@@ -98,7 +101,8 @@ func (g growth) grow() {
 	case "Split":
 		axis := rapid.Int64Range(0, rank-1).Draw(g.t, "axis")
 		if shape[axis]%2 == 0 {
-			g.split(x, axis, rapid.SampledFrom([][]string{{name, name + "b"}, {name, ""}, {"", name}}).Draw(g.t, "results")...)
+			g.split(x, axis, rapid.SampledFrom([][]string{{name, name + "b"}, {name, ""}, {"", name}}).Draw(g.t,
+				"results")...)
 		}
 	case "Concat":
 		g.concat(name, v)
@@ -222,7 +226,8 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		for mask := range 16 {
 			for _, bit := range []int{1, 2, 4, 8} {
-				require.LessOrEqual(t, frames[mask&^bit], frames[mask|bit], "switches %b against %b", mask&^bit, mask|bit)
+				require.LessOrEqual(t, frames[mask&^bit], frames[mask|bit], "switches %b against %b", mask&^bit,
+					mask|bit)
 			}
 		}
 	})

@@ -52,7 +52,8 @@ func (g *ordering) groupOf(v int) int {
 	if k := g.born[v]; k >= 0 && g.steps[k].role != joins && !g.written(v) {
 		return g.group[g.steps[k].in[0]]
 	}
-	return g.add(order.Buffer{Bytes: g.options.rounded(g.c.Values[v].Bytes()), Before: st.kind == Input, After: g.kept[v]})
+	return g.add(order.Buffer{Bytes: g.options.rounded(g.c.Values[v].Bytes()), Before: st.kind == Input,
+		After: g.kept[v]})
 }
 
 // patched reports whether some result took the place of a part of the storage.
@@ -119,7 +120,8 @@ func (g *ordering) exchanges(s *step, n *order.Node) {
 	}
 	y := s.out[0]
 	for i, v := range s.in {
-		if MayOverwrite(s.op, i) && v >= 0 && v != y && g.alone(v) && alike(&g.c.Values[v], &g.c.Values[y]) && g.kindOf(v) != Input {
+		if MayOverwrite(s.op, i) && v >= 0 && v != y && g.alone(v) && alike(&g.c.Values[v], &g.c.Values[y]) &&
+			g.kindOf(v) != Input {
 			n.Exchanges = append(n.Exchanges, order.Exchange{From: g.group[v], To: g.group[y]})
 		}
 	}

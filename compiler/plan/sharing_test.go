@@ -21,7 +21,8 @@ func TestSplitsAreViews(t *testing.T) {
 	s.output("out")
 	p := s.build(t, Options{})
 	assert.Equal(t, []string{"MaxPool", "Relu", "Concat", "ReduceSum"}, ops(p))
-	assert.Equal(t, p.Instructions[0].Outputs[0].Buffer, p.Instructions[1].Outputs[0].Buffer, "in place, in the first half")
+	assert.Equal(t, p.Instructions[0].Outputs[0].Buffer, p.Instructions[1].Outputs[0].Buffer,
+		"in place, in the first half")
 	p = s.build(t, Options{NoConcat: true})
 	assert.Contains(t, ops(p), "Split")
 	p = s.build(t, Options{NoViews: true})
@@ -32,7 +33,8 @@ func TestASmallViewDoesNotKeepALargeBase(t *testing.T) {
 	s := newSketch()
 	s.input("in", 64, 64)
 	s.node("MaxPool", "x", shape(64, 64), nil, "in")
-	s.node("Slice", "part", shape(1, 64), graph.Attrs{"starts": []int64{0, 0}, "ends": []int64{1, 64}, "steps": []int64{1, 1}}, "x")
+	s.node("Slice", "part", shape(1, 64), graph.Attrs{"starts": []int64{0, 0}, "ends": []int64{1, 64},
+		"steps": []int64{1, 1}}, "x")
 	s.node("ReduceSum", "y", shape(1, 1), nil, "x")
 	for _, name := range []string{"p", "q"} {
 		s.node("MaxPool", name, shape(64, 64), nil, "y")
@@ -198,7 +200,8 @@ func TestWhatIsNoGraph(t *testing.T) {
 // TestReductionsAreNotInPlace: an element of their results needs many of an argument.
 func TestReductionsAreNotInPlace(t *testing.T) {
 	for _, op := range graph.Operators() {
-		if strings.HasPrefix(op, "Reduce") || strings.HasSuffix(op, "Pool") || op == "MatMul" || op == "Gemm" || op == "Conv" {
+		if strings.HasPrefix(op, "Reduce") || strings.HasSuffix(op, "Pool") || op == "MatMul" || op == "Gemm" ||
+			op == "Conv" {
 			assert.False(t, MayOverwrite(op, 0), op)
 		}
 	}

@@ -184,7 +184,8 @@ func (s *simulation) instruction(i *Instruction, stamp int32) error {
 			content = func(at int64) tag { return moved[k][at] }
 		}
 		if !s.write(o, content, stamp) {
-			return fmt.Errorf("it writes an element twice, or through a view that repeats elements, or over its temporary memory")
+			return fmt.Errorf("it writes an element twice, or through a view that repeats elements, or over its " +
+				"temporary memory")
 		}
 	}
 	return s.overwrites(i, stamp)
@@ -364,7 +365,8 @@ func (s *simulation) compare(o Operand, found []tag) error {
 		source, element := s.meaning.element(v, int64(nth)/size)
 		name := s.meaning.c.Values[source].Name
 		if t == 0 || s.names[t.value()] != name || t.grain() != element*size+int64(nth)%size {
-			return fmt.Errorf("element %d of %q holds %s; it should hold element %d of %q", int64(nth)/size, o.Name, s.describe(t), element, name)
+			return fmt.Errorf("element %d of %q holds %s; it should hold element %d of %q", int64(nth)/size, o.Name,
+				s.describe(t), element, name)
 		}
 	}
 	return nil

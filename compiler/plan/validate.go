@@ -58,7 +58,8 @@ func inspectBuffers(p *ExecutionPlan) error {
 		b := &p.Buffers[i]
 		elements := graph.Elements(b.Shape)
 		if elements < 0 || b.DType.Bytes() == 0 || b.Bytes != elements*b.DType.Bytes() {
-			return errorf("buffer %d (%q) has %d bytes; type %s and shape %v do not take that", i, b.Name, b.Bytes, b.DType, b.Shape)
+			return errorf("buffer %d (%q) has %d bytes; type %s and shape %v do not take that", i, b.Name, b.Bytes,
+				b.DType, b.Shape)
 		}
 		if b.Offset == -1 {
 			if b.Kind == Activation {
@@ -66,8 +67,10 @@ func inspectBuffers(p *ExecutionPlan) error {
 			}
 			continue
 		}
-		if b.Offset < 0 || b.Offset > p.Frame.Bytes-b.Bytes || p.Frame.Alignment < 1 || b.Offset%p.Frame.Alignment != 0 {
-			return errorf("buffer %d (%q) of %d bytes is at %d; the frame has %d bytes and alignment %d", i, b.Name, b.Bytes, b.Offset, p.Frame.Bytes, p.Frame.Alignment)
+		if b.Offset < 0 || b.Offset > p.Frame.Bytes-b.Bytes || p.Frame.Alignment < 1 ||
+			b.Offset%p.Frame.Alignment != 0 {
+			return errorf("buffer %d (%q) of %d bytes is at %d; the frame has %d bytes and alignment %d", i, b.Name,
+				b.Bytes, b.Offset, p.Frame.Bytes, p.Frame.Alignment)
 		}
 	}
 	return nil
@@ -152,7 +155,8 @@ func inspectParts(i *Instruction) error {
 		sum += extent
 	}
 	if sum != whole[0].View.Shape[axis] {
-		return errorf("node %q (%s): the parts have %d elements on axis %d, the whole has %d", i.Node, i.Op, sum, axis, whole[0].View.Shape[axis])
+		return errorf("node %q (%s): the parts have %d elements on axis %d, the whole has %d", i.Node, i.Op, sum, axis,
+			whole[0].View.Shape[axis])
 	}
 	return nil
 }
@@ -211,7 +215,8 @@ func inspectOperand(p *ExecutionPlan, o Operand) error {
 		high += max(0, (d-1)*v.Strides[axis])
 	}
 	if low < 0 || high >= b.Bytes/b.DType.Bytes() {
-		return errorf("operand %q shows elements %d to %d of buffer %q, which has %d", o.Name, low, high, b.Name, b.Bytes/b.DType.Bytes())
+		return errorf("operand %q shows elements %d to %d of buffer %q, which has %d", o.Name, low, high, b.Name,
+			b.Bytes/b.DType.Bytes())
 	}
 	return nil
 }
@@ -238,7 +243,8 @@ func inspectLifetimes(p *ExecutionPlan) error {
 	}
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; b.First != first[i] || b.Last != last[i] {
-			return errorf("buffer %d (%q) is alive from %d to %d; the instructions need it from %d to %d", i, b.Name, b.First, b.Last, first[i], last[i])
+			return errorf("buffer %d (%q) is alive from %d to %d; the instructions need it from %d to %d", i, b.Name,
+				b.First, b.Last, first[i], last[i])
 		}
 	}
 	return nil
@@ -254,7 +260,8 @@ func inspectOverlaps(p *ExecutionPlan) error {
 				continue
 			}
 			if a.First <= b.Last && b.First <= a.Last && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes {
-				return errorf("buffers %d (%q) and %d (%q) are alive at once and share bytes of the frame", j, b.Name, i, a.Name)
+				return errorf("buffers %d (%q) and %d (%q) are alive at once and share bytes of the frame", j, b.Name,
+					i, a.Name)
 			}
 		}
 	}

@@ -140,7 +140,8 @@ func TestAnyOffsetThatOverlapsIsFound(t *testing.T) {
 		b.Offset = rapid.Int64Range(0, (p.Frame.Bytes-b.Bytes)/4).Draw(t, "offset") * 4
 		meets := slices.ContainsFunc(placed, func(i int) bool {
 			x := &p.Buffers[i]
-			return x != b && x.First <= b.Last && b.First <= x.Last && x.Offset < b.Offset+b.Bytes && b.Offset < x.Offset+x.Bytes
+			return x != b && x.First <= b.Last && b.First <= x.Last && x.Offset < b.Offset+b.Bytes &&
+				b.Offset < x.Offset+x.Bytes
 		})
 		require.Equal(t, meets, Validate(p) != nil, fmt.Sprint(Validate(p)))
 	})

@@ -155,8 +155,7 @@ struct owner_and_other : rl::test_suite<owner_and_other, 2> {
 		if (sh($).load(edge(8, acquire)) == ALIVE) return dispose();
 		loc($).store(0, relaxed);
 		int seen = sh($).load(relaxed); // merge, in Go
-		while (!sh($).compare_exchange_strong(seen, seen + MERGED, edge(9, seq_cst), relaxed)) {
-		}
+		while (!sh($).compare_exchange_strong(seen, seen + MERGED, edge(9, seq_cst), relaxed)) {}
 		if (count(seen) == 0) dispose();
 	}
 
@@ -202,8 +201,7 @@ struct handover : rl::test_suite<handover, 3> {
 	{
 		context($) = 1;
 		int seen = word($).load(relaxed);
-		while (!word($).compare_exchange_strong(seen, (seen & ~STATE) | PARKED, edge(11, seq_cst), relaxed)) {
-		}
+		while (!word($).compare_exchange_strong(seen, (seen & ~STATE) | PARKED, edge(11, seq_cst), relaxed)) {}
 	}
 
 	void deliver()
@@ -226,8 +224,7 @@ struct handover : rl::test_suite<handover, 3> {
 	void give_back()
 	{
 		int seen = word($).load(relaxed);
-		while (!word($).compare_exchange_strong(seen, (seen & ~STATE) | PARKED, edge(14, seq_cst), relaxed)) {
-		}
+		while (!word($).compare_exchange_strong(seen, (seen & ~STATE) | PARKED, edge(14, seq_cst), relaxed)) {}
 	}
 
 	void adopt()
@@ -470,7 +467,9 @@ bool holds(const char* name, int first, int last)
 		return good;
 	}
 	std::printf("%-16s %9llu executions  %s\n", name, static_cast<unsigned long long>(p.stop_iteration),
-	            !good ? rl::test_result_str(p.test_result) : whole ? "no error" : "NOT EXHAUSTIVE");
+	            !good   ? rl::test_result_str(p.test_result)
+	            : whole ? "no error"
+	                    : "NOT EXHAUSTIVE");
 	if (!good) outcome<protocol>(std::cerr);
 	return good && whole;
 }

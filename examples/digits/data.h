@@ -8,7 +8,7 @@ enum { DIGIT_PIXELS = 64, DIGIT_CLASSES = 10, DIGITS_MAX = 2000 };
 
 typedef struct digits {
 	int count;
-	int train_count; /* rows[0 .. train_count) train, the rest is held out */
+	int train_count;               /* rows[0 .. train_count) train, the rest is held out */
 	float (*pixels)[DIGIT_PIXELS]; /* 0 .. 1 */
 	uint8_t* labels;
 	int* rows; /* a permutation of 0 .. count */

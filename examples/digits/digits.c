@@ -23,39 +23,45 @@ static const double wanted_accuracy = 0.95;
 
 static tl_stats before_last_epoch, after_last_epoch;
 
-static tl_stats stats_now(void) {
+static tl_stats stats_now(void)
+{
 	tl_stats s = {.struct_size = sizeof s};
 	tl_stats_get(&s);
 	return s;
 }
 
-static void show_epoch(int epoch, epoch_result r) {
+static void show_epoch(int epoch, epoch_result r)
+{
 	if (epoch == TRAIN_EPOCHS) after_last_epoch = stats_now();
 	printf("%5d   %.4f   %5.1f %%   %6.2f\n", epoch, r.loss, 100 * r.accuracy, 1e3 * r.seconds);
 	if (epoch == TRAIN_EPOCHS - 1) before_last_epoch = stats_now();
 }
 
 /* What the pool keeps is given back first: it is not live, but it is allocated. */
-static uint64_t leaked(const tl_stats* begin) {
+static uint64_t leaked(const tl_stats* begin)
+{
 	tl_mem_purge();
 	tl_stats end = stats_now();
 	return (end.live_objects - begin->live_objects) + (end.foreign_live - begin->foreign_live);
 }
 
 /* While the pool is never full it drops no tensor, so what it keeps and what is live is what it once had to make. */
-static double hit_rate(const tl_stats* end) {
+static double hit_rate(const tl_stats* end)
+{
 	uint64_t misses = end->tensors_live + end->pooled_tensors;
 	return 1.0 - (double)misses / (double)memory_tensors_created;
 }
 
-static void line(const char* what, const char* format, uint64_t value) {
+static void line(const char* what, const char* format, uint64_t value)
+{
 	printf("  %-42s", what);
 	printf(format, value);
 	printf("\n");
 }
 
 /* The number of objects leaked. */
-static uint64_t show_memory(const tl_stats* begin, const tl_stats* end) {
+static uint64_t show_memory(const tl_stats* begin, const tl_stats* end)
+{
 	uint64_t system_calls = after_last_epoch.system_calls - before_last_epoch.system_calls;
 	/* The second of the two looks at the statistics was itself one. */
 	uint64_t slow_calls = after_last_epoch.slow_calls - before_last_epoch.slow_calls - 1;
@@ -74,7 +80,8 @@ static uint64_t show_memory(const tl_stats* begin, const tl_stats* end) {
 
 /* ---- beside malloc ---- */
 
-static int keep_faster(const char* program, const char* data, figures* best) {
+static int keep_faster(const char* program, const char* data, figures* best)
+{
 	figures run;
 	if (figures_run(program, data, &run) != 0) return -1;
 	if (best->seconds == 0 || run.seconds < best->seconds) *best = run;
@@ -82,7 +89,8 @@ static int keep_faster(const char* program, const char* data, figures* best) {
 }
 
 /* Alternates, so that both sides see the same machine, and keeps the best of each: what else runs only slows down. */
-static int compare_runs(const char* folder, const char* data, figures* ours, figures* theirs) {
+static int compare_runs(const char* folder, const char* data, figures* ours, figures* theirs)
+{
 	char tl[4096], plain[4096];
 	snprintf(tl, sizeof tl, "%s/time_tl", folder);
 	snprintf(plain, sizeof plain, "%s/time_malloc", folder);
@@ -92,19 +100,21 @@ static int compare_runs(const char* folder, const char* data, figures* ours, fig
 	return 0;
 }
 
-static void show_comparison(const figures* ours, const figures* theirs) {
+static void show_comparison(const figures* ours, const figures* theirs)
+{
 	const double mib = 1 << 20;
 	printf("The same training, best of %d alternating runs, a process each\n", RUNS);
 	printf("  %-28s%14s%14s\n", "", "TL Runtime", "malloc/free");
 	printf("  %-28s%11.1f ms%11.1f ms\n", "time", 1e3 * ours->seconds, 1e3 * theirs->seconds);
 	printf("  %-28s%10.2f MiB%10.2f MiB\n", "peak memory, training alone", (double)ours->training_bytes / mib,
-		(double)theirs->training_bytes / mib);
+	       (double)theirs->training_bytes / mib);
 	printf("  %-28s%10.2f MiB%10.2f MiB\n", "peak memory, whole process", (double)ours->resident_bytes / mib,
-		(double)theirs->resident_bytes / mib);
+	       (double)theirs->resident_bytes / mib);
 	printf("  %-28s%14s\n", "results are the same bits", ours->loss == theirs->loss ? "yes" : "NO");
 }
 
-static int beside_malloc(const char* program, const char* data) {
+static int beside_malloc(const char* program, const char* data)
+{
 	char folder[2048];
 	figures ours, theirs;
 	snprintf(folder, sizeof folder, "%s", program);
@@ -115,7 +125,8 @@ static int beside_malloc(const char* program, const char* data) {
 	return ours.loss == theirs.loss ? 0 : -1;
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv)
+{
 	digits d = {0};
 	if (argc != 2) {
 		fprintf(stderr, "usage: %s DIGITS.csv\n", argv[0]);
@@ -123,8 +134,8 @@ int main(int argc, char** argv) {
 	}
 	if (digits_read(argv[1], TRAIN_SEED, &d) != 0) return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("Handwritten digits: %d to train, %d held out; a perceptron 64 - 64 - 10, batches of %d\n\n",
-		d.train_count, d.count - d.train_count, TRAIN_BATCH);
+	printf("Handwritten digits: %d to train, %d held out; a perceptron 64 - 64 - 10, batches of %d\n\n", d.train_count,
+	       d.count - d.train_count, TRAIN_BATCH);
 	printf("epoch     loss   held out      ms\n");
 
 	train_init();

@@ -11,7 +11,8 @@ typedef struct tensor {
 	float data[];
 } tensor;
 
-static inline void* memory_expect(void* pointer) {
+static inline void* memory_expect(void* pointer)
+{
 	if (pointer) return pointer;
 	fprintf(stderr, "digits: out of memory\n");
 	exit(1);
@@ -22,14 +23,16 @@ static inline void function_exit(void) {}
 static inline void scope_enter(void) {}
 static inline void scope_exit(void) {}
 
-static inline tensor* tensor_new(int64_t rows, int64_t columns) {
+static inline tensor* tensor_new(int64_t rows, int64_t columns)
+{
 	tensor* t = memory_expect(malloc(sizeof *t + (size_t)(rows * columns) * sizeof(float)));
 	t->rows = rows;
 	t->columns = columns;
 	return t;
 }
 
-static inline tensor* tensor_in_slot(int slot, int64_t rows, int64_t columns) {
+static inline tensor* tensor_in_slot(int slot, int64_t rows, int64_t columns)
+{
 	(void)slot;
 	return tensor_new(rows, columns);
 }
@@ -38,7 +41,8 @@ static inline float* tensor_data(tensor* t) { return t->data; }
 static inline tensor* tensor_return(tensor* t) { return t; }
 static inline tensor* tensor_own(tensor* t) { return t; }
 
-static inline void tensor_store(tensor** field, tensor* value) {
+static inline void tensor_store(tensor** field, tensor* value)
+{
 	free(*field);
 	*field = value;
 }

@@ -12,13 +12,15 @@ static FILE* file;
 static size_t released[MOST_LIVE], released_count, ids;
 static unsigned char live[MOST_LIVE];
 
-static void finish(void) {
+static void finish(void)
+{
 	for (size_t id = 0; id < ids; id++)
 		if (live[id]) fprintf(file, "f %zu\n", id);
 	fclose(file);
 }
 
-static void start(void) {
+static void start(void)
+{
 	const char* name = getenv("DIGITS_TRACE");
 	file = fopen(name ? name : "digits.trace", "w");
 	if (!file) {
@@ -28,7 +30,8 @@ static void start(void) {
 	atexit(finish);
 }
 
-static void* note(header* block, size_t bytes) {
+static void* note(header* block, size_t bytes)
+{
 	if (!block) return NULL;
 	if (!file) start();
 	block->id = released_count ? released[--released_count] : ids++;
@@ -43,9 +46,13 @@ static void* note(header* block, size_t bytes) {
 
 void* trace_malloc(size_t bytes) { return note(malloc(sizeof(header) + bytes), bytes); }
 
-void* trace_calloc(size_t count, size_t bytes) { return note(calloc(1, sizeof(header) + count * bytes), count * bytes); }
+void* trace_calloc(size_t count, size_t bytes)
+{
+	return note(calloc(1, sizeof(header) + count * bytes), count * bytes);
+}
 
-void trace_free(void* block) {
+void trace_free(void* block)
+{
 	if (!block) return;
 	header* h = (header*)block - 1;
 	fprintf(file, "f %zu\n", h->id);

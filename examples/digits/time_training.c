@@ -4,7 +4,8 @@
 #include "figures.h"
 #include "train.h"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv)
+{
 	digits d = {0};
 	if (argc != 2 || digits_read(argv[1], TRAIN_SEED, &d) != 0) return 2;
 	int64_t before = resident_now();

@@ -35,8 +35,8 @@ typedef struct batch {
 
 static const size_t layer_fields[] = {offsetof(layer, weights), offsetof(layer, bias)};
 static const size_t network_fields[] = {offsetof(network, hidden), offsetof(network, output)};
-static const size_t gradient_fields[] = {
-	offsetof(gradient, weights), offsetof(gradient, bias), offsetof(gradient, input)};
+static const size_t gradient_fields[] = {offsetof(gradient, weights), offsetof(gradient, bias),
+                                         offsetof(gradient, input)};
 static const size_t activations_fields[] = {offsetof(activations, hidden), offsetof(activations, probabilities)};
 
 static record_type layer_type = {"layer", sizeof(layer), layer_fields, 2, 0};
@@ -44,7 +44,8 @@ static record_type network_type = {"network", sizeof(network), network_fields, 2
 static record_type gradient_type = {"gradient", sizeof(gradient), gradient_fields, 3, 0};
 static record_type activations_type = {"activations", sizeof(activations), activations_fields, 2, 0};
 
-void train_init(void) {
+void train_init(void)
+{
 	record_define(&layer_type);
 	record_define(&network_type);
 	record_define(&gradient_type);
@@ -53,14 +54,16 @@ void train_init(void) {
 
 /* ---- layers ---- */
 
-static tensor* random_matrix(random_state* random, int rows, int columns, float range) {
+static tensor* random_matrix(random_state* random, int rows, int columns, float range)
+{
 	tensor* t = tensor_new(rows, columns);
 	float* values = tensor_data(t);
 	for (int i = 0; i < rows * columns; i++) values[i] = range * random_unit(random);
 	return t;
 }
 
-static layer* layer_new(random_state* random, int inputs, int outputs) {
+static layer* layer_new(random_state* random, int inputs, int outputs)
+{
 	function_enter(0);
 	layer* l = record_new(&layer_type);
 	l->inputs = inputs;
@@ -72,13 +75,15 @@ static layer* layer_new(random_state* random, int inputs, int outputs) {
 	return l;
 }
 
-static void layer_free(layer* l) {
+static void layer_free(layer* l)
+{
 	tensor_free(l->weights);
 	tensor_free(l->bias);
 	memory_free(l);
 }
 
-static network* network_new(random_state* random) {
+static network* network_new(random_state* random)
+{
 	function_enter(0);
 	network* net = record_new(&network_type);
 	layer* hidden = record_own(layer_new(random, DIGIT_PIXELS, 64));
@@ -90,7 +95,8 @@ static network* network_new(random_state* random) {
 	return net;
 }
 
-static void network_free(network* net) {
+static void network_free(network* net)
+{
 	layer_free(net->hidden);
 	layer_free(net->output);
 	memory_free(net);
@@ -98,7 +104,8 @@ static void network_free(network* net) {
 
 /* ---- forward ---- */
 
-static tensor* linear(const layer* l, tensor* input, int rows) {
+static tensor* linear(const layer* l, tensor* input, int rows)
+{
 	function_enter(1);
 	tensor* product = tensor_in_slot(0, rows, l->outputs);
 	matmul(tensor_data(product), tensor_data(input), tensor_data(l->weights), rows, l->inputs, l->outputs);
@@ -110,7 +117,8 @@ static tensor* linear(const layer* l, tensor* input, int rows) {
 	return sum;
 }
 
-static activations* forward(const network* net, tensor* images, int rows) {
+static activations* forward(const network* net, tensor* images, int rows)
+{
 	function_enter(0);
 	activations* result = record_new(&activations_type);
 
@@ -131,7 +139,8 @@ static activations* forward(const network* net, tensor* images, int rows) {
 	return result;
 }
 
-static void activations_free(activations* a) {
+static void activations_free(activations* a)
+{
 	tensor_free(a->hidden);
 	tensor_free(a->probabilities);
 	memory_free(a);
@@ -139,17 +148,19 @@ static void activations_free(activations* a) {
 
 /* ---- backward ---- */
 
-static tensor* loss_gradient(tensor* probabilities, tensor* targets, int rows) {
+static tensor* loss_gradient(tensor* probabilities, tensor* targets, int rows)
+{
 	function_enter(0);
 	tensor* result = tensor_new(rows, DIGIT_CLASSES);
 	subtract_scaled(tensor_data(result), tensor_data(probabilities), tensor_data(targets), 1.0f / (float)rows,
-		rows * DIGIT_CLASSES);
+	                rows * DIGIT_CLASSES);
 	result = tensor_return(result);
 	function_exit();
 	return result;
 }
 
-static tensor* hidden_gradient(tensor* gradient_above, tensor* hidden, int count) {
+static tensor* hidden_gradient(tensor* gradient_above, tensor* hidden, int count)
+{
 	function_enter(0);
 	tensor* result = tensor_new(1, count);
 	relu_backward(tensor_data(result), tensor_data(gradient_above), tensor_data(hidden), count);
@@ -159,7 +170,8 @@ static tensor* hidden_gradient(tensor* gradient_above, tensor* hidden, int count
 }
 
 /* The two transposed matrices die with the function: they live in its frame's slots. */
-static gradient* backward(const layer* l, tensor* input, tensor* above, int rows) {
+static gradient* backward(const layer* l, tensor* input, tensor* above, int rows)
+{
 	function_enter(2);
 	gradient* g = record_new(&gradient_type);
 
@@ -183,14 +195,16 @@ static gradient* backward(const layer* l, tensor* input, tensor* above, int rows
 	return g;
 }
 
-static void gradient_free(gradient* g) {
+static void gradient_free(gradient* g)
+{
 	tensor_free(g->weights);
 	tensor_free(g->bias);
 	tensor_free(g->input);
 	memory_free(g);
 }
 
-static void layer_update(layer* l, const gradient* g, float rate) {
+static void layer_update(layer* l, const gradient* g, float rate)
+{
 	function_enter(0);
 	int count = l->inputs * l->outputs;
 	tensor* weights = tensor_new(l->inputs, l->outputs);
@@ -204,14 +218,16 @@ static void layer_update(layer* l, const gradient* g, float rate) {
 
 /* ---- batches and epochs ---- */
 
-static void copy_row(const digits* d, int row, float* image, float* target) {
+static void copy_row(const digits* d, int row, float* image, float* target)
+{
 	memcpy(image, d->pixels[row], sizeof d->pixels[row]);
 	memset(target, 0, DIGIT_CLASSES * sizeof *target);
 	target[d->labels[row]] = 1.0f;
 }
 
 /* The caller takes over the struct and both tensors. */
-static batch* batch_take(const digits* d, int first, int rows) {
+static batch* batch_take(const digits* d, int first, int rows)
+{
 	function_enter(0);
 	batch* b = struct_new(sizeof *b);
 	b->rows = rows;
@@ -227,19 +243,22 @@ static batch* batch_take(const digits* d, int first, int rows) {
 	return b;
 }
 
-static batch* batch_own(batch* b) {
+static batch* batch_own(batch* b)
+{
 	tensor_own(b->images);
 	tensor_own(b->targets);
 	return struct_own(b);
 }
 
-static void batch_free(batch* b) {
+static void batch_free(batch* b)
+{
 	tensor_free(b->images);
 	tensor_free(b->targets);
 	memory_free(b);
 }
 
-static float train_step(network* net, const batch* b, float rate) {
+static float train_step(network* net, const batch* b, float rate)
+{
 	function_enter(0);
 	activations* a = record_own(forward(net, b->images, b->rows));
 	float loss = cross_entropy(tensor_data(a->probabilities), tensor_data(b->targets), b->rows, DIGIT_CLASSES);
@@ -260,7 +279,8 @@ static float train_step(network* net, const batch* b, float rate) {
 	return loss;
 }
 
-static double train_rows(network* net, const digits* d, float rate) {
+static double train_rows(network* net, const digits* d, float rate)
+{
 	double loss = 0;
 	int steps = 0;
 	for (int first = 0; first + TRAIN_BATCH <= d->train_count; first += TRAIN_BATCH, steps++) {
@@ -273,7 +293,8 @@ static double train_rows(network* net, const digits* d, float rate) {
 	return loss / steps;
 }
 
-static double test_rows(const network* net, const digits* d) {
+static double test_rows(const network* net, const digits* d)
+{
 	scope_enter();
 	batch* b = batch_own(batch_take(d, d->train_count, d->count - d->train_count));
 	activations* a = record_own(forward(net, b->images, b->rows));
@@ -285,13 +306,15 @@ static double test_rows(const network* net, const digits* d) {
 	return accuracy;
 }
 
-static double seconds_now(void) {
+static double seconds_now(void)
+{
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static epoch_result train_epoch(network* net, digits* d, random_state* random) {
+static epoch_result train_epoch(network* net, digits* d, random_state* random)
+{
 	const float rate = 0.08f;
 	double begin = seconds_now();
 	random_shuffle(random, d->rows, d->train_count);
@@ -301,7 +324,8 @@ static epoch_result train_epoch(network* net, digits* d, random_state* random) {
 	return result;
 }
 
-epoch_result train(digits* d, void (*after)(int epoch, epoch_result result)) {
+epoch_result train(digits* d, void (*after)(int epoch, epoch_result result))
+{
 	random_state random = {TRAIN_SEED};
 	epoch_result result = {0};
 	double seconds = 0;

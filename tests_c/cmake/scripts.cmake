@@ -28,3 +28,15 @@ set(checked objects types tensors registry device_tensors)
 list(TRANSFORM checked REPLACE "(.+)" "$<TARGET_FILE:\\1_test>" OUTPUT_VARIABLE checked_programs)
 tl_script(memcheck "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/valgrind" ${checked_programs})
 set_tests_properties(memcheck PROPERTIES TIMEOUT 1800)
+
+# The operations of the benchmark, compiled as there, and the most instructions that each may take.
+find_package(Python3 3.10 COMPONENTS Interpreter)
+if(Python3_Interpreter_FOUND)
+  tl_program(calls "${PROJECT_SOURCE_DIR}/bench/src/calls.c")
+  target_compile_options(calls PRIVATE -O2)
+  add_test(NAME instructions COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/bench/instructions.py"
+    $<TARGET_FILE:calls> $<TARGET_FILE_DIR:tl_runtime::tl_runtime>)
+  set_tests_properties(instructions PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
+else()
+  message(STATUS "skip: Python is not installed, instructions are not counted")
+endif()

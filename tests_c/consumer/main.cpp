@@ -8,11 +8,9 @@ int main()
 	{
 		tl::scope scope;
 		object = tl_mem_new(64);
-		if (tl_ptr_refcount(object) != 1)
-			return 1;
+		if (tl_ptr_refcount(object) != 1) return 1;
 	}
-	if (tl_ptr_refcount(object) != -1)
-		return 1;
+	if (tl_ptr_refcount(object) != -1) return 1;
 	std::printf("consumer: TL Runtime %s from C++\n", tl_version());
 	return 0;
 }

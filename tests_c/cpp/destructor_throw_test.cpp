@@ -17,8 +17,7 @@ int destroyed;
 void destroy(void* object)
 {
 	destroyed++;
-	if (static_cast<node*>(object)->throws)
-		throw std::runtime_error("from a destructor");
+	if (static_cast<node*>(object)->throws) throw std::runtime_error("from a destructor");
 }
 
 node* new_node(bool throws, int number)
@@ -29,7 +28,8 @@ node* new_node(bool throws, int number)
 	return object;
 }
 
-template <typename Call> bool throws(Call call)
+template <typename Call>
+bool throws(Call call)
 {
 	try {
 		call();

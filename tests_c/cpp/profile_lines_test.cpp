@@ -49,7 +49,8 @@ std::string text_of(const std::string& file)
 
 bool pprof(const std::string& options, std::string& shown)
 {
-	const std::string command = "GOTOOLCHAIN=local go tool pprof " + options + " " + path + ".pb.gz >" + path + ".txt 2>/dev/null";
+	const std::string command =
+		"GOTOOLCHAIN=local go tool pprof " + options + " " + path + ".pb.gz >" + path + ".txt 2>/dev/null";
 	const bool ran = std::system(command.c_str()) == 0;
 	shown = text_of(path + ".txt");
 	return ran;

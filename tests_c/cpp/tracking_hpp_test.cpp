@@ -20,7 +20,8 @@ tl_alloc_info info_of(const void* pointer)
 void macros_tell_the_line()
 {
 	const tl::leak_check recording;
-	void* p = tl_mem_alloc(40); const std::uint64_t line = __LINE__;
+	void* p = tl_mem_alloc(40);
+	const std::uint64_t line = __LINE__;
 	CHECK(std::strcmp(info_of(p).file, __FILE__) == 0);
 	CHECK_INT(info_of(p).line, line);
 	CHECK_OK(tl_mem_free(p));
@@ -40,13 +41,16 @@ void arguments_may_have_commas()
 {
 	const tl::leak_check recording;
 	tl_mem_enter_scope();
-	void* p = tl_mem_new(std::pair<int, long>{40, 2}.first); std::uint64_t line = __LINE__;
+	void* p = tl_mem_new(std::pair<int, long>{40, 2}.first);
+	std::uint64_t line = __LINE__;
 	CHECK(at(p, line));
 	const std::int64_t shape[] = {2, 3};
 	float data[6] = {};
-	tl_tensor* t = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 2, shape, data, nullptr, nullptr, nullptr); line = __LINE__;
+	tl_tensor* t = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 2, shape, data, nullptr, nullptr, nullptr);
+	line = __LINE__;
 	CHECK(at(t, line));
-	tl_tensor* view = tl_tensor_slice(t, 0, 0, 1, 1); line = __LINE__;
+	tl_tensor* view = tl_tensor_slice(t, 0, 0, 1, 1);
+	line = __LINE__;
 	CHECK(at(view, line));
 	tl_mem_exit_scope();
 }
@@ -89,10 +93,11 @@ void tags_end_with_their_block()
 void clean_bodies_pass()
 {
 	CHECK_INT(tl::assert_no_leaks([] {
-		void* p = tl_mem_alloc(64);
-		tl_mem_free(p);
-		return 5;
-	}), 5);
+				  void* p = tl_mem_alloc(64);
+				  tl_mem_free(p);
+				  return 5;
+			  }),
+	          5);
 	tl::assert_no_leaks([] {
 		tl_mem_enter_scope();
 		tl_mem_new(64);

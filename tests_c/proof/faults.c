@@ -16,8 +16,9 @@
 
 /* ---- all calls ---------------------------------------------------------------------------- */
 
-static const steps* const families[] = {&object_steps, &scope_steps, &vec_steps,   &tensor_steps, &view_steps,     &sparse_steps,
-                                        &foreign_steps, &pool_steps,  &device_steps, &plan_steps,   &tracking_steps, &thread_steps};
+static const steps* const families[] = {&object_steps, &scope_steps,  &vec_steps,      &tensor_steps,
+                                        &view_steps,   &sparse_steps, &foreign_steps,  &pool_steps,
+                                        &device_steps, &plan_steps,   &tracking_steps, &thread_steps};
 enum { FAMILIES = sizeof families / sizeof *families, STEPS = 400 };
 
 static const step* all[STEPS];
@@ -50,16 +51,16 @@ static void shuffle(void)
 /* How memory is made scarce. What is NULL does nothing. */
 typedef struct mode {
 	const char* name;
-	void (*open)(void);       /* before all calls */
-	void (*spare)(int n);     /* before each: how much of the heap is left */
-	void (*fill)(int n);      /* how much of the stacks is; drain undoes it */
-	void (*refuse)(int n);    /* from here on n requests pass; allow lifts it */
+	void (*open)(void);    /* before all calls */
+	void (*spare)(int n);  /* before each: how much of the heap is left */
+	void (*fill)(int n);   /* how much of the stacks is; drain undoes it */
+	void (*refuse)(int n); /* from here on n requests pass; allow lifts it */
 	void (*allow)(void);
 	void (*drain)(void);
-	void (*retake)(void);     /* behind each call, when what it made is gone */
+	void (*retake)(void); /* behind each call, when what it made is gone */
 	void (*close)(void);
-	int most;                 /* n at most */
-	uint32_t statuses;        /* that a refusal may have, by bits */
+	int most;          /* n at most */
+	uint32_t statuses; /* that a refusal may have, by bits */
 } mode;
 
 #define BIT(status) (UINT32_C(1) << (status))
@@ -108,7 +109,8 @@ static bool call(const step* s, const mode* m, int n)
 	counts.tried++;
 	if (!good) check_refusal(s, m, n);
 	if (good) free(before);
-	else if (!snapshot_same(before, snapshot_take(), NOTHING_CHANGED, s->name)) complain(s, m, n, "a refused call changed something", "");
+	else if (!snapshot_same(before, snapshot_take(), NOTHING_CHANGED, s->name))
+		complain(s, m, n, "a refused call changed something", "");
 	just(m->drain);
 	if (good) just(s->undo);
 	return good;
@@ -221,19 +223,56 @@ static void no_threads(int n) { host_threads_fail(n >= 0); }
 static void threads_again(void) { host_threads_fail(false); }
 
 static const mode modes[] = {
-        {.name = "used", .spare = use_memory, .refuse = fail_memory, .allow = all_requests, .most = 64, .statuses = BIT(TL_E_OUT_OF_MEMORY)},
-        {.name = "idle", .spare = drop_idle_memory, .refuse = fail_memory, .allow = all_requests, .most = 64, .statuses = BIT(TL_E_OUT_OF_MEMORY)},
-        {.name = "heap", .open = fill_without_requests, .spare = heap_spare, .refuse = no_requests_at_all, .allow = all_requests,
-         .retake = retake_without_requests, .close = heap_release, .most = 11, .statuses = BIT(TL_E_OUT_OF_MEMORY)},
-        {.name = "limit", .open = fill_below_a_limit, .spare = heap_spare, .refuse = limited, .allow = no_limit,
-         .retake = retake_below_a_limit, .close = heap_release, .most = 11, .statuses = BIT(TL_E_LIMIT)},
-        {.name = "entries", .fill = entries, .drain = stack_release, .most = 16, .statuses = BIT(TL_E_ARENA_EXHAUSTED)},
-        {.name = "marks", .fill = marks, .drain = stack_release, .most = 16, .statuses = BIT(TL_E_ARENA_EXHAUSTED)},
-        {.name = "frames", .fill = frames, .drain = stack_release, .most = 64, .statuses = BIT(TL_E_ARENA_EXHAUSTED)},
-        {.name = "device", .refuse = own_device_fail, .allow = device_again, .most = 16, .statuses = BIT(TL_E_OUT_OF_MEMORY)},
-        {.name = "malloc", .refuse = host_malloc_fail, .allow = host_again, .most = 64, .statuses = BIT(TL_E_OUT_OF_MEMORY)},
-        {.name = "maps", .spare = use_memory, .refuse = host_maps_fail, .allow = maps_again, .most = 64, .statuses = BIT(TL_E_OUT_OF_MEMORY)},
-        {.name = "threads", .spare = use_memory, .refuse = no_threads, .allow = threads_again},
+	{.name = "used",
+     .spare = use_memory,
+     .refuse = fail_memory,
+     .allow = all_requests,
+     .most = 64,
+     .statuses = BIT(TL_E_OUT_OF_MEMORY)},
+	{.name = "idle",
+     .spare = drop_idle_memory,
+     .refuse = fail_memory,
+     .allow = all_requests,
+     .most = 64,
+     .statuses = BIT(TL_E_OUT_OF_MEMORY)},
+	{.name = "heap",
+     .open = fill_without_requests,
+     .spare = heap_spare,
+     .refuse = no_requests_at_all,
+     .allow = all_requests,
+     .retake = retake_without_requests,
+     .close = heap_release,
+     .most = 11,
+     .statuses = BIT(TL_E_OUT_OF_MEMORY)},
+	{.name = "limit",
+     .open = fill_below_a_limit,
+     .spare = heap_spare,
+     .refuse = limited,
+     .allow = no_limit,
+     .retake = retake_below_a_limit,
+     .close = heap_release,
+     .most = 11,
+     .statuses = BIT(TL_E_LIMIT)},
+	{.name = "entries", .fill = entries, .drain = stack_release, .most = 16, .statuses = BIT(TL_E_ARENA_EXHAUSTED)},
+	{.name = "marks", .fill = marks, .drain = stack_release, .most = 16, .statuses = BIT(TL_E_ARENA_EXHAUSTED)},
+	{.name = "frames", .fill = frames, .drain = stack_release, .most = 64, .statuses = BIT(TL_E_ARENA_EXHAUSTED)},
+	{.name = "device",
+     .refuse = own_device_fail,
+     .allow = device_again,
+     .most = 16,
+     .statuses = BIT(TL_E_OUT_OF_MEMORY)},
+	{.name = "malloc",
+     .refuse = host_malloc_fail,
+     .allow = host_again,
+     .most = 64,
+     .statuses = BIT(TL_E_OUT_OF_MEMORY)},
+	{.name = "maps",
+     .spare = use_memory,
+     .refuse = host_maps_fail,
+     .allow = maps_again,
+     .most = 64,
+     .statuses = BIT(TL_E_OUT_OF_MEMORY)},
+	{.name = "threads", .spare = use_memory, .refuse = no_threads, .allow = threads_again},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 static const mode plenty = {.name = "plenty"};
@@ -262,8 +301,13 @@ static void without_maps(int n)
 	if (!system_refuses_maps()) no_seccomp = true;
 }
 
-static const mode system_mode = {.name = "system", .open = fill_without_requests, .spare = heap_spare, .refuse = without_maps,
-                                 .close = heap_release, .most = 11, .statuses = BIT(TL_E_OUT_OF_MEMORY)};
+static const mode system_mode = {.name = "system",
+                                 .open = fill_without_requests,
+                                 .spare = heap_spare,
+                                 .refuse = without_maps,
+                                 .close = heap_release,
+                                 .most = 11,
+                                 .statuses = BIT(TL_E_OUT_OF_MEMORY)};
 
 static struct {
 	const step* step;
@@ -289,7 +333,8 @@ static void run_system(void)
 	for (int i = 0; i < some && !no_seccomp; i++) {
 		there.step = all[i];
 		there.good = !fits(there.step, &system_mode);
-		for (there.n = 0; there.n <= system_mode.most && !there.good && !no_seccomp; there.n++) run_thread(attempt_there, NULL);
+		for (there.n = 0; there.n <= system_mode.most && !there.good && !no_seccomp; there.n++)
+			run_thread(attempt_there, NULL);
 	}
 }
 
@@ -347,7 +392,8 @@ static int64_t child(const char* name, const char* setting, int value)
 	char command[512], line[256];
 	int64_t tried = 0, refused = 0, failed = 0;
 	bool told = false;
-	snprintf(command, sizeof command, "%s=%d PROVE_SEED=%" PRIu64 " '%s' -run %s", setting, value, check_random(&seed), program, name);
+	snprintf(command, sizeof command, "%s=%d PROVE_SEED=%" PRIu64 " '%s' -run %s", setting, value, check_random(&seed),
+	         program, name);
 	FILE* out = popen(command, "r");
 	if (out == NULL) return 0;
 	while (fgets(line, sizeof line, out) != NULL) {
@@ -373,8 +419,7 @@ static void all_processes(void)
 		child("system", "TL_ARENA_BYTES", 1 << 20);
 	}
 	int n = 0;
-	for (; n < 1000 && child("start", "FAULTS_START", n) > 0; n++) {
-	}
+	for (; n < 1000 && child("start", "FAULTS_START", n) > 0; n++) {}
 	CHECK(n > 10);
 }
 

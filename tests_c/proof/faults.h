@@ -39,18 +39,18 @@ typedef struct steps {
 } steps;
 
 /* The families, one file each. */
-extern const steps object_steps, scope_steps, vec_steps, tensor_steps, view_steps, sparse_steps, foreign_steps, pool_steps,
-        device_steps, plan_steps, tracking_steps, thread_steps;
+extern const steps object_steps, scope_steps, vec_steps, tensor_steps, view_steps, sparse_steps, foreign_steps,
+	pool_steps, device_steps, plan_steps, tracking_steps, thread_steps;
 
 /* ---- the world ------------------------------------------------------------------------- */
 
 enum { PLAIN = 6, OWN_DEVICE_BYTES = 64 << 20 };
 
 typedef struct world {
-	tl_type pair, fragile;   /* two references; the same with a destructor */
+	tl_type pair, fragile; /* two references; the same with a destructor */
 	void* plain[PLAIN];
-	void **root, **leaf;     /* a graph of pairs, Vecs and foreign memory; one of its ends */
-	void* vec;               /* four elements, and no room for another */
+	void **root, **leaf; /* a graph of pairs, Vecs and foreign memory; one of its ends */
+	void* vec;           /* four elements, and no room for another */
 	void *block, *shared, *aliases[2], *custom, *array, *aligned, *zero;
 	uint64_t shared_id;
 	tl_tensor *tensor, *view, *lent, *far_away, *on_cuda;

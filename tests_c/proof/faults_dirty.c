@@ -135,8 +135,7 @@ void stack_fill(stack which, int spare)
 	if (which == SCOPE_ENTRIES) fill_entries(spare);
 	if (which == FRAMES) fill_frames(spare);
 	if (which == MARKS) {
-		while (tl_mem_enter_scope() == TL_OK) {
-		}
+		while (tl_mem_enter_scope() == TL_OK) {}
 		CHECK_OK(tl_mem_exit_scopes_to(tl_get_scope_depth() - spare));
 	}
 	tl_clear_error();

@@ -32,7 +32,6 @@ void host_malloc_fail(int n)
 	__atomic_store_n(&malloc_left, n, __ATOMIC_SEQ_CST);
 }
 
-
 static bool refused(void)
 {
 	int left = __atomic_load_n(&malloc_left, __ATOMIC_SEQ_CST);
@@ -116,8 +115,14 @@ static int32_t copied(void* to, const void* from, size_t bytes)
 	return TL_OK;
 }
 
-static int32_t from_host(void* ctx, void* to, const void* from, size_t bytes) { return (void)ctx, copied((char*)to - FAR, from, bytes); }
-static int32_t to_host(void* ctx, void* to, const void* from, size_t bytes) { return (void)ctx, copied(to, (const char*)from - FAR, bytes); }
+static int32_t from_host(void* ctx, void* to, const void* from, size_t bytes)
+{
+	return (void)ctx, copied((char*)to - FAR, from, bytes);
+}
+static int32_t to_host(void* ctx, void* to, const void* from, size_t bytes)
+{
+	return (void)ctx, copied(to, (const char*)from - FAR, bytes);
+}
 static int32_t within(void* ctx, void* to, const void* from, size_t bytes)
 {
 	(void)ctx;
@@ -133,7 +138,10 @@ int32_t own_device_register(void)
 {
 	int32_t device = -1;
 	tl_device_allocator allocator = own_device_allocator();
-	tl_device_copier copier = {.struct_size = sizeof copier, .total_bytes = OWN_DEVICE_BYTES, .from_host = from_host, .to_host = to_host,
+	tl_device_copier copier = {.struct_size = sizeof copier,
+	                           .total_bytes = OWN_DEVICE_BYTES,
+	                           .from_host = from_host,
+	                           .to_host = to_host,
 	                           .within = within};
 	CHECK_OK(tl_device_register(&allocator, &copier, &device));
 	return device;
@@ -160,19 +168,19 @@ static bool refuse_maps(void)
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define UNLESS(at, test, value, there) BPF_JUMP(BPF_JMP | (test) | BPF_K, (uint32_t)(value), 0, (there) - (at) - 1)
 	struct sock_filter code[] = {
-	        LOAD(arch),
-	        UNLESS(1, BPF_JEQ, architecture, ALLOW),
-	        LOAD(nr),
-	        UNLESS(3, BPF_JEQ, SYS_mmap, 8),
-	        LOAD(args[3]),
-	        UNLESS(5, BPF_JEQ, OURS, ALLOW),
-	        LOAD(args[2]),
-	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROT_READ | PROT_WRITE, REFUSE - 8, ALLOW - 8),
-	        UNLESS(8, BPF_JEQ, SYS_mprotect, ALLOW),
-	        LOAD(args[1]),
-	        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, STEP - 1, ALLOW - 11, 0),
-	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
-	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		LOAD(arch),
+		UNLESS(1, BPF_JEQ, architecture, ALLOW),
+		LOAD(nr),
+		UNLESS(3, BPF_JEQ, SYS_mmap, 8),
+		LOAD(args[3]),
+		UNLESS(5, BPF_JEQ, OURS, ALLOW),
+		LOAD(args[2]),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROT_READ | PROT_WRITE, REFUSE - 8, ALLOW - 8),
+		UNLESS(8, BPF_JEQ, SYS_mprotect, ALLOW),
+		LOAD(args[1]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, STEP - 1, ALLOW - 11, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 #undef LOAD
 #undef UNLESS

@@ -41,7 +41,10 @@ static void unregister_names(void)
 
 static bool new_array(void) { return is(tl_registry_new_array(1000, 24)); }
 static bool register_block(void) { return taken_if(ok(tl_registry_register(lent, LENT_BYTES, TL_ALLOC_MALLOC))); }
-static bool register_custom(void) { return taken_if(ok(tl_registry_register_custom(lent, LENT_BYTES, world_deleter, &world_deleter_context))); }
+static bool register_custom(void)
+{
+	return taken_if(ok(tl_registry_register_custom(lent, LENT_BYTES, world_deleter, &world_deleter_context)));
+}
 
 static bool register_buffer(void)
 {
@@ -50,7 +53,10 @@ static bool register_buffer(void)
 }
 
 static bool add_alias(void) { return ok(tl_registry_add_alias(w.shared_id, made = (char*)w.shared + 2000)); }
-static bool register_many(void) { return registered = ok(tl_registry_register_many(many, sizes, MANY, TL_ALLOC_MALLOC)); }
+static bool register_many(void)
+{
+	return registered = ok(tl_registry_register_many(many, sizes, MANY, TL_ALLOC_MALLOC));
+}
 static bool aligned_alloc_(void) { return is(tl_aligned_alloc(3000, 512)); }
 static void aligned_free(void) { CHECK_OK(tl_aligned_free(made)); }
 
@@ -78,19 +84,34 @@ static bool numpy_realloc(void)
 }
 
 static const step foreigns[] = {
-        {.name = "tl_registry_new_array", .call = new_array, .undo = unregister_made},
-        {.name = "tl_registry_register", .call = register_block, .before = lend, .undo = unregister_lent, .finally = take_back},
-        {.name = "tl_registry_register_custom", .call = register_custom, .before = lend, .undo = unregister_lent, .finally = take_back},
-        {.name = "tl_registry_register_buffer", .call = register_buffer, .before = lend, .undo = unregister_names, .finally = take_back},
-        {.name = "tl_registry_add_alias", .call = add_alias, .undo = unregister_made},
-        {.name = "tl_registry_register_many", .call = register_many, .before = malloc_many, .undo = unregister_many, .finally = free_many},
-        {.name = "tl_aligned_alloc", .call = aligned_alloc_, .undo = aligned_free},
-        {.name = "tl_workspace_create", .call = create_workspace, .undo = destroy_workspace},
-        {.name = "tl_numpy_malloc", .call = numpy_malloc, .undo = numpy_free},
-        {.name = "tl_numpy_malloc", .call = numpy_malloc_large, .undo = numpy_free},
-        {.name = "tl_numpy_calloc", .call = numpy_calloc, .undo = numpy_free},
-        {.name = "tl_numpy_realloc", .call = numpy_realloc, .before = numpy_block, .finally = numpy_free},
-};
+	{.name = "tl_registry_new_array", .call = new_array, .undo = unregister_made},
+	{.name = "tl_registry_register",
+     .call = register_block,
+     .before = lend,
+     .undo = unregister_lent,
+     .finally = take_back},
+	{.name = "tl_registry_register_custom",
+     .call = register_custom,
+     .before = lend,
+     .undo = unregister_lent,
+     .finally = take_back},
+	{.name = "tl_registry_register_buffer",
+     .call = register_buffer,
+     .before = lend,
+     .undo = unregister_names,
+     .finally = take_back},
+	{.name = "tl_registry_add_alias", .call = add_alias, .undo = unregister_made},
+	{.name = "tl_registry_register_many",
+     .call = register_many,
+     .before = malloc_many,
+     .undo = unregister_many,
+     .finally = free_many},
+	{.name = "tl_aligned_alloc", .call = aligned_alloc_, .undo = aligned_free},
+	{.name = "tl_workspace_create", .call = create_workspace, .undo = destroy_workspace},
+	{.name = "tl_numpy_malloc", .call = numpy_malloc, .undo = numpy_free},
+	{.name = "tl_numpy_malloc", .call = numpy_malloc_large, .undo = numpy_free},
+	{.name = "tl_numpy_calloc", .call = numpy_calloc, .undo = numpy_free},
+	{.name = "tl_numpy_realloc", .call = numpy_realloc, .before = numpy_block, .finally = numpy_free}};
 const steps foreign_steps = {foreigns, sizeof foreigns / sizeof *foreigns};
 
 /* ---- memory pools ------------------------------------------------------------------------ */
@@ -122,8 +143,7 @@ static void fill_tables(void)
 	const tl_device_allocator allocator = own_device_allocator();
 	CHECK_OK(tl_memory_pool_create(&allocator, 1 << 20, &pool));
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
-	for (smalls = 0; smalls < SMALL && (small[smalls] = tl_memory_pool_allocate(pool, 64)) != NULL; smalls++) {
-	}
+	for (smalls = 0; smalls < SMALL && (small[smalls] = tl_memory_pool_allocate(pool, 64)) != NULL; smalls++) {}
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 }
 
@@ -152,16 +172,33 @@ static void end_cuda_block(void)
 static bool torch_malloc(void) { return is(tl_torch_malloc(70000, 0, NULL)); }
 static void torch_free(void) { tl_torch_free(made, 70000, 0, NULL); }
 
-static const step pools[] = {
-        {.name = "tl_memory_pool_create", .call = create_pool, .undo = destroy_pool},
-        {.name = "tl_memory_pool_create", .call = create_cuda_pool, .undo = destroy_pool},
-        {.name = "tl_memory_pool_allocate", .call = allocate_within, .before = own_pool, .undo = free_made, .finally = destroy_pool},
-        {.name = "tl_memory_pool_allocate", .call = allocate_beyond, .before = own_pool, .undo = free_made, .finally = destroy_pool},
-        {.name = "tl_memory_pool_allocate", .call = allocate_within, .before = fill_tables, .undo = free_made, .finally = free_small},
-        {.name = "tl_memory_pool_allocate_async", .call = allocate_async, .before = cuda_pool, .undo = free_made, .finally = destroy_pool},
-        {.name = "tl_memory_pool_deallocate_async", .call = deallocate_async, .before = cuda_block, .finally = end_cuda_block},
-        {.name = "tl_torch_malloc", .call = torch_malloc, .undo = torch_free},
-};
+static const step pools[] = {{.name = "tl_memory_pool_create", .call = create_pool, .undo = destroy_pool},
+                             {.name = "tl_memory_pool_create", .call = create_cuda_pool, .undo = destroy_pool},
+                             {.name = "tl_memory_pool_allocate",
+                              .call = allocate_within,
+                              .before = own_pool,
+                              .undo = free_made,
+                              .finally = destroy_pool},
+                             {.name = "tl_memory_pool_allocate",
+                              .call = allocate_beyond,
+                              .before = own_pool,
+                              .undo = free_made,
+                              .finally = destroy_pool},
+                             {.name = "tl_memory_pool_allocate",
+                              .call = allocate_within,
+                              .before = fill_tables,
+                              .undo = free_made,
+                              .finally = free_small},
+                             {.name = "tl_memory_pool_allocate_async",
+                              .call = allocate_async,
+                              .before = cuda_pool,
+                              .undo = free_made,
+                              .finally = destroy_pool},
+                             {.name = "tl_memory_pool_deallocate_async",
+                              .call = deallocate_async,
+                              .before = cuda_block,
+                              .finally = end_cuda_block},
+                             {.name = "tl_torch_malloc", .call = torch_malloc, .undo = torch_free}};
 const steps pool_steps = {pools, sizeof pools / sizeof *pools};
 
 /* ---- devices ----------------------------------------------------------------------------- */
@@ -184,9 +221,18 @@ static bool allocate_cpu(void) { return allocate_there(TL_DEVICE_CPU); }
 static bool allocate_far(void) { return allocate_there(w.far_device); }
 static void give_back_cpu(void) { give_back(TL_DEVICE_CPU); }
 static void give_back_far(void) { give_back(w.far_device); }
-static bool copy_there(void) { return ok(tl_device_copy(w.far_device, tl_tensor_data(w.far_away), TL_DEVICE_CPU, tl_tensor_data(w.tensor), 2400)); }
-static bool copy_back(void) { return ok(tl_device_copy(TL_DEVICE_CPU, here, w.far_device, tl_tensor_data(w.far_away), 2400)); }
-static bool copy_across(void) { return ok(tl_device_copy(w.cuda, tl_tensor_data(w.on_cuda), w.far_device, tl_tensor_data(w.far_away), 2400)); }
+static bool copy_there(void)
+{
+	return ok(tl_device_copy(w.far_device, tl_tensor_data(w.far_away), TL_DEVICE_CPU, tl_tensor_data(w.tensor), 2400));
+}
+static bool copy_back(void)
+{
+	return ok(tl_device_copy(TL_DEVICE_CPU, here, w.far_device, tl_tensor_data(w.far_away), 2400));
+}
+static bool copy_across(void)
+{
+	return ok(tl_device_copy(w.cuda, tl_tensor_data(w.on_cuda), w.far_device, tl_tensor_data(w.far_away), 2400));
+}
 static bool fill(void) { return ok(tl_device_fill(TL_DEVICE_CPU, here, 7, sizeof here)); }
 static void* far_memory;
 
@@ -210,7 +256,10 @@ static bool memory_info(void)
 	return ok(tl_device_memory_info(w.cuda, &free_bytes, &total));
 }
 
-static bool set_limit(void) { return ok(tl_mem_set_limit(TL_MEM_OWN_ALLOCATORS, (uint64_t)1 << 40, (uint64_t)1 << 41)); }
+static bool set_limit(void)
+{
+	return ok(tl_mem_set_limit(TL_MEM_OWN_ALLOCATORS, (uint64_t)1 << 40, (uint64_t)1 << 41));
+}
 static void no_limit(void) { CHECK_OK(tl_mem_set_limit(TL_MEM_OWN_ALLOCATORS, 0, 0)); }
 static bool never(int32_t device, size_t requested, uint32_t attempt, void* ctx)
 {
@@ -222,15 +271,14 @@ static bool set_callback(void) { return ok(tl_mem_set_out_of_memory_callback(nev
 static void no_callback(void) { CHECK_OK(tl_mem_set_out_of_memory_callback(NULL, NULL)); }
 
 static const step devices[] = {
-        {.name = "tl_device_allocator_for", .call = allocate_cpu, .undo = give_back_cpu},
-        {.name = "tl_device_allocator_for", .call = allocate_far, .undo = give_back_far},
-        {.name = "tl_device_copy", .call = copy_there},
-        {.name = "tl_device_copy", .call = copy_back},
-        {.name = "tl_device_copy", .call = copy_across},
-        {.name = "tl_device_fill", .call = fill},
-        {.name = "tl_device_fill", .call = fill_far, .before = take_far_memory, .finally = give_far_memory},
-        {.name = "tl_device_memory_info", .call = memory_info},
-        {.name = "tl_mem_set_limit", .call = set_limit, .undo = no_limit},
-        {.name = "tl_mem_set_out_of_memory_callback", .call = set_callback, .undo = no_callback},
-};
+	{.name = "tl_device_allocator_for", .call = allocate_cpu, .undo = give_back_cpu},
+	{.name = "tl_device_allocator_for", .call = allocate_far, .undo = give_back_far},
+	{.name = "tl_device_copy", .call = copy_there},
+	{.name = "tl_device_copy", .call = copy_back},
+	{.name = "tl_device_copy", .call = copy_across},
+	{.name = "tl_device_fill", .call = fill},
+	{.name = "tl_device_fill", .call = fill_far, .before = take_far_memory, .finally = give_far_memory},
+	{.name = "tl_device_memory_info", .call = memory_info},
+	{.name = "tl_mem_set_limit", .call = set_limit, .undo = no_limit},
+	{.name = "tl_mem_set_out_of_memory_callback", .call = set_callback, .undo = no_callback}};
 const steps device_steps = {devices, sizeof devices / sizeof *devices};

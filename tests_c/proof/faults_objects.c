@@ -103,29 +103,33 @@ static void sink_again(void) { CHECK_OK(tl_mem_register(w.plain[1])); }
 static void collect_rest(void) { tl_mem_collect_cycles(); }
 
 static const step objects[] = {
-        {.name = "tl_mem_alloc", .call = alloc_small, .undo = release_made},
-        {.name = "tl_mem_alloc", .call = alloc_page, .undo = release_made},
-        {.name = "tl_mem_alloc", .call = alloc_large, .undo = release_made},
-        {.name = "tl_mem_new", .call = new_small},
-        {.name = "tl_mem_new", .call = new_large},
-        {.name = "tl_mem_new_zeroed", .call = new_zeroed},
-        {.name = "tl_alloc_tmp", .call = alloc_tmp, .undo = release_made},
-        {.name = "tl_object_new", .call = object_new},
-        {.name = "tl_object_new", .call = object_new_fragile},
-        {.name = "tl_mem_realloc", .call = realloc_a_little, .before = make_grown},
-        {.name = "tl_mem_realloc", .call = realloc_much, .before = make_grown},
-        {.name = "tl_mem_deep_clone", .call = clone, .finally = collect_rest}, /* its copy is a cycle, too */
-        {.name = "tl_mem_deep_clone", .call = clone_a_vec},
-        {.name = "tl_mem_deep_clone", .call = clone_an_end, .finally = collect_rest},
-        {.name = "tl_mem_deep_clone", .call = clone_much, .before = make_long_vec},
-        {.name = "tl_mem_collect_cycles", .call = collect, .before = make_garbage, .finally = collect_rest, .not_in = "system"},
-        {.name = "tl_type_define", .call = define},
-        {.name = "tl_mem_register_struct", .call = register_struct, .before = lend, .finally = take_back},
-        {.name = "tl_mem_register_struct_named", .call = register_named, .before = lend, .finally = take_back},
-        {.name = "tl_mem_register", .call = register_any, .before = lend, .finally = take_back},
-        {.name = "tl_mem_register_ptr", .call = register_known},
-        {.name = "tl_mem_register_vec_ptr", .call = register_vec},
-        {.name = "tl_mem_unregister", .call = unregister, .before = register_long_ago, .undo = sink_again},
+	{.name = "tl_mem_alloc", .call = alloc_small, .undo = release_made},
+	{.name = "tl_mem_alloc", .call = alloc_page, .undo = release_made},
+	{.name = "tl_mem_alloc", .call = alloc_large, .undo = release_made},
+	{.name = "tl_mem_new", .call = new_small},
+	{.name = "tl_mem_new", .call = new_large},
+	{.name = "tl_mem_new_zeroed", .call = new_zeroed},
+	{.name = "tl_alloc_tmp", .call = alloc_tmp, .undo = release_made},
+	{.name = "tl_object_new", .call = object_new},
+	{.name = "tl_object_new", .call = object_new_fragile},
+	{.name = "tl_mem_realloc", .call = realloc_a_little, .before = make_grown},
+	{.name = "tl_mem_realloc", .call = realloc_much, .before = make_grown},
+	{.name = "tl_mem_deep_clone", .call = clone, .finally = collect_rest}, /* its copy is a cycle, too */
+	{.name = "tl_mem_deep_clone", .call = clone_a_vec},
+	{.name = "tl_mem_deep_clone", .call = clone_an_end, .finally = collect_rest},
+	{.name = "tl_mem_deep_clone", .call = clone_much, .before = make_long_vec},
+	{.name = "tl_mem_collect_cycles",
+     .call = collect,
+     .before = make_garbage,
+     .finally = collect_rest,
+     .not_in = "system"},
+	{.name = "tl_type_define", .call = define},
+	{.name = "tl_mem_register_struct", .call = register_struct, .before = lend, .finally = take_back},
+	{.name = "tl_mem_register_struct_named", .call = register_named, .before = lend, .finally = take_back},
+	{.name = "tl_mem_register", .call = register_any, .before = lend, .finally = take_back},
+	{.name = "tl_mem_register_ptr", .call = register_known},
+	{.name = "tl_mem_register_vec_ptr", .call = register_vec},
+	{.name = "tl_mem_unregister", .call = unregister, .before = register_long_ago, .undo = sink_again},
 };
 const steps object_steps = {objects, sizeof objects / sizeof *objects};
 
@@ -147,14 +151,14 @@ static bool arena_init(void) { return ok(tl_arena_init(8192)); }
 static void arena_as_before(void) { CHECK_OK(tl_arena_init(4096)); }
 
 static const step scopes[] = {
-        {.name = "tl_mem_enter_scope", .call = enter_scope},
-        {.name = "tl_mem_function_enter", .call = enter_function},
-        {.name = "tl_mem_get_buffer", .call = get_buffer, .before = in_a_function},
-        {.name = "tl_mem_frame_enter", .call = enter_frame},
-        {.name = "tl_arena_alloc", .call = arena_alloc, .before = note_offset, .undo = back_to_offset},
-        {.name = "tl_arena_malloc", .call = arena_malloc, .before = note_offset, .undo = back_to_offset},
-        {.name = "tl_arena_malloc", .call = arena_malloc_much, .undo = release_made},
-        {.name = "tl_arena_init", .call = arena_init, .undo = arena_as_before},
+	{.name = "tl_mem_enter_scope", .call = enter_scope},
+	{.name = "tl_mem_function_enter", .call = enter_function},
+	{.name = "tl_mem_get_buffer", .call = get_buffer, .before = in_a_function},
+	{.name = "tl_mem_frame_enter", .call = enter_frame},
+	{.name = "tl_arena_alloc", .call = arena_alloc, .before = note_offset, .undo = back_to_offset},
+	{.name = "tl_arena_malloc", .call = arena_malloc, .before = note_offset, .undo = back_to_offset},
+	{.name = "tl_arena_malloc", .call = arena_malloc_much, .undo = release_made},
+	{.name = "tl_arena_init", .call = arena_init, .undo = arena_as_before},
 };
 const steps scope_steps = {scopes, sizeof scopes / sizeof *scopes};
 
@@ -176,12 +180,12 @@ static bool vec_set(void) { return ok(tl_vec_set(other, 1, w.plain[5])); }
 static bool vec_clear(void) { return ok(tl_vec_clear(other)); }
 
 static const step vecs[] = {
-        {.name = "tl_vec_new", .call = vec_new},
-        {.name = "tl_vec_new", .call = vec_new_with_room},
-        {.name = "tl_vec_push", .call = vec_push, .before = make_full_vec},
-        {.name = "tl_vec_push", .call = vec_push_foreign, .before = make_full_vec},
-        {.name = "tl_vec_reserve", .call = vec_reserve, .before = make_full_vec},
-        {.name = "tl_vec_set", .call = vec_set, .before = make_full_vec},
-        {.name = "tl_vec_clear", .call = vec_clear, .before = make_full_vec},
+	{.name = "tl_vec_new", .call = vec_new},
+	{.name = "tl_vec_new", .call = vec_new_with_room},
+	{.name = "tl_vec_push", .call = vec_push, .before = make_full_vec},
+	{.name = "tl_vec_push", .call = vec_push_foreign, .before = make_full_vec},
+	{.name = "tl_vec_reserve", .call = vec_reserve, .before = make_full_vec},
+	{.name = "tl_vec_set", .call = vec_set, .before = make_full_vec},
+	{.name = "tl_vec_clear", .call = vec_clear, .before = make_full_vec},
 };
 const steps vec_steps = {vecs, sizeof vecs / sizeof *vecs};

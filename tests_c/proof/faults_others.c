@@ -55,16 +55,16 @@ static bool set_spaces(void)
 }
 
 static const step plans[] = {
-        {.name = "tl_plan_create", .call = create_plan, .undo = destroy_plan},
-        {.name = "tl_plan_add_buffer", .call = add_buffer, .before = make_plan, .finally = destroy_plan},
-        {.name = "tl_plan_add_buffers", .call = add_buffers, .before = make_plan, .finally = destroy_plan},
-        {.name = "tl_plan_solve", .call = solve, .before = make_plan, .finally = destroy_plan},
-        {.name = "tl_plan_solve_with", .call = solve_with, .before = make_plan, .finally = destroy_plan},
-        {.name = "tl_plan_add_gap", .call = add_gap, .before = make_plan, .finally = destroy_plan},
-        {.name = "tl_plan_set_name", .call = set_name, .before = make_plan, .finally = destroy_plan},
-        {.name = "tl_plan_add_space", .call = add_space, .before = make_plan, .finally = destroy_plan},
-        {.name = "tl_plan_set_spaces", .call = set_spaces, .before = make_space, .finally = destroy_plan},
-        {.name = "tl_plan_validate", .call = validate, .before = solve_first, .finally = destroy_plan},
+	{.name = "tl_plan_create", .call = create_plan, .undo = destroy_plan},
+	{.name = "tl_plan_add_buffer", .call = add_buffer, .before = make_plan, .finally = destroy_plan},
+	{.name = "tl_plan_add_buffers", .call = add_buffers, .before = make_plan, .finally = destroy_plan},
+	{.name = "tl_plan_solve", .call = solve, .before = make_plan, .finally = destroy_plan},
+	{.name = "tl_plan_solve_with", .call = solve_with, .before = make_plan, .finally = destroy_plan},
+	{.name = "tl_plan_add_gap", .call = add_gap, .before = make_plan, .finally = destroy_plan},
+	{.name = "tl_plan_set_name", .call = set_name, .before = make_plan, .finally = destroy_plan},
+	{.name = "tl_plan_add_space", .call = add_space, .before = make_plan, .finally = destroy_plan},
+	{.name = "tl_plan_set_spaces", .call = set_spaces, .before = make_space, .finally = destroy_plan},
+	{.name = "tl_plan_validate", .call = validate, .before = solve_first, .finally = destroy_plan},
 };
 const steps plan_steps = {plans, sizeof plans / sizeof *plans};
 
@@ -99,17 +99,17 @@ static void no_track(void) { CHECK_OK(tl_configure("TL_TRACK", "0")); }
 static bool tracked_object(void) { return tl_mem_new(40) != NULL; }
 
 static const step tracking[] = {
-        {.name = "tl_tag_push", .call = push_tag},
-        {.name = "tl_leak_report", .call = leak_report},
-        {.name = "tl_leak_report_since", .call = leak_report_since, .before = track, .finally = no_track},
-        {.name = "tl_profile_write", .call = profile},
-        {.name = "tl_snapshot_write", .call = snapshot_file},
-        {.name = "tl_trace_start", .call = start_trace, .undo = stop_trace, .finally = remove_trace},
-        {.name = "tl_stats_print", .call = print_stats},
-        {.name = "tl_registry_print_statistics", .call = registry_statistics},
-        {.name = "tl_stats_json", .call = json},
-        {.name = "tl_stats_openmetrics", .call = openmetrics},
-        {.name = "tl_mem_new", .call = tracked_object, .before = track, .finally = no_track},
+	{.name = "tl_tag_push", .call = push_tag},
+	{.name = "tl_leak_report", .call = leak_report},
+	{.name = "tl_leak_report_since", .call = leak_report_since, .before = track, .finally = no_track},
+	{.name = "tl_profile_write", .call = profile},
+	{.name = "tl_snapshot_write", .call = snapshot_file},
+	{.name = "tl_trace_start", .call = start_trace, .undo = stop_trace, .finally = remove_trace},
+	{.name = "tl_stats_print", .call = print_stats},
+	{.name = "tl_registry_print_statistics", .call = registry_statistics},
+	{.name = "tl_stats_json", .call = json},
+	{.name = "tl_stats_openmetrics", .call = openmetrics},
+	{.name = "tl_mem_new", .call = tracked_object, .before = track, .finally = no_track},
 };
 const steps tracking_steps = {tracking, sizeof tracking / sizeof *tracking};
 
@@ -158,7 +158,7 @@ static bool release_elsewhere(void)
 static bool first_call_of_a_thread(void) { return of_another(work_there, NULL); }
 
 static const step threads[] = {
-        {.name = "tl_ptr_release", .call = release_elsewhere, .before = make_object, .not_in = "malloc threads marks"},
-        {.name = "tl_mem_alloc", .call = first_call_of_a_thread, .not_in = "malloc threads"},
+	{.name = "tl_ptr_release", .call = release_elsewhere, .before = make_object, .not_in = "malloc threads marks"},
+	{.name = "tl_mem_alloc", .call = first_call_of_a_thread, .not_in = "malloc threads"},
 };
 const steps thread_steps = {threads, sizeof threads / sizeof *threads};

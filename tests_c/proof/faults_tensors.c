@@ -35,13 +35,18 @@ static bool copy_gaps(void) { return ok(tl_tensor_copy(made, w.view)); }
 static bool from_buffer(void)
 {
 	const int64_t rows[1] = {1000};
-	return taken_if(is(tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 1, rows, lent, NULL, world_deleter, &world_deleter_context)));
+	return taken_if(is(tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 1, rows, lent, NULL, world_deleter,
+	                                         &world_deleter_context)));
 }
 
 static bool wrap(void)
 {
 	const int64_t rows[1] = {1000};
-	tl_tensor_info info = {.struct_size = sizeof info, .data = lent, .shape = rows, .rank = 1, .dtype = TL_DTYPE_F32,
+	tl_tensor_info info = {.struct_size = sizeof info,
+	                       .data = lent,
+	                       .shape = rows,
+	                       .rank = 1,
+	                       .dtype = TL_DTYPE_F32,
 	                       .flags = TL_TENSOR_FLAG_READ_ONLY};
 	return taken_if(is(tl_tensor_wrap(&info, world_deleter, &world_deleter_context)));
 }
@@ -98,31 +103,30 @@ static bool record_stream(void) { return ok(tl_tensor_record_stream(w.on_cuda, N
 static bool sync_stream(void) { return ok(tl_tensor_sync_stream(w.on_cuda, NULL)); }
 
 static const step tensors[] = {
-        {.name = "tl_tensor_new", .call = new_f32},
-        {.name = "tl_tensor_new_i64", .call = new_i64},
-        {.name = "tl_tensor_empty", .call = empty},
-        {.name = "tl_tensor_empty", .call = empty_large},
-        {.name = "tl_tensor_empty", .call = empty_far},
-        {.name = "tl_tensor_zeros", .call = zeros},
-        {.name = "tl_tensor_zeros", .call = zeros_far},
-        {.name = "tl_tensor_zeros", .call = zeros_cuda},
-        {.name = "tl_tensor_clone", .call = clone},
-        {.name = "tl_tensor_clone", .call = clone_view},
-        {.name = "tl_tensor_to", .call = to_far},
-        {.name = "tl_tensor_to", .call = from_far},
-        {.name = "tl_tensor_to", .call = far_to_cuda},
-        {.name = "tl_tensor_copy", .call = copy},
-        {.name = "tl_tensor_copy", .call = copy_gaps, .before = small_in_scope},
-        {.name = "tl_tensor_from_buffer", .call = from_buffer, .before = lend, .finally = take_back},
-        {.name = "tl_tensor_wrap", .call = wrap, .before = lend, .finally = take_back},
-        {.name = "tl_tensor_in_slot", .call = slot, .before = in_a_function},
-        {.name = "tl_tensor_prepare_return", .call = prepare_return, .before = in_a_slot, .undo = register_made},
-        {.name = "tl_tensor_register", .call = register_it},
-        {.name = "tl_pool_acquire", .call = acquire_kept, .before = keep_one, .undo = release_kept},
-        {.name = "tl_pool_set_limits", .call = pool_limits, .undo = usual_limits},
-        {.name = "tl_tensor_record_stream", .call = record_stream},
-        {.name = "tl_tensor_sync_stream", .call = sync_stream},
-};
+	{.name = "tl_tensor_new", .call = new_f32},
+	{.name = "tl_tensor_new_i64", .call = new_i64},
+	{.name = "tl_tensor_empty", .call = empty},
+	{.name = "tl_tensor_empty", .call = empty_large},
+	{.name = "tl_tensor_empty", .call = empty_far},
+	{.name = "tl_tensor_zeros", .call = zeros},
+	{.name = "tl_tensor_zeros", .call = zeros_far},
+	{.name = "tl_tensor_zeros", .call = zeros_cuda},
+	{.name = "tl_tensor_clone", .call = clone},
+	{.name = "tl_tensor_clone", .call = clone_view},
+	{.name = "tl_tensor_to", .call = to_far},
+	{.name = "tl_tensor_to", .call = from_far},
+	{.name = "tl_tensor_to", .call = far_to_cuda},
+	{.name = "tl_tensor_copy", .call = copy},
+	{.name = "tl_tensor_copy", .call = copy_gaps, .before = small_in_scope},
+	{.name = "tl_tensor_from_buffer", .call = from_buffer, .before = lend, .finally = take_back},
+	{.name = "tl_tensor_wrap", .call = wrap, .before = lend, .finally = take_back},
+	{.name = "tl_tensor_in_slot", .call = slot, .before = in_a_function},
+	{.name = "tl_tensor_prepare_return", .call = prepare_return, .before = in_a_slot, .undo = register_made},
+	{.name = "tl_tensor_register", .call = register_it},
+	{.name = "tl_pool_acquire", .call = acquire_kept, .before = keep_one, .undo = release_kept},
+	{.name = "tl_pool_set_limits", .call = pool_limits, .undo = usual_limits},
+	{.name = "tl_tensor_record_stream", .call = record_stream},
+	{.name = "tl_tensor_sync_stream", .call = sync_stream}};
 const steps tensor_steps = {tensors, sizeof tensors / sizeof *tensors};
 
 /* ---- views, and other libraries -------------------------------------------------------- */
@@ -186,29 +190,32 @@ static void err_set_string(void* exception, const char* text) { (void)exception,
 
 static void attach(void)
 {
-	const tl_python_api api = {sizeof api, (void*)(uintptr_t)capsule_new, (void*)(uintptr_t)capsule_is_valid,
-	                           (void*)(uintptr_t)capsule_get_pointer, (void*)(uintptr_t)err_set_string, &capsule_of_no_object};
+	const tl_python_api api = {sizeof api,
+	                           (void*)(uintptr_t)capsule_new,
+	                           (void*)(uintptr_t)capsule_is_valid,
+	                           (void*)(uintptr_t)capsule_get_pointer,
+	                           (void*)(uintptr_t)err_set_string,
+	                           &capsule_of_no_object};
 	CHECK_OK(tl_python_attach(&api));
 }
 
 static bool capsule(void) { return tl_python_capsule(w.tensor, 1, false) != NULL; }
 
 static const step views[] = {
-        {.name = "tl_tensor_reshape", .call = reshape},
-        {.name = "tl_tensor_slice", .call = slice},
-        {.name = "tl_tensor_slice", .call = slice_lent},
-        {.name = "tl_tensor_transpose", .call = transpose},
-        {.name = "tl_tensor_permute", .call = permute},
-        {.name = "tl_tensor_broadcast_to", .call = broadcast},
-        {.name = "tl_tensor_expand_dims", .call = expand_dims},
-        {.name = "tl_tensor_squeeze", .call = squeeze, .before = make_expanded},
-        {.name = "tl_tensor_to_dlpack", .call = to_dlpack, .undo = end_versioned},
-        {.name = "tl_tensor_to_dlpack", .call = to_dlpack_copied, .undo = end_versioned},
-        {.name = "tl_tensor_to_dlpack_legacy", .call = to_dlpack_legacy, .undo = end_legacy},
-        {.name = "tl_tensor_from_dlpack", .call = from_dlpack, .before = offer, .finally = ended_once},
-        {.name = "tl_tensor_from_dlpack_legacy", .call = from_dlpack_legacy, .before = offer, .finally = ended_once},
-        {.name = "tl_python_capsule", .call = capsule, .before = attach, .undo = end_versioned},
-};
+	{.name = "tl_tensor_reshape", .call = reshape},
+	{.name = "tl_tensor_slice", .call = slice},
+	{.name = "tl_tensor_slice", .call = slice_lent},
+	{.name = "tl_tensor_transpose", .call = transpose},
+	{.name = "tl_tensor_permute", .call = permute},
+	{.name = "tl_tensor_broadcast_to", .call = broadcast},
+	{.name = "tl_tensor_expand_dims", .call = expand_dims},
+	{.name = "tl_tensor_squeeze", .call = squeeze, .before = make_expanded},
+	{.name = "tl_tensor_to_dlpack", .call = to_dlpack, .undo = end_versioned},
+	{.name = "tl_tensor_to_dlpack", .call = to_dlpack_copied, .undo = end_versioned},
+	{.name = "tl_tensor_to_dlpack_legacy", .call = to_dlpack_legacy, .undo = end_legacy},
+	{.name = "tl_tensor_from_dlpack", .call = from_dlpack, .before = offer, .finally = ended_once},
+	{.name = "tl_tensor_from_dlpack_legacy", .call = from_dlpack_legacy, .before = offer, .finally = ended_once},
+	{.name = "tl_python_capsule", .call = capsule, .before = attach, .undo = end_versioned}};
 const steps view_steps = {views, sizeof views / sizeof *views};
 
 /* ---- sparse matrices ------------------------------------------------------------------- */
@@ -228,12 +235,15 @@ static void set_lengths(void)
 	for (int i = 0; i < ROWS; i++) lengths[i] = LENGTH;
 }
 
-static bool create(void) { return is_sparse(tl_sparse_create(TL_SPARSE_CSR, ROWS, LENGTH, TL_DTYPE_F64, TL_DTYPE_I32, lengths, NULL)); }
+static bool create(void)
+{
+	return is_sparse(tl_sparse_create(TL_SPARSE_CSR, ROWS, LENGTH, TL_DTYPE_F64, TL_DTYPE_I32, lengths, NULL));
+}
 static bool from_csr(void) { return is_sparse(sparse_sample()); }
 static bool from_csc(void)
 {
-	return is_sparse(tl_sparse_from_csc(SPARSE_COLUMNS, SPARSE_ROWS, SPARSE_NONZEROS, TL_DTYPE_F64, TL_DTYPE_I32, sparse_values,
-	                                    sparse_indices, sparse_offsets, &sparse_small));
+	return is_sparse(tl_sparse_from_csc(SPARSE_COLUMNS, SPARSE_ROWS, SPARSE_NONZEROS, TL_DTYPE_F64, TL_DTYPE_I32,
+	                                    sparse_values, sparse_indices, sparse_offsets, &sparse_small));
 }
 
 /* The deleter gets the first of the wrapped arrays. */
@@ -241,8 +251,9 @@ static bool wrap_owned(void)
 {
 	double* values = (double*)(void*)lent;
 	memcpy(values, sparse_values, sizeof sparse_values);
-	return taken_if(is_sparse(tl_sparse_wrap(TL_SPARSE_CSR, SPARSE_ROWS, SPARSE_COLUMNS, SPARSE_NONZEROS, TL_DTYPE_F64, TL_DTYPE_I32,
-	                                         values, sparse_indices, sparse_offsets, 0, world_deleter, &world_deleter_context)));
+	return taken_if(is_sparse(tl_sparse_wrap(TL_SPARSE_CSR, SPARSE_ROWS, SPARSE_COLUMNS, SPARSE_NONZEROS, TL_DTYPE_F64,
+	                                         TL_DTYPE_I32, values, sparse_indices, sparse_offsets, 0, world_deleter,
+	                                         &world_deleter_context)));
 }
 
 static bool slice_sparse(void) { return is_sparse(tl_sparse_slice(w.matrix, 1, 4)); }
@@ -260,14 +271,12 @@ static bool block_tensors(void)
 	return ok(tl_sparse_block_tensors(w.matrix, 1, &values, &indices, &offsets));
 }
 
-static const step sparse[] = {
-        {.name = "tl_sparse_create", .call = create, .before = set_lengths},
-        {.name = "tl_sparse_from_csr", .call = from_csr},
-        {.name = "tl_sparse_from_csc", .call = from_csc},
-        {.name = "tl_sparse_wrap", .call = wrap_owned, .before = lend, .finally = take_back},
-        {.name = "tl_sparse_slice", .call = slice_sparse},
-        {.name = "tl_sparse_transpose", .call = transpose_sparse},
-        {.name = "tl_sparse_to_contiguous", .call = contiguous},
-        {.name = "tl_sparse_block_tensors", .call = block_tensors},
-};
+static const step sparse[] = {{.name = "tl_sparse_create", .call = create, .before = set_lengths},
+                              {.name = "tl_sparse_from_csr", .call = from_csr},
+                              {.name = "tl_sparse_from_csc", .call = from_csc},
+                              {.name = "tl_sparse_wrap", .call = wrap_owned, .before = lend, .finally = take_back},
+                              {.name = "tl_sparse_slice", .call = slice_sparse},
+                              {.name = "tl_sparse_transpose", .call = transpose_sparse},
+                              {.name = "tl_sparse_to_contiguous", .call = contiguous},
+                              {.name = "tl_sparse_block_tensors", .call = block_tensors}};
 const steps sparse_steps = {sparse, sizeof sparse / sizeof *sparse};

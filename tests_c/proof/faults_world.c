@@ -65,7 +65,8 @@ static void make_graph(void)
 	for (int i = 0; i < 4; i++) CHECK_OK(tl_vec_push(w.vec, i == 2 ? w.block : w.plain[i]));
 	w.leaf = pair_of(w.fragile, w.plain[0], w.vec);
 	w.root = pair_of(w.pair, w.leaf, NULL);
-	for (int i = 0; i < 12; i++) w.root = pair_of(i % 2 ? w.pair : w.fragile, w.root, i % 3 ? w.plain[i % PLAIN] : w.vec);
+	for (int i = 0; i < 12; i++)
+		w.root = pair_of(i % 2 ? w.pair : w.fragile, w.root, i % 3 ? w.plain[i % PLAIN] : w.vec);
 	w.leaf[1] = tl_ptr_acquire(w.root); /* a cycle; the Vec keeps what it had */
 	CHECK_OK(tl_ptr_release(w.vec));
 }
@@ -96,7 +97,8 @@ static void make_tensors(void)
 	w.tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
 	fill(tl_tensor_data(w.tensor), 2400, 5);
 	w.view = tl_tensor_slice(w.tensor, 0, 2, 18, 3);
-	w.lent = tl_tensor_from_buffer(TL_DTYPE_U8, TL_DEVICE_CPU, 1, row, malloc(50), NULL, world_deleter, &world_deleter_context);
+	w.lent = tl_tensor_from_buffer(TL_DTYPE_U8, TL_DEVICE_CPU, 1, row, malloc(50), NULL, world_deleter,
+	                               &world_deleter_context);
 	w.far_away = tl_tensor_to(w.tensor, w.far_device);
 	w.on_cuda = tl_tensor_to(w.tensor, w.cuda);
 	w.exported = tl_tensor_to_dlpack(w.tensor, false);
@@ -133,10 +135,44 @@ static void make_frames(void)
 
 static void note_live(void)
 {
-	void* all[] = {w.plain[0], w.plain[1], w.plain[2], w.plain[3], w.plain[4], w.plain[5], w.root, w.leaf, w.vec, w.block, w.shared,
-	               w.aliases[0], w.aliases[1], w.custom, w.array, w.aligned, w.zero, w.tensor, w.view, w.lent, w.far_away, w.on_cuda,
-	               w.exported, w.matrix, w.part, w.pool, w.pool_blocks[0], w.pool_blocks[1], w.workspace, w.plan, w.numpy_small,
-	               w.numpy_large, w.slot, w.frame, w.arena, tl_tensor_data(w.tensor), tl_tensor_data(w.lent), w.torch};
+	void* all[] = {w.plain[0],
+	               w.plain[1],
+	               w.plain[2],
+	               w.plain[3],
+	               w.plain[4],
+	               w.plain[5],
+	               w.root,
+	               w.leaf,
+	               w.vec,
+	               w.block,
+	               w.shared,
+	               w.aliases[0],
+	               w.aliases[1],
+	               w.custom,
+	               w.array,
+	               w.aligned,
+	               w.zero,
+	               w.tensor,
+	               w.view,
+	               w.lent,
+	               w.far_away,
+	               w.on_cuda,
+	               w.exported,
+	               w.matrix,
+	               w.part,
+	               w.pool,
+	               w.pool_blocks[0],
+	               w.pool_blocks[1],
+	               w.workspace,
+	               w.plan,
+	               w.numpy_small,
+	               w.numpy_large,
+	               w.slot,
+	               w.frame,
+	               w.arena,
+	               tl_tensor_data(w.tensor),
+	               tl_tensor_data(w.lent),
+	               w.torch};
 	for (int i = 0; i < LIVE; i++) live[i] = all[(size_t)i % (sizeof all / sizeof *all)];
 }
 
@@ -250,7 +286,8 @@ static void note_objects(snapshot* s)
 	}
 	note(s, "count of the Vec", 0, (uint64_t)tl_ptr_refcount(w.vec));
 	note(s, "elements", 0, (uint64_t)tl_vec_len(w.vec));
-	for (int64_t i = 0; i < tl_vec_len(w.vec); i++) note(s, "element", (int)i, (uint64_t)(uintptr_t)tl_vec_get(w.vec, i));
+	for (int64_t i = 0; i < tl_vec_len(w.vec); i++)
+		note(s, "element", (int)i, (uint64_t)(uintptr_t)tl_vec_get(w.vec, i));
 	note_until(s, NOTHING_CHANGED, "destructors", 0, (uint64_t)w.destroyed);
 	note_until(s, NOTHING_CHANGED, "deleters", 0, (uint64_t)w.deleted);
 }
@@ -284,7 +321,8 @@ static void note_tensors(snapshot* s)
 		CHECK_OK(tl_tensor_info_get(all[i], &info));
 		note(s, "count of tensor", i, (uint64_t)tl_ptr_refcount(all[i]));
 		note(s, "what is told of tensor", i, contents(&info.data, sizeof info - sizeof info.struct_size));
-		note(s, "shape of tensor", i, contents(info.shape, (size_t)info.rank * 8) ^ contents(info.strides, (size_t)info.rank * 8));
+		note(s, "shape of tensor", i,
+		     contents(info.shape, (size_t)info.rank * 8) ^ contents(info.strides, (size_t)info.rank * 8));
 	}
 	note(s, "contents of the tensor", 0, contents(tl_tensor_data(w.tensor), 2400));
 	note(s, "count of the matrix", 0, (uint64_t)tl_ptr_refcount(w.matrix));
@@ -315,11 +353,26 @@ static void note_counters(snapshot* s)
 	/* What a device keeps is lent to the tensor pool, and not in use. */
 	of.pool_blocks_live -= (uint64_t)tl_get_gpu_free_count();
 	of.pool_block_bytes -= (uint64_t)tl_get_gpu_free_bytes();
-	const uint64_t figures[] = {of.live_objects, of.live_bytes, of.foreign_live, of.tensors_live, of.plain_live, of.typed_live,
-	                            of.vecs_live, of.sparse_live, of.tensor_bytes, of.foreign_bytes, of.registry_buffers,
-	                            of.pool_blocks_live, of.pool_block_bytes, of.frame_bytes, of.arena_bytes, of.scope_entries,
-	                            of.scope_entries_skipped, of.in_use_bytes};
-	for (int i = 0; i < (int)(sizeof figures / sizeof *figures); i++) note_until(s, SOMETHING_DIED, "figure of tl_stats", i, figures[i]);
+	const uint64_t figures[] = {of.live_objects,
+	                            of.live_bytes,
+	                            of.foreign_live,
+	                            of.tensors_live,
+	                            of.plain_live,
+	                            of.typed_live,
+	                            of.vecs_live,
+	                            of.sparse_live,
+	                            of.tensor_bytes,
+	                            of.foreign_bytes,
+	                            of.registry_buffers,
+	                            of.pool_blocks_live,
+	                            of.pool_block_bytes,
+	                            of.frame_bytes,
+	                            of.arena_bytes,
+	                            of.scope_entries,
+	                            of.scope_entries_skipped,
+	                            of.in_use_bytes};
+	for (int i = 0; i < (int)(sizeof figures / sizeof *figures); i++)
+		note_until(s, SOMETHING_DIED, "figure of tl_stats", i, figures[i]);
 	note(s, "scopes", 0, (uint64_t)tl_get_scope_depth());
 	note(s, "the arena's offset", 0, (uint64_t)tl_arena_get_offset());
 	note(s, "the arena's capacity", 0, (uint64_t)tl_arena_get_capacity());
@@ -343,7 +396,8 @@ bool snapshot_same(snapshot* before, snapshot* after, strictness how, const char
 	for (int i = 0; i < before->count && i < after->count; i++) {
 		if (before->of[i].until < how || before->of[i].value == after->of[i].value) continue;
 		same = false;
-		fprintf(stderr, "%s: %s was %" PRIu64 ", is %" PRIu64 "\n", when, before->of[i].what, before->of[i].value, after->of[i].value);
+		fprintf(stderr, "%s: %s was %" PRIu64 ", is %" PRIu64 "\n", when, before->of[i].what, before->of[i].value,
+		        after->of[i].value);
 	}
 	free(before);
 	free(after);

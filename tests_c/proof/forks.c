@@ -24,10 +24,8 @@ static void* is_busy(void* unused)
 		limited_tensors();
 		limited_pools();
 		limited_errors(20);
-		if (turn % 8 == 0)
-			limited_plan(30);
-		if (turn % 16 == 0)
-			CHECK(tl_mem_collect_cycles() >= 0);
+		if (turn % 8 == 0) limited_plan(30);
+		if (turn % 16 == 0) CHECK(tl_mem_collect_cycles() >= 0);
 	}
 	return unused;
 }
@@ -48,10 +46,8 @@ static void lay_in(stock* s)
 	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(TL_DEVICE_CPU), LIMITED_MIB, &s->pool));
 	CHECK_OK(tl_memory_pool_deallocate(s->pool, tl_memory_pool_allocate(s->pool, 1000)));
 	tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &s->length); /* the scope's, then the pool's */
-	for (int i = 0; i < 16; i++)
-		kept[i] = tl_mem_alloc(64);
-	for (int i = 0; i < 16; i++)
-		CHECK_OK(tl_ptr_release(kept[i]));
+	for (int i = 0; i < 16; i++) kept[i] = tl_mem_alloc(64);
+	for (int i = 0; i < 16; i++) CHECK_OK(tl_ptr_release(kept[i]));
 	CHECK_OK(tl_mem_exit_scope());
 }
 
@@ -72,8 +68,7 @@ static bool ends_well(pid_t child, const char* what)
 	int status = -1;
 	bool good = child > 0 && waitpid(child, &status, 0) == child && status == 0;
 	tried++;
-	if (good)
-		return true;
+	if (good) return true;
 	failed++;
 	printf("failed: %s: status %#x, seed %" PRIu64 "\n", what, (unsigned)status, prove_seed());
 	return false;
@@ -141,8 +136,7 @@ static void fork_in_deleters(long count)
 static int spawned(void)
 {
 	alarm(PATIENCE);
-	if (freopen("/dev/null", "w", stdout) == NULL)
-		return 1;
+	if (freopen("/dev/null", "w", stdout) == NULL) return 1;
 	limited_thread(NULL);
 	limited_pools();
 	return limited_end() == LIMITED_WORKS ? 0 : 1;
@@ -187,22 +181,17 @@ int main(int argc, char** argv)
 	program = argv[0];
 	runs_fast = (path == NULL || strcmp(path, "0") != 0) && (debug == NULL || strcmp(debug, "1") != 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (argc > 1)
-		return spawned();
+	if (argc > 1) return spawned();
 	CHECK_OK(tl_init());
-	for (int i = 0; i < BUSY; i++)
-		busy[i] = start_thread(is_busy, NULL);
-	for (int i = 0; i < FORKING; i++)
-		forking[i] = start_thread(forks, (void*)(uintptr_t)(i + 1));
-	for (int i = 0; i < FORKING; i++)
-		pthread_join(forking[i], NULL);
+	for (int i = 0; i < BUSY; i++) busy[i] = start_thread(is_busy, NULL);
+	for (int i = 0; i < FORKING; i++) forking[i] = start_thread(forks, (void*)(uintptr_t)(i + 1));
+	for (int i = 0; i < FORKING; i++) pthread_join(forking[i], NULL);
 	fork_in_deleters(prove_share(CHILDREN / 20));
 	bad |= tell("children by fork");
 	start_programs(prove_share(PROGRAMS));
 	bad |= tell("programs by posix_spawn and vfork");
 	stop = true;
-	for (int i = 0; i < BUSY; i++)
-		pthread_join(busy[i], NULL);
+	for (int i = 0; i < BUSY; i++) pthread_join(busy[i], NULL);
 	CHECK_INT(limited_short_calls, 0);
 	return check_finish() | bad;
 }

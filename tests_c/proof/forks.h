@@ -7,13 +7,13 @@
 
 /* What a thread has when it forks. */
 typedef struct stock {
-	void* object;            /* one counted reference of the thread's */
-	void* vec;               /* with the object in it */
-	tl_tensor* tensor;       /* of the shape {length} */
-	tl_memory_pool* pool;    /* with a free block */
-	void* watched;           /* memory from malloc whose deleter counts: */
+	void* object;         /* one counted reference of the thread's */
+	void* vec;            /* with the object in it */
+	tl_tensor* tensor;    /* of the shape {length} */
+	tl_memory_pool* pool; /* with a free block */
+	void* watched;        /* memory from malloc whose deleter counts: */
 	int *deletions, deletions_before;
-	int64_t length;          /* no other thread has tensors of it, and the pool keeps one */
+	int64_t length; /* no other thread has tensors of it, and the pool keeps one */
 } stock;
 
 extern bool runs_fast; /* calls are served by the fast path */

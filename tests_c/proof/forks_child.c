@@ -13,8 +13,7 @@ void count_deletion(void* block, void* deletions)
 
 void end_child(bool by_exit)
 {
-	if (by_exit)
-		exit(check_failures != 0);
+	if (by_exit) exit(check_failures != 0);
 	_exit(check_failures != 0);
 }
 
@@ -27,8 +26,7 @@ static bool served(tl_status status)
 
 static bool made(const void* result)
 {
-	if (runs_fast)
-		CHECK(result != NULL);
+	if (runs_fast) CHECK(result != NULL);
 	else if (check_failed(result == NULL && tl_last_status() == TL_E_FORKED))
 		fprintf(stderr, "%p with %s\n", result, tl_status_string(tl_last_status()));
 	return result != NULL;
@@ -40,12 +38,10 @@ static void counts_and_scopes(const stock* s)
 	served(tl_ptr_release(s->object));
 	served(tl_ptr_check(s->object));
 	CHECK_INT(tl_ptr_refcount(s->object), runs_fast ? 2 : -1); /* the Vec has the other */
-	if (!served(tl_mem_enter_scope()))
-		return;
+	if (!served(tl_mem_enter_scope())) return;
 	for (int i = 0; i < 8; i++) {
 		char* object = tl_mem_new(64);
-		if (made(object))
-			object[63] = 1;
+		if (made(object)) object[63] = 1;
 	}
 	served(tl_mem_function_enter(1));
 	CHECK(tl_mem_get_buffer(0, 100) != NULL);
@@ -63,14 +59,11 @@ static void families(const stock* s)
 		CHECK_INT(tl_tensor_len(s->tensor), s->length);
 	}
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &s->length);
-	if (made(tensor))
-		served(tl_ptr_release(tensor));
+	if (made(tensor)) served(tl_ptr_release(tensor));
 	void* block = tl_memory_pool_allocate(s->pool, 1000);
-	if (made(block))
-		served(tl_memory_pool_deallocate(s->pool, block));
+	if (made(block)) served(tl_memory_pool_deallocate(s->pool, block));
 	void* foreign = malloc(600);
-	if (served(tl_mem_register_struct(foreign)))
-		CHECK_COUNT(foreign, 1);
+	if (served(tl_mem_register_struct(foreign))) CHECK_COUNT(foreign, 1);
 	void* array = tl_numpy_malloc(NULL, 5000);
 	CHECK(array != NULL);
 	tl_numpy_free(NULL, array, 5000);
@@ -100,8 +93,7 @@ static void all_that_is_left(const stock* s)
 {
 	int got = 0;
 	(void)s;
-	while (got < 1 << 20 && tl_mem_alloc(64) != NULL)
-		got++;
+	while (got < 1 << 20 && tl_mem_alloc(64) != NULL) got++;
 	CHECK_STATUS(tl_last_status(), TL_E_FORKED);
 	CHECK_REFUSED(tl_mem_alloc(64), 0, TL_E_FORKED);
 	CHECK(runs_fast ? got >= 8 : got == 0);

@@ -15,17 +15,16 @@ static bool write_to(const char* folder, const char* name, const char* text)
 	snprintf(path, sizeof path, "%s/%s", folder, name);
 	int file = open(path, O_WRONLY | O_CLOEXEC);
 	bool good = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
-	if (file >= 0)
-		close(file);
+	if (file >= 0) close(file);
 	return good;
 }
 
 /* A control group of its own with one setting, in either version of the file system. */
-static bool make_group(char folder[200], const char* controller, const char* old_name, const char* new_name, const char* value)
+static bool make_group(char folder[200], const char* controller, const char* old_name, const char* new_name,
+                       const char* value)
 {
 	snprintf(folder, 200, "/sys/fs/cgroup/%s/tl_proof_%d", controller, (int)getpid());
-	if (mkdir(folder, 0755) == 0)
-		return write_to(folder, old_name, value);
+	if (mkdir(folder, 0755) == 0) return write_to(folder, old_name, value);
 	char wanted[32];
 	snprintf(wanted, sizeof wanted, "+%s", controller);
 	write_to("/sys/fs/cgroup", "cgroup.subtree_control", wanted);
@@ -36,8 +35,7 @@ static bool make_group(char folder[200], const char* controller, const char* old
 static int status_of(pid_t child)
 {
 	int status = 0;
-	if (child < 0 || waitpid(child, &status, 0) != child)
-		return LIMITED_FAILED;
+	if (child < 0 || waitpid(child, &status, 0) != child) return LIMITED_FAILED;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : LIMITED_KILLED + WTERMSIG(status);
 }
 
@@ -47,12 +45,10 @@ static int run_in(const char* folder, const char* program, const char* argument,
 	fflush(NULL);
 	pid_t child = fork();
 	if (child == 0) {
-		if (setting != NULL)
-			setenv(setting, value, 1);
+		if (setting != NULL) setenv(setting, value, 1);
 		if (freopen("/dev/null", "w", stdout) == NULL || freopen("/dev/null", "w", stderr) == NULL)
 			_exit(LIMITED_FAILED);
-		if (folder != NULL && !write_to(folder, "cgroup.procs", "0"))
-			_exit(LIMITED_SKIPPED);
+		if (folder != NULL && !write_to(folder, "cgroup.procs", "0")) _exit(LIMITED_SKIPPED);
 		execl(program, program, argument, (char*)NULL);
 		_exit(LIMITED_NOT_LOADED);
 	}
@@ -77,8 +73,7 @@ static int group_of_tasks(const char* program, const char* most)
 {
 	char folder[200];
 	int result = LIMITED_SKIPPED;
-	if (make_group(folder, "pids", "pids.max", "pids.max", most))
-		result = run_in(folder, program, "use", NULL, NULL);
+	if (make_group(folder, "pids", "pids.max", "pids.max", most)) result = run_in(folder, program, "use", NULL, NULL);
 	rmdir(folder);
 	return result;
 }
@@ -86,7 +81,10 @@ static int group_of_tasks(const char* program, const char* most)
 static int few_tasks(const char* program) { return group_of_tasks(program, "5"); }
 static int enough_tasks(const char* program) { return group_of_tasks(program, "60"); }
 
-static int hidden(const char* program, const char* mebibytes) { return run_in(NULL, program, "hidden", "TL_PROOF_MIB", mebibytes); }
+static int hidden(const char* program, const char* mebibytes)
+{
+	return run_in(NULL, program, "hidden", "TL_PROOF_MIB", mebibytes);
+}
 static int hidden_and_little(const char* program) { return hidden(program, "1200"); }
 static int hidden_and_enough(const char* program) { return hidden(program, "2048"); }
 
@@ -126,8 +124,7 @@ static int fill(void)
 static int use(void)
 {
 	tl_status status = tl_init();
-	if (status != TL_OK)
-		return limited_refused(status, "threads that it needs (RLIMIT_NPROC, pids.max)");
+	if (status != TL_OK) return limited_refused(status, "threads that it needs (RLIMIT_NPROC, pids.max)");
 	use_everything();
 	return limited_end();
 }
@@ -148,8 +145,7 @@ static int hide_proc(const char* program)
 static int close_descriptors(void)
 {
 	CHECK_OK(tl_init());
-	for (int file = 3; file < 64; file++)
-		close(file);
+	for (int file = 3; file < 64; file++) close(file);
 	for (int i = 0; i < 20; i++) {
 		CHECK_OK(tl_ptr_release(tl_mem_alloc(64 * LIMITED_MIB)));
 		usleep(100000);
@@ -163,8 +159,7 @@ static int snapshot_at_the_limit(void)
 	enum { BLOCKS = 1 << 20 };
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < BLOCKS; i++)
-		if (tl_mem_register_struct(malloc(16)) != TL_OK)
-			return LIMITED_FAILED;
+		if (tl_mem_register_struct(malloc(16)) != TL_OK) return LIMITED_FAILED;
 	set_limit(RLIMIT_AS, LIMITED_MIB, true);
 	tl_snapshot_write("/dev/null");
 	raise_limit(RLIMIT_AS);
@@ -175,15 +170,10 @@ static int snapshot_at_the_limit(void)
 int host_limits_main(int argc, char** argv)
 {
 	alarm(LIMITED_PATIENCE);
-	if (argc > 2)
-		return limited_main(argc, argv);
-	if (strcmp(argv[1], "fill") == 0)
-		return fill();
-	if (strcmp(argv[1], "use") == 0)
-		return use();
-	if (strcmp(argv[1], "hidden") == 0)
-		return hide_proc(argv[0]);
-	if (strcmp(argv[1], "close") == 0)
-		return close_descriptors();
+	if (argc > 2) return limited_main(argc, argv);
+	if (strcmp(argv[1], "fill") == 0) return fill();
+	if (strcmp(argv[1], "use") == 0) return use();
+	if (strcmp(argv[1], "hidden") == 0) return hide_proc(argv[0]);
+	if (strcmp(argv[1], "close") == 0) return close_descriptors();
 	return snapshot_at_the_limit();
 }

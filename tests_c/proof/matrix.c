@@ -47,8 +47,8 @@ static selection select_cells(double scale, uint64_t seed, const char* name)
 
 typedef struct worker {
 	job job;
-	pid_t process; /* 0: none runs */
-	int file;      /* progress and records */
+	pid_t process;        /* 0: none runs */
+	int file;             /* progress and records */
 	int64_t begun, moves; /* progress at the start, and when it was last looked at */
 	time_t moved;
 	bool done;
@@ -197,8 +197,7 @@ static void make_folder(void)
 static void remove_folder(void)
 {
 	DIR* folder = opendir(getenv(WORLD_FOLDER));
-	for (struct dirent* e; folder != NULL && (e = readdir(folder)) != NULL;)
-		unlinkat(dirfd(folder), e->d_name, 0);
+	for (struct dirent* e; folder != NULL && (e = readdir(folder)) != NULL;) unlinkat(dirfd(folder), e->d_name, 0);
 	if (folder != NULL) closedir(folder);
 	rmdir(getenv(WORLD_FOLDER));
 }
@@ -220,7 +219,11 @@ static int drive(const selection* s, int only)
 static int work(char** argv)
 {
 	selection s = select_cells(strtod(argv[5], NULL), strtoull(argv[6], NULL, 10), argv[7]);
-	job j = {.place = (place)atoi(argv[3]), .path = (path)atoi(argv[4]), .cells = s.cells, .count = s.count, .alone = s.count == 1};
+	job j = {.place = (place)atoi(argv[3]),
+	         .path = (path)atoi(argv[4]),
+	         .cells = s.cells,
+	         .count = s.count,
+	         .alone = s.count == 1};
 	map_job(&j, atoi(argv[2]));
 	worker_run(&j);
 	free(s.cells);

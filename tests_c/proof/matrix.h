@@ -91,9 +91,9 @@ enum { MATRIX_PARAMS = 12, NO_PARAM = -1 };
 
 typedef struct cell {
 	uint16_t function;
-	int8_t param;       /* that is attacked; NO_PARAM: all are valid */
+	int8_t param;        /* that is attacked; NO_PARAM: all are valid */
 	uint8_t others_null; /* the other pointers are NULL instead of valid */
-	uint16_t kind;      /* of pointer_kinds or integer_kinds */
+	uint16_t kind;       /* of pointer_kinds or integer_kinds */
 } cell;
 
 enum { CELL_NAME_BYTES = 160 };
@@ -105,7 +105,7 @@ cell* cells_named(const char* name, int* count); /* one, or with a * at the end 
 bool cell_needs_stack(const cell* c);
 bool cell_is_loose(const cell* c);
 bool cell_is_unsettled(const cell* c);
-bool cell_is_dead(const cell* c); /* what is attacked has ended before the call */
+bool cell_is_dead(const cell* c);      /* what is attacked has ended before the call */
 bool cell_stands_alone(const cell* c); /* it changes what other cells find */
 
 static inline const matrix_function* function_of(const cell* c) { return &matrix_functions[c->function]; }
@@ -116,8 +116,7 @@ static inline bool is_called(const matrix_function* f, const char* name) { retur
 /* Whether a function is one of several; NULL ends them. */
 static inline bool is_among(const matrix_function* f, const char* const* names)
 {
-	while (*names != NULL && !is_called(f, *names))
-		names++;
+	while (*names != NULL && !is_called(f, *names)) names++;
 	return *names != NULL;
 }
 
@@ -125,27 +124,27 @@ static inline bool is_among(const matrix_function* f, const char* const* names)
 
 /* What a kind of pointer is, which decides who gets it. */
 enum {
-	KIND_HEAP = 1,        /* in the runtime's reservations: recognised by its address */
-	KIND_KNOWN = 2,       /* registered, or inside what is */
-	KIND_MALLOC = 4,      /* from malloc, and nobody's yet */
-	KIND_IMPOSSIBLE = 8,  /* no memory can be there */
-	KIND_WRITABLE = 16,   /* 64 bytes may be overwritten, or cannot */
-	KIND_STACK = 32,      /* wants frames and an arena that are open */
-	KIND_LOOSE = 64,      /* found by arithmetic: what is there depends on the process */
+	KIND_HEAP = 1,         /* in the runtime's reservations: recognised by its address */
+	KIND_KNOWN = 2,        /* registered, or inside what is */
+	KIND_MALLOC = 4,       /* from malloc, and nobody's yet */
+	KIND_IMPOSSIBLE = 8,   /* no memory can be there */
+	KIND_WRITABLE = 16,    /* 64 bytes may be overwritten, or cannot */
+	KIND_STACK = 32,       /* wants frames and an arena that are open */
+	KIND_LOOSE = 64,       /* found by arithmetic: what is there depends on the process */
 	KIND_UNREADABLE = 256, /* no memory is there now */
-	KIND_UNSETTLED = 128  /* its end waits for the owner's next slow call, which the paths make at different times */
+	KIND_UNSETTLED = 128   /* its end waits for the owner's next slow call, which the paths make at different times */
 };
 
 enum { FIXTURE_OWNED = 4 };
 
 typedef struct fixture {
 	const struct pointer_kind* kind;
-	void* pointer; /* what the function gets */
-	void* object;  /* whose count must not change when a call fails; NULL */
+	void* pointer;              /* what the function gets */
+	void* object;               /* whose count must not change when a call fails; NULL */
 	void* owned[FIXTURE_OWNED]; /* released at the end as often as they are held */
-	void* block;   /* of malloc */
-	void* aligned; /* of tl_aligned_alloc */
-	void* array;   /* of tl_numpy_malloc */
+	void* block;                /* of malloc */
+	void* aligned;              /* of tl_aligned_alloc */
+	void* array;                /* of tl_numpy_malloc */
 	void* page;
 	size_t page_bytes;
 	tl_memory_pool* pool;
@@ -229,7 +228,7 @@ extern tl_type world_type, world_destructor_type;
 enum { WORLD_IMMORTALS = 3 };
 extern void* world_immortals[WORLD_IMMORTALS]; /* an object, a typed one, a tensor */
 tl_device_allocator world_allocator(void);
-extern void (*world_during)(void); /* called once inside the next call of the device; NULL */
+extern void (*world_during)(void);     /* called once inside the next call of the device; NULL */
 extern void (*world_destroying)(void); /* called once inside the next destructor; NULL */
 
 /* ---- arguments --------------------------------------------------------------------- */
@@ -260,15 +259,15 @@ typedef enum state { NOT_RUN, RAN, CRASHED, HUNG, LEFT_OUT } state;
 
 /* What is wrong with a cell by itself. */
 enum {
-	FAULT_UNLISTED = 1,   /* a status that the header does not list */
-	FAULT_LAST = 2,       /* tl_last_status does not fit */
-	FAULT_VALUE = 4,      /* a failure that returns something else than the header says */
-	FAULT_SILENT = 8,     /* the value of a failure, without a status */
-	FAULT_MESSAGE = 16,   /* does not begin with the function's name */
-	FAULT_COUNT = 32,     /* a refused call has changed a count */
-	FAULT_PLACE = 64,     /* served where the documentation says that it is not, or not where it is */
-	FAULT_LEAK = 128,     /* live objects differ after the set of cells */
-	FAULT_DAMAGE = 256    /* TL_DEBUG has found memory that was overwritten */
+	FAULT_UNLISTED = 1, /* a status that the header does not list */
+	FAULT_LAST = 2,     /* tl_last_status does not fit */
+	FAULT_VALUE = 4,    /* a failure that returns something else than the header says */
+	FAULT_SILENT = 8,   /* the value of a failure, without a status */
+	FAULT_MESSAGE = 16, /* does not begin with the function's name */
+	FAULT_COUNT = 32,   /* a refused call has changed a count */
+	FAULT_PLACE = 64,   /* served where the documentation says that it is not, or not where it is */
+	FAULT_LEAK = 128,   /* live objects differ after the set of cells */
+	FAULT_DAMAGE = 256  /* TL_DEBUG has found memory that was overwritten */
 };
 const char* fault_text(uint32_t fault);
 
@@ -277,16 +276,16 @@ enum { CLASS_NONE, CLASS_NULL, CLASS_ARGUMENT, CLASS_OBJECT, CLASS_OTHER };
 
 typedef struct record {
 	uint8_t state;
-	uint8_t signal; /* that ended a CRASHED cell */
-	int8_t status;  /* returned, or 0 */
-	int8_t last;    /* tl_last_status afterwards */
-	int8_t before;  /* tl_last_status before the call */
-	uint8_t class;  /* of the returned pointer */
+	uint8_t signal;   /* that ended a CRASHED cell */
+	int8_t status;    /* returned, or 0 */
+	int8_t last;      /* tl_last_status afterwards */
+	int8_t before;    /* tl_last_status before the call */
+	uint8_t class;    /* of the returned pointer */
 	uint16_t outputs; /* 0 untouched, else the class of each, 3 bits */
 	uint16_t faults;
-	int16_t count;  /* of the object behind the attacked pointer */
-	int16_t other;  /* of the first other object */
-	int64_t value;  /* a returned number */
+	int16_t count; /* of the object behind the attacked pointer */
+	int16_t other; /* of the first other object */
+	int64_t value; /* a returned number */
 } record;
 
 /* ---- places and paths ----------------------------------------------------------------- */

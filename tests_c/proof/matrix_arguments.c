@@ -12,30 +12,53 @@
 static const struct {
 	const char *function, *param;
 	int64_t value;
-} integers[] = {
-        {"tl_vec_new", "capacity", 4},       {"tl_vec_reserve", "capacity", 16},  {"tl_arena_init", "capacity", 1 << 20},
-        {"tl_plan_add_space", "capacity", 1 << 20},
-        {"tl_mem_exit_scopes_to", "depth", 0}, {"tl_mem_function_enter", "slots", 2},
-        {"tl_workspace_get", "rank", 1},     {"tl_pool_key_stats_get", "rank", 0},
-        {NULL, "rank", SHAPE_RANK},          {"tl_tensor_squeeze", "axis", 2},    {NULL, "axis_b", 1},
-        {NULL, "step", 1},                   {NULL, "stop", 2},                   {NULL, "elements", SHAPE_ELEMENTS},
-        {"tl_sparse_from_csc", "rows", SPARSE_COLUMNS}, {"tl_sparse_from_csc", "columns", SPARSE_ROWS},
-        {NULL, "rows", SPARSE_ROWS},         {NULL, "columns", SPARSE_COLUMNS},   {NULL, "nonzeros", SPARSE_NONZEROS},
-        {NULL, "value_dtype", TL_DTYPE_F64}, {NULL, "index_dtype", TL_DTYPE_I32}, {NULL, "kind", TL_ALLOC_MALLOC},
-        {"tl_plan_offsets", "n", 2},         {NULL, "n", 1},                      {NULL, "alignment", 64},
-        {NULL, "end", 2},                    {"tl_plan_add_gap", "end", 1},       {"tl_plan_alias", "base", 1},
-        {NULL, "threads", 2},                {NULL, "bytes_each", 64},            {NULL, "count", 4},
-        {NULL, "element_bytes", 16},         {NULL, "initial_bytes", 65536},      {NULL, "size", 64},
-        {NULL, "min_bytes", 64},             {NULL, "bytes", 64},                 {NULL, "per_key", 32},
-        {NULL, "major", 1},                  {NULL, "line", 7},
-};
+} integers[] = {{"tl_vec_new", "capacity", 4},
+                {"tl_vec_reserve", "capacity", 16},
+                {"tl_arena_init", "capacity", 1 << 20},
+                {"tl_plan_add_space", "capacity", 1 << 20},
+                {"tl_mem_exit_scopes_to", "depth", 0},
+                {"tl_mem_function_enter", "slots", 2},
+                {"tl_workspace_get", "rank", 1},
+                {"tl_pool_key_stats_get", "rank", 0},
+                {NULL, "rank", SHAPE_RANK},
+                {"tl_tensor_squeeze", "axis", 2},
+                {NULL, "axis_b", 1},
+                {NULL, "step", 1},
+                {NULL, "stop", 2},
+                {NULL, "elements", SHAPE_ELEMENTS},
+                {"tl_sparse_from_csc", "rows", SPARSE_COLUMNS},
+                {"tl_sparse_from_csc", "columns", SPARSE_ROWS},
+                {NULL, "rows", SPARSE_ROWS},
+                {NULL, "columns", SPARSE_COLUMNS},
+                {NULL, "nonzeros", SPARSE_NONZEROS},
+                {NULL, "value_dtype", TL_DTYPE_F64},
+                {NULL, "index_dtype", TL_DTYPE_I32},
+                {NULL, "kind", TL_ALLOC_MALLOC},
+                {"tl_plan_offsets", "n", 2},
+                {NULL, "n", 1},
+                {NULL, "alignment", 64},
+                {NULL, "end", 2},
+                {"tl_plan_add_gap", "end", 1},
+                {"tl_plan_alias", "base", 1},
+                {NULL, "threads", 2},
+                {NULL, "bytes_each", 64},
+                {NULL, "count", 4},
+                {NULL, "element_bytes", 16},
+                {NULL, "initial_bytes", 65536},
+                {NULL, "size", 64},
+                {NULL, "min_bytes", 64},
+                {NULL, "bytes", 64},
+                {NULL, "per_key", 32},
+                {NULL, "major", 1},
+                {NULL, "line", 7}};
 
 uint64_t valid_integer(const matrix_function* f, int param)
 {
 	const matrix_param* p = &f->params[param];
 	if (strcmp(p->name, "type") == 0) return world_type;
 	for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
-		if (strcmp(p->name, integers[i].param) == 0 && (integers[i].function == NULL || is_called(f, integers[i].function)))
+		if (strcmp(p->name, integers[i].param) == 0 &&
+		    (integers[i].function == NULL || is_called(f, integers[i].function)))
 			return (uint64_t)integers[i].value;
 	return 0;
 }
@@ -55,7 +78,8 @@ static union room {
 
 static void fill(void)
 {
-	static const int64_t order[] = {1, 0, 2}, turned[] = {3, 2, 1}, steps[] = {3, 1, 1}, lines[SPARSE_ROWS] = {2, 0, 3, 1, 5};
+	static const int64_t order[] = {1, 0, 2}, turned[] = {3, 2, 1}, steps[] = {3, 1, 1},
+						 lines[SPARSE_ROWS] = {2, 0, 3, 1, 5};
 	memcpy(shape.numbers, matrix_shape, 8 * sizeof matrix_shape[0]);
 	memcpy(reshaped.numbers, turned, sizeof turned);
 	memcpy(strides.numbers, steps, sizeof steps);
@@ -66,8 +90,7 @@ static void fill(void)
 	memcpy(offsets.indices, sparse_offsets, sizeof sparse_offsets);
 	for (size_t i = 0; i < ROOM / sizeof buffers.buffers[0]; i++)
 		buffers.buffers[i] = (tl_plan_buffer){64, 8, (int64_t)i, (int64_t)i + 2};
-	for (size_t i = 0; i < ROOM / 8; i++)
-		sizes.numbers[i] = 64;
+	for (size_t i = 0; i < ROOM / 8; i++) sizes.numbers[i] = 64;
 }
 
 static const void* array(const matrix_function* f, const matrix_param* p)
@@ -75,8 +98,9 @@ static const void* array(const matrix_function* f, const matrix_param* p)
 	static const struct {
 		const char* name;
 		const void* array;
-	} arrays[] = {{"shape", &shape}, {"strides", &strides}, {"axes", &axes}, {"lengths", &lengths}, {"spaces", &spaces},
-	              {"bytes", &sizes}, {"values", &values}, {"indices", &indices}, {"offsets", &offsets}};
+	} arrays[] = {{"shape", &shape},     {"strides", &strides}, {"axes", &axes},
+	              {"lengths", &lengths}, {"spaces", &spaces},   {"bytes", &sizes},
+	              {"values", &values},   {"indices", &indices}, {"offsets", &offsets}};
 	if (is_called(f, "tl_tensor_reshape")) return &reshaped;
 	if (strcmp(p->name, "data") == 0) return strcmp(p->type, "float") == 0 ? &floats : &longs;
 	for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
@@ -159,24 +183,23 @@ int valid_kind(const matrix_function* f, int param)
 	const matrix_param* p = &f->params[param];
 	static const struct {
 		const char *function, *param, *kind;
-	} kinds[] = {
-	        {"tl_pool_release", "tensor", "tensor_floating"},
-	        {"tl_pool_release_compat", "tensor", "tensor_floating"},
-	        {"tl_mem_unregister", "object", "object_in_scope"},
-	        {"tl_registry_unregister_many", "pointers", "registered_malloc"},
-	        {"tl_registry_unregister", "pointer", "registered_malloc"},
-	        {"tl_registry_is_registered", "pointer", "registered_malloc"},
-	        {"tl_registry_info", "pointer", "registered_malloc"},
-	        {"tl_python_registered", "pointer", "registered_malloc"},
-	        {"tl_registry_add_alias", "alias", "registered_buffer_at_128"},
-	        {"tl_aligned_free", "pointer", "aligned"},
-	        {"tl_arena_contains", "pointer", "arena"},
-	        {"tl_numpy_realloc", "block", "numpy_1000"},
-	        {"tl_numpy_free", "block", "numpy_1000"},
-	        {"tl_torch_free", "block", "null"},
-	};
+	} kinds[] = {{"tl_pool_release", "tensor", "tensor_floating"},
+	             {"tl_pool_release_compat", "tensor", "tensor_floating"},
+	             {"tl_mem_unregister", "object", "object_in_scope"},
+	             {"tl_registry_unregister_many", "pointers", "registered_malloc"},
+	             {"tl_registry_unregister", "pointer", "registered_malloc"},
+	             {"tl_registry_is_registered", "pointer", "registered_malloc"},
+	             {"tl_registry_info", "pointer", "registered_malloc"},
+	             {"tl_python_registered", "pointer", "registered_malloc"},
+	             {"tl_registry_add_alias", "alias", "registered_buffer_at_128"},
+	             {"tl_aligned_free", "pointer", "aligned"},
+	             {"tl_arena_contains", "pointer", "arena"},
+	             {"tl_numpy_realloc", "block", "numpy_1000"},
+	             {"tl_numpy_free", "block", "numpy_1000"},
+	             {"tl_torch_free", "block", "null"}};
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (is_called(f, kinds[i].function) && strcmp(p->name, kinds[i].param) == 0) return pointer_kind_named(kinds[i].kind);
+		if (is_called(f, kinds[i].function) && strcmp(p->name, kinds[i].param) == 0)
+			return pointer_kind_named(kinds[i].kind);
 	switch (p->role) {
 	case MATRIX_OBJECT: return pointer_kind_named(p->trusted ? "malloc_64" : "plain_64");
 	case MATRIX_VEC: return pointer_kind_named("vec_three");
@@ -272,8 +295,7 @@ void arguments_make(arguments* a, const cell* c)
 
 void arguments_ripen(arguments* a, const cell* c)
 {
-	for (int i = 0; i < function_of(c)->count; i++)
-		fixture_ripen(&a->fixtures[i]);
+	for (int i = 0; i < function_of(c)->count; i++) fixture_ripen(&a->fixtures[i]);
 }
 
 /* Names that a call has given to a block go before it. */
@@ -292,6 +314,5 @@ static void drop_names(arguments* a, const matrix_function* f)
 void arguments_drop(arguments* a, const cell* c)
 {
 	drop_names(a, function_of(c));
-	for (int i = function_of(c)->count - 1; i >= 0; i--)
-		fixture_drop(&a->fixtures[i]);
+	for (int i = function_of(c)->count - 1; i >= 0; i--) fixture_drop(&a->fixtures[i]);
 }

@@ -50,7 +50,8 @@ static uint64_t mixed(uint64_t x)
 
 static void consider(choice* into, cell c, bool always)
 {
-	uint64_t number = (uint64_t)c.function << 40 | (uint64_t)(uint8_t)c.param << 32 | (uint64_t)c.kind << 8 | c.others_null;
+	uint64_t number =
+		(uint64_t)c.function << 40 | (uint64_t)(uint8_t)c.param << 32 | (uint64_t)c.kind << 8 | c.others_null;
 	if (!always && mixed(number ^ mixed(into->seed)) > into->below) return;
 	if (into->count == into->room) {
 		into->room = into->room * 2 + 1024;
@@ -90,12 +91,16 @@ void cell_name(const cell* c, char* name)
 		return;
 	}
 	const matrix_param* p = &f->params[c->param];
-	if (is_attacked(p)) snprintf(name, CELL_NAME_BYTES, "%s:%s=%s%s", f->name, p->name, pointer_kinds[c->kind].name, others);
+	if (is_attacked(p))
+		snprintf(name, CELL_NAME_BYTES, "%s:%s=%s%s", f->name, p->name, pointer_kinds[c->kind].name, others);
 	else if (p->role == MATRIX_INTEGER && p->is_signed)
-		snprintf(name, CELL_NAME_BYTES, "%s:%s=%" PRId64 "%s", f->name, p->name, (int64_t)integer_kind(c->kind), others);
+		snprintf(name, CELL_NAME_BYTES, "%s:%s=%" PRId64 "%s", f->name, p->name, (int64_t)integer_kind(c->kind),
+		         others);
 	else if (p->role == MATRIX_INTEGER)
 		snprintf(name, CELL_NAME_BYTES, "%s:%s=%" PRIu64 "%s", f->name, p->name, integer_kind(c->kind), others);
-	else snprintf(name, CELL_NAME_BYTES, "%s:%s=%s%s", f->name, p->name, p->role == MATRIX_BOOL ? "true" : "null", others);
+	else
+		snprintf(name, CELL_NAME_BYTES, "%s:%s=%s%s", f->name, p->name, p->role == MATRIX_BOOL ? "true" : "null",
+		         others);
 }
 
 cell* cells_named(const char* name, int* count)
@@ -137,21 +142,53 @@ bool cell_is_unsettled(const cell* c) { return has_flag(c, KIND_UNSETTLED); }
 
 bool cell_needs_stack(const cell* c)
 {
-	static const char* const names[] = {
-	        "tl_mem_get_buffer", "tl_tensor_in_slot", "tl_mem_function_exit", "tl_mem_frame_exit", "tl_arena_alloc",
-	        "tl_arena_malloc", "tl_arena_contains", "tl_arena_set_offset", "tl_arena_get_offset", "tl_arena_reset",
-	        "tl_arena_free", "tl_arena_get_capacity", NULL};
+	static const char* const names[] = {"tl_mem_get_buffer",
+	                                    "tl_tensor_in_slot",
+	                                    "tl_mem_function_exit",
+	                                    "tl_mem_frame_exit",
+	                                    "tl_arena_alloc",
+	                                    "tl_arena_malloc",
+	                                    "tl_arena_contains",
+	                                    "tl_arena_set_offset",
+	                                    "tl_arena_get_offset",
+	                                    "tl_arena_reset",
+	                                    "tl_arena_free",
+	                                    "tl_arena_get_capacity",
+	                                    NULL};
 	return is_among(function_of(c), names) || has_flag(c, KIND_STACK);
 }
 
 bool cell_stands_alone(const cell* c)
 {
-	static const char* const names[] = {
-	        "tl_shutdown", "tl_mem_manager_shutdown", "tl_thread_detach", "tl_configure", "tl_set_error_callback",
-	        "tl_mem_enter_scope", "tl_mem_exit_scope", "tl_mem_exit_scopes_to", "tl_mem_function_enter",
-	        "tl_mem_function_exit", "tl_mem_frame_enter", "tl_mem_frame_exit", "tl_arena_init", "tl_arena_alloc",
-	        "tl_arena_malloc", "tl_arena_free", "tl_arena_reset", "tl_arena_set_offset", "tl_mem_get_buffer",
-	        "tl_tensor_in_slot", "tl_mem_set_limit", "tl_mem_set_out_of_memory_callback", "tl_pool_set_limits",
-	        "tl_tag_push", "tl_tag_pop", "tl_trace_start", "tl_trace_stop", "tl_mem_purge", "tl_mem_collect_cycles", NULL};
+	static const char* const names[] = {"tl_shutdown",
+	                                    "tl_mem_manager_shutdown",
+	                                    "tl_thread_detach",
+	                                    "tl_configure",
+	                                    "tl_set_error_callback",
+	                                    "tl_mem_enter_scope",
+	                                    "tl_mem_exit_scope",
+	                                    "tl_mem_exit_scopes_to",
+	                                    "tl_mem_function_enter",
+	                                    "tl_mem_function_exit",
+	                                    "tl_mem_frame_enter",
+	                                    "tl_mem_frame_exit",
+	                                    "tl_arena_init",
+	                                    "tl_arena_alloc",
+	                                    "tl_arena_malloc",
+	                                    "tl_arena_free",
+	                                    "tl_arena_reset",
+	                                    "tl_arena_set_offset",
+	                                    "tl_mem_get_buffer",
+	                                    "tl_tensor_in_slot",
+	                                    "tl_mem_set_limit",
+	                                    "tl_mem_set_out_of_memory_callback",
+	                                    "tl_pool_set_limits",
+	                                    "tl_tag_push",
+	                                    "tl_tag_pop",
+	                                    "tl_trace_start",
+	                                    "tl_trace_stop",
+	                                    "tl_mem_purge",
+	                                    "tl_mem_collect_cycles",
+	                                    NULL};
 	return is_among(function_of(c), names);
 }

@@ -126,8 +126,11 @@ void world_open(void)
 	tl_type_desc plain = {.name = "pair", .size = 64, .pointer_offsets = fields, .num_pointers = 1};
 	tl_type_desc ended = plain;
 	tl_device_allocator far = {sizeof far, "npu:0", 64, NULL, far_allocate, far_deallocate};
-	tl_device_copier copier = {.struct_size = sizeof copier, .total_bytes = 1 << 30, .from_host = from_host,
-	                           .to_host = to_host, .within = within};
+	tl_device_copier copier = {.struct_size = sizeof copier,
+	                           .total_bytes = 1 << 30,
+	                           .from_host = from_host,
+	                           .to_host = to_host,
+	                           .within = within};
 	ended.destructor = destroyed;
 	ended.name = "destroyed";
 	if (tl_type_define(&plain, &world_type) != TL_OK || tl_type_define(&ended, &world_destructor_type) != TL_OK ||

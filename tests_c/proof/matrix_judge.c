@@ -113,14 +113,37 @@ static uint32_t faults_of_message(const judgement* j)
  * magazines last; and what works there through either, without one. */
 static bool works_in_child(const matrix_function* f)
 {
-	static const char* const names[] = {
-	        "tl_ptr_acquire", "tl_ptr_inc_ref", "tl_ptr_refcount", "tl_ptr_check", "tl_mem_enter_scope",
-	        "tl_mem_function_enter", "tl_mem_register_struct", "tl_mem_register_ptr", "tl_mem_unregister",
-	        "tl_registry_register", "tl_registry_unregister", "tl_registry_is_registered", "tl_tensor_acquire",
-	        "tl_tensor_info_get", "tl_tensor_data", "tl_tensor_shape", "tl_tensor_numel", "tl_tensor_rank",
-	        "tl_tensor_dtype", "tl_tensor_nbytes", "tl_tensor_strides", "tl_tensor_dim", "tl_workspace_get",
-	        "tl_workspace_bytes", "tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc", "tl_numpy_free",
-	        "tl_vec_get", "tl_vec_len", NULL};
+	static const char* const names[] = {"tl_ptr_acquire",
+	                                    "tl_ptr_inc_ref",
+	                                    "tl_ptr_refcount",
+	                                    "tl_ptr_check",
+	                                    "tl_mem_enter_scope",
+	                                    "tl_mem_function_enter",
+	                                    "tl_mem_register_struct",
+	                                    "tl_mem_register_ptr",
+	                                    "tl_mem_unregister",
+	                                    "tl_registry_register",
+	                                    "tl_registry_unregister",
+	                                    "tl_registry_is_registered",
+	                                    "tl_tensor_acquire",
+	                                    "tl_tensor_info_get",
+	                                    "tl_tensor_data",
+	                                    "tl_tensor_shape",
+	                                    "tl_tensor_numel",
+	                                    "tl_tensor_rank",
+	                                    "tl_tensor_dtype",
+	                                    "tl_tensor_nbytes",
+	                                    "tl_tensor_strides",
+	                                    "tl_tensor_dim",
+	                                    "tl_workspace_get",
+	                                    "tl_workspace_bytes",
+	                                    "tl_numpy_malloc",
+	                                    "tl_numpy_calloc",
+	                                    "tl_numpy_realloc",
+	                                    "tl_numpy_free",
+	                                    "tl_vec_get",
+	                                    "tl_vec_len",
+	                                    NULL};
 	return is_among(f, names);
 }
 
@@ -137,7 +160,8 @@ static bool must_work(const judgement* j)
 /* The last two enter the slow path where an allocation is recorded, which a child never does. */
 static bool needs_no_path(const matrix_function* f)
 {
-	static const char* const names[] = {"tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc", "tl_log_alloc", "tl_track_site", NULL};
+	static const char* const names[] = {"tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc",
+	                                    "tl_log_alloc",    "tl_track_site",   NULL};
 	return f->path == MATRIX_PATH_SHIM || is_among(f, names);
 }
 
@@ -220,7 +244,8 @@ void judge_counts(judgement* j)
 	/* What was dead before has no count: its memory may be another object's now. */
 	r->count = j->before < 0 ? (int16_t)j->before : count_of(attacked_object(j));
 	r->other = j->other_before < 0 ? (int16_t)j->other_before : count_of(other_object(j));
-	if (is_failure(j) && !returns_what_was_done(function_of(j->cell)) && (r->count != j->before || r->other != j->other_before))
+	if (is_failure(j) && !returns_what_was_done(function_of(j->cell)) &&
+	    (r->count != j->before || r->other != j->other_before))
 		r->faults |= FAULT_COUNT;
 }
 
@@ -233,8 +258,8 @@ void judge_before(judgement* j)
 /* Numbers that say how much memory there is, how long a text, how much ever happened. */
 static bool varies(const matrix_function* f)
 {
-	static const char* const parts[] = {"_memory_", "_json", "_dump", "tl_get_", "tl_registry_total",
-	                                    "tl_registry_num", "tl_leak_report", "tl_track_count"};
+	static const char* const parts[] = {"_memory_",          "_json",           "_dump",          "tl_get_",
+	                                    "tl_registry_total", "tl_registry_num", "tl_leak_report", "tl_track_count"};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (strstr(f->name, parts[i]) != NULL) return true;
 	return f->result == MATRIX_RETURNS_POINTER || f->result == MATRIX_RETURNS_REAL;

@@ -22,8 +22,17 @@ void make_static(fixture* f, intptr_t which, intptr_t offset)
 	extern char** environ;
 	char here = 0;
 	const void* places[] = {
-	        writable_memory, constant_memory, local_memory, &here, (void*)(uintptr_t)make_static,
-	        (void*)(uintptr_t)tl_version, (void*)(uintptr_t)malloc, stdout, environ[0], tl_version(), f,
+		writable_memory,
+		constant_memory,
+		local_memory,
+		&here,
+		(void*)(uintptr_t)make_static,
+		(void*)(uintptr_t)tl_version,
+		(void*)(uintptr_t)malloc,
+		stdout,
+		environ[0],
+		tl_version(),
+		f,
 	};
 	/* An address that is compared by nobody else, also where it lies on this stack. */
 	f->pointer = (void*)((uintptr_t)places[which] + (uintptr_t)offset);
@@ -129,10 +138,7 @@ static void* with_deleter(void)
 }
 
 static void* adopt_there_result;
-static void adopt_there(void* bytes)
-{
-	adopt_there_result = registered((size_t)(uintptr_t)bytes);
-}
+static void adopt_there(void* bytes) { adopt_there_result = registered((size_t)(uintptr_t)bytes); }
 
 /* A buffer with two names: its own, and one inside it. */
 static void make_buffer(fixture* f, bool alias, intptr_t offset)

@@ -18,8 +18,7 @@ static void* serve(void* unused)
 	(void)unused;
 	pthread_mutex_lock(&other.lock);
 	for (;;) {
-		while (other.work == NULL)
-			pthread_cond_wait(&other.change, &other.lock);
+		while (other.work == NULL) pthread_cond_wait(&other.change, &other.lock);
 		other.work(other.argument);
 		other.work = NULL;
 		pthread_cond_broadcast(&other.change);
@@ -37,8 +36,7 @@ void elsewhere(void (*work)(void*), void* argument)
 	other.work = work;
 	other.argument = argument;
 	pthread_cond_broadcast(&other.change);
-	while (other.work != NULL)
-		pthread_cond_wait(&other.change, &other.lock);
+	while (other.work != NULL) pthread_cond_wait(&other.change, &other.lock);
 	pthread_mutex_unlock(&other.lock);
 }
 
@@ -132,8 +130,7 @@ static void* held_by(void* vec, fixture* f)
 static void* counted(int64_t references)
 {
 	void* object = tl_mem_alloc(64);
-	while (--references > 0)
-		tl_ptr_inc_ref(object);
+	while (--references > 0) tl_ptr_inc_ref(object);
 	return object;
 }
 
@@ -189,8 +186,7 @@ enum { VEC_EMPTY, VEC_THREE, VEC_NULLS, VEC_NESTED, VEC_DATA, VEC_OLD_DATA, VEC_
 static void* vec_of(int elements, fixture* f)
 {
 	void* vec = tl_vec_new(4);
-	for (int i = 0; i < elements; i++)
-		tl_vec_push(vec, f == NULL ? NULL : f->owned[1]);
+	for (int i = 0; i < elements; i++) tl_vec_push(vec, f == NULL ? NULL : f->owned[1]);
 	return vec;
 }
 
@@ -266,8 +262,9 @@ void stack_open(void)
 void make_stack(fixture* f, intptr_t which, intptr_t offset)
 {
 	stack_once();
-	char* places[] = {stack.slot, stack.outgrown, stack.planned, stack.first, stack.second, stack.beyond,
-	                  (char*)stack.tensor, tl_tensor_data(stack.tensor), stack.there, stack.dead_arena, stack.dead_frame};
+	char* places[] = {stack.slot,   stack.outgrown,   stack.planned,       stack.first,
+	                  stack.second, stack.beyond,     (char*)stack.tensor, tl_tensor_data(stack.tensor),
+	                  stack.there,  stack.dead_arena, stack.dead_frame};
 	f->absent = places[which] == NULL;
 	f->pointer = places[which] + offset;
 	if (which < 8 && offset == 0 && which != 5) f->object = f->pointer;

@@ -8,7 +8,8 @@
 
 #include "matrix.h"
 
-const char* const place_names[PLACES] = {"plain", "scope", "callback", "deleter", "thread", "child", "shutdown", "tls", "handler"};
+const char* const place_names[PLACES] = {"plain", "scope",    "callback", "deleter", "thread",
+                                         "child", "shutdown", "tls",      "handler"};
 const char* const path_names[PATHS] = {"fast", "slow", "debug"};
 
 bool place_answers(place p, path d) { return p != PLACE_HANDLER && (p != PLACE_CHILD || d == PATH_FAST); }
@@ -93,7 +94,8 @@ static void in_deleter(unsigned variant)
 		tl_registry_register_custom(memory, sizeof memory, deleted, NULL);
 		tl_registry_unregister(memory);
 	} else {
-		object = tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape, memory, NULL, deleted, NULL);
+		object =
+			tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape, memory, NULL, deleted, NULL);
 		tl_mem_unregister(object);
 		tl_tensor_release(object);
 	}

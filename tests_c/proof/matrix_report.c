@@ -10,7 +10,7 @@ typedef struct failure {
 	int8_t param;
 	uint16_t sort; /* a fault, or one of: */
 	int cells;
-	int cell;      /* the first one */
+	int cell; /* the first one */
 	place place;
 	path path;
 } failure;
@@ -29,7 +29,8 @@ static failure* failure_of(findings* f, int index, uint16_t sort)
 {
 	const cell* c = &f->cells[index];
 	for (int i = f->count - 1; i >= 0; i--)
-		if (f->all[i].function == c->function && f->all[i].param == c->param && f->all[i].sort == sort) return &f->all[i];
+		if (f->all[i].function == c->function && f->all[i].param == c->param && f->all[i].sort == sort)
+			return &f->all[i];
 	if (f->count == f->room) {
 		f->room = f->room * 2 + 256;
 		f->all = realloc(f->all, (size_t)f->room * sizeof *f->all);
@@ -82,9 +83,12 @@ static bool agree(const record* a, const record* b)
  * resized, keeps no tensors, and tracks, which the functions named tell. */
 static bool agrees_debugged(const cell* c, const record* a, const record* b)
 {
-	static const char* const names[] = {"tl_pool_acquire", "tl_pool_acquire_compat", "tl_leak_report", "tl_leak_report_since",
-	                                    "tl_mem_check_all", "tl_mem_realloc", "tl_numpy_realloc", NULL};
-	if (is_among(function_of(c), names) || cell_is_dead(c) || (refuses_an_address(a->last) && refuses_an_address(b->last))) return true;
+	static const char* const names[] = {
+		"tl_pool_acquire",  "tl_pool_acquire_compat", "tl_leak_report",   "tl_leak_report_since",
+		"tl_mem_check_all", "tl_mem_realloc",         "tl_numpy_realloc", NULL};
+	if (is_among(function_of(c), names) || cell_is_dead(c) ||
+	    (refuses_an_address(a->last) && refuses_an_address(b->last)))
+		return true;
 	return agree(a, b);
 }
 
@@ -133,7 +137,8 @@ static void tell_record(const char* title, const record* r)
 	static const char* const classes[] = {"-", "NULL", "argument", "object", "other"};
 	printf("    %-5s %s", title, states[r->state]);
 	if (r->state == CRASHED) printf(" (signal %d)", r->signal);
-	printf(", returned %s (%lld), last %s, ", tl_status_string(r->status), (long long)r->value, tl_status_string(r->last));
+	printf(", returned %s (%lld), last %s, ", tl_status_string(r->status), (long long)r->value,
+	       tl_status_string(r->last));
 	printf("before %s, pointer %s, ", tl_status_string(r->before), classes[r->class]);
 	printf("outputs %o, counts %d %d\n", (unsigned)r->outputs, r->count, r->other);
 }
@@ -144,11 +149,10 @@ static void tell(const findings* f, const failure* x)
 	cell_name(&f->cells[x->cell], name);
 	printf("FAILED: %s (%d cells): %s, in the place %s, path %s\n", sort_text(x->sort), x->cells, name,
 	       place_names[x->place], path_names[x->path]);
-	for (path d = 0; d < PATHS; d++)
-		tell_record(path_names[d], &f->records[x->place][d][x->cell]);
+	for (path d = 0; d < PATHS; d++) tell_record(path_names[d], &f->records[x->place][d][x->cell]);
 	printf("    repeat: build/cmake/tests_c/proof/matrix '%s' %s\n", name, place_names[x->place]);
-	printf("    repeat with its neighbours: build/cmake/tests_c/proof/matrix '%s*' %s\n", function_of(&f->cells[x->cell])->name,
-	       place_names[x->place]);
+	printf("    repeat with its neighbours: build/cmake/tests_c/proof/matrix '%s*' %s\n",
+	       function_of(&f->cells[x->cell])->name, place_names[x->place]);
 }
 
 /* A single cell is told although nothing failed. */
@@ -167,12 +171,13 @@ int report(const cell* cells, int count, record* records[PLACES][PATHS], double 
 	for (int i = 0; i < count; i++)
 		for (place p = 0; p < PLACES; p++)
 			if (records[p][PATH_FAST] != NULL) look_across(&f, i, p);
-	for (int i = 0; i < f.count; i++)
-		tell(&f, &f.all[i]);
+	for (int i = 0; i < f.count; i++) tell(&f, &f.all[i]);
 	if (count == 1 && f.count == 0) tell_all(&f);
 	if (f.count > 0) printf("seed: PROVE_SEED=%llu PROVE_SCALE=%g\n", (unsigned long long)seed, scale);
-	printf("proof: %lld calls tried, %lld failed, %lld skipped: ", (long long)f.tried, (long long)f.failed, (long long)f.left_out);
-	printf("%d functions, %d kinds of pointers, %d of integers\n", matrix_function_count, pointer_kind_count, integer_kind_count);
+	printf("proof: %lld calls tried, %lld failed, %lld skipped: ", (long long)f.tried, (long long)f.failed,
+	       (long long)f.left_out);
+	printf("%d functions, %d kinds of pointers, %d of integers\n", matrix_function_count, pointer_kind_count,
+	       integer_kind_count);
 	free(f.all);
 	return f.failed != 0;
 }

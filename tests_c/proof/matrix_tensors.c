@@ -21,7 +21,10 @@ static tl_tensor* of_elements(int64_t elements) { return tl_tensor_empty(TL_DTYP
 
 static tl_tensor* read_only(void)
 {
-	tl_tensor_info info = {.struct_size = sizeof info, .data = lent_data, .shape = matrix_shape, .rank = SHAPE_RANK,
+	tl_tensor_info info = {.struct_size = sizeof info,
+	                       .data = lent_data,
+	                       .shape = matrix_shape,
+	                       .rank = SHAPE_RANK,
 	                       .flags = TL_TENSOR_FLAG_READ_ONLY};
 	return tl_tensor_wrap(&info, NULL, NULL);
 }
@@ -58,7 +61,14 @@ static tl_tensor* imported(fixture* f)
 	return tl_tensor_from_dlpack(&f->lent);
 }
 
-enum { TENSOR_POOLED = 11, TENSOR_POOLED_DATA, TENSOR_DATA = 20, TENSOR_LARGE_DATA, TENSOR_DEVICE_DATA, TENSOR_VIEW_DATA };
+enum {
+	TENSOR_POOLED = 11,
+	TENSOR_POOLED_DATA,
+	TENSOR_DATA = 20,
+	TENSOR_LARGE_DATA,
+	TENSOR_DEVICE_DATA,
+	TENSOR_VIEW_DATA
+};
 
 static tl_tensor* tensor_of(intptr_t which, fixture* f)
 {
@@ -69,7 +79,9 @@ static tl_tensor* tensor_of(intptr_t which, fixture* f)
 	case 2: return tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &none);
 	case 3: return tl_tensor_transpose(f->owned[1] = f32(), 0, 1);
 	case 4: return tl_tensor_slice(f->owned[1] = f32(), 1, 2, -10, -1);
-	case 5: return tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape, lent_data, NULL, lent_back, NULL);
+	case 5:
+		return tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape, lent_data, NULL, lent_back,
+		                             NULL);
 	case 6: return read_only();
 	case 7: return tl_tensor_zeros(TL_DTYPE_F32, world_device, SHAPE_RANK, matrix_shape);
 	case 8: return imported(f);
@@ -120,8 +132,8 @@ void make_exported(fixture* f, intptr_t legacy, intptr_t offset)
 
 static tl_sparse* wrapped(void)
 {
-	return tl_sparse_wrap(TL_SPARSE_CSR, SPARSE_ROWS, SPARSE_COLUMNS, SPARSE_NONZEROS, TL_DTYPE_F64, TL_DTYPE_I32, sparse_values,
-	                      sparse_indices, sparse_offsets, 0, lent_back, NULL);
+	return tl_sparse_wrap(TL_SPARSE_CSR, SPARSE_ROWS, SPARSE_COLUMNS, SPARSE_NONZEROS, TL_DTYPE_F64, TL_DTYPE_I32,
+	                      sparse_values, sparse_indices, sparse_offsets, 0, lent_back, NULL);
 }
 
 enum { SPARSE_MEMORY = 10, SPARSE_VALUES, SPARSE_INDICES, SPARSE_LINES, SPARSE_VIEW };

@@ -48,7 +48,8 @@ static void drop_reference(const judgement* j)
 {
 	static const char* const take[] = {"tl_ptr_acquire", "tl_ptr_inc_ref", "tl_tensor_acquire", NULL};
 	const fixture* x = &j->a->fixtures[0];
-	bool anothers = x->kind != NULL && ((x->kind->ripen != NULL && x->object == NULL) || (x->kind->flags & KIND_LOOSE) != 0);
+	bool anothers =
+		x->kind != NULL && ((x->kind->ripen != NULL && x->object == NULL) || (x->kind->flags & KIND_LOOSE) != 0);
 	if (anothers && is_among(function_of(j->cell), take) && tl_last_status() == j->record->before)
 		tl_ptr_release((void*)(uintptr_t)j->a->words[0]);
 }
@@ -118,8 +119,7 @@ static void restore(void)
 	tl_mem_set_out_of_memory_callback(NULL, NULL);
 	tl_configure("TL_MEM_LOG", "0");
 	tl_trace_stop();
-	while (tl_tag_pop() == TL_OK) {
-	}
+	while (tl_tag_pop() == TL_OK) {}
 }
 
 /* ---- a set ------------------------------------------------------------------------------------ */
@@ -149,8 +149,7 @@ static int set_size(const job* j, int first)
 	const cell* c = &j->cells[first];
 	int n = 1;
 	if (cell_stands_alone(c)) return 1;
-	while (n < SET_CELLS && first + n < j->count && are_alike(&c[n], c))
-		n++;
+	while (n < SET_CELLS && first + n < j->count && are_alike(&c[n], c)) n++;
 	return n;
 }
 
@@ -169,10 +168,8 @@ static void set_open(set* s)
 		for (int p = 0; p < MATRIX_PARAMS; p++)
 			if (j->a->fixtures[p].absent) j->record->state = LEFT_OUT;
 	}
-	for (int i = 0; i < s->count; i++)
-		arguments_ripen(s->judgements[i].a, s->judgements[i].cell);
-	for (int i = 0; i < s->count; i++)
-		judge_before(&s->judgements[i]);
+	for (int i = 0; i < s->count; i++) arguments_ripen(s->judgements[i].a, s->judgements[i].cell);
+	for (int i = 0; i < s->count; i++) judge_before(&s->judgements[i]);
 }
 
 /* After tl_shutdown half of the sets see what it has left; but malloc has back what scopes
@@ -209,8 +206,7 @@ static void set_close(set* s)
 		drop_outputs(&s->judgements[i]);
 	}
 	if (cell_stands_alone(&s->job->cells[s->first])) restore();
-	for (int i = s->count - 1; i >= 0; i--)
-		arguments_drop(s->judgements[i].a, s->judgements[i].cell);
+	for (int i = s->count - 1; i >= 0; i--) arguments_drop(s->judgements[i].a, s->judgements[i].cell);
 	tl_mem_exit_scopes_to(0);
 	tl_arena_free();
 	settle_elsewhere();

@@ -16,9 +16,9 @@ enum { ROUND_STEPS = 4000, TURN_STEPS = 400 };
 static const double CALLS = 2e6;
 
 static const family* const families[] = {
-        &faults_family, &objects_family, &counts_family,  &vecs_family,     &scopes_family,     &arena_family,
-        &graphs_family, &tensors_family, &tensor_counts_family, &views_family, &registry_family, &workspaces_family,
-        &shared_family, &sparse_family,  &pools_family,   &plans_family,    &dlpack_family,     &tracking_family,
+	&faults_family, &objects_family, &counts_family,        &vecs_family,  &scopes_family,   &arena_family,
+	&graphs_family, &tensors_family, &tensor_counts_family, &views_family, &registry_family, &workspaces_family,
+	&shared_family, &sparse_family,  &pools_family,         &plans_family, &dlpack_family,   &tracking_family,
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
@@ -34,12 +34,10 @@ static struct {
 static const family* draw_family(world* w)
 {
 	unsigned sum = 0, n;
-	for (int i = 0; i < FAMILIES; i++)
-		sum += families[i]->weight;
+	for (int i = 0; i < FAMILIES; i++) sum += families[i]->weight;
 	n = (unsigned)draw(w, sum);
 	for (int i = 0;; i++) {
-		if (n < families[i]->weight)
-			return families[i];
+		if (n < families[i]->weight) return families[i];
 		n -= families[i]->weight;
 	}
 }
@@ -73,8 +71,7 @@ static void check(world* w)
 {
 	poll(w);
 	for (int i = 0; i < FAMILIES; i++)
-		if (families[i]->check != NULL)
-			families[i]->check(w);
+		if (families[i]->check != NULL) families[i]->check(w);
 	check_counts(w);
 }
 
@@ -82,8 +79,7 @@ static void check(world* w)
 static void finish(world* w)
 {
 	for (int i = 0; i < FAMILIES; i++)
-		if (families[i] != &counts_family && families[i]->finish != NULL)
-			families[i]->finish(w);
+		if (families[i] != &counts_family && families[i]->finish != NULL) families[i]->finish(w);
 	counts_family.finish(w);
 }
 
@@ -108,8 +104,7 @@ static void give(int k, order o)
 static void until_done(int k)
 {
 	pthread_mutex_lock(&control.lock);
-	while (control.orders[k] != WAIT)
-		pthread_cond_wait(&control.changed, &control.lock);
+	while (control.orders[k] != WAIT) pthread_cond_wait(&control.changed, &control.lock);
 	pthread_mutex_unlock(&control.lock);
 }
 
@@ -137,8 +132,7 @@ static order next_order(int k)
 {
 	order o;
 	pthread_mutex_lock(&control.lock);
-	while (control.orders[k] == WAIT)
-		pthread_cond_wait(&control.changed, &control.lock);
+	while (control.orders[k] == WAIT) pthread_cond_wait(&control.changed, &control.lock);
 	o = control.orders[k];
 	pthread_mutex_unlock(&control.lock);
 	return o;
@@ -151,23 +145,12 @@ static void* live(void* argument)
 	here = w;
 	while ((o = next_order(w->number)) != END) {
 		switch (o) {
-		case WORK_TURN:
-			work(w, 1 + (int)draw(w, TURN_STEPS));
-			break;
-		case WORK_ROUND:
-			work(w, ROUND_STEPS);
-			break;
-		case POLL:
-			poll(w);
-			break;
-		case CHECK:
-			check(w);
-			break;
-		case FINISH:
-			finish(w);
-			break;
-		default:
-			break;
+		case WORK_TURN: work(w, 1 + (int)draw(w, TURN_STEPS)); break;
+		case WORK_ROUND: work(w, ROUND_STEPS); break;
+		case POLL: poll(w); break;
+		case CHECK: check(w); break;
+		case FINISH: finish(w); break;
+		default: break;
 		}
 		give(w->number, WAIT);
 	}
@@ -188,8 +171,7 @@ static void settle(void)
 
 static void round_of_turns(void)
 {
-	for (int steps = 0; steps < 2 * ROUND_STEPS; steps += TURN_STEPS / 2)
-		one((int)draw(&model.outside, 2), WORK_TURN);
+	for (int steps = 0; steps < 2 * ROUND_STEPS; steps += TURN_STEPS / 2) one((int)draw(&model.outside, 2), WORK_TURN);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
@@ -198,7 +180,8 @@ static uint64_t calls(void) { return model.worlds[0].calls + model.worlds[1].cal
 
 static void claim_line(int failed)
 {
-	printf("proof: %" PRIu64 " calls of %s tried, %d failed: in %s; %" PRIu64 " bad pointers, %" PRIu64 " refusals for want of memory\n",
+	printf("proof: %" PRIu64 " calls of %s tried, %d failed: in %s; %" PRIu64 " bad pointers, %" PRIu64
+	       " refusals for want of memory\n",
 	       calls(), given.configuration, failed, given.mode, model.bad_pointers, model.refusals);
 	fflush(stdout);
 }
@@ -208,8 +191,7 @@ void report_failure(void)
 	extern char** environ;
 	fprintf(stderr, "PROVE_SEED=%" PRIu64 " PROVE_SCALE=%g", given.seed, given.scale);
 	for (char** e = environ; *e != NULL; e++)
-		if (strncmp(*e, "TL_", 3) == 0)
-			fprintf(stderr, " %s", *e);
+		if (strncmp(*e, "TL_", 3) == 0) fprintf(stderr, " %s", *e);
 	fprintf(stderr, " %s %s %s\n", given.program, given.configuration, given.mode);
 	claim_line(1);
 }
@@ -218,8 +200,7 @@ static void begin(world* w, int number)
 {
 	w->number = number;
 	w->random = (given.seed * 4 + (uint64_t)number + 1) * UINT64_C(0x9E3779B97F4A7C15) | 1;
-	for (int i = 0; i < 8; i++)
-		draw(w, 2);
+	for (int i = 0; i < 8; i++) draw(w, 2);
 }
 
 static void end(void)
@@ -237,7 +218,8 @@ static void end(void)
 	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < model.worlds[k].items_len; i++)
 			if (!model.worlds[k].items[i]->immortal)
-				fail(&model.outside, "%s is left: %" PRId64 " references", name(model.worlds[k].items[i]), model.worlds[k].items[i]->count);
+				fail(&model.outside, "%s is left: %" PRId64 " references", name(model.worlds[k].items[i]),
+				     model.worlds[k].items[i]->count);
 	give(0, END);
 	give(1, END);
 	pthread_join(model.worlds[0].thread, NULL);
@@ -245,7 +227,8 @@ static void end(void)
 	note(&model.outside, "the end");
 	want(&model.outside, tl_mem_purge(), GOOD);
 	want(&model.outside, tl_stats_get(&now), GOOD);
-	want_int(&model.outside, (int64_t)now.live_objects, model.worlds[0].immortals + model.worlds[1].immortals, "live objects");
+	want_int(&model.outside, (int64_t)now.live_objects, model.worlds[0].immortals + model.worlds[1].immortals,
+	         "live objects");
 	want_int(&model.outside, (int64_t)now.foreign_live, 0, "foreign_live");
 	want_int(&model.outside, (int64_t)now.scope_entries, 0, "scope_entries");
 	end_tracking(&model.outside);
@@ -279,13 +262,10 @@ int main(int argc, char** argv)
 	define_types(&model.outside);
 	begin_commons(&model.outside);
 	for (int k = 0; k < 2; k++)
-		if (pthread_create(&model.worlds[k].thread, NULL, live, &model.worlds[k]) != 0)
-			abort();
+		if (pthread_create(&model.worlds[k].thread, NULL, live, &model.worlds[k]) != 0) abort();
 	while ((double)calls() < CALLS * given.scale) {
-		if (model.turns)
-			round_of_turns();
-		else
-			both(WORK_ROUND);
+		if (model.turns) round_of_turns();
+		else both(WORK_ROUND);
 		settle();
 	}
 	end();

@@ -66,16 +66,16 @@ struct item {
 	int32_t floats, frozen;
 	uint32_t listed, inside; /* entries of scopes, references of containers */
 	uint32_t buried;         /* mentions in graveyards */
-	bool doomed; /* garbage of tl_mem_collect_cycles */
+	bool doomed;             /* garbage of tl_mem_collect_cycles */
 	bool immortal;
-	bool adopted;  /* by tl_mem_register_struct, from malloc */
+	bool adopted; /* by tl_mem_register_struct, from malloc */
 	imported imported;
 	bool returned; /* and handed back to the host */
-	bool shared;  /* by tl_ptr_share, or born without an owner: every thread ends it at once */
-	bool touched; /* counted by a thread that is not its owner */
-	world* owner; /* who made it */
-	world* home;  /* whose model has it */
-	size_t place; /* in the home's list */
+	bool shared;   /* by tl_ptr_share, or born without an owner: every thread ends it at once */
+	bool touched;  /* counted by a thread that is not its owner */
+	world* owner;  /* who made it */
+	world* home;   /* whose model has it */
+	size_t place;  /* in the home's list */
 	int type;
 	item** refs; /* fields, elements, what a view or a matrix holds */
 	size_t refs_len, refs_room;
@@ -155,12 +155,12 @@ struct world {
 	size_t events_len, events_room, events_seen;
 
 	item* graves[GRAVES]; /* dead, and their memory still nobody's */
-	bool any_order;     /* destructors run in an order that is not said */
-	uint64_t* unknown;  /* items whose destructors ran here while the other world worked */
+	bool any_order;       /* destructors run in an order that is not said */
+	uint64_t* unknown;    /* items whose destructors ran here while the other world worked */
 	size_t unknown_len, unknown_room;
-	uint64_t born;      /* by destructors, in this step */
-	unsigned short_of;    /* statuses that any call which needs memory may have now */
-	bool audit;           /* look at everything after this step */
+	uint64_t born;     /* by destructors, in this step */
+	unsigned short_of; /* statuses that any call which needs memory may have now */
+	bool audit;        /* look at everything after this step */
 	int immortals;
 	void* family_state[16];
 
@@ -188,7 +188,7 @@ struct model {
 	uint64_t failures, refusals, bad_pointers, skipped, deferred;
 	uint64_t next_id;
 	int64_t hidden[KINDS]; /* objects that are none of the model's items */
-	uint64_t pending; /* ends that an owner may not have noticed */
+	uint64_t pending;      /* ends that an owner may not have noticed */
 };
 
 extern struct model model;
@@ -245,7 +245,7 @@ bool ends_here(const world* w, const item* it);
 void touch(world* w, item* it); /* a thread counts it */
 void retain(world* w, item* it);
 bool float_one(item* it);
-bool drop_one(item* it);          /* true at zero */
+bool drop_one(item* it); /* true at zero */
 void forget_if_unmentioned(item* it);
 void enlist(world* w, item* it); /* a floating reference, or a new one, for the scope */
 void enlist_new(world* w, item* it);
@@ -256,11 +256,11 @@ void check_counts(world* w);
 void die(world* w, item* it);
 void end_by_hand(world* w, item* it); /* its memory alone: what tl_ptr_dec_ref left to the program */
 void drain(world* w);
-void end_stack(item* it); /* memory of a frame or an arena */
+void end_stack(item* it);         /* memory of a frame or an arena */
 void release(world* w, item* it); /* one reference, and what follows */
 void drop_ref(world* w, item* holder, item* held);
 bool event_take(world* w, calling what, uint64_t id, void** born);
-void events_end(world* w); /* every call of the library's was one that had to be */
+void events_end(world* w);    /* every call of the library's was one that had to be */
 void events_settle(world* w); /* ends what waited for this thread, while nobody works */
 void event_add(calling what, uint64_t id, void* born);
 
@@ -327,7 +327,7 @@ struct shape {
 	int32_t dtype;
 	int64_t rank, numel;
 	int64_t dims[MAX_RANK], strides[MAX_RANK];
-	char* data;    /* the first element; NULL when there is none */
+	char* data;     /* the first element; NULL when there is none */
 	uint32_t flags; /* LENT, VIEW, READ_ONLY, IN_SLOT */
 	char* from;     /* of the memory that has its elements: what the pattern covers */
 	size_t bytes;
@@ -398,8 +398,8 @@ void end_shortage(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family arena_family, counts_family, dlpack_family, faults_family, graphs_family, objects_family, plans_family,
-        pools_family, registry_family, scopes_family, shared_family, sparse_family, tensor_counts_family, tensors_family,
-        tracking_family, vecs_family, views_family, workspaces_family;
+extern const family arena_family, counts_family, dlpack_family, faults_family, graphs_family, objects_family,
+	plans_family, pools_family, registry_family, scopes_family, shared_family, sparse_family, tensor_counts_family,
+	tensors_family, tracking_family, vecs_family, views_family, workspaces_family;
 
 #endif

@@ -14,16 +14,14 @@ static void acquire(world* w)
 		note(w, "tl_ptr_inc_ref(%s)", o.name);
 		want(w, tl_ptr_inc_ref(o.at), o.refusal);
 	}
-	if (alive(&o) && o.it->kind != STACK)
-		retain(w, o.it);
+	if (alive(&o) && o.it->kind != STACK) retain(w, o.it);
 }
 
 /* A call that drops the last reference of another thread's object tells that thread, which
  * needs memory. */
 static bool told(world* w, const operand* o, tl_status got)
 {
-	if (!alive(o) || o->it->owner == w || o->it->shared)
-		return want(w, got, o->refusal) == TL_OK;
+	if (!alive(o) || o->it->owner == w || o->it->shared) return want(w, got, o->refusal) == TL_OK;
 	return want_memory(w, got, o->refusal) == TL_OK;
 }
 
@@ -31,8 +29,7 @@ static void drop(world* w)
 {
 	operand o = draw_operand(w, COUNTED | K(STACK));
 	bool dropped;
-	if (alive(&o) && o.it->kind != STACK && !may_drop(o.it))
-		return;
+	if (alive(&o) && o.it->kind != STACK && !may_drop(o.it)) return;
 	if (chance(w, 70)) {
 		note(w, "tl_ptr_release(%s)", o.name);
 		dropped = told(w, &o, tl_ptr_release(o.at));
@@ -40,18 +37,15 @@ static void drop(world* w)
 		note(w, "tl_ptr_release_bool(%s)", o.name);
 		bool said = tl_ptr_release_bool(o.at);
 		dropped = told(w, &o, tl_last_status());
-		if (o.it == NULL || o.it->kind != STACK)
-			want_int(w, said, dropped && o.at != NULL, "the result");
+		if (o.it == NULL || o.it->kind != STACK) want_int(w, said, dropped && o.at != NULL, "the result");
 	}
-	if (dropped && alive(&o) && o.it->kind != STACK)
-		release(w, o.it);
+	if (dropped && alive(&o) && o.it->kind != STACK) release(w, o.it);
 }
 
 /* Whether the end of an item may be left to the program. */
 static bool may_end_by_hand(const world* w, const item* it)
 {
-	if (it->kind == TENSOR || it->kind == SPARSE)
-		return false;
+	if (it->kind == TENSOR || it->kind == SPARSE) return false;
 	return ends_here(w, it) && (it->kind != VEC || it->refs_len == 0);
 }
 
@@ -59,17 +53,14 @@ static void dec_ref(world* w)
 {
 	operand o = draw_operand(w, COUNTED);
 	bool last = alive(&o) && !o.it->immortal && o.it->count == 1;
-	if (alive(&o) && (!may_drop(o.it) || (last && !may_end_by_hand(w, o.it))))
-		return;
+	if (alive(&o) && (!may_drop(o.it) || (last && !may_end_by_hand(w, o.it)))) return;
 	note(w, "tl_ptr_dec_ref(%s)", o.name);
 	int32_t zero = tl_ptr_dec_ref(o.at);
 	want_last(w, o.refusal);
 	want_int(w, zero, last, "the result");
-	if (!alive(&o))
-		return;
+	if (!alive(&o)) return;
 	touch(w, o.it);
-	if (drop_one(o.it))
-		o.it->life = ZERO;
+	if (drop_one(o.it)) o.it->life = ZERO;
 }
 
 static bool at_zero(const item* it) { return it->life == ZERO; }
@@ -79,8 +70,7 @@ void finish_zero(world* w, item* it)
 {
 	for (size_t i = 0; i < it->refs_len; i++) {
 		item* held = it->refs[i];
-		if (held == NULL)
-			continue;
+		if (held == NULL) continue;
 		note(w, "tl_ptr_release(%s), field of %s", name(held), name(it));
 		want(w, tl_ptr_release(held->at), GOOD);
 		drop_ref(w, it, held);
@@ -109,8 +99,7 @@ static void refcount(world* w)
 	note(w, "tl_ptr_refcount(%s)", o.name);
 	int64_t count = tl_ptr_refcount(o.at);
 	want_last(w, o.refusal);
-	if (!alive(&o) || !o.it->immortal)
-		want_int(w, count, wanted, "the count");
+	if (!alive(&o) || !o.it->immortal) want_int(w, count, wanted, "the count");
 }
 
 static void check(world* w)
@@ -128,16 +117,12 @@ static void registers(world* w, bool adopts)
 	static tl_status (*const known[])(void*) = {tl_mem_register_ptr, tl_mem_register_tensor, tl_mem_register_vec_ptr};
 	operand o = draw_operand(w, COUNTED | K(STACK));
 	unsigned set = o.refusal;
-	if ((alive(&o) && o.it->kind != STACK && !may_sink(o.it)) || (adopts && o.host))
-		return;
-	if (o.it != NULL && o.it->life == ZERO && o.it->kind == FOREIGN)
-		return;
-	if (adopts && o.unknown)
-		set = S(TL_E_INVALID_ARGUMENT);
+	if ((alive(&o) && o.it->kind != STACK && !may_sink(o.it)) || (adopts && o.host)) return;
+	if (o.it != NULL && o.it->life == ZERO && o.it->kind == FOREIGN) return;
+	if (adopts && o.unknown) set = S(TL_E_INVALID_ARGUMENT);
 	note(w, "tl_mem_register%s(%s)", adopts ? "" : "_ptr", o.name);
 	tl_status got = adopts ? ONE_OF(w, adopting)(o.at) : ONE_OF(w, known)(o.at);
-	if (want_memory(w, got, set) == TL_OK && alive(&o))
-		enlist(w, o.it);
+	if (want_memory(w, got, set) == TL_OK && alive(&o)) enlist(w, o.it);
 }
 
 static void register_known(world* w) { registers(w, false); }
@@ -148,15 +133,13 @@ static int64_t newest_entry(world* w, const item* it)
 {
 	mark* f = current_function(w);
 	int64_t floor = f == NULL ? 0 : (int64_t)f->entries, i = (int64_t)w->entries_len - 1;
-	while (i >= floor && w->entries[i] != it)
-		i--;
+	while (i >= floor && w->entries[i] != it) i--;
 	return i >= floor ? i : -1;
 }
 
 unsigned take_out_set(world* w, const item* it)
 {
-	if (newest_entry(w, it) < 0)
-		return S(TL_E_NOT_REGISTERED);
+	if (newest_entry(w, it) < 0) return S(TL_E_NOT_REGISTERED);
 	return !it->immortal && it->floats == 15 ? S(TL_E_OVERFLOW) : GOOD;
 }
 
@@ -177,15 +160,11 @@ static void unregister(world* w)
 {
 	operand o = draw_operand(w, COUNTED | K(STACK));
 	unsigned set = o.refusal;
-	if (alive(&o) && o.it->kind == STACK)
-		set = S(TL_E_UNSUPPORTED);
-	else if (alive(&o))
-		set = take_out_set(w, o.it);
-	if (alive(&o) && ((o.it->immortal && o.it->frozen >= 14) || !ends_here(w, o.it)))
-		return;
+	if (alive(&o) && o.it->kind == STACK) set = S(TL_E_UNSUPPORTED);
+	else if (alive(&o)) set = take_out_set(w, o.it);
+	if (alive(&o) && ((o.it->immortal && o.it->frozen >= 14) || !ends_here(w, o.it))) return;
 	note(w, "tl_mem_unregister(%s)", o.name);
-	if (want(w, tl_mem_unregister(o.at), set) == TL_OK && alive(&o))
-		take_out(w, o.it);
+	if (want(w, tl_mem_unregister(o.at), set) == TL_OK && alive(&o)) take_out(w, o.it);
 }
 
 /* ---- threads ---------------------------------------------------------------------------------- */
@@ -194,11 +173,9 @@ static void share(world* w)
 {
 	operand o = draw_operand(w, COUNTED);
 	unsigned set = o.refusal;
-	if (alive(&o) && o.it->owner != w)
-		set = o.it->shared && o.it->kind != FOREIGN ? GOOD : GOOD | S(TL_E_BUSY);
+	if (alive(&o) && o.it->owner != w) set = o.it->shared && o.it->kind != FOREIGN ? GOOD : GOOD | S(TL_E_BUSY);
 	note(w, "tl_ptr_share(%s)", o.name);
-	if (want(w, tl_ptr_share(o.at), set) == TL_OK && alive(&o) && o.it->owner == w)
-		o.it->shared = o.it->touched = true;
+	if (want(w, tl_ptr_share(o.at), set) == TL_OK && alive(&o) && o.it->owner == w) o.it->shared = o.it->touched = true;
 }
 
 enum { MOST_IMMORTALS = 3 };
@@ -206,8 +183,7 @@ enum { MOST_IMMORTALS = 3 };
 static void make_immortal(world* w)
 {
 	operand o = draw_operand(w, K(PLAIN));
-	if (alive(&o) && (o.it->bytes > 100 || w->immortals == MOST_IMMORTALS || !chance(w, 3)))
-		return;
+	if (alive(&o) && (o.it->bytes > 100 || w->immortals == MOST_IMMORTALS || !chance(w, 3))) return;
 	note(w, "tl_ptr_make_immortal(%s)", o.name);
 	if (want(w, tl_ptr_make_immortal(o.at), o.refusal) == TL_OK && alive(&o) && !o.it->immortal) {
 		o.it->immortal = true;
@@ -217,8 +193,9 @@ static void make_immortal(world* w)
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {acquire,      acquire,      drop,       drop,       drop,  dec_ref,      refcount, check, register_known,
-	                                        register_any, register_any, unregister, unregister, share, make_immortal, finish_one};
+	static void (*const steps[])(world*) = {acquire,    acquire, drop,           drop,         drop,         dec_ref,
+	                                        refcount,   check,   register_known, register_any, register_any, unregister,
+	                                        unregister, share,   make_immortal,  finish_one};
 	ONE_OF(w, steps)(w);
 }
 
@@ -229,11 +206,9 @@ static bool finish_item(world* w, item* it)
 		finish_zero(w, it);
 		return true;
 	}
-	if (it->life != LIVE || it->immortal || it->kind == STACK || it->inside != 0)
-		return false;
+	if (it->life != LIVE || it->immortal || it->kind == STACK || it->inside != 0) return false;
 	note(w, "tl_ptr_release(%s), the end", name(it));
-	if (want_memory(w, tl_ptr_release(it->at), GOOD) == TL_OK)
-		release(w, it);
+	if (want_memory(w, tl_ptr_release(it->at), GOOD) == TL_OK) release(w, it);
 	events_end(w);
 	return true;
 }
@@ -241,8 +216,7 @@ static bool finish_item(world* w, item* it)
 static void finish(world* w)
 {
 	for (size_t i = 0; i < w->items_len; i++)
-		if (finish_item(w, w->items[i]))
-			i = (size_t)-1; /* what ended has changed the list */
+		if (finish_item(w, w->items[i])) i = (size_t)-1; /* what ended has changed the list */
 }
 
 const family counts_family = {"references", 20, step, NULL, finish};

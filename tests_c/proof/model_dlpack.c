@@ -35,8 +35,7 @@ static void check_struct(world* w, const DLTensor* t, const shape* s)
 	want_int(w, (int64_t)t->byte_offset, 0, "byte_offset");
 	for (int64_t i = 0; i < s->rank; i++) {
 		want_int(w, t->shape[i], s->dims[i], "an extent");
-		if (s->dims[i] > 1 && s->numel > 0)
-			want_int(w, t->strides[i], s->strides[i], "a stride");
+		if (s->dims[i] > 1 && s->numel > 0) want_int(w, t->strides[i], s->strides[i], "a stride");
 	}
 }
 
@@ -48,8 +47,7 @@ static packet* empty_packet(world* w)
 
 static unsigned export_set(const operand* o, unsigned set, bool copy, bool legacy)
 {
-	if (!is_tensor(o))
-		return set;
+	if (!is_tensor(o)) return set;
 	if ((o->it->kind == STACK && !copy) || (legacy && !copy && (o->it->shape->flags & TL_TENSOR_FLAG_READ_ONLY)))
 		return S(TL_E_UNSUPPORTED);
 	return GOOD;
@@ -61,15 +59,12 @@ static void exports(world* w)
 	operand o = draw_tensor(w, &set);
 	packet *p = empty_packet(w), new = {0};
 	bool copy = chance(w, 25), legacy = chance(w, 40);
-	if (p == NULL || (is_tensor(&o) && o.it->kind == TENSOR && !may_hold(o.it)))
-		return;
+	if (p == NULL || (is_tensor(&o) && o.it->kind == TENSOR && !may_hold(o.it))) return;
 	note(w, "tl_tensor_to_dlpack%s(%s, %d)", legacy ? "_legacy" : "", o.name, copy);
-	if (legacy)
-		new.before = tl_tensor_to_dlpack_legacy((tl_tensor*)o.at, copy);
-	else
-		new.now = tl_tensor_to_dlpack((tl_tensor*)o.at, copy);
+	if (legacy) new.before = tl_tensor_to_dlpack_legacy((tl_tensor*)o.at, copy);
+	else new.now = tl_tensor_to_dlpack((tl_tensor*)o.at, copy);
 	if (want_memory_last(w, export_set(&o, set, copy, legacy)) != TL_OK || o.at == NULL) {
-		want_true(w, new.now == NULL && new.before == NULL, "no struct");
+		want_true(w, new.now == NULL&& new.before == NULL, "no struct");
 		return;
 	}
 	new.s = *o.it->shape;
@@ -84,7 +79,9 @@ static void exports(world* w)
 	}
 	check_struct(w, legacy ? &new.before->dl_tensor : &new.now->dl_tensor, &new.s);
 	if (!legacy)
-		want_int(w, (int64_t)new.now->flags, (copy ? DL_COPIED : 0) | (!copy && (new.s.flags & TL_TENSOR_FLAG_READ_ONLY) ? DL_READ_ONLY : 0), "flags");
+		want_int(w, (int64_t)new.now->flags,
+		         (copy ? DL_COPIED : 0) | (!copy && (new.s.flags& TL_TENSOR_FLAG_READ_ONLY) ? DL_READ_ONLY : 0),
+		         "flags");
 	memory_unknown(w);
 	hide(copy, 1);
 	*p = new;
@@ -94,8 +91,7 @@ static packet* draw_packet(world* w)
 {
 	for (int tries = 0; tries < 5; tries++) {
 		packet* p = &packets[w->number][draw(w, PACKETS)];
-		if (p->now != NULL || p->before != NULL)
-			return p;
+		if (p->now != NULL || p->before != NULL) return p;
 	}
 	return NULL;
 }
@@ -105,13 +101,10 @@ static void end_packet(world* w, packet* p)
 	packet was = *p;
 	*p = (packet){0};
 	note(w, "the deleter of an exported %s", was.of == NULL ? "copy" : name(was.of));
-	if (was.now != NULL)
-		was.now->deleter(was.now);
-	else
-		was.before->deleter(was.before);
+	if (was.now != NULL) was.now->deleter(was.now);
+	else was.before->deleter(was.before);
 	hide(was.of == NULL, -1);
-	if (was.of == NULL)
-		return;
+	if (was.of == NULL) return;
 	drop_ref(w, NULL, was.of);
 	drain(w);
 }
@@ -119,8 +112,7 @@ static void end_packet(world* w, packet* p)
 static void end(world* w)
 {
 	packet* p = draw_packet(w);
-	if (p != NULL)
-		end_packet(w, p);
+	if (p != NULL) end_packet(w, p);
 }
 
 /* The struct's reference passes to the tensor that is made of it. */
@@ -130,17 +122,16 @@ static void take_back(world* w)
 	packet was;
 	item* it;
 	tl_tensor* t;
-	if (p == NULL || crowded(w))
-		return;
+	if (p == NULL || crowded(w)) return;
 	was = *p;
 	note(w, "tl_tensor_from_dlpack of an exported %s", was.of == NULL ? "copy" : name(was.of));
 	t = was.now != NULL ? tl_tensor_from_dlpack(was.now) : tl_tensor_from_dlpack_legacy(was.before);
-	was.s.flags = TL_TENSOR_FLAG_LENT | (was.now != NULL && was.of != NULL ? was.s.flags & TL_TENSOR_FLAG_READ_ONLY : 0);
+	was.s.flags =
+		TL_TENSOR_FLAG_LENT | (was.now != NULL && was.of != NULL ? was.s.flags & TL_TENSOR_FLAG_READ_ONLY : 0);
 	was.s.lease = NULL;
 	was.s.bytes = 0;
 	it = tensor_made(w, t, GOOD, &was.s);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	*p = (packet){0};
 	it->imported = was.of == NULL ? COPY : ITSELF;
 	if (was.of != NULL) {
@@ -152,8 +143,7 @@ static void take_back(world* w)
 
 void imported_ended(const item* it)
 {
-	if (it->imported != NOT_IMPORTED)
-		hide(it->imported == COPY, -1);
+	if (it->imported != NOT_IMPORTED) hide(it->imported == COPY, -1);
 }
 
 /* ---- structs of another library ------------------------------------------------------------------ */
@@ -169,16 +159,23 @@ static void import_foreign(world* w)
 	bool odd = chance(w, 10);
 	item* it;
 	tl_tensor* t;
-	if (!draw_shape(w, &s) || crowded(w))
-		return;
+	if (!draw_shape(w, &s) || crowded(w)) return;
 	s.dtype = TL_DTYPE_F64;
 	l = lend((size_t)s.numel * dtype_bytes(s.dtype) + sizeof *m + 512);
 	m = l->memory;
 	l->id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED);
-	*m = (DLManagedTensorVersioned){{major, 0}, l, ended, chance(w, 30) ? DL_READ_ONLY : 0,
-	                                {(char*)l->memory + 256, {kDLCPU, 0}, (int32_t)s.rank, {2, 64, 1}, s.dims, chance(w, 50) ? s.strides : NULL, 0}};
-	if (odd)
-		m->dl_tensor.dtype.lanes = 4;
+	*m = (DLManagedTensorVersioned){{major, 0},
+	                                l,
+	                                ended,
+	                                chance(w, 30) ? DL_READ_ONLY : 0,
+	                                {(char*)l->memory + 256,
+	                                 {kDLCPU, 0},
+	                                 (int32_t)s.rank,
+	                                 {2, 64, 1},
+	                                 s.dims,
+	                                 chance(w, 50) ? s.strides : NULL,
+	                                 0}};
+	if (odd) m->dl_tensor.dtype.lanes = 4;
 	note(w, "tl_tensor_from_dlpack(rank %" PRId64 ", version %u%s)", s.rank, major, odd ? ", lanes" : "");
 	t = tl_tensor_from_dlpack(m);
 	s.flags = TL_TENSOR_FLAG_LENT | (m->flags & DL_READ_ONLY ? TL_TENSOR_FLAG_READ_ONLY : 0);
@@ -209,7 +206,8 @@ static void device(world* w)
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {exports, exports, exports, end, end, take_back, take_back, import_foreign, device};
+	static void (*const steps[])(world*) = {exports,   exports,   exports,        end,   end,
+	                                        take_back, take_back, import_foreign, device};
 	ONE_OF(w, steps)(w);
 }
 
@@ -217,8 +215,7 @@ static void finish(world* w)
 {
 	for (int i = 0; i < PACKETS; i++) {
 		packet* p = &packets[w->number][i];
-		if (p->now == NULL && p->before == NULL)
-			continue;
+		if (p->now == NULL && p->before == NULL) continue;
 		end_packet(w, p);
 		events_end(w);
 	}

@@ -37,12 +37,10 @@ static bool take(world* w, calling what, uint64_t id, void** born, bool in_order
 {
 	for (size_t i = w->events_seen; i < w->events_len; i++) {
 		event* e = &w->events[i];
-		if (e->used || e->what != what)
-			continue;
+		if (e->used || e->what != what) continue;
 		if (e->id == id) {
 			e->used = true;
-			if (born != NULL)
-				*born = e->born;
+			if (born != NULL) *born = e->born;
 			return true;
 		}
 		if (what == DESTROYED && in_order && !w->any_order && model.turns && waiting(e->id) == NULL)
@@ -59,8 +57,7 @@ bool event_take(world* w, calling what, uint64_t id, void** born) { return take(
 static void give_back(world* w, item* it)
 {
 	lease* l = it->shape != NULL ? it->shape->lease : NULL;
-	if (l == NULL)
-		return;
+	if (l == NULL) return;
 	if (l->id != 0 && !event_take(w, DELETED, l->id, NULL))
 		fail(w, "%s has ended, and its deleter did not run", name(it));
 	it->shape->lease = NULL;
@@ -77,20 +74,15 @@ static void destroy(world* w, item* it)
 		imported_ended(it);
 		give_back(w, it);
 	}
-	if (it->kind == FOREIGN)
-		block_leave(w, it);
-	if (it->kind != TYPED || t->destroy == NOTHING)
-		return;
+	if (it->kind == FOREIGN) block_leave(w, it);
+	if (it->kind != TYPED || t->destroy == NOTHING) return;
 	if (!take(w, DESTROYED, it->id, &born, ends_here(w, it))) {
-		if (ends_here(w, it))
-			fail(w, "%s has ended, and its destructor did not run", name(it));
+		if (ends_here(w, it)) fail(w, "%s has ended, and its destructor did not run", name(it));
 		it->life = WAITING;
 		return;
 	}
-	if (t->destroy == SCOPES || t->destroy == REGISTERS)
-		memory_unknown(w);
-	if (born == NULL)
-		return;
+	if (t->destroy == SCOPES || t->destroy == REGISTERS) memory_unknown(w);
+	if (born == NULL) return;
 	child = item_new(w, PLAIN, born, 32);
 	w->born++;
 	enlist_new(w, child); /* and not filled: the same call may have released it again */
@@ -108,12 +100,10 @@ static void end_now(world* w, item* it)
 	it->life = GONE;
 	it->buried++; /* it may refer to itself */
 	item_leave(it);
-	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC)
-		bury(w, it);
+	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC) bury(w, it);
 	for (size_t i = 0; i < it->refs_len; i++) {
 		item* held = it->refs[it->kind == VEC ? it->refs_len - 1 - i : i];
-		if (held != NULL)
-			drop_ref(w, it, held);
+		if (held != NULL) drop_ref(w, it, held);
 	}
 	it->refs_len = 0;
 	it->buried--;
@@ -139,8 +129,7 @@ void drop_ref(world* w, item* holder, item* held)
 	held->inside--;
 	if (held->life == LIVE && held->kind != STACK && !held->doomed) {
 		touch(w, held);
-		if (drop_one(held))
-			die(w, held);
+		if (drop_one(held)) die(w, held);
 	} else {
 		forget_if_unmentioned(held);
 	}
@@ -157,11 +146,9 @@ void drain(world* w)
 {
 	while (w->dying_first < w->dying_len) {
 		item* it = w->dying[w->dying_first++];
-		if (!ends_here(w, it))
-			__atomic_add_fetch(&model.pending, 1, __ATOMIC_RELAXED);
+		if (!ends_here(w, it)) __atomic_add_fetch(&model.pending, 1, __ATOMIC_RELAXED);
 		destroy(w, it);
-		if (it->life != WAITING)
-			end_now(w, it);
+		if (it->life != WAITING) end_now(w, it);
 	}
 	w->dying_first = w->dying_len = 0;
 }
@@ -169,8 +156,7 @@ void drain(world* w)
 void release(world* w, item* it)
 {
 	touch(w, it);
-	if (drop_one(it))
-		die(w, it);
+	if (drop_one(it)) die(w, it);
 	drain(w);
 }
 
@@ -180,8 +166,7 @@ void release(world* w, item* it)
 static void end_waiting(world* w, uint64_t id)
 {
 	item* it = waiting(id);
-	if (it == NULL)
-		fail(w, "item %" PRIu64 " was destroyed or deleted, and has not ended", id);
+	if (it == NULL) fail(w, "item %" PRIu64 " was destroyed or deleted, and has not ended", id);
 	it->life = LIVE;
 	end_now(w, it);
 	drain(w);
@@ -192,8 +177,7 @@ void events_end(world* w)
 {
 	for (size_t i = 0; i < w->events_len; i++) {
 		const event* e = &w->events[i];
-		if (e->used)
-			continue;
+		if (e->used) continue;
 		if (model.turns) {
 			end_waiting(w, e->id);
 			continue;
@@ -207,6 +191,5 @@ void events_end(world* w)
 
 void events_settle(world* w)
 {
-	while (w->unknown_len > 0)
-		end_waiting(w, w->unknown[--w->unknown_len]);
+	while (w->unknown_len > 0) end_waiting(w, w->unknown[--w->unknown_len]);
 }

@@ -17,8 +17,7 @@ static bool is_copied(const item* it) { return it->kind == PLAIN || it->kind == 
 static size_t find(const graph* g, const item* it)
 {
 	size_t i = 0;
-	while (i < g->len && g->of[i] != it)
-		i++;
+	while (i < g->len && g->of[i] != it) i++;
 	return i;
 }
 
@@ -29,8 +28,7 @@ static void reach(graph* g, item* root)
 	for (size_t i = 0; i < g->len; i++)
 		for (size_t k = 0; is_copied(g->of[i]) && k < g->of[i]->refs_len; k++) {
 			item* held = g->of[i]->refs[k];
-			if (held == NULL || find(g, held) < g->len)
-				continue;
+			if (held == NULL || find(g, held) < g->len) continue;
 			if (held->kind == STACK || g->len == MOST || (!is_copied(held) && !may_hold(held))) {
 				g->known = false;
 				return;
@@ -43,8 +41,7 @@ static void reach(graph* g, item* root)
 
 static void* at_ref(const item* holder, char* at, size_t k)
 {
-	if (holder->kind == VEC)
-		return tl_vec_get(at, (int64_t)k);
+	if (holder->kind == VEC) return tl_vec_get(at, (int64_t)k);
 	return *(void* volatile*)(at + types[holder->type].offsets[k]);
 }
 
@@ -72,11 +69,9 @@ static item* copy_of(world* w, graph* g, size_t i, void* at)
 static void compare_contents(world* w, const item* of, item* it)
 {
 	int id = of->kind == TYPED ? types[of->type].id_offset : NO_ID;
-	if (of->kind == VEC)
-		return;
+	if (of->kind == VEC) return;
 	verify(w, it);
-	if (id != NO_ID)
-		want_int(w, (int64_t)*(volatile uint64_t*)(it->at + id), (int64_t)of->id, "the id in a copy");
+	if (id != NO_ID) want_int(w, (int64_t)*(volatile uint64_t*)(it->at + id), (int64_t)of->id, "the id in a copy");
 	fill(it);
 }
 
@@ -85,10 +80,8 @@ static item* take_in(world* w, graph* g, void* root)
 	item* first = copy_of(w, g, 0, root);
 	for (size_t i = 0; i < g->len; i++) {
 		item *of = g->of[i], *it = g->copy[i];
-		if (!is_copied(of))
-			continue;
-		if (of->kind == VEC)
-			want_int(w, tl_vec_len(it->at), (int64_t)of->refs_len, "the length of a copy");
+		if (!is_copied(of)) continue;
+		if (of->kind == VEC) want_int(w, tl_vec_len(it->at), (int64_t)of->refs_len, "the length of a copy");
 		for (size_t k = 0; k < of->refs_len; k++) {
 			void* at = at_ref(of, it->at, k);
 			item* held = of->refs[k];
@@ -103,8 +96,7 @@ static item* take_in(world* w, graph* g, void* root)
 		}
 	}
 	for (size_t i = 0; i < g->len; i++)
-		if (g->copy[i] != NULL)
-			compare_contents(w, g->of[i], g->copy[i]);
+		if (g->copy[i] != NULL) compare_contents(w, g->of[i], g->copy[i]);
 	return first;
 }
 
@@ -116,14 +108,11 @@ static void deep_clone(world* w)
 	item* copy;
 	graph g;
 	void* at;
-	if (live && o.it->kind == STACK)
-		set = S(TL_E_UNSUPPORTED);
+	if (live && o.it->kind == STACK) set = S(TL_E_UNSUPPORTED);
 	if (live && set == GOOD) {
-		if (crowded(w))
-			return;
+		if (crowded(w)) return;
 		reach(&g, o.it);
-		if (!g.known)
-			return;
+		if (!g.known) return;
 	}
 	note(w, "tl_mem_deep_clone(%s)", o.name);
 	at = tl_mem_deep_clone(o.at);
@@ -143,15 +132,15 @@ static void deep_clone(world* w)
  * from elsewhere reaches. What was ever shared counts as held. */
 static bool is_candidate(const world* w, const item* it)
 {
-	return (it->kind == TYPED || it->kind == VEC) && it->life == LIVE && it->owner == w && !it->shared && !it->touched && !it->immortal;
+	return (it->kind == TYPED || it->kind == VEC) && it->life == LIVE && it->owner == w && !it->shared &&
+	       !it->touched && !it->immortal;
 }
 
 static void keep_reachable(item* it)
 {
 	it->doomed = false;
 	for (size_t k = 0; k < it->refs_len; k++)
-		if (it->refs[k] != NULL && it->refs[k]->doomed)
-			keep_reachable(it->refs[k]);
+		if (it->refs[k] != NULL && it->refs[k]->doomed) keep_reachable(it->refs[k]);
 }
 
 static int64_t references_from_candidates(const world* w, const item* it)
@@ -166,15 +155,12 @@ static int64_t references_from_candidates(const world* w, const item* it)
 static int64_t doom_garbage(world* w)
 {
 	int64_t n = 0;
-	for (size_t i = 0; i < w->items_len; i++)
-		w->items[i]->doomed = is_candidate(w, w->items[i]);
+	for (size_t i = 0; i < w->items_len; i++) w->items[i]->doomed = is_candidate(w, w->items[i]);
 	for (size_t i = 0; i < w->items_len; i++) {
 		item* it = w->items[i];
-		if (is_candidate(w, it) && it->doomed && it->count > references_from_candidates(w, it))
-			keep_reachable(it);
+		if (is_candidate(w, it) && it->doomed && it->count > references_from_candidates(w, it)) keep_reachable(it);
 	}
-	for (size_t i = 0; i < w->items_len; i++)
-		n += w->items[i]->doomed;
+	for (size_t i = 0; i < w->items_len; i++) n += w->items[i]->doomed;
 	return n;
 }
 
@@ -192,19 +178,17 @@ static void collect(world* w)
 	w->any_order = true;
 	memory_unknown(w);
 	for (size_t i = 0; i < w->items_len; i++)
-		if (w->items[i]->doomed)
-			die(w, w->items[i]);
+		if (w->items[i]->doomed) die(w, w->items[i]);
 	drain(w);
 	w->any_order = false;
-	want_true(w, freed >= least && freed <= (int64_t)(before - w->items_len) + (int64_t)w->born, "as many as are garbage");
+	want_true(w, freed >= least && freed <= (int64_t)(before - w->items_len) + (int64_t)w->born,
+	          "as many as are garbage");
 }
 
 static void step(world* w)
 {
-	if (chance(w, 85))
-		deep_clone(w);
-	else
-		collect(w);
+	if (chance(w, 85)) deep_clone(w);
+	else collect(w);
 }
 
 /* Copies have no other handle than what they stand in: cycles of them are left. */

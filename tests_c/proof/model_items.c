@@ -23,30 +23,23 @@ static unsigned char byte_at(uint64_t pattern, size_t i)
 static bool is_own(const item* it, size_t i)
 {
 	const object_type* t;
-	if (it->kind != TYPED)
-		return true;
+	if (it->kind != TYPED) return true;
 	t = &types[it->type];
-	if (t->id_offset != NO_ID && i / 8 == (size_t)t->id_offset / 8)
-		return false;
+	if (t->id_offset != NO_ID && i / 8 == (size_t)t->id_offset / 8) return false;
 	for (size_t k = 0; k < t->fields; k++)
-		if (i / 8 == t->offsets[k] / 8)
-			return false;
+		if (i / 8 == t->offsets[k] / 8) return false;
 	return true;
 }
 
 /* Of much memory the ends are looked at. */
-static size_t next_byte(const item* it, size_t i)
-{
-	return it->bytes > WHOLE && i == PART ? it->bytes - PART : i;
-}
+static size_t next_byte(const item* it, size_t i) { return it->bytes > WHOLE && i == PART ? it->bytes - PART : i; }
 
 UNWATCHED void fill(item* it)
 {
 	it->pattern = it->id;
 	for (size_t i = 0; i < it->bytes; i++) {
 		i = next_byte(it, i);
-		if (is_own(it, i))
-			((volatile char*)it->at)[i] = (char)byte_at(it->pattern, i);
+		if (is_own(it, i)) ((volatile char*)it->at)[i] = (char)byte_at(it->pattern, i);
 	}
 	if (it->kind == TYPED && types[it->type].id_offset != NO_ID)
 		*(volatile uint64_t*)(it->at + types[it->type].id_offset) = it->id;
@@ -66,21 +59,18 @@ UNWATCHED void verify_zero(world* w, const item* it)
 {
 	for (size_t i = 0; i < it->bytes; i++) {
 		i = next_byte(it, i);
-		if (((volatile char*)it->at)[i] != 0)
-			fail(w, "byte %zu of %s is not 0", i, name(it));
+		if (((volatile char*)it->at)[i] != 0) fail(w, "byte %zu of %s is not 0", i, name(it));
 	}
 }
 
 void verify_prefix(world* w, const item* it, size_t bytes)
 {
-	if (it->pattern != 0)
-		verify_range(w, it, 0, bytes > PART ? PART : bytes);
+	if (it->pattern != 0) verify_range(w, it, 0, bytes > PART ? PART : bytes);
 }
 
 void verify(world* w, const item* it)
 {
-	if (it->pattern != 0)
-		verify_range(w, it, 0, it->bytes);
+	if (it->pattern != 0) verify_range(w, it, 0, it->bytes);
 }
 
 /* ---- the list of a world's items ------------------------------------------------------------ */
@@ -114,8 +104,7 @@ void item_leave(item* it)
 item* item_new(world* w, kind kind, void* at, size_t bytes)
 {
 	item* it = calloc(1, sizeof *it);
-	if (it == NULL)
-		abort();
+	if (it == NULL) abort();
 	it->id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED);
 	it->kind = kind;
 	it->at = at;
@@ -124,16 +113,14 @@ item* item_new(world* w, kind kind, void* at, size_t bytes)
 	it->owner = w;
 	it->shared = kind == TENSOR || kind == SPARSE || kind == FOREIGN || kind == STACK;
 	item_enter(w, it);
-	if (kind != FOREIGN)
-		claim(w, it);
+	if (kind != FOREIGN) claim(w, it);
 	return it;
 }
 
 /* The struct stays while scopes, containers or graveyards mention it. */
 void forget_if_unmentioned(item* it)
 {
-	if (it->life != GONE || it->listed != 0 || it->inside != 0 || it->buried != 0)
-		return;
+	if (it->life != GONE || it->listed != 0 || it->inside != 0 || it->buried != 0) return;
 	free(it->shape);
 	matrix_free(it->matrix);
 	free(it->refs);
@@ -144,8 +131,7 @@ void add_ref(item* holder, item* held)
 {
 	holder->refs = grow(holder->refs, &holder->refs_room, holder->refs_len + 1, sizeof *holder->refs);
 	holder->refs[holder->refs_len++] = held;
-	if (held != NULL)
-		held->inside++;
+	if (held != NULL) held->inside++;
 }
 
 /* ---- graveyards: addresses of dead objects ---------------------------------------------------- */
@@ -163,8 +149,7 @@ void bury(world* w, item* it)
 	if (w->born > 0 || !ends_here(w, it))
 		return; /* a destructor of this step may have got its memory; or its owner has not ended it */
 	int i = (int)draw(w, GRAVES);
-	if (w->graves[i] != NULL)
-		dig_up(w, i);
+	if (w->graves[i] != NULL) dig_up(w, i);
 	w->graves[i] = it;
 	it->buried++;
 }
@@ -177,10 +162,8 @@ static bool overlap(const item* a, const item* b) { return a->at < b->at + span(
 static void claim_in(world* w, world* other, const item* it)
 {
 	for (int i = 0; i < GRAVES; i++)
-		if (other->graves[i] != NULL && overlap(other->graves[i], it))
-			dig_up(other, i);
-	if (w->dying_len > 0)
-		return; /* born in a destructor, perhaps where something lay that the same call has ended */
+		if (other->graves[i] != NULL && overlap(other->graves[i], it)) dig_up(other, i);
+	if (w->dying_len > 0) return; /* born in a destructor, perhaps where something lay that the same call has ended */
 	for (size_t i = 0; i < other->items_len; i++) {
 		const item* o = other->items[i];
 		bool dying = o->life == WAITING || (o->life == LIVE && o->count == 0);
@@ -193,22 +176,19 @@ static void claim_in(world* w, world* other, const item* it)
 void claim(world* w, const item* it)
 {
 	claim_in(w, w, it);
-	if (model.turns)
-		claim_in(w, &model.worlds[1 - w->number], it);
+	if (model.turns) claim_in(w, &model.worlds[1 - w->number], it);
 }
 
 static void empty_graves(world* w)
 {
 	for (int i = 0; i < GRAVES; i++)
-		if (w->graves[i] != NULL)
-			dig_up(w, i);
+		if (w->graves[i] != NULL) dig_up(w, i);
 }
 
 void memory_unknown(world* w)
 {
 	for (int k = 0; k < 2; k++)
-		if (model.turns || w == &model.worlds[k])
-			empty_graves(&model.worlds[k]);
+		if (model.turns || w == &model.worlds[k]) empty_graves(&model.worlds[k]);
 }
 
 /* ---- counting ----------------------------------------------------------------------------------- */
@@ -223,10 +203,7 @@ bool may_drop(const item* it)
 	return it->immortal || it->inside == 0 || it->count - 1 >= (int64_t)it->inside + it->listed;
 }
 
-bool may_hold(const item* it)
-{
-	return it->immortal || it->count >= (int64_t)it->inside + it->listed;
-}
+bool may_hold(const item* it) { return it->immortal || it->count >= (int64_t)it->inside + it->listed; }
 
 bool may_sink(const item* it)
 {
@@ -239,15 +216,13 @@ bool ends_here(const world* w, const item* it) { return it->owner == w || it->sh
 
 void touch(world* w, item* it)
 {
-	if (it->owner != w)
-		it->touched = true;
+	if (it->owner != w) it->touched = true;
 }
 
 void retain(world* w, item* it)
 {
 	touch(w, it);
-	if (!it->immortal)
-		it->count++;
+	if (!it->immortal) it->count++;
 }
 
 /* What was adopted is the host's again when no reference is held. */
@@ -259,20 +234,16 @@ bool float_one(item* it)
 		it->frozen++;
 		return true;
 	}
-	if (it->floats == MOST_FLOATS)
-		return false;
-	if (it->floats < it->count)
-		it->floats++;
+	if (it->floats == MOST_FLOATS) return false;
+	if (it->floats < it->count) it->floats++;
 	hand_back(it);
 	return true;
 }
 
 bool drop_one(item* it)
 {
-	if (it->immortal)
-		return false;
-	if (it->count == it->floats)
-		it->floats--;
+	if (it->immortal) return false;
+	if (it->count == it->floats) it->floats--;
 	it->count--;
 	hand_back(it);
 	return it->count == 0;
@@ -288,14 +259,11 @@ void enlist_new(world* w, item* it)
 void enlist(world* w, item* it)
 {
 	touch(w, it);
-	if (it->kind == STACK)
-		return;
+	if (it->kind == STACK) return;
 	it->returned = false;
 	if (!it->immortal) {
-		if (it->floats > 0)
-			it->floats--;
-		else
-			it->count++;
+		if (it->floats > 0) it->floats--;
+		else it->count++;
 	}
 	enlist_new(w, it);
 }
@@ -306,10 +274,9 @@ void check_counts(world* w)
 {
 	for (size_t i = 0; i < w->items_len; i++) {
 		const item* it = w->items[i];
-		if (it->life != LIVE || it->kind == STACK || it->immortal)
-			continue;
+		if (it->life != LIVE || it->kind == STACK || it->immortal) continue;
 		if (tl_ptr_refcount(it->at) != it->count)
-			fail(w, "%s at %p has %" PRId64 " references, must have %" PRId64, name(it), (void*)it->at, tl_ptr_refcount(it->at),
-			     it->count);
+			fail(w, "%s at %p has %" PRId64 " references, must have %" PRId64, name(it), (void*)it->at,
+			     tl_ptr_refcount(it->at), it->count);
 	}
 }

@@ -38,17 +38,21 @@ static void destroy_4(void* object) { tell(&types[4], object, NULL); }
 static void destroy_5(void* object)
 {
 	tell(&types[5], object, NULL);
-	if (tl_ptr_acquire(object) != object || tl_ptr_inc_ref(object) != TL_E_NOT_LIVE || tl_ptr_release(object) != TL_E_NOT_LIVE ||
-	    tl_mem_register(object) != TL_E_NOT_LIVE || tl_ptr_refcount(object) != -1)
+	if (tl_ptr_acquire(object) != object || tl_ptr_inc_ref(object) != TL_E_NOT_LIVE ||
+	    tl_ptr_release(object) != TL_E_NOT_LIVE || tl_mem_register(object) != TL_E_NOT_LIVE ||
+	    tl_ptr_refcount(object) != -1)
 		fail(here, "a dying object is live to its destructor");
 	tl_clear_error();
 }
 
 object_type types[TYPES] = {
-        {24, {0, 8}, 2, NO_ID, NOTHING, 0},           {32, {8, 24}, 2, 0, TELLS, 0},
-        {40, {0}, 0, 0, SCOPES, 0},                   {48, {40}, 1, 0, REGISTERS, 0},
-        {70000, {0, 69992}, 2, 8, TELLS, 0},          {64, {16, 32, 56}, 3, 0, REVIVES, 0},
-        {200, {0, 96, 192}, 3, NO_ID, NOTHING, 0},
+	{24, {0, 8}, 2, NO_ID, NOTHING, 0},
+	{32, {8, 24}, 2, 0, TELLS, 0},
+	{40, {0}, 0, 0, SCOPES, 0},
+	{48, {40}, 1, 0, REGISTERS, 0},
+	{70000, {0, 69992}, 2, 8, TELLS, 0},
+	{64, {16, 32, 56}, 3, 0, REVIVES, 0},
+	{200, {0, 96, 192}, 3, NO_ID, NOTHING, 0},
 };
 static const tl_destructor destructors[TYPES] = {NULL, destroy_1, destroy_2, destroy_3, destroy_4, destroy_5, NULL};
 static const char* const type_names[TYPES] = {"pair", "teller", "scoper", "registrar", "large", "reviver", NULL};
@@ -67,8 +71,8 @@ static void type_define_refused(world* w)
 {
 	static const size_t odd[] = {4}, twice[] = {8, 8}, outside[] = {24};
 	static const tl_type_desc bad[] = {
-	        {"no size", 0, NULL, 0, NULL, 0},    {"odd", 24, odd, 1, NULL, 0},   {"twice", 24, twice, 2, NULL, 0},
-	        {"outside", 24, outside, 1, NULL, 0}, {"flags", 24, NULL, 0, NULL, 8}, {"no array", 24, NULL, 1, NULL, 0},
+		{"no size", 0, NULL, 0, NULL, 0},     {"odd", 24, odd, 1, NULL, 0},    {"twice", 24, twice, 2, NULL, 0},
+		{"outside", 24, outside, 1, NULL, 0}, {"flags", 24, NULL, 0, NULL, 8}, {"no array", 24, NULL, 1, NULL, 0},
 	};
 	const tl_type_desc* desc = &ONE_OF(w, bad);
 	tl_type type = 77;
@@ -85,10 +89,8 @@ static const size_t sizes[] = {24, 8, 1, 32, 64, 24, 100, 200, 64, 1000, 48, 500
 static size_t draw_size(world* w, unsigned* set)
 {
 	*set = GOOD;
-	if (chance(w, 96))
-		return ONE_OF(w, sizes);
-	if (chance(w, 30))
-		return 0;
+	if (chance(w, 96)) return ONE_OF(w, sizes);
+	if (chance(w, 30)) return 0;
 	*set = S(TL_E_OUT_OF_MEMORY) | (model.limits ? S(TL_E_LIMIT) : 0);
 	return chance(w, 50) ? impossible : (size_t)-1 - (size_t)draw(w, 100);
 }
@@ -103,8 +105,7 @@ item* made(world* w, kind kind, void* at, size_t bytes, unsigned set)
 		return NULL;
 	}
 	want_true(w, at != NULL, "a result that is not NULL");
-	if (set != GOOD)
-		fail(w, "an impossible size was given");
+	if (set != GOOD) fail(w, "an impossible size was given");
 	want_true(w, aligned(at, bytes), "alignment");
 	return item_new(w, kind, at, bytes);
 }
@@ -115,20 +116,17 @@ static void alloc(world* w)
 	size_t bytes = draw_size(w, &set);
 	item* it;
 	void* at;
-	if (crowded(w))
-		return;
+	if (crowded(w)) return;
 	if (chance(w, 50)) {
 		note(w, "tl_mem_alloc(%zu)", bytes);
 		at = tl_mem_alloc(bytes);
 	} else {
-		if ((int64_t)bytes < 0)
-			set = BAD_SIZE;
+		if ((int64_t)bytes < 0) set = BAD_SIZE;
 		note(w, "tl_alloc_tmp(%zu)", bytes);
 		at = tl_alloc_tmp((int64_t)bytes);
 	}
 	it = made(w, PLAIN, at, bytes, set);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	it->floats = 1;
 	fill(it);
 }
@@ -139,14 +137,11 @@ static void new_object(world* w)
 	size_t bytes = draw_size(w, &set);
 	bool zeroed = chance(w, 40);
 	item* it;
-	if (crowded(w))
-		return;
+	if (crowded(w)) return;
 	note(w, "tl_mem_new%s(%zu)", zeroed ? "_zeroed" : "", bytes);
 	it = made(w, PLAIN, zeroed ? tl_mem_new_zeroed(bytes) : tl_mem_new(bytes), bytes, set);
-	if (it == NULL)
-		return;
-	if (zeroed)
-		verify_zero(w, it);
+	if (it == NULL) return;
+	if (zeroed) verify_zero(w, it);
 	enlist_new(w, it);
 	fill(it);
 }
@@ -156,21 +151,18 @@ static item* new_typed(world* w, int type)
 	item* it;
 	note(w, "tl_object_new(%d)", type);
 	it = made(w, TYPED, tl_object_new(types[type].number), types[type].bytes, GOOD);
-	if (it == NULL)
-		return NULL;
+	if (it == NULL) return NULL;
 	it->type = type;
 	verify_zero(w, it);
 	enlist_new(w, it);
-	for (size_t i = 0; i < types[type].fields; i++)
-		add_ref(it, NULL);
+	for (size_t i = 0; i < types[type].fields; i++) add_ref(it, NULL);
 	fill(it);
 	return it;
 }
 
 static void object_new(world* w)
 {
-	if (crowded(w))
-		return;
+	if (crowded(w)) return;
 	if (chance(w, 97)) {
 		new_typed(w, (int)draw(w, TYPES));
 		return;
@@ -185,12 +177,9 @@ static void object_new(world* w)
 static unsigned free_set(const operand* o)
 {
 	const item* it = o->it;
-	if (it == NULL || o->refusal != GOOD)
-		return it != NULL && it->life == ZERO ? GOOD : o->refusal;
-	if (it->kind == STACK)
-		return GOOD | S(TL_E_NOT_LIVE) | S(TL_E_UNSUPPORTED);
-	if (it->immortal)
-		return GOOD | S(TL_E_BUSY);
+	if (it == NULL || o->refusal != GOOD) return it != NULL && it->life == ZERO ? GOOD : o->refusal;
+	if (it->kind == STACK) return GOOD | S(TL_E_NOT_LIVE) | S(TL_E_UNSUPPORTED);
+	if (it->immortal) return GOOD | S(TL_E_BUSY);
 	return it->count > it->floats ? S(TL_E_BUSY) : GOOD;
 }
 
@@ -204,12 +193,10 @@ static void free_object(world* w)
 		finish_zero(w, it);
 		return;
 	}
-	if (it != NULL && set == GOOD && it->inside > 0)
-		return;
+	if (it != NULL && set == GOOD && it->inside > 0) return;
 	note(w, "tl_mem_free(%s)", o.name);
 	tl_status got = ONE_OF(w, functions)(o.at);
-	if (want_memory(w, got, set) != TL_OK || it == NULL || it->kind == STACK || it->immortal)
-		return;
+	if (want_memory(w, got, set) != TL_OK || it == NULL || it->kind == STACK || it->immortal) return;
 	touch(w, it);
 	it->count = it->floats = 0;
 	die(w, it);
@@ -222,8 +209,7 @@ static const size_t new_sizes[] = {24, 64, 200, 1000, 5000, 40000, 70000};
  * not said. */
 static int stays(const item* it, size_t bytes)
 {
-	if (bytes == it->bytes || (!model.debug && bytes <= 32 && it->bytes <= 32))
-		return 1;
+	if (bytes == it->bytes || (!model.debug && bytes <= 32 && it->bytes <= 32)) return 1;
 	if (model.debug || (bytes > LARGE && it->bytes > LARGE) || (2 * bytes > it->bytes && 2 * it->bytes > bytes))
 		return -1;
 	return 0;
@@ -234,23 +220,19 @@ static unsigned realloc_set(const operand* o, size_t bytes)
 	const item* it = o->it;
 	if (it == NULL || o->refusal != GOOD)
 		return o->refusal | (bytes == 0 ? BAD_SIZE : 0); /* two mistakes: either is told */
-	if (it->kind != PLAIN)
-		return S(TL_E_UNSUPPORTED) | (bytes == 0 ? BAD_SIZE : 0);
-	if (bytes == 0)
-		return BAD_SIZE;
-	if (bytes == impossible)
-		return S(TL_E_OUT_OF_MEMORY) | S(TL_E_BUSY) | (model.limits ? S(TL_E_LIMIT) : 0);
-	if (stays(it, bytes) == 1)
-		return GOOD;
-	if (it->count - it->floats - it->listed > 0)
-		return S(TL_E_BUSY) | (stays(it, bytes) == -1 ? GOOD : 0);
+	if (it->kind != PLAIN) return S(TL_E_UNSUPPORTED) | (bytes == 0 ? BAD_SIZE : 0);
+	if (bytes == 0) return BAD_SIZE;
+	if (bytes == impossible) return S(TL_E_OUT_OF_MEMORY) | S(TL_E_BUSY) | (model.limits ? S(TL_E_LIMIT) : 0);
+	if (stays(it, bytes) == 1) return GOOD;
+	if (it->count - it->floats - it->listed > 0) return S(TL_E_BUSY) | (stays(it, bytes) == -1 ? GOOD : 0);
 	return GOOD;
 }
 
 /* Whether what the header says of moving can be foretold: not what others may hold. */
 static bool moves_as_said(const world* w, const item* it)
 {
-	return it->owner == w && !it->immortal && !it->touched && !it->shared && it->count - it->floats - it->listed >= it->inside;
+	return it->owner == w && !it->immortal && !it->touched && !it->shared &&
+	       it->count - it->floats - it->listed >= it->inside;
 }
 
 static void resized(world* w, item* it, char* at, size_t bytes)
@@ -271,21 +253,17 @@ static void reallocate(world* w)
 	unsigned set = realloc_set(&o, bytes);
 	char* at;
 	bool known = it != NULL && it->kind == PLAIN && it->life == LIVE;
-	if (o.at == NULL || (known && !moves_as_said(w, it)))
-		return;
-	if (known)
-		verify(w, it);
+	if (o.at == NULL || (known && !moves_as_said(w, it))) return;
+	if (known) verify(w, it);
 	note(w, "tl_mem_realloc(%s, %zu)", o.name, bytes);
 	at = tl_mem_realloc(o.at, bytes);
 	if (want_memory_last(w, set) != TL_OK) {
 		want_pointer(w, at, NULL, "the result");
-		if (known)
-			verify(w, it);
+		if (known) verify(w, it);
 		return;
 	}
 	want_true(w, at != NULL && aligned(at, bytes), "the result");
-	if (stays(it, bytes) == 1)
-		want_pointer(w, at, it->at, "the result");
+	if (stays(it, bytes) == 1) want_pointer(w, at, it->at, "the result");
 	resized(w, it, at, bytes);
 }
 
@@ -298,14 +276,12 @@ static void set_field(world* w)
 	item* holder = pick_where(w, K(TYPED), has_fields);
 	operand o = operand_of(chance(w, 80) ? pick(w, COUNTED) : NULL);
 	size_t i;
-	if (holder == NULL || !ends_here(w, holder) || (o.it != NULL && !may_hold(o.it)))
-		return;
+	if (holder == NULL || !ends_here(w, holder) || (o.it != NULL && !may_hold(o.it))) return;
 	i = (size_t)draw(w, holder->refs_len);
 	note(w, "field %zu of %s = %s", i, name(holder), o.name);
 	want_pointer(w, tl_ptr_acquire(o.at), o.at, "the result");
 	want_last(w, GOOD);
-	if (o.it != NULL)
-		retain(w, o.it);
+	if (o.it != NULL) retain(w, o.it);
 	store(w, holder, i, o.it);
 }
 
@@ -315,10 +291,8 @@ void store(world* w, item* holder, size_t i, item* it)
 	item* old = holder->refs[i];
 	*(void* volatile*)(holder->at + types[holder->type].offsets[i]) = it == NULL ? NULL : it->at;
 	holder->refs[i] = it;
-	if (it != NULL)
-		it->inside++;
-	if (old == NULL)
-		return;
+	if (it != NULL) it->inside++;
+	if (old == NULL) return;
 	note(w, "tl_ptr_release(%s), field of %s", name(old), name(holder));
 	if (want_memory(w, tl_ptr_release(old->at), GOOD) != TL_OK) {
 		old->inside--; /* the program's own from here on */
@@ -331,19 +305,17 @@ void store(world* w, item* holder, size_t i, item* it)
 static void look(world* w)
 {
 	const item* it = pick(w, K(PLAIN) | K(TYPED) | K(FOREIGN));
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	note(w, "contents of %s", name(it));
 	verify(w, it);
 	for (size_t i = 0; it->kind == TYPED && i < it->refs_len; i++)
-		want_pointer(w, *(void* volatile*)(it->at + types[it->type].offsets[i]), it->refs[i] == NULL ? NULL : it->refs[i]->at,
-		             "a field");
+		want_pointer(w, *(void* volatile*)(it->at + types[it->type].offsets[i]),
+		             it->refs[i] == NULL ? NULL : it->refs[i]->at, "a field");
 }
 
 static void purge(world* w)
 {
-	if (!chance(w, 5))
-		return;
+	if (!chance(w, 5)) return;
 	note(w, "tl_mem_purge()");
 	want(w, tl_mem_purge(), GOOD);
 	memory_unknown(w);
@@ -351,12 +323,11 @@ static void purge(world* w)
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {alloc,       alloc,     new_object, new_object, object_new, object_new, object_new, free_object,
-	                                        free_object, reallocate, set_field,  set_field,  set_field,  look,       purge};
-	if (chance(w, 1))
-		type_define_refused(w);
-	else
-		ONE_OF(w, steps)(w);
+	static void (*const steps[])(world*) = {alloc,      alloc,      new_object,  new_object,  object_new,
+	                                        object_new, object_new, free_object, free_object, reallocate,
+	                                        set_field,  set_field,  set_field,   look,        purge};
+	if (chance(w, 1)) type_define_refused(w);
+	else ONE_OF(w, steps)(w);
 }
 
 /* Fields first, so that no cycle is left. */
@@ -364,11 +335,9 @@ static void finish(world* w)
 {
 	for (size_t k = 0; k < w->items_len; k++) {
 		item* it = w->items[k];
-		if (it->kind != TYPED || it->life != LIVE)
-			continue;
+		if (it->kind != TYPED || it->life != LIVE) continue;
 		for (size_t i = 0; i < it->refs_len && it->life == LIVE; i++) {
-			if (it->refs[i] == NULL)
-				continue;
+			if (it->refs[i] == NULL) continue;
 			store(w, it, i, NULL);
 			events_end(w);
 			k = (size_t)-1; /* what ended has changed the list */

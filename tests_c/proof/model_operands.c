@@ -15,13 +15,11 @@ static bool any(const item* it)
 item* pick_where(world* w, unsigned kinds, bool (*fits)(const item*))
 {
 	size_t start, n = w->items_len;
-	if (n == 0)
-		return NULL;
+	if (n == 0) return NULL;
 	start = (size_t)draw(w, n);
 	for (size_t i = 0; i < n && i < 64; i++) {
 		item* it = w->items[(start + i) % n];
-		if ((kinds & K(it->kind)) != 0 && it->life == LIVE && fits(it))
-			return it;
+		if ((kinds & K(it->kind)) != 0 && it->life == LIVE && fits(it)) return it;
 	}
 	return NULL;
 }
@@ -45,8 +43,7 @@ operand operand_of(const item* it)
 	o.at = it->at;
 	o.it = (item*)it;
 	snprintf(o.name, sizeof o.name, "%s", name(it));
-	if (it->life == ZERO)
-		o.refusal = S(TL_E_NOT_LIVE) | (it->kind == FOREIGN ? S(TL_E_UNKNOWN_POINTER) : 0);
+	if (it->life == ZERO) o.refusal = S(TL_E_NOT_LIVE) | (it->kind == FOREIGN ? S(TL_E_UNKNOWN_POINTER) : 0);
 	return o;
 }
 
@@ -54,7 +51,8 @@ operand operand_of(const item* it)
 
 static operand a_number(world* w)
 {
-	static const uintptr_t numbers[] = {1, 0x10, 0xfff, 0x1230, (uintptr_t)INT64_MIN, ~(uintptr_t)0xfff, ~(uintptr_t)31, ~(uintptr_t)0};
+	static const uintptr_t numbers[] = {
+		1, 0x10, 0xfff, 0x1230, (uintptr_t)INT64_MIN, ~(uintptr_t)0xfff, ~(uintptr_t)31, ~(uintptr_t)0};
 	operand o = at_address((void*)ONE_OF(w, numbers), S(TL_E_UNKNOWN_POINTER));
 	o.unknown = true;
 	return o;
@@ -72,7 +70,10 @@ static operand of_the_host(world* w)
 enum { FREED_BITS = 16 };
 static bool freed[1 << FREED_BITS];
 
-static bool* freed_at(const void* at) { return &freed[(uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15) >> (64 - FREED_BITS)]; }
+static bool* freed_at(const void* at)
+{
+	return &freed[(uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15) >> (64 - FREED_BITS)];
+}
 
 void host_freed(const void* at) { __atomic_store_n(freed_at(at), true, __ATOMIC_RELAXED); }
 
@@ -84,14 +85,12 @@ static operand inside(world* w)
 	item* it = pick_where(w, COUNTED, has_inside);
 	size_t room;
 	operand o;
-	if (it == NULL)
-		return a_number(w);
+	if (it == NULL) return a_number(w);
 	room = it->bytes > 32 || it->kind == FOREIGN ? it->bytes : 32;
 	o = at_address(it->at + 1 + draw(w, room - 1), S(TL_E_INTERIOR_POINTER));
 	snprintf(o.name, sizeof o.name, "%s+%zu", name(it), (size_t)(o.at - it->at));
 	if (it->kind == FOREIGN) {
-		if (__atomic_load_n(freed_at(o.at), __ATOMIC_RELAXED))
-			return a_number(w);
+		if (__atomic_load_n(freed_at(o.at), __ATOMIC_RELAXED)) return a_number(w);
 		o.refusal = S(TL_E_INTERIOR_POINTER) | S(TL_E_UNKNOWN_POINTER);
 		o.host = true;
 	}
@@ -104,8 +103,7 @@ static operand dead(world* w)
 {
 	const item* it = w->graves[draw(w, GRAVES)];
 	operand o;
-	if (it == NULL || !model.turns)
-		return inside(w);
+	if (it == NULL || !model.turns) return inside(w);
 	o = at_address(it->at, S(TL_E_NOT_LIVE));
 	snprintf(o.name, sizeof o.name, "%s", name(it));
 	if (chance(w, 20)) {
@@ -113,16 +111,14 @@ static operand dead(world* w)
 		o.refusal |= S(TL_E_INTERIOR_POINTER);
 		snprintf(o.name, sizeof o.name, "%s+%zu", name(it), (size_t)(o.at - it->at));
 	}
-	if (it->bytes > LARGE)
-		o.refusal |= S(TL_E_UNKNOWN_POINTER) | S(TL_E_INTERIOR_POINTER);
+	if (it->bytes > LARGE) o.refusal |= S(TL_E_UNKNOWN_POINTER) | S(TL_E_INTERIOR_POINTER);
 	return o;
 }
 
 static operand at_zero(world* w)
 {
 	for (size_t i = 0; i < w->items_len; i++)
-		if (w->items[i]->life == ZERO)
-			return operand_of(w->items[i]);
+		if (w->items[i]->life == ZERO) return operand_of(w->items[i]);
 	return dead(w);
 }
 
@@ -130,16 +126,12 @@ operand draw_bad(world* w)
 {
 	__atomic_add_fetch(&model.bad_pointers, 1, __ATOMIC_RELAXED);
 	switch (draw(w, 7)) {
-	case 0:
-		return of_the_host(w);
+	case 0: return of_the_host(w);
 	case 1:
-	case 2:
-		return inside(w);
+	case 2: return inside(w);
 	case 3:
-	case 4:
-		return dead(w);
-	case 5:
-		return at_zero(w);
+	case 4: return dead(w);
+	case 5: return at_zero(w);
 	}
 	return a_number(w);
 }
@@ -147,15 +139,13 @@ operand draw_bad(world* w)
 operand draw_operand(world* w, unsigned kinds)
 {
 	item* it;
-	if (chance(w, 3))
-		return operand_of(NULL);
+	if (chance(w, 3)) return operand_of(NULL);
 	it = chance(w, 85) ? pick(w, kinds) : NULL;
 	return it != NULL ? operand_of(it) : draw_bad(w);
 }
 
 unsigned refusal_for(const operand* o, unsigned kinds)
 {
-	if (o->it == NULL || o->refusal != GOOD || (kinds & K(o->it->kind)) != 0)
-		return o->refusal;
+	if (o->it == NULL || o->refusal != GOOD || (kinds & K(o->it->kind)) != 0) return o->refusal;
 	return S(TL_E_UNSUPPORTED);
 }

@@ -26,11 +26,9 @@ static void create(world* w)
 {
 	plan* p = draw_plan(w);
 	tl_plan* got = NULL;
-	if (p->handle != NULL)
-		return;
+	if (p->handle != NULL) return;
 	note(w, "tl_plan_create()");
-	if (want_memory(w, tl_plan_create(&got), GOOD) != TL_OK)
-		return;
+	if (want_memory(w, tl_plan_create(&got), GOOD) != TL_OK) return;
 	*p = (plan){.handle = got, .last = p->last};
 }
 
@@ -41,18 +39,14 @@ static void add(world* w)
 	bool odd = chance(w, 8);
 	int64_t got;
 	b.end = b.first + 1 + (int64_t)draw(w, 5);
-	if (p->handle == NULL || p->len == MOST_BUFFERS)
-		return;
-	if (odd && chance(w, 50))
-		b.alignment = 48;
-	else if (odd)
-		b.end = b.first;
+	if (p->handle == NULL || p->len == MOST_BUFFERS) return;
+	if (odd && chance(w, 50)) b.alignment = 48;
+	else if (odd) b.end = b.first;
 	note(w, "tl_plan_add_buffer(%zu, %zu, %" PRId64 ", %" PRId64 ")", b.bytes, b.alignment, b.first, b.end);
 	got = tl_plan_add_buffer(p->handle, b.bytes, b.alignment, b.first, b.end);
 	want_last(w, odd ? BAD_SIZE : GOOD);
 	want_int(w, got, odd ? -1 : p->len, "the index");
-	if (odd)
-		return;
+	if (odd) return;
 	p->of[p->len++] = b;
 	p->solved = false;
 }
@@ -61,8 +55,7 @@ static void pin(world* w)
 {
 	plan* p = draw_plan(w);
 	buffer* b;
-	if (p->handle == NULL || p->len == 0 || !chance(w, 20))
-		return;
+	if (p->handle == NULL || p->len == 0 || !chance(w, 20)) return;
 	b = &p->of[draw(w, (uint64_t)p->len)];
 	b->pin = 102400 + (size_t)(b - p->of) * 8192;
 	b->pinned = true;
@@ -82,12 +75,15 @@ static void check_solution(world* w, const plan* p)
 	for (int64_t i = 0; i < p->len; i++) {
 		const buffer* a = &p->of[i];
 		size_t alive = 0;
-		want_true(w, offsets[i] + a->bytes <= frame && offsets[i] % a->alignment == 0, "a buffer inside the frame, aligned");
+		want_true(w, offsets[i] + a->bytes <= frame && offsets[i] % a->alignment == 0,
+		          "a buffer inside the frame, aligned");
 		want_true(w, !a->pinned || offsets[i] == a->pin, "a pinned buffer where it has to be");
 		want_int(w, (int64_t)tl_plan_offset(p->handle, i), (int64_t)offsets[i], "tl_plan_offset");
 		for (int64_t k = 0; k < p->len; k++) {
 			const buffer* b = &p->of[k];
-			want_true(w, k == i || !meet(a, b) || a->bytes == 0 || b->bytes == 0 || offsets[i] + a->bytes <= offsets[k] || offsets[k] + b->bytes <= offsets[i],
+			want_true(w,
+			          k == i || !meet(a, b) || a->bytes == 0 || b->bytes == 0 || offsets[i] + a->bytes <= offsets[k] ||
+			              offsets[k] + b->bytes <= offsets[i],
 			          "no two live buffers share a byte");
 			alive += b->first <= a->first && a->first < b->end ? b->bytes : 0;
 		}
@@ -102,12 +98,10 @@ static void solve(world* w)
 {
 	plan* p = draw_plan(w);
 	tl_plan_options options = {sizeof options, w->random, 200, 0};
-	if (p->handle == NULL)
-		return;
+	if (p->handle == NULL) return;
 	note(w, "tl_plan_solve(%" PRId64 " buffers)", p->len);
 	want_memory(w, chance(w, 70) ? tl_plan_solve(p->handle, 0) : tl_plan_solve_with(p->handle, &options), GOOD);
-	if (tl_last_status() != TL_OK)
-		return;
+	if (tl_last_status() != TL_OK) return;
 	p->solved = true;
 	check_solution(w, p);
 }
@@ -116,8 +110,7 @@ static void ask(world* w)
 {
 	const plan* p = draw_plan(w);
 	unsigned set = p->solved ? GOOD : BAD_SIZE;
-	if (p->handle == NULL)
-		return;
+	if (p->handle == NULL) return;
 	note(w, "what the plan is");
 	want_int(w, tl_plan_num_buffers(p->handle), p->len, "tl_plan_num_buffers");
 	tl_plan_frame_bytes(p->handle);
@@ -141,8 +134,7 @@ static void no_such_plan(world* w)
 
 static void end(world* w, plan* p)
 {
-	if (p->handle == NULL)
-		return;
+	if (p->handle == NULL) return;
 	note(w, "tl_plan_destroy()");
 	want(w, tl_plan_destroy(p->handle), GOOD);
 	p->last = p->handle;
@@ -152,8 +144,7 @@ static void end(world* w, plan* p)
 
 static void destroy(world* w)
 {
-	if (chance(w, 30))
-		end(w, draw_plan(w));
+	if (chance(w, 30)) end(w, draw_plan(w));
 }
 
 static void step(world* w)
@@ -164,8 +155,7 @@ static void step(world* w)
 
 static void finish(world* w)
 {
-	for (int i = 0; i < PLANS; i++)
-		end(w, &plans[w->number][i]);
+	for (int i = 0; i < PLANS; i++) end(w, &plans[w->number][i]);
 }
 
 const family plans_family = {"plans", 3, step, NULL, finish};

@@ -46,8 +46,7 @@ static state states[2];
 static void moved(pool* p, uintptr_t at, size_t bytes, bool back)
 {
 	pthread_mutex_lock(&p->lock);
-	if (p->moves_len == MOST_MOVES)
-		abort();
+	if (p->moves_len == MOST_MOVES) abort();
 	p->moves[p->moves_len++] = (move){at, bytes, back};
 	pthread_mutex_unlock(&p->lock);
 }
@@ -56,8 +55,7 @@ static void* obtain(void* ctx, size_t bytes)
 {
 	pool* p = ctx;
 	uintptr_t at = p->next;
-	if (p->refuses)
-		return NULL;
+	if (p->refuses) return NULL;
 	p->next += (bytes + p->granule - 1) / p->granule * p->granule + p->granule * 16;
 	moved(p, at, bytes, false);
 	return (void*)at;
@@ -97,8 +95,7 @@ static void join(pool* p)
 static uintptr_t reserved(const pool* p)
 {
 	uintptr_t n = 0;
-	for (size_t i = 0; i < p->len; i++)
-		n += p->parts[i].bytes;
+	for (size_t i = 0; i < p->len; i++) n += p->parts[i].bytes;
 	return n;
 }
 
@@ -120,14 +117,12 @@ static void follow(world* w, pool* p)
 		const move* m = &p->moves[k];
 		size_t i = 0;
 		if (!m->back) {
-			while (i < p->len && p->parts[i].at < m->at)
-				i++;
+			while (i < p->len && p->parts[i].at < m->at) i++;
 			insert(w, p, i, (part){m->at, m->bytes, m->at, false});
 			p->chunks++;
 			continue;
 		}
-		while (i < p->len && p->parts[i].at != m->at)
-			i++;
+		while (i < p->len && p->parts[i].at != m->at) i++;
 		if (i == p->len || p->parts[i].live || p->parts[i].bytes != m->bytes || p->parts[i].chunk != m->at)
 			fail(w, "a chunk at %#zx of %zu bytes went back that is not idle", (size_t)m->at, (size_t)m->bytes);
 		erase(p, i);
@@ -156,8 +151,7 @@ static void create(world* w)
 	tl_memory_pool* got = NULL;
 	tl_device_allocator a = {sizeof a, "the model's", (size_t)64 << draw(w, 3), p, obtain, give_back};
 	bool odd = chance(w, 5);
-	if (p->handle != NULL)
-		return;
+	if (p->handle != NULL) return;
 	if (p->next == 0) {
 		pthread_mutex_init(&p->lock, NULL);
 		p->next = ((uintptr_t)0x60 + (uintptr_t)w->number) << 40 | (uintptr_t)(p - states[w->number].of) << 38;
@@ -169,8 +163,7 @@ static void create(world* w)
 	p->refuses = false;
 	p->len = 0;
 	p->allocated = p->freed = p->allocations = p->frees = p->chunks = 0;
-	if (odd)
-		a.alignment = 96;
+	if (odd) a.alignment = 96;
 	note(w, "tl_memory_pool_create(%zu)", bytes);
 	if (want_memory(w, tl_memory_pool_create(&a, bytes, &got), odd ? BAD_SIZE : GOOD) == TL_OK) {
 		p->handle = got;
@@ -233,16 +226,12 @@ static void allocate(world* w)
 	bool async = chance(w, 20), huge = chance(w, 2), fitted;
 	unsigned set = huge ? S(TL_E_OVERFLOW) : GOOD;
 	void* at;
-	if (p->handle == NULL || is_full(p))
-		return;
-	if (huge)
-		bytes = most_bytes + 1 + (size_t)draw(w, 1000);
+	if (p->handle == NULL || is_full(p)) return;
+	if (huge) bytes = most_bytes + 1 + (size_t)draw(w, 1000);
 	follow(w, p);
 	fitted = best(p, n) >= 0;
-	if (!huge && bytes > 0 && !fitted && p->refuses)
-		set = S(TL_E_OUT_OF_MEMORY);
-	if (!huge && bytes > 0 && !fitted && p->limit != 0)
-		set |= S(TL_E_LIMIT);
+	if (!huge && bytes > 0 && !fitted && p->refuses) set = S(TL_E_OUT_OF_MEMORY);
+	if (!huge && bytes > 0 && !fitted && p->limit != 0) set |= S(TL_E_LIMIT);
 	note(w, "tl_memory_pool_allocate%s(%zu)", async ? "_async" : "", bytes);
 	at = async ? tl_memory_pool_allocate_async(p->handle, bytes, NULL) : tl_memory_pool_allocate(p->handle, bytes);
 	if (want_memory_last(w, set) != TL_OK || bytes == 0) {
@@ -275,8 +264,7 @@ static void deallocate(world* w)
 	part* b;
 	bool async = chance(w, 20), wrong = chance(w, 10);
 	char* at;
-	if (p->handle == NULL)
-		return;
+	if (p->handle == NULL) return;
 	follow(w, p);
 	at = draw_block(w, p, &b);
 	if (wrong) {
@@ -286,7 +274,8 @@ static void deallocate(world* w)
 	}
 	note(w, "tl_memory_pool_deallocate%s(%p)", async ? "_async" : "", (void*)at);
 	if (want(w, async ? tl_memory_pool_deallocate_async(p->handle, at, NULL) : tl_memory_pool_deallocate(p->handle, at),
-	         at == NULL || b != NULL ? GOOD : S(TL_E_UNKNOWN_POINTER)) != TL_OK || b == NULL)
+	         at == NULL || b != NULL ? GOOD : S(TL_E_UNKNOWN_POINTER)) != TL_OK ||
+	    b == NULL)
 		return;
 	b->live = false;
 	p->frees++;
@@ -304,20 +293,11 @@ static void no_such_pool(world* w)
 		want_pointer(w, tl_memory_pool_allocate(none, 64), NULL, "the result");
 		want_last(w, BAD_SIZE);
 		break;
-	case 1:
-		want(w, tl_memory_pool_deallocate(none, (void*)64), BAD_SIZE);
-		break;
-	case 2:
-		want(w, tl_memory_pool_reset(none), BAD_SIZE);
-		break;
-	case 3:
-		want(w, tl_memory_pool_destroy(none), BAD_SIZE);
-		break;
-	case 4:
-		want(w, tl_memory_pool_stats_get(none, &stats), BAD_SIZE);
-		break;
-	default:
-		want(w, tl_memory_pool_trim(none), BAD_SIZE);
+	case 1: want(w, tl_memory_pool_deallocate(none, (void*)64), BAD_SIZE); break;
+	case 2: want(w, tl_memory_pool_reset(none), BAD_SIZE); break;
+	case 3: want(w, tl_memory_pool_destroy(none), BAD_SIZE); break;
+	case 4: want(w, tl_memory_pool_stats_get(none, &stats), BAD_SIZE); break;
+	default: want(w, tl_memory_pool_trim(none), BAD_SIZE);
 	}
 }
 
@@ -325,8 +305,7 @@ static void compare(world* w, pool* p)
 {
 	tl_memory_pool_stats now = {.struct_size = sizeof now};
 	uint64_t largest = 0, parts = 0;
-	if (p->handle == NULL)
-		return;
+	if (p->handle == NULL) return;
 	follow(w, p);
 	for (size_t i = 0; i < p->len; i++)
 		if (!p->parts[i].live) {
@@ -351,8 +330,7 @@ static void ask(world* w) { compare(w, draw_pool(w)); }
 
 static void free_all(pool* p)
 {
-	for (size_t i = 0; i < p->len; i++)
-		p->parts[i].live = false;
+	for (size_t i = 0; i < p->len; i++) p->parts[i].live = false;
 	join(p);
 	p->freed = p->allocated;
 	p->frees = p->allocations;
@@ -361,8 +339,7 @@ static void free_all(pool* p)
 static void reset(world* w)
 {
 	pool* p = draw_pool(w);
-	if (p->handle == NULL || !chance(w, 30))
-		return;
+	if (p->handle == NULL || !chance(w, 30)) return;
 	follow(w, p);
 	note(w, "tl_memory_pool_reset()");
 	want(w, tl_memory_pool_reset(p->handle), GOOD);
@@ -372,28 +349,24 @@ static void reset(world* w)
 static bool is_idle(const pool* p, uintptr_t chunk)
 {
 	for (size_t i = 0; i < p->len; i++)
-		if (p->parts[i].chunk == chunk && p->parts[i].live)
-			return false;
+		if (p->parts[i].chunk == chunk && p->parts[i].live) return false;
 	return true;
 }
 
 static void trim(world* w)
 {
 	pool* p = draw_pool(w);
-	if (p->handle == NULL)
-		return;
+	if (p->handle == NULL) return;
 	note(w, "tl_memory_pool_trim()");
 	want(w, tl_memory_pool_trim(p->handle), GOOD);
 	follow(w, p);
-	for (size_t i = 0; i < p->len; i++)
-		want_true(w, !is_idle(p, p->parts[i].chunk), "no idle chunk is left");
+	for (size_t i = 0; i < p->len; i++) want_true(w, !is_idle(p, p->parts[i].chunk), "no idle chunk is left");
 }
 
 static void set_limit(world* w)
 {
 	pool* p = draw_pool(w);
-	if (p->handle == NULL || !chance(w, 40))
-		return;
+	if (p->handle == NULL || !chance(w, 40)) return;
 	follow(w, p);
 	p->limit = chance(w, 50) ? 0 : reserved(p) + draw(w, 200000);
 	note(w, "tl_memory_pool_set_limit(%zu)", p->limit);
@@ -406,21 +379,18 @@ static void refuse(world* w) { draw_pool(w)->refuses = chance(w, 30); }
 static bool has_live(const pool* p)
 {
 	for (size_t i = 0; i < p->len; i++)
-		if (p->parts[i].live)
-			return true;
+		if (p->parts[i].live) return true;
 	return false;
 }
 
 static void destroy_pool(world* w, pool* p)
 {
 	unsigned set;
-	if (p->handle == NULL)
-		return;
+	if (p->handle == NULL) return;
 	follow(w, p);
 	set = has_live(p) ? S(TL_E_BUSY) : GOOD;
 	note(w, "tl_memory_pool_destroy()");
-	if (want(w, tl_memory_pool_destroy(p->handle), set) != TL_OK)
-		return;
+	if (want(w, tl_memory_pool_destroy(p->handle), set) != TL_OK) return;
 	p->last = p->handle;
 	p->handle = NULL;
 	follow(w, p);
@@ -429,38 +399,35 @@ static void destroy_pool(world* w, pool* p)
 
 static void destroy(world* w)
 {
-	if (chance(w, 30))
-		destroy_pool(w, draw_pool(w));
+	if (chance(w, 30)) destroy_pool(w, draw_pool(w));
 }
 
 uint64_t pool_blocks(void)
 {
 	uint64_t n = 0;
 	for (int k = 0; k < 2; k++)
-		for (int i = 0; i < POOLS; i++)
-			n += states[k].of[i].allocations - states[k].of[i].frees;
+		for (int i = 0; i < POOLS; i++) n += states[k].of[i].allocations - states[k].of[i].frees;
 	return n;
 }
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {create, allocate, allocate, allocate, allocate, allocate, deallocate, deallocate, deallocate, deallocate,
-	                                        ask, reset, trim, set_limit, refuse, destroy, no_such_pool};
+	static void (*const steps[])(world*) = {create,     allocate,   allocate,   allocate,   allocate,    allocate,
+	                                        deallocate, deallocate, deallocate, deallocate, ask,         reset,
+	                                        trim,       set_limit,  refuse,     destroy,    no_such_pool};
 	ONE_OF(w, steps)(w);
 }
 
 static void check(world* w)
 {
-	for (int i = 0; i < POOLS; i++)
-		compare(w, &states[w->number].of[i]);
+	for (int i = 0; i < POOLS; i++) compare(w, &states[w->number].of[i]);
 }
 
 static void finish(world* w)
 {
 	for (int i = 0; i < POOLS; i++) {
 		pool* p = &states[w->number].of[i];
-		if (p->handle == NULL)
-			continue;
+		if (p->handle == NULL) continue;
 		note(w, "tl_memory_pool_reset(), the end");
 		want(w, tl_memory_pool_reset(p->handle), GOOD);
 		free_all(p);

@@ -31,16 +31,13 @@ void block_leave(world* w, item* name)
 {
 	block* b = name->block;
 	size_t i = 0;
-	while (b->names[i] != name)
-		i++;
+	while (b->names[i] != name) i++;
 	b->names[i] = b->names[--b->names_len];
 	name->block = NULL;
-	if (b->names_len > 0)
-		return;
+	if (b->names_len > 0) return;
 	if (b->tells && !event_take(w, DELETED, b->id, NULL))
 		fail(w, "block %" PRIu64 " has ended, and its deleter did not run", b->id);
-	if (b->tells)
-		memory_unknown(w);
+	if (b->tells) memory_unknown(w);
 	free(b);
 }
 
@@ -49,9 +46,9 @@ void block_leave(world* w, item* name)
 static block* new_block(char* memory, size_t bytes, tl_alloc_kind kind)
 {
 	block* b = calloc(1, sizeof *b);
-	if (b == NULL)
-		abort();
-	*b = (block){.id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED), .memory = memory, .bytes = bytes, .kind = kind};
+	if (b == NULL) abort();
+	*b = (block){
+		.id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED), .memory = memory, .bytes = bytes, .kind = kind};
 	return b;
 }
 
@@ -68,8 +65,7 @@ static item* add_name(world* w, block* b, char* at)
 	it = item_new(w, FOREIGN, at, at == b->memory ? b->bytes : 0);
 	it->block = b;
 	b->names[b->names_len++] = it;
-	if (it->bytes > 0)
-		fill(it);
+	if (it->bytes > 0) fill(it);
 	return it;
 }
 
@@ -77,9 +73,9 @@ static const size_t sizes[] = {32, 100, 16, 5000, 64, 24, 1024, 70000};
 
 static char* memory_of(size_t bytes, size_t alignment)
 {
-	char* memory = alignment == 0 ? malloc(bytes) : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-	if (memory == NULL)
-		abort();
+	char* memory =
+		alignment == 0 ? malloc(bytes) : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+	if (memory == NULL) abort();
 	return memory;
 }
 
@@ -92,7 +88,8 @@ static void adopt(world* w)
 	char* memory = memory_of(bytes, 0);
 	item* it;
 	note(w, "tl_mem_register(%zu bytes of malloc)", bytes);
-	if (want_memory(w, chance(w, 30) ? tl_mem_register_struct_named(memory, "mine") : ONE_OF(w, functions)(memory), GOOD) != TL_OK) {
+	if (want_memory(w, chance(w, 30) ? tl_mem_register_struct_named(memory, "mine") : ONE_OF(w, functions)(memory),
+	                GOOD) != TL_OK) {
 		free(memory);
 		return;
 	}
@@ -106,13 +103,11 @@ static void registers(world* w)
 	size_t bytes = ONE_OF(w, sizes), alignment = chance(w, 30) ? (size_t)64 << draw(w, 7) : 0;
 	tl_alloc_kind kind = alignment != 0 ? TL_ALLOC_ALIGNED : TL_ALLOC_MALLOC;
 	char* memory = memory_of(bytes, alignment);
-	if (chance(w, 4))
-		kind = chance(w, 50) ? 0 : 99;
+	if (chance(w, 4)) kind = chance(w, 50) ? 0 : 99;
 	note(w, "tl_registry_register(%zu bytes, kind %d)", bytes, kind);
 	if (want_memory(w, tl_registry_register(memory, bytes, kind), kind == 0 || kind == 99 ? BAD_SIZE : GOOD) == TL_OK)
 		add_name(w, new_block(memory, bytes, kind), memory);
-	else
-		free(memory);
+	else free(memory);
 }
 
 static void register_custom(world* w)
@@ -139,20 +134,18 @@ static void register_buffer(world* w)
 	block* b = new_block(memory, bytes, TL_ALLOC_MALLOC);
 	bool outside = n > 0 && chance(w, 5);
 	void* aliases[4];
-	for (size_t i = 0; i < n; i++)
-		aliases[i] = memory + (chance(w, 20) ? 0 : draw(w, bytes));
-	if (outside)
-		aliases[n - 1] = memory + bytes;
+	for (size_t i = 0; i < n; i++) aliases[i] = memory + (chance(w, 20) ? 0 : draw(w, bytes));
+	if (outside) aliases[n - 1] = memory + bytes;
 	note(w, "tl_registry_register_buffer(%zu bytes, %zu names)", bytes, n);
-	if (want_memory(w, tl_registry_register_buffer(memory, bytes, aliases, n, TL_ALLOC_MALLOC, &b->buffer), outside ? BAD_SIZE : GOOD) != TL_OK) {
+	if (want_memory(w, tl_registry_register_buffer(memory, bytes, aliases, n, TL_ALLOC_MALLOC, &b->buffer),
+	                outside ? BAD_SIZE : GOOD) != TL_OK) {
 		free(memory);
 		free(b);
 		return;
 	}
 	want_true(w, b->buffer != 0, "a number");
 	add_name(w, b, memory);
-	for (size_t i = 0; i < n; i++)
-		add_name(w, b, aliases[i]);
+	for (size_t i = 0; i < n; i++) add_name(w, b, aliases[i]);
 }
 
 static bool is_buffer(const item* it) { return it->block->buffer != 0; }
@@ -163,12 +156,10 @@ static void add_alias(world* w)
 	block* b = it == NULL ? NULL : it->block;
 	bool wrong = chance(w, 10);
 	char* at;
-	if (b == NULL || b->names_len == MOST_NAMES)
-		return;
+	if (b == NULL || b->names_len == MOST_NAMES) return;
 	at = b->memory + (wrong ? b->bytes + 8 : draw(w, b->bytes));
 	note(w, "tl_registry_add_alias(%" PRIu64 ", +%td)", b->buffer, at - b->memory);
-	if (want_memory(w, tl_registry_add_alias(b->buffer, at), wrong ? BAD_SIZE : GOOD) == TL_OK)
-		add_name(w, b, at);
+	if (want_memory(w, tl_registry_add_alias(b->buffer, at), wrong ? BAD_SIZE : GOOD) == TL_OK) add_name(w, b, at);
 }
 
 static void new_array(world* w)
@@ -176,8 +167,7 @@ static void new_array(world* w)
 	size_t count = (size_t)draw(w, 40), each = ONE_OF(w, sizes);
 	bool too_many = chance(w, 4);
 	char* memory;
-	if (too_many)
-		count = SIZE_MAX / 2;
+	if (too_many) count = SIZE_MAX / 2;
 	note(w, "tl_registry_new_array(%zu, %zu)", count, each);
 	memory = tl_registry_new_array(count, each);
 	if (want_memory_last(w, too_many ? BAD_SIZE : GOOD) != TL_OK || count == 0) {
@@ -194,8 +184,7 @@ static void register_many(world* w)
 	size_t n = (size_t)draw(w, MOST + 1), bytes[MOST];
 	void* pointers[MOST];
 	bool twice = n > 1 && chance(w, 20);
-	for (size_t i = 0; i < n; i++)
-		pointers[i] = memory_of(bytes[i] = ONE_OF(w, sizes), 0);
+	for (size_t i = 0; i < n; i++) pointers[i] = memory_of(bytes[i] = ONE_OF(w, sizes), 0);
 	if (twice) {
 		free(pointers[n - 1]);
 		pointers[n - 1] = pointers[0];
@@ -204,10 +193,8 @@ static void register_many(world* w)
 	tl_status got = tl_registry_register_many(pointers, bytes, n, TL_ALLOC_MALLOC);
 	got = want_memory(w, got, twice ? S(TL_E_ALREADY_REGISTERED) : GOOD);
 	for (size_t i = 0; i < n - twice; i++) {
-		if (got == TL_OK)
-			add_name(w, new_block(pointers[i], bytes[i], TL_ALLOC_MALLOC), pointers[i]);
-		else
-			free(pointers[i]);
+		if (got == TL_OK) add_name(w, new_block(pointers[i], bytes[i], TL_ALLOC_MALLOC), pointers[i]);
+		else free(pointers[i]);
 	}
 }
 
@@ -217,14 +204,10 @@ static void register_refused(world* w)
 {
 	operand o = draw_operand(w, COUNTED | K(STACK));
 	unsigned set = S(TL_E_UNSUPPORTED) | BAD_SIZE;
-	if (o.at == NULL)
-		set = GOOD;
-	else if (o.host || (o.it != NULL && (o.it->life != LIVE || o.it->returned)))
-		return;
-	else if (o.it != NULL && o.it->kind == FOREIGN)
-		set = S(TL_E_ALREADY_REGISTERED);
-	else if (o.unknown)
-		set = BAD_SIZE;
+	if (o.at == NULL) set = GOOD;
+	else if (o.host || (o.it != NULL && (o.it->life != LIVE || o.it->returned))) return;
+	else if (o.it != NULL && o.it->kind == FOREIGN) set = S(TL_E_ALREADY_REGISTERED);
+	else if (o.unknown) set = BAD_SIZE;
 	note(w, "tl_registry_register(%s)", o.name);
 	want(w, tl_registry_register(o.at, 16, TL_ALLOC_MALLOC), set);
 }
@@ -243,13 +226,10 @@ static void unregister(world* w)
 {
 	operand o = draw_foreign(w);
 	unsigned set = is_name(&o) || o.at == NULL ? GOOD : S(TL_E_UNKNOWN_POINTER);
-	if (is_name(&o) && (!may_drop(o.it) || o.it->returned))
-		return;
-	if (o.it != NULL && o.it->life == ZERO)
-		set |= S(TL_E_NOT_LIVE);
+	if (is_name(&o) && (!may_drop(o.it) || o.it->returned)) return;
+	if (o.it != NULL && o.it->life == ZERO) set |= S(TL_E_NOT_LIVE);
 	note(w, "tl_registry_unregister(%s)", o.name);
-	if (want(w, tl_registry_unregister(o.at), set) == TL_OK && is_name(&o))
-		release(w, o.it);
+	if (want(w, tl_registry_unregister(o.at), set) == TL_OK && is_name(&o)) release(w, o.it);
 }
 
 /* Also when all of so many pointers are this one. */
@@ -266,7 +246,8 @@ static void unregister_many(world* w)
 	for (size_t i = 0; i < n; i++) {
 		of[i] = draw_foreign(w);
 		pointers[i] = of[i].at;
-		if ((of[i].it != NULL && of[i].it->life == ZERO) || (is_name(&of[i]) && (!may_drop_all(of[i].it, n) || of[i].it->returned)))
+		if ((of[i].it != NULL && of[i].it->life == ZERO) ||
+		    (is_name(&of[i]) && (!may_drop_all(of[i].it, n) || of[i].it->returned)))
 			return;
 		dropped += is_name(&of[i]) || of[i].at == NULL; /* NULL is passed over, and no refusal */
 	}
@@ -274,8 +255,7 @@ static void unregister_many(world* w)
 	want_int(w, (int64_t)tl_registry_unregister_many(pointers, n), (int64_t)dropped, "the number");
 	want_last(w, GOOD | S(TL_E_UNKNOWN_POINTER));
 	for (size_t i = 0; i < n; i++)
-		if (is_name(&of[i]))
-			release(w, of[i].it);
+		if (is_name(&of[i])) release(w, of[i].it);
 }
 
 static void info(world* w)
@@ -285,15 +265,12 @@ static void info(world* w)
 	unsigned set = is_name(&o) || o.at == NULL ? GOOD : S(TL_E_UNKNOWN_POINTER) | S(TL_E_UNSUPPORTED);
 	const block* b = is_name(&o) ? o.it->block : NULL;
 	uint64_t sum = 0;
-	if (o.it != NULL && (o.it->life == ZERO || o.it->returned))
-		return;
+	if (o.it != NULL && (o.it->life == ZERO || o.it->returned)) return;
 	note(w, "tl_registry_info(%s)", o.name);
 	want(w, tl_registry_info(o.at, &now), set);
 	want_int(w, tl_registry_is_registered(o.at), b != NULL, "tl_registry_is_registered");
-	if (b == NULL || b->workspace)
-		return;
-	for (size_t i = 0; i < b->names_len; i++)
-		sum += (uint64_t)b->names[i]->count;
+	if (b == NULL || b->workspace) return;
+	for (size_t i = 0; i < b->names_len; i++) sum += (uint64_t)b->names[i]->count;
 	want_pointer(w, now.block, b->memory, "block");
 	want_int(w, (int64_t)now.bytes, (int64_t)(o.it->adopted ? malloc_usable_size(b->memory) : b->bytes), "bytes");
 	want_int(w, (int64_t)now.count, o.it->count, "count");
@@ -309,8 +286,7 @@ static bool is_hosts(const item* it) { return it->returned && it->count == 1 && 
 static void host_free(world* w)
 {
 	item* it = pick_where(w, K(FOREIGN), is_hosts);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	note(w, "free(%s)", name(it));
 	host_freed(it->at);
 	free(it->at);
@@ -328,8 +304,7 @@ static void aligned(world* w)
 	char* memory;
 	note(w, "tl_aligned_alloc(%zu, %zu)", bytes, odd ? (size_t)48 : alignment);
 	memory = tl_aligned_alloc(bytes, odd ? 48 : alignment);
-	if (want_memory_last(w, odd ? BAD_SIZE : GOOD) != TL_OK)
-		return;
+	if (want_memory_last(w, odd ? BAD_SIZE : GOOD) != TL_OK) return;
 	want_true(w, memory != NULL && (uintptr_t)memory % alignment == 0, "alignment");
 	memset(memory, 1, bytes);
 	if (chance(w, 50)) {
@@ -350,20 +325,35 @@ static void aligned(world* w)
 static void aligned_free_refused(world* w)
 {
 	operand o = draw_operand(w, COUNTED | K(STACK));
-	if (o.it != NULL && o.it->life == ZERO)
-		return;
+	if (o.it != NULL && o.it->life == ZERO) return;
 	note(w, "tl_aligned_free(%s)", o.name);
 	want(w, tl_aligned_free(o.at), o.at == NULL ? GOOD : S(TL_E_UNKNOWN_POINTER));
 }
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {adopt,           adopt,      registers,  register_custom, register_custom, register_buffer, register_buffer,
-	                                        add_alias,       new_array,  register_many, register_refused, unregister,  unregister,      unregister,
-	                                        unregister_many, info,       info,       host_free,       aligned,         aligned_free_refused};
+	static void (*const steps[])(world*) = {adopt,
+	                                        adopt,
+	                                        registers,
+	                                        register_custom,
+	                                        register_custom,
+	                                        register_buffer,
+	                                        register_buffer,
+	                                        add_alias,
+	                                        new_array,
+	                                        register_many,
+	                                        register_refused,
+	                                        unregister,
+	                                        unregister,
+	                                        unregister,
+	                                        unregister_many,
+	                                        info,
+	                                        info,
+	                                        host_free,
+	                                        aligned,
+	                                        aligned_free_refused};
 	size_t i = (size_t)draw(w, sizeof steps / sizeof *steps);
-	if (i > 9 || !crowded(w))
-		steps[i](w);
+	if (i > 9 || !crowded(w)) steps[i](w);
 }
 
 const family registry_family = {"registry", 12, step, NULL, NULL};

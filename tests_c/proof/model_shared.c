@@ -18,13 +18,10 @@ static struct {
 /* Nothing of it is this thread's any more when it goes: no entry, no container on either side. */
 static bool is_alone(const item* it)
 {
-	if (it->listed > 0 || it->inside > 0 || it->immortal || it->adopted)
-		return false;
-	if (it->kind == FOREIGN && (it->block->names_len > 1 || it->block->buffer != 0))
-		return false;
+	if (it->listed > 0 || it->inside > 0 || it->immortal || it->adopted) return false;
+	if (it->kind == FOREIGN && (it->block->names_len > 1 || it->block->buffer != 0)) return false;
 	for (size_t i = 0; i < it->refs_len; i++)
-		if (it->refs[i] != NULL)
-			return false;
+		if (it->refs[i] != NULL) return false;
 	return it->floats <= 1;
 }
 
@@ -34,15 +31,13 @@ static bool needs_sharing(const item* it) { return it->kind == TYPED && types[it
 static void hand_over(world* w)
 {
 	item* it = pick_where(w, COUNTED, is_alone);
-	if (it == NULL || post.len == IN_TRANSIT)
-		return;
+	if (it == NULL || post.len == IN_TRANSIT) return;
 	if (it->owner == w && !it->shared && (needs_sharing(it) || chance(w, 50))) {
 		note(w, "tl_ptr_share(%s), to hand it over", name(it));
 		want(w, tl_ptr_share(it->at), GOOD);
 		it->shared = it->touched = true;
 	}
-	if (needs_sharing(it) && !it->shared)
-		return;
+	if (needs_sharing(it) && !it->shared) return;
 	note(w, "%s is handed over", name(it));
 	pthread_mutex_lock(&post.lock);
 	if (post.len < IN_TRANSIT) {
@@ -55,8 +50,7 @@ static void hand_over(world* w)
 uint64_t posted(kind kind)
 {
 	uint64_t n = 0;
-	for (size_t i = 0; i < post.len; i++)
-		n += post.of[i]->kind == kind;
+	for (size_t i = 0; i < post.len; i++) n += post.of[i]->kind == kind;
 	return n;
 }
 
@@ -64,24 +58,19 @@ static void take_over(world* w)
 {
 	item* it = NULL;
 	pthread_mutex_lock(&post.lock);
-	if (post.len > 0)
-		it = post.of[--post.len];
+	if (post.len > 0) it = post.of[--post.len];
 	pthread_mutex_unlock(&post.lock);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	item_enter(w, it);
 	note(w, "%s is taken over", name(it));
 	want_int(w, tl_ptr_refcount(it->at), it->count, "the count");
 	/* Who receives what floats registers it first: floats have no name. */
 	if (it->floats > 0 && !ends_here(w, it)) {
 		note(w, "tl_mem_register(%s), which floats", name(it));
-		if (want_memory(w, tl_mem_register(it->at), GOOD) == TL_OK)
-			enlist(w, it);
+		if (want_memory(w, tl_mem_register(it->at), GOOD) == TL_OK) enlist(w, it);
 	}
-	if (it->kind == PLAIN || it->kind == TYPED)
-		verify(w, it);
-	if (it->kind == TENSOR)
-		tensor_check(w, it);
+	if (it->kind == PLAIN || it->kind == TYPED) verify(w, it);
+	if (it->kind == TENSOR) tensor_check(w, it);
 }
 
 /* ---- counted by both -------------------------------------------------------------------------- */
@@ -94,7 +83,8 @@ static item commons[COMMONS][2];
 static void common_of(int i, kind kind, void* at)
 {
 	for (int k = 0; k < 2; k++)
-		commons[i][k] = (item){.id = (uint64_t)i + 1, .kind = kind, .at = at, .count = 1, .shared = true, .touched = true, .buried = 1};
+		commons[i][k] = (item){
+			.id = (uint64_t)i + 1, .kind = kind, .at = at, .count = 1, .shared = true, .touched = true, .buried = 1};
 }
 
 static void common_deleted(void* memory, void* ctx)
@@ -139,8 +129,7 @@ void begin_commons(world* w)
 uint64_t commons_live(kind kind)
 {
 	uint64_t n = 0;
-	for (int i = 0; i < COMMONS; i++)
-		n += commons[i][0].kind == kind && commons[i][0].count + commons[i][1].count > 0;
+	for (int i = 0; i < COMMONS; i++) n += commons[i][0].kind == kind && commons[i][0].count + commons[i][1].count > 0;
 	return n;
 }
 
@@ -159,8 +148,7 @@ static void count_common(world* w)
 		it->count++;
 		break;
 	case 1:
-		if (it->count == 1 + it->listed)
-			break;
+		if (it->count == 1 + it->listed) break;
 		note(w, "tl_ptr_release(common %" PRIu64 ")", it->id);
 		want(w, tl_ptr_release(it->at), GOOD);
 		it->count--;
@@ -195,8 +183,7 @@ static void check_commons(world* w)
 
 static void detach(world* w)
 {
-	if (w->marks_len > 0 || w->entries_len > 0 || w->tags_len > 0 || w->arena_active)
-		return;
+	if (w->marks_len > 0 || w->entries_len > 0 || w->tags_len > 0 || w->arena_active) return;
 	note(w, "tl_thread_detach()");
 	want(w, tl_thread_detach(), GOOD);
 }
@@ -210,8 +197,7 @@ static void step(world* w)
 /* The last references go: who has made them ends them. */
 static void finish(world* w)
 {
-	while (post.len > 0)
-		take_over(w);
+	while (post.len > 0) take_over(w);
 	for (int i = 0; i < COMMONS; i++)
 		for (item* it = &commons[i][w->number]; it->count > 0; it->count--) {
 			note(w, "tl_ptr_release(common %d), the end", i + 1);

@@ -19,30 +19,27 @@ struct matrix {
 	content* of;
 	int64_t first, lines; /* of the content's */
 	int32_t format;
-	bool known;           /* values and indices were written */
+	bool known; /* values and indices were written */
 	uint32_t flags;
 };
 
 void matrix_free(matrix* m)
 {
-	if (m != NULL && --m->of->uses == 0)
-		free(m->of);
+	if (m != NULL && --m->of->uses == 0) free(m->of);
 	free(m);
 }
 
 static content* draw_content(world* w)
 {
 	content* c = calloc(1, sizeof *c);
-	if (c == NULL)
-		abort();
+	if (c == NULL) abort();
 	c->value_dtype = chance(w, 50) ? TL_DTYPE_F32 : TL_DTYPE_F64;
 	c->index_dtype = chance(w, 50) ? TL_DTYPE_I32 : TL_DTYPE_I64;
 	c->lines = (int64_t)draw(w, MOST_LINES + 1);
 	c->width = 1 + (int64_t)draw(w, MOST_WIDTH);
 	for (int64_t i = 0; i < c->lines; i++) {
 		for (int64_t k = 0; k < c->width && !chance(w, 10); k++) {
-			if (chance(w, 60))
-				continue;
+			if (chance(w, 60)) continue;
 			c->indices[c->nonzeros] = k;
 			c->values[c->nonzeros++] = (double)draw(w, 1000);
 		}
@@ -55,18 +52,14 @@ static content* draw_content(world* w)
 
 static void put_index(const content* c, char* at, int64_t i, int64_t value)
 {
-	if (c->index_dtype == TL_DTYPE_I32)
-		((int32_t*)(void*)at)[i] = (int32_t)value;
-	else
-		((int64_t*)(void*)at)[i] = value;
+	if (c->index_dtype == TL_DTYPE_I32) ((int32_t*)(void*)at)[i] = (int32_t)value;
+	else ((int64_t*)(void*)at)[i] = value;
 }
 
 static void put_value(const content* c, char* at, int64_t i, double value)
 {
-	if (c->value_dtype == TL_DTYPE_F32)
-		((float*)(void*)at)[i] = (float)value;
-	else
-		((double*)(void*)at)[i] = value;
+	if (c->value_dtype == TL_DTYPE_F32) ((float*)(void*)at)[i] = (float)value;
+	else ((double*)(void*)at)[i] = value;
 }
 
 typedef struct arrays {
@@ -85,8 +78,7 @@ static arrays arrays_of(const content* c)
 		put_value(c, a.values, i, c->values[i]);
 		put_index(c, a.indices, i, c->indices[i]);
 	}
-	for (int64_t i = 0; i <= c->lines; i++)
-		put_index(c, a.offsets, i, c->offsets[i]);
+	for (int64_t i = 0; i <= c->lines; i++) put_index(c, a.offsets, i, c->offsets[i]);
 	return a;
 }
 
@@ -102,8 +94,10 @@ static void compare_line(world* w, const content* c, int64_t line, const char* v
 	int64_t first = c->offsets[line];
 	for (int64_t i = first; i < c->offsets[line + 1]; i++) {
 		int64_t k = i - first;
-		double value = c->value_dtype == TL_DTYPE_F32 ? (double)((const float*)(const void*)values)[k] : ((const double*)(const void*)values)[k];
-		int64_t index = c->index_dtype == TL_DTYPE_I32 ? ((const int32_t*)(const void*)indices)[k] : ((const int64_t*)(const void*)indices)[k];
+		double value = c->value_dtype == TL_DTYPE_F32 ? (double)((const float*)(const void*)values)[k]
+		                                              : ((const double*)(const void*)values)[k];
+		int64_t index = c->index_dtype == TL_DTYPE_I32 ? ((const int32_t*)(const void*)indices)[k]
+		                                               : ((const int64_t*)(const void*)indices)[k];
 		want_int(w, index, c->indices[i], "an index");
 		want_true(w, value == c->values[i], "a value as it was put in");
 	}
@@ -114,8 +108,7 @@ static void compare_line(world* w, const content* c, int64_t line, const char* v
 static item* found(item* holder, const void* at)
 {
 	for (size_t i = 0; i < holder->refs_len; i++)
-		if (holder->refs[i]->at == at)
-			return holder->refs[i];
+		if (holder->refs[i]->at == at) return holder->refs[i];
 	return NULL;
 }
 
@@ -128,10 +121,13 @@ static item* new_block(world* w, tl_tensor* at)
 	item* it = item_new(w, TENSOR, at, 0);
 	tl_tensor_info now = {.struct_size = sizeof now};
 	shape* s = calloc(1, sizeof *s);
-	if (s == NULL)
-		abort();
+	if (s == NULL) abort();
 	want(w, tl_tensor_info_get(at, &now), GOOD);
-	*s = (shape){.dtype = now.dtype, .rank = now.rank, .numel = now.numel, .data = now.data, .flags = now.flags & ~(uint32_t)TL_TENSOR_FLAG_CONTIGUOUS};
+	*s = (shape){.dtype = now.dtype,
+	             .rank = now.rank,
+	             .numel = now.numel,
+	             .data = now.data,
+	             .flags = now.flags & ~(uint32_t)TL_TENSOR_FLAG_CONTIGUOUS};
 	memcpy(s->dims, now.shape, sizeof(int64_t) * (size_t)now.rank);
 	memcpy(s->strides, now.strides, sizeof(int64_t) * (size_t)now.rank);
 	it->shape = s;
@@ -158,12 +154,10 @@ static void take_blocks(world* w, item* it, item* from)
 static item* matrix_made(world* w, tl_sparse* at, unsigned set, const matrix* like)
 {
 	item* it = made(w, SPARSE, at, 32, set);
-	if (it == NULL)
-		return NULL;
+	if (it == NULL) return NULL;
 	it->bytes = 0;
 	it->matrix = malloc(sizeof *it->matrix);
-	if (it->matrix == NULL)
-		abort();
+	if (it->matrix == NULL) abort();
 	*it->matrix = *like;
 	like->of->uses++;
 	enlist_new(w, it);
@@ -177,8 +171,7 @@ static operand draw_matrix(world* w, unsigned* set)
 {
 	operand o = chance(w, 90) ? operand_of(pick(w, K(SPARSE))) : draw_operand(w, COUNTED);
 	*set = refusal_for(&o, K(SPARSE));
-	if (o.it != NULL && o.it->life == ZERO)
-		*set |= S(TL_E_UNSUPPORTED);
+	if (o.it != NULL && o.it->life == ZERO) *set |= S(TL_E_UNSUPPORTED);
 	return o;
 }
 
@@ -203,7 +196,9 @@ static void check_info(world* w, const item* it)
 
 static const tl_sparse_options* draw_options(world* w)
 {
-	static const tl_sparse_options of[] = {{sizeof(tl_sparse_options), 2, 1, 5}, {sizeof(tl_sparse_options), 1, 1, 1}, {sizeof(tl_sparse_options), 0, 0, 0}};
+	static const tl_sparse_options of[] = {{sizeof(tl_sparse_options), 2, 1, 5},
+	                                       {sizeof(tl_sparse_options), 1, 1, 1},
+	                                       {sizeof(tl_sparse_options), 0, 0, 0}};
 	return chance(w, 30) ? NULL : &ONE_OF(w, of);
 }
 
@@ -212,15 +207,16 @@ static void create(world* w)
 	content* c = draw_content(w);
 	int32_t format = (int32_t)draw(w, 2);
 	matrix m = {.of = c, .lines = c->lines, .format = format};
-	int64_t lengths[MOST_LINES + 1], rows = format == TL_SPARSE_CSR ? c->lines : c->width, columns = format == TL_SPARSE_CSR ? c->width : c->lines;
+	int64_t lengths[MOST_LINES + 1], rows = format == TL_SPARSE_CSR ? c->lines : c->width,
+									 columns = format == TL_SPARSE_CSR ? c->width : c->lines;
 	bool odd = chance(w, 5) && c->lines > 0;
 	item* it;
-	for (int64_t i = 0; i < c->lines; i++)
-		lengths[i] = c->offsets[i + 1] - c->offsets[i];
-	if (odd)
-		lengths[0] = chance(w, 50) ? -1 : c->width + 1;
+	for (int64_t i = 0; i < c->lines; i++) lengths[i] = c->offsets[i + 1] - c->offsets[i];
+	if (odd) lengths[0] = chance(w, 50) ? -1 : c->width + 1;
 	note(w, "tl_sparse_create(%" PRId64 " x %" PRId64 ", %" PRId64 ")", rows, columns, c->nonzeros);
-	it = matrix_made(w, tl_sparse_create(format, rows, columns, c->value_dtype, c->index_dtype, lengths, draw_options(w)), odd ? BAD_SIZE : GOOD, &m);
+	it = matrix_made(w,
+	                 tl_sparse_create(format, rows, columns, c->value_dtype, c->index_dtype, lengths, draw_options(w)),
+	                 odd ? BAD_SIZE : GOOD, &m);
 	if (it == NULL) {
 		free(c);
 		return;
@@ -248,14 +244,15 @@ static void from_arrays(world* w)
 	bool odd = c->nonzeros > 0 && chance(w, 6);
 	item* it;
 	tl_sparse* at;
-	if (odd)
-		put_index(c, chance(w, 50) ? a.indices : a.offsets, 0, chance(w, 50) ? -1 : c->width + 5);
-	note(w, "tl_sparse_from_cs%c(%" PRId64 " lines of %" PRId64 ", %" PRId64 "%s)", format == TL_SPARSE_CSR ? 'r' : 'c', c->lines, c->width, c->nonzeros,
-	     odd ? ", something wrong" : "");
+	if (odd) put_index(c, chance(w, 50) ? a.indices : a.offsets, 0, chance(w, 50) ? -1 : c->width + 5);
+	note(w, "tl_sparse_from_cs%c(%" PRId64 " lines of %" PRId64 ", %" PRId64 "%s)", format == TL_SPARSE_CSR ? 'r' : 'c',
+	     c->lines, c->width, c->nonzeros, odd ? ", something wrong" : "");
 	if (format == TL_SPARSE_CSR)
-		at = tl_sparse_from_csr(c->lines, c->width, c->nonzeros, c->value_dtype, c->index_dtype, a.values, a.indices, a.offsets, draw_options(w));
+		at = tl_sparse_from_csr(c->lines, c->width, c->nonzeros, c->value_dtype, c->index_dtype, a.values, a.indices,
+		                        a.offsets, draw_options(w));
 	else
-		at = tl_sparse_from_csc(c->width, c->lines, c->nonzeros, c->value_dtype, c->index_dtype, a.values, a.indices, a.offsets, draw_options(w));
+		at = tl_sparse_from_csc(c->width, c->lines, c->nonzeros, c->value_dtype, c->index_dtype, a.values, a.indices,
+		                        a.offsets, draw_options(w));
 	it = matrix_made(w, at, odd ? BAD_SIZE : GOOD, &m);
 	end_lease(a.lease);
 	if (it == NULL) {
@@ -277,8 +274,9 @@ static void wrap(world* w)
 	item* it;
 	tl_sparse* at;
 	note(w, "tl_sparse_wrap(%" PRId64 " lines of %" PRId64 ", %" PRId64 ")", c->lines, c->width, c->nonzeros);
-	at = tl_sparse_wrap(format, format == TL_SPARSE_CSR ? c->lines : c->width, format == TL_SPARSE_CSR ? c->width : c->lines, c->nonzeros,
-	                    c->value_dtype, c->index_dtype, a.values, a.indices, a.offsets, read_only, lent_back, a.lease);
+	at = tl_sparse_wrap(format, format == TL_SPARSE_CSR ? c->lines : c->width,
+	                    format == TL_SPARSE_CSR ? c->width : c->lines, c->nonzeros, c->value_dtype, c->index_dtype,
+	                    a.values, a.indices, a.offsets, read_only, lent_back, a.lease);
 	it = matrix_made(w, at, GOOD, &m);
 	if (it == NULL) {
 		end_lease(a.lease);
@@ -297,8 +295,7 @@ static void wrap(world* w)
 static bool blocks_may_be_held(const item* table)
 {
 	for (size_t i = 0; i < table->refs_len; i++)
-		if (!may_hold(table->refs[i]))
-			return false;
+		if (!may_hold(table->refs[i])) return false;
 	return true;
 }
 
@@ -311,8 +308,7 @@ static void slice(world* w)
 	matrix m;
 	item* it;
 	tl_sparse* at;
-	if (is_matrix(&o) && !blocks_may_be_held(table_of(o.it)))
-		return;
+	if (is_matrix(&o) && !blocks_may_be_held(table_of(o.it))) return;
 	note(w, "tl_sparse_slice(%s, %" PRId64 ", %" PRId64 ")", o.name, start, stop);
 	at = tl_sparse_slice((tl_sparse*)o.at, start, stop);
 	if (!is_matrix(&o)) {
@@ -326,8 +322,7 @@ static void slice(world* w)
 	m.first += low;
 	m.lines = high > low ? high - low : 0;
 	it = matrix_made(w, at, GOOD, &m);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	take_blocks(w, it, o.it);
 	check_info(w, it);
 }
@@ -339,8 +334,7 @@ static void transpose(world* w)
 	matrix m;
 	item* it;
 	tl_sparse* at;
-	if (is_matrix(&o) && !may_hold(table_of(o.it)))
-		return;
+	if (is_matrix(&o) && !may_hold(table_of(o.it))) return;
 	note(w, "tl_sparse_transpose(%s)", o.name);
 	at = tl_sparse_transpose((tl_sparse*)o.at);
 	if (!is_matrix(&o)) {
@@ -351,8 +345,7 @@ static void transpose(world* w)
 	m = *o.it->matrix;
 	m.format = m.format == TL_SPARSE_CSR ? TL_SPARSE_CSC : TL_SPARSE_CSR;
 	it = matrix_made(w, at, GOOD, &m);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	retain(w, table_of(o.it));
 	add_ref(it, table_of(o.it));
 	check_info(w, it);
@@ -368,11 +361,9 @@ static void row(world* w)
 	int64_t i = m == NULL ? 0 : (int64_t)draw(w, (uint64_t)m->lines + 2) - 1, length = -1;
 	bool in_range = m != NULL && i >= 0 && i < m->lines;
 	void *values, *indices;
-	if (m != NULL)
-		set = in_range ? GOOD : BAD_SIZE;
+	if (m != NULL) set = in_range ? GOOD : BAD_SIZE;
 	note(w, "tl_sparse_row(%s, %" PRId64 ")", o.name, i);
-	if (want(w, tl_sparse_row((tl_sparse*)o.at, i, &values, &indices, &length), set) != TL_OK || m == NULL)
-		return;
+	if (want(w, tl_sparse_row((tl_sparse*)o.at, i, &values, &indices, &length), set) != TL_OK || m == NULL) return;
 	want_int(w, length, m->of->offsets[m->first + i + 1] - m->of->offsets[m->first + i], "the length");
 	compare_line(w, m->of, m->first + i, values, indices);
 }
@@ -383,8 +374,7 @@ static void validate(world* w)
 	operand o = draw_matrix(w, &set);
 	note(w, "tl_sparse_validate(%s)", o.name);
 	want(w, tl_sparse_validate((tl_sparse*)o.at), set);
-	if (is_matrix(&o))
-		check_info(w, o.it);
+	if (is_matrix(&o)) check_info(w, o.it);
 }
 
 static void to_contiguous(world* w)
@@ -394,13 +384,11 @@ static void to_contiguous(world* w)
 	tl_tensor* out[3] = {NULL, NULL, NULL};
 	const content* c;
 	const matrix* m;
-	if (!is_matrix(&o))
-		return;
+	if (!is_matrix(&o)) return;
 	m = o.it->matrix;
 	c = m->of;
 	note(w, "tl_sparse_to_contiguous(%s)", o.name);
-	if (want_memory(w, tl_sparse_to_contiguous((tl_sparse*)o.at, &out[0], &out[1], &out[2]), GOOD) != TL_OK)
-		return;
+	if (want_memory(w, tl_sparse_to_contiguous((tl_sparse*)o.at, &out[0], &out[1], &out[2]), GOOD) != TL_OK) return;
 	for (int i = 0; i < 3; i++) {
 		int64_t n = i == 2 ? m->lines + 1 : c->offsets[m->first + m->lines] - c->offsets[m->first];
 		shape s = {.dtype = i == 0 ? c->value_dtype : c->index_dtype, .rank = 1, .dims = {n}};
@@ -414,16 +402,15 @@ static void to_contiguous(world* w)
 		compare_line(w, c, m->first + i, (char*)tl_tensor_data(out[0]) + skip * (int64_t)dtype_bytes(c->value_dtype),
 		             (char*)tl_tensor_data(out[1]) + skip * (int64_t)dtype_bytes(c->index_dtype));
 	}
-	for (int i = 0; i < 3; i++)
-		tensor_fill(w->items[w->items_len - 1 - (size_t)i]);
+	for (int i = 0; i < 3; i++) tensor_fill(w->items[w->items_len - 1 - (size_t)i]);
 }
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {create, from_arrays, from_arrays, wrap, slice, slice, transpose, to_contiguous, row, row, row, validate};
+	static void (*const steps[])(world*) = {create,    from_arrays,   from_arrays, wrap, slice, slice,
+	                                        transpose, to_contiguous, row,         row,  row,   validate};
 	size_t i = (size_t)draw(w, sizeof steps / sizeof *steps);
-	if (i > 7 || !crowded(w))
-		steps[i](w);
+	if (i > 7 || !crowded(w)) steps[i](w);
 }
 
 const family sparse_family = {"sparse", 6, step, NULL, NULL};

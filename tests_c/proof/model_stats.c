@@ -13,8 +13,7 @@ static void add_world(sums* s, const world* w)
 	for (size_t i = 0; i < w->items_len; i++) {
 		const item* it = w->items[i];
 		s->live[it->kind]++;
-		if (it->kind != FOREIGN)
-			continue;
+		if (it->kind != FOREIGN) continue;
 		s->handed_back += it->returned && it->life == LIVE;
 		s->zeros += it->life == ZERO;
 		s->buffers += it->block->buffer != 0 && it->block->names[0] == it;
@@ -39,8 +38,7 @@ void check_stats(world* w)
 	now.struct_size = sizeof now;
 	add_world(&s, &model.worlds[0]);
 	add_world(&s, &model.worlds[1]);
-	for (int k = 0; k < KINDS; k++)
-		s.live[k] += commons_live(k) + posted(k) + (uint64_t)model.hidden[k];
+	for (int k = 0; k < KINDS; k++) s.live[k] += commons_live(k) + posted(k) + (uint64_t)model.hidden[k];
 	note(w, "tl_stats_get()");
 	want(w, tl_stats_get(&now), GOOD);
 	between(w, now.plain_live, s.live[PLAIN], model.pending, "plain_live");

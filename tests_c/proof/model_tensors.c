@@ -9,14 +9,13 @@
 static const struct {
 	int32_t dtype;
 	size_t bytes;
-} dtypes[] = {{TL_DTYPE_F32, 4}, {TL_DTYPE_F64, 8}, {TL_DTYPE_I32, 4}, {TL_DTYPE_I64, 8},  {TL_DTYPE_U8, 1},
+} dtypes[] = {{TL_DTYPE_F32, 4}, {TL_DTYPE_F64, 8},  {TL_DTYPE_I32, 4},  {TL_DTYPE_I64, 8}, {TL_DTYPE_U8, 1},
               {TL_DTYPE_F16, 2}, {TL_DTYPE_BF16, 2}, {TL_DTYPE_BOOL, 1}, {TL_DTYPE_I16, 2}, {TL_DTYPE_C128, 16}};
 
 size_t dtype_bytes(int32_t dtype)
 {
 	size_t i = 0;
-	while (dtypes[i].dtype != dtype)
-		i++;
+	while (dtypes[i].dtype != dtype) i++;
 	return dtypes[i].bytes;
 }
 
@@ -33,11 +32,9 @@ void tensor_rows(shape* s)
 bool contiguous(const shape* s)
 {
 	int64_t wanted = 1;
-	if (s->numel == 0)
-		return true;
+	if (s->numel == 0) return true;
 	for (int64_t i = s->rank - 1; i >= 0; i--) {
-		if (s->dims[i] != 1 && s->strides[i] != wanted)
-			return false;
+		if (s->dims[i] != 1 && s->strides[i] != wanted) return false;
 		wanted *= s->dims[i];
 	}
 	return true;
@@ -47,28 +44,19 @@ bool draw_shape(world* w, shape* s)
 {
 	static const int64_t extents[] = {1, 2, 3, 4, 5, 2, 3, 0, 7};
 	*s = (shape){.dtype = dtypes[draw(w, sizeof dtypes / sizeof dtypes[0])].dtype, .rank = (int64_t)draw(w, 5)};
-	for (int64_t i = 0; i < s->rank; i++)
-		s->dims[i] = ONE_OF(w, extents);
-	if (chance(w, 5) && s->rank > 0 && s->rank < 3)
-		s->dims[0] = 3000;
+	for (int64_t i = 0; i < s->rank; i++) s->dims[i] = ONE_OF(w, extents);
+	if (chance(w, 5) && s->rank > 0 && s->rank < 3) s->dims[0] = 3000;
 	tensor_rows(s);
-	if (chance(w, 95))
-		return true;
+	if (chance(w, 95)) return true;
 	switch (draw(w, 4)) {
-	case 0:
-		s->rank = chance(w, 50) ? -1 : 9;
-		break;
-	case 1:
-		s->dtype = chance(w, 50) ? 7 : -1;
-		break;
+	case 0: s->rank = chance(w, 50) ? -1 : 9; break;
+	case 1: s->dtype = chance(w, 50) ? 7 : -1; break;
 	case 2:
 		s->rank = 2;
 		s->dims[0] = -(int64_t)draw(w, 5) - 1;
 		s->dims[1] = 3;
 		break;
-	default:
-		s->rank = 3;
-		s->dims[0] = s->dims[1] = s->dims[2] = INT64_C(1) << 40;
+	default: s->rank = 3; s->dims[0] = s->dims[1] = s->dims[2] = INT64_C(1) << 40;
 	}
 	return false;
 }
@@ -78,8 +66,7 @@ bool draw_shape(world* w, shape* s)
 lease* lend(size_t bytes)
 {
 	lease* l = calloc(1, sizeof *l);
-	if (l == NULL || (l->memory = aligned_alloc(64, (bytes + 127) / 64 * 64)) == NULL)
-		abort();
+	if (l == NULL || (l->memory = aligned_alloc(64, (bytes + 127) / 64 * 64)) == NULL) abort();
 	l->data = l->memory;
 	return l;
 }
@@ -87,8 +74,7 @@ lease* lend(size_t bytes)
 void lent_back(void* data, void* ctx)
 {
 	const lease* l = ctx;
-	if (data != l->data)
-		fail(here, "the deleter of item %" PRIu64 " got %p, must be %p", l->id, data, (void*)l->data);
+	if (data != l->data) fail(here, "the deleter of item %" PRIu64 " got %p, must be %p", l->id, data, (void*)l->data);
 	event_add(DELETED, l->id, NULL);
 }
 
@@ -97,32 +83,32 @@ void lent_back(void* data, void* ctx)
 /* Its elements have their own pattern, wherever they are. */
 static item as_bytes(const item* it)
 {
-	return (item){.id = it->shape->pattern, .pattern = it->shape->pattern, .kind = FOREIGN, .at = it->shape->from, .bytes = it->shape->bytes};
+	return (item){.id = it->shape->pattern,
+	              .pattern = it->shape->pattern,
+	              .kind = FOREIGN,
+	              .at = it->shape->from,
+	              .bytes = it->shape->bytes};
 }
 
 void tensor_fill(const item* it)
 {
 	item bytes = as_bytes(it);
-	if (bytes.bytes > 0)
-		fill(&bytes);
+	if (bytes.bytes > 0) fill(&bytes);
 }
 
 void tensor_verify(world* w, const item* it)
 {
 	item bytes = as_bytes(it);
-	if (bytes.bytes > 0 && it->life == LIVE)
-		verify(w, &bytes);
+	if (bytes.bytes > 0 && it->life == LIVE) verify(w, &bytes);
 }
 
 item* tensor_made(world* w, tl_tensor* at, unsigned set, const shape* like)
 {
 	item* it = made(w, TENSOR, at, 32, set);
-	if (it == NULL)
-		return NULL;
+	if (it == NULL) return NULL;
 	it->bytes = 0;
 	it->shape = malloc(sizeof *it->shape);
-	if (it->shape == NULL)
-		abort();
+	if (it->shape == NULL) abort();
 	*it->shape = *like;
 	enlist_new(w, it);
 	return it;
@@ -133,8 +119,7 @@ item* tensor_own(world* w, tl_tensor* at, unsigned set, const shape* like)
 {
 	item* it = tensor_made(w, at, set, like);
 	shape* s;
-	if (it == NULL)
-		return NULL;
+	if (it == NULL) return NULL;
 	s = it->shape;
 	s->data = tl_tensor_data(at);
 	s->from = s->data;
@@ -142,7 +127,8 @@ item* tensor_own(world* w, tl_tensor* at, unsigned set, const shape* like)
 	s->pattern = it->id;
 	s->lease = NULL;
 	s->flags = 0;
-	want_true(w, s->numel > 0 ? s->data != NULL && (uintptr_t)s->data % 64 == 0 : s->data == NULL, "the address of the data");
+	want_true(w, s->numel > 0 ? s->data != NULL && (uintptr_t)s->data % 64 == 0 : s->data == NULL,
+	          "the address of the data");
 	return it;
 }
 
@@ -152,8 +138,7 @@ static void check_axes(world* w, const shape* s, const int64_t* dims, const int6
 {
 	for (int64_t i = 0; i < s->rank; i++) {
 		want_int(w, dims[i], s->dims[i], "an extent");
-		if (s->dims[i] > 1 && s->numel > 0)
-			want_int(w, strides[i], s->strides[i], "a stride");
+		if (s->dims[i] > 1 && s->numel > 0) want_int(w, strides[i], s->strides[i], "a stride");
 	}
 }
 
@@ -186,24 +171,18 @@ static void ask(world* w)
 	int64_t none = o.at == NULL ? 0 : -1;
 	note(w, "what is %s", o.name);
 	switch (draw(w, 10)) {
-	case 0:
-		want_pointer(w, tl_tensor_data(t), s != NULL ? s->data : NULL, "tl_tensor_data");
-		break;
+	case 0: want_pointer(w, tl_tensor_data(t), s != NULL ? s->data : NULL, "tl_tensor_data"); break;
 	case 1:
-		want_int(w, (int64_t)tl_tensor_nbytes(t), s != NULL ? s->numel * (int64_t)dtype_bytes(s->dtype) : 0, "tl_tensor_nbytes");
+		want_int(w, (int64_t)tl_tensor_nbytes(t), s != NULL ? s->numel * (int64_t)dtype_bytes(s->dtype) : 0,
+		         "tl_tensor_nbytes");
 		break;
 	case 2:
-		want_int(w, chance(w, 50) ? tl_tensor_numel(t) : tl_tensor_len(t), s != NULL ? s->numel : none, "tl_tensor_numel");
+		want_int(w, chance(w, 50) ? tl_tensor_numel(t) : tl_tensor_len(t), s != NULL ? s->numel : none,
+		         "tl_tensor_numel");
 		break;
-	case 3:
-		want_int(w, tl_tensor_rank(t), s != NULL ? s->rank : none, "tl_tensor_rank");
-		break;
-	case 4:
-		want_int(w, tl_tensor_dtype(t), s != NULL ? s->dtype : none, "tl_tensor_dtype");
-		break;
-	case 5:
-		want_int(w, tl_tensor_device(t), s != NULL ? 0 : none, "tl_tensor_device");
-		break;
+	case 3: want_int(w, tl_tensor_rank(t), s != NULL ? s->rank : none, "tl_tensor_rank"); break;
+	case 4: want_int(w, tl_tensor_dtype(t), s != NULL ? s->dtype : none, "tl_tensor_dtype"); break;
+	case 5: want_int(w, tl_tensor_device(t), s != NULL ? 0 : none, "tl_tensor_device"); break;
 	case 6:
 		want_int(w, tl_tensor_is_contiguous(t), s != NULL ? contiguous(s) : o.at == NULL, "tl_tensor_is_contiguous");
 		break;
@@ -217,7 +196,8 @@ static void ask(world* w)
 		}
 		break;
 	case 8:
-		want_pointer(w, tl_tensor_base(t), s != NULL && base_of(o.it) != NULL ? base_of(o.it)->at : NULL, "tl_tensor_base");
+		want_pointer(w, tl_tensor_base(t), s != NULL && base_of(o.it) != NULL ? base_of(o.it)->at : NULL,
+		             "tl_tensor_base");
 		break;
 	default:
 		want_true(w, (tl_tensor_shape(t) == NULL) == (s == NULL), "tl_tensor_shape");
@@ -237,13 +217,12 @@ static void empty(world* w)
 	bool good = draw_shape(w, &s), zeros = chance(w, 40);
 	item* it;
 	tl_tensor* t;
-	if (crowded(w))
-		return;
-	note(w, "tl_tensor_%s(%d, rank %" PRId64 ", %" PRId64 " elements)", zeros ? "zeros" : "empty", s.dtype, s.rank, s.numel);
+	if (crowded(w)) return;
+	note(w, "tl_tensor_%s(%d, rank %" PRId64 ", %" PRId64 " elements)", zeros ? "zeros" : "empty", s.dtype, s.rank,
+	     s.numel);
 	t = zeros ? tl_tensor_zeros(s.dtype, cpu(w), s.rank, s.dims) : tl_tensor_empty(s.dtype, cpu(w), s.rank, s.dims);
 	it = tensor_own(w, t, good ? GOOD : BAD_SIZE | (s.rank == 3 ? S(TL_E_OUT_OF_MEMORY) : 0), &s);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	if (zeros) {
 		item bytes = as_bytes(it);
 		verify_zero(w, &bytes);
@@ -260,17 +239,15 @@ static void from_values(world* w)
 	shape s;
 	bool good = draw_shape(w, &s) || s.dtype == 7 || s.dtype == -1, wide = chance(w, 50);
 	item* it;
-	if (crowded(w))
-		return;
+	if (crowded(w)) return;
 	s.dtype = wide ? TL_DTYPE_I64 : TL_DTYPE_F32;
 	note(w, "tl_tensor_new%s(rank %" PRId64 ", %" PRId64 " elements)", wide ? "_i64" : "", s.rank, s.numel);
-	tl_tensor* t = wide ? tl_tensor_new_i64(values, s.rank, s.dims) : tl_tensor_new((const float*)values, s.rank, s.dims);
+	tl_tensor* t =
+		wide ? tl_tensor_new_i64(values, s.rank, s.dims) : tl_tensor_new((const float*)values, s.rank, s.dims);
 	it = tensor_own(w, t, good ? GOOD : BAD_SIZE | (s.rank == 3 ? S(TL_E_OUT_OF_MEMORY) : 0), &s);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	item bytes = as_bytes(it);
-	if (bytes.bytes > 0)
-		verify_zero(w, &bytes);
+	if (bytes.bytes > 0) verify_zero(w, &bytes);
 	tensor_fill(it);
 }
 
@@ -284,10 +261,8 @@ static void lent(world* w)
 	lease* l;
 	item* it;
 	tl_tensor* t;
-	if (!good || crowded(w))
-		return;
-	for (int64_t i = 0; gaps && i < s.rank; i++)
-		s.strides[i] *= 2;
+	if (!good || crowded(w)) return;
+	for (int64_t i = 0; gaps && i < s.rank; i++) s.strides[i] *= 2;
 	each = dtype_bytes(s.dtype);
 	l = lend((size_t)s.numel * each * 2 + 64);
 	s.flags = TL_TENSOR_FLAG_LENT | (wrap && chance(w, 30) ? TL_TENSOR_FLAG_READ_ONLY : 0);
@@ -297,9 +272,11 @@ static void lent(world* w)
 	info.dtype = s.dtype;
 	info.rank = (int32_t)s.rank;
 	info.flags = s.flags & TL_TENSOR_FLAG_READ_ONLY;
-	note(w, "tl_tensor_%s(%d, rank %" PRId64 ", %" PRId64 " elements)", wrap ? "wrap" : "from_buffer", s.dtype, s.rank, s.numel);
+	note(w, "tl_tensor_%s(%d, rank %" PRId64 ", %" PRId64 " elements)", wrap ? "wrap" : "from_buffer", s.dtype, s.rank,
+	     s.numel);
 	t = wrap ? tl_tensor_wrap(&info, back ? lent_back : NULL, l)
-	         : tl_tensor_from_buffer(s.dtype, 0, s.rank, s.dims, l->data, gaps || chance(w, 50) ? s.strides : NULL, back ? lent_back : NULL, l);
+	         : tl_tensor_from_buffer(s.dtype, 0, s.rank, s.dims, l->data, gaps || chance(w, 50) ? s.strides : NULL,
+	                                 back ? lent_back : NULL, l);
 	s.data = s.numel > 0 ? l->data : NULL;
 	s.from = l->data;
 	s.bytes = (size_t)s.numel * each * (gaps ? 2 : 1);
@@ -323,8 +300,7 @@ static void copy(world* w)
 	bool to = chance(w, 30);
 	shape s;
 	item* it;
-	if (crowded(w))
-		return;
+	if (crowded(w)) return;
 	note(w, "tl_tensor_%s(%s)", to ? "to" : "clone", o.name);
 	tl_tensor* t = to ? tl_tensor_to((tl_tensor*)o.at, 0) : tl_tensor_clone((tl_tensor*)o.at);
 	if (!is_tensor(&o)) {
@@ -335,8 +311,7 @@ static void copy(world* w)
 	s = *o.it->shape;
 	tensor_rows(&s);
 	it = tensor_own(w, t, GOOD, &s);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	tensor_check(w, it);
 	if (contiguous(o.it->shape) && s.numel > 0 && memcmp(it->shape->data, o.it->shape->data, it->shape->bytes) != 0)
 		fail(w, "the copy has other elements");
@@ -350,14 +325,12 @@ static void copy_into(world* w)
 	const item* from = is_tensor(&o) ? o.it : NULL;
 	shape s;
 	item* it;
-	if (from == NULL || crowded(w) || !contiguous(from->shape) || from->shape->numel == 0)
-		return;
+	if (from == NULL || crowded(w) || !contiguous(from->shape) || from->shape->numel == 0) return;
 	s = *from->shape;
 	tensor_rows(&s);
 	note(w, "tl_tensor_empty for a copy of %s", o.name);
 	it = tensor_own(w, tl_tensor_empty(s.dtype, 0, s.rank, s.dims), GOOD, &s);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	note(w, "tl_tensor_copy(%s, %s)", name(it), o.name);
 	want_memory(w, tl_tensor_copy((tl_tensor*)it->at, (tl_tensor*)from->at), GOOD);
 	if (tl_last_status() == TL_OK && memcmp(it->shape->data, from->shape->data, it->shape->bytes) != 0)
@@ -371,20 +344,17 @@ static void in_slot(world* w)
 	item* it;
 	shape s;
 	tl_tensor* t;
-	if (!draw_shape(w, &s) || f == NULL || f->slots < MAX_SLOTS || s.numel * 16 > 4096)
-		return;
+	if (!draw_shape(w, &s) || f == NULL || f->slots < MAX_SLOTS || s.numel * 16 > 4096) return;
 	note(w, "tl_tensor_in_slot(%" PRId64 " elements)", s.numel);
 	t = tl_tensor_in_slot(MAX_SLOTS - 1, s.dtype, s.rank, s.dims);
-	if (want_memory_last(w, GOOD) != TL_OK)
-		return;
+	if (want_memory_last(w, GOOD) != TL_OK) return;
 	it = f->buffers[MAX_SLOTS - 1];
 	if (it == NULL || it->at != (char*)t) {
 		it = item_new(w, STACK, t, 0);
 		it->offset = -1;
 		it->type = (int)(f - w->marks);
 		it->shape = calloc(1, sizeof *it->shape);
-		if (it->shape == NULL)
-			abort();
+		if (it->shape == NULL) abort();
 		f->buffers[MAX_SLOTS - 1] = it;
 	}
 	s.flags = TL_TENSOR_FLAG_IN_SLOT;
@@ -399,15 +369,15 @@ static void in_slot(world* w)
 static void look(world* w)
 {
 	const item* it = pick(w, K(TENSOR));
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	tensor_check(w, it);
 	tensor_verify(w, it);
 }
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {empty, empty, from_values, lent, lent, copy, copy_into, in_slot, ask, ask, look};
+	static void (*const steps[])(world*) = {empty,     empty,   from_values, lent, lent, copy,
+	                                        copy_into, in_slot, ask,         ask,  look};
 	ONE_OF(w, steps)(w);
 }
 

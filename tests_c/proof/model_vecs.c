@@ -7,14 +7,14 @@ static void vec_new(world* w)
 {
 	static const size_t capacities[] = {0, 1, 4, 100, 4, 2, 1000, (size_t)1 << 44, (size_t)-1};
 	size_t capacity = ONE_OF(w, capacities);
-	unsigned set = capacity == (size_t)-1 ? BAD_SIZE : capacity == too_many ? S(TL_E_OUT_OF_MEMORY) | (model.limits ? S(TL_E_LIMIT) : 0) : GOOD;
+	unsigned set = capacity == (size_t)-1 ? BAD_SIZE
+	               : capacity == too_many ? S(TL_E_OUT_OF_MEMORY) | (model.limits ? S(TL_E_LIMIT) : 0)
+	                                      : GOOD;
 	item* it;
-	if (crowded(w))
-		return;
+	if (crowded(w)) return;
 	note(w, "tl_vec_new(%zu)", capacity);
 	it = made(w, VEC, tl_vec_new(capacity), 32, set);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	it->bytes = 0;
 	enlist_new(w, it);
 	memory_unknown(w);
@@ -27,8 +27,7 @@ static operand draw_vec(world* w, unsigned* set)
 	*set = refusal_for(&o, K(VEC));
 	if (o.it != NULL && o.it->life == ZERO)
 		o = o.it->kind == VEC ? operand_of(NULL) : o, *set |= S(TL_E_UNSUPPORTED) | S(TL_E_UNKNOWN_POINTER);
-	if (o.at == NULL)
-		*set = GOOD;
+	if (o.at == NULL) *set = GOOD;
 	return o;
 }
 
@@ -43,8 +42,7 @@ static bool is_vec(const operand* o) { return o->it != NULL && o->it->life == LI
 
 static void hold(world* w, const operand* e)
 {
-	if (e->it != NULL && e->it->kind != STACK)
-		retain(w, e->it);
+	if (e->it != NULL && e->it->kind != STACK) retain(w, e->it);
 }
 
 static void push(world* w)
@@ -52,13 +50,11 @@ static void push(world* w)
 	unsigned set;
 	operand v = draw_vec(w, &set), e = operand_of(NULL);
 	if (is_vec(&v)) {
-		if (v.it->refs_len > 40 || !draw_element(w, v.it, &e))
-			return;
+		if (v.it->refs_len > 40 || !draw_element(w, v.it, &e)) return;
 		set = e.refusal;
 	}
 	note(w, "tl_vec_push(%s, %s)", v.name, e.name);
-	if (want_memory(w, tl_vec_push(v.at, e.at), set) != TL_OK || !is_vec(&v))
-		return;
+	if (want_memory(w, tl_vec_push(v.at, e.at), set) != TL_OK || !is_vec(&v)) return;
 	hold(w, &e);
 	add_ref(v.it, e.it);
 	memory_unknown(w);
@@ -76,10 +72,8 @@ static void get(world* w)
 	const item* e = NULL;
 	if (is_vec(&v)) {
 		i = draw_index(w, &v);
-		if (in_range(&v, i))
-			e = v.it->refs[i];
-		else
-			set = BAD_SIZE;
+		if (in_range(&v, i)) e = v.it->refs[i];
+		else set = BAD_SIZE;
 	}
 	note(w, "tl_vec_get(%s, %" PRId64 ")", v.name, i);
 	want_pointer(w, tl_vec_get(v.at, i), e == NULL ? NULL : e->at, "the element");
@@ -96,21 +90,17 @@ static void set_element(world* w)
 		i = draw_index(w, &v);
 		set = BAD_SIZE;
 		if (in_range(&v, i)) {
-			if (!draw_element(w, v.it, &e))
-				return;
+			if (!draw_element(w, v.it, &e)) return;
 			set = e.refusal;
 		}
 	}
 	note(w, "tl_vec_set(%s, %" PRId64 ", %s)", v.name, i, e.name);
-	if (want(w, tl_vec_set(v.at, i, e.at), set) != TL_OK || !is_vec(&v))
-		return;
+	if (want(w, tl_vec_set(v.at, i, e.at), set) != TL_OK || !is_vec(&v)) return;
 	hold(w, &e);
 	old = v.it->refs[i];
 	v.it->refs[i] = e.it;
-	if (e.it != NULL)
-		e.it->inside++;
-	if (old != NULL)
-		drop_ref(w, v.it, old);
+	if (e.it != NULL) e.it->inside++;
+	if (old != NULL) drop_ref(w, v.it, old);
 	drain(w);
 }
 
@@ -120,17 +110,12 @@ static void pop(world* w)
 	operand v = draw_vec(w, &set);
 	item* e = NULL;
 	if (is_vec(&v)) {
-		if (v.it->refs_len == 0)
-			set = BAD_SIZE;
-		else
-			e = v.it->refs[v.it->refs_len - 1];
+		if (v.it->refs_len == 0) set = BAD_SIZE;
+		else e = v.it->refs[v.it->refs_len - 1];
 	}
-	if (e != NULL && ((e->immortal && e->frozen >= 14) || !ends_here(w, e)))
-		return;
-	if (e != NULL && e->life == GONE)
-		return; /* memory that has ended under it */
-	if (e != NULL && e->kind != STACK && !e->immortal && e->floats == 15)
-		set = S(TL_E_OVERFLOW);
+	if (e != NULL && ((e->immortal && e->frozen >= 14) || !ends_here(w, e))) return;
+	if (e != NULL && e->life == GONE) return; /* memory that has ended under it */
+	if (e != NULL && e->kind != STACK && !e->immortal && e->floats == 15) set = S(TL_E_OVERFLOW);
 	note(w, "tl_vec_pop(%s)", v.name);
 	void* got = tl_vec_pop(v.at);
 	if (want_last(w, set) != TL_OK || !is_vec(&v)) {
@@ -139,8 +124,7 @@ static void pop(world* w)
 	}
 	want_pointer(w, got, e == NULL ? NULL : e->at, "the element");
 	v.it->refs_len--;
-	if (e == NULL)
-		return;
+	if (e == NULL) return;
 	e->inside--;
 	if (e->life == LIVE && e->kind != STACK) {
 		touch(w, e);
@@ -164,10 +148,8 @@ static void reserve(world* w)
 	unsigned set;
 	operand v = draw_vec(w, &set);
 	size_t capacity = ONE_OF(w, capacities);
-	if (is_vec(&v) && capacity == (size_t)-1)
-		set = BAD_SIZE;
-	else if (is_vec(&v) && capacity == too_many)
-		set = S(TL_E_OUT_OF_MEMORY) | (model.limits ? S(TL_E_LIMIT) : 0);
+	if (is_vec(&v) && capacity == (size_t)-1) set = BAD_SIZE;
+	else if (is_vec(&v) && capacity == too_many) set = S(TL_E_OUT_OF_MEMORY) | (model.limits ? S(TL_E_LIMIT) : 0);
 	note(w, "tl_vec_reserve(%s, %zu)", v.name, capacity);
 	want_memory(w, tl_vec_reserve(v.at, capacity), set | (is_vec(&v) ? 0 : BAD_SIZE & set));
 	memory_unknown(w);
@@ -177,13 +159,11 @@ static void reserve(world* w)
 static void clear(world* w, const operand* v, unsigned set)
 {
 	note(w, "tl_vec_clear(%s)", v->name);
-	if (want(w, tl_vec_clear(v->at), set) != TL_OK || !is_vec(v))
-		return;
+	if (want(w, tl_vec_clear(v->at), set) != TL_OK || !is_vec(v)) return;
 	v->it->buried++; /* keeps the struct */
 	while (v->it->refs_len > 0) {
 		item* e = v->it->refs[--v->it->refs_len];
-		if (e != NULL)
-			drop_ref(w, v->it, e);
+		if (e != NULL) drop_ref(w, v->it, e);
 	}
 	drain(w);
 	v->it->buried--;
@@ -194,15 +174,13 @@ static void clear_one(world* w)
 {
 	unsigned set;
 	operand v = draw_vec(w, &set);
-	if (chance(w, 40))
-		clear(w, &v, set);
+	if (chance(w, 40)) clear(w, &v, set);
 }
 
 static void compare(world* w)
 {
 	const item* v = pick(w, K(VEC));
-	if (v == NULL)
-		return;
+	if (v == NULL) return;
 	note(w, "all of %s", name(v));
 	want_int(w, tl_vec_len(v->at), (int64_t)v->refs_len, "the length");
 	for (size_t i = 0; i < v->refs_len; i++)
@@ -212,7 +190,8 @@ static void compare(world* w)
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {vec_new, push, push, push, push, get, set_element, pop, pop, len, reserve, clear_one, compare};
+	static void (*const steps[])(world*) = {vec_new, push, push, push,    push,      get,    set_element,
+	                                        pop,     pop,  len,  reserve, clear_one, compare};
 	ONE_OF(w, steps)(w);
 }
 
@@ -220,8 +199,7 @@ static void finish(world* w)
 {
 	for (size_t i = 0; i < w->items_len; i++) {
 		operand v = operand_of(w->items[i]);
-		if (!is_vec(&v) || v.it->refs_len == 0)
-			continue;
+		if (!is_vec(&v) || v.it->refs_len == 0) continue;
 		clear(w, &v, GOOD);
 		events_end(w);
 		i = (size_t)-1;

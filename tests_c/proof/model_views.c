@@ -16,8 +16,7 @@ static item* storage_of(item* it) { return it->shape->flags & TL_TENSOR_FLAG_VIE
 static void finish_shape(shape* s)
 {
 	s->numel = 1;
-	for (int64_t i = 0; i < s->rank; i++)
-		s->numel *= s->dims[i];
+	for (int64_t i = 0; i < s->rank; i++) s->numel *= s->dims[i];
 }
 
 /* Takes in a view; s has its shape and strides. */
@@ -30,8 +29,7 @@ static void view_made(world* w, tl_tensor* t, item* of, wanted* v)
 	v->s.bytes = 0;
 	v->s.lease = NULL;
 	it = tensor_made(w, t, v->set, &v->s);
-	if (it == NULL)
-		return;
+	if (it == NULL) return;
 	retain(w, storage);
 	add_ref(it, storage);
 	tensor_check(w, it);
@@ -50,14 +48,12 @@ static asked draw_asked(world* w)
 {
 	asked a = {0};
 	a.o = draw_tensor(w, &a.set);
-	if (is_tensor(&a.o) && a.o.it->kind == STACK)
-		a.set = S(TL_E_UNSUPPORTED);
+	if (is_tensor(&a.o) && a.o.it->kind == STACK) a.set = S(TL_E_UNSUPPORTED);
 	if (is_tensor(&a.o) && a.o.it->kind == TENSOR && !may_hold(storage_of(a.o.it))) {
 		a.o = operand_of(NULL);
 		a.set = GOOD;
 	}
-	if (is_tensor(&a.o) && a.o.it->kind == TENSOR)
-		a.s = a.o.it->shape;
+	if (is_tensor(&a.o) && a.o.it->kind == TENSOR) a.s = a.o.it->shape;
 	a.rank = a.s != NULL ? a.s->rank : 1;
 	return a;
 }
@@ -67,8 +63,7 @@ static tl_tensor* tensor(const asked* a) { return (tl_tensor*)a->o.at; }
 /* What was refused, or NULL for NULL. */
 static bool refused(world* w, const asked* a, const tl_tensor* t)
 {
-	if (a->s != NULL)
-		return false;
+	if (a->s != NULL) return false;
 	want_pointer(w, t, NULL, "the result");
 	want_last(w, a->set | (a->o.it != NULL && a->o.it->kind == STACK ? BAD_SIZE : 0));
 	return true;
@@ -94,8 +89,7 @@ static void transpose(world* w)
 	wanted v = {.set = good_a && good_b ? GOOD : BAD_SIZE};
 	note(w, "tl_tensor_transpose(%s, %" PRId64 ", %" PRId64 ")", a.o.name, i, k);
 	tl_tensor* t = tl_tensor_transpose(tensor(&a), i, k);
-	if (refused(w, &a, t))
-		return;
+	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	if (v.set == GOOD) {
 		i = i < 0 ? i + a.rank : i;
@@ -113,8 +107,7 @@ static void permute(world* w)
 	asked a = draw_asked(w);
 	int64_t axes[MAX_RANK] = {0};
 	wanted v = {.set = GOOD};
-	for (int64_t i = 0; i < a.rank; i++)
-		axes[i] = i;
+	for (int64_t i = 0; i < a.rank; i++) axes[i] = i;
 	for (int64_t i = a.rank - 1; i > 0; i--) {
 		int64_t k = (int64_t)draw(w, (uint64_t)i + 1), axis = axes[i];
 		axes[i] = axes[k];
@@ -126,8 +119,7 @@ static void permute(world* w)
 	}
 	note(w, "tl_tensor_permute(%s)", a.o.name);
 	tl_tensor* t = tl_tensor_permute(tensor(&a), a.rank, axes);
-	if (refused(w, &a, t))
-		return;
+	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	for (int64_t i = 0; i < a.rank; i++) {
 		v.s.dims[i] = a.s->dims[axes[i]];
@@ -144,21 +136,23 @@ static int64_t slice_of(int64_t n, int64_t start, int64_t stop, int64_t step, in
 	stop = stop < 0 ? (stop < -n ? low : stop + n) : stop > high ? high : stop;
 	start = start < low ? low : start;
 	stop = stop < low ? low : stop;
-	*length = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0) : (start > stop ? (start - stop - 1) / -step + 1 : 0);
+	*length = step > 0 ? (stop > start ? (stop - start - 1) / step + 1 : 0)
+	                   : (start > stop ? (start - stop - 1) / -step + 1 : 0);
 	return start;
 }
 
 static void slice(world* w)
 {
-	static const int64_t places[] = {0, 1, 2, -1, -2, 3, 100, -100, INT64_MIN, INT64_MAX}, steps[] = {1, 1, 2, -1, -2, 3, 0, 7};
+	static const int64_t places[] = {0, 1, 2, -1, -2, 3, 100, -100, INT64_MIN, INT64_MAX},
+						 steps[] = {1, 1, 2, -1, -2, 3, 0, 7};
 	asked a = draw_asked(w);
 	bool good;
-	int64_t axis = draw_axis(w, a.rank, &good), start = ONE_OF(w, places), stop = ONE_OF(w, places), by = ONE_OF(w, steps), first;
+	int64_t axis = draw_axis(w, a.rank, &good), start = ONE_OF(w, places), stop = ONE_OF(w, places),
+			by = ONE_OF(w, steps), first;
 	wanted v = {.set = good && by != 0 ? GOOD : BAD_SIZE};
 	note(w, "tl_tensor_slice(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", a.o.name, axis, start, stop, by);
 	tl_tensor* t = tl_tensor_slice(tensor(&a), axis, start, stop, by);
-	if (refused(w, &a, t))
-		return;
+	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	if (v.set == GOOD) {
 		axis = axis < 0 ? axis + a.rank : axis;
@@ -177,8 +171,7 @@ static void squeeze(world* w)
 	wanted v = {0};
 	note(w, "tl_tensor_squeeze(%s, %" PRId64 ")", a.o.name, axis);
 	tl_tensor* t = tl_tensor_squeeze(tensor(&a), axis);
-	if (refused(w, &a, t))
-		return;
+	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	v.set = good && a.s->dims[at] == 1 ? GOOD : BAD_SIZE;
 	if (v.set == GOOD) {
@@ -197,8 +190,7 @@ static void expand_dims(world* w)
 	wanted v = {.set = good && a.rank < MAX_RANK ? GOOD : BAD_SIZE};
 	note(w, "tl_tensor_expand_dims(%s, %" PRId64 ")", a.o.name, axis);
 	tl_tensor* t = tl_tensor_expand_dims(tensor(&a), axis);
-	if (refused(w, &a, t))
-		return;
+	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	if (v.set == GOOD) {
 		memmove(v.s.dims + at + 1, v.s.dims + at, sizeof(int64_t) * (size_t)(a.rank - at));
@@ -214,10 +206,8 @@ static void broadcast(world* w)
 	asked a = draw_asked(w);
 	int64_t more = (int64_t)draw(w, 3), dims[MAX_RANK + 3];
 	wanted v = {.set = GOOD};
-	if (a.rank + more > MAX_RANK)
-		return;
-	for (int64_t i = 0; i < more; i++)
-		dims[i] = 1 + (int64_t)draw(w, 3);
+	if (a.rank + more > MAX_RANK) return;
+	for (int64_t i = 0; i < more; i++) dims[i] = 1 + (int64_t)draw(w, 3);
 	for (int64_t i = 0; i < a.rank; i++) {
 		int64_t extent = a.s != NULL ? a.s->dims[i] : 2;
 		dims[more + i] = chance(w, 30) ? -1 : extent == 1 ? (int64_t)draw(w, 4) : extent;
@@ -228,8 +218,7 @@ static void broadcast(world* w)
 	}
 	note(w, "tl_tensor_broadcast_to(%s, rank %" PRId64 ")", a.o.name, a.rank + more);
 	tl_tensor* t = tl_tensor_broadcast_to(tensor(&a), a.rank + more, dims);
-	if (refused(w, &a, t))
-		return;
+	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	v.s.rank = a.rank + more;
 	for (int64_t i = 0; i < v.s.rank; i++) {
@@ -260,15 +249,12 @@ static void draw_extents(world* w, shape* s)
 	s->rank = 0;
 	while (rest > 1 && s->rank < 5) {
 		int64_t by = 2 + (int64_t)draw(w, 4);
-		if (rest % by != 0 || chance(w, 30))
-			by = rest;
+		if (rest % by != 0 || chance(w, 30)) by = rest;
 		s->dims[s->rank++] = by;
 		rest /= by;
 	}
-	if (s->numel == 0 || rest > 1)
-		s->dims[s->rank++] = rest;
-	if (chance(w, 30))
-		s->dims[s->rank++] = 1;
+	if (s->numel == 0 || rest > 1) s->dims[s->rank++] = rest;
+	if (chance(w, 30)) s->dims[s->rank++] = 1;
 }
 
 static void reshape(world* w)
@@ -289,12 +275,10 @@ static void reshape(world* w)
 	}
 	note(w, "tl_tensor_reshape(%s, rank %" PRId64 ")", a.o.name, v.s.rank);
 	tl_tensor* t = tl_tensor_reshape(tensor(&a), v.s.rank, dims);
-	if (refused(w, &a, t))
-		return;
+	if (refused(w, &a, t)) return;
 	if (v.set == GOOD && !contiguous(a.s) && t == NULL && tl_last_status() == TL_E_UNSUPPORTED)
 		return; /* no strides give that order */
-	if (t != NULL)
-		memcpy(v.s.strides, tl_tensor_strides(t), sizeof(int64_t) * (size_t)v.s.rank);
+	if (t != NULL) memcpy(v.s.strides, tl_tensor_strides(t), sizeof(int64_t) * (size_t)v.s.rank);
 	for (int64_t n = 0; t != NULL && n < v.s.numel; n += 1 + v.s.numel / 100)
 		want_int(w, place_of(&v.s, n), place_of(a.s, n), "the place of an element");
 	view_made(w, t, a.o.it, &v);
@@ -302,9 +286,9 @@ static void reshape(world* w)
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {transpose, permute, slice, slice, slice, squeeze, expand_dims, broadcast, reshape, reshape};
-	if (!crowded(w))
-		ONE_OF(w, steps)(w);
+	static void (*const steps[])(world*) = {transpose, permute,     slice,     slice,   slice,
+	                                        squeeze,   expand_dims, broadcast, reshape, reshape};
+	if (!crowded(w)) ONE_OF(w, steps)(w);
 }
 
 const family views_family = {"views", 8, step, NULL, NULL};

@@ -13,16 +13,14 @@ static void create(world* w)
 	block* b;
 	item* it;
 	note(w, "tl_workspace_create(%zu, %zu, %zu)", threads, bytes, odd ? (size_t)96 : alignment);
-	if (want_memory(w, tl_workspace_create(threads, bytes, odd ? 96 : alignment, &got), set) != TL_OK)
-		return;
+	if (want_memory(w, tl_workspace_create(threads, bytes, odd ? 96 : alignment, &got), set) != TL_OK) return;
 	want_int(w, (int64_t)got->count, (int64_t)threads, "count");
 	want_int(w, (int64_t)got->bytes_each, (int64_t)bytes, "bytes_each");
-	want_true(w, got->stride >= bytes && got->stride >= 128 && (uintptr_t)got->base % alignment == 0, "stride and base");
-	for (size_t i = 0; i < threads; i++)
-		memset((char*)got->base + i * got->stride, (int)i + 1, bytes);
+	want_true(w, got->stride >= bytes && got->stride >= 128 && (uintptr_t)got->base % alignment == 0,
+	          "stride and base");
+	for (size_t i = 0; i < threads; i++) memset((char*)got->base + i * got->stride, (int)i + 1, bytes);
 	b = calloc(1, sizeof *b);
-	if (b == NULL)
-		abort();
+	if (b == NULL) abort();
 	it = item_new(w, FOREIGN, got, 0);
 	*b = (block){.id = it->id, .memory = (char*)got, .workspace = true, .names = {it}, .names_len = 1};
 	it->block = b;
@@ -36,7 +34,10 @@ static operand draw_workspace(world* w)
 	return it != NULL ? operand_of(it) : draw_operand(w, COUNTED);
 }
 
-static bool usable(const operand* o) { return o->it != NULL && o->it->life == LIVE && o->it->kind == FOREIGN && o->it->block->workspace; }
+static bool usable(const operand* o)
+{
+	return o->it != NULL && o->it->life == LIVE && o->it->kind == FOREIGN && o->it->block->workspace;
+}
 
 static void get(world* w)
 {
@@ -58,17 +59,19 @@ static void bytes(world* w)
 {
 	operand o = draw_workspace(w);
 	note(w, "tl_workspace_bytes(%s)", o.name);
-	want_int(w, (int64_t)tl_workspace_bytes((tl_workspace*)o.at), usable(&o) ? (int64_t)((tl_workspace*)o.at)->bytes_each : 0, "the bytes");
+	want_int(w, (int64_t)tl_workspace_bytes((tl_workspace*)o.at),
+	         usable(&o) ? (int64_t)((tl_workspace*)o.at)->bytes_each : 0, "the bytes");
 	want_last(w, o.at == NULL || usable(&o) ? GOOD : S(TL_E_UNKNOWN_POINTER));
 }
 
 static void destroy(world* w)
 {
 	operand o = draw_workspace(w);
-	if (usable(&o) && !may_drop(o.it))
-		return;
+	if (usable(&o) && !may_drop(o.it)) return;
 	note(w, "tl_workspace_destroy(%s)", o.name);
-	if (want(w, tl_workspace_destroy((tl_workspace*)o.at), o.at == NULL || usable(&o) ? GOOD : S(TL_E_UNKNOWN_POINTER)) == TL_OK && usable(&o))
+	if (want(w, tl_workspace_destroy((tl_workspace*)o.at),
+	         o.at == NULL || usable(&o) ? GOOD : S(TL_E_UNKNOWN_POINTER)) == TL_OK &&
+	    usable(&o))
 		release(w, o.it);
 }
 

@@ -39,8 +39,7 @@ static void report_log(const world* w)
 {
 	uint64_t first = w->log_len > LOG_LINES ? w->log_len - LOG_LINES : 0;
 	fprintf(stderr, "world %d, the newest of %" PRIu64 " calls:\n", w->number, w->log_len);
-	for (uint64_t i = first; i < w->log_len; i++)
-		fprintf(stderr, "  %s\n", w->log[i % LOG_LINES]);
+	for (uint64_t i = first; i < w->log_len; i++) fprintf(stderr, "  %s\n", w->log[i % LOG_LINES]);
 }
 
 void report_logs(void)
@@ -71,8 +70,7 @@ static const char* set_text(unsigned set, char* text, size_t room)
 	size_t n = 0;
 	*text = '\0';
 	for (int status = 0; status <= TL_E_CORRUPTED; status++)
-		if (set & S(status))
-			n += (size_t)snprintf(text + n, room - n, n == 0 ? "%d" : " or %d", status);
+		if (set & S(status)) n += (size_t)snprintf(text + n, room - n, n == 0 ? "%d" : " or %d", status);
 	return text;
 }
 
@@ -119,29 +117,24 @@ tl_status want_memory_last(world* w, unsigned set) { return want_memory(w, last_
 
 void want_int(world* w, int64_t got, int64_t wanted, const char* what)
 {
-	if (got != wanted)
-		fail(w, "%s: %s is %" PRId64 ", must be %" PRId64, last_call(w), what, got, wanted);
+	if (got != wanted) fail(w, "%s: %s is %" PRId64 ", must be %" PRId64, last_call(w), what, got, wanted);
 }
 
 void want_pointer(world* w, const void* got, const void* wanted, const char* what)
 {
-	if (got != wanted)
-		fail(w, "%s: %s is %p, must be %p", last_call(w), what, got, wanted);
+	if (got != wanted) fail(w, "%s: %s is %p, must be %p", last_call(w), what, got, wanted);
 }
 
 void want_true(world* w, bool good, const char* what)
 {
-	if (!good)
-		fail(w, "%s: not true: %s", last_call(w), what);
+	if (!good) fail(w, "%s: not true: %s", last_call(w), what);
 }
 
 void* grow(void* array, size_t* room, size_t needed, size_t each)
 {
-	if (needed <= *room)
-		return array;
+	if (needed <= *room) return array;
 	*room = needed < 16 ? 16 : needed * 2;
 	array = realloc(array, *room * each);
-	if (array == NULL)
-		abort();
+	if (array == NULL) abort();
 	return array;
 }

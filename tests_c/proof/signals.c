@@ -56,10 +56,10 @@ typedef struct way {
 } way;
 
 static const way ways[NUMBER_OF_WAYS] = {
-        {"plain", 0, false},
-        {"restarting", SA_RESTART, false},
-        {"nested", SA_SIGINFO | SA_NODEFER | SA_RESTART, false},
-        {"onstack", SA_ONSTACK | SA_RESTART, true},
+	{"plain", 0, false},
+	{"restarting", SA_RESTART, false},
+	{"nested", SA_SIGINFO | SA_NODEFER | SA_RESTART, false},
+	{"onstack", SA_ONSTACK | SA_RESTART, true},
 };
 
 static void have_own_stack(void)
@@ -137,8 +137,7 @@ static void plans(void)
 {
 	tl_plan* plan = NULL;
 	EXPECT(call.plan_create(&plan) == TL_OK);
-	for (int64_t i = 0; i < 40; i++)
-		EXPECT(call.plan_add(plan, (size_t)(64 * (i % 7 + 1)), 64, i, i + 3 + i % 5) == i);
+	for (int64_t i = 0; i < 40; i++) EXPECT(call.plan_add(plan, (size_t)(64 * (i % 7 + 1)), 64, i, i + 3 + i % 5) == i);
 	EXPECT(call.plan_solve(plan, 1) == TL_OK);
 	EXPECT(call.plan_destroy(plan) == TL_OK);
 }
@@ -192,8 +191,7 @@ static void* ends_children(void* unused)
 	while (!stop) {
 		pid_t child = vfork();
 		if (child == 0) _exit(0);
-		while (waitpid(child, NULL, 0) < 0 && !stop) {
-		}
+		while (waitpid(child, NULL, 0) < 0 && !stop) {}
 	}
 	return unused;
 }
@@ -206,12 +204,12 @@ typedef struct source {
 } source;
 
 static const source sources[] = {
-        {"timer", SIGALRM, ITIMER_REAL, NULL, 1},
-        {"profiler", SIGPROF, ITIMER_PROF, NULL, 0.02},
-        {"virtual", SIGVTALRM, ITIMER_VIRTUAL, NULL, 0.01},
-        {"thread", SIGUSR1, -1, sends, 1},
-        {"urgent", SIGURG, -1, sends, 0.3},
-        {"children", SIGCHLD, -1, ends_children, 0.2},
+	{"timer", SIGALRM, ITIMER_REAL, NULL, 1},
+	{"profiler", SIGPROF, ITIMER_PROF, NULL, 0.02},
+	{"virtual", SIGVTALRM, ITIMER_VIRTUAL, NULL, 0.01},
+	{"thread", SIGUSR1, -1, sends, 1},
+	{"urgent", SIGURG, -1, sends, 0.3},
+	{"children", SIGCHLD, -1, ends_children, 0.2},
 };
 enum { NUMBER_OF_SOURCES = sizeof sources / sizeof *sources };
 
@@ -262,8 +260,7 @@ static int one(const char* how, bool before, const char* from, long wanted)
 	sent = s->signal;
 	if (s->thread != NULL) EXPECT(pthread_create(&thread, NULL, s->thread, NULL) == 0);
 	else set_timer(s->timer, 100);
-	for (unsigned turn = 1; delivered < wanted && seconds() < end; turn++)
-		calls(turn);
+	for (unsigned turn = 1; delivered < wanted && seconds() < end; turn++) calls(turn);
 	stop = true;
 	if (s->thread != NULL) pthread_join(thread, NULL);
 	else set_timer(s->timer, 0);
@@ -294,13 +291,12 @@ int main(int argc, char** argv)
 	double parts = 0, each;
 	long tried = 0, failed = 0;
 	char arguments[200], detail[200];
-	for (int i = 0; i < NUMBER_OF_SOURCES; i++)
-		parts += sources[i].part;
+	for (int i = 0; i < NUMBER_OF_SOURCES; i++) parts += sources[i].part;
 	each = 1e6 / parts / NUMBER_OF_WAYS / 2;
 	for (int i = 0; i < NUMBER_OF_WAYS * NUMBER_OF_SOURCES * 2; i++) {
 		const source* s = &sources[i / 2 % NUMBER_OF_SOURCES];
-		snprintf(arguments, sizeof arguments, "%s %s %s %ld", ways[i / 2 / NUMBER_OF_SOURCES].name, i % 2 ? "after" : "before",
-		         s->name, prove_share(each * s->part));
+		snprintf(arguments, sizeof arguments, "%s %s %s %ld", ways[i / 2 / NUMBER_OF_SOURCES].name,
+		         i % 2 ? "after" : "before", s->name, prove_share(each * s->part));
 		long count = in_a_process(argv[0], arguments);
 		if (count < 0) {
 			failed++;
@@ -309,7 +305,7 @@ int main(int argc, char** argv)
 			tried += count;
 		}
 	}
-	snprintf(detail, sizeof detail, "%d sources, %d kinds of handlers, installed before and after loading", NUMBER_OF_SOURCES,
-	         NUMBER_OF_WAYS);
+	snprintf(detail, sizeof detail, "%d sources, %d kinds of handlers, installed before and after loading",
+	         NUMBER_OF_SOURCES, NUMBER_OF_WAYS);
 	return prove_told("deliveries of signals", tried, failed, detail);
 }

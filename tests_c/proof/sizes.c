@@ -89,7 +89,8 @@ static bool make(const kind* k, size_t bytes, block* out)
 	tried++;
 	blame(made, k, bytes, "refused");
 	if (!made) return false;
-	blame((uintptr_t)out->at % (bytes % 64 == 0 || k->alignment != 32 ? k->alignment : 32) == 0, k, bytes, "not aligned");
+	blame((uintptr_t)out->at % (bytes % 64 == 0 || k->alignment != 32 ? k->alignment : 32) == 0, k, bytes,
+	      "not aligned");
 	blame(!k->zeroed || all_zero(out->at, bytes), k, bytes, "not zero");
 	return true;
 }
@@ -102,7 +103,8 @@ static void three(const kind* k, size_t bytes)
 		if (!make(k, bytes, &of[i])) return;
 		write_all(of[i].at, bytes, i);
 	}
-	for (unsigned i = 0; i < 3; i++) blame(first_wrong(of[i].at, bytes, i) == bytes, k, bytes, "another block was written to");
+	for (unsigned i = 0; i < 3; i++)
+		blame(first_wrong(of[i].at, bytes, i) == bytes, k, bytes, "another block was written to");
 	k->end(of[1], bytes);
 	for (unsigned i = 0; i < 3; i += 2) {
 		blame(first_wrong(of[i].at, bytes, i) == bytes, k, bytes, "the end of another block shows");
@@ -150,7 +152,10 @@ static void damage(const kind* k, size_t bytes)
 
 /* ---- all of them ------------------------------------------------------------------------------ */
 
-static bool suits(const kind* k, size_t bytes) { return (k->most == 0 || bytes <= k->most) && (k->unit == 0 || bytes % k->unit == 0); }
+static bool suits(const kind* k, size_t bytes)
+{
+	return (k->most == 0 || bytes <= k->most) && (k->unit == 0 || bytes % k->unit == 0);
+}
 
 static size_t random_size(void) { return sizes[check_random(&seed) % (uint64_t)size_count]; }
 

@@ -22,8 +22,8 @@ typedef struct kind {
 	void (*end)(block of, size_t bytes);
 	/* NULL, or the block with another size; false: refused, and the block is as it was. */
 	bool (*resize)(block* of, size_t bytes);
-	size_t most;  /* bytes; 0: no bound */
-	size_t unit;  /* sizes are multiples of it; 0: any */
+	size_t most; /* bytes; 0: no bound */
+	size_t unit; /* sizes are multiples of it; 0: any */
 	size_t alignment;
 	bool zeroed;
 	bool guarded; /* TL_DEBUG finds a write to the byte behind it */

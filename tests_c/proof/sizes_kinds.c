@@ -159,7 +159,10 @@ static bool sparse(size_t bytes, block* out)
 /* ---- memory of the C library ----------------------------------------------------------------- */
 
 static bool new_array(size_t bytes, block* out) { return got_memory(out, tl_registry_new_array(bytes, 1)); }
-static bool new_array_of_words(size_t bytes, block* out) { return got_memory(out, tl_registry_new_array(bytes / 8, 8)); }
+static bool new_array_of_words(size_t bytes, block* out)
+{
+	return got_memory(out, tl_registry_new_array(bytes / 8, 8));
+}
 static bool aligned(size_t bytes, block* out) { return got_memory(out, tl_aligned_alloc(bytes, 64)); }
 static bool aligned_to_a_page(size_t bytes, block* out) { return got_memory(out, tl_aligned_alloc(bytes, 4096)); }
 
@@ -199,7 +202,10 @@ static void numpy_free(block of, size_t bytes) { tl_numpy_free(NULL, of.owner, b
 /* ---- pools and devices ------------------------------------------------------------------------- */
 
 static bool from_pool(size_t bytes, block* out) { return got_memory(out, tl_memory_pool_allocate(pool, bytes)); }
-static bool from_pool_in_stream(size_t bytes, block* out) { return got_memory(out, tl_memory_pool_allocate_async(pool, bytes, NULL)); }
+static bool from_pool_in_stream(size_t bytes, block* out)
+{
+	return got_memory(out, tl_memory_pool_allocate_async(pool, bytes, NULL));
+}
 static void to_memory_pool(block of, size_t bytes) { (void)bytes, CHECK_OK(tl_memory_pool_deallocate(pool, of.owner)); }
 
 /* The driver of the tests' own tells addresses of malloc's memory with one bit more. */
@@ -227,37 +233,37 @@ static void to_device(block of, size_t bytes)
 }
 
 const kind kinds[] = {
-        {"tl_mem_alloc", alloc, release, grow, 0, 0, 32, false, true},
-        {"tl_mem_new", new_, out_of_scope, grow, 0, 0, 32, false, true},
-        {"tl_mem_new_zeroed", new_zeroed, out_of_scope, grow, 0, 0, 32, true, true},
-        {"tl_alloc_tmp", alloc_tmp, free_tmp, NULL, 0, 0, 32, false, true},
-        {"tl_object_new", object_new, out_of_scope, NULL, 0, 0, 32, true, true},
-        {"tl_mem_deep_clone", deep_cloned, release, NULL, 0, 0, 32, false, true},
-        {"tl_arena_alloc", arena, with_the_scope, NULL, ARENA / 4, 0, 64, false, false},
-        {"tl_arena_malloc", arena_malloc, with_the_scope, NULL, ARENA / 4, 0, 64, false, false},
-        {"tl_mem_frame_enter", frame, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
-        {"tl_mem_get_buffer", slot, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
-        {"tl_tensor_in_slot", slot_tensor, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
-        {"tl_tensor_empty", empty, out_of_scope, NULL, 0, 0, 64, false, true},
-        {"tl_tensor_zeros", zeros, out_of_scope, NULL, 0, 8, 64, true, true},
-        {"tl_tensor_new", new_tensor, out_of_scope, NULL, MOST, 4, 64, false, true},
-        {"tl_tensor_new_i64", new_i64, out_of_scope, NULL, MOST, 8, 64, false, true},
-        {"tl_tensor_clone", cloned, out_of_scope, NULL, 0, 0, 64, false, true},
-        {"tl_pool_acquire", pooled, to_pool, NULL, 0, 0, 64, false, true},
-        {"tl_pool_acquire_compat", pooled_floats, floats_to_pool, NULL, MOST, 4, 64, false, true},
-        {"tl_sparse_create", sparse, out_of_scope, NULL, 0, 8, 8, false, false},
-        {"tl_registry_new_array", new_array, unregister, NULL, 0, 0, 64, false, false},
-        {"tl_registry_new_array of words", new_array_of_words, unregister, NULL, 0, 8, 64, false, false},
-        {"tl_aligned_alloc", aligned, aligned_free, NULL, 0, 0, 64, false, false},
-        {"tl_aligned_alloc to a page", aligned_to_a_page, aligned_free, NULL, 0, 0, 4096, false, false},
-        {"tl_workspace_create", workspace, end_workspace, NULL, 0, 0, 64, false, false},
-        {"tl_numpy_malloc", numpy, numpy_free, numpy_resize, 0, 0, 32, false, true},
-        {"tl_numpy_calloc", numpy_zeroed, numpy_free, numpy_resize, 0, 0, 32, true, true},
-        {"tl_numpy_calloc of words", numpy_words, numpy_free, NULL, 0, 8, 32, true, true},
-        {"tl_memory_pool_allocate", from_pool, to_memory_pool, NULL, 0, 0, 64, false, false},
-        {"tl_memory_pool_allocate_async", from_pool_in_stream, to_memory_pool, NULL, 0, 0, 64, false, false},
-        {"tl_torch_malloc", torch, torch_free, NULL, 0, 0, 64, false, false},
-        {"tl_device_allocator_for", from_device, to_device, NULL, 0, 0, 4096, true, false},
+	{"tl_mem_alloc", alloc, release, grow, 0, 0, 32, false, true},
+	{"tl_mem_new", new_, out_of_scope, grow, 0, 0, 32, false, true},
+	{"tl_mem_new_zeroed", new_zeroed, out_of_scope, grow, 0, 0, 32, true, true},
+	{"tl_alloc_tmp", alloc_tmp, free_tmp, NULL, 0, 0, 32, false, true},
+	{"tl_object_new", object_new, out_of_scope, NULL, 0, 0, 32, true, true},
+	{"tl_mem_deep_clone", deep_cloned, release, NULL, 0, 0, 32, false, true},
+	{"tl_arena_alloc", arena, with_the_scope, NULL, ARENA / 4, 0, 64, false, false},
+	{"tl_arena_malloc", arena_malloc, with_the_scope, NULL, ARENA / 4, 0, 64, false, false},
+	{"tl_mem_frame_enter", frame, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
+	{"tl_mem_get_buffer", slot, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
+	{"tl_tensor_in_slot", slot_tensor, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
+	{"tl_tensor_empty", empty, out_of_scope, NULL, 0, 0, 64, false, true},
+	{"tl_tensor_zeros", zeros, out_of_scope, NULL, 0, 8, 64, true, true},
+	{"tl_tensor_new", new_tensor, out_of_scope, NULL, MOST, 4, 64, false, true},
+	{"tl_tensor_new_i64", new_i64, out_of_scope, NULL, MOST, 8, 64, false, true},
+	{"tl_tensor_clone", cloned, out_of_scope, NULL, 0, 0, 64, false, true},
+	{"tl_pool_acquire", pooled, to_pool, NULL, 0, 0, 64, false, true},
+	{"tl_pool_acquire_compat", pooled_floats, floats_to_pool, NULL, MOST, 4, 64, false, true},
+	{"tl_sparse_create", sparse, out_of_scope, NULL, 0, 8, 8, false, false},
+	{"tl_registry_new_array", new_array, unregister, NULL, 0, 0, 64, false, false},
+	{"tl_registry_new_array of words", new_array_of_words, unregister, NULL, 0, 8, 64, false, false},
+	{"tl_aligned_alloc", aligned, aligned_free, NULL, 0, 0, 64, false, false},
+	{"tl_aligned_alloc to a page", aligned_to_a_page, aligned_free, NULL, 0, 0, 4096, false, false},
+	{"tl_workspace_create", workspace, end_workspace, NULL, 0, 0, 64, false, false},
+	{"tl_numpy_malloc", numpy, numpy_free, numpy_resize, 0, 0, 32, false, true},
+	{"tl_numpy_calloc", numpy_zeroed, numpy_free, numpy_resize, 0, 0, 32, true, true},
+	{"tl_numpy_calloc of words", numpy_words, numpy_free, NULL, 0, 8, 32, true, true},
+	{"tl_memory_pool_allocate", from_pool, to_memory_pool, NULL, 0, 0, 64, false, false},
+	{"tl_memory_pool_allocate_async", from_pool_in_stream, to_memory_pool, NULL, 0, 0, 64, false, false},
+	{"tl_torch_malloc", torch, torch_free, NULL, 0, 0, 64, false, false},
+	{"tl_device_allocator_for", from_device, to_device, NULL, 0, 0, 4096, true, false},
 };
 const int kind_count = sizeof kinds / sizeof *kinds;
 

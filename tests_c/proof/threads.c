@@ -27,8 +27,7 @@ static void* new_counted(size_t bytes)
 static void take_and_hand_over(void)
 {
 	void* object = atomic_exchange(&handed_over, new_counted(100));
-	if (object != NULL)
-		CHECK_OK(tl_ptr_release(object));
+	if (object != NULL) CHECK_OK(tl_ptr_release(object));
 }
 
 static void leave_scopes_open(void)
@@ -72,8 +71,7 @@ static void call_in_a_destructor(void* rounds)
 		CHECK(object != NULL);
 		CHECK_OK(tl_ptr_release(object));
 	}
-	if ((uintptr_t)rounds > 1)
-		pthread_setspecific(at_end, (void*)((uintptr_t)rounds - 1));
+	if ((uintptr_t)rounds > 1) pthread_setspecific(at_end, (void*)((uintptr_t)rounds - 1));
 }
 
 static void* live(void* number)
@@ -85,7 +83,10 @@ static void* live(void* number)
 	case 3: exit_in_a_frame(); break;
 	case 4: take_and_hand_over(); break;
 	case 5: fail_and_end(); break;
-	case 6: pthread_setspecific(at_end, (void*)3); limited_objects(); break;
+	case 6:
+		pthread_setspecific(at_end, (void*)3);
+		limited_objects();
+		break;
 	}
 	return NULL;
 }
@@ -103,10 +104,8 @@ static int64_t resident_bytes(void)
 {
 	long pages = 0;
 	FILE* file = fopen("/proc/self/statm", "r");
-	if (file == NULL || fscanf(file, "%*d %ld", &pages) != 1)
-		pages = 0;
-	if (file != NULL)
-		fclose(file);
+	if (file == NULL || fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+	if (file != NULL) fclose(file);
 	return (int64_t)pages * PAGE;
 }
 
@@ -114,10 +113,8 @@ static void run_waves(long count)
 {
 	pthread_t threads[WAVE];
 	for (long wave = 0; wave < count; wave++) {
-		for (int i = 0; i < WAVE; i++)
-			threads[i] = start_thread(live, (void*)(uintptr_t)(wave * WAVE + i));
-		for (int i = 0; i < WAVE; i++)
-			pthread_join(threads[i], NULL);
+		for (int i = 0; i < WAVE; i++) threads[i] = start_thread(live, (void*)(uintptr_t)(wave * WAVE + i));
+		for (int i = 0; i < WAVE; i++) pthread_join(threads[i], NULL);
 	}
 }
 
@@ -137,7 +134,8 @@ static int short_threads(void)
 	CHECK(growth < GROWTH);
 	CHECK(committed < GROWTH);
 	CHECK(after.contexts <= MOST_CONTEXTS);
-	snprintf(detail, sizeof detail, "%" PRIu64 " contexts, resident memory grew by %" PRId64 " KiB after the first %ld, committed by %" PRId64,
+	snprintf(detail, sizeof detail,
+	         "%" PRIu64 " contexts, resident memory grew by %" PRId64 " KiB after the first %ld, committed by %" PRId64,
 	         after.contexts, growth / 1024, first * WAVE, committed / 1024);
 	return prove_told("short threads", (first + waves) * WAVE, check_failures, detail);
 }
@@ -156,8 +154,7 @@ static void* wait_among_many(void* unused)
 	pthread_mutex_lock(&lock);
 	arrived++;
 	pthread_cond_broadcast(&changed);
-	while (!may_end)
-		pthread_cond_wait(&changed, &lock);
+	while (!may_end) pthread_cond_wait(&changed, &lock);
 	pthread_mutex_unlock(&lock);
 	CHECK_OK(tl_ptr_inc_ref(object));
 	CHECK_COUNT(object, 2);
@@ -173,8 +170,7 @@ static long start_all(pthread_t threads[], long count)
 	long started = 0;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-	while (started < count && pthread_create(&threads[started], &attributes, wait_among_many, NULL) == 0)
-		started++;
+	while (started < count && pthread_create(&threads[started], &attributes, wait_among_many, NULL) == 0) started++;
 	return started;
 }
 
@@ -183,13 +179,11 @@ static int threads_at_once(void)
 	static pthread_t threads[ALIVE];
 	long wanted = prove_share(ALIVE), failures = check_failures, started = start_all(threads, wanted);
 	pthread_mutex_lock(&lock);
-	while (arrived < started)
-		pthread_cond_wait(&changed, &lock);
+	while (arrived < started) pthread_cond_wait(&changed, &lock);
 	may_end = true;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
-	for (long i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
+	for (long i = 0; i < started; i++) pthread_join(threads[i], NULL);
 	run_waves(10);
 	return prove_told_skipping("threads at once", started, check_failures - failures, wanted - started, NULL);
 }
@@ -202,8 +196,7 @@ int main(void)
 	bad = short_threads();
 	bad |= threads_at_once();
 	void* last = atomic_exchange(&handed_over, NULL);
-	if (last != NULL)
-		CHECK_OK(tl_ptr_release(last));
+	if (last != NULL) CHECK_OK(tl_ptr_release(last));
 	CHECK_INT(limited_short_calls, 0);
 	return check_finish() | bad;
 }

@@ -19,7 +19,6 @@ typedef struct slice {
 	tl_entry magazine[MAGAZINE];
 } slice;
 
-
 static tl_globals globals;
 static slice* slices[CONTEXTS];
 static _Atomic uint32_t created;
@@ -60,8 +59,7 @@ static void drain(tl_context* c, tl_context* me)
 {
 	uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
 	while (word >> 2 != 0 && !atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE,
-	                                                                memory_order_acquire, memory_order_relaxed)) {
-	}
+	                                                                memory_order_acquire, memory_order_relaxed)) {}
 	for (uint32_t i = (uint32_t)(word >> 2); i != 0;) {
 		tl_record* r = globals.records + i;
 		uint32_t next = nodes[i].next;
@@ -112,11 +110,13 @@ static tl_status release_shared(tl_context* me, tl_record* r, tl_entry e, uint32
 {
 	uint32_t owner = loc >> TL_LOC_OWNER_SHIFT, old = TLC_LOAD(r->sh);
 	for (;;) {
-		bool merged = old & TL_SH_MERGED, queue = !merged && !(old & TL_SH_QUEUED) && tlc_sh_count(old) == 0 && owner != 0;
+		bool merged = old & TL_SH_MERGED,
+			 queue = !merged && !(old & TL_SH_QUEUED) && tlc_sh_count(old) == 0 && owner != 0;
 		if (!(old & TL_SH_ALIVE) || (merged && tlc_sh_count(old) <= 0)) return TL_E_NOT_LIVE;
 		uint32_t next = queue ? old | TL_SH_QUEUED : old - TL_SH_ONE;
 		if (merged && tlc_sh_floats(next) > tlc_sh_count(next)) next -= 1u << TL_SH_FLOAT_SHIFT;
-		if (!atomic_compare_exchange_weak_explicit(&r->sh, &old, next, memory_order_acq_rel, memory_order_relaxed)) continue;
+		if (!atomic_compare_exchange_weak_explicit(&r->sh, &old, next, memory_order_acq_rel, memory_order_relaxed))
+			continue;
 		if (queue) {
 			nodes[e.record].gen = TLC_LOAD(r->gen);
 			deliver(me, &slices[owner]->context, e.record);

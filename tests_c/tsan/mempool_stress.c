@@ -78,7 +78,8 @@ int main(void)
 	for (int i = 0; i < BOARD; i++)
 		if (board[i] != NULL) give(board[i]);
 	const tl_mempool_state* p = (tl_mempool_state*)(table + TL_MEMPOOL_STRIDE);
-	if (failures != 0 || p->allocations < STEPS || p->allocations != p->deallocations || p->total_allocated != p->total_freed) {
+	if (failures != 0 || p->allocations < STEPS || p->allocations != p->deallocations ||
+	    p->total_allocated != p->total_freed) {
 		fprintf(stderr, "%ld failures, %lu of %lu blocks came back\n", (long)failures, (unsigned long)p->deallocations,
 		        (unsigned long)p->allocations);
 		return 1;

@@ -54,7 +54,8 @@ static void foreign(void)
 	EXPECT_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 5; i++) {
 		uint64_t* block = malloc(48);
-		if ((uintptr_t)block % 65536 == 0) { /* the sanitizer's first, with no memory before it; malloc's have a header */
+		if ((uintptr_t)block % 65536 ==
+		    0) { /* the sanitizer's first, with no memory before it; malloc's have a header */
 			free(block);
 			continue;
 		}
@@ -81,9 +82,7 @@ static void step(unsigned draw)
 	void* object = draw % 5 == 0 ? new_object() : take(draw >> 3);
 	if (object == NULL) object = new_object();
 	switch ((draw >> 10) % 6) {
-	case 0:
-		EXPECT_OK(tl_ptr_release(object));
-		return;
+	case 0: EXPECT_OK(tl_ptr_release(object)); return;
 	case 1:
 		EXPECT_OK(tl_mem_enter_scope());
 		EXPECT_OK(tl_mem_register_struct(object));
@@ -97,11 +96,8 @@ static void step(unsigned draw)
 		for (int i = 0; i < 9; i++) tl_ptr_acquire(object);
 		for (int i = 0; i < 9; i++) EXPECT_OK(tl_ptr_release(object));
 		break;
-	case 4:
-		write_while_shared(draw >> 16, object);
-		return;
-	default:
-		foreign();
+	case 4: write_while_shared(draw >> 16, object); return;
+	default: foreign();
 	}
 	put(draw >> 16, object);
 }

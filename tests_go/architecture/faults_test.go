@@ -13,7 +13,8 @@ import (
 // A host may have a handler for SIGSEGV that ends the process, so nothing in the library
 // may fault on purpose and go on (docs/threads-and-fork.md).
 func TestNobodyRecoversFromFaults(t *testing.T) {
-	c := exec.Command("go", "list", "-f", "{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}\n{{end}}{{range .CgoFiles}}{{$d}}/{{.}}\n{{end}}",
+	c := exec.Command("go", "list", "-f",
+		"{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}\n{{end}}{{range .CgoFiles}}{{$d}}/{{.}}\n{{end}}",
 		"./capi", "./cshim", "./runtime/...")
 	c.Dir = "../.."
 	out, err := c.Output()

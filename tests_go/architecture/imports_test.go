@@ -23,21 +23,29 @@ type layer struct {
 
 // layers are from the bottom to the top. A package that is in none of them fails the test.
 var layers = []layer{
-	{name: "foundation", packages: []string{"runtime/layout", "runtime/memory", "runtime/status", "runtime/config", "runtime/limit",
+	{name: "foundation", packages: []string{"runtime/layout", "runtime/memory", "runtime/status", "runtime/config",
+		"runtime/limit",
 		"runtime/handle", "runtime/headroom", "runtime/invariant", "runtime/output"},
 		others: []string{"golang.org/x/sys/unix", "github.com/dustin/go-humanize"}},
 	{name: "storage", packages: []string{"runtime/heap", "runtime/registry"}, imports: []string{"foundation"}},
 	{name: "objects", packages: []string{"runtime/object"}, imports: []string{"foundation", "storage"}},
-	{name: "tensors", packages: []string{"runtime/device", "runtime/device/", "runtime/mempool", "runtime/tensor", "runtime/sparse"},
-		imports: []string{"foundation", "objects"}, others: []string{"github.com/ebitengine/purego", "github.com/stretchr/testify/require"}},
-	{name: "placement", packages: []string{"runtime/offsets", "runtime/offsets/", "runtime/plans"}, imports: []string{"foundation"}},
-	{name: "observation", packages: []string{"runtime/observe/"}, imports: []string{"foundation", "storage", "objects", "tensors"},
+	{name: "tensors", packages: []string{"runtime/device", "runtime/device/", "runtime/mempool", "runtime/tensor",
+		"runtime/sparse"},
+		imports: []string{"foundation", "objects"}, others: []string{"github.com/ebitengine/purego",
+			"github.com/stretchr/testify/require"}},
+	{name: "placement", packages: []string{"runtime/offsets", "runtime/offsets/", "runtime/plans"},
+		imports: []string{"foundation"}},
+	{name: "observation", packages: []string{"runtime/observe/"}, imports: []string{"foundation", "storage", "objects",
+		"tensors"},
 		others: []string{"github.com/dustin/go-humanize"}},
 	{name: "library", packages: []string{"runtime/consistency", "capi", "cshim"},
 		imports: []string{"foundation", "storage", "objects", "tensors", "placement", "observation"}},
-	{name: "compiler", packages: []string{"compiler/"}, imports: []string{"placement"}, others: []string{"github.com/dustin/go-humanize"}},
-	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement", "observation", "compiler"},
-		others: []string{"github.com/dustin/go-humanize", "github.com/spf13/", "github.com/stretchr/testify/require", "google.golang.org/protobuf/"}},
+	{name: "compiler", packages: []string{"compiler/"}, imports: []string{"placement"},
+		others: []string{"github.com/dustin/go-humanize"}},
+	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement",
+		"observation", "compiler"},
+		others: []string{"github.com/dustin/go-humanize", "github.com/spf13/", "github.com/stretchr/testify/require",
+			"google.golang.org/protobuf/"}},
 }
 
 // pure packages of the placement are all that the compiler may import: arithmetic, without the
@@ -73,7 +81,8 @@ func contains(list []string, path string) bool {
 // of others; of the standard library none.
 func imports(t *testing.T, pattern ...string) map[string][]string {
 	t.Helper()
-	c := exec.Command("go", append([]string{"list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}"}, pattern...)...)
+	c := exec.Command("go", append([]string{"list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}"},
+		pattern...)...)
 	c.Dir = "../.."
 	out, err := c.Output()
 	require.NoError(t, err)
@@ -126,7 +135,8 @@ func TestTheCompilerIsPure(t *testing.T) {
 	for path, imported := range imports(t, "./compiler/...", "./runtime/offsets/...") {
 		for _, i := range imported {
 			own, isOwn := strings.CutPrefix(i, module)
-			assert.True(t, !isOwn || strings.HasPrefix(own, "compiler/") || contains(pure, own), "%s imports %s", path, i)
+			assert.True(t, !isOwn || strings.HasPrefix(own, "compiler/") || contains(pure, own), "%s imports %s", path,
+				i)
 		}
 	}
 }
@@ -138,7 +148,8 @@ func TestWhatIsInTheLibrary(t *testing.T) {
 	c.Dir = "../.."
 	out, err := c.Output()
 	require.NoError(t, err)
-	others := []string{"github.com/dustin/go-humanize", "github.com/ebitengine/purego", "github.com/ebitengine/purego/", "golang.org/x/sys/unix"}
+	others := []string{"github.com/dustin/go-humanize", "github.com/ebitengine/purego", "github.com/ebitengine/purego/",
+		"golang.org/x/sys/unix"}
 	linked := strings.Fields(string(out))
 	for _, path := range linked {
 		if own, isOwn := strings.CutPrefix(path, module); isOwn {

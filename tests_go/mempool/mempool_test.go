@@ -246,8 +246,9 @@ func TestPathsAndModelAgree(t *testing.T) {
 		m := newMachine(r)
 		r.Repeat(map[string]func(*rapid.T){
 			"": m.check, "allocate": m.allocate, "allocate too": m.allocate, "allocate as well": m.allocate,
-			"free": m.freeAny, "free too": m.freeAny, "free wrong": m.freeWrong, "repeat": m.repeat, "deep": m.deep, "reset": m.reset,
-			"trim": m.trim, "limit": m.limit, "refuse": m.refuse, "destroy": m.destroy, "stats": m.stats,
+			"free": m.freeAny, "free too": m.freeAny, "free wrong": m.freeWrong, "repeat": m.repeat, "deep": m.deep,
+			"reset": m.reset,
+			"trim":  m.trim, "limit": m.limit, "refuse": m.refuse, "destroy": m.destroy, "stats": m.stats,
 		})
 		m.end(r)
 	})

@@ -107,7 +107,8 @@ func (m *Model) collect(*rapid.T) {
 func (m *Model) garbage() (list []*object) {
 	candidates, inner := map[*object]bool{}, map[*object]int{}
 	for _, o := range m.objects {
-		candidates[o] = (o.kind == typed || o.kind == vec) && o.state == live && !o.shared && !o.immortal && o.owner == m.me
+		candidates[o] = (o.kind == typed || o.kind == vec) && o.state == live && !o.shared && !o.immortal &&
+			o.owner == m.me
 	}
 	for _, o := range m.objects {
 		for _, r := range o.refs {

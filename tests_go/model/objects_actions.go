@@ -9,7 +9,8 @@ import (
 func (m *Model) objectActions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"alloc": m.alloc, "alloc2": m.alloc, "new": m.newObject, "new2": m.newObject, "object_new": m.objectNew,
-		"object_new2": m.objectNew, "object_new3": m.objectNew, "free": m.free, "realloc": m.realloc, "realloc2": m.realloc,
+		"object_new2": m.objectNew, "object_new3": m.objectNew, "free": m.free, "realloc": m.realloc,
+		"realloc2":  m.realloc,
 		"set_field": m.setField, "set_field2": m.setField, "get_field": m.getField, "deep_clone": m.deepClone,
 		"collect": m.collect, "verify": m.verify, "stats": m.stats, "purge": m.purge, "finish": m.finishZero,
 		"type_define": m.typeDefine,
@@ -88,7 +89,8 @@ func (m *Model) objectNew(t *rapid.T) {
 	case m.Wild && Types[i].Bytes > wildBytes:
 		return
 	}
-	o := &object{kind: typed, typ: i, bytes: Types[i].Bytes, content: m.filling(), refs: make([]ref, len(Types[i].Offsets))}
+	o := &object{kind: typed, typ: i, bytes: Types[i].Bytes, content: m.filling(),
+		refs: make([]ref, len(Types[i].Offsets))}
 	m.do(m.held(o)+" 0 1", "object_new %d %d", m.next()-1, i)
 }
 

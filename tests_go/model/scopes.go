@@ -8,7 +8,8 @@ import (
 
 func (m *Model) scopeActions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"enter_scope": m.enterScope, "enter_scope2": m.enterScope, "exit_scope": m.exitScope, "exit_scope2": m.exitScope,
+		"enter_scope": m.enterScope, "enter_scope2": m.enterScope, "exit_scope": m.exitScope,
+		"exit_scope2":    m.exitScope,
 		"exit_scopes_to": m.exitScopesTo, "depth": m.askDepth, "shutdown": m.shutdownSometimes,
 	}
 }

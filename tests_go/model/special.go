@@ -98,7 +98,8 @@ func (m *Machine) arenaState([]uintptr) string {
 
 func (m *Machine) stats([]uintptr) string {
 	now := m.Stats()
-	return fmt.Sprintf("%d %d %d %d %d", now[0]-m.base[0], now[1]-m.base[1], now[2]-m.base[2], now[3]-m.base[3], now[4]-m.base[4])
+	return fmt.Sprintf("%d %d %d %d %d", now[0]-m.base[0], now[1]-m.base[1], now[2]-m.base[2], now[3]-m.base[3],
+		now[4]-m.base[4])
 }
 
 func (m *Machine) baseline([]uintptr) string {

@@ -9,7 +9,8 @@ import (
 func (m *Model) vecActions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"vec_new": m.vecNew, "vec_push": m.vecPush, "vec_push2": m.vecPush, "vec_push3": m.vecPush, "vec_get": m.vecGet,
-		"vec_set": m.vecSet, "vec_pop": m.vecPop, "vec_len": m.vecLen, "vec_reserve": m.vecReserve, "vec_clear": m.vecClear,
+		"vec_set": m.vecSet, "vec_pop": m.vecPop, "vec_len": m.vecLen, "vec_reserve": m.vecReserve,
+		"vec_clear": m.vecClear,
 	}
 }
 

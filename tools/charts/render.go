@@ -49,11 +49,13 @@ func (c *canvas) box(x, y, w, h float64, s style, radius float64) {
 }
 
 func (c *canvas) line(x1, y1, x2, y2 float64, colour string, width float64) {
-	fmt.Fprintf(&c.b, `<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="%s" stroke-width="%g"/>`+"\n", x1, y1, x2, y2, colour, width)
+	fmt.Fprintf(&c.b, `<line x1="%g" y1="%g" x2="%g" y2="%g" stroke="%s" stroke-width="%g"/>`+"\n", x1, y1, x2, y2,
+		colour, width)
 }
 
 func (c *canvas) text(x, y float64, anchor, attributes, s string) {
-	fmt.Fprintf(&c.b, `<text x="%g" y="%g" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, attributes, html.EscapeString(s))
+	fmt.Fprintf(&c.b, `<text x="%g" y="%g" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, attributes,
+		html.EscapeString(s))
 }
 
 const (
@@ -118,7 +120,8 @@ func (s *story) drawObject(c *canvas, object int, y float64) float64 {
 		top = max(top, len(step.holders[object]))
 	}
 	base := y + float64(top)*level
-	c.text(14, base-float64(top)*level/2+4, "middle", `font-size="13" font-style="italic" fill="#111827"`, s.objects[object])
+	c.text(14, base-float64(top)*level/2+4, "middle", `font-size="13" font-style="italic" fill="#111827"`,
+		s.objects[object])
 	for n := 0; n <= top; n++ {
 		at := base - float64(n)*level
 		c.line(left, at, s.x(len(s.steps)), at, "#e5e7eb", 1)
@@ -154,13 +157,16 @@ func (s *story) drawLevel(c *canvas, object, n int, y float64) {
 // drawEnds marks the steps after which an object that lived is gone.
 func (s *story) drawEnds(c *canvas, object int, base float64) {
 	lived := false
-	s.runs(func(i, j int) bool { return s.holder(i, object, 0) == "" && s.holder(j, object, 0) == "" }, func(from, to int) {
+	s.runs(func(i, j int) bool {
+		return s.holder(i, object, 0) == "" && s.holder(j, object, 0) == ""
+	}, func(from, to int) {
 		if h := s.holder(from, object, 0); h != "" {
 			lived = true
 			return
 		}
 		if lived {
-			c.text((s.x(from)+s.x(to))/2, base-level/2+4, "middle", `font-size="12" font-style="italic" fill="#6b7280"`, "freed")
+			c.text((s.x(from)+s.x(to))/2, base-level/2+4, "middle", `font-size="12" font-style="italic" fill="#6b7280"`,
+				"freed")
 		}
 	})
 }

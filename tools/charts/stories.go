@@ -55,7 +55,9 @@ func fieldStory() *story {
 			w.a.FunctionEnter(0)
 			return w.made(0, w.a.New(64))
 		}, [][]string{held("scope"), held()}},
-		{"point()", "p = object_new", "a Point", func(w *world) status.Status { return w.made(1, w.a.ObjectNew(w.typ)) },
+		{"point()", "p = object_new", "a Point", func(w *world) status.Status {
+			return w.made(1, w.a.ObjectNew(w.typ))
+		},
 			[][]string{held("scope"), held("scope")}},
 		{"point()", "p->x = a", "acquire(a)", func(w *world) status.Status {
 			*object.Field(w.p[1], 0) = w.p[0]
@@ -124,7 +126,9 @@ func takenStory() *story {
 				w.a.EnterScope()
 				return w.made(0, w.a.New(64))
 			}, [][]string{held("A's scope")}},
-			{"thread B", "acquire(p)", "in the shared word", func(w *world) status.Status { return w.b.Acquire(w.p[0]) },
+			{"thread B", "acquire(p)", "in the shared word", func(w *world) status.Status {
+				return w.b.Acquire(w.p[0])
+			},
 				[][]string{held("A's scope", "B")}},
 			{"thread A", "exit_scope", "A's last: bias ends", func(w *world) status.Status { return leave(w.a) },
 				[][]string{held("B")}},

@@ -61,7 +61,8 @@ tl_known, tl_kno*, tl_unknown, tl_unk*
 		"docs/errors.md":  "| 0 | `TL_OK` |  |  |\n| 1 | `TL_E_WRONG` | | `NoError` |\n",
 	})
 	faults := check(dir)
-	for _, part := range []string{"another a.c", "missing.md leads nowhere", "#else: no such heading", "there is no tl_unknown",
+	for _, part := range []string{"another a.c", "missing.md leads nowhere", "#else: no such heading",
+		"there is no tl_unknown",
 		"there is no tl_unk*", "default of TL_ON_ERROR is ignore", "TL_FASTPATH fixed by the first use is true",
 		"no option TL_NOPE", "lacks the option TL_ARENA_BYTES", "row 1 TL_E_WRONG", "Python has no \"NoError\"",
 		"lacks TL_E_UNKNOWN_POINTER",
@@ -114,7 +115,8 @@ func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := fixture(t, map[string]string{
-		"README.md": "<!-- file: a.c -->\n```c\nint old; // $1\n```\n" + places[1].begin + "old\n" + places[1].end + "\n" +
+		"README.md": "<!-- file: a.c -->\n```c\nint old; // $1\n```\n" + places[1].begin + "old\n" + places[1].end +
+			"\n" +
 			places[0].begin + "old\n" + places[0].end + "\nrest\n",
 		"a.c":              "int new; // $1\n",
 		"bench/RESULTS.md": string(results),

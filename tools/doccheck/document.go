@@ -25,7 +25,8 @@ func load(root string) (map[string]*document, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (slices.Contains(skipped, entry.Name()) || path != root && strings.HasPrefix(entry.Name(), ".")):
+		case entry.IsDir() && (slices.Contains(skipped, entry.Name()) || path != root &&
+			strings.HasPrefix(entry.Name(), ".")):
 			return fs.SkipDir
 		case entry.IsDir() || filepath.Ext(path) != ".md":
 			return nil

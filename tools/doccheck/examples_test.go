@@ -63,7 +63,8 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 	run := map[string]func(*testing.T) string{
 		"examples/hello.c": func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/hello.c") },
 		"examples/hello.cpp": func(t *testing.T) string {
-			return compiled(t, lib, tool(t, os.Getenv("CXX"), "c++", "g++", "clang++"), "-std=c++17", "examples/hello.cpp")
+			return compiled(t, lib, tool(t, os.Getenv("CXX"), "c++", "g++", "clang++"), "-std=c++17",
+				"examples/hello.cpp")
 		},
 		"examples/hello.py":   func(t *testing.T) string { return python(t, lib, "examples/hello.py") },
 		"examples/hello.ll":   func(t *testing.T) string { return interpreted(t, lib, "examples/hello.ll") },
@@ -132,7 +133,8 @@ func compiled(t *testing.T, lib, compiler, standard, source string) string {
 }
 
 func withLibrary(lib string) []string {
-	return append([]string{"PYTHONPATH=python", "TL_RUNTIME_LIBRARY=" + filepath.Join(lib, "libtl_runtime.so")}, checked...)
+	return append([]string{"PYTHONPATH=python", "TL_RUNTIME_LIBRARY=" + filepath.Join(lib, "libtl_runtime.so")},
+		checked...)
 }
 
 // interpreter returns a Python that has a module.

@@ -18,7 +18,8 @@ var (
 	// name is one of ours, or with a star all that begin so: tl_mem_*.
 	name      = regexp.MustCompile(`\b(?:tl|TL|tlc|tlgo|tlpath)_\w+\*?`)
 	sourceExt = []string{".h", ".hpp", ".c", ".go", ".py", ".sh", ".cmake", ".in", ".toml", ".txt", ""}
-	sources   = []string{"include", "capi", "cshim", "cmake", "packaging", "python", "runtime", "compiler", "cmd", "bench", "tests_c", "examples",
+	sources   = []string{"include", "capi", "cshim", "cmake", "packaging", "python", "runtime", "compiler", "cmd",
+		"bench", "tests_c", "examples",
 		"Makefile", "CMakeLists.txt"}
 )
 
@@ -88,7 +89,8 @@ func checkOptions(page *document) (faults []string) {
 		}
 		fixed, _ := options.Check(n, options.Word(n))
 		if fixed != strings.HasPrefix(row[2], "first use") {
-			faults = append(faults, fmt.Sprintf("%s: %s fixed by the first use is %v; the table says %q", page.path, n, fixed, row[2]))
+			faults = append(faults, fmt.Sprintf("%s: %s fixed by the first use is %v; the table says %q", page.path, n,
+				fixed, row[2]))
 		}
 	}
 	for _, n := range options.Names() {

@@ -61,7 +61,8 @@ func (d *document) checkSteps() (faults []string) {
 		switch {
 		case m[1] == "":
 			faults = append(faults, d.path+": nothing tries the block that begins with "+first)
-		case isFile && !strings.Contains(commands.String(), file) && !strings.Contains(commands.String(), path.Dir(file)):
+		case isFile && !strings.Contains(commands.String(), file) &&
+			!strings.Contains(commands.String(), path.Dir(file)):
 			faults = append(faults, d.path+": no command of the page uses "+file)
 		}
 	}

@@ -7,6 +7,7 @@
 //	go run ./tools/gen             writes
 //	go run ./tools/gen -check      fails when a file is stale or an error untested
 //	go run ./tools/gen -coverage   fails when a listed error has no test
+//	go run ./tools/gen -matrix F   writes the functions of the matrix, which a build makes for itself
 //
 // It fails rather than guess: on a missing line of documentation, on a
 // signature that differs between C and Go, on an export that bypasses the
@@ -25,10 +26,14 @@ import (
 func main() {
 	root := flag.String("root", ".", "root of the repository")
 	check := flag.Bool("check", false, "write nothing; fail when a file is stale or an error has no test")
+	matrix := flag.String("matrix", "",
+		"write this file alone: every function, as the matrix of the proof suite calls it")
 	onlyCoverage := flag.Bool("coverage", false, "write nothing; fail when an error has no test")
 	flag.Parse()
 	var faults []string
 	switch {
+	case *matrix != "":
+		faults = writeMatrix(*root, *matrix)
 	case *onlyCoverage:
 		faults = checkCoverage(*root)
 	case *check:
@@ -50,6 +55,9 @@ type output struct {
 	render func(*source) (string, error)
 }
 
+// matrixCalls is written by the build of the tests alone, with -matrix, and checked with the others.
+const matrixCalls = "matrix_calls.c"
+
 // outputs lists the generated files, but for those of the layout.
 var outputs = []output{
 	{"include/tl_runtime.h", renderHeader},
@@ -59,7 +67,7 @@ var outputs = []output{
 	{"cshim/generated_calls.c", renderCalls},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
-	{"tests_c/proof/matrix_calls.c", renderMatrix},
+	{matrixCalls, renderMatrix},
 }
 
 // render makes all outputs, by path.
@@ -89,12 +97,24 @@ func write(root string) []string {
 	if len(faults) > 0 {
 		return faults
 	}
+	delete(files, matrixCalls)
 	for path, text := range files {
 		if err := replace(filepath.Join(root, path), text); err != nil {
 			faults = append(faults, err.Error())
 		}
 	}
 	return faults
+}
+
+func writeMatrix(root, path string) []string {
+	files, faults := render(root)
+	if len(faults) > 0 {
+		return faults
+	}
+	if err := replace(path, files[matrixCalls]); err != nil {
+		return []string{err.Error()}
+	}
+	return nil
 }
 
 // replace writes a file unless it has that content already, so that builds
@@ -111,6 +131,7 @@ func replace(path, text string) error {
 
 func checkStale(root string) []string {
 	files, faults := render(root)
+	delete(files, matrixCalls)
 	for path, text := range files {
 		if old, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(old) != text {
 			faults = append(faults, path+" is stale; run `make gen`")

@@ -89,7 +89,8 @@ func renderMatrix(s *source) (string, error) {
 		rows.WriteString(s.matrixRow(e))
 	}
 	all := len(s.functions())
-	fmt.Fprintf(&b, "\nconst int matrix_function_count = %d;\nconst matrix_function matrix_functions[%d] = {\n%s};\n", all, all, rows.String())
+	fmt.Fprintf(&b, "\nconst int matrix_function_count = %d;\nconst matrix_function matrix_functions[%d] = {\n%s};\n",
+		all, all, rows.String())
 	return b.String(), nil
 }
 
@@ -106,7 +107,8 @@ func (s *source) writeCall(b *strings.Builder, e *entry) error {
 		if e.trusts(p.name) {
 			trusted = "true"
 		}
-		rows = append(rows, fmt.Sprintf("\t{%q, %q, MATRIX_%s, %s, %s, %s},\n", p.name, p.base, r, s.pointee(p, r), isSigned(t), trusted))
+		rows = append(rows, fmt.Sprintf("\t{%q, %q, MATRIX_%s, %s, %s, %s},\n", p.name, p.base, r, s.pointee(p, r),
+			isSigned(t), trusted))
 		args = append(args, fmt.Sprintf("(%s)%sa[%d]", p.text, through(p, r), i))
 	}
 	fmt.Fprintf(b, "\n/* %s */\n", e.name)
@@ -114,7 +116,8 @@ func (s *source) writeCall(b *strings.Builder, e *entry) error {
 		fmt.Fprintf(b, "static const matrix_param params_%s[] = {\n%s};\n", e.stem(), strings.Join(rows, ""))
 	}
 	call := fmt.Sprintf("%s(%s)", e.name, strings.Join(args, ", "))
-	fmt.Fprintf(b, "static uint64_t call_%s(const uint64_t* a)\n{\n\t(void)a;\n\t%s\n}\n", e.stem(), returned(e.proto.result, call))
+	fmt.Fprintf(b, "static uint64_t call_%s(const uint64_t* a)\n{\n\t(void)a;\n\t%s\n}\n", e.stem(),
+		returned(e.proto.result, call))
 	return nil
 }
 
@@ -128,7 +131,8 @@ func (s *source) pointee(p param, r role) string {
 		return "sizeof(" + t + ")"
 	case r == roleOutput && p.stars == 2:
 		return "sizeof(void*)"
-	case e != nil && e.foreign, p.base == "void", p.base == "char", e != nil && e.proto == nil && e.fields == nil && e.alias == "":
+	case e != nil && e.foreign, p.base == "void", p.base == "char", e != nil && e.proto == nil && e.fields == nil &&
+		e.alias == "":
 		return "0"
 	case r == roleOutput, r == roleStruct:
 		return "sizeof(" + t + ")"
@@ -173,7 +177,8 @@ func (s *source) matrixRow(e *entry) string {
 		params = "params_" + e.stem()
 	}
 	value, argument := e.failure()
-	return fmt.Sprintf("\t{%q, call_%s, %s, %d, MATRIX_RETURNS_%s, MATRIX_PATH_%s, %s, %d, %s},\n", e.name, e.stem(), params,
+	return fmt.Sprintf("\t{%q, call_%s, %s, %d, MATRIX_RETURNS_%s, MATRIX_PATH_%s, %s, %d, %s},\n", e.name, e.stem(),
+		params,
 		len(e.proto.params), resultKind(e.proto.result), strings.ToUpper(e.path()), value, argument, statusMask(e))
 }
 

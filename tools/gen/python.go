@@ -78,7 +78,8 @@ func (s *source) writePythonType(b *strings.Builder, e *entry) {
 		}
 		fmt.Fprintf(b, "\n%s = ctypes.CFUNCTYPE(%s)\n\n", e.name, strings.Join(types, ", "))
 	case len(e.fields) > 0:
-		fmt.Fprintf(b, "\nclass %s(ctypes.Structure):\n    %s\n\n    _fields_ = [\n", e.name, docstring(e.prose, "    "))
+		fmt.Fprintf(b, "\nclass %s(ctypes.Structure):\n    %s\n\n    _fields_ = [\n", e.name,
+			docstring(e.prose, "    "))
 		for _, f := range e.fields {
 			t, _ := s.scalar(f.ctype)
 			fmt.Fprintf(b, "        (%q, %s),\n", f.name, t.ctypes)
@@ -119,8 +120,11 @@ func (s *source) writePythonFunction(b *strings.Builder, sec *section, e *entry)
 		errors = append(errors, fmt.Sprintf("%q", name))
 	}
 	r, _ := s.scalar(e.proto.result)
-	fmt.Fprintf(b, "    Function(\n        %q,\n        %q,\n        %s,\n        %s,\n        %s,\n        %s,\n        %s,\n    ),\n",
-		e.name, sec.title, r.ctypes, tuple(types), tuple(names), tuple(errors), docstring(e.documentation(), "        "))
+	fmt.Fprintf(b,
+		"    Function(\n        %q,\n        %q,\n        %s,\n        %s,\n        %s,\n        %s,\n        %s,\n "+
+			"   ),\n",
+		e.name, sec.title, r.ctypes, tuple(types), tuple(names), tuple(errors), docstring(e.documentation(),
+			"        "))
 }
 
 func tuple(items []string) string {

@@ -22,7 +22,8 @@ func renderSlowHeader(s *source) (string, error) {
 	var b strings.Builder
 	b.WriteString("/* The slow path as C sees it. " + notice + " */\n")
 	b.WriteString("#ifndef TL_GENERATED_SLOW_H\n#define TL_GENERATED_SLOW_H\n\n#include \"tl_runtime.h\"\n\n")
-	b.WriteString("/* Ids of the public functions, for the entry guard and for error messages. */\nenum {\n\tTL_FN_NONE = 0,\n")
+	b.WriteString("/* Ids of the public functions, for the entry guard and for error messages. */\nenum " +
+		"{\n\tTL_FN_NONE = 0,\n")
 	for _, e := range s.functions() {
 		b.WriteString("\tTL_FN_" + e.name + ",\n")
 	}
@@ -89,7 +90,8 @@ func (s *source) writeSlow(b *strings.Builder, e *entry, name string) {
 	fmt.Fprintf(b, "\tif (context == NULL) {\n\t\treturn %s;\n\t}\n", e.refusal())
 	call := fmt.Sprintf("tlgo_%s(%s)", e.stem(), strings.Join(args, ", "))
 	if failed := e.shortOfMemory(); failed != "" {
-		fmt.Fprintf(b, "\t%s result;\n\tdo {\n\t\tresult = %s;\n\t} while (%s && tlc_entry_again(context));\n", twin.slow, call, failed)
+		fmt.Fprintf(b, "\t%s result;\n\tdo {\n\t\tresult = %s;\n\t} while (%s && tlc_entry_again(context));\n",
+			twin.slow, call, failed)
 	} else {
 		fmt.Fprintf(b, "\t%s result = %s;\n", twin.slow, call)
 	}

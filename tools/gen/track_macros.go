@@ -7,11 +7,14 @@ var tracked = []struct {
 	result string
 	names  []string
 }{
-	{"void*", []string{"mem_alloc", "mem_new", "mem_new_zeroed", "alloc_tmp", "object_new", "mem_deep_clone", "mem_realloc",
+	{"void*", []string{"mem_alloc", "mem_new", "mem_new_zeroed", "alloc_tmp", "object_new", "mem_deep_clone",
+		"mem_realloc",
 		"vec_new", "registry_new_array", "aligned_alloc", "memory_pool_allocate", "memory_pool_allocate_async"}},
-	{"tl_tensor*", []string{"tensor_new", "tensor_new_i64", "tensor_empty", "tensor_zeros", "tensor_from_buffer", "tensor_wrap",
+	{"tl_tensor*", []string{"tensor_new", "tensor_new_i64", "tensor_empty", "tensor_zeros", "tensor_from_buffer",
+		"tensor_wrap",
 		"tensor_clone", "tensor_to", "tensor_reshape", "tensor_slice", "tensor_transpose", "tensor_permute",
-		"tensor_broadcast_to", "tensor_squeeze", "tensor_expand_dims", "tensor_from_dlpack", "tensor_from_dlpack_legacy",
+		"tensor_broadcast_to", "tensor_squeeze", "tensor_expand_dims", "tensor_from_dlpack",
+		"tensor_from_dlpack_legacy",
 		"pool_acquire", "pool_acquire_compat"}},
 	{"tl_sparse*", []string{"sparse_create", "sparse_from_csr", "sparse_from_csc", "sparse_wrap", "sparse_slice",
 		"sparse_transpose"}},

@@ -12,7 +12,8 @@ import (
 func TestClaimsAreRead(t *testing.T) {
 	c, ok := parseClaim("proof: 931840 calls of the matrix tried, 2 failed, 12 skipped: both paths: all")
 	require.True(t, ok)
-	assert.Equal(t, claim{Unit: "calls of the matrix", Tried: 931840, Failed: 2, Skipped: 12, Detail: "both paths: all"}, c)
+	assert.Equal(t, claim{Unit: "calls of the matrix", Tried: 931840, Failed: 2, Skipped: 12,
+		Detail: "both paths: all"}, c)
 	c, ok = parseClaim("proof: 7 forks tried, 0 failed")
 	require.True(t, ok)
 	assert.Equal(t, claim{Unit: "forks", Tried: 7}, c)

@@ -92,7 +92,8 @@ func (o options) run(p part, r run) result {
 	if local := filepath.Join(o.build, "cmake", "tests_c", "proof", r.Command[0]); isFile(local) {
 		command = exec.Command(local, r.Command[1:]...)
 	}
-	command.Env = append(os.Environ(), "BUILD="+o.build, fmt.Sprintf("PROVE_SCALE=%g", o.scale), fmt.Sprintf("PROVE_SEED=%d", o.seed))
+	command.Env = append(os.Environ(), "BUILD="+o.build, fmt.Sprintf("PROVE_SCALE=%g", o.scale),
+		fmt.Sprintf("PROVE_SEED=%d", o.seed))
 	command.Env = append(command.Env, r.Env...)
 	err := logged(command, path)
 	out.Seconds = time.Since(out.When).Seconds()

@@ -31,8 +31,9 @@ type loop struct {
 }
 
 func build(info *ir.Info, f *ir.Function) *Function {
-	b := &builder{Function: &Function{Program: info.Program, Symbol: f.Symbol(), Params: len(f.Params), Result: f.Result,
-		taken: map[string]bool{}}, info: info, scope: NoScope}
+	b := &builder{Function: &Function{Program: info.Program, Symbol: f.Symbol(), Params: len(f.Params),
+		Result: f.Result,
+		taken:  map[string]bool{}}, info: info, scope: NoScope}
 	b.start()
 	b.enter(FunctionScope, NoVar)
 	for _, p := range f.Params {

@@ -174,7 +174,8 @@ func checkLiveness(t *testing.T, f *flow.Function, rnd *rand.Rand) {
 		live.Backward(block, func(i int, _ *flow.Op, after flow.Set) {
 			v := flow.Var(rnd.Intn(len(f.Vars)))
 			if got, want := after.Has(v), reachesRead(f, v, block, i+1, map[int]bool{}); got != want {
-				t.Fatalf("behind b%d, operation %d: %s live is %v, want %v\n%s", block, i, f.Vars[v].Name, got, want, flow.Print(f))
+				t.Fatalf("behind b%d, operation %d: %s live is %v, want %v\n%s", block, i, f.Vars[v].Name, got, want,
+					flow.Print(f))
 			}
 		})
 	}
@@ -198,12 +199,14 @@ func checkSlots(t *testing.T, f *flow.Function) {
 				}
 				require.GreaterOrEqual(t, bytes[slots[v]], f.Vars[v].Type.Bytes())
 				if other, both := taken[slots[v]]; both {
-					t.Fatalf("%s and %s are live and in slot %d\n%s", f.Vars[v].Name, f.Vars[other].Name, slots[v], flow.Print(f))
+					t.Fatalf("%s and %s are live and in slot %d\n%s", f.Vars[v].Name, f.Vars[other].Name, slots[v],
+						flow.Print(f))
 				}
 				taken[slots[v]] = v
 			})
 			if v, both := taken[slots[o.Dst]]; tensors.Has(o.Dst) && both && v != o.Dst {
-				t.Fatalf("%s is made in the slot of %s, which is live\n%s", f.Vars[o.Dst].Name, f.Vars[v].Name, flow.Print(f))
+				t.Fatalf("%s is made in the slot of %s, which is live\n%s", f.Vars[o.Dst].Name, f.Vars[v].Name,
+					flow.Print(f))
 			}
 		})
 	}

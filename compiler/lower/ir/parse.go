@@ -13,7 +13,8 @@ import (
 func Parse(text string) (p *Program, err error) {
 	s := &parser{}
 	s.scan.Init(strings.NewReader(text))
-	s.scan.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanFloats | scanner.ScanComments | scanner.SkipComments
+	s.scan.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanFloats | scanner.ScanComments |
+		scanner.SkipComments
 	s.scan.Error = func(_ *scanner.Scanner, message string) { s.fail("%s", message) }
 	defer func() {
 		switch r := recover().(type) {
@@ -268,6 +269,7 @@ func (s *parser) assignment() Stmt {
 			return &SetElement{v.Name, t.Index, s.expression()}
 		}
 	}
-	s.fail("a statement expected, found the expression %s; assign to a variable, a variable's field or element", briefText(target))
+	s.fail("a statement expected, found the expression %s; assign to a variable, a variable's field or element",
+		briefText(target))
 	return nil
 }

@@ -23,9 +23,12 @@ func TestPrintedProgramsAreRead(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for _, text := range []string{
-		"a - (b - c)", "a - b - c", "(a + b) * c", "a + b * c", "(-5) + a", "a - (-5)", "-5", "-2.5", "1e+30", "a < b == c", "a < (b == c)",
-		"(a + b) is none", "a.b.c is none", "a.m(1, b)[2]", "new P{}", "new P{x: 1, y: new P{}}.x", "none P", "none tensor<f32>",
-		"zeros tensor<f64, 2, 3>", "fill tensor<f64>(1.0)", "tensor<f32, 2>[1.0, 2.0]", "sum(a * b)", "int(a) + int(b)", "float(3) / 2.0",
+		"a - (b - c)", "a - b - c", "(a + b) * c", "a + b * c", "(-5) + a", "a - (-5)", "-5", "-2.5", "1e+30",
+		"a < b == c", "a < (b == c)",
+		"(a + b) is none", "a.b.c is none", "a.m(1, b)[2]", "new P{}", "new P{x: 1, y: new P{}}.x", "none P",
+		"none tensor<f32>",
+		"zeros tensor<f64, 2, 3>", "fill tensor<f64>(1.0)", "tensor<f32, 2>[1.0, 2.0]", "sum(a * b)", "int(a) + int(b)",
+		"float(3) / 2.0",
 		"-9223372036854775808", "-0.0",
 	} {
 		p, err := ir.Parse("func f() { x = " + text + " }")
@@ -36,12 +39,14 @@ func TestText(t *testing.T) {
 
 func TestSyntaxErrorsNameLineAndToken(t *testing.T) {
 	for text, want := range map[string]string{
-		"funk f() {}":                           `line 1: struct or func expected, found "funk"`,
-		"func f() {\n let 3 = 4 }":              `line 2: a name expected, found "3"`,
-		"func f() {\n\n x 4 }":                  `line 3: "=" expected, found "4"`,
-		"func f() { a + b }":                    `line 1: "=" expected, found "+"`,
-		"func f() { new P{} }":                  "line 1: a statement expected, found the expression new P{}; assign to a variable, a variable's field or element",
-		"func f() { a.b.c = 1 }":                "line 1: a statement expected, found the expression a.b.c; assign to a variable, a variable's field or element",
+		"funk f() {}":              `line 1: struct or func expected, found "funk"`,
+		"func f() {\n let 3 = 4 }": `line 2: a name expected, found "3"`,
+		"func f() {\n\n x 4 }":     `line 3: "=" expected, found "4"`,
+		"func f() { a + b }":       `line 1: "=" expected, found "+"`,
+		"func f() { new P{} }": "line 1: a statement expected, found the expression new P{}; assign to a variable, a " +
+			"variable's field or element",
+		"func f() { a.b.c = 1 }": "line 1: a statement expected, found the expression a.b.c; assign to a variable, a " +
+			"variable's field or element",
 		"func f() { x = 99999999999999999999 }": `line 1: an int expected, found "99999999999999999999"`,
 		"func f() { x = 1e999 }":                `line 1: a number expected, found "1e999"`,
 		"func f() { x = - }":                    `line 1: a number expected, found "}"`,

@@ -152,7 +152,8 @@ func (v *verifier) tensor(what string, t Type) {
 	n := int64(1)
 	for _, extent := range t.Extents() {
 		if extent < 1 || extent > maxElements/n {
-			v.fail("%s: extents of %s have to be positive, with at most %d elements in all", what, t, int64(maxElements))
+			v.fail("%s: extents of %s have to be positive, with at most %d elements in all", what, t,
+				int64(maxElements))
 			return
 		}
 		n *= extent

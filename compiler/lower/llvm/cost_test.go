@@ -97,8 +97,9 @@ var counted = regexp.MustCompile(`I\s+refs:\s+([\d,]+)`)
 // calls: Go's stacks would confuse it, as signals that preempt goroutines do.
 func instructions(b *testing.B, executable string, args ...string) float64 {
 	b.Helper()
-	command := exec.Command("valgrind", append([]string{"--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
-		executable}, args...)...)
+	command := exec.Command("valgrind",
+		append([]string{"--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+			executable}, args...)...)
 	command.Env = append(os.Environ(), "TL_FASTPATH=1", "GODEBUG=asyncpreemptoff=1")
 	text, err := command.CombinedOutput()
 	found := counted.FindSubmatch(text)

@@ -20,7 +20,8 @@ type function struct {
 }
 
 func (w *module) function(source *flow.Function) {
-	f := &function{module: w, Function: source, values: make([]string, len(source.Vars)), onStack: make([]bool, len(source.Vars))}
+	f := &function{module: w, Function: source, values: make([]string, len(source.Vars)),
+		onStack: make([]bool, len(source.Vars))}
 	params := make([]string, f.Params)
 	for i := range params {
 		params[i] = typeName(f.Vars[i].Type) + " %" + f.Vars[i].Name

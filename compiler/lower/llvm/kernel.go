@@ -75,6 +75,7 @@ func sumKernel(name, element string) string {
 func elementwiseKernel(name, element, operation string) string {
 	turn := loadAt("x", "a", element) + loadAt("y", "b", element) +
 		fmt.Sprintf("  %%z = %s %s %%x, %%y\n", operation, element) + storeAt("z", "to", element)
-	return loopText(fmt.Sprintf("void @%s(ptr nocapture writeonly %%to, ptr nocapture readonly %%a, ptr nocapture readonly %%b, i64 %%n)", name),
+	return loopText(fmt.Sprintf("void @%s(ptr nocapture writeonly %%to, ptr nocapture readonly %%a, ptr nocapture "+
+		"readonly %%b, i64 %%n)", name),
 		"", "", turn, "ret void")
 }

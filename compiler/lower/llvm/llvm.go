@@ -78,7 +78,8 @@ func (w *module) checkNames() error {
 	for _, f := range w.Functions {
 		switch {
 		case f.Symbol == w.Init:
-			return fmt.Errorf("function %s has the name of the module's first function; choose another Options.Init", f.Symbol)
+			return fmt.Errorf("function %s has the name of the module's first function; choose another Options.Init",
+				f.Symbol)
 		case strings.HasPrefix(f.Symbol, "tl_"), declarations[f.Symbol] != "":
 			return fmt.Errorf("function %s has a name that the module takes from elsewhere; rename it", f.Symbol)
 		}
@@ -191,11 +192,13 @@ func (w *module) structs(text *strings.Builder) {
 		list := "null"
 		if len(offsets) > 0 {
 			list = "@" + s.Name + "$offsets"
-			fmt.Fprintf(text, "%s = private constant [%d x i64] [%s]\n", list, len(offsets), strings.Join(offsets, ", "))
+			fmt.Fprintf(text, "%s = private constant [%d x i64] [%s]\n", list, len(offsets),
+				strings.Join(offsets, ", "))
 		}
 		// tl_type_desc: name, size, pointer_offsets, num_pointers, destructor, flags
 		fmt.Fprintf(text, "@%s$desc = private constant { ptr, i64, ptr, i64, ptr, i32 } "+
-			"{ ptr @%s$name, i64 %d, ptr %s, i64 %d, ptr null, i32 0 }\n", s.Name, s.Name, structBytes(s), list, len(offsets))
+			"{ ptr @%s$name, i64 %d, ptr %s, i64 %d, ptr null, i32 0 }\n", s.Name, s.Name, structBytes(s), list,
+			len(offsets))
 	}
 	text.WriteByte('\n')
 }
@@ -211,7 +214,8 @@ func (w *module) shape(t ir.Type) string {
 		parts, values = []string{"scalar"}, []string{"i64 1"}
 	}
 	name := "@shape$" + strings.Join(parts, "x")
-	w.shapes[name] = fmt.Sprintf("%s = private constant [%d x i64] [%s]\n", name, len(values), strings.Join(values, ", "))
+	w.shapes[name] = fmt.Sprintf("%s = private constant [%d x i64] [%s]\n", name, len(values),
+		strings.Join(values, ", "))
 	return name
 }
 

@@ -120,7 +120,8 @@ func TestWhatCannotBeWritten(t *testing.T) {
 // installed, in that one's dialect, at every level, and runs it through both paths.
 func TestEveryCompilerTakesItsDialect(t *testing.T) {
 	first := findToolchain(t)
-	b := &batch{roots: []string{"root"}, floats: []bool{false}, want: []string{show(interpreted(t, everything, "root"))}}
+	b := &batch{roots: []string{"root"}, floats: []bool{false},
+		want: []string{show(interpreted(t, everything, "root"))}}
 	for _, c := range compilers {
 		path, err := exec.LookPath(c.name)
 		if err != nil {
@@ -129,7 +130,8 @@ func TestEveryCompilerTakesItsDialect(t *testing.T) {
 		}
 		tc := newToolchain(path, c.version, first.library)
 		for _, level := range []string{"-O0", "-O2"} {
-			executable := tc.build(t, emitted(t, everything, lower.Options{}, Options{Version: c.version}), b.observer(), level)
+			executable := tc.build(t, emitted(t, everything, lower.Options{}, Options{Version: c.version}),
+				b.observer(), level)
 			for _, path := range []string{"1", "0"} {
 				b.check(t, c.name+" "+level, execute(t, executable, path))
 			}
@@ -176,7 +178,9 @@ llvm.parse_assembly(sys.stdin.read()).verify()
 // nothing ends.
 func TestFailureEndsTheProcessWithAMessage(t *testing.T) {
 	tc := findToolchain(t)
-	module := emitted(t, "struct P { p: P }\nfunc down(p: P) -> int { let q = new P{p: p} return down(q) + 1 }\nfunc root() -> int { return down(none P) }",
+	module := emitted(t,
+		"struct P { p: P }\nfunc down(p: P) -> int { let q = new P{p: p} return down(q) + 1 }\nfunc root() -> int { "+
+			"return down(none P) }",
 		lower.Options{}, Options{Version: tc.version})
 	program := tc.build(t, module, `
 #include <sys/resource.h>

@@ -146,7 +146,8 @@ func (b *batch) check(t *testing.T, what string, lines []string) {
 		}
 	}
 	if len(lines) != len(b.roots)+1 || lines[len(lines)-1] != "status 0" {
-		t.Errorf("%s: %d lines, the last is %q; %d results and \"status 0\" are wanted", what, len(lines), lines[len(lines)-1], len(b.roots))
+		t.Errorf("%s: %d lines, the last is %q; %d results and \"status 0\" are wanted", what, len(lines),
+			lines[len(lines)-1], len(b.roots))
 	}
 }
 
@@ -239,7 +240,8 @@ func TestPrograms(t *testing.T) {
 		_, isFloat := result.(float64)
 		b := &batch{roots: []string{"root"}, floats: []bool{isFloat}, want: []string{show(result)}}
 		for name, options := range variants {
-			executable := tc.build(t, emitted(t, string(text), options, Options{Version: tc.version}), b.observer(), "-O2")
+			executable := tc.build(t, emitted(t, string(text), options, Options{Version: tc.version}), b.observer(),
+				"-O2")
 			for _, path := range []string{"1", "0"} {
 				b.check(t, file+", "+name, execute(t, executable, path))
 			}

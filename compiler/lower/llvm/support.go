@@ -84,11 +84,14 @@ define internal void @lower$fail() cold noreturn noinline {
 	"scope$enter": {[]string{"tl_mem_enter_scope", "lower$fail"},
 		checked("void @scope$enter()", "@tl_mem_enter_scope()", ir.Void)},
 	"tensor$heap": {[]string{"tl_tensor_empty", "lower$fail"},
-		checked("ptr @tensor$heap(i32 %dtype, i64 %rank, ptr %shape)", "@tl_tensor_empty(i32 %dtype, i32 0, i64 %rank, ptr %shape)", ir.Tensor)},
+		checked("ptr @tensor$heap(i32 %dtype, i64 %rank, ptr %shape)",
+			"@tl_tensor_empty(i32 %dtype, i32 0, i64 %rank, ptr %shape)", ir.Tensor)},
 	"tensor$zeros": {[]string{"tl_tensor_zeros", "lower$fail"},
-		checked("ptr @tensor$zeros(i32 %dtype, i64 %rank, ptr %shape)", "@tl_tensor_zeros(i32 %dtype, i32 0, i64 %rank, ptr %shape)", ir.Tensor)},
+		checked("ptr @tensor$zeros(i32 %dtype, i64 %rank, ptr %shape)",
+			"@tl_tensor_zeros(i32 %dtype, i32 0, i64 %rank, ptr %shape)", ir.Tensor)},
 	"tensor$slot": {[]string{"tl_tensor_in_slot", "lower$fail"},
-		checked("ptr @tensor$slot(i64 %slot, i32 %dtype, i64 %rank, ptr %shape)", "@tl_tensor_in_slot(i64 %slot, i32 %dtype, i64 %rank, ptr %shape)", ir.Tensor)},
+		checked("ptr @tensor$slot(i64 %slot, i32 %dtype, i64 %rank, ptr %shape)",
+			"@tl_tensor_in_slot(i64 %slot, i32 %dtype, i64 %rank, ptr %shape)", ir.Tensor)},
 	"tensor$clone": {[]string{"tl_tensor_clone", "lower$fail"},
 		checked("ptr @tensor$clone(ptr %tensor)", "@tl_tensor_clone(ptr %tensor)", ir.Tensor)},
 	"tensor$read": {[]string{"tl_tensor_data"}, `define internal ptr @tensor$read(ptr %tensor) {
@@ -102,9 +105,10 @@ elements:
 }
 `},
 	"tensor$unshare": {[]string{"tl_ptr_refcount", "scope$enter", "tl_mem_exit_scope", "tensor$zeros", "tensor$clone",
-		"tl_tensor_acquire", "tl_tensor_release"}, unshareText("ptr @tensor$unshare(ptr %old, i32 %dtype, i64 %rank, ptr %shape)",
-		"call ptr @tensor$zeros(i32 %dtype, i64 %rank, ptr %shape)", "  %copy = call ptr @tensor$clone(ptr %old)\n",
-		"tl_tensor_acquire", "tl_tensor_release")},
+		"tl_tensor_acquire", "tl_tensor_release"},
+		unshareText("ptr @tensor$unshare(ptr %old, i32 %dtype, i64 %rank, ptr %shape)",
+			"call ptr @tensor$zeros(i32 %dtype, i64 %rank, ptr %shape)", "  %copy = call ptr @tensor$clone(ptr %old)\n",
+			"tl_tensor_acquire", "tl_tensor_release")},
 }
 
 // unshareText is a routine that gets the only reference of a variable and returns
@@ -142,7 +146,8 @@ func (w *module) needUnshare(name string) {
 		return
 	}
 	w.used[name+"$unshare"] = true
-	for _, n := range []string{"tl_ptr_refcount", "scope$enter", "tl_mem_exit_scope", "object$new", "tl_ptr_acquire", "tl_ptr_release"} {
+	for _, n := range []string{"tl_ptr_refcount", "scope$enter", "tl_mem_exit_scope", "object$new", "tl_ptr_acquire",
+		"tl_ptr_release"} {
 		w.need(n)
 	}
 	var clone strings.Builder

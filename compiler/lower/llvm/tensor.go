@@ -17,7 +17,8 @@ func (f *function) tensor(o *flow.Op) {
 	switch o.Code {
 	case flow.Fill:
 		x := f.get(o.Args[0])
-		f.line("  call void %s(ptr %s, double %s, i64 %d)", f.need("fill$"+o.Type.DType.String()), f.made(o), x, o.Type.Elements())
+		f.line("  call void %s(ptr %s, double %s, i64 %d)", f.need("fill$"+o.Type.DType.String()), f.made(o), x,
+			o.Type.Elements())
 	case flow.Literal:
 		values := f.gets(o.Args)
 		data := f.made(o)
@@ -28,7 +29,8 @@ func (f *function) tensor(o *flow.Op) {
 		f.tensorArith(o)
 	case flow.Sum:
 		data := f.read(o.Args[0])
-		f.compute(o.Dst, "call double %s(ptr %s, i64 %d)", f.need("sum$"+o.Type.DType.String()), data, o.Type.Elements())
+		f.compute(o.Dst, "call double %s(ptr %s, i64 %d)", f.need("sum$"+o.Type.DType.String()), data,
+			o.Type.Elements())
 	case flow.Element:
 		f.loadElement(o)
 	case flow.StoreElement:

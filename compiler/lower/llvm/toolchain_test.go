@@ -20,7 +20,8 @@ type toolchain struct {
 var compilers = []struct {
 	name    string
 	version int
-}{{"clang-20", 20}, {"clang-19", 19}, {"clang-18", 18}, {"clang-17", 17}, {"clang-16", 16}, {"clang-15", 15}, {"clang-14", 14}}
+}{{"clang-20", 20}, {"clang-19", 19}, {"clang-18", 18}, {"clang-17", 17}, {"clang-16", 16}, {"clang-15", 15},
+	{"clang-14", 14}}
 
 // findToolchain skips the test where there is no clang or no library.
 func findToolchain(t testing.TB) *toolchain {
@@ -65,8 +66,10 @@ func (tc *toolchain) build(t testing.TB, module, program string, flags ...string
 		return path
 	}
 	object, executable := filepath.Join(dir, "module.o"), filepath.Join(dir, "program")
-	tc.run(t, append(append(append([]string{}, tc.flags...), flags...), "-c", "-fPIC", write("module.ll", module), "-o", object)...)
-	tc.run(t, "-O1", "-Wall", "-Wextra", "-Werror", "-I../../../include", write("program.c", program), object, "-o", executable,
+	tc.run(t, append(append(append([]string{}, tc.flags...), flags...), "-c", "-fPIC", write("module.ll", module), "-o",
+		object)...)
+	tc.run(t, "-O1", "-Wall", "-Wextra", "-Werror", "-I../../../include", write("program.c", program), object, "-o",
+		executable,
 		"-L"+tc.library, "-ltl_runtime", "-Wl,-rpath,"+tc.library)
 	return executable
 }

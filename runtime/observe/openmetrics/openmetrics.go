@@ -86,14 +86,24 @@ func objects(s *stats.Snapshot) []family {
 		stats.Kind{Kind: "pool_blocks", Count: s.PoolBlocks})
 	kinds := families([]column[stats.Kind]{
 		{"tl_objects_live", "gauge", "Live objects by kind.", func(k *stats.Kind) uint64 { return k.Live }},
-		{"tl_objects_live_bytes", "gauge", "Bytes of live objects by kind.", func(k *stats.Kind) uint64 { return k.Bytes }},
-		{"tl_objects_allocated", "counter", "Objects ever made by kind.", func(k *stats.Kind) uint64 { return k.Allocations }},
+		{"tl_objects_live_bytes", "gauge", "Bytes of live objects by kind.", func(k *stats.Kind) uint64 {
+			return k.Bytes
+		}},
+		{"tl_objects_allocated", "counter", "Objects ever made by kind.", func(k *stats.Kind) uint64 {
+			return k.Allocations
+		}},
 		{"tl_objects_freed", "counter", "Of them, those that are gone.", func(k *stats.Kind) uint64 { return k.Frees }},
 	}, rows, func(k *stats.Kind) []string { return []string{"kind", k.Kind} })
 	types := families([]column[stats.Type]{
-		{"tl_type_live", "gauge", "Live objects of a type of the program.", func(t *stats.Type) uint64 { return t.Live }},
-		{"tl_type_live_bytes", "gauge", "Bytes of live objects of a type.", func(t *stats.Type) uint64 { return t.Bytes }},
-		{"tl_type_allocated", "counter", "Objects of a type ever made.", func(t *stats.Type) uint64 { return t.Allocations }},
+		{"tl_type_live", "gauge", "Live objects of a type of the program.", func(t *stats.Type) uint64 {
+			return t.Live
+		}},
+		{"tl_type_live_bytes", "gauge", "Bytes of live objects of a type.", func(t *stats.Type) uint64 {
+			return t.Bytes
+		}},
+		{"tl_type_allocated", "counter", "Objects of a type ever made.", func(t *stats.Type) uint64 {
+			return t.Allocations
+		}},
 	}, s.Types, func(t *stats.Type) []string {
 		return []string{"type", strconv.FormatUint(uint64(t.Type), 10), "name", t.Name}
 	})
@@ -102,25 +112,37 @@ func objects(s *stats.Snapshot) []family {
 
 func classes(s *stats.Snapshot) []family {
 	return families([]column[stats.Class]{
-		{"tl_class_live", "gauge", "Live objects of a size class; 0 are large ones.", func(c *stats.Class) uint64 { return c.Live }},
+		{"tl_class_live", "gauge", "Live objects of a size class; 0 are large ones.", func(c *stats.Class) uint64 {
+			return c.Live
+		}},
 		{"tl_class_free", "gauge", "Free slots of a size class.", func(c *stats.Class) uint64 { return c.Free }},
-		{"tl_class_held_bytes", "gauge", "Memory that is held for a size class.", func(c *stats.Class) uint64 { return c.Held }},
+		{"tl_class_held_bytes", "gauge", "Memory that is held for a size class.", func(c *stats.Class) uint64 {
+			return c.Held
+		}},
 	}, s.Classes, func(c *stats.Class) []string { return []string{"slot_bytes", strconv.FormatUint(c.SlotBytes, 10)} })
 }
 
 func devices(s *stats.Snapshot) []family {
 	type d = stats.Device
 	return families([]column[d]{
-		{"tl_device_reserved_bytes", "gauge", "Memory that is held of a device.", func(d *d) uint64 { return d.Reserved }},
+		{"tl_device_reserved_bytes", "gauge", "Memory that is held of a device.", func(d *d) uint64 {
+			return d.Reserved
+		}},
 		{"tl_device_in_use_bytes", "gauge", "Of it, in live objects and blocks.", func(d *d) uint64 { return d.InUse }},
 		{"tl_device_cached_bytes", "gauge", "Of it, the rest.", func(d *d) uint64 { return d.Cached }},
 		{"tl_device_reserved_peak_bytes", "gauge", "The most that was held.", func(d *d) uint64 { return d.Peak }},
-		{"tl_device_in_use_peak_bytes", "gauge", "At least the most that was in use.", func(d *d) uint64 { return d.PeakInUse }},
-		{"tl_device_allocated_bytes", "counter", "In objects and blocks, ever.", func(d *d) uint64 { return d.Allocated }},
+		{"tl_device_in_use_peak_bytes", "gauge", "At least the most that was in use.", func(d *d) uint64 {
+			return d.PeakInUse
+		}},
+		{"tl_device_allocated_bytes", "counter", "In objects and blocks, ever.", func(d *d) uint64 {
+			return d.Allocated
+		}},
 		{"tl_device_freed_bytes", "counter", "Of it, what came back.", func(d *d) uint64 { return d.Freed }},
 		{"tl_device_soft_limit_bytes", "gauge", "Soft limit; 0 is none.", func(d *d) uint64 { return d.SoftLimit }},
 		{"tl_device_hard_limit_bytes", "gauge", "Hard limit; 0 is none.", func(d *d) uint64 { return d.HardLimit }},
-		{"tl_device_relieved", "counter", "Requests that caches were emptied for.", func(d *d) uint64 { return d.Relieved }},
+		{"tl_device_relieved", "counter", "Requests that caches were emptied for.", func(d *d) uint64 {
+			return d.Relieved
+		}},
 		{"tl_device_out_of_memory", "counter", "Of them, those that failed.", func(d *d) uint64 { return d.Failed }},
 	}, s.Devices, func(d *d) []string { return []string{"device", d.Device} })
 }

@@ -19,7 +19,8 @@ func program(llvm int) string {
 	if llvm == Oldest {
 		pointer = "i32*"
 	}
-	return fmt.Sprintf("define i32 @answer(%[1]s %%p) {\n  %%v = load i32, %[1]s %%p\n  %%r = add i32 %%v, 2\n  ret i32 %%r\n}\n", pointer)
+	return fmt.Sprintf("define i32 @answer(%[1]s %%p) {\n  %%v = load i32, %[1]s %%p\n  %%r = add i32 %%v, 2\n  ret "+
+		"i32 %%r\n}\n", pointer)
 }
 
 // python is the interpreter that the tests' packages were installed for.
@@ -73,7 +74,8 @@ func answer(t *testing.T, path string) int {
 	require.NoError(t, err)
 	folder := t.TempDir()
 	source, binary := filepath.Join(folder, "main.c"), filepath.Join(folder, "main")
-	require.NoError(t, os.WriteFile(source, []byte("int answer(int *);\nint main(void) { int v = 40; return answer(&v); }\n"), 0o600))
+	require.NoError(t,
+		os.WriteFile(source, []byte("int answer(int *);\nint main(void) { int v = 40; return answer(&v); }\n"), 0o600))
 	require.NoError(t, call(cc, source, path, "-o", binary))
 	err = exec.Command(binary).Run()
 	var exit *exec.ExitError

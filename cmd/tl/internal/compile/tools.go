@@ -31,7 +31,8 @@ func (c *Compiler) llc(ir, object string) error {
 	if err := call(c.opt, "-O2", "-mcpu=native", ir, "-o", bitcode); err != nil {
 		return err
 	}
-	if err := call(c.Path, "-O2", "-mcpu=native", "-relocation-model=pic", "-filetype=obj", bitcode, "-o", machine); err != nil {
+	if err := call(c.Path, "-O2", "-mcpu=native", "-relocation-model=pic", "-filetype=obj", bitcode, "-o",
+		machine); err != nil {
 		return err
 	}
 	return link(machine, object)

@@ -51,7 +51,8 @@ func job(t *testing.T, folder, cc string, inputs []byte) *Job {
 		return Section{Path: path, Bytes: bytes, Offsets: offsets}
 	}
 	return &Job{
-		Runtime: made(t, cc, folder, "runtime.so", runtimeSource), Module: made(t, cc, folder, "module.so", moduleSource), Function: "model",
+		Runtime: made(t, cc, folder, "runtime.so", runtimeSource), Module: made(t, cc, folder, "module.so",
+			moduleSource), Function: "model",
 		Constants: section("constants", []byte{1, 0, 0, 0, 2, 0, 0, 0}, 0, 0, 4),
 		Inputs:    section("inputs", inputs, 4, 0), Outputs: section("outputs", make([]byte, len(inputs)), 4, 0),
 		Samples: len(inputs) / 4, Repeat: 3,

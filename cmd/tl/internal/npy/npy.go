@@ -21,7 +21,8 @@ const magic = "\x93NUMPY"
 // descriptions are the element types by NumPy's names, without the byte order.
 // NumPy has none for bf16.
 var descriptions = map[string]graph.DType{
-	"f4": graph.F32, "f8": graph.F64, "f2": graph.F16, "i1": graph.I8, "i2": graph.I16, "i4": graph.I32, "i8": graph.I64,
+	"f4": graph.F32, "f8": graph.F64, "f2": graph.F16, "i1": graph.I8, "i2": graph.I16, "i4": graph.I32,
+	"i8": graph.I64,
 	"u1": graph.U8, "u2": graph.U16, "u4": graph.U32, "u8": graph.U64, "b1": graph.Bool,
 }
 
@@ -45,7 +46,8 @@ func Read(r io.Reader) (graph.Tensor, error) {
 		return graph.Tensor{}, err
 	}
 	if want := graph.Elements(t.Shape) * t.DType.Bytes(); int64(len(t.Data)) != want {
-		return graph.Tensor{}, fmt.Errorf("the array has %d bytes of content; %s of shape %v has %d", len(t.Data), t.DType, t.Shape, want)
+		return graph.Tensor{}, fmt.Errorf("the array has %d bytes of content; %s of shape %v has %d", len(t.Data),
+			t.DType, t.Shape, want)
 	}
 	return t, nil
 }
@@ -81,7 +83,9 @@ func parseHeader(header string) (t graph.Tensor, err error) {
 	}
 	known := false
 	if t.DType, known = descriptions[descr[2]]; !known || (descr[1] == ">" && t.DType.Bytes() > 1) {
-		return t, fmt.Errorf("elements of type %s%s are not supported; convert the array to a little-endian number type", descr[1], descr[2])
+		return t,
+			fmt.Errorf("elements of type %s%s are not supported; convert the array to a little-endian number type",
+				descr[1], descr[2])
 	}
 	t.Shape, err = parseShape(shape[1])
 	if err == nil && fortran[1] == "True" && len(t.Shape) > 1 {

@@ -13,9 +13,11 @@ import (
 
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all := []graph.DType{graph.F32, graph.F64, graph.F16, graph.I8, graph.I16, graph.I32, graph.I64, graph.U8, graph.U16,
+		all := []graph.DType{graph.F32, graph.F64, graph.F16, graph.I8, graph.I16, graph.I32, graph.I64, graph.U8,
+			graph.U16,
 			graph.U32, graph.U64, graph.Bool}
-		in := graph.Tensor{DType: rapid.SampledFrom(all).Draw(t, "dtype"), Shape: rapid.SliceOfN(rapid.Int64Range(0, 5), 0, 4).Draw(t, "shape")}
+		in := graph.Tensor{DType: rapid.SampledFrom(all).Draw(t, "dtype"), Shape: rapid.SliceOfN(rapid.Int64Range(0, 5),
+			0, 4).Draw(t, "shape")}
 		n := int(graph.Elements(in.Shape) * in.DType.Bytes())
 		in.Data = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
 		var file bytes.Buffer
@@ -39,7 +41,8 @@ func file(version byte, header, content string) []byte {
 
 func TestWhatNumPyWrites(t *testing.T) {
 	for _, version := range []byte{1, 2, 3} {
-		got, err := Read(bytes.NewReader(file(version, "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }  \n", "\x01\x00\xff\xff")))
+		got, err := Read(bytes.NewReader(file(version, "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }  \n",
+			"\x01\x00\xff\xff")))
 		require.NoError(t, err)
 		assert.Equal(t, graph.Tensor{DType: graph.I16, Shape: []int64{2}, Data: []byte{1, 0, 255, 255}}, got)
 	}
@@ -52,13 +55,20 @@ func TestWhatIsRefused(t *testing.T) {
 	for content, says := range map[string]string{
 		"":       "no array in NumPy's file format",
 		"PK\x03": "no array in NumPy's file format",
-		string(file(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (0,), }\n", "")):                "type >f4 are not supported",
-		string(file(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (0,), }\n", "")):                "type <c8 are not supported",
-		string(file(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }\n", "abcd")):           "column by column",
-		string(file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", "abcd")):            "has 4 bytes of content; f32 of shape [2] has 8",
-		string(file(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }\n", "")):       "is not understood",
-		string(file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999, 999999999), }", "")): "no shape of an array",
-		string(file(1, "{'descr'", "")[:9]):                                                               "header is cut off",
+		string(file(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (0,), }\n",
+			"")): "type >f4 are not supported",
+		string(file(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (0,), }\n",
+			"")): "type <c8 are not supported",
+		string(file(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }\n",
+			"abcd")): "column by column",
+		string(file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n",
+			"abcd")): "has 4 bytes of content; f32 of shape [2] has 8",
+		string(file(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }\n",
+			"")): "is not understood",
+		string(file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999, 999999999), }",
+			"")): "no shape of an array",
+		string(file(1,
+			"{'descr'", "")[:9]): "header is cut off",
 	} {
 		_, err := Read(bytes.NewReader([]byte(content)))
 		assert.ErrorContains(t, err, says)

@@ -17,7 +17,8 @@ import (
 )
 
 func tensorOf(t *rapid.T, label string) graph.Tensor {
-	d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F64, graph.I64, graph.Bool, graph.F16, graph.BF16}).Draw(t, label+" dtype")
+	d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F64, graph.I64, graph.Bool, graph.F16, graph.BF16}).Draw(t,
+		label+" dtype")
 	shape := rapid.SliceOfN(rapid.Int64Range(0, 4), 0, 3).Draw(t, label+" shape")
 	bytes := int(graph.Elements(shape) * d.Bytes())
 	return graph.Tensor{DType: d, Shape: shape, Data: rapid.SliceOfN(rapid.Byte(), bytes, bytes).Draw(t, label)}
@@ -33,7 +34,8 @@ func TestRoundTrip(t *testing.T) {
 			Inputs:    []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}, {Size: 3}}}},
 			Outputs:   []string{"y"},
 			Constants: []graph.Constant{{Name: "c", Tensor: tensorOf(t, "constant")}},
-			Nodes:     []graph.Node{{Name: "n", Op: "Sub", Inputs: []string{"x", "", "c"}, Outputs: []string{"y"}, Attrs: attrs}},
+			Nodes: []graph.Node{{Name: "n", Op: "Sub", Inputs: []string{"x", "", "c"}, Outputs: []string{"y"},
+				Attrs: attrs}},
 		}
 		model, err := Encode(in, []graph.Value{{Name: "y", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}}}})
 		require.NoError(t, err)
@@ -78,14 +80,17 @@ func TestTypedContent(t *testing.T) {
 		t    *onnxpb.TensorProto
 		want []byte
 	}{
-		{"f32", &onnxpb.TensorProto{DataType: 1, Dims: []int64{2}, FloatData: []float32{1, -2}}, []byte{0, 0, 128, 63, 0, 0, 0, 192}},
+		{"f32", &onnxpb.TensorProto{DataType: 1, Dims: []int64{2}, FloatData: []float32{1, -2}},
+			[]byte{0, 0, 128, 63, 0, 0, 0, 192}},
 		{"f64", &onnxpb.TensorProto{DataType: 11, DoubleData: []float64{1}}, []byte{0, 0, 0, 0, 0, 0, 240, 63}},
-		{"i64", &onnxpb.TensorProto{DataType: 7, Dims: []int64{1}, Int64Data: []int64{-2}}, []byte{254, 255, 255, 255, 255, 255, 255, 255}},
+		{"i64", &onnxpb.TensorProto{DataType: 7, Dims: []int64{1}, Int64Data: []int64{-2}},
+			[]byte{254, 255, 255, 255, 255, 255, 255, 255}},
 		{"i32", &onnxpb.TensorProto{DataType: 6, Dims: []int64{1}, Int32Data: []int32{-2}}, []byte{254, 255, 255, 255}},
 		{"u8", &onnxpb.TensorProto{DataType: 2, Dims: []int64{2}, Int32Data: []int32{1, 255}}, []byte{1, 255}},
 		{"bool", &onnxpb.TensorProto{DataType: 9, Dims: []int64{2}, Int32Data: []int32{0, 1}}, []byte{0, 1}},
 		{"f16", &onnxpb.TensorProto{DataType: 10, Dims: []int64{1}, Int32Data: []int32{0x3c00}}, []byte{0, 0x3c}},
-		{"u32", &onnxpb.TensorProto{DataType: 12, Dims: []int64{1}, Uint64Data: []uint64{0xfffffffe}}, []byte{254, 255, 255, 255}},
+		{"u32", &onnxpb.TensorProto{DataType: 12, Dims: []int64{1}, Uint64Data: []uint64{0xfffffffe}},
+			[]byte{254, 255, 255, 255}},
 	} {
 		content, err := proto.Marshal(c.t)
 		require.NoError(t, err)
@@ -101,13 +106,15 @@ func TestExternalContent(t *testing.T) {
 	external := func(location, offset string) (graph.Tensor, error) {
 		return (&reader{folder: folder}).tensor(&onnxpb.TensorProto{
 			DataType: 2, Dims: []int64{4}, DataLocation: onnxpb.TensorProto_EXTERNAL,
-			ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: location}, {Key: "offset", Value: offset}},
+			ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: location},
+				{Key: "offset", Value: offset}},
 		})
 	}
 	got, err := external("weights", "2")
 	require.NoError(t, err)
 	assert.Equal(t, []byte{1, 2, 3, 4}, got.Data)
-	for _, bad := range [][2]string{{"weights", "3"}, {"weights", "-1"}, {"weights", "x"}, {"../weights", "0"}, {"/etc/passwd", "0"}, {"absent", ""}} {
+	for _, bad := range [][2]string{{"weights", "3"}, {"weights", "-1"}, {"weights", "x"}, {"../weights", "0"},
+		{"/etc/passwd", "0"}, {"absent", ""}} {
 		_, err := external(bad[0], bad[1])
 		assert.Error(t, err, bad)
 	}
@@ -122,16 +129,26 @@ func TestWhatIsRefused(t *testing.T) {
 		says  string
 	}{
 		{&onnxpb.ModelProto{}, "it holds no graph"},
-		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{}, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 99}}}, "version 99"},
-		{node(&onnxpb.NodeProto{Name: "n", OpType: "X", Domain: "com.example"}), `node "n" (X): the operator is of domain "com.example"`},
-		{node(&onnxpb.NodeProto{OpType: "If", Attribute: []*onnxpb.AttributeProto{{Name: "then_branch", Type: 5}}}), `node 0 (If): attribute "then_branch": its type is GRAPH`},
-		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 8}}}}, `constant "c": elements of type STRING`},
-		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1, Dims: []int64{3}}}}}, "0 bytes of content where f32 of shape [3] has 12"},
-		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1, Dims: []int64{1 << 40, 1 << 40}}}}}, "no shape of a tensor"},
-		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{SparseInitializer: []*onnxpb.SparseTensorProto{{}}}}, "sparse tensors"},
-		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x"}}}}, `input "x": it is no tensor`},
-		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x", Type: &onnxpb.TypeProto{
-			Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{ElemType: 1}}}}}}}, `input "x": its shape is not declared`},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{}, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 99}}},
+			"version 99"},
+		{node(&onnxpb.NodeProto{Name: "n", OpType: "X", Domain: "com.example"}),
+			`node "n" (X): the operator is of domain "com.example"`},
+		{node(&onnxpb.NodeProto{OpType: "If", Attribute: []*onnxpb.AttributeProto{{Name: "then_branch", Type: 5}}}),
+			`node 0 (If): attribute "then_branch": its type is GRAPH`},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 8}}}},
+			`constant "c": elements of type STRING`},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1,
+			Dims: []int64{3}}}}}, "0 bytes of content where f32 of shape [3] has 12"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1,
+			Dims: []int64{1 << 40, 1 << 40}}}}}, "no shape of a tensor"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{SparseInitializer: []*onnxpb.SparseTensorProto{{}}}},
+			"sparse tensors"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x"}}}},
+			`input "x": it is no tensor`},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x",
+			Type: &onnxpb.TypeProto{
+				Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{ElemType: 1}}}}}}},
+			`input "x": its shape is not declared`},
 	} {
 		content, err := proto.Marshal(c.model)
 		require.NoError(t, err)
@@ -149,7 +166,8 @@ func TestModels(t *testing.T) {
 		fmt.Println("skip: TL_TEST_DATA names no folder with models")
 		t.Skip("TL_TEST_DATA names no folder with models")
 	}
-	for name, nodes := range map[string]int{"light_densenet121": 1746, "light_squeezenet": 105, "mnist": 12, "ultraface_rfb320": 110} {
+	for name, nodes := range map[string]int{"light_densenet121": 1746, "light_squeezenet": 105, "mnist": 12,
+		"ultraface_rfb320": 110} {
 		g, err := Read(filepath.Join(folder, "onnx", name+".onnx"))
 		require.NoError(t, err)
 		assert.Len(t, g.Nodes, nodes)

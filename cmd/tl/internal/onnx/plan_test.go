@@ -58,8 +58,10 @@ func framesOf(t *testing.T, name string, c *graph.Checked, o plan.Options) *plan
 	p, err := plan.Build(c, o)
 	require.NoError(t, err)
 	f := p.Frame
-	fmt.Printf("%-23s inputs and outputs in the frame: %-5v frame %8d, bound %8d, optimal %v, naive %9d, %d instructions, order %d -> %d proved %v, %v\n",
-		name, o.PlaceInputs, f.Bytes, f.LowerBound, f.Optimal, f.NaiveBytes, len(p.Instructions), f.Order.GivenPeak, f.Order.Peak, f.Order.Proved, time.Since(begin).Round(time.Millisecond))
+	fmt.Printf("%-23s inputs and outputs in the frame: %-5v frame %8d, bound %8d, optimal %v, naive %9d, %d "+
+		"instructions, order %d -> %d proved %v, %v\n",
+		name, o.PlaceInputs, f.Bytes, f.LowerBound, f.Optimal, f.NaiveBytes, len(p.Instructions), f.Order.GivenPeak,
+		f.Order.Peak, f.Order.Proved, time.Since(begin).Round(time.Millisecond))
 	return p
 }
 

@@ -97,7 +97,8 @@ func operatorSet(m *onnxpb.ModelProto) (int64, error) {
 			continue
 		}
 		if o.Version < 1 || o.Version > Newest {
-			return 0, fmt.Errorf("the model asks for operators of version %d; versions 1 to %d are known", o.Version, Newest)
+			return 0, fmt.Errorf("the model asks for operators of version %d; versions 1 to %d are known", o.Version,
+				Newest)
 		}
 		return o.Version, nil
 	}

@@ -64,7 +64,8 @@ func (r *reader) tensor(t *onnxpb.TensorProto) (graph.Tensor, error) {
 		return graph.Tensor{}, err
 	}
 	if int64(len(data)) != bytes {
-		return graph.Tensor{}, fmt.Errorf("%d bytes of content where %s of shape %v has %d", len(data), d, t.Dims, bytes)
+		return graph.Tensor{}, fmt.Errorf("%d bytes of content where %s of shape %v has %d", len(data), d, t.Dims,
+			bytes)
 	}
 	return graph.Tensor{DType: d, Shape: append([]int64{}, t.Dims...), Data: data}, nil
 }
@@ -151,7 +152,8 @@ func section(f *os.File, offset, bytes int64) ([]byte, error) {
 		return nil, err
 	}
 	if offset > info.Size() || bytes > info.Size()-offset {
-		return nil, fmt.Errorf("its content is said to be %d bytes at byte %d of %q, which has %d", bytes, offset, f.Name(), info.Size())
+		return nil, fmt.Errorf("its content is said to be %d bytes at byte %d of %q, which has %d", bytes, offset,
+			f.Name(), info.Size())
 	}
 	data := make([]byte, bytes)
 	_, err = io.ReadFull(io.NewSectionReader(f, offset, bytes), data)

@@ -72,7 +72,8 @@ func declarations(values []graph.Value) ([]*onnxpb.ValueInfoProto, error) {
 
 func dimension(d graph.Dim) *onnxpb.TensorShapeProto_Dimension {
 	if d.Symbol != "" {
-		return &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d.Symbol}}
+		symbol := &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d.Symbol}
+		return &onnxpb.TensorShapeProto_Dimension{Value: symbol}
 	}
 	return &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: d.Size}}
 }

@@ -72,8 +72,10 @@ func skip(t *testing.T, why string) {
 func (b *Browser) run(t *testing.T, arguments ...string) []byte {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	arguments = append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-		"--enable-logging=stderr", "--force-color-profile=srgb", "--force-device-scale-factor=1", "--virtual-time-budget=3000",
+	arguments = append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+		"--no-first-run",
+		"--enable-logging=stderr", "--force-color-profile=srgb", "--force-device-scale-factor=1",
+		"--virtual-time-budget=3000",
 		"--user-data-dir=" + b.profile}, arguments...)
 	command := exec.CommandContext(ctx, b.program, arguments...)
 	var complaints bytes.Buffer

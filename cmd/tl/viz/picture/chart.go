@@ -83,7 +83,8 @@ func (c *Chart) check() error {
 
 func (c *Chart) checkRect(r *Rect) error {
 	if r.First < -1 || r.End <= r.First || r.End > c.Steps+1 {
-		return fmt.Errorf("alive from step %d to before %d; -1 <= First < End <= %d (Steps+1) is needed", r.First, r.End,
+		return fmt.Errorf("alive from step %d to before %d; -1 <= First < End <= %d (Steps+1) is needed", r.First,
+			r.End,
 			c.Steps+1)
 	}
 	if r.Bytes < 0 || r.Offset < 0 || r.Offset > c.FrameBytes-r.Bytes {
@@ -124,7 +125,8 @@ func (c *Chart) groups() (names []string, of []int) {
 // printable replaces what XML forbids and what would reorder or hide text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0xFFFE || r == 0xFFFF {
+		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0xFFFE ||
+			r == 0xFFFF {
 			return utf8.RuneError
 		}
 		return r

@@ -35,7 +35,8 @@ func svgOf(t require.TestingT, c *Chart) string {
 func anyChart(t *rapid.T) *Chart {
 	c := &Chart{
 		Title: rapid.String().Draw(t, "title"), Steps: rapid.IntRange(0, 40).Draw(t, "steps"),
-		FrameBytes: rapid.Int64Range(0, maxExact).Draw(t, "frame"), LowerBound: rapid.Int64Range(0, maxExact).Draw(t, "bound"),
+		FrameBytes: rapid.Int64Range(0, maxExact).Draw(t, "frame"), LowerBound: rapid.Int64Range(0, maxExact).Draw(t,
+			"bound"),
 		Optimal: rapid.Bool().Draw(t, "optimal"), NaiveBytes: rapid.Int64Range(0, maxExact).Draw(t, "naive"),
 		Notes: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "notes"),
 	}
@@ -44,8 +45,10 @@ func anyChart(t *rapid.T) *Chart {
 	}
 	for range rapid.IntRange(0, 20).Draw(t, "buffers") {
 		r := Rect{
-			Name: rapid.String().Draw(t, "name"), Kind: rapid.SampledFrom([]string{"activation", "input", "", "pet", "<b>"}).Draw(t, "kind"),
-			First: rapid.IntRange(-1, c.Steps).Draw(t, "first"), Bytes: rapid.Int64Range(0, c.FrameBytes).Draw(t, "bytes"),
+			Name: rapid.String().Draw(t, "name"), Kind: rapid.SampledFrom([]string{"activation", "input", "", "pet",
+				"<b>"}).Draw(t, "kind"),
+			First: rapid.IntRange(-1, c.Steps).Draw(t, "first"), Bytes: rapid.Int64Range(0, c.FrameBytes).Draw(t,
+				"bytes"),
 			Detail: rapid.String().Draw(t, "detail"),
 		}
 		r.End = rapid.IntRange(r.First+1, c.Steps+1).Draw(t, "end")
@@ -107,7 +110,8 @@ func rectangles(t require.TestingT, picture string) int {
 func TestNothingFromOutside(t *testing.T) {
 	c := synthetic(12)
 	outside := regexp.MustCompile(`(?i)https?:|//[a-z]|\b(src|href)\s*=|@import|url\([^#]`)
-	for _, text := range []string{htmlOf(t, c), strings.Replace(svgOf(t, c), `xmlns="http://www.w3.org/2000/svg"`, "", 1)} {
+	for _, text := range []string{htmlOf(t, c), strings.Replace(svgOf(t, c), `xmlns="http://www.w3.org/2000/svg"`, "",
+		1)} {
 		text = strings.Replace(text, "'http://www.w3.org/2000/svg'", "", 1) // a name, not an address
 		assert.Empty(t, outside.FindString(text))
 	}
@@ -200,7 +204,8 @@ func TestFigures(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	c := &Chart{}
-	for _, r := range []Rect{{Name: "a", Kind: "pet"}, {Name: "b", Kind: "output"}, {Name: "a", Kind: "pet"}, {Name: "c"}} {
+	for _, r := range []Rect{{Name: "a", Kind: "pet"}, {Name: "b", Kind: "output"}, {Name: "a", Kind: "pet"},
+		{Name: "c"}} {
 		c.Buffers = append(c.Buffers, r)
 	}
 	names, groups := c.groups()

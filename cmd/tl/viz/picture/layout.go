@@ -89,7 +89,8 @@ func byteTicks(high int64, most float64) []tick {
 	ticks := []tick{{0, "0"}}
 	for v := step; v <= high; v += step {
 		number := strconv.FormatFloat(float64(v)/math.Pow(1024, float64(unit)), 'f', -1, 64)
-		ticks = append(ticks, tick{v, withCommas(number) + " " + []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}[unit]})
+		ticks = append(ticks, tick{v, withCommas(number) + " " + []string{"B", "KiB", "MiB", "GiB", "TiB",
+			"PiB"}[unit]})
 	}
 	return ticks
 }

@@ -52,7 +52,8 @@ func WriteHTML(w io.Writer, c *Chart) error {
 	}
 	data := c.pageData()
 	p := Page{
-		Title: c.title(), Subject: "memory plan", Things: "buffers", Find: "Find a buffer", Axes: "Buffers by step and address.",
+		Title: c.title(), Subject: "memory plan", Things: "buffers", Find: "Find a buffer",
+		Axes:    "Buffers by step and address.",
 		Remarks: c.remarks(len(data.Names)), Figures: c.figures(), Proved: c.Optimal, Kinds: data.Kinds, Data: data,
 		Terms: template.JS(terms),
 	}

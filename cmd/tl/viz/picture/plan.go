@@ -38,7 +38,8 @@ func FromPlan(p *plan.ExecutionPlan) *Chart {
 		})
 	}
 	if outside > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%s outside the frame not shown (%s)", plural(outside, "buffer"), size(bytes)))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s outside the frame not shown (%s)", plural(outside, "buffer"),
+			size(bytes)))
 	}
 	return c
 }

@@ -148,7 +148,8 @@ func tidy(t *testing.T, found headless.Attributes, window [2]int) {
 
 func (s *scene) agrees(t *testing.T, shot image.Image) {
 	result := s.compare(t, shot)
-	assert.GreaterOrEqual(t, result.rects, min(len(s.chart.Buffers)/5, 40), "too few rectangles are large enough to look at")
+	assert.GreaterOrEqual(t, result.rects, min(len(s.chart.Buffers)/5, 40),
+		"too few rectangles are large enough to look at")
 	assert.Greater(t, result.free, 100)
 	assert.Zero(t, result.wrongRects, "of %d rectangles", result.rects)
 	assert.Zero(t, result.wrongFree, "of %d free places", result.free)
@@ -216,7 +217,8 @@ func colouredPart(t *testing.T, shot image.Image, panel []int) float64 {
 func TestCheckFindsFaults(t *testing.T) {
 	b := headless.New(t)
 	page := htmlOf(t, synthetic(12))
-	spoilt := strings.Replace(page, "</style>", "svg text { transform: none !important } #names text { font-size: 60px } </style>", 1)
+	spoilt := strings.Replace(page, "</style>",
+		"svg text { transform: none !important } #names text { font-size: 60px } </style>", 1)
 	found := b.Dump(t, headless.File(t, "page.html", spoilt)+"#check", 1280, 800)
 	assert.NotEqual(t, "0", found["overlaps"])
 	spoilt = strings.Replace(page, "</style>", ".figures { margin-right: -100px } </style>", 1)
@@ -315,7 +317,8 @@ func TestSVG(t *testing.T) {
 			s.agrees(t, b.Shot(t, headless.File(t, "picture.svg", picture), svgWidth, svgHeight))
 			check, err := assetText("check.js")
 			require.NoError(t, err)
-			page := headless.File(t, "page.html", `<html><body style="margin: 0"><div id="stage">`+picture+`</div><script>
+			page := headless.File(t, "page.html",
+				`<html><body style="margin: 0"><div id="stage">`+picture+`</div><script>
 const byId = (id) => document.getElementById(id), panel = {}, view = {}, fromAddress = () => check();`+check+`</script></body></html>`)
 			tidy(t, b.Dump(t, page, svgWidth, svgHeight+10), [2]int{svgWidth, svgHeight + 10})
 		})

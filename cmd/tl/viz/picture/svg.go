@@ -101,7 +101,8 @@ func (c *Chart) draw() (*drawing, error) {
 	large, small := split(boxes)
 	d.Areas = merge(boxes, small, func(i int) int { return legend[kindOf[i]].Slot })
 	for _, i := range large {
-		e := element{boxes[i].crisp(), legend[kindOf[i]].Slot, groups[i] % tones, hover(&c.Buffers[i], c, legend[kindOf[i]].Name)}
+		e := element{boxes[i].crisp(), legend[kindOf[i]].Slot, groups[i] % tones,
+			hover(&c.Buffers[i], c, legend[kindOf[i]].Name)}
 		d.Rects = append(d.Rects, e)
 	}
 	c.nameRects(large, boxes, labels)
@@ -155,7 +156,8 @@ func (d *drawing) drawAxes(c *Chart, a axes, labels *texts) {
 		labels.add(text{X: panelLeft - 8, Y: y, Anchor: "end", Text: t.text})
 	}
 	d.drawSteps(c, a, labels)
-	d.Axis = append(d.Axis, line{panelLeft, bottom + 0.5, right, bottom + 0.5}, line{panelLeft, floor + 0.5, right, floor + 0.5})
+	d.Axis = append(d.Axis, line{panelLeft, bottom + 0.5, right, bottom + 0.5},
+		line{panelLeft, floor + 0.5, right, floor + 0.5})
 	d.drawBounds(c, a, labels)
 }
 
@@ -170,7 +172,8 @@ func (d *drawing) drawSteps(c *Chart, a axes, labels *texts) {
 	for _, t := range ticks {
 		x := math.Round(a.x(float64(t.value)+lead)) + 0.5
 		if labels.add(text{X: a.x(float64(t.value) + 0.5), Y: lowerTop + lowerHeight + 14, Text: t.text}) {
-			d.Grid = append(d.Grid, line{x, panelTop, x, panelTop + panelHeight}, line{x, lowerTop, x, lowerTop + lowerHeight})
+			d.Grid = append(d.Grid, line{x, panelTop, x, panelTop + panelHeight},
+				line{x, lowerTop, x, lowerTop + lowerHeight})
 		}
 	}
 }

@@ -13,9 +13,12 @@ import (
 // data lays the trace out for the page's scripts.
 func (t *Trace) data(live curve, peak int64, when float64, sites []site, number map[uint32]int) *pageData {
 	bands := t.bands()
-	d := &pageData{Steps: t.End, End: t.End, Peak: peak, When: when, Live: live, Names: []string{}, Stacks: []string{}, Types: []string{},
-		Group: []int{}, Kind: []int{}, Type: []int{}, First: []float64{}, Stop: []float64{}, Offset: []int64{}, Bytes: []int64{}, Freed: []int{},
-		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks), Alerts: marks(t.Alerts)}
+	d := &pageData{Steps: t.End, End: t.End, Peak: peak, When: when, Live: live, Names: []string{}, Stacks: []string{},
+		Types: []string{},
+		Group: []int{}, Kind: []int{}, Type: []int{}, First: []float64{}, Stop: []float64{}, Offset: []int64{},
+		Bytes: []int64{}, Freed: []int{},
+		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks),
+		Alerts: marks(t.Alerts)}
 	d.Pools, _ = t.pools()
 	blocks := t.largest()
 	number = d.addSites(sites, number, blocks)
@@ -26,7 +29,8 @@ func (t *Trace) data(live curve, peak int64, when float64, sites []site, number 
 	}
 	for _, c := range largest(t.Chunks, mostChunks, (*Chunk).area) {
 		if i := find(bands, c.Address); i >= 0 {
-			d.Chunks = append(d.Chunks, chunkData{bands[i].at + int64(c.Address-bands[i].start), int64(c.Bytes), c.First, c.End})
+			d.Chunks = append(d.Chunks, chunkData{bands[i].at + int64(c.Address-bands[i].start), int64(c.Bytes),
+				c.First, c.End})
 		}
 	}
 	d.addBlocks(blocks, bands, number)
@@ -70,7 +74,8 @@ func (d *pageData) addBlocks(blocks []*Block, bands []band, number map[uint32]in
 		}
 		d.Group, d.Kind, d.Type = append(d.Group, number[b.Site]), append(d.Kind, kind), append(d.Type, types[text])
 		d.First, d.Stop = append(d.First, b.First), append(d.Stop, b.End)
-		d.Offset, d.Bytes = append(d.Offset, bands[i].at+int64(b.Address-bands[i].start)), append(d.Bytes, int64(b.Bytes))
+		d.Offset, d.Bytes = append(d.Offset, bands[i].at+int64(b.Address-bands[i].start)), append(d.Bytes,
+			int64(b.Bytes))
 		freed := 0
 		if b.Freed {
 			freed = 1

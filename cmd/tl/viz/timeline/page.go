@@ -157,7 +157,8 @@ func (t *Trace) figures(peak int64, when float64) []picture.Figure {
 	all := []picture.Figure{
 		picture.Size("Peak", peak, "at "+timeText(when)),
 		picture.Size("At the end", left, humanize.Comma(int64(count-released))+" live"),
-		{Label: "Allocations", Value: humanize.Comma(int64(count)), Exact: humanize.Comma(int64(released)) + " released"},
+		{Label: "Allocations", Value: humanize.Comma(int64(count)), Exact: humanize.Comma(int64(released)) +
+			" released"},
 	}
 	if _, pools := t.pools(); pools > 0 {
 		all = append(all, picture.Size("Memory pools", pools, plural(len(t.Chunks), "chunk")))

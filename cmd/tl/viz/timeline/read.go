@@ -272,7 +272,8 @@ func (b *builder) memory(e *traceEvent) error {
 	switch e.Name {
 	case "alloc":
 		b.end(address, e.Ts)
-		n := &Block{Address: address, Bytes: e.Args.Bytes, Kind: e.Args.Kind, Type: e.Args.Type, Tag: e.Args.Tag, Site: e.Sf,
+		n := &Block{Address: address, Bytes: e.Args.Bytes, Kind: e.Args.Kind, Type: e.Args.Type, Tag: e.Args.Tag,
+			Site:  e.Sf,
 			First: e.Ts, Before: e.Args.Before != 0}
 		if n.Before {
 			n.First = 0

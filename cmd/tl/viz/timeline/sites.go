@@ -44,7 +44,8 @@ func (t *Trace) sites(when float64) (list []site, number map[uint32]int) {
 	name(sums, t.frames)
 	ids := slices.SortedFunc(maps.Keys(sums), func(a, b uint32) int {
 		x, y := sums[a], sums[b]
-		return cmp.Or(cmp.Compare(y.Peak, x.Peak), cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(y.Peak, x.Peak), cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(a, b))
 	})
 	number = map[uint32]int{}
 	for n, id := range ids {
@@ -157,7 +158,9 @@ func shown(sites []site) (all []site) {
 	for i := range min(most, len(sites)) {
 		picked[i] = true
 	}
-	for _, figure := range []func(*site) int64{func(s *site) int64 { return s.End }, func(s *site) int64 { return s.Bytes }} {
+	for _, figure := range []func(*site) int64{func(s *site) int64 {
+		return s.End
+	}, func(s *site) int64 { return s.Bytes }} {
 		order := make([]int, len(sites))
 		for i := range order {
 			order[i] = i

@@ -59,7 +59,9 @@ func (t *Trace) gap() uint64 {
 
 // join merges stretches of one name that touch, or nearly.
 func join(all []band, gap uint64) (joined []band) {
-	slices.SortFunc(all, func(a, b band) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	slices.SortFunc(all, func(a, b band) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
+	})
 	for _, b := range all {
 		n := len(joined) - 1
 		if n >= 0 && (b.start < joined[n].end || b.name == joined[n].name && b.start-joined[n].end <= gap) {

@@ -16,11 +16,13 @@ type script struct {
 }
 
 func (s *script) event(name, phase string, micros float64, rest string) {
-	s.events = append(s.events, fmt.Sprintf(`{"name":%q,"ph":%q,"pid":1,"tid":7,"ts":%.3f%s}`, name, phase, micros, rest))
+	s.events = append(s.events, fmt.Sprintf(`{"name":%q,"ph":%q,"pid":1,"tid":7,"ts":%.3f%s}`, name, phase, micros,
+		rest))
 }
 
 func (s *script) alloc(at float64, address, bytes uint64, kind, typ string, site int) {
-	s.event("alloc", "i", at, fmt.Sprintf(`,"s":"t","sf":%d,"args":{"address":"%#x","bytes":%d,"kind":%q,"type":%q}`, site, address, bytes, kind, typ))
+	s.event("alloc", "i", at, fmt.Sprintf(`,"s":"t","sf":%d,"args":{"address":"%#x","bytes":%d,"kind":%q,"type":%q}`,
+		site, address, bytes, kind, typ))
 }
 
 func (s *script) free(at float64, address uint64) {
@@ -28,7 +30,8 @@ func (s *script) free(at float64, address uint64) {
 }
 
 func (s *script) chunk(at float64, name string, address, bytes uint64) {
-	s.event(name, "i", at, fmt.Sprintf(`,"s":"p","args":{"address":"%#x","bytes":%d,"pool":3,"device":0}`, address, bytes))
+	s.event(name, "i", at, fmt.Sprintf(`,"s":"p","args":{"address":"%#x","bytes":%d,"pool":3,"device":0}`, address,
+		bytes))
 }
 
 func (s *script) trace(t *testing.T) *Trace {
@@ -52,8 +55,10 @@ const (
 // training is a trace as a training program leaves one.
 func training() *script {
 	s := &script{frames: []string{
-		`"1":{"name":"weights.py:3","file":"weights.py","line":3,"parent":"9"}`, `"2":{"name":"forward.py:14","parent":"9"}`,
-		`"3":{"name":"void conv2d_same_padding<float, long>(tensor&, tensor const&)","parent":"9"}`, `"9":{"name":"main"}`,
+		`"1":{"name":"weights.py:3","file":"weights.py","line":3,"parent":"9"}`,
+		`"2":{"name":"forward.py:14","parent":"9"}`,
+		`"3":{"name":"void conv2d_same_padding<float, long>(tensor&, tensor const&)","parent":"9"}`,
+		`"9":{"name":"main"}`,
 	}}
 	s.events = append(s.events, `{"name":"process_name","ph":"M","pid":1,"tid":0,"args":{"name":"train"}}`,
 		`{"name":"thread_name","ph":"M","pid":1,"tid":7,"args":{"name":"main"}}`)
@@ -213,9 +218,12 @@ func TestFilesThatBreakOff(t *testing.T) {
 // share a caller, and two that nothing tells apart.
 func TestSitesAreToldApart(t *testing.T) {
 	s := &script{frames: []string{
-		`"1":{"name":"new","file":"/a/new.h","line":7,"parent":"11"}`, `"2":{"name":"new","file":"/a/new.h","line":7,"parent":"12"}`,
-		`"3":{"name":"new","file":"/a/new.h","line":7,"parent":"13"}`, `"4":{"name":"twice","parent":"20"}`, `"5":{"name":"twice","parent":"20"}`,
-		`"11":{"name":"linear","file":"/a/b.c","line":3,"parent":"14"}`, `"12":{"name":"linear","file":"/a/b.c","line":3,"parent":"20"}`,
+		`"1":{"name":"new","file":"/a/new.h","line":7,"parent":"11"}`,
+		`"2":{"name":"new","file":"/a/new.h","line":7,"parent":"12"}`,
+		`"3":{"name":"new","file":"/a/new.h","line":7,"parent":"13"}`, `"4":{"name":"twice","parent":"20"}`,
+		`"5":{"name":"twice","parent":"20"}`,
+		`"11":{"name":"linear","file":"/a/b.c","line":3,"parent":"14"}`,
+		`"12":{"name":"linear","file":"/a/b.c","line":3,"parent":"20"}`,
 		`"13":{"name":"relu","parent":"20"}`, `"14":{"name":"train","parent":"20"}`, `"20":{"name":"main"}`,
 	}}
 	for site := range 5 {
@@ -226,7 +234,8 @@ func TestSitesAreToldApart(t *testing.T) {
 	for _, site := range sites {
 		names = append(names, site.Name)
 	}
-	assert.Equal(t, []string{"new (new.h:7) ← linear (b.c:3) ← train", "new (new.h:7) ← linear (b.c:3) ← main", "new (new.h:7) ← relu",
+	assert.Equal(t, []string{"new (new.h:7) ← linear (b.c:3) ← train", "new (new.h:7) ← linear (b.c:3) ← main",
+		"new (new.h:7) ← relu",
 		"twice", "twice"}, names)
 }
 
@@ -252,7 +261,9 @@ func TestPagesStaySmall(t *testing.T) {
 	s := &script{}
 	for n := range uint64(60000) {
 		at := float64(10 * n)
-		s.frames = append(s.frames, fmt.Sprintf(`"%d":{"name":"function_%d_with_a_name","file":"/folder/of/sources/file.c","line":%d}`, n+1, n, n+1))
+		s.frames = append(s.frames,
+			fmt.Sprintf(`"%d":{"name":"function_%d_with_a_name","file":"/folder/of/sources/file.c","line":%d}`, n+1, n,
+				n+1))
 		s.alloc(at, heapAt+64*n, 1+n%4096, "object", "", int(n)+1)
 		s.free(at+5, heapAt+64*n)
 		s.event(fmt.Sprintf("step %d", n), "i", at, `,"s":"p","cat":"mark"`)

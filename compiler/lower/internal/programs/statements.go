@@ -141,7 +141,8 @@ func (g *generator) while(depth int) ir.Stmt {
 	defer func() { g.scopes = g.scopes[:len(g.scopes)-1] }()
 	g.declare(count, ir.IntType, true)
 	g.loops++
-	turn := &ir.Assign{Name: count, Value: &ir.Binary{Op: ir.Add, Left: &ir.Var{Name: count}, Right: &ir.IntLit{Value: 1}}}
+	turn := &ir.Assign{Name: count, Value: &ir.Binary{Op: ir.Add, Left: &ir.Var{Name: count},
+		Right: &ir.IntLit{Value: 1}}}
 	var cond ir.Expr = &ir.Binary{Op: ir.Lt, Left: &ir.Var{Name: count}, Right: &ir.IntLit{Value: 1 + g.rnd.Int63n(4)}}
 	if g.chance(20) {
 		cond = &ir.Binary{Op: ir.Mul, Left: cond, Right: g.expr(ir.IntType, 2)}

@@ -59,10 +59,10 @@ static struct block blocks[MAX_BLOCKS];
 static struct handle streams[MAX_STREAMS], events[MAX_EVENTS];
 static int used_events; /* handles above were never used */
 static bool holding;
-static int synchronized; /* events that were waited for */
+static int synchronized;                             /* events that were waited for */
 static int waited[MAX_STREAMS + 3][MAX_STREAMS + 3]; /* [stream][that of the event] */
-static int pushed;  /* contexts that threads have current */
-static int pending; /* copies in the default stream that nobody has waited for */
+static int pushed;                                   /* contexts that threads have current */
+static int pending;                                  /* copies in the default stream that nobody has waited for */
 static __thread struct device* stack[MAX_STACK];
 static __thread int depth;
 
@@ -104,10 +104,10 @@ static CUresult leave(CUresult result)
 	return result;
 }
 
-#define ENTER(wants_context) \
-	do { \
+#define ENTER(wants_context)                             \
+	do {                                                 \
 		CUresult early = enter(__func__, wants_context); \
-		if (early != SUCCESS) return leave(early); \
+		if (early != SUCCESS) return leave(early);       \
 	} while (0)
 
 static struct device* current(void) { return stack[depth - 1]; }
@@ -127,7 +127,8 @@ static char* reach(uintptr_t address, size_t n)
 	for (int i = 0; i < MAX_BLOCKS; i++) {
 		struct block* b = &blocks[i];
 		uintptr_t start = (uintptr_t)b->memory;
-		if ((b->kind == PLAIN || b->kind == ORDERED) && p >= start && p - start <= b->bytes && n <= b->bytes - (p - start))
+		if ((b->kind == PLAIN || b->kind == ORDERED) && p >= start && p - start <= b->bytes &&
+		    n <= b->bytes - (p - start))
 			return (char*)p;
 	}
 	return NULL;

@@ -91,9 +91,9 @@ static result leave(result r)
 	return r;
 }
 
-#define ENTER() \
-	do { \
-		result early = enter(__func__); \
+#define ENTER()                                    \
+	do {                                           \
+		result early = enter(__func__);            \
 		if (early != SUCCESS) return leave(early); \
 	} while (0)
 
@@ -212,7 +212,8 @@ static void drop(struct block* b)
 static struct block* buffer_of(uintptr_t handle)
 {
 	uintptr_t i = (handle - (uintptr_t)blocks) / sizeof *blocks;
-	return handle >= (uintptr_t)blocks && i < MAX_BLOCKS && blocks[i].memory != NULL && !blocks[i].shared ? &blocks[i] : NULL;
+	return handle >= (uintptr_t)blocks && i < MAX_BLOCKS && blocks[i].memory != NULL && !blocks[i].shared ? &blocks[i]
+	                                                                                                      : NULL;
 }
 
 /* n bytes of a buffer, NULL when it has them not. */
