@@ -1,9 +1,6 @@
 /* The parts of the registry that are not inlined: waiting, reading without a lock, fork.
  * See registry.h; blocks that leave their unit: registry_wide.c. */
-#define _GNU_SOURCE
 #include "registry.h"
-
-#include <sched.h>
 
 /* What tlc_shards points to before the library is attached: no table, limit 0, so
  * that lookups miss and adoption takes the slow path. */
@@ -28,7 +25,7 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
 
 /* ---- locks ------------------------------------------------------------------- */
 
-/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
+/* Takes a lock that somebody holds. */
 __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 {
 	for (unsigned turn = 0;; turn++) {
@@ -36,8 +33,7 @@ __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 		if (!(v & 1) &&
 		    atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire, memory_order_relaxed))
 			return;
-		if (turn < 100) tlc_spin();
-		else sched_yield();
+		tlc_wait(turn);
 	}
 }
 
@@ -102,8 +98,8 @@ static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uin
 /* peek_once again, until it succeeds. */
 static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
 {
-	for (int i = 1; i < PEEK_TRIES; i++) {
-		tlc_spin();
+	for (unsigned i = 1; i < PEEK_TRIES; i++) {
+		tlc_wait(i);
 		int found = peek_once(s, at, starts, covers);
 		if (found >= 0) return found;
 	}
@@ -138,7 +134,7 @@ bool tlc_foreign_known(uintptr_t p)
 static bool covered_at(int up, uintptr_t p)
 {
 	uint64_t granule = (p >> 4) >> (6 * up), starts = 0, covers = 0;
-	tlc_place at = tlc_place_of(TL_UNIT_0 + up, granule);
+	tlc_place at = tlc_place_of(TL_UNIT_LEVEL_0 + up, granule);
 	return peek(&tlc_shards[tlc_shard_of_place(up, granule)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 
@@ -181,7 +177,7 @@ static uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 		e->type_floats -= TL_FOREIGN_FLOAT;
 	}
 	s->bytes += bytes;
-	e->block = bytes | TL_FOREIGN_AS_ADOPTED;
+	e->block = bytes | TLC_FOREIGN_AS_ADOPTED;
 	return e->gen;
 }
 

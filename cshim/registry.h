@@ -52,9 +52,9 @@ void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the ch
 static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
-	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen);
+	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
 	bool above = tlc_units_up(0) != 0 && tlc_covered_above(p);
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tlc_place at = tlc_place_of(TL_UNIT_LEVEL_0, p >> 4);
 	uint64_t bits = tlc_range(at.bit, tlc_last(p, usable) & 63);
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	int result = TLC_SLOW;
@@ -77,7 +77,7 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	}
 	if (u == NULL && (u = tlc_open_unit(s, cell, at)) == NULL) goto out;
 	if (TLC_UNLIKELY(e != NULL)) *gen = tlc_adopt_known(s, e, usable);
-	else if (TLC_LIKELY((e = tlc_insert(s, u, at.bit)) != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
+	else if (TLC_LIKELY((e = tlc_insert(s, u, at.bit)) != NULL)) *gen = tlc_fill(s, e, usable, TLC_FOREIGN_AS_ADOPTED);
 	else goto out;
 	tlc_set(&u->covers, bits);
 	result = TLC_OK;
@@ -108,7 +108,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	if (TLC_UNLIKELY(tlc_wide(p, bytes))) return tlc_enter_wide(p, bytes, as, &gen) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tlc_place at = tlc_place_of(TL_UNIT_LEVEL_0, p >> 4);
 	tlc_shard_lock(s);
 	tl_region* cell = tlc_cell(s, at.region);
 	tl_unit* u = tlc_find_in(cell, at);
@@ -166,7 +166,7 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 	else if (drop == TLC_DROP_FORGET) f.result = held ? TLC_REFUSED : TLC_GONE;
 	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
 	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
-	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_FOREIGN_FLOATS_MAX) f.result = TLC_OVERFLOW;
+	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_MAX_FLOATS) f.result = TLC_OVERFLOW;
 	else if (drop == TLC_DROP_FLOAT) f.floats += held;
 	else if (--f.count == 0) f.result = drop == TLC_DROP_DECREF ? TLC_ZERO : TLC_GONE;
 	if (f.floats > f.count) f.floats = f.count;                    /* counted references go before floats */
@@ -299,7 +299,7 @@ static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit*
 static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
 {
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tlc_place at = tlc_place_of(TL_UNIT_LEVEL_0, p >> 4);
 	tl_unit* u;
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	if (TLC_UNLIKELY(!tlc_peek_unit(s, v, at, &u))) return false;
@@ -308,11 +308,11 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* s
 	size_t usable = malloc_usable_size((void*)p);
 	*size = usable;
 	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
+	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TLC_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
 	if (u == NULL) u = tlc_open_unit(s, tlc_cell(s, at.region), at);
 	tl_foreign_entry* e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
-	if (TLC_LIKELY(e != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
+	if (TLC_LIKELY(e != NULL)) *gen = tlc_fill(s, e, usable, TLC_FOREIGN_AS_ADOPTED);
 	tlc_shard_unlock(s);
 	return e != NULL;
 }

@@ -41,7 +41,7 @@ static bool enter_entry(tlc_spot x, uint64_t bytes, uint64_t as, uint32_t* gen)
  */
 
 /* Where a block that straddles ends, and what it owns in either unit. */
-static tlc_place tail_of(uintptr_t p, uint64_t bytes) { return tlc_place_of(TL_UNIT_0, tlc_last(p, bytes)); }
+static tlc_place tail_of(uintptr_t p, uint64_t bytes) { return tlc_place_of(TL_UNIT_LEVEL_0, tlc_last(p, bytes)); }
 static uint64_t head_bits(tlc_place start) { return ~tlc_below(start.bit); }
 static uint64_t tail_bits(tlc_place tail) { return tlc_range(0, tail.bit); }
 
@@ -120,11 +120,11 @@ static void span_add_shard(span* b, uint32_t shard)
 static void span_add(span* b, int up, uint64_t first, uint64_t last)
 {
 	piece* x = &b->piece[b->pieces++];
-	*x = (piece){.at = tlc_place_of(TL_UNIT_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
+	*x = (piece){.at = tlc_place_of(TL_UNIT_LEVEL_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
 	x->shard = (uint32_t)tlc_shard_of_place(up, first);
 	span_add_shard(b, x->shard);
 	if (up != 1) return;
-	x->below = tlc_place_of(TL_UNIT_0, first << 6).region;
+	x->below = tlc_place_of(TL_UNIT_LEVEL_0, first << 6).region;
 	x->shard_below = (uint32_t)tlc_shard_of_place(0, first << 6);
 	span_add_shard(b, x->shard_below);
 }
@@ -181,7 +181,7 @@ static void span_unlock_others(const span* b, const tl_shard* held)
 static bool span_fits(const span* b)
 {
 	uint32_t units = (uint32_t)b->pieces + 1;
-	uint64_t bytes = units * TL_FOREIGN_UNIT_RESERVE + TL_FOREIGN_LIST_RESERVE;
+	uint64_t bytes = units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
 	for (int i = 0; i < b->shards; i++) {
 		const tl_shard* s = &tlc_shards[b->shard[i]];
 		if (s->used + units > s->limit || s->chunk_end - s->chunk < bytes) return false;
