@@ -75,7 +75,8 @@ static void after_fork_child(void)
 {
 	alive = &alive_fallback;
 	alive_fallback = 0;
-	if (tlc_tls->self != NULL) tlc_end_samples(tlc_tls->self);
+	tl_context* own = tlc_own_context();
+	if (own != NULL) tlc_end_samples(own);
 	tlc_choose_path();
 	after_fork_parent();
 }
@@ -131,7 +132,7 @@ static void thread_ended(void* context)
 
 tl_status tl_thread_detach(void)
 {
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (c == NULL) return TL_OK;
 	if (c->in_go || c->draining || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
@@ -198,7 +199,7 @@ static tl_context* stub_of(tl_context* c) { return (tl_context*)((char*)c + TLC_
 
 void tlc_choose_path(void)
 {
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (c == NULL) return;
 	bool fast = tlc_g.fast && (tlc_forked() || !tlc_is_tracing());
 	*(c->in_go ? &c->path : &tlc_tls) = fast ? c : stub_of(c);
@@ -308,7 +309,7 @@ tl_context* tlc_entry_begin(uint32_t function, tl_status* why)
 {
 	*why = TL_OK;
 	if (tlc_forked()) return refuse(TL_E_FORKED, function, why);
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (TLC_UNLIKELY(c == NULL)) {
 		if (tlc_tls != &exited) c = attach(why);
 		if (c == NULL && *why != TL_OK) return refuse(*why, function, why);

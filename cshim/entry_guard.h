@@ -121,8 +121,8 @@ void tlc_leave_unattached(tl_context* c);
 /* Checks an option before the first use. */
 tl_status tlc_check_option(const char* key, const char* value);
 
-/* The context that does the work; NULL before the first call. */
-static inline tl_context* tlc_real(tl_context* c) { return c->self; }
+/* The calling thread's own context, whatever the thread sees; NULL: it is not attached. */
+static inline tl_context* tlc_own_context(void) { return tlc_tls->self; }
 
 /* Whether the fast path may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }

@@ -1,9 +1,10 @@
 /* The memory layout that the two paths share.
  *
  * Everything here lives outside the Go heap and is read and written by C (the
- * fast path) and by Go (the slow path, runtime/layout). Both declare it; the
- * generated assertions beside it (layout_check.go and its like) fail the build when size or
- * offset of any field differ. 64-bit only.
+ * fast path) and by Go (the slow path). tools/gen writes the Go declarations of what
+ * is called tl_* and TL_* in the headers of this folder, runtime/layout/generated_*.go,
+ * and the assertions of generated_layout.c, which fail the build when the C compiler
+ * lays it out in another way. What is called tlc_* and TLC_* is C's alone. 64-bit only.
  *
  * Who may write what:
  *   record.loc         the holder of the owner's context (plain, relaxed)
@@ -11,12 +12,13 @@
  *   record.type_flags  the creator before the object is shared; the drain afterwards
  *   record.gen         whoever frees the object
  *   context            its thread; `word` by anybody through atomics
- *   globals            written once by tl_attach under the initialisation lock
+ *   globals            written once, before the first context exists; atomic members by Go later
  */
 #ifndef TL_LAYOUT_H
 #define TL_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,11 +26,19 @@
 #error "TL Runtime is for little-endian processors: two words of a record are stored as one"
 #endif
 
+#define TLC_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TLC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* Memory of the program starts here at the earliest; smaller addresses are numbers that
+ * were passed by mistake. */
+#define TL_LOWEST_ADDRESS 0x10000u
+
 /* Memory of the program lies below 2 to this power, whoever allocates it. */
+enum { TL_PROGRAM_BITS_AMD64 = 47, TL_PROGRAM_BITS_ARM64 = 48 };
 #if defined(__aarch64__)
-enum { TL_PROGRAM_BITS = 48 };
+#define TLC_PROGRAM_BITS TL_PROGRAM_BITS_ARM64
 #else
-enum { TL_PROGRAM_BITS = 47 };
+#define TLC_PROGRAM_BITS TL_PROGRAM_BITS_AMD64
 #endif
 
 /* Geometry of the heap. */
@@ -48,6 +58,8 @@ enum {
 #define TL_LOC_FLOATS 0xF0000u
 #define TL_LOC_COUNT 0xFFFFu
 #define TL_OWNER_NEVER 0xFFF00000u /* no record has this owner: a context without the fast path */
+#define TL_MAX_OWNER 4094          /* the last context that owns objects */
+#define TL_MAX_FLOATS 15
 
 /* record.sh = count 22 signed | claims 2 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
  * A claim is a float of the owner's local word that another thread has taken: that
@@ -59,6 +71,7 @@ enum {
 #define TL_SH_IMMORTAL 8u
 #define TL_SH_FLAGS 15u
 #define TL_SH_FLOAT_SHIFT 4
+#define TL_SH_FLOAT (1u << TL_SH_FLOAT_SHIFT)
 #define TL_SH_FLOAT_MASK 0xF0u
 #define TL_SH_CLAIM_SHIFT 8
 #define TL_SH_CLAIM_MASK 0x300u
@@ -75,26 +88,29 @@ enum {
 #define TL_TYPE_TENSOR 3u
 #define TL_TYPE_SPARSE 4u
 #define TL_TYPE_FIRST_USER 16u
-enum { TL_KINDS = 5 }; /* plain ... sparse */
+#define TL_KINDS 5 /* plain ... sparse */
 #define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
 #define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */
 
-/* record.gen = generation 24 | class 8 */
+/* record.gen = generation 24 | class 8. Each life of a slot has a generation of its own, so a slot
+ * that was freed in its last one is never used again. */
 #define TL_GEN_ONE 0x100u
+#define TL_GEN_LAST 0xFFFFFF00u /* the last one, of class 0 */
 
+/* The state of one heap slot, apart from its payload. */
 typedef struct tl_record {
-	_Atomic uint32_t loc;
-	_Atomic uint32_t sh;
+	_Atomic uint32_t loc; /* written by the holder of the owner's context alone */
+	_Atomic uint32_t sh;  /* compare and swap, but for the owner's alloc and free */
 	_Atomic uint32_t type_flags;
 	_Atomic uint32_t gen;
 } tl_record;
 
-/* A reference held by a magazine or by a scope.
- * Scope entry of a foreign pointer: record == TL_FOREIGN, gen is the registry's.
- * Scope entry that was taken out: object == 0. */
+/* entry.record of a pointer of the registry; entry.gen is the registry's then. */
 #define TL_FOREIGN 0xFFFFFFFFu
+
+/* A reference held by a magazine or by a scope. */
 typedef struct tl_entry {
-	uintptr_t object;
+	uintptr_t object; /* 0: it was taken out */
 	uint32_t record;
 	uint32_t gen;
 } tl_entry;
@@ -132,7 +148,6 @@ typedef struct tl_class_info {
 } tl_class_info;
 
 /* What was open when a scope, a function or a planned frame began. */
-enum { TL_MARK_SCOPE = 0, TL_MARK_FUNCTION = 1, TL_MARK_PLANNED = 2 };
 typedef struct tl_mark {
 	uint64_t entries;       /* scope entries below it */
 	uint64_t arena;         /* arena bytes below it */
@@ -140,10 +155,14 @@ typedef struct tl_mark {
 	uint32_t kind;          /* kind << 30 | TAGGED | slots */
 	uint32_t outer;         /* 1 + index of the enclosing function's mark, 0 = none */
 } tl_mark;
+
+/* mark.kind */
+enum { TL_MARK_SCOPE = 0, TL_MARK_FUNCTION = 1, TL_MARK_PLANNED = 2 };
 #define TL_MARK_KIND_SHIFT 30
 #define TL_MARK_SLOTS 0x1FFFFFFFu
 #define TL_MARK_TAGGED 0x20000000u /* a tag was pushed while this was the newest mark */
 
+/* One buffer slot of a function frame. */
 typedef struct tl_slot {
 	uintptr_t buffer;
 	uint64_t bytes;
@@ -152,7 +171,10 @@ typedef struct tl_slot {
 /* context.word = inbox node index << 2 | state */
 enum { TL_CTX_FREE = 0, TL_CTX_ACTIVE = 1, TL_CTX_PARKED = 2, TL_CTX_BORROWED = 3, TL_CTX_STATE = 3 };
 
-enum { TL_MESSAGE_BYTES = 2048, TL_MAX_TAGS = 32 };
+enum {
+	TL_MESSAGE_BYTES = 2048, /* room for one rendered error message */
+	TL_MAX_TAGS = 32,        /* that a thread can have pushed */
+};
 
 /* A number below TL_BLOCK_MARKS for the address of a pool's block. */
 enum { TL_BLOCK_MARKS = 4096 };
@@ -216,7 +238,7 @@ typedef struct tl_context {
 	uint64_t deferred; /* releases that wait for the owner */
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone;
-	uint64_t slow_calls;  /* Calls of the slow path */
+	uint64_t slow_calls;  /* calls of the slow path */
 	uint64_t spare;        /* so that no magazine lies in two cache lines */
 	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
 	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
@@ -274,7 +296,7 @@ typedef struct tl_globals {
 	uint64_t arena_capacity;             /* bytes of each */
 	uintptr_t shards;                    /* registry (registry.h) */
 	uint64_t shard_mask;
-	uintptr_t pools;                     /* memory pools (pool.h) */
+	uintptr_t pools;                     /* memory pools (mempool.h) */
 	struct tl_type_info* types; /* by type number, from TL_TYPE_FIRST_USER */
 	uint32_t fast;       /* TL_FASTPATH */
 	_Atomic uint32_t on_error; /* 0 ignore, 1 log, 2 abort, 4 callback set */

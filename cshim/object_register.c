@@ -18,7 +18,7 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 	}
 	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
 	       tlc_sh_count(sh) > 0 && tlc_sh_count(sh) < TL_SH_COUNT_MAX) {
-		uint32_t next = tlc_sh_floats(sh) > 0 ? sh - (1u << TL_SH_FLOAT_SHIFT) : sh + TL_SH_ONE;
+		uint32_t next = tlc_sh_floats(sh) > 0 ? sh - TL_SH_FLOAT : sh + TL_SH_ONE;
 		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, next, memory_order_relaxed, memory_order_relaxed)) return true;
 	}
 	return false;

@@ -1,9 +1,6 @@
 /* The registry's locks, and what it answers without changing anything. registry_wide.c has
  * the operations that are not inlined. */
-#define _GNU_SOURCE
 #include "registry.h"
-
-#include <sched.h>
 
 /* What tlc_shards points to before the library is attached. The table has one empty cell and no
  * room, so that searches find nothing and registering takes the slow path. */
@@ -28,7 +25,7 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
 
 /* ---- locks ------------------------------------------------------------------- */
 
-/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
+/* Takes a lock that somebody holds. */
 __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 {
 	for (unsigned turn = 0;; turn++) {
@@ -36,8 +33,7 @@ __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 		if (!(v & 1) &&
 		    atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire, memory_order_relaxed))
 			return;
-		if (turn < 100) tlc_spin();
-		else sched_yield();
+		tlc_wait(turn);
 	}
 }
 
@@ -85,8 +81,8 @@ static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_granule at, u
 
 static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
-	for (int i = 1; i < PEEK_TRIES; i++) {
-		tlc_spin();
+	for (unsigned i = 1; i < PEEK_TRIES; i++) {
+		tlc_wait(i);
 		int found = peek_once(s, at, starts, covers);
 		if (found >= 0) return found;
 	}
@@ -121,7 +117,7 @@ bool tlc_foreign_known(uintptr_t p)
 static inline __attribute__((always_inline)) bool covered_at(int up, uintptr_t p)
 {
 	uint64_t number = (p >> 4) >> (6 * up), starts = 0, covers = 0;
-	tlc_granule at = tlc_granule_of(TL_UNIT_0 + up, number);
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, number);
 	return peek(&tlc_shards[tlc_shard_of_granule(up, number)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 

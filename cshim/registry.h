@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) tlc_glimpse tlc_peek(const tl_shard
 static inline bool tlc_enter_new(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes, uint64_t as,
                                  uint32_t* gen)
 {
-	tlc_granule at = tlc_granule_of(TL_UNIT_0, p >> 4);
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	uint64_t bits = tlc_range(at.bit, tlc_last(p, bytes) & 63);
 	if (u == NULL) u = tlc_open_unit(s, cell, at);
 	else if (TLC_UNLIKELY((tlc_get(&u->covers) & bits) || tlc_has(&u->starts, at.bit))) return false;
@@ -110,7 +110,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, &gen) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_granule at = tlc_granule_of(TL_UNIT_0, p >> 4);
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	tlc_shard_lock(s);
 	tl_region* cell = tlc_cell(s, at.region);
 	bool entered = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as, &gen);
@@ -124,7 +124,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
-	return tlc_enter(p, usable, TL_FOREIGN_AS_ADOPTED, gen);
+	return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
 }
 
 /* The same for a new block; p is a multiple of 16. false: tlc_foreign_adopt knows more. The
@@ -135,7 +135,7 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* s
 {
 	enum { PROBES = 8 };
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_granule at = tlc_granule_of(TL_UNIT_0, p >> 4);
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	tlc_glimpse seen = tlc_peek(s, v, at, PROBES);
 	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
@@ -146,9 +146,9 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* s
 	size_t usable = malloc_usable_size((void*)p);
 	*size = usable;
 	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(!tlc_inside(p, usable))) return tlc_enter(p, usable, TL_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_inside(p, usable))) return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
-	bool entered = tlc_enter_new(s, seen.cell, u, p, usable, TL_FOREIGN_AS_ADOPTED, gen);
+	bool entered = tlc_enter_new(s, seen.cell, u, p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
 	tlc_shard_unlock(s);
 	return entered;
 }
@@ -202,7 +202,7 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 		f.result = f.count == 0 && tlc_kind(e) == TL_FOREIGN_ALIGNED ? TLC_GONE : TLC_REFUSED;
 	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
 	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
-	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_FOREIGN_FLOATS_MAX) f.result = TLC_OVERFLOW;
+	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_MAX_FLOATS) f.result = TLC_OVERFLOW;
 	else if (drop == TLC_DROP_FLOAT) f.floats += held;
 	else if (--f.count == 0) f.result = drop == TLC_DROP_DECREF ? TLC_ZERO : TLC_GONE;
 	if (f.floats > f.count) f.floats = f.count;                    /* counted references go before floats */

@@ -75,14 +75,9 @@
 #ifndef TL_REGISTRY_CELLS_H
 #define TL_REGISTRY_CELLS_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#define TLC_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TLC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#include "layout_lock.h"
 
 /* entry.block = flags 8 | kind 8 | bytes 48 */
 #define TL_FOREIGN_BYTES 0xFFFFFFFFFFFFull
@@ -98,34 +93,40 @@
 
 #define TL_FOREIGN_STICKY 0xFFFFFFFFu /* a count that got here never changes again */
 #define TL_FOREIGN_FLOAT (1u << 24)   /* entry.type_floats = floats 8 | type 24 */
-#define TL_FOREIGN_FLOATS_MAX 15u
-#define TL_FOREIGN_ADDRESS_BITS 57 /* of user space, with five levels of pages */
+#define TL_FOREIGN_ADDRESS_BITS 57    /* of user space, with five levels of pages */
 
 /* region.key = level 7 | number of the region 57 */
 #define TL_UNIT_LEVEL_SHIFT 57
-enum { TL_UNIT_FINE = 1, TL_UNIT_0 = 2, TL_UNIT_LEVELS = 8, TL_LISTS = 6, TL_UNIT_ROOMS = 12 };
+enum { TL_UNIT_FINE = 1, TL_UNIT_LEVEL_0 = 2, TL_UNIT_LEVELS = 8 };
 
 /* region.list = class of its room 8 | vacant units 8 | address 48. Rooms go up by a third or a half. */
 #define TL_REGION_ROOM_SHIFT 56
 #define TL_REGION_VACANT_SHIFT 48
 #define TL_REGION_VACANT (1ull << TL_REGION_VACANT_SHIFT) /* one of them */
 #define TL_REGION_ADDRESS (TL_REGION_VACANT - 1)
-static const uint8_t tlc_rooms[TL_UNIT_ROOMS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+
+enum {
+	TL_ENTRY_LISTS = 6, /* sizes of lists of entries: 2 << i */
+	TL_UNIT_ROOMS = 12, /* sizes of lists of units */
+};
+
+/* The sizes of lists of units. */
+static const uint8_t tl_region_rooms[TL_UNIT_ROOMS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 
 /* What opening a unit takes of a chunk at most, and what a longer list of entries does. */
-#define TL_FOREIGN_UNIT_RESERVE (64u * 40)
-#define TL_FOREIGN_LIST_RESERVE (64u * 24)
+#define TL_UNIT_RESERVE (64 * sizeof(tl_unit))
+#define TL_ENTRY_RESERVE (64 * sizeof(tl_foreign_entry))
 
 /* A registered pointer. Guarded by the lock of its shard. */
 typedef struct tl_foreign_entry {
 	uint32_t count;
-	uint32_t gen; /* from shard.gen, never 0 */
-	uint64_t block;
+	uint32_t gen;   /* from shard.gen, never 0 */
+	uint64_t block; /* flags 8 | kind 8 | bytes 48 */
 	uint32_t type_floats;
 	uint32_t link; /* the shared block of which this is an alias; not 0: the last release is Go's */
 } tl_foreign_entry;
 
-/* A unit in use. Written under the lock of its shard; the bits are also read without. */
+/* A unit in use: 64 granules of the address space. Written under the lock of its shard; the bits are also read without. */
 typedef struct tl_unit {
 	_Atomic uint64_t starts, covers;
 	tl_foreign_entry only; /* gen 0: a list at address `block` with room for `count` entries */
@@ -151,8 +152,8 @@ typedef struct tl_shard {
 	uint32_t handed_back;
 	uint32_t zeros;                      /* entries held at zero */
 	uintptr_t chunk, chunk_end;          /* what no list has used yet */
-	uintptr_t lists[TL_LISTS];           /* free lists for 2 << i entries, linked through entry.block */
-	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tlc_rooms[i] units, linked through only.block */
+	uintptr_t lists[TL_ENTRY_LISTS];     /* free lists for 2 << i entries, linked through entry.block */
+	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tl_region_rooms[i] units, linked through only.block */
 	uint64_t chunk_bytes;                /* memory for lists, in all */
 	uint64_t units;                      /* in use */
 	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
@@ -191,7 +192,7 @@ static inline tlc_granule tlc_granule_of(int level, uint64_t number)
 /* The granule at which p starts, of FINE or of level 0. */
 static inline tlc_granule tlc_start(uintptr_t p)
 {
-	return TLC_UNLIKELY((p & 15) != 0) ? tlc_granule_of(TL_UNIT_FINE, p) : tlc_granule_of(TL_UNIT_0, p >> 4);
+	return TLC_UNLIKELY((p & 15) != 0) ? tlc_granule_of(TL_UNIT_FINE, p) : tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 }
 
 /* The granules that [p, p+bytes) owns are first .. last (none: last < first). */
@@ -219,7 +220,7 @@ static inline uint64_t tlc_mix(uint64_t key)
 static inline uint64_t tlc_shard_of_granule(int up, uint64_t number)
 {
 	if (up == 0) return tlc_shard_of(number << 4);
-	return (tlc_mix(tlc_granule_of(TL_UNIT_0 + up, number).region) >> 20) & tlc_shard_mask;
+	return (tlc_mix(tlc_granule_of(TL_UNIT_LEVEL_0 + up, number).region) >> 20) & tlc_shard_mask;
 }
 
 /* Units in use, `up` levels above 0. For 0: those of all levels above it. */
@@ -239,16 +240,6 @@ tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
 void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);
-
-/* One turn of waiting for a lock. */
-static inline void tlc_spin(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
 
 /* ---- lock --------------------------------------------------------------------- */
 
@@ -450,7 +441,7 @@ static inline bool tlc_is_revivable(const tl_foreign_entry* e)
 }
 
 /* Kind and flags of a block that a scope registers. */
-#define TL_FOREIGN_AS_ADOPTED ((uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED)
+#define TLC_FOREIGN_AS_ADOPTED ((uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED)
 
 /* Fills a new entry: count 1, not floating, `as` for kind and flags. */
 static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes, uint64_t as)

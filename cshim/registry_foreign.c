@@ -1,8 +1,6 @@
 /* The registry's public functions that have a fast path, and operator delete. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-
 #include "object_fast.h"
+#include "report_symbols.h"
 
 /* ---- operator delete ------------------------------------------------------------------
  *
@@ -12,18 +10,6 @@
 
 typedef void (*delete_function)(void*);
 
-/* Looks in the C++ runtime of a plug-in that was loaded privately, as Python loads its extensions. */
-static delete_function find_private(const char* name)
-{
-	static const char* const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
-	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
-		void* library = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD); /* never closed: the address stays good */
-		void* found = library != NULL ? dlsym(library, name) : NULL;
-		if (found != NULL) return (delete_function)found;
-	}
-	return NULL;
-}
-
 static _Atomic(delete_function) deleters[2]; /* of TL_FOREIGN_NEW_ARRAY and TL_FOREIGN_NEW_SCALAR, once found */
 
 static __attribute__((noinline)) delete_function find_deleter(uint32_t kind)
@@ -31,8 +17,8 @@ static __attribute__((noinline)) delete_function find_deleter(uint32_t kind)
 	static const char* const names[] = {"_ZdaPv", "_ZdlPv"};
 	uint32_t i = kind - TL_FOREIGN_NEW_ARRAY;
 	if (i >= 2) return NULL;
-	delete_function f = (delete_function)dlsym(RTLD_DEFAULT, names[i]);
-	if (f == NULL) f = find_private(names[i]);
+	void* library; /* never closed: the address stays good */
+	delete_function f = (delete_function)tlc_find_cxx(names[i], &library);
 	atomic_store_explicit(&deleters[i], f, memory_order_relaxed);
 	return f;
 }
@@ -64,8 +50,8 @@ static inline bool is_freeable(tl_alloc_kind kind)
 static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < 65536 || tlc_in_heap(p) || tlc_in_slices(p))) return false;
-	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_PROGRAM_BITS != 0)) return false;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY((p | (p + bytes)) >> TLC_PROGRAM_BITS != 0)) return false;
 	if (TLC_UNLIKELY(!is_freeable(kind) || !tlc_foreign_insert(p, bytes, (uint32_t)kind))) return false;
 	c->foreign_adopted++;
 	return true;

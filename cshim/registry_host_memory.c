@@ -60,7 +60,7 @@ static bool has_headers(void)
 
 bool tlc_may_be_malloced(uintptr_t p)
 {
-	if ((p & 15) != 0 || p < 1u << TLC_REGION_BITS || p >> TL_PROGRAM_BITS != 0) return false;
+	if ((p & 15) != 0 || p < TL_LOWEST_ADDRESS || p >> TLC_PROGRAM_BITS != 0) return false;
 	if (tlc_is_known(p)) return true;
 	if (!is_readable(p) || (has_headers() && !is_readable(p - TLC_HEADER_BYTES))) return false;
 	know_page(p);

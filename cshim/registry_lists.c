@@ -46,7 +46,7 @@ void tlc_free_list(tl_shard* s, const tl_unit* u) { list_free(s, tlc_list(u), cl
 
 static tl_unit* units_new(tl_shard* s, unsigned class)
 {
-	uintptr_t list = s->unit_lists[class], bytes = sizeof(tl_unit) * tlc_rooms[class];
+	uintptr_t list = s->unit_lists[class], bytes = sizeof(tl_unit) * tl_region_rooms[class];
 	if (list != 0) {
 		s->unit_lists[class] = ((tl_unit*)list)->only.block;
 	} else if (s->chunk_end - s->chunk >= bytes) {
@@ -115,7 +115,7 @@ tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at)
 	if (fresh && s->used >= s->limit) return NULL;
 	uint64_t present = fresh ? 0 : tlc_get(&r->present);
 	unsigned n = tlc_ones(present);
-	if (fresh || n == tlc_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
+	if (fresh || n == tl_region_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
 		if (!units_room(s, r, n)) return NULL;
 		present = fresh ? 0 : tlc_get(&r->present);
 		n = tlc_ones(present);

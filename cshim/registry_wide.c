@@ -42,7 +42,7 @@ ALWAYS_INLINE uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 		e->type_floats -= TL_FOREIGN_FLOAT;
 	}
 	s->bytes += bytes;
-	e->block = bytes | TL_FOREIGN_AS_ADOPTED;
+	e->block = bytes | TLC_FOREIGN_AS_ADOPTED;
 	return e->gen;
 }
 
@@ -101,7 +101,7 @@ static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL 
 ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t bytes, uint64_t as, bool above,
                              uint32_t* gen)
 {
-	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_0, p >> 4));
+	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
 	int known = enter_known(x, as, gen);
 	if (known != TLC_MISS) return known;
 	bool both = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) >> x.at.unit & 3) == 3;
@@ -147,11 +147,11 @@ static inline void extent_add_shard(extent* b, uint32_t shard)
 static inline void extent_add(extent* b, int up, uint64_t first, uint64_t last)
 {
 	cover* x = &b->covers[b->n++];
-	*x = (cover){.at = tlc_granule_of(TL_UNIT_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
+	*x = (cover){.at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
 	x->shard = (uint32_t)tlc_shard_of_granule(up, first);
 	extent_add_shard(b, x->shard);
 	if (up != 1) return;
-	x->below = tlc_granule_of(TL_UNIT_0, first << 6).region;
+	x->below = tlc_granule_of(TL_UNIT_LEVEL_0, first << 6).region;
 	x->shard_below = (uint32_t)tlc_shard_of_granule(0, first << 6);
 	extent_add_shard(b, x->shard_below);
 }
@@ -200,7 +200,7 @@ static inline tl_shard* extent_lock(const extent* b, const tl_shard* held)
 static bool extent_fits(const extent* b)
 {
 	uint32_t units = (uint32_t)b->n + 1;
-	uint64_t bytes = units * TL_FOREIGN_UNIT_RESERVE + TL_FOREIGN_LIST_RESERVE;
+	uint64_t bytes = units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
 	for (int i = 0; i < b->locks; i++) {
 		const tl_shard* s = &tlc_shards[b->shards[i]];
 		if (s->used + units > s->limit || s->chunk_end - s->chunk < bytes) return false;
@@ -275,7 +275,7 @@ static void extent_uncover(const extent* b)
 static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
 {
 	if (!extent_fits(b)) return TLC_SLOW;
-	tlc_lookup x = look_up(&tlc_shards[tlc_shard_of(p)], tlc_granule_of(TL_UNIT_0, p >> 4));
+	tlc_lookup x = look_up(&tlc_shards[tlc_shard_of(p)], tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
 	int known = enter_known(x, as, gen);
 	if (known != TLC_MISS) return known;
 	/* All covers may be at higher levels; the start must be free at level 0 too. */

@@ -108,7 +108,7 @@ tl_status tl_trace_stop(void)
 /* With samples only what was recorded last can be meant: asking costs no cgo call. */
 bool tlc_may_name(const void* pointer)
 {
-	const tl_context* c = tlc_tls->self;
+	const tl_context* c = tlc_own_context();
 	if (c == NULL || pointer == NULL) return false;
 	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL) return false;
 	return !c->in_go && !tlc_forked(); /* where nothing is recorded there is nothing to refuse */
@@ -140,7 +140,7 @@ __attribute__((destructor)) static void report_at_exit(void)
 	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
 	bool guards = tlc_shared->debug != 0;
 	if (!checks && !traces && !guards) return;
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	bool attached = c != NULL && !c->in_go;
 	/* An exit() from inside a call, as of an allocator of the program's: that may hold locks. */
 	if (!attached) c = c == NULL ? tlc_enter_unattached() : NULL;

@@ -5,8 +5,6 @@
 
 /* ---- making -------------------------------------------------------------------------- */
 
-enum { LOWEST_ADDRESS = 64 << 10 };
-
 /* What a request comes to; bytes 0: ask Go, which says what is wrong. */
 typedef struct size {
 	uint64_t numel;
@@ -17,7 +15,7 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 {
 	const size wrong = {0, 0};
 	if (TLC_UNLIKELY((uint32_t)dtype >= TL_DTYPES || (uint64_t)rank > TL_MAX_RANK)) return wrong;
-	if (TLC_UNLIKELY(rank != 0 && (uintptr_t)shape < LOWEST_ADDRESS)) return wrong;
+	if (TLC_UNLIKELY(rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS)) return wrong;
 	uint64_t numel = 1, spread = tlc_dtype_bytes[dtype]; /* spread counts empty dimensions as 1 */
 	for (int64_t i = 0; i < rank; i++) {
 		if (TLC_UNLIKELY(shape[i] < 0 || __builtin_mul_overflow(spread, (uint64_t)tlc_at_least_1(shape[i]), &spread)))
@@ -25,7 +23,7 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 		numel *= (uint64_t)shape[i];
 	}
 	if (TLC_UNLIKELY(spread == 0 || spread > 1ull << 47)) return wrong;
-	return (size){numel, TL_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
+	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
 /* A slot from the magazine, for a key that the pool has nothing for; object 0: ask Go. */
@@ -250,7 +248,7 @@ static inline const tl_tensor_header* header(const tl_tensor* tensor)
 tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info)
 {
 	const tl_tensor_header* h = header(tensor);
-	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
+	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < TL_LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
 		return slow_tensor_info_get(tensor, out_info);
 	*out_info = (tl_tensor_info){
 		.struct_size = sizeof *out_info,

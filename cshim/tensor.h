@@ -1,8 +1,7 @@
-/* Tensors and their pool, as both paths see them; runtime/layout/tensor.go is the Go
- * view and tensor_check.go holds the two together.
+/* Tensors and their pool, as both paths see them.
  *
  * A tensor is one heap object of type TL_TYPE_TENSOR: this header, then the data, both
- * aligned to 64 bytes. Its count is never biased: record.loc is 0 and record.sh has
+ * aligned to TL_TENSOR_ALIGN. Its count is never biased: record.loc is 0 and record.sh has
  * MERGED, so that the last reference frees at once on any thread. The header lies in
  * memory that a program can overwrite; before a dead tensor is kept for somebody else,
  * what the header says is checked against the slot that holds it.
@@ -33,9 +32,10 @@
 
 #include "object_fast.h"
 
-enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
+enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
 
-/* header.flags. A tensor with any other than CONTIGUOUS is not the fast path's to pool. */
+/* header.flags. A tensor with any other than CONTIGUOUS is not the fast path's to pool; with that and
+ * ON_DEVICE alone it is kept in its device's tensor cache. */
 #define TL_TENSOR_CONTIGUOUS 1u
 #define TL_TENSOR_IN_SLOT 2u
 #define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */
@@ -64,6 +64,8 @@ typedef struct tl_tensor_header {
 	int64_t shape[TL_MAX_RANK];
 	int64_t strides[TL_MAX_RANK]; /* in elements */
 } tl_tensor_header;
+
+enum { TLC_TENSOR_HEADER = sizeof(tl_tensor_header) };
 
 /* A key of the pool and its stack. Guarded by the lock of its shard. */
 typedef struct tl_tensor_pool_key {
@@ -103,24 +105,10 @@ typedef struct tl_tensor_pool_shard {
 enum { TL_TENSOR_POOL_OFFSET = 8192, TL_TENSOR_POOL_SHARDS = 64 };
 #define TL_TENSOR_POOL_KIND(dtype, device) (0x10000u | (uint32_t)(device) << 8 | (uint32_t)(dtype))
 
-/* What a generation must be below for its record to have another life. */
-#define TLC_LAST_GEN 0xFFFFFE00u
-
 /* Bytes of an element, 0 = no such dtype. */
 extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidden")));
 
 /* ---- the pool ---------------------------------------------------------------------- */
-
-void tlc_tensor_pool_wait(tl_tensor_pool_shard* s);
-
-static inline void tlc_tensor_pool_lock(tl_tensor_pool_shard* s)
-{
-	uint32_t open = 0;
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
-		tlc_tensor_pool_wait(s);
-}
-
-static inline void tlc_tensor_pool_unlock(tl_tensor_pool_shard* s) { atomic_store_explicit(&s->lock, 0, memory_order_release); }
 
 static inline uint64_t tlc_tensor_pool_hash(uint64_t elements, uint32_t kind)
 {
@@ -158,7 +146,7 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	tl_entry e = {0, 0, 0};
 	if (TLC_UNLIKELY(home == NULL)) return e;
-	tlc_tensor_pool_lock(s);
+	tlc_lock(&s->lock);
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->count != 0)) {
 		e = ((const tl_entry*)k->stack)[--k->count];
@@ -166,7 +154,7 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 		s->grant += k->bytes;
 		s->hits++;
 	}
-	tlc_tensor_pool_unlock(s);
+	tlc_unlock(&s->lock);
 	return e;
 }
 
@@ -188,10 +176,10 @@ static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
 /* Is p a tensor in live frame memory of the calling thread, data and all? */
 static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 {
-	if (!tlc_is_fast(c) || (p & 63) != 0 || p - c->frame_base >= c->frame_top - c->frame_base) return false;
+	if (!tlc_is_fast(c) || p % TL_TENSOR_ALIGN != 0 || p - c->frame_base >= c->frame_top - c->frame_base) return false;
 	const tl_tensor_header* h = (const tl_tensor_header*)p;
 	uint64_t left = c->frame_top - p;
-	return left >= TL_TENSOR_HEADER && h->mark == (p ^ TL_TENSOR_MARK) && h->nbytes <= left - TL_TENSOR_HEADER;
+	return left >= TLC_TENSOR_HEADER && h->mark == (p ^ TL_TENSOR_MARK) && h->nbytes <= left - TLC_TENSOR_HEADER;
 }
 
 static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
@@ -209,7 +197,7 @@ static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint6
 		} of;
 		uint64_t word;
 	} kind = {.of = {dtype, 0, rank, TL_TENSOR_CONTIGUOUS}};
-	h->data = (uintptr_t)h + TL_TENSOR_HEADER;
+	h->data = (uintptr_t)h + TLC_TENSOR_HEADER;
 	h->numel = numel;
 	h->nbytes = numel * tlc_dtype_bytes[dtype];
 	__builtin_memcpy(&h->dtype, &kind.word, sizeof kind.word);

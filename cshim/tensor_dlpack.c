@@ -119,14 +119,12 @@ void tlc_dlpack_delete_legacy(struct DLManagedTensor* self)
 
 /* ---- importing ------------------------------------------------------------------------- */
 
-enum { LOWEST_ADDRESS = 64 << 10 };
-
 /* Of another major version nothing is known but that its deleter ends it, and nobody
  * else is going to call that. Not from Go: it may be anything. */
 tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed)
 {
 	tl_tensor* tensor = slow_tensor_from_dlpack(managed);
-	if (TLC_LIKELY(tensor != NULL) || (uintptr_t)managed < LOWEST_ADDRESS) return tensor;
+	if (TLC_LIKELY(tensor != NULL) || (uintptr_t)managed < TL_LOWEST_ADDRESS) return tensor;
 	if (managed->major != TL_DL_MAJOR && managed->deleter != NULL) managed->deleter(managed);
 	return NULL;
 }

@@ -1,10 +1,7 @@
 /* The tensor pool's cold parts, what becomes of a dead tensor, and tl_pool_*. */
-#define _GNU_SOURCE
 #include "tensor.h"
 
-#include <sched.h>
-
-_Static_assert(sizeof(tl_tensor_header) == TL_TENSOR_HEADER, "the data starts on a cache line");
+_Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts on a cache line");
 _Static_assert(sizeof(tl_tensor_pool_shard) == 128, "shards share no cache line");
 _Static_assert(sizeof(tl_globals) <= TL_TENSOR_POOL_OFFSET, "the shards stand behind the globals");
 
@@ -16,30 +13,17 @@ const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
 
 /* ---- locks ------------------------------------------------------------------------- */
 
-/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
-__attribute__((noinline)) void tlc_tensor_pool_wait(tl_tensor_pool_shard* s)
-{
-	for (unsigned turn = 0;; turn++) {
-		if (TLC_LOAD(s->lock) == 0) {
-			uint32_t open = 0;
-			if (atomic_compare_exchange_weak_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)) return;
-		}
-		if (turn < 100) tlc_spin();
-		else sched_yield();
-	}
-}
-
 static tl_tensor_pool_shard* all_shards(void) { return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET); }
 
 /* For pthread_atfork: prepare takes all locks, parent and child release them. */
 void tlc_tensor_pool_lock_all(void)
 {
-	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_lock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_lock(&all_shards()[i].lock);
 }
 
 void tlc_tensor_pool_unlock_all(void)
 {
-	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_unlock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_unlock(&all_shards()[i].lock);
 }
 
 /* ---- keeping ------------------------------------------------------------------------- */
@@ -47,7 +31,7 @@ void tlc_tensor_pool_unlock_all(void)
 /* What a tensor needs, header included, by its header. */
 static inline uint64_t needed(const tl_tensor_header* h)
 {
-	return TL_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
+	return TLC_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
 }
 
 /* Makes the empty cell k that of a new key; false when there is no room. Under the lock. */
@@ -81,7 +65,7 @@ static __attribute__((noinline)) uint64_t large_bytes(const tl_tensor_header* h,
  * against its key's each time. */
 static inline uint64_t slot_bytes(const tl_tensor_header* h, tl_entry e)
 {
-	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || e.gen >= TLC_LAST_GEN)) return 0;
+	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || tlc_is_last_life(e.gen))) return 0;
 	if (TLC_UNLIKELY(h->dtype >= TL_DTYPES || h->device != 0 || h->numel > 1ull << 47)) return 0;
 	uint32_t class = e.gen & 0xFF;
 	return TLC_LIKELY(class <= TL_CLASS_SMALL) ? tlc_g.classes[class].size : large_bytes(h, e.object);
@@ -109,14 +93,13 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	if (TLC_UNLIKELY(home == NULL)) return ASK_GO;
 	enum keeping result = ASK_GO;
-	tlc_tensor_pool_lock(s);
+	tlc_lock(&s->lock);
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
 	if (TLC_LIKELY(result == KEPT)) {
 		if (TLC_LIKELY(atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
-			e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-			TLC_STORE(r->gen, e.gen);
-			((tl_entry*)k->stack)[k->count++] = e;
+			e.gen = TLC_LOAD(r->gen);
+			((tl_entry*)k->stack)[k->count++] = tlc_renew(r, e);
 			s->bytes += bytes;
 			s->puts++;
 			c->tensors_gone++;
@@ -124,7 +107,7 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 			result = ASK_GO;
 		}
 	}
-	tlc_tensor_pool_unlock(s);
+	tlc_unlock(&s->lock);
 	return result;
 }
 
@@ -135,9 +118,8 @@ static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 	if (m->top == m->limit) return false;
 	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)) return false;
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
-	e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-	TLC_STORE(r->gen, e.gen);
-	*m->top++ = e;
+	e.gen = TLC_LOAD(r->gen);
+	*m->top++ = tlc_renew(r, e);
 	c->tensors_gone++;
 	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->gone++;
@@ -158,7 +140,7 @@ static tl_record* base_record(const tl_context* c, const tl_tensor_header* view)
 static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || e.gen >= TLC_LAST_GEN) return false;
+	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || tlc_is_last_life(e.gen)) return false;
 	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
 	uintptr_t base = h->base; /* before the slot is somebody else's */
 	if (b == NULL || !recycle(c, r, e, sh)) return false;
@@ -214,8 +196,8 @@ static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dt
 	}
 	int64_t shape = (int64_t)elements;
 	tlc_tensor_describe((tl_tensor_header*)e.object, dtype, elements, 1, &shape);
-	tlc_tensor_revive(c, tlc_g.records + e.record, 1u << TL_SH_FLOAT_SHIFT);
-	const uint64_t bytes = ((const tl_tensor_header*)e.object)->nbytes + TL_TENSOR_HEADER;
+	tlc_tensor_revive(c, tlc_g.records + e.record, TL_SH_FLOAT);
+	const uint64_t bytes = ((const tl_tensor_header*)e.object)->nbytes + TLC_TENSOR_HEADER;
 	return tlc_spend(c, bytes) ? tlc_sampled_object(c, (void*)e.object, bytes) : (tl_tensor*)e.object;
 }
 

@@ -4211,6 +4211,20 @@ TL_API tl_status tl_stats_get(tl_stats* out_stats);
 TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
+ * tl_stats_openmetrics writes all statistics as OpenMetrics text (the OpenMetrics
+ * specification 1.0.0), for Prometheus and its like, into a buffer as tl_stats_json
+ * does. While other threads work a counter may read a little less than it did before.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the length of the whole text without its zero byte; when that is
+ *     not less than bytes, the text was cut. 0 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+ * Cost: that of tl_stats_json.
+ */
+TL_API size_t tl_stats_openmetrics(char* buffer, size_t bytes);
+
+/*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
  * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
  *

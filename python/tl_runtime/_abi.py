@@ -4770,6 +4770,25 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_stats_openmetrics",
+        "Diagnostics",
+        ctypes.c_size_t,
+        (ctypes.c_char_p, ctypes.c_size_t),
+        ("buffer", "bytes"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_stats_openmetrics writes all statistics as OpenMetrics text (the OpenMetrics
+        specification 1.0.0), for Prometheus and its like, into a buffer as tl_stats_json
+        does. While other threads work a counter may read a little less than it did before.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the length of the whole text without its zero byte; when that is
+            not less than bytes, the text was cut. 0 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+        Cost: that of tl_stats_json.
+        """,
+    ),
+    Function(
         "tl_stats_print",
         "Diagnostics",
         ctypes.c_int32,

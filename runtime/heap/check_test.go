@@ -50,7 +50,7 @@ func TestTheCheckerFinds(t *testing.T) {
 			h.Record(slab.record + uint32(slab.freeHead) - 1).Loc = uint32(slab.freeHead)
 		},
 		"a free slot that is alive": func(h *Heap, slab *spanMeta, _ uint32) {
-			h.Record(slab.record + uint32(slab.freeHead) - 1).Sh = layout.Alive
+			h.Record(slab.record + uint32(slab.freeHead) - 1).Sh = layout.ShAlive
 		},
 		"a free slot with a type": func(h *Heap, slab *spanMeta, _ uint32) {
 			h.Record(slab.record + uint32(slab.freeHead) - 1).TypeFlags = 16

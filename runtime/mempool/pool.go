@@ -133,6 +133,9 @@ func unknownPool(h Handle) *Error {
 	return refuse(status.InvalidArgument, "%#x is no memory pool, or one that was destroyed", uintptr(h))
 }
 
+func lock(s *layout.MempoolState)   { layout.Lock(&s.Lock) }
+func unlock(s *layout.MempoolState) { layout.Unlock(&s.Lock) }
+
 // enter takes the lock of the pool's state; false: the pool has been destroyed.
 func (p *Pool) enter() bool {
 	lock(p.state)

@@ -19,7 +19,7 @@ func CheckStats() error {
 		for slot := range slots {
 			r := process.heap.Record(record + slot)
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
-			if atomic.LoadUint32(&r.Sh)&layout.Alive == 0 && typ == layout.TypePlain {
+			if atomic.LoadUint32(&r.Sh)&layout.ShAlive == 0 && typ == layout.TypePlain {
 				continue
 			}
 			want.countSlot(types, typ, r.Gen&0xFF, process.heap.Size(start+uintptr(slot*size)))

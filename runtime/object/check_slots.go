@@ -100,7 +100,7 @@ func (c *slotChecker) dying(x *Context) {
 	for record := x.DestroyFirst; record != 0; {
 		r := process.heap.Record(record)
 		object := process.heap.Locate(record, r.Loc&0xFFFF, r.Gen&0xFF)
-		c.Want(r.Sh&layout.Alive == 0 && process.heap.Find(object).Record == record, "dying record %d is %+v, at %#x", record, *r, object)
+		c.Want(r.Sh&layout.ShAlive == 0 && process.heap.Find(object).Record == record, "dying record %d is %+v, at %#x", record, *r, object)
 		if c.free[record] != "" {
 			c.Want(false, "record %d is dying and in %s", record, c.free[record])
 			return
@@ -120,7 +120,7 @@ func (c *slotChecker) slots() {
 			where := c.free[record]
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 			switch {
-			case r.Sh&layout.Alive != 0:
+			case r.Sh&layout.ShAlive != 0:
 				c.Want(where == "", "record %d is alive and in %s", record, where)
 				c.live(record, r, typ)
 			case c.kept[record]:
@@ -128,7 +128,7 @@ func (c *slotChecker) slots() {
 			case where != "" || typ == layout.TypeVecData:
 				c.Want(where == "" || typ != layout.TypeVecData, "the table at record %d is in %s", record, where)
 			default:
-				c.Want(r.Gen >= ^uint32(0)-layout.GenOne-0xFF, "record %d is nowhere: %+v", record, *r)
+				c.Want(r.Gen >= layout.GenLast, "record %d is nowhere: %+v", record, *r)
 				c.retired[r.Gen&0xFF]++
 			}
 		}
@@ -142,13 +142,13 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 	known := typ == layout.TypePlain || typ == layout.TypeVec || typ == layout.TypeTensor || typ == layout.TypeSparse ||
 		process.types.get(typ) != nil
 	c.Want(known && r.TypeFlags == typ, "record %d is of type %#x", record, r.TypeFlags)
-	if s.Has(layout.Merged) {
+	if s.Has(layout.ShMerged) {
 		c.Want(r.Loc == 0 && s.Claims == 0, "record %d is merged and has a local word: %+v", record, *r)
 	} else {
 		c.Want(owner >= 1 && owner <= min(process.slices.created.Load(), layout.MaxOwner), "record %d is of context %d", record, owner)
 	}
 	// Another thread that lets a reference float cannot see how many the owner counts.
-	if s.Flags&(layout.Immortal|layout.Queued) != 0 || !s.Has(layout.Merged) && layout.LocFloatsOf(r.Loc) == 0 {
+	if s.Flags&(layout.ShImmortal|layout.ShQueued) != 0 || !s.Has(layout.ShMerged) && layout.LocFloatsOf(r.Loc) == 0 {
 		return
 	}
 	// More may be noted as floating than there are references: sums believes the references.

@@ -36,7 +36,6 @@ func (c *Context) registerBlock(p, bytes uintptr, kind int32) (gen uint32, st st
 
 // checkBlock refuses what cannot be a foreign block, and kinds that could not be freed.
 func (c *Context) checkBlock(b ForeignBlock, kind int32) status.Status {
-	const lowest = 64 << 10
 	end := uintptr(1) << layout.ProgramBits
 	if kind == layout.ForeignCustom { // a deleter may know addresses of a device
 		end = 1 << layout.ForeignAddressBits
@@ -44,7 +43,7 @@ func (c *Context) checkBlock(b ForeignBlock, kind int32) status.Status {
 	switch at := c.locate(b.Real); {
 	case at.where != elsewhere:
 		return c.Fail(status.Unsupported, textOurMemory, b.Real)
-	case b.Real < lowest || b.Real >= end || b.Bytes > layout.ForeignBytes || b.Bytes > end-b.Real:
+	case b.Real < layout.LowestAddress || b.Real >= end || b.Bytes > layout.ForeignBytes || b.Bytes > end-b.Real:
 		return c.Fail(status.InvalidArgument, textForeignBytes, b.Real, uint64(b.Bytes))
 	}
 	switch kind {

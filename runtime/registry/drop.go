@@ -69,7 +69,7 @@ func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
 			}
 		}
 	}
-	f.handBack = f.result == OK && f.count == f.floats && e.Block&layout.ForeignIsAdopted != 0
+	f.handBack = f.result == OK && f.count == f.floats && e.Block&layout.ForeignAdopted != 0
 	return f
 }
 

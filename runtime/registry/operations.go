@@ -42,7 +42,7 @@ func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
 	if p&15 != 0 || usable == 0 {
 		return 0, Refused
 	}
-	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignIsAdopted, 0)
+	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignAdopted, 0)
 	if r == Present {
 		return t.Register(p) // Miss if it is gone again: two threads use one block without a reference
 	}
@@ -79,7 +79,7 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ uint32) (uint32, Result) {
 	x := t.lookUp(p)
 	e := x.entry
-	adopting := block&layout.ForeignIsAdopted != 0
+	adopting := block&layout.ForeignAdopted != 0
 	switch {
 	case e != nil && (live(e) || e.Link != 0):
 		return e.Gen, Present

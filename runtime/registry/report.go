@@ -32,7 +32,7 @@ func infoOf(p uintptr, e *layout.ForeignEntry) Info {
 	return Info{
 		Pointer: p, Bytes: bytesOf(e), Count: e.Count, Floats: floats(e), Gen: e.Gen,
 		Type: e.TypeFloats & layout.TypeMask, Link: e.Link, Kind: uint8(e.Block >> layout.ForeignKindShift),
-		Adopted:    e.Block&layout.ForeignIsAdopted != 0,
+		Adopted:    e.Block&layout.ForeignAdopted != 0,
 		HandedBack: e.Block&layout.ForeignHandedBack != 0,
 	}
 }

@@ -21,8 +21,8 @@ func Check() (keptRecords map[uint32]bool, err error) {
 		granted += s.Share
 		s.unlock()
 	}
-	c.Want(granted == pool.granted.Load() && granted <= pool.limit.Load(), "shares of %d bytes, counted %d, of %d", granted,
-		pool.granted.Load(), pool.limit.Load())
+	c.Want(granted == pool.granted.used.Load() && granted <= pool.limit.Load(), "shares of %d bytes, counted %d, of %d", granted,
+		pool.granted.used.Load(), pool.limit.Load())
 	blocks.mu.Lock()
 	defer blocks.mu.Unlock()
 	for i := range deviceCaches {
@@ -88,8 +88,8 @@ func (c *checker) deviceCache(number uint8, s *deviceCache) {
 		}
 	}
 	c.Want(len(s.ring) == len(s.stacks), "device %d: %d keys, %d in the ring", number, len(s.stacks), len(s.ring))
-	c.Want(s.puts-s.hits-s.evicted == count && s.bytes == bytes, "device %d: %d tensors, %d bytes, counted %d, %d", number, count, bytes,
-		s.puts-s.hits-s.evicted, s.bytes)
+	c.Want(s.puts-s.hits-s.evicted == count && s.used.Load() == bytes, "device %d: %d tensors, %d bytes, counted %d, %d", number, count, bytes,
+		s.puts-s.hits-s.evicted, s.used.Load())
 	c.Want(bytes <= pool.limit.Load(), "device %d keeps %d bytes of %d", number, bytes, pool.limit.Load())
 }
 

@@ -140,7 +140,7 @@ func ToDLPackLegacy(c *object.Context, p uintptr, copied bool) uintptr {
 // FromDLPack returns a tensor over the memory of a DLManagedTensorVersioned. On
 // failure that stays the caller's.
 func FromDLPack(c *object.Context, managed uintptr) uintptr {
-	if managed < lowest {
+	if managed < layout.LowestAddress {
 		c.Failf(status.InvalidArgument, "managed is NULL")
 		return 0
 	}
@@ -154,7 +154,7 @@ func FromDLPack(c *object.Context, managed uintptr) uintptr {
 
 // FromDLPackLegacy does it with the struct of before 1.0.
 func FromDLPackLegacy(c *object.Context, managed uintptr) uintptr {
-	if managed < lowest {
+	if managed < layout.LowestAddress {
 		c.Failf(status.InvalidArgument, "managed is NULL")
 		return 0
 	}

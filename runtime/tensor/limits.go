@@ -60,7 +60,7 @@ func (p *tensorPool) setLimits(perKey uint32, bytes uint64) bool {
 		s.dropExcess()
 		p.callIn(s)
 	}
-	for over := p.granted.Load(); over > bytes; over = p.granted.Load() {
+	for over := p.granted.used.Load(); over > bytes; over = p.granted.used.Load() {
 		if giveTensors(limit.Need{Device: limit.Total, Bytes: over - bytes}) == 0 {
 			break
 		}

@@ -92,7 +92,7 @@ func numbers(c *object.Context, n int64, p uintptr, what string, to *[layout.Max
 		c.Fail(status.InvalidArgument, object.TextRank, 0, uint64(n), layout.MaxRank)
 		return nil, false
 	}
-	if n > 0 && p < lowest {
+	if n > 0 && p < layout.LowestAddress {
 		nullArray(c, what)
 		return nil, false
 	}

@@ -119,7 +119,7 @@ func lastForeign(b []byte, guarded bool) int {
 // isGuarded tells whether a slot holds an object, or the table of a Vec, with a red zone.
 func (d *debugging) isGuarded(e layout.Entry) bool {
 	r := object.Heap().Record(e.Record)
-	inUse := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
+	inUse := atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
 	return inUse && atomic.LoadUint32(&r.Gen) == e.Gen && atomic.LoadUint32(&d.guard(e.Record).gen) == e.Gen
 }
 

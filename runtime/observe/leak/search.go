@@ -102,14 +102,14 @@ func (s *search) find() {
 		for i := range slots {
 			r := s.heap.Record(first + i)
 			sh := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
-			if !sh.Has(layout.Alive) {
+			if !sh.Has(layout.ShAlive) {
 				continue
 			}
 			held, floating, atZero := object.CountsOf(r)
 			v := s.heap.Side().At(first + i)
 			v.Flags, v.Value = leakNode, uint64(held)
 			switch {
-			case sh.Has(layout.Immortal):
+			case sh.Has(layout.ShImmortal):
 				v.Flags |= leakImmortal
 			case atZero:
 				v.Flags |= leakZero

@@ -23,7 +23,7 @@ func heapSlots(visit func(slot)) {
 		for i := range slots {
 			r := h.Record(first + i)
 			e := layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)}
-			used := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags)&layout.TypeMask == layout.TypeVecData
+			used := atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0 || atomic.LoadUint32(&r.TypeFlags)&layout.TypeMask == layout.TypeVecData
 			bytes := uint64(size)
 			if slots == 1 {
 				bytes = h.Size(e.Object)
