@@ -319,7 +319,7 @@ func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintpt
 // Threads: any thread.
 // Returns: TL_OK and the number in *out_device, or why there is no device.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a function that
-// is missing, an alignment that is no power of two, a name that cannot be one),
+// is missing, an alignment that is not a power of two, a name that cannot be one),
 // TL_E_ALREADY_REGISTERED (there is a device of that name), TL_E_LIMIT (256 devices).
 // Cost: constant.
 //

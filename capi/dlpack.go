@@ -48,7 +48,7 @@ const _ = "DLManagedTensor"
 // Threads: any thread; so is the deleter.
 // Returns: the struct, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on a device
+// TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one on a device
 // that DLPack has no number for), TL_E_DEVICE (the driver failed to copy),
 // TL_E_OUT_OF_MEMORY.
 // Cost: about 20 ns without a copy.
@@ -68,7 +68,7 @@ func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
 // Threads: any thread; so is the deleter.
 // Returns: the struct, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not copied, or
+// TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and not copied, or
 // one on a device that DLPack has no number for), TL_E_DEVICE (the driver failed to
 // copy), TL_E_OUT_OF_MEMORY.
 // Cost: about 20 ns without a copy.
@@ -88,7 +88,7 @@ func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
+// TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number for),
 // TL_E_INVALID_ARGUMENT (NULL).
 // Cost: one cgo call.
 //

@@ -88,7 +88,7 @@ type tl_memory_pool_stats struct {
 // Ownership: the caller ends the pool with tl_memory_pool_destroy.
 // Threads: any thread; the pool is for all of them.
 // Returns: TL_OK and the pool in *out_pool, or why there is none.
-// Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no power
+// Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a power
 // of two, a struct_size that is too small, a function that is missing),
 // TL_E_OVERFLOW (more bytes than a chunk can have), TL_E_OUT_OF_MEMORY (the
 // allocator returned NULL, or there is none for tables), TL_E_DEVICE (it

@@ -110,7 +110,7 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 // Ownership: none.
 // Threads: any thread.
 // Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power of two,
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a power of two,
 // end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
 // (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call; tl_plan_add_buffers adds many with one.

@@ -114,7 +114,7 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // reference. A block of 0 bytes counts as one of 1. The caller is believed that the
 // address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
 // not looked whether a smaller registered block begins in those; and where its address
-// is no multiple of 16, not whether that lies inside another block.
+// is not a multiple of 16, not whether that lies inside another block.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //
@@ -366,7 +366,7 @@ func tlgo_registry_print_statistics(c, path uintptr) int32 {
 // Ownership: the caller frees it with tl_aligned_free, or registers it.
 // Threads: any thread.
 // Returns: the memory, NULL on failure or for zero bytes.
-// Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two), TL_E_OUT_OF_MEMORY.
+// Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two), TL_E_OUT_OF_MEMORY.
 // Cost: that of malloc and of two compare-and-swaps.
 // Path: fast.
 //

@@ -231,7 +231,7 @@ func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, va
 // Threads: any thread.
 // Returns: TL_OK; for a NULL matrix too, with zeros.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such line, or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such line, or
 // offsets that were changed).
 // Cost: a binary search over the blocks; no cgo call.
 // Path: fast.
@@ -255,7 +255,7 @@ func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int
 // Threads: any thread.
 // Returns: the slice, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
 // Cost: one cgo call, and one count for each block that it shows.
 //
@@ -275,7 +275,7 @@ func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
 // Threads: any thread.
 // Returns: the transpose, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
 // Cost: one cgo call and one count, however many blocks there are.
 //
@@ -294,7 +294,7 @@ func tlgo_sparse_transpose(c, m uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK; for a NULL matrix too, with NULLs.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL output, or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL output, or
 // offsets that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
 // Cost: one cgo call and a copy.
@@ -319,7 +319,7 @@ func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
 // Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what was
 // filled in.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such block, a
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, a
 // NULL out_info or a wrong struct_size).
 // Cost: one cgo call.
 //
@@ -339,7 +339,7 @@ func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK; for a NULL matrix too, with NULLs.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such block, or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, or
 // a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: one cgo call.
@@ -363,7 +363,7 @@ func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets u
 // Threads: any thread.
 // Returns: TL_OK; for NULL too.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that do
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices that do
 // not ascend, occur twice or are out of range, or offsets that were changed).
 // Cost: one cgo call, and a look at every index.
 //
@@ -381,7 +381,7 @@ func tlgo_sparse_validate(c, m uintptr) int32 {
 // Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what was
 // filled in.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL out_info or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL out_info or
 // a wrong struct_size).
 // Cost: about as tl_tensor_info_get; no cgo call.
 // Path: fast.

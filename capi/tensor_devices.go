@@ -33,7 +33,7 @@ import (
 // Threads: any thread, while no other writes the tensor.
 // Returns: the copy, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or a device that does not copy), TL_E_DEVICE (no
+// TL_E_UNSUPPORTED (not a tensor, or a device that does not copy), TL_E_DEVICE (no
 // such device, or its driver failed), TL_E_INVALID_ARGUMENT (memory that was lent
 // is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
@@ -57,7 +57,7 @@ func tlgo_tensor_to(c, t uintptr, id int32) uintptr {
 // Returns: TL_OK, or why the copy was not completed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type), TL_E_UNSUPPORTED
-// (no tensor; to is read-only, has one element under several indices, or has gaps
+// (not a tensor; to is read-only, has one element under several indices, or has gaps
 // on a device out of the CPU's reach; a device that does not copy), TL_E_DEVICE,
 // TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call and the copy.
@@ -78,7 +78,7 @@ func tlgo_tensor_copy(c, to, from uintptr) int32 {
 // Returns: TL_OK, also for NULL, and for a device without streams and the stream
 // NULL; or why nothing was noted.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or memory that
+// TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or memory that
 // was lent), TL_E_DEVICE (the tensor's device cannot be asked).
 // Cost: one cgo call. The release costs an event for each stream.
 //
@@ -100,7 +100,7 @@ func tlgo_tensor_record_stream(c, t, stream uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why the stream does not wait.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
+// TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
 // TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
 // Cost: four calls of the driver for each stream.
 //

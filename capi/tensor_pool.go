@@ -48,7 +48,7 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-// pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+// pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
 // else holds a reference).
 // Cost: about 20 ns.
@@ -89,7 +89,7 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-// pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+// pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
 // else holds a reference).
 // Cost: about 20 ns.
@@ -151,7 +151,7 @@ func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceAllocatedBytes)
 }
 
-// tl_get_gpu_free_count returns how many tensors of all devices but the CPU the
+// tl_get_gpu_free_count returns how many tensors of all devices except the CPU the
 // pool keeps.
 //
 //	C: int64_t tl_get_gpu_free_count(void);
@@ -232,7 +232,7 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 }
 
 // tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
-// pool has served, over all devices but the CPU.
+// pool has served, over all devices except the CPU.
 //
 //	C: double tl_get_gpu_pool_hit_rate(void);
 //

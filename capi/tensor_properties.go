@@ -22,7 +22,7 @@ import (
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
+// TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
 // struct_size that is too small).
 // Cost: about 5 ns.
 // Path: fast.
@@ -42,7 +42,7 @@ func tlgo_tensor_info_get(c, t, out uintptr) int32 {
 // Returns: the address; NULL for NULL, for a tensor without elements and on
 // failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -59,7 +59,7 @@ func tlgo_tensor_data(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: bytes; 0 for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -76,7 +76,7 @@ func tlgo_tensor_nbytes(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -94,7 +94,7 @@ func tlgo_tensor_numel(c, t uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -112,7 +112,7 @@ func tlgo_tensor_len(c, t uintptr) int64 {
 // Threads: any thread.
 // Returns: the rank; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -130,7 +130,7 @@ func tlgo_tensor_rank(c, t uintptr) int64 {
 // Threads: any thread.
 // Returns: the first of rank numbers; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -148,7 +148,7 @@ func tlgo_tensor_shape(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: the first of rank numbers; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -165,7 +165,7 @@ func tlgo_tensor_strides(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -183,7 +183,7 @@ func tlgo_tensor_dtype(c, t uintptr) int32 {
 // Threads: any thread.
 // Returns: its number; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -202,7 +202,7 @@ func tlgo_tensor_device(c, t uintptr) int32 {
 // Threads: any thread.
 // Returns: true for such a tensor; true for NULL; false on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -220,7 +220,7 @@ func tlgo_tensor_is_contiguous(c, t uintptr) bool {
 // Threads: any thread.
 // Returns: the extent; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
+// TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.

@@ -35,7 +35,7 @@ import (
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give that
 // order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to 8,
 // NULL shape, negative or overflowing extents, two of -1), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -59,7 +59,7 @@ func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
 // Cost: one cgo call, whatever the size.
@@ -78,7 +78,7 @@ func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: one cgo call, whatever the size.
@@ -98,7 +98,7 @@ func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // axes, not every axis once), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
 // Cost: one cgo call, whatever the size.
@@ -119,7 +119,7 @@ func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // shape, rank below the tensor's or above 8, an extent that is neither the
 // tensor's nor repeats one element, an overflow), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -139,7 +139,7 @@ func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one cgo call, whatever the size.
@@ -159,7 +159,7 @@ func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one cgo call, whatever the size.
@@ -178,7 +178,7 @@ func tlgo_tensor_expand_dims(c, t uintptr, axis int64) uintptr {
 // Returns: the tensor, which is no view; NULL for NULL, for a tensor that is no
 // view and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: one cgo call.
 //
 //export tlgo_tensor_base

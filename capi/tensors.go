@@ -257,7 +257,7 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // Threads: any thread, while no other writes the tensor.
 // Returns: the copy, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or a device that does not copy), TL_E_DEVICE (its
+// TL_E_UNSUPPORTED (not a tensor, or a device that does not copy), TL_E_DEVICE (its
 // driver failed), TL_E_INVALID_ARGUMENT (memory that was lent is none of its
 // device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a copy.
@@ -276,7 +276,7 @@ func tlgo_tensor_clone(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: its argument, always; tl_last_status tells whether it was live.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: one compare-and-swap.
 // Path: fast.
 // Fails: tensor.
@@ -299,7 +299,7 @@ func tlgo_tensor_acquire(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: one compare-and-swap, about 20 ns more for the last one.
 // Path: fast.
 //
@@ -317,7 +317,7 @@ func tlgo_tensor_release(c, t uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: that of tl_tensor_release.
 // Path: fast.
 //
@@ -335,7 +335,7 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 10 ns.
 // Path: fast.
 //
@@ -355,7 +355,7 @@ func tlgo_tensor_register(c, t uintptr) int32 {
 // Returns: TL_OK, or why nothing was taken out.
 // Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-// (no tensor, or one in a slot), TL_E_OVERFLOW (fifteen references float
+// (not a tensor, or one in a slot), TL_E_OVERFLOW (fifteen references float
 // already).
 // Cost: that of tl_mem_unregister.
 //
@@ -392,7 +392,7 @@ func tlgo_tensor_finalize(c, t uintptr) int32 {
 // also the argument when it stands in none of the scopes, or is refused. NULL when
 // the copy failed, and when the call was not served (TL_E_FORKED, TL_E_BUSY).
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
+// TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
 // already), TL_E_OUT_OF_MEMORY.
 // Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
 // Path: fast.
@@ -413,7 +413,7 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 // Threads: any thread; the calling thread's scopes.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: tl_mem_unregister and tl_tensor_release.
 // Path: fast.
 //

@@ -39,7 +39,7 @@ const _ = "tl_workspace"
 // Ownership: the caller holds the reference, until tl_workspace_destroy.
 // Threads: any thread.
 // Returns: TL_OK and the workspace in *out_workspace, or why there is none.
-// Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of two,
+// Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power of two,
 // the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call, and that of malloc.
 //

@@ -10,16 +10,17 @@
  *
  * A compiler for a tensor language has to decide who frees what. malloc leaves
  * the answer to every line of emitted code, and one wrong line corrupts memory
- * far from where it stands. TL Runtime takes the decision over: objects are
- * counted, scopes hold what a block created, frames hold what a function needs
- * while it runs, and any pointer that is handed in is looked up before it is
- * believed. A pointer that was released already, that points into the middle of
- * an object or that was never ours is an error code, not corruption.
+ * far from where it stands. TL Runtime takes over this decision. It counts the
+ * references to each object. Scopes hold the objects that a block of code
+ * created, and frames hold the memory that a function needs while it runs. The
+ * runtime validates every pointer that it receives: a pointer that was released
+ * already, that points into the middle of an object or that the runtime does
+ * not know results in an error code, not in corruption.
  *
  * Who holds a reference
  * ---------------------
  *
- * An object stays while its count is above zero. Each count belongs to exactly
+ * An object lives while its count is above zero. Each count belongs to exactly
  * one holder: an entry of a scope, a slot of a container (a field, an element
  * of a Vec), the caller of an acquire, or nobody yet. The last kind is called a
  * floating reference: an allocation returns one, tl_mem_register_struct sinks
@@ -42,48 +43,49 @@
  * -----------------
  *
  * A function that can fail returns a tl_status, and TL_OK is 0. A function that
- * returns a pointer returns NULL when it fails. Either way the status stays
- * with the calling thread (tl_last_status), and tl_last_error explains it: the
- * pointer, what it was found to be, what to do. A NULL that is right (zero bytes
- * asked for) sets TL_OK, so that the two can be told apart; other successful
- * calls leave the last status alone, and so do those that return their argument
- * (tl_ptr_acquire, tl_track_site), which tell a failure by the status alone.
+ * returns a pointer returns NULL when it fails. In both cases the calling
+ * thread keeps the status (tl_last_status), and tl_last_error explains it:
+ * which pointer, what the runtime found there, what to do. A call that returns
+ * NULL as its correct result (zero bytes were requested) sets the last status
+ * to TL_OK, which distinguishes it from a failure. Other successful calls do
+ * not change the last status. A function that returns its argument
+ * (tl_ptr_acquire) reports a failure through the last status alone.
  *
- * The lists of errors below are complete up to five statuses that any function
- * may answer before it starts, and that none repeats: TL_E_FORKED in a process
- * made by fork(), which has no second thread to run the slow path;
- * TL_E_BUSY for a call from a signal handler that interrupted the slow path;
- * TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
- * a thread that drops the last reference to another's object finds none to tell
- * it (nothing changed then); TL_E_INTERNAL, a defect of this library that was
- * contained; and, with TL_DEBUG=1 alone, TL_E_CORRUPTED: the call has done its work,
- * and has found that something was written where nobody may.
+ * The lists of errors below are complete, except for five statuses that any
+ * function may return. TL_E_FORKED: the process was made by fork(), so it has
+ * no second thread to run the slow path. TL_E_BUSY: the call came from a signal
+ * handler that interrupted the slow path. TL_E_OUT_OF_MEMORY: a new thread
+ * found no memory for its context, or a thread dropped the last reference to
+ * another thread's object and found no memory to notify that thread; nothing
+ * has changed then. TL_E_INTERNAL: a defect of this library, which was
+ * contained. TL_E_CORRUPTED, only with TL_DEBUG=1: the call has done its work,
+ * and has found a write to memory that nobody may write to.
  *
- * NULL is a value, the one of a type without any bytes: every function that
- * takes an object accepts NULL, does nothing and returns TL_OK, NULL, 0 or
- * false. NULL as the address of an output or of an array that is needed is
+ * NULL is a valid object, one without bytes. Unless its comment says otherwise,
+ * a function that takes an object accepts NULL, does nothing and returns TL_OK,
+ * NULL, 0 or false. NULL as the address of a required output or array is
  * TL_E_INVALID_ARGUMENT.
  *
  * Threads
  * -------
  *
- * Every function may be called from any thread, attached on its first call
- * without ceremony. Scopes, frames and the arena belong to the thread that
- * opened them. Objects may be used by all. The thread that created an object
- * counts it with plain arithmetic, others pay an atomic operation; when the
- * last reference is dropped by another thread the object waits for its owner's
- * next scope exit, function exit or slow call (tl_ptr_share ends that wait for
- * one object, tensors never have it).
+ * Every function may be called from any thread; the first call of a thread
+ * attaches it. Scopes, frames and the arena belong to the thread that opened
+ * them. All threads may use all objects. The thread that created an object
+ * counts its references with plain arithmetic, other threads with an atomic
+ * operation. When another thread drops the last reference, the object is freed
+ * at its owner's next scope exit, function exit or slow call. tl_ptr_share ends
+ * this delay for one object; tensors are freed without it.
  *
  * No function is async-signal-safe.
  *
  * Callbacks
  * ---------
  *
- * Destructors and deleters run on the thread that dropped the last reference,
- * with no lock held and no frame of this library's Go part below them. They may
- * call any function declared here, release their own object, throw or longjmp.
- * The error callback must return.
+ * Destructors and deleters run on the thread that dropped the last reference.
+ * The library holds no lock while they run, and its Go code has no frame on the
+ * stack. They may call any function declared here, release their own object,
+ * throw or longjmp. The error callback must return.
  */
 
 /* What the library cannot be built for is told here, before the linker says less. */
@@ -121,15 +123,15 @@ extern "C" {
  * Library
  * -------
  *
- * Nothing needs to be initialised: the first call of a process reserves address
- * space and starts the slow path, the first call of a thread gives it a
- * context. tl_init exists for programs that want to learn early, and in one
- * place, that this is impossible.
+ * The library needs no call to initialise it. The first call of a process
+ * reserves address space and starts the slow path; the first call of a thread
+ * gives the thread a context. A program calls tl_init to learn early, and in
+ * one place, whether this fails.
  *
- * The library is never unloaded. tl_shutdown closes what the calling thread has
- * open and gives idle memory back, but objects that others hold stay
- * valid and releasable: an array in Python's hands must not die because a
- * plug-in said goodbye.
+ * The library is never unloaded. tl_shutdown closes the scopes and frames of
+ * the calling thread and gives idle memory back. Objects that others hold stay
+ * valid and releasable, because a plug-in that shuts the library down must not
+ * free an array that Python still uses.
  */
 
 /*
@@ -138,7 +140,7 @@ extern "C" {
  */
 #define TL_ABI_VERSION 1u
 
-/* tl_status tells how a call went: TL_OK or one of the TL_E_ values. */
+/* tl_status is the result of a call: TL_OK or one of the TL_E_ values. */
 typedef int32_t tl_status;
 
 /*
@@ -148,7 +150,7 @@ typedef int32_t tl_status;
 enum tl_status_code {
     TL_OK = 0,
     TL_E_INVALID_ARGUMENT = 1,   /* a negative size, an overflowing product, a NULL output, an unknown key */
-    TL_E_UNKNOWN_POINTER = 2,    /* never seen: not memory of the runtime and not registered */
+    TL_E_UNKNOWN_POINTER = 2,    /* neither memory of the runtime nor registered */
     TL_E_INTERIOR_POINTER = 3,   /* inside an object instead of at its start */
     TL_E_NOT_LIVE = 4,           /* released already, or beyond what a frame or the arena holds */
     TL_E_ALREADY_REGISTERED = 5, /* the address belongs to another registration */
@@ -157,11 +159,11 @@ enum tl_status_code {
     TL_E_NO_FRAME = 8,           /* no function frame, planned frame or arena is open */
     TL_E_SLOT_OUT_OF_RANGE = 9,  /* the frame has fewer slots */
     TL_E_ARENA_EXHAUSTED = 10,   /* the arena, the frame stack or the scope stack is full */
-    TL_E_OUT_OF_MEMORY = 11,     /* the system gives no more */
+    TL_E_OUT_OF_MEMORY = 11,     /* the system has no more memory */
     TL_E_LIMIT = 12,             /* a limit that was set, or a fixed capacity, is reached */
     TL_E_OVERFLOW = 13,          /* a count cannot grow further */
     TL_E_DEVICE = 14,            /* a device is absent or its driver failed */
-    TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
+    TL_E_UNSUPPORTED = 15,       /* possible in general, but not for this kind of pointer */
     TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow path */
     TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
     TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
@@ -171,8 +173,8 @@ enum tl_status_code {
 /*
  * tl_error_callback receives every failure of any thread: status, rendered
  * message and the ctx given to tl_set_error_callback. The message is valid
- * during the call. It must return normally, and what it calls here is served,
- * but its own failures do not call it again.
+ * during the call. The callback must return normally. It may call this library;
+ * failures of its own calls do not call it again.
  */
 typedef void (*tl_error_callback)(tl_status status, const char* message, void* ctx);
 
@@ -207,10 +209,11 @@ TL_API uint32_t tl_abi_version(void);
 
 /*
  * tl_init makes the library ready now instead of at the first use. Calling it
- * again does nothing. It tells of settings in the environment that are not
- * understood: a value that does not suit its option, or a name beginning with TL_
- * that is no option and very much like one. The library works all the same, with
- * the default of that option; such a setting is also told on standard error, once.
+ * again does nothing. It reports settings in the environment that the library
+ * does not understand: a value that is invalid for its option, or a name that
+ * begins with TL_, is not an option and resembles one closely. The library then
+ * works with the default of that option, and also reports the setting on
+ * standard error, once.
  *
  * Ownership: none.
  * Threads: any thread; concurrent first calls wait for one of them.
@@ -244,23 +247,24 @@ TL_API tl_status tl_shutdown(void);
  * Ownership: both strings are copied.
  * Threads: any thread; the option holds for all of them.
  * Returns: TL_OK, or why the option keeps its value.
- * Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
- *     (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
- *     for).
+ * Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for
+ *     it), TL_E_BUSY (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory
+ *     for what the option requests).
  * Cost: constant; not meant for hot paths.
  */
 TL_API tl_status tl_configure(const char* key, const char* value);
 
 /*
- * tl_config_dump writes every option, one a line, sorted: its name, its value and where
- * that came from (default, environment, tl_configure). Lines that begin with # tell of
- * settings in the environment that were not understood. It fills in as much as fits
- * and always ends it with a zero byte, as snprintf does.
+ * tl_config_dump writes every option, one a line, sorted: its name, its value
+ * and the source of the value (default, environment, tl_configure). Lines that
+ * begin with # report settings in the environment that the library does not
+ * understand. The function writes as much of the text as fits and always ends
+ * it with a zero byte, as snprintf does.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: the length of the whole text without its zero byte; when that is
- *     not less than bytes, the text was cut. 0 on failure.
+ * Returns: the length of the whole text without its zero byte; when the length
+ *     is not less than bytes, the text was cut. 0 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
  * Cost: one cgo call; not meant for hot paths.
  */
@@ -292,8 +296,9 @@ TL_API tl_status tl_last_status(void);
 
 /*
  * tl_last_error explains the last failure of the calling thread in a sentence:
- * which function, which pointer, what it was found to be, what to do. The text
- * is made here, so that failing costs nothing where nobody asks.
+ * which function failed, for which pointer, what the runtime found there, and
+ * what to do. Only this function composes the text, so a failure whose text
+ * nobody reads costs nothing.
  *
  * Ownership: the string belongs to the thread and holds until its next failing
  *     call.
@@ -317,8 +322,8 @@ TL_API const char* tl_last_error(void);
 TL_API void tl_clear_error(void);
 
 /*
- * tl_set_error_callback installs the function that is told of every failure, in
- * addition to what TL_ON_ERROR says. NULL removes it.
+ * tl_set_error_callback installs a function that is called for every failure,
+ * in addition to what TL_ON_ERROR selects. NULL removes it.
  *
  * Ownership: ctx stays the caller's and must live as long as the callback is
  *     installed.
@@ -342,14 +347,15 @@ TL_API tl_status tl_set_error_callback(tl_error_callback callback, void* ctx);
 TL_API const tl_symbol* tl_symbols(size_t* out_count);
 
 /*
- * tl_thread_detach parks the calling thread's context now, as its end would.
- * What its scopes still hold is released by whoever adopts the context. For
- * thread pools whose threads outlive their use of the runtime; the next call
- * attaches the thread again.
+ * tl_thread_detach parks the calling thread's context now, as the end of the
+ * thread would. The thread that adopts the context releases what the scopes
+ * still hold. The function is for thread pools whose threads outlive their use
+ * of the runtime. The next call attaches the thread again.
  *
  * Ownership: references held by the thread's scopes pass to the runtime.
  * Threads: the calling thread.
- * Returns: TL_OK, also when the thread was not attached, or why it still is.
+ * Returns: TL_OK, also when the thread was not attached, or why the thread is
+ *     still attached.
  * Errors: TL_E_BUSY (from inside a callback).
  * Cost: constant.
  */
@@ -385,22 +391,22 @@ TL_API tl_status tl_mem_manager_shutdown(void);
  *
  * A scope is a mark on a stack of references that each thread has. What is
  * registered goes on top of the stack; leaving the scope pops and releases it,
- * newest first, down to the mark. That makes a block of emitted code two calls,
- * whatever it created and however it is left.
+ * newest first, down to the mark. So a block of emitted code needs two calls,
+ * however many objects it creates and however control leaves it.
  *
- * Scopes rather than reference counts alone, because a compiler knows where a
- * block ends far more cheaply than it knows the last use of every value; and
- * counts beneath scopes, because values outlive blocks. A scope also restores
- * the arena (see Arena) to where it stood when it was entered.
+ * Scopes exist because a compiler finds the end of a block far more cheaply
+ * than the last use of every value. Objects are counted as well, because values
+ * outlive blocks. The exit of a scope also restores the arena (see Arena) to
+ * where it stood when the scope was entered.
  *
- * Below depth 0 every thread has a root scope. What is registered while nothing
- * is open goes there and is released after the thread has ended, or by
- * tl_shutdown.
+ * Below depth 0 every thread has a root scope. References that are registered
+ * while no scope is open go there. They are released after the thread has
+ * ended, or by tl_shutdown.
  *
- * Entries carry the generation of their object. When an object was freed by
- * hand while a scope still listed it, the entry is skipped and counted
- * (scope_entries_skipped in tl_stats) instead of releasing whatever lives at
- * that address by then.
+ * Each entry has the generation of its object. When a program frees an object
+ * by hand while a scope still lists it, the scope's exit skips the entry and
+ * counts it (scope_entries_skipped in tl_stats). It does not release the object
+ * that uses the address by then.
  */
 
 /*
@@ -432,14 +438,14 @@ TL_API tl_status tl_mem_exit_scope(void);
 /*
  * tl_mem_exit_scopes_to closes scopes, function frames and planned frames of the
  * calling thread until depth scopes are open: for early returns, and for unwinding
- * after an exception or a longjmp. With the present depth it closes nothing.
+ * after an exception or a longjmp. With the current depth it closes nothing.
  *
  * Ownership: the references held by the closed scopes are released.
  * Threads: the calling thread's scopes.
  * Returns: TL_OK, or why nothing was closed.
  * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
  *     open).
- * Cost: that of the exits it stands for.
+ * Cost: that of the exits that it replaces.
  */
 TL_API tl_status tl_mem_exit_scopes_to(int64_t depth);
 
@@ -459,17 +465,17 @@ TL_API int64_t tl_get_scope_depth(void);
  * Objects
  * -------
  *
- * Heap objects carry no header. Their counts, types and generations stand in
- * records apart from them, in memory that no program ever gets a pointer to, so
- * a write beyond the end of an object cannot reach a count or a free list, and
- * the first byte of an object is the program's own. Objects are at least
+ * Heap objects have no header: the first byte of an object is the program's
+ * own. Counts, types and generations stand in records apart from the objects,
+ * in memory to which no program ever gets a pointer. So a write beyond the end
+ * of an object cannot reach a count or a free list. Objects are at least
  * 32-byte aligned, 64-byte aligned where their size is a multiple of 64.
  *
- * An object of plain bytes owns nothing. A typed object owns what its pointer
- * fields refer to: at its last release the destructor runs, then each field is
- * released, without recursion, so that a list of ten million nodes needs no
- * more stack than a single one. Storing into a field of a typed object is a
- * plain store: acquire what goes in, release what was there.
+ * An object of plain bytes owns nothing. A typed object owns the objects that
+ * its pointer fields refer to. At its last release the destructor runs, then
+ * each field is released. This uses no recursion, so a list of ten million
+ * nodes needs no more stack than a single node. Storing into a field of a typed
+ * object is a plain store: acquire what goes in, release what was there.
  */
 
 /*
@@ -485,14 +491,14 @@ typedef uint32_t tl_type;
 typedef void (*tl_destructor)(void* object);
 
 /*
- * tl_type_desc describes a type to tl_type_define. All zeros but the size is
- * an object without pointers.
+ * tl_type_desc describes a type to tl_type_define. A description that is zero
+ * except for its size describes an object without pointers.
  */
 typedef struct tl_type_desc {
     const char* name;              /* for messages and reports; NULL is "unnamed" */
     size_t size;                   /* bytes of an object, not 0 */
-    const size_t* pointer_offsets; /* where in it the references to other objects stand */
-    size_t num_pointers;           /* 0 is fine */
+    const size_t* pointer_offsets; /* offsets of the references to other objects */
+    size_t num_pointers;           /* number of pointer_offsets; may be 0 */
     tl_destructor destructor;      /* NULL: none */
     uint32_t flags;                /* 0 */
 } tl_type_desc;
@@ -500,7 +506,7 @@ typedef struct tl_type_desc {
 /*
  * tl_mem_alloc returns an object of plain bytes with one floating reference:
  * free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
- * The contents are undefined. Zero bytes are NULL, with TL_OK.
+ * The contents are undefined. A request for zero bytes returns NULL with TL_OK.
  *
  * Ownership: the reference floats; nobody releases it but the caller.
  * Threads: any thread; the calling one owns the object's count.
@@ -535,10 +541,11 @@ TL_API void* tl_mem_new_zeroed(size_t bytes);
 
 /*
  * tl_mem_realloc changes the size of an object of plain bytes. Contents up to
- * the smaller size, count and registration stay. The address may change, and
- * then the old one is dead: an object moves only while its references float or
- * stand in scopes of this thread, where they follow it. On failure the object is
- * unchanged. NULL is allocated as by tl_mem_alloc.
+ * the smaller size, count and registration stay. The address may change; the
+ * old address is invalid then. An object moves only while all its references
+ * float or stand in scopes of this thread, and its entries in these scopes get
+ * the new address. On failure the object is unchanged. With NULL the call is
+ * tl_mem_alloc.
  *
  * Ownership: unchanged; the scopes of this thread hold the object at its new
  *     address.
@@ -548,19 +555,20 @@ TL_API void* tl_mem_new_zeroed(size_t bytes);
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
  *     tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
  *     move, and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
- * Cost: nothing but the call when the size class stays, else an allocation and
- *     a copy.
+ * Cost: only the call while the size class stays the same, else an allocation
+ *     and a copy.
  */
 TL_API void* tl_mem_realloc(void* object, size_t bytes);
 
 /*
- * tl_mem_free frees an object that nobody holds: one whose references all
- * float ends as by tl_ptr_release, with destructor and fields; of one that
- * tl_ptr_dec_ref brought to 0 only the memory goes, since the rest was the
- * caller's part. tl_ptr_release, in contrast, drops a held reference before a
- * floating one: an object that was allocated, pushed onto a Vec and released has
- * one reference left, which floats while the Vec counts on it. What an allocation
- * left floating is given up by registering it.
+ * tl_mem_free frees an object that nobody holds. If all references of the
+ * object float, it ends as with tl_ptr_release: the destructor runs and the
+ * fields are released. If tl_ptr_dec_ref brought the count to 0, only the
+ * memory is freed, because the caller has released the fields itself.
+ * tl_ptr_release, in contrast, drops a held reference before a floating one. So
+ * an object that was allocated, pushed onto a Vec and then released has one
+ * reference left; it floats, although the Vec relies on it. To give up the
+ * floating reference of an allocation, register the object.
  *
  * Ownership: takes the floating references.
  * Threads: any thread.
@@ -608,14 +616,15 @@ TL_API void* tl_alloc_tmp(int64_t bytes);
 TL_API tl_status tl_free_tmp(void* object);
 
 /*
- * tl_type_define makes a type known. Types are never undefined.
+ * tl_type_define defines a type, which exists until the process ends.
  *
  * Ownership: the description, its name and its offsets are copied.
  * Threads: any thread; the type holds for all of them.
- * Returns: TL_OK and the type in *out_type, or why there is none.
+ * Returns: TL_OK and the type in *out_type, or why no type was defined.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
  *     multiple of 8, given twice or outside the size, unknown flags),
- *     TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
+ *     TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
+ *     offsets).
  * Cost: linear in the number of pointers.
  */
 TL_API tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);
@@ -634,16 +643,16 @@ TL_API tl_status tl_type_define(const tl_type_desc* description, tl_type* out_ty
 TL_API void* tl_object_new(tl_type type);
 
 /*
- * tl_mem_deep_clone copies an object and everything it refers to. Typed
- * objects, Vecs and plain objects are copied once each, so that sharing and
- * cycles inside the copy are those of the original; tensors and foreign memory
- * are shared by count.
+ * tl_mem_deep_clone copies an object and everything it refers to. Each typed
+ * object, Vec and plain object is copied once, so the copy has the same sharing
+ * and the same cycles as the original. Tensors and foreign memory are not
+ * copied: the copy holds references to them.
  *
  * Ownership: the current scope holds the copy; the caller borrows.
  * Threads: any thread, while no other changes what is copied.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (arena or frame memory, whose size nobody knows),
+ *     TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: linear in what is copied.
  */
@@ -652,7 +661,7 @@ TL_API void* tl_mem_deep_clone(void* object);
 /*
  * tl_mem_collect_cycles frees objects of the calling thread that only refer to
  * each other. Objects that were ever shared with another thread count as held
- * from outside, and so does what they refer to.
+ * from outside, and so do the objects that they refer to.
  *
  * Ownership: the references inside the garbage are released.
  * Threads: the calling thread's objects.
@@ -666,36 +675,35 @@ TL_API int64_t tl_mem_collect_cycles(void);
  * References
  * ----------
  *
- * Counting is checked: each of these functions classifies its pointer in a few
- * instructions before it touches a count. Memory of the runtime is recognised
- * by its address; memory from elsewhere (malloc, a device, another library) by
- * its entry in the registry.
+ * Each of these functions validates its pointer in a few instructions before it
+ * changes a count. Memory of the runtime is recognised by its address; memory
+ * from elsewhere (malloc, a device, another library) by its entry in the
+ * registry.
  *
- * The thread that created an object counts in a word of its own, without
- * atomic operations; every other thread uses a shared one, and the last release
- * merges the two exactly once. A count that would overflow sticks: the object
- * is never freed, which is a leak, where a wrapped count would be a use after
+ * The thread that created an object counts in a word of its own, without atomic
+ * operations. All other threads count in a shared word, and the last release
+ * merges the two words exactly once. An object whose count would overflow is
+ * never freed. That is a leak; a count that wrapped around would be a use after
  * free.
  *
  * A live pointer into the calling thread's arena or frame may be registered,
- * acquired and released like an object. Nothing happens, because its scope or
- * frame owns the memory.
+ * acquired and released like an object. The calls have no effect, because a
+ * scope or frame owns the memory.
  */
 
 /*
- * tl_mem_register_struct puts a reference into the current scope: the floating
- * one when there is one, else a new one. An address that the runtime does not
- * know is adopted as memory from malloc: count 1, and free() when the count
- * comes to 0. That is the one place where the caller is trusted about memory: what
- * malloc can have returned is aligned to 16 bytes and can be read, and more is not
- * looked at.
+ * tl_mem_register_struct puts a reference into the current scope: a floating
+ * reference of the object if it has one, else a new one. The runtime adopts an
+ * address that it does not know as memory from malloc: the count is 1, and
+ * free() is called when it reaches 0. Here the runtime has to trust the caller:
+ * it checks only that the address is aligned to 16 bytes and can be read.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or not memory that can be read, so not from malloc),
+ *     or memory that cannot be read, so not from malloc),
  *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -710,9 +718,9 @@ TL_API tl_status tl_mem_register_struct(void* object);
  * Ownership: the current scope holds the reference; name must be static.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or not memory that can be read, so not from malloc),
+ *     or memory that cannot be read, so not from malloc),
  *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -726,9 +734,9 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or not memory that can be read, so not from malloc),
+ *     or memory that cannot be read, so not from malloc),
  *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -737,8 +745,8 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
 TL_API tl_status tl_mem_register(void* object);
 
 /*
- * tl_mem_register_ptr is tl_mem_register_struct for pointers that must be known
- * already; nothing is adopted.
+ * tl_mem_register_ptr is tl_mem_register_struct without adoption: a pointer
+ * that the runtime does not know is an error.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -750,7 +758,8 @@ TL_API tl_status tl_mem_register(void* object);
 TL_API tl_status tl_mem_register_ptr(void* object);
 
 /*
- * tl_mem_register_tensor is tl_mem_register_ptr, emitted for tensors.
+ * tl_mem_register_tensor is tl_mem_register_ptr under the name that the TL
+ * compiler emits for tensors.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -762,7 +771,8 @@ TL_API tl_status tl_mem_register_ptr(void* object);
 TL_API tl_status tl_mem_register_tensor(void* tensor);
 
 /*
- * tl_mem_register_vec_ptr is tl_mem_register_ptr, emitted for Vecs.
+ * tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
+ * compiler emits for Vecs.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -774,13 +784,13 @@ TL_API tl_status tl_mem_register_tensor(void* tensor);
 TL_API tl_status tl_mem_register_vec_ptr(void* vec);
 
 /*
- * tl_mem_unregister takes the newest entry of an object out of the innermost
- * scope of this function that has one; its reference floats from then on. The
- * count does not change and the fields are not touched. Only scopes opened since
- * the newest tl_mem_function_enter are searched, so that a function that
- * returns its own parameter cannot take its caller's reference. For memory
- * adopted from malloc the object is marked as handed back: the host may free()
- * it, and registering it again sinks the reference.
+ * tl_mem_unregister removes the newest entry of an object from the innermost
+ * scope of this function that has one. The reference of this entry floats from
+ * then on. The count does not change and the fields are not touched. Only
+ * scopes opened since the newest tl_mem_function_enter are searched, so that a
+ * function that returns its own parameter cannot take its caller's reference.
+ * Memory that was adopted from malloc is marked as handed back: the program may
+ * free() it, or register it again, which sinks the reference.
  *
  * Ownership: the scope's reference passes to the caller, floating.
  * Threads: the calling thread's scopes.
@@ -789,9 +799,9 @@ TL_API tl_status tl_mem_register_vec_ptr(void* vec);
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_OVERFLOW (fifteen references float already), TL_E_UNSUPPORTED
  *     (arena memory: copy it out).
- * Cost: about 5 ns among the newest 32 entries; for any other a lookup in the
- *     scope's index, a miss of the cache or two in a large one. The same in
- *     failure.
+ * Cost: about 5 ns for one of the newest 32 entries; for any other a lookup in
+ *     the scope's index, which in a large scope is one or two cache misses. A
+ *     failure costs the same.
  */
 TL_API tl_status tl_mem_unregister(void* object);
 
@@ -810,8 +820,8 @@ TL_API void* tl_ptr_acquire(void* object);
 /*
  * tl_ptr_release drops one reference: a counted one while there is one, else a
  * floating one. At zero the destructor runs, fields are released and the memory
- * is freed. When the last reference of an object goes on a thread that does not
- * own it, that happens at the owner's next scope exit, function exit or slow
+ * is freed. When a thread that does not own the object drops the last
+ * reference, the owner does this at its next scope exit, function exit or slow
  * call.
  *
  * Ownership: takes one reference of the caller's.
@@ -835,11 +845,11 @@ TL_API tl_status tl_ptr_release(void* object);
 TL_API tl_status tl_ptr_inc_ref(void* object);
 
 /*
- * tl_ptr_dec_ref drops one reference and leaves the end to the caller: when it
+ * tl_ptr_dec_ref drops one reference and leaves freeing to the caller. When it
  * returns 1 the count is 0, and the caller releases the fields itself and calls
- * tl_mem_free. An object that another thread owns ends by its descriptor, as
- * with tl_ptr_release, and 0 is returned: freeing fields by hand needs an owned,
- * shared or foreign object.
+ * tl_mem_free. An object that another thread owns is freed by the rules of its
+ * type, as with tl_ptr_release, and the call returns 0. So only an object that
+ * is the calling thread's own, shared or foreign can be freed by hand.
  *
  * Ownership: takes one reference of the caller's.
  * Threads: any thread.
@@ -874,8 +884,8 @@ TL_API bool tl_ptr_release_bool(void* object);
 TL_API int64_t tl_ptr_refcount(const void* object);
 
 /*
- * tl_ptr_check tells what a pointer is without touching it. Any value is
- * allowed.
+ * tl_ptr_check tells whether a pointer is live, without access to the memory
+ * there. Any value is allowed.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -887,9 +897,10 @@ TL_API int64_t tl_ptr_refcount(const void* object);
 TL_API tl_status tl_ptr_check(const void* object);
 
 /*
- * tl_ptr_share turns the creator's bias off for one object: from then on every
- * thread counts it alike, and its last release frees it at once on whichever
- * thread that is. For objects that are handed to other threads for good.
+ * tl_ptr_share ends the owner's advantage in counting one object: from then on
+ * every thread counts it with atomic operations, and the thread that drops the
+ * last reference frees it at once. Use it for objects that other threads keep
+ * for good.
  *
  * Ownership: unchanged.
  * Threads: the thread that created the object.
@@ -905,7 +916,7 @@ TL_API tl_status tl_ptr_share(void* object);
  * succeed and change nothing, and the object lives until the process ends. It
  * is not reported as a leak.
  *
- * Ownership: every reference, present and future, is free of charge.
+ * Ownership: references to the object are no longer counted.
  * Threads: any thread.
  * Returns: TL_OK, also for what is immortal already, or why nothing changed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
@@ -918,15 +929,14 @@ TL_API tl_status tl_ptr_make_immortal(void* object);
  * ---
  *
  * A Vec is a growable array of object pointers that holds a reference to each
- * of its elements. It is an object itself: counted, registered, released like
- * any other, and its last release releases the elements, last first. Elements
- * may at the same time stand in scopes and other Vecs, because each holder has
- * a count of its own. NULL elements are allowed. Arena and frame memory has no
- * count: an element that lies there is stored as it is and must not be used
- * after its scope.
+ * of its elements. It is itself an object: it is counted, registered and
+ * released like any other. Its last release releases the elements, last first.
+ * Elements may at the same time stand in scopes and other Vecs, because each
+ * holder has a count of its own. NULL elements are allowed. Arena and frame
+ * memory has no count: an element that lies there is stored as it is and must
+ * not be used after its scope.
  *
- * A Vec is not locked: threads that share one agree among themselves who
- * changes it.
+ * A Vec has no lock: threads that share one have to agree on who changes it.
  */
 
 /*
@@ -944,13 +954,14 @@ TL_API void* tl_vec_new(size_t capacity);
 
 /*
  * tl_vec_push appends an element and acquires it. A floating reference of the
- * element stays floating: register the element, and the scope ends it.
+ * element keeps floating; register the element so that the scope releases that
+ * reference.
  *
  * Ownership: the Vec holds a reference of its own to the element.
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why nothing was appended.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
  * Cost: about 5 ns; a cgo call where the table has to grow.
  */
 TL_API tl_status tl_vec_push(void* vec, void* element);
@@ -962,7 +973,8 @@ TL_API tl_status tl_vec_push(void* vec, void* element);
  * Threads: any thread, while none changes the Vec.
  * Returns: the element, NULL on failure or for a NULL element.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+ *     range).
  * Cost: about 3 ns.
  */
 TL_API void* tl_vec_get(void* vec, int64_t index);
@@ -975,21 +987,21 @@ TL_API void* tl_vec_get(void* vec, int64_t index);
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why nothing was replaced.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+ *     range).
  * Cost: one cgo call, plus what releasing the old element costs.
  */
 TL_API tl_status tl_vec_set(void* vec, int64_t index, void* element);
 
 /*
- * tl_vec_pop takes the last element out; the reference that the Vec held
- * floats.
+ * tl_vec_pop removes the last element. The reference that the Vec held floats.
  *
  * Ownership: the Vec's reference passes to the caller, floating.
  * Threads: one thread at a time for one Vec.
  * Returns: the element, NULL on failure or for a NULL element.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
- *     (fifteen references of the element float already).
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty),
+ *     TL_E_OVERFLOW (fifteen references of the element float already).
  * Cost: about 5 ns.
  */
 TL_API void* tl_vec_pop(void* vec);
@@ -1001,20 +1013,20 @@ TL_API void* tl_vec_pop(void* vec);
  * Threads: any thread, while none changes the Vec.
  * Returns: the number, 0 for NULL, -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec).
+ *     TL_E_UNSUPPORTED (not a Vec).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_vec_len(void* vec);
 
 /*
- * tl_vec_reserve makes room for capacity elements in all, so that as many
- * pushes cannot run out of memory.
+ * tl_vec_reserve makes room for capacity elements in all, so that pushes up to
+ * that length cannot run out of memory.
  *
  * Ownership: unchanged.
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why the capacity stays.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product
  *     overflows), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and a copy when it grows.
  */
@@ -1027,7 +1039,7 @@ TL_API tl_status tl_vec_reserve(void* vec, size_t capacity);
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec).
+ *     TL_E_UNSUPPORTED (not a Vec).
  * Cost: linear in the number of elements.
  */
 TL_API tl_status tl_vec_clear(void* vec);
@@ -1036,18 +1048,20 @@ TL_API tl_status tl_vec_clear(void* vec);
  * Frames
  * ------
  *
- * Most values of a function die with it, and most buffers of a loop body are
- * the same in every iteration. A frame gives them memory that costs a bump and
- * is never freed one by one. It lies on a frame stack beside the scopes, in
- * address space that is reserved once for each thread and backed by memory only
- * as far as it was used.
+ * Most values of a function end with it, and most buffers of a loop body are
+ * the same in every iteration. A frame gives them memory that is allocated by
+ * advancing a pointer and is freed as a whole. Frames lie on a frame stack
+ * beside the scopes. The address space of the stack is reserved once for each
+ * thread; only the part that was used is backed by memory.
  *
- * tl_mem_function_enter opens a scope and a frame of numbered slots. A slot's
- * buffer stays the same until the function exits, also when it was first taken
- * in a loop's scope; a buffer that was outgrown stays valid as long. A planned
- * frame is one block whose inside the compiler has laid out itself.
+ * tl_mem_function_enter opens a scope and a frame of numbered slots. A slot
+ * keeps its buffer until the function exits, even if the buffer was first
+ * requested inside the scope of a loop. When a larger request replaces a
+ * buffer, the old buffer stays valid as long. A planned frame is one block; the
+ * compiler has chosen the offsets inside it.
  *
- * Frames follow functions, the arena follows scopes: that is why there are two.
+ * Frames and the arena are separate, because a frame ends with its function and
+ * arena memory ends with its scope.
  */
 
 /*
@@ -1069,7 +1083,7 @@ TL_API tl_status tl_mem_function_enter(int64_t slots);
  * planned frames that were opened inside it.
  *
  * Ownership: the references held by the closed scopes are released; buffers of
- *     the slots are dead.
+ *     the slots become invalid.
  * Threads: the calling thread's scopes and frames.
  * Returns: TL_OK, or why nothing was closed.
  * Errors: TL_E_NO_FRAME.
@@ -1097,8 +1111,8 @@ TL_API void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes);
  *
  * Ownership: the frame owns the block until tl_mem_frame_exit.
  * Threads: the calling thread's frames.
- * Returns: the block, NULL on failure; also for zero bytes an address, and a
- *     frame to leave.
+ * Returns: the block, NULL on failure. A frame of zero bytes has an address
+ *     too, and has to be closed.
  * Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
  * Cost: about 3 ns.
  */
@@ -1108,8 +1122,8 @@ TL_API void* tl_mem_frame_enter(size_t bytes);
  * tl_mem_frame_exit closes the newest planned frame of this function, with the
  * scopes that were opened inside it.
  *
- * Ownership: the frame's block is dead; the references held by the closed
- *     scopes are released.
+ * Ownership: the frame's block becomes invalid; the references held by the
+ *     closed scopes are released.
  * Threads: the calling thread's frames.
  * Returns: TL_OK, or why nothing was closed.
  * Errors: TL_E_NO_FRAME (no planned frame is open in this function).
@@ -1121,24 +1135,27 @@ TL_API tl_status tl_mem_frame_exit(void);
  * Arena
  * -----
  *
- * The arena is a block from which a thread bumps short-lived values. Leaving a
- * scope sets it back to where it stood at the entry, so that allocation inside
- * a loop body costs an addition and freeing costs nothing at all.
+ * The arena is a block in which a thread allocates short-lived values one after
+ * another. The exit of a scope sets the arena back to where it stood when the
+ * scope was entered. So allocation inside a loop body costs an addition, and
+ * freeing costs nothing.
  *
- * It is off until tl_arena_init. Emitted code asks tl_arena_is_active and takes
- * the heap otherwise, so a program decides with one call whether its temporaries
- * live here. A full arena is an answer (NULL and TL_E_ARENA_EXHAUSTED), never
- * memory from elsewhere: what follows a scope must not end up outliving it.
+ * A thread has no active arena until it calls tl_arena_init. Emitted code asks
+ * tl_arena_is_active and uses the heap when no arena is active, so a program
+ * decides with one call where its temporaries live. When the arena is full,
+ * tl_arena_alloc returns NULL with TL_E_ARENA_EXHAUSTED. It never takes memory
+ * from elsewhere, because such memory would outlive the scope.
  */
 
 /*
  * tl_arena_init makes the calling thread's arena active with room for capacity
- * bytes; 0 is all that TL_ARENA_BYTES reserved. An active arena keeps its
- * contents and takes the new capacity when what is in use fits.
+ * bytes; a capacity of 0 means all that TL_ARENA_BYTES reserved. An arena that
+ * is active already keeps its contents and gets the new capacity, if the bytes
+ * in use fit.
  *
  * Ownership: none.
  * Threads: the calling thread's arena.
- * Returns: TL_OK, or why the arena is as before.
+ * Returns: TL_OK, or why the arena is unchanged.
  * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
  *     reserved), TL_E_BUSY (more is in use).
  * Cost: one cgo call.
@@ -1171,10 +1188,10 @@ TL_API void* tl_arena_alloc(int64_t bytes);
 TL_API void* tl_arena_malloc(int64_t bytes);
 
 /*
- * tl_arena_free makes the calling thread's arena inactive. All its memory is
- * dead, and goes back to the system.
+ * tl_arena_free makes the calling thread's arena inactive and gives its memory
+ * back to the system.
  *
- * Ownership: everything in the arena is dead.
+ * Ownership: everything in the arena becomes invalid.
  * Threads: the calling thread's arena.
  * Returns: TL_OK, also when none was active.
  * Errors: none.
@@ -1185,7 +1202,7 @@ TL_API tl_status tl_arena_free(void);
 /*
  * tl_arena_reset empties the calling thread's arena and keeps it active.
  *
- * Ownership: everything in the arena is dead.
+ * Ownership: everything in the arena becomes invalid.
  * Threads: the calling thread's arena.
  * Returns: TL_OK, also when none is active.
  * Errors: none.
@@ -1233,7 +1250,7 @@ TL_API int64_t tl_arena_get_offset(void);
  * tl_arena_set_offset sets the arena back to an offset that tl_arena_get_offset
  * returned.
  *
- * Ownership: what lies beyond the offset is dead.
+ * Ownership: what lies beyond the offset becomes invalid.
  * Threads: the calling thread's arena.
  * Returns: TL_OK, or why the offset stays.
  * Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
@@ -1459,7 +1476,7 @@ TL_API tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, c
  * Threads: any thread, while no other writes the tensor.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+ *     TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
  *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
  *     lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
@@ -1475,7 +1492,7 @@ TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: its argument, always; tl_last_status tells whether it was live.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one compare-and-swap.
  */
 TL_API tl_tensor* tl_tensor_acquire(tl_tensor* tensor);
@@ -1488,7 +1505,7 @@ TL_API tl_tensor* tl_tensor_acquire(tl_tensor* tensor);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one compare-and-swap, about 20 ns more for the last one.
  */
 TL_API tl_status tl_tensor_release(tl_tensor* tensor);
@@ -1501,7 +1518,7 @@ TL_API tl_status tl_tensor_release(tl_tensor* tensor);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: that of tl_tensor_release.
  */
 TL_API tl_status tl_tensor_release_safe(tl_tensor* tensor);
@@ -1514,8 +1531,8 @@ TL_API tl_status tl_tensor_release_safe(tl_tensor* tensor);
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack
+ *     is full).
  * Cost: about 10 ns.
  */
 TL_API tl_status tl_tensor_register(tl_tensor* tensor);
@@ -1530,8 +1547,8 @@ TL_API tl_status tl_tensor_register(tl_tensor* tensor);
  * Returns: TL_OK, or why nothing was taken out.
  * Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_OVERFLOW (fifteen
- *     references float already).
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_OVERFLOW
+ *     (fifteen references float already).
  * Cost: that of tl_mem_unregister.
  */
 TL_API tl_status tl_tensor_promote(tl_tensor* tensor);
@@ -1560,7 +1577,7 @@ TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
  *     NULL when the copy failed, and when the call was not served
  *     (TL_E_FORKED, TL_E_BUSY).
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
  *     already), TL_E_OUT_OF_MEMORY.
  * Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
  */
@@ -1576,7 +1593,7 @@ TL_API tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor);
  * Threads: any thread; the calling thread's scopes.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: tl_mem_unregister and tl_tensor_release.
  */
 TL_API tl_status tl_tensor_free(tl_tensor* tensor);
@@ -1598,8 +1615,8 @@ TL_API tl_status tl_tensor_free(tl_tensor* tensor);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
- *     struct_size that is too small).
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
+ *     or a struct_size that is too small).
  * Cost: about 5 ns.
  */
 TL_API tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info);
@@ -1613,7 +1630,7 @@ TL_API tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out
  * Returns: the address; NULL for NULL, for a tensor without elements and on
  *     failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API void* tl_tensor_data(const tl_tensor* tensor);
@@ -1625,7 +1642,7 @@ TL_API void* tl_tensor_data(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: bytes; 0 for NULL and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API size_t tl_tensor_nbytes(const tl_tensor* tensor);
@@ -1637,7 +1654,7 @@ TL_API size_t tl_tensor_nbytes(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_numel(const tl_tensor* tensor);
@@ -1649,7 +1666,7 @@ TL_API int64_t tl_tensor_numel(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_len(const tl_tensor* tensor);
@@ -1661,7 +1678,7 @@ TL_API int64_t tl_tensor_len(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the rank; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_rank(const tl_tensor* tensor);
@@ -1673,7 +1690,7 @@ TL_API int64_t tl_tensor_rank(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the first of rank numbers; NULL for NULL and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API const int64_t* tl_tensor_shape(const tl_tensor* tensor);
@@ -1686,7 +1703,7 @@ TL_API const int64_t* tl_tensor_shape(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the first of rank numbers; NULL for NULL and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API const int64_t* tl_tensor_strides(const tl_tensor* tensor);
@@ -1698,7 +1715,7 @@ TL_API const int64_t* tl_tensor_strides(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int32_t tl_tensor_dtype(const tl_tensor* tensor);
@@ -1710,7 +1727,7 @@ TL_API int32_t tl_tensor_dtype(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: its number; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int32_t tl_tensor_device(const tl_tensor* tensor);
@@ -1723,7 +1740,7 @@ TL_API int32_t tl_tensor_device(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: true for such a tensor; true for NULL; false on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API bool tl_tensor_is_contiguous(const tl_tensor* tensor);
@@ -1736,7 +1753,7 @@ TL_API bool tl_tensor_is_contiguous(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the extent; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
@@ -1772,9 +1789,9 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
- *     order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
- *     8, NULL shape, negative or overflowing extents, two of -1),
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give
+ *     that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
+ *     0 to 8, NULL shape, negative or overflowing extents, two of -1),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
  */
@@ -1792,7 +1809,7 @@ TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1807,7 +1824,7 @@ TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1823,7 +1840,7 @@ TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1840,7 +1857,7 @@ TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (NULL shape, rank below the tensor's or above 8, an extent that is
  *     neither the tensor's nor repeats one element, an overflow),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1856,7 +1873,7 @@ TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const 
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1872,7 +1889,7 @@ TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1887,7 +1904,7 @@ TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
  * Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
  *     no view and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
@@ -1927,7 +1944,7 @@ TL_API tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device
  * Threads: any thread.
  * Returns: TL_OK, or why the tensor was not taken.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
- *     pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+ *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
  *     (somebody else holds a reference).
  * Cost: about 20 ns.
@@ -1954,7 +1971,7 @@ TL_API tl_tensor* tl_pool_acquire_compat(size_t elements);
  * Threads: any thread.
  * Returns: TL_OK, or why the tensor was not taken.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
- *     pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+ *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
  *     (somebody else holds a reference).
  * Cost: about 20 ns.
@@ -1999,7 +2016,7 @@ TL_API int64_t tl_get_refcount_count(void);
 TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 
 /*
- * tl_get_gpu_free_count returns how many tensors of all devices but the CPU the
+ * tl_get_gpu_free_count returns how many tensors of all devices except the CPU the
  * pool keeps.
  *
  * Ownership: none.
@@ -2060,7 +2077,7 @@ TL_API int64_t tl_get_metal_pool_count(void);
 
 /*
  * tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
- * pool has served, over all devices but the CPU.
+ * pool has served, over all devices except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2109,7 +2126,7 @@ TL_API tl_status tl_dump_gpu_pool_stats(void);
  * Threads: any thread, while no other writes the tensor.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+ *     TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
  *     TL_E_DEVICE (no such device, or its driver failed),
  *     TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -2129,7 +2146,7 @@ TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
  * Returns: TL_OK, or why the copy was not completed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
- *     TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
+ *     TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
  *     several indices, or has gaps on a device out of the CPU's reach; a
  *     device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call and the copy.
@@ -2146,7 +2163,7 @@ TL_API tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
  * Returns: TL_OK, also for NULL, and for a device without streams and the
  *     stream NULL; or why nothing was noted.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
+ *     TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or
  *     memory that was lent), TL_E_DEVICE (the tensor's device cannot be
  *     asked).
  * Cost: one cgo call. The release costs an event for each stream.
@@ -2163,7 +2180,7 @@ TL_API tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
  * Threads: any thread.
  * Returns: TL_OK, or why the stream does not wait.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
+ *     TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
  *     TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
  * Cost: four calls of the driver for each stream.
  */
@@ -2336,7 +2353,7 @@ TL_API tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, 
  * Threads: any thread.
  * Returns: TL_OK; for a NULL matrix too, with zeros.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     line, or offsets that were changed).
  * Cost: a binary search over the blocks; no cgo call.
  */
@@ -2353,7 +2370,7 @@ TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_va
  * Threads: any thread.
  * Returns: the slice, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, and one count for each block that it shows.
  */
@@ -2369,7 +2386,7 @@ TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_
  * Threads: any thread.
  * Returns: the transpose, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call and one count, however many blocks there are.
  */
@@ -2384,7 +2401,7 @@ TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
  * Threads: any thread.
  * Returns: TL_OK; for a NULL matrix too, with NULLs.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call and a copy.
@@ -2401,7 +2418,7 @@ TL_API tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** ou
  * Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
  *     was filled in.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, a NULL out_info or a wrong struct_size).
  * Cost: one cgo call.
  */
@@ -2417,7 +2434,7 @@ TL_API tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_b
  * Threads: any thread.
  * Returns: TL_OK; for a NULL matrix too, with NULLs.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
  *     scope stack is full).
  * Cost: one cgo call.
@@ -2433,9 +2450,9 @@ TL_API tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_
  * Threads: any thread.
  * Returns: TL_OK; for NULL too.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that
- *     do not ascend, occur twice or are out of range, or offsets that were
- *     changed).
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
+ *     that do not ascend, occur twice or are out of range, or offsets that
+ *     were changed).
  * Cost: one cgo call, and a look at every index.
  */
 TL_API tl_status tl_sparse_validate(const tl_sparse* matrix);
@@ -2448,7 +2465,7 @@ TL_API tl_status tl_sparse_validate(const tl_sparse* matrix);
  * Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
  *     was filled in.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     out_info or a wrong struct_size).
  * Cost: about as tl_tensor_info_get; no cgo call.
  */
@@ -2698,9 +2715,9 @@ TL_API tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t 
  * Threads: any thread.
  * Returns: TL_OK and the number in *out_device, or why there is no device.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
- *     function that is missing, an alignment that is no power of two, a name
- *     that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of that
- *     name), TL_E_LIMIT (256 devices).
+ *     function that is missing, an alignment that is not a power of two, a
+ *     name that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of
+ *     that name), TL_E_LIMIT (256 devices).
  * Cost: constant.
  */
 TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device);
@@ -2769,7 +2786,7 @@ typedef struct tl_memory_pool_stats {
  * Ownership: the caller ends the pool with tl_memory_pool_destroy.
  * Threads: any thread; the pool is for all of them.
  * Returns: TL_OK and the pool in *out_pool, or why there is none.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a
  *     power of two, a struct_size that is too small, a function that is
  *     missing), TL_E_OVERFLOW (more bytes than a chunk can have),
  *     TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
@@ -3158,7 +3175,7 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
  * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
  * not looked whether a smaller registered block begins in those; and where its address
- * is no multiple of 16, not whether that lies inside another block.
+ * is not a multiple of 16, not whether that lies inside another block.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3354,7 +3371,7 @@ TL_API tl_status tl_registry_print_statistics(const char* path);
  * Ownership: the caller frees it with tl_aligned_free, or registers it.
  * Threads: any thread.
  * Returns: the memory, NULL on failure or for zero bytes.
- * Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
+ * Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: that of malloc and of two compare-and-swaps.
  */
@@ -3407,8 +3424,8 @@ typedef struct tl_workspace {
  * Ownership: the caller holds the reference, until tl_workspace_destroy.
  * Threads: any thread.
  * Returns: TL_OK and the workspace in *out_workspace, or why there is none.
- * Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
- *     two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
+ * Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
+ *     of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and that of malloc.
  */
 TL_API tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace);
@@ -3525,9 +3542,9 @@ TL_API tl_status tl_plan_destroy(tl_plan* plan);
  * Ownership: none.
  * Threads: any thread.
  * Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
- *     of two, end is not above first), TL_E_OVERFLOW (more bytes than any
- *     memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a
+ *     power of two, end is not above first), TL_E_OVERFLOW (more bytes than
+ *     any memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call; tl_plan_add_buffers adds many with one.
  */
 TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
@@ -3804,9 +3821,9 @@ struct DLManagedTensor;
  * Threads: any thread; so is the deleter.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on
- *     a device that DLPack has no number for), TL_E_DEVICE (the driver failed
- *     to copy), TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
+ *     on a device that DLPack has no number for), TL_E_DEVICE (the driver
+ *     failed to copy), TL_E_OUT_OF_MEMORY.
  * Cost: about 20 ns without a copy.
  */
 TL_API struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool copy);
@@ -3819,9 +3836,9 @@ TL_API struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, b
  * Threads: any thread; so is the deleter.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not
- *     copied, or one on a device that DLPack has no number for), TL_E_DEVICE
- *     (the driver failed to copy), TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
+ *     not copied, or one on a device that DLPack has no number for),
+ *     TL_E_DEVICE (the driver failed to copy), TL_E_OUT_OF_MEMORY.
  * Cost: about 20 ns without a copy.
  */
 TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
@@ -3834,8 +3851,8 @@ TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, boo
  * Threads: any thread.
  * Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
- *     TL_E_INVALID_ARGUMENT (NULL).
+ *     TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
+ *     for), TL_E_INVALID_ARGUMENT (NULL).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal);

@@ -68,8 +68,8 @@ tl_destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class tl_type_desc(ctypes.Structure):
-    """tl_type_desc describes a type to tl_type_define. All zeros but the size is
-    an object without pointers.
+    """tl_type_desc describes a type to tl_type_define. A description that is zero
+    except for its size describes an object without pointers.
     """
 
     _fields_ = [
@@ -552,10 +552,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT"),
         """tl_init makes the library ready now instead of at the first use. Calling it
-        again does nothing. It tells of settings in the environment that are not
-        understood: a value that does not suit its option, or a name beginning with TL_
-        that is no option and very much like one. The library works all the same, with
-        the default of that option; such a setting is also told on standard error, once.
+        again does nothing. It reports settings in the environment that the library
+        does not understand: a value that is invalid for its option, or a name that
+        begins with TL_, is not an option and resembles one closely. The library then
+        works with the default of that option, and also reports the setting on
+        standard error, once.
 
         Ownership: none.
         Threads: any thread; concurrent first calls wait for one of them.
@@ -599,9 +600,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: both strings are copied.
         Threads: any thread; the option holds for all of them.
         Returns: TL_OK, or why the option keeps its value.
-        Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
-            (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
-            for).
+        Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for
+            it), TL_E_BUSY (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory
+            for what the option requests).
         Cost: constant; not meant for hot paths.
         """,
     ),
@@ -612,15 +613,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p, ctypes.c_size_t),
         ("buffer", "bytes"),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_config_dump writes every option, one a line, sorted: its name, its value and where
-        that came from (default, environment, tl_configure). Lines that begin with # tell of
-        settings in the environment that were not understood. It fills in as much as fits
-        and always ends it with a zero byte, as snprintf does.
+        """tl_config_dump writes every option, one a line, sorted: its name, its value
+        and the source of the value (default, environment, tl_configure). Lines that
+        begin with # report settings in the environment that the library does not
+        understand. The function writes as much of the text as fits and always ends
+        it with a zero byte, as snprintf does.
 
         Ownership: none.
         Threads: any thread.
-        Returns: the length of the whole text without its zero byte; when that is
-            not less than bytes, the text was cut. 0 on failure.
+        Returns: the length of the whole text without its zero byte; when the length
+            is not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
         Cost: one cgo call; not meant for hot paths.
         """,
@@ -667,8 +669,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_last_error explains the last failure of the calling thread in a sentence:
-        which function, which pointer, what it was found to be, what to do. The text
-        is made here, so that failing costs nothing where nobody asks.
+        which function failed, for which pointer, what the runtime found there, and
+        what to do. Only this function composes the text, so a failure whose text
+        nobody reads costs nothing.
 
         Ownership: the string belongs to the thread and holds until its next failing
             call.
@@ -702,8 +705,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (tl_error_callback, ctypes.c_void_p),
         ("callback", "ctx"),
         (),
-        """tl_set_error_callback installs the function that is told of every failure, in
-        addition to what TL_ON_ERROR says. NULL removes it.
+        """tl_set_error_callback installs a function that is called for every failure,
+        in addition to what TL_ON_ERROR selects. NULL removes it.
 
         Ownership: ctx stays the caller's and must live as long as the callback is
             installed.
@@ -737,14 +740,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         ("TL_E_BUSY",),
-        """tl_thread_detach parks the calling thread's context now, as its end would.
-        What its scopes still hold is released by whoever adopts the context. For
-        thread pools whose threads outlive their use of the runtime; the next call
-        attaches the thread again.
+        """tl_thread_detach parks the calling thread's context now, as the end of the
+        thread would. The thread that adopts the context releases what the scopes
+        still hold. The function is for thread pools whose threads outlive their use
+        of the runtime. The next call attaches the thread again.
 
         Ownership: references held by the thread's scopes pass to the runtime.
         Threads: the calling thread.
-        Returns: TL_OK, also when the thread was not attached, or why it still is.
+        Returns: TL_OK, also when the thread was not attached, or why the thread is
+            still attached.
         Errors: TL_E_BUSY (from inside a callback).
         Cost: constant.
         """,
@@ -828,14 +832,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_SCOPE_UNDERFLOW"),
         """tl_mem_exit_scopes_to closes scopes, function frames and planned frames of the
         calling thread until depth scopes are open: for early returns, and for unwinding
-        after an exception or a longjmp. With the present depth it closes nothing.
+        after an exception or a longjmp. With the current depth it closes nothing.
 
         Ownership: the references held by the closed scopes are released.
         Threads: the calling thread's scopes.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
             open).
-        Cost: that of the exits it stands for.
+        Cost: that of the exits that it replaces.
         """,
     ),
     Function(
@@ -864,7 +868,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_OUT_OF_MEMORY",),
         """tl_mem_alloc returns an object of plain bytes with one floating reference:
         free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
-        The contents are undefined. Zero bytes are NULL, with TL_OK.
+        The contents are undefined. A request for zero bytes returns NULL with TL_OK.
 
         Ownership: the reference floats; nobody releases it but the caller.
         Threads: any thread; the calling one owns the object's count.
@@ -914,10 +918,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("object", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
         """tl_mem_realloc changes the size of an object of plain bytes. Contents up to
-        the smaller size, count and registration stay. The address may change, and
-        then the old one is dead: an object moves only while its references float or
-        stand in scopes of this thread, where they follow it. On failure the object is
-        unchanged. NULL is allocated as by tl_mem_alloc.
+        the smaller size, count and registration stay. The address may change; the
+        old address is invalid then. An object moves only while all its references
+        float or stand in scopes of this thread, and its entries in these scopes get
+        the new address. On failure the object is unchanged. With NULL the call is
+        tl_mem_alloc.
 
         Ownership: unchanged; the scopes of this thread hold the object at its new
             address.
@@ -927,8 +932,8 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
             tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
             move, and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
-        Cost: nothing but the call when the size class stays, else an allocation and
-            a copy.
+        Cost: only the call while the size class stays the same, else an allocation
+            and a copy.
         """,
     ),
     Function(
@@ -938,13 +943,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_mem_free frees an object that nobody holds: one whose references all
-        float ends as by tl_ptr_release, with destructor and fields; of one that
-        tl_ptr_dec_ref brought to 0 only the memory goes, since the rest was the
-        caller's part. tl_ptr_release, in contrast, drops a held reference before a
-        floating one: an object that was allocated, pushed onto a Vec and released has
-        one reference left, which floats while the Vec counts on it. What an allocation
-        left floating is given up by registering it.
+        """tl_mem_free frees an object that nobody holds. If all references of the
+        object float, it ends as with tl_ptr_release: the destructor runs and the
+        fields are released. If tl_ptr_dec_ref brought the count to 0, only the
+        memory is freed, because the caller has released the fields itself.
+        tl_ptr_release, in contrast, drops a held reference before a floating one. So
+        an object that was allocated, pushed onto a Vec and then released has one
+        reference left; it floats, although the Vec relies on it. To give up the
+        floating reference of an allocation, register the object.
 
         Ownership: takes the floating references.
         Threads: any thread.
@@ -1012,14 +1018,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.POINTER(tl_type_desc), ctypes.POINTER(ctypes.c_uint32)),
         ("description", "out_type"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_type_define makes a type known. Types are never undefined.
+        """tl_type_define defines a type, which exists until the process ends.
 
         Ownership: the description, its name and its offsets are copied.
         Threads: any thread; the type holds for all of them.
-        Returns: TL_OK and the type in *out_type, or why there is none.
+        Returns: TL_OK and the type in *out_type, or why no type was defined.
         Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
             multiple of 8, given twice or outside the size, unknown flags),
-            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
+            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
+            offsets).
         Cost: linear in the number of pointers.
         """,
     ),
@@ -1048,16 +1055,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_deep_clone copies an object and everything it refers to. Typed
-        objects, Vecs and plain objects are copied once each, so that sharing and
-        cycles inside the copy are those of the original; tensors and foreign memory
-        are shared by count.
+        """tl_mem_deep_clone copies an object and everything it refers to. Each typed
+        object, Vec and plain object is copied once, so the copy has the same sharing
+        and the same cycles as the original. Tensors and foreign memory are not
+        copied: the copy holds references to them.
 
         Ownership: the current scope holds the copy; the caller borrows.
         Threads: any thread, while no other changes what is copied.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (arena or frame memory, whose size nobody knows),
+            TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: linear in what is copied.
         """,
@@ -1071,7 +1078,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_OUT_OF_MEMORY",),
         """tl_mem_collect_cycles frees objects of the calling thread that only refer to
         each other. Objects that were ever shared with another thread count as held
-        from outside, and so does what they refer to.
+        from outside, and so do the objects that they refer to.
 
         Ownership: the references inside the garbage are released.
         Threads: the calling thread's objects.
@@ -1087,19 +1094,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_struct puts a reference into the current scope: the floating
-        one when there is one, else a new one. An address that the runtime does not
-        know is adopted as memory from malloc: count 1, and free() when the count
-        comes to 0. That is the one place where the caller is trusted about memory: what
-        malloc can have returned is aligned to 16 bytes and can be read, and more is not
-        looked at.
+        """tl_mem_register_struct puts a reference into the current scope: a floating
+        reference of the object if it has one, else a new one. The runtime adopts an
+        address that it does not know as memory from malloc: the count is 1, and
+        free() is called when it reaches 0. Here the runtime has to trust the caller:
+        it checks only that the address is aligned to 16 bytes and can be read.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or not memory that can be read, so not from malloc),
+            or memory that cannot be read, so not from malloc),
             TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1119,9 +1125,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference; name must be static.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or not memory that can be read, so not from malloc),
+            or memory that cannot be read, so not from malloc),
             TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1140,9 +1146,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or not memory that can be read, so not from malloc),
+            or memory that cannot be read, so not from malloc),
             TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1156,8 +1162,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_ptr is tl_mem_register_struct for pointers that must be known
-        already; nothing is adopted.
+        """tl_mem_register_ptr is tl_mem_register_struct without adoption: a pointer
+        that the runtime does not know is an error.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -1174,7 +1180,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_tensor is tl_mem_register_ptr, emitted for tensors.
+        """tl_mem_register_tensor is tl_mem_register_ptr under the name that the TL
+        compiler emits for tensors.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -1191,7 +1198,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("vec",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_vec_ptr is tl_mem_register_ptr, emitted for Vecs.
+        """tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
+        compiler emits for Vecs.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -1208,13 +1216,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_OVERFLOW", "TL_E_UNSUPPORTED"),
-        """tl_mem_unregister takes the newest entry of an object out of the innermost
-        scope of this function that has one; its reference floats from then on. The
-        count does not change and the fields are not touched. Only scopes opened since
-        the newest tl_mem_function_enter are searched, so that a function that
-        returns its own parameter cannot take its caller's reference. For memory
-        adopted from malloc the object is marked as handed back: the host may free()
-        it, and registering it again sinks the reference.
+        """tl_mem_unregister removes the newest entry of an object from the innermost
+        scope of this function that has one. The reference of this entry floats from
+        then on. The count does not change and the fields are not touched. Only
+        scopes opened since the newest tl_mem_function_enter are searched, so that a
+        function that returns its own parameter cannot take its caller's reference.
+        Memory that was adopted from malloc is marked as handed back: the program may
+        free() it, or register it again, which sinks the reference.
 
         Ownership: the scope's reference passes to the caller, floating.
         Threads: the calling thread's scopes.
@@ -1223,9 +1231,9 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_OVERFLOW (fifteen references float already), TL_E_UNSUPPORTED
             (arena memory: copy it out).
-        Cost: about 5 ns among the newest 32 entries; for any other a lookup in the
-            scope's index, a miss of the cache or two in a large one. The same in
-            failure.
+        Cost: about 5 ns for one of the newest 32 entries; for any other a lookup in
+            the scope's index, which in a large scope is one or two cache misses. A
+            failure costs the same.
         """,
     ),
     Function(
@@ -1254,8 +1262,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
         """tl_ptr_release drops one reference: a counted one while there is one, else a
         floating one. At zero the destructor runs, fields are released and the memory
-        is freed. When the last reference of an object goes on a thread that does not
-        own it, that happens at the owner's next scope exit, function exit or slow
+        is freed. When a thread that does not own the object drops the last
+        reference, the owner does this at its next scope exit, function exit or slow
         call.
 
         Ownership: takes one reference of the caller's.
@@ -1289,11 +1297,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_dec_ref drops one reference and leaves the end to the caller: when it
+        """tl_ptr_dec_ref drops one reference and leaves freeing to the caller. When it
         returns 1 the count is 0, and the caller releases the fields itself and calls
-        tl_mem_free. An object that another thread owns ends by its descriptor, as
-        with tl_ptr_release, and 0 is returned: freeing fields by hand needs an owned,
-        shared or foreign object.
+        tl_mem_free. An object that another thread owns is freed by the rules of its
+        type, as with tl_ptr_release, and the call returns 0. So only an object that
+        is the calling thread's own, shared or foreign can be freed by hand.
 
         Ownership: takes one reference of the caller's.
         Threads: any thread.
@@ -1343,8 +1351,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_check tells what a pointer is without touching it. Any value is
-        allowed.
+        """tl_ptr_check tells whether a pointer is live, without access to the memory
+        there. Any value is allowed.
 
         Ownership: none.
         Threads: any thread.
@@ -1361,9 +1369,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_ptr_share turns the creator's bias off for one object: from then on every
-        thread counts it alike, and its last release frees it at once on whichever
-        thread that is. For objects that are handed to other threads for good.
+        """tl_ptr_share ends the owner's advantage in counting one object: from then on
+        every thread counts it with atomic operations, and the thread that drops the
+        last reference frees it at once. Use it for objects that other threads keep
+        for good.
 
         Ownership: unchanged.
         Threads: the thread that created the object.
@@ -1384,7 +1393,7 @@ FUNCTIONS: tuple[Function, ...] = (
         succeed and change nothing, and the object lives until the process ends. It
         is not reported as a leak.
 
-        Ownership: every reference, present and future, is free of charge.
+        Ownership: references to the object are no longer counted.
         Threads: any thread.
         Returns: TL_OK, also for what is immortal already, or why nothing changed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
@@ -1417,13 +1426,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("vec", "element"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_vec_push appends an element and acquires it. A floating reference of the
-        element stays floating: register the element, and the scope ends it.
+        element keeps floating; register the element so that the scope releases that
+        reference.
 
         Ownership: the Vec holds a reference of its own to the element.
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why nothing was appended.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
         Cost: about 5 ns; a cgo call where the table has to grow.
         """,
     ),
@@ -1440,7 +1450,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while none changes the Vec.
         Returns: the element, NULL on failure or for a NULL element.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+            range).
         Cost: about 3 ns.
         """,
     ),
@@ -1458,7 +1469,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why nothing was replaced.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+            range).
         Cost: one cgo call, plus what releasing the old element costs.
         """,
     ),
@@ -1469,15 +1481,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("vec",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
-        """tl_vec_pop takes the last element out; the reference that the Vec held
-        floats.
+        """tl_vec_pop removes the last element. The reference that the Vec held floats.
 
         Ownership: the Vec's reference passes to the caller, floating.
         Threads: one thread at a time for one Vec.
         Returns: the element, NULL on failure or for a NULL element.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
-            (fifteen references of the element float already).
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty),
+            TL_E_OVERFLOW (fifteen references of the element float already).
         Cost: about 5 ns.
         """,
     ),
@@ -1494,7 +1505,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while none changes the Vec.
         Returns: the number, 0 for NULL, -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec).
+            TL_E_UNSUPPORTED (not a Vec).
         Cost: about 3 ns.
         """,
     ),
@@ -1505,14 +1516,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("vec", "capacity"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_vec_reserve makes room for capacity elements in all, so that as many
-        pushes cannot run out of memory.
+        """tl_vec_reserve makes room for capacity elements in all, so that pushes up to
+        that length cannot run out of memory.
 
         Ownership: unchanged.
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why the capacity stays.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product
             overflows), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and a copy when it grows.
         """,
@@ -1530,7 +1541,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec).
+            TL_E_UNSUPPORTED (not a Vec).
         Cost: linear in the number of elements.
         """,
     ),
@@ -1564,7 +1575,7 @@ FUNCTIONS: tuple[Function, ...] = (
         planned frames that were opened inside it.
 
         Ownership: the references held by the closed scopes are released; buffers of
-            the slots are dead.
+            the slots become invalid.
         Threads: the calling thread's scopes and frames.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_NO_FRAME.
@@ -1602,8 +1613,8 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the frame owns the block until tl_mem_frame_exit.
         Threads: the calling thread's frames.
-        Returns: the block, NULL on failure; also for zero bytes an address, and a
-            frame to leave.
+        Returns: the block, NULL on failure. A frame of zero bytes has an address
+            too, and has to be closed.
         Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
         Cost: about 3 ns.
         """,
@@ -1618,8 +1629,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_mem_frame_exit closes the newest planned frame of this function, with the
         scopes that were opened inside it.
 
-        Ownership: the frame's block is dead; the references held by the closed
-            scopes are released.
+        Ownership: the frame's block becomes invalid; the references held by the
+            closed scopes are released.
         Threads: the calling thread's frames.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_NO_FRAME (no planned frame is open in this function).
@@ -1634,12 +1645,13 @@ FUNCTIONS: tuple[Function, ...] = (
         ("capacity",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_BUSY"),
         """tl_arena_init makes the calling thread's arena active with room for capacity
-        bytes; 0 is all that TL_ARENA_BYTES reserved. An active arena keeps its
-        contents and takes the new capacity when what is in use fits.
+        bytes; a capacity of 0 means all that TL_ARENA_BYTES reserved. An arena that
+        is active already keeps its contents and gets the new capacity, if the bytes
+        in use fit.
 
         Ownership: none.
         Threads: the calling thread's arena.
-        Returns: TL_OK, or why the arena is as before.
+        Returns: TL_OK, or why the arena is unchanged.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
             reserved), TL_E_BUSY (more is in use).
         Cost: one cgo call.
@@ -1687,10 +1699,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_arena_free makes the calling thread's arena inactive. All its memory is
-        dead, and goes back to the system.
+        """tl_arena_free makes the calling thread's arena inactive and gives its memory
+        back to the system.
 
-        Ownership: everything in the arena is dead.
+        Ownership: everything in the arena becomes invalid.
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none was active.
         Errors: none.
@@ -1706,7 +1718,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         """tl_arena_reset empties the calling thread's arena and keeps it active.
 
-        Ownership: everything in the arena is dead.
+        Ownership: everything in the arena becomes invalid.
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none is active.
         Errors: none.
@@ -1774,7 +1786,7 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_arena_set_offset sets the arena back to an offset that tl_arena_get_offset
         returned.
 
-        Ownership: what lies beyond the offset is dead.
+        Ownership: what lies beyond the offset becomes invalid.
         Threads: the calling thread's arena.
         Returns: TL_OK, or why the offset stays.
         Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
@@ -1958,7 +1970,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while no other writes the tensor.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+            TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
             TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
             lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
@@ -1979,7 +1991,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: its argument, always; tl_last_status tells whether it was live.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: one compare-and-swap.
         """,
     ),
@@ -1997,7 +2009,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: one compare-and-swap, about 20 ns more for the last one.
         """,
     ),
@@ -2015,7 +2027,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: that of tl_tensor_release.
         """,
     ),
@@ -2033,8 +2045,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack
+            is full).
         Cost: about 10 ns.
         """,
     ),
@@ -2054,8 +2066,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was taken out.
         Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_OVERFLOW (fifteen
-            references float already).
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_OVERFLOW
+            (fifteen references float already).
         Cost: that of tl_mem_unregister.
         """,
     ),
@@ -2094,7 +2106,7 @@ FUNCTIONS: tuple[Function, ...] = (
             NULL when the copy failed, and when the call was not served
             (TL_E_FORKED, TL_E_BUSY).
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
+            TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
             already), TL_E_OUT_OF_MEMORY.
         Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
         """,
@@ -2115,7 +2127,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling thread's scopes.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: tl_mem_unregister and tl_tensor_release.
         """,
     ),
@@ -2133,8 +2145,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
-            struct_size that is too small).
+            TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
+            or a struct_size that is too small).
         Cost: about 5 ns.
         """,
     ),
@@ -2153,7 +2165,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the address; NULL for NULL, for a tensor without elements and on
             failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2170,7 +2182,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes; 0 for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2187,7 +2199,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2204,7 +2216,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2221,7 +2233,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the rank; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2238,7 +2250,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the first of rank numbers; NULL for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2256,7 +2268,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the first of rank numbers; NULL for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2273,7 +2285,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2290,7 +2302,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: its number; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2308,7 +2320,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: true for such a tensor; true for NULL; false on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2326,7 +2338,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the extent; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
+            TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
         Cost: about 3 ns.
         """,
     ),
@@ -2345,9 +2357,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
-            order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
-            8, NULL shape, negative or overflowing extents, two of -1),
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give
+            that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
+            0 to 8, NULL shape, negative or overflowing extents, two of -1),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
         """,
@@ -2370,7 +2382,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
         Cost: one cgo call, whatever the size.
@@ -2390,7 +2402,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
         Cost: one cgo call, whatever the size.
@@ -2411,7 +2423,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
@@ -2433,7 +2445,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (NULL shape, rank below the tensor's or above 8, an extent that is
             neither the tensor's nor repeats one element, an overflow),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -2454,7 +2466,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
@@ -2475,7 +2487,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
@@ -2495,7 +2507,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
             no view and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: one cgo call.
         """,
     ),
@@ -2530,7 +2542,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the tensor was not taken.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+            pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
             (somebody else holds a reference).
         Cost: about 20 ns.
@@ -2567,7 +2579,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the tensor was not taken.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+            pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
             (somebody else holds a reference).
         Cost: about 20 ns.
@@ -2632,7 +2644,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_free_count returns how many tensors of all devices but the CPU the
+        """tl_get_gpu_free_count returns how many tensors of all devices except the CPU the
         pool keeps.
 
         Ownership: none.
@@ -2718,7 +2730,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
-        pool has served, over all devices but the CPU.
+        pool has served, over all devices except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -2758,7 +2770,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while no other writes the tensor.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+            TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
             TL_E_DEVICE (no such device, or its driver failed),
             TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -2783,7 +2795,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the copy was not completed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
-            TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
+            TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
             several indices, or has gaps on a device out of the CPU's reach; a
             device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
         Cost: one cgo call and the copy.
@@ -2805,7 +2817,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for NULL, and for a device without streams and the
             stream NULL; or why nothing was noted.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
+            TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or
             memory that was lent), TL_E_DEVICE (the tensor's device cannot be
             asked).
         Cost: one cgo call. The release costs an event for each stream.
@@ -2827,7 +2839,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the stream does not wait.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
+            TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
             TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
         Cost: four calls of the driver for each stream.
         """,
@@ -2948,7 +2960,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK; for a NULL matrix too, with zeros.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             line, or offsets that were changed).
         Cost: a binary search over the blocks; no cgo call.
         """,
@@ -2970,7 +2982,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the slice, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, and one count for each block that it shows.
         """,
@@ -2991,7 +3003,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the transpose, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call and one count, however many blocks there are.
         """,
@@ -3011,7 +3023,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK; for a NULL matrix too, with NULLs.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call and a copy.
@@ -3033,7 +3045,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
             was filled in.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, a NULL out_info or a wrong struct_size).
         Cost: one cgo call.
         """,
@@ -3054,7 +3066,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK; for a NULL matrix too, with NULLs.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
             scope stack is full).
         Cost: one cgo call.
@@ -3075,9 +3087,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK; for NULL too.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that
-            do not ascend, occur twice or are out of range, or offsets that were
-            changed).
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
+            that do not ascend, occur twice or are out of range, or offsets that
+            were changed).
         Cost: one cgo call, and a look at every index.
         """,
     ),
@@ -3095,7 +3107,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
             was filled in.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             out_info or a wrong struct_size).
         Cost: about as tl_tensor_info_get; no cgo call.
         """,
@@ -3295,9 +3307,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK and the number in *out_device, or why there is no device.
         Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
-            function that is missing, an alignment that is no power of two, a name
-            that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of that
-            name), TL_E_LIMIT (256 devices).
+            function that is missing, an alignment that is not a power of two, a
+            name that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of
+            that name), TL_E_LIMIT (256 devices).
         Cost: constant.
         """,
     ),
@@ -3315,7 +3327,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller ends the pool with tl_memory_pool_destroy.
         Threads: any thread; the pool is for all of them.
         Returns: TL_OK and the pool in *out_pool, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no
+        Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a
             power of two, a struct_size that is too small, a function that is
             missing), TL_E_OVERFLOW (more bytes than a chunk can have),
             TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
@@ -3649,7 +3661,7 @@ FUNCTIONS: tuple[Function, ...] = (
         reference. A block of 0 bytes counts as one of 1. The caller is believed that the
         address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
         not looked whether a smaller registered block begins in those; and where its address
-        is no multiple of 16, not whether that lies inside another block.
+        is not a multiple of 16, not whether that lies inside another block.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -3910,7 +3922,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller frees it with tl_aligned_free, or registers it.
         Threads: any thread.
         Returns: the memory, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
+        Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two),
             TL_E_OUT_OF_MEMORY.
         Cost: that of malloc and of two compare-and-swaps.
         """,
@@ -3947,8 +3959,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller holds the reference, until tl_workspace_destroy.
         Threads: any thread.
         Returns: TL_OK and the workspace in *out_workspace, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
-            two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
+            of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and that of malloc.
         """,
     ),
@@ -4046,9 +4058,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: none.
         Threads: any thread.
         Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
-            of two, end is not above first), TL_E_OVERFLOW (more bytes than any
-            memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a
+            power of two, end is not above first), TL_E_OVERFLOW (more bytes than
+            any memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call; tl_plan_add_buffers adds many with one.
         """,
     ),
@@ -4391,9 +4403,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; so is the deleter.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on
-            a device that DLPack has no number for), TL_E_DEVICE (the driver failed
-            to copy), TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
+            on a device that DLPack has no number for), TL_E_DEVICE (the driver
+            failed to copy), TL_E_OUT_OF_MEMORY.
         Cost: about 20 ns without a copy.
         """,
     ),
@@ -4411,9 +4423,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; so is the deleter.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not
-            copied, or one on a device that DLPack has no number for), TL_E_DEVICE
-            (the driver failed to copy), TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
+            not copied, or one on a device that DLPack has no number for),
+            TL_E_DEVICE (the driver failed to copy), TL_E_OUT_OF_MEMORY.
         Cost: about 20 ns without a copy.
         """,
     ),
@@ -4431,8 +4443,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
-            TL_E_INVALID_ARGUMENT (NULL).
+            TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
+            for), TL_E_INVALID_ARGUMENT (NULL).
         Cost: one cgo call.
         """,
     ),
