@@ -1,9 +1,9 @@
 // # Tensor pool
 //
-// Training repeats itself: the tensors that one step frees are, in size and
-// type, those that the next one wants. So a released tensor is kept, up to 32
-// for each key (elements, dtype, device), and the next request for that key
-// takes it as it is. In a steady state no tensor costs a call to the operating
+// Training repeats itself: the next step requests tensors of the same sizes and
+// types as those that one step frees. So the pool keeps released tensors, up to
+// 32 for each key (elements, dtype, device), and the next request for that key
+// takes one as it is. In a steady state no tensor costs a call to the operating
 // system.
 //
 // tl_tensor_empty and its siblings use the pool by themselves. The functions
@@ -29,7 +29,7 @@ const compatDtype, compatDevice = 0, 0
 //
 // Ownership: the reference floats; nobody releases it but the caller.
 // Threads: any thread.
-// Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+// Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
 // Cost: about 20 ns.
 // Path: fast.
@@ -68,7 +68,7 @@ func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
 //
 // Ownership: the reference floats; nobody releases it but the caller.
 // Threads: any thread.
-// Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+// Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: none.
 // Cost: about 20 ns.
 // Path: fast.
@@ -135,8 +135,8 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 }
 
 // tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-// devices but the CPU: those of the blocks that their default memory pools have
-// given out, to tensors that are live or kept and to PyTorch.
+// devices but the CPU: the bytes of the blocks that their default memory pools
+// have given to live tensors, to tensors that the pool keeps and to PyTorch.
 //
 //	C: int64_t tl_get_gpu_total_allocated_bytes(void);
 //
@@ -151,8 +151,8 @@ func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceAllocatedBytes)
 }
 
-// tl_get_gpu_free_count returns how many tensors of all devices except the CPU the
-// pool keeps.
+// tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+// except the CPU.
 //
 //	C: int64_t tl_get_gpu_free_count(void);
 //
@@ -167,8 +167,8 @@ func tlgo_get_gpu_free_count(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceFreeCount)
 }
 
-// tl_get_gpu_free_bytes returns how many bytes the pool keeps of all devices
-// but the CPU.
+// tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
+// for all devices but the CPU.
 //
 //	C: int64_t tl_get_gpu_free_bytes(void);
 //
@@ -231,7 +231,7 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceFreeCount)
 }
 
-// tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
+// tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
 // pool has served, over all devices except the CPU.
 //
 //	C: double tl_get_gpu_pool_hit_rate(void);

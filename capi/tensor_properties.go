@@ -1,8 +1,9 @@
 // # Tensor properties
 //
-// What a tensor is, asked all at once or one property at a time, because a struct
-// that a compiler reads in place could never change. Each answer costs a lookup of the
-// pointer and one load; emitted code asks once, before its loops.
+// These functions return the properties of a tensor, all at once or one at a
+// time. The tensor itself is opaque, because a struct that compiled code reads
+// in place could never change. Each call costs a lookup of the pointer and one
+// load; emitted code calls once, before its loops.
 package main
 
 import "C"
@@ -13,14 +14,14 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// tl_tensor_info_get answers all the questions below in one call.
+// tl_tensor_info_get returns all the properties below in one call.
 //
 //	C: tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info);
 //
 // Ownership: what out_info points to is borrowed; valid while the caller holds
 // the tensor.
 // Threads: any thread.
-// Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+// Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields are zero.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
 // struct_size that is too small).
@@ -200,7 +201,7 @@ func tlgo_tensor_device(c, t uintptr) int32 {
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: true for such a tensor; true for NULL; false on failure.
+// Returns: true when they do, and for NULL; false on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.

@@ -1276,21 +1276,22 @@ TL_API int64_t tl_arena_get_capacity(void);
  *
  * A tensor is a header (element type, device, shape, strides) and data. Headers
  * are objects of the runtime like any other; the data is either the tensor's
- * own, or a buffer that somebody else gave with the function that ends it.
+ * own or a borrowed buffer, for which the lender may give a deleter.
  *
- * Tensors are large, cross threads, and their memory has to return the moment
- * the last reference goes. Therefore their counts are never biased: every
- * thread pays one atomic operation, and none has to wait for the owner.
+ * Tensors are large and cross threads, and their memory has to be reusable as
+ * soon as the last reference is dropped. So a tensor has no owning thread:
+ * every thread counts it with one atomic operation, and the thread that drops
+ * the last reference frees it.
  *
- * What new, empty, zeros, from_buffer, wrap, in_slot and clone return is
- * registered in the current scope. A tensor in a slot has no heap memory at all: header
- * and data stand in the function's frame, which owns it, and
+ * The tensors that new, empty, zeros, from_buffer, wrap and clone return are
+ * registered in the current scope. A tensor in a slot has no heap memory at
+ * all: header and data stand in the function's frame, which owns it, and
  * tl_tensor_prepare_return copies it out when it has to outlive the function.
  *
  * A shape has at most eight dimensions.
  */
 
-/* tl_tensor is a tensor. What is inside is asked for with functions. */
+/* tl_tensor is a tensor. Functions return its properties. */
 typedef struct tl_tensor tl_tensor;
 
 /*
@@ -1322,30 +1323,31 @@ enum tl_device {
 };
 
 /*
- * tl_deleter ends memory that the runtime was lent: it is called once with the
- * address and the ctx that came with it, when the last reference goes.
+ * tl_deleter frees a borrowed buffer. The runtime calls it once, with the
+ * address and the ctx that were given with the buffer, when the last reference
+ * is dropped.
  */
 typedef void (*tl_deleter)(void* ptr, void* ctx);
 
-/* tl_tensor_flag lists what tl_tensor_info has in its flags. */
+/* tl_tensor_flag lists the bits of tl_tensor_info.flags. */
 enum tl_tensor_flag {
     TL_TENSOR_FLAG_CONTIGUOUS = 1, /* the elements lie in row-major order without gaps */
-    TL_TENSOR_FLAG_IN_SLOT = 2,    /* of a frame, which ends it */
-    TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
-    TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
-    TL_TENSOR_FLAG_READ_ONLY = 16, /* whoever lent the memory does not want it written */
+    TL_TENSOR_FLAG_IN_SLOT = 2,    /* the tensor stands in a slot of a frame, which owns it */
+    TL_TENSOR_FLAG_LENT = 4,       /* the memory is a borrowed buffer */
+    TL_TENSOR_FLAG_VIEW = 8,       /* the memory belongs to base */
+    TL_TENSOR_FLAG_READ_ONLY = 16, /* the lender does not allow writes */
     TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device's default pool */
     TL_TENSOR_FLAG_BLOCK = 64      /* the memory of a block of a sparse matrix */
 };
 
 /*
- * tl_tensor_info is all that there is to know about a tensor: what
- * tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
- * struct_size tells the library how much of it the caller knows.
+ * tl_tensor_info describes a tensor: tl_tensor_info_get fills it in,
+ * tl_tensor_wrap reads it. New versions add fields at the end; struct_size
+ * tells the library which fields the caller knows.
  */
 typedef struct tl_tensor_info {
     size_t struct_size;     /* sizeof(tl_tensor_info) */
-    void* data;             /* the first element; NULL when there is none */
+    void* data;             /* the first element; NULL without elements */
     const int64_t* shape;   /* rank extents; valid while the tensor is held */
     const int64_t* strides; /* rank distances, in elements */
     int64_t numel;          /* elements */
@@ -1354,7 +1356,7 @@ typedef struct tl_tensor_info {
     int32_t device;
     int32_t rank;
     uint32_t flags;         /* of tl_tensor_flag */
-    tl_tensor* base;        /* the tensor whose memory a view shares; NULL */
+    tl_tensor* base;        /* of a view: the tensor whose memory it shares; else NULL */
 } tl_tensor_info;
 
 /*
@@ -1384,9 +1386,10 @@ TL_API tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* 
 TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_empty returns a contiguous tensor with undefined contents, from the
- * pool where it has one of that size. Rank 0 is a scalar. On a device other than the
- * CPU the data is a block of its default memory pool.
+ * tl_tensor_empty returns a contiguous tensor with undefined contents. The
+ * tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+ * a scalar. On a device other than the CPU the data is a block of its default
+ * memory pool.
  *
  * Ownership: the current scope holds the reference; the caller borrows.
  * Threads: any thread.
@@ -1408,48 +1411,48 @@ TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, c
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
  *     negative or overflowing extents), TL_E_DEVICE (no such device, or its
  *     driver failed), TL_E_UNSUPPORTED (a device of the program's own that
- *     does not copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
- *     stack is full).
+ *     cannot copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
+ *     is full).
  * Cost: tl_tensor_empty and a memset.
  */
 TL_API tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_from_buffer returns a tensor over memory of the caller's, without a
+ * tl_tensor_from_buffer returns a tensor over the caller's memory, without a
  * copy. strides count elements and may be NULL for a contiguous buffer; deleter
  * may be NULL when the memory outlives the tensor.
  *
- * Ownership: the tensor takes data and ends it with deleter(data, ctx); when
+ * Ownership: the tensor takes data and frees it with deleter(data, ctx); when
  *     the call fails data stays the caller's. The current scope holds the
  *     tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
- *     NULL data for any elements, negative or overflowing extents, overflowing
- *     strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
+ *     NULL data although there are elements, negative or overflowing extents,
+ *     overflowing strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
 
 /*
- * tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
- * can also say that the memory is not to be written. Of info it reads data,
- * shape, strides (NULL: row-major), dtype, device, rank, and
- * TL_TENSOR_FLAG_READ_ONLY of the flags.
+ * tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct,
+ * which can also mark the memory as read-only. The function reads these fields
+ * of info: data, shape, strides (NULL: row-major), dtype, device, rank, and of
+ * flags TL_TENSOR_FLAG_READ_ONLY.
  *
- * Ownership: data stays valid until deleter(data, ctx) is called, once, after
- *     the last reference; NULL when nothing has to be done. On failure data
- *     stays the caller's. The current scope holds the tensor.
+ * Ownership: data has to stay valid until the runtime calls deleter(data,
+ *     ctx), once, after the last reference; deleter may be NULL. On failure
+ *     data stays the caller's. The current scope holds the tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small,
- *     no such dtype, rank not 0 to 8, NULL shape, NULL data for any elements,
- *     negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
- *     such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
- *     is full).
+ *     no such dtype, rank not 0 to 8, NULL shape, NULL data although there are
+ *     elements, negative or overflowing extents, overflowing strides),
+ *     TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     (the scope stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
@@ -1457,7 +1460,8 @@ TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter,
 /*
  * tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
  * in a slot of the newest function frame. Contents are undefined at first; in
- * the next iteration of a loop the slot holds what was left there.
+ * the next iteration of a loop the slot still holds what the previous one left
+ * there.
  *
  * Ownership: the frame owns the tensor until tl_mem_function_exit.
  * Threads: the calling thread's frames.
@@ -1476,10 +1480,10 @@ TL_API tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, c
  * Threads: any thread, while no other writes the tensor.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
- *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
- *     lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
- *     (the scope stack is full).
+ *     TL_E_UNSUPPORTED (not a tensor, or a device that cannot copy),
+ *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
+ *     buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: tl_tensor_empty and a copy.
  */
 TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
@@ -1538,9 +1542,10 @@ TL_API tl_status tl_tensor_release_safe(tl_tensor* tensor);
 TL_API tl_status tl_tensor_register(tl_tensor* tensor);
 
 /*
- * tl_tensor_promote takes the newest entry of a tensor out of the scopes of
- * this function, as tl_mem_unregister does: its reference floats. Use
- * tl_tensor_prepare_return for a tensor that may stand in a slot.
+ * tl_tensor_promote removes the newest entry of a tensor from the scopes of
+ * this function, as tl_mem_unregister does. The reference of this entry floats
+ * from then on. Use tl_tensor_prepare_return for a tensor that may stand in a
+ * slot.
  *
  * Ownership: the scope's reference passes to the caller, floating.
  * Threads: the calling thread's scopes.
@@ -1554,8 +1559,8 @@ TL_API tl_status tl_tensor_register(tl_tensor* tensor);
 TL_API tl_status tl_tensor_promote(tl_tensor* tensor);
 
 /*
- * tl_tensor_finalize does nothing: scopes end tensors. It exists because the TL
- * compiler emits it.
+ * tl_tensor_finalize does nothing, because scopes release tensors. It exists
+ * because the TL compiler emits it.
  *
  * Ownership: unchanged.
  * Threads: any thread.
@@ -1566,16 +1571,16 @@ TL_API tl_status tl_tensor_promote(tl_tensor* tensor);
 TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
 
 /*
- * tl_tensor_prepare_return makes a tensor ready to be returned from the function
- * that made it: takes it out of the function's scopes, or copies it to the heap
- * when it stands in a slot.
+ * tl_tensor_prepare_return makes a tensor ready to be returned from the
+ * function that made it. It removes the tensor from the function's scopes, or
+ * copies it to the heap when it stands in a slot.
  *
  * Ownership: the returned tensor floats; its receiver registers it.
  * Threads: the calling thread's scopes.
- * Returns: the tensor to return: the argument, or the copy of one in a slot;
- *     also the argument when it stands in none of the scopes, or is refused.
- *     NULL when the copy failed, and when the call was not served
- *     (TL_E_FORKED, TL_E_BUSY).
+ * Returns: the tensor to return: the argument, or the copy of a tensor in a
+ *     slot. The argument is also returned when it stands in none of the
+ *     scopes, and when the call refuses it. NULL when the copy failed, and
+ *     with TL_E_FORKED and TL_E_BUSY.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
  *     already), TL_E_OUT_OF_MEMORY.
@@ -1584,10 +1589,11 @@ TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
 TL_API tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor);
 
 /*
- * tl_tensor_free ends a tensor that may still stand in a scope: takes the
- * newest entry out that the scopes of this function have for it, where there is
- * one, and releases the reference, so that the exit of the scope does not
- * release it again. A tensor in a slot stays its frame's.
+ * tl_tensor_free releases a tensor that may still stand in a scope. It removes
+ * the newest entry that the scopes of this function have for the tensor, if
+ * there is one, and releases the reference, so that the exit of the scope does
+ * not release it again. A tensor in a slot stays as it is, because the frame
+ * owns it.
  *
  * Ownership: takes the scope's reference, else one of the caller's.
  * Threads: any thread; the calling thread's scopes.
@@ -1602,18 +1608,20 @@ TL_API tl_status tl_tensor_free(tl_tensor* tensor);
  * Tensor properties
  * -----------------
  *
- * What a tensor is, asked all at once or one property at a time, because a struct
- * that a compiler reads in place could never change. Each answer costs a lookup of the
- * pointer and one load; emitted code asks once, before its loops.
+ * These functions return the properties of a tensor, all at once or one at a
+ * time. The tensor itself is opaque, because a struct that compiled code reads
+ * in place could never change. Each call costs a lookup of the pointer and one
+ * load; emitted code calls once, before its loops.
  */
 
 /*
- * tl_tensor_info_get answers all the questions below in one call.
+ * tl_tensor_info_get returns all the properties below in one call.
  *
  * Ownership: what out_info points to is borrowed; valid while the caller holds
  *     the tensor.
  * Threads: any thread.
- * Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+ * Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields
+ *     are zero.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
  *     or a struct_size that is too small).
@@ -1738,7 +1746,7 @@ TL_API int32_t tl_tensor_device(const tl_tensor* tensor);
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: true for such a tensor; true for NULL; false on failure.
+ * Returns: true when they do, and for NULL; false on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
@@ -1765,16 +1773,18 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  * A view is a tensor without memory of its own: another shape and other strides
  * over the elements of a tensor that exists. What is written through one is seen
  * through all. A view holds a reference to the tensor that has the memory, never
- * to another view, so that memory goes back to the pool, or its deleter runs,
- * when the last of them goes, in any order and on any thread.
+ * to another view, so the memory goes back to the pool, or its deleter runs,
+ * when the last reference to the tensor and its views is dropped, in any order
+ * and on any thread.
  *
  * Strides may be 0 (broadcast: one element under several indices) and negative
  * (a slice that runs backwards: tl_tensor_data is then not the lowest address).
- * Where strides cannot express what is asked for, the answer is TL_E_UNSUPPORTED
- * and never a copy; tl_tensor_clone copies.
+ * When strides cannot express the requested view, the call fails with
+ * TL_E_UNSUPPORTED. It never copies; tl_tensor_clone does.
  *
- * A tensor in a slot has no views: its memory ends with the function's frame,
- * which asks nobody. It is TL_E_UNSUPPORTED; clone it first.
+ * A tensor in a slot cannot have views, because the function's frame ends its
+ * memory whether or not a view exists. The call fails with TL_E_UNSUPPORTED;
+ * clone the tensor first.
  *
  * Axes count from 0, negative ones from the last. A view of a tensor that is
  * read-only is read-only.
@@ -1782,7 +1792,7 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
 
 /*
  * tl_tensor_reshape returns a view with the same elements, in row-major order, in
- * another shape. One extent may be -1: it is what the others leave.
+ * another shape. One extent may be -1; it is computed from the others.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
@@ -1791,7 +1801,7 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give
  *     that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
- *     0 to 8, NULL shape, negative or overflowing extents, two of -1),
+ *     0 to 8, NULL shape, negative or overflowing extents, more than one -1),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
  */
@@ -1800,9 +1810,9 @@ TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64
 /*
  * tl_tensor_slice returns a view of the elements start, start + step, ... before
  * stop of one axis, by the rules of Python's slices: a negative start or stop
- * counts from the end, and what lies beyond either end is cut off, so that
- * INT64_MIN and INT64_MAX are the ends. A negative step runs backwards, from
- * start down to the element after stop.
+ * counts from the end, and positions beyond either end are cut off, so that
+ * INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
+ * from start down to the element after stop.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
@@ -1848,9 +1858,9 @@ TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t
 TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
 
 /*
- * tl_tensor_broadcast_to returns a view in which axes of one element, and the
- * whole in new leading axes, are repeated without memory: their stride is 0. An
- * extent of -1 is that of the tensor.
+ * tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+ * repeats the whole tensor along new leading axes. Repetition needs no memory:
+ * the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
@@ -1874,15 +1884,15 @@ TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const 
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
- *     (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ *     (no such axis, or the axis does not have one element),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
 
 /*
- * tl_tensor_expand_dims returns a view with one more axis, of one element: axis
- * axis of the view.
+ * tl_tensor_expand_dims returns a view with one more axis, of one element. The
+ * parameter axis is the position of that axis in the view.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
@@ -1901,8 +1911,8 @@ TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
  *
  * Ownership: the caller borrows; valid while it holds the view.
  * Threads: any thread.
- * Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
- *     no view and on failure.
+ * Returns: the tensor, which is never a view; NULL for NULL, for a tensor that
+ *     is not a view and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one cgo call.
@@ -1913,10 +1923,10 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * Tensor pool
  * -----------
  *
- * Training repeats itself: the tensors that one step frees are, in size and
- * type, those that the next one wants. So a released tensor is kept, up to 32
- * for each key (elements, dtype, device), and the next request for that key
- * takes it as it is. In a steady state no tensor costs a call to the operating
+ * Training repeats itself: the next step requests tensors of the same sizes and
+ * types as those that one step frees. So the pool keeps released tensors, up to
+ * 32 for each key (elements, dtype, device), and the next request for that key
+ * takes one as it is. In a steady state no tensor costs a call to the operating
  * system.
  *
  * tl_tensor_empty and its siblings use the pool by themselves. The functions
@@ -1930,7 +1940,7 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  *
  * Ownership: the reference floats; nobody releases it but the caller.
  * Threads: any thread.
- * Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+ * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
  * Cost: about 20 ns.
  */
@@ -1957,7 +1967,7 @@ TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dty
  *
  * Ownership: the reference floats; nobody releases it but the caller.
  * Threads: any thread.
- * Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+ * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: none.
  * Cost: about 20 ns.
  */
@@ -2004,8 +2014,8 @@ TL_API int64_t tl_get_refcount_count(void);
 
 /*
  * tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
- * devices but the CPU: those of the blocks that their default memory pools have
- * given out, to tensors that are live or kept and to PyTorch.
+ * devices but the CPU: the bytes of the blocks that their default memory pools
+ * have given to live tensors, to tensors that the pool keeps and to PyTorch.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2016,8 +2026,8 @@ TL_API int64_t tl_get_refcount_count(void);
 TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 
 /*
- * tl_get_gpu_free_count returns how many tensors of all devices except the CPU the
- * pool keeps.
+ * tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+ * except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2028,8 +2038,8 @@ TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 TL_API int64_t tl_get_gpu_free_count(void);
 
 /*
- * tl_get_gpu_free_bytes returns how many bytes the pool keeps of all devices
- * but the CPU.
+ * tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
+ * for all devices but the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2076,7 +2086,7 @@ TL_API int64_t tl_get_metal_pool_mb(void);
 TL_API int64_t tl_get_metal_pool_count(void);
 
 /*
- * tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
+ * tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
  * pool has served, over all devices except the CPU.
  *
  * Ownership: none.
@@ -2104,23 +2114,24 @@ TL_API tl_status tl_dump_gpu_pool_stats(void);
  * ------------------
  *
  * A tensor of a device other than the CPU is a header in the runtime's heap and a
- * block of that device's default memory pool, which is made when the first one is
- * wanted. It is counted, registered, viewed and pooled like any other; the block
- * goes back with the last reference. tl_tensor_data is an address of the device.
+ * block of that device's default memory pool, which the runtime creates for the
+ * first such tensor. The tensor is counted, registered, viewed and pooled like
+ * any other; the block goes back to that pool with the last reference.
+ * tl_tensor_data is an address of the device.
  *
  *     int64_t shape[2] = {64, 64};
  *     tl_tensor* weights = tl_tensor_zeros(TL_DTYPE_F32, gpu, 2, shape);
  *     tl_tensor* here = tl_tensor_to(weights, TL_DEVICE_CPU);
  *
- * A stream is a queue of a device's work. What the runtime copies has arrived when
- * the call returns. Work of the program's own goes on after the call that queued it:
- * tl_tensor_record_stream says where a tensor is used, so that its memory is not
- * given to others before that work is done.
+ * A stream is a queue of a device's work. A copy by the runtime is complete
+ * when the call returns. Work that the program queues continues after the call
+ * that queued it. tl_tensor_record_stream names a stream that uses a tensor, so
+ * that the tensor's memory is not reused before that work is done.
  */
 
 /*
- * tl_tensor_to returns a contiguous copy of a tensor on a device, which may be the
- * one it is on.
+ * tl_tensor_to returns a contiguous copy of a tensor on a device, which may be
+ * the tensor's own device.
  *
  * Ownership: the current scope holds the copy; the caller borrows.
  * Threads: any thread, while no other writes the tensor.
@@ -2137,9 +2148,9 @@ TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
 
 /*
  * tl_tensor_copy copies the elements of one tensor into another of the same shape
- * and element type, on whatever devices the two are. Either may have gaps and
- * permuted axes where the CPU reaches its memory; what is read may everywhere. The
- * two may share memory.
+ * and element type, on whatever devices the two are. The tensor that is read
+ * may have gaps and permuted axes. The tensor that is written may have them
+ * where the CPU reaches its memory. The two may share memory.
  *
  * Ownership: unchanged.
  * Threads: any thread, while no other uses to or writes from.
@@ -2147,41 +2158,42 @@ TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
  *     TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
- *     several indices, or has gaps on a device out of the CPU's reach; a
- *     device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
+ *     several indices, or has gaps on a device whose memory the CPU cannot
+ *     reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call and the copy.
  */
 TL_API tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
 
 /*
- * tl_tensor_record_stream says that work in a stream uses a tensor: when its last
- * reference goes, its memory is given to others only after the work that is in the
- * stream at that moment. The stream has to live until then.
+ * tl_tensor_record_stream tells the runtime that work in a stream uses a
+ * tensor. When the last reference to the tensor is dropped, its memory is
+ * reused only after the work that is in the stream at that moment. The stream
+ * has to exist until then.
  *
  * Ownership: unchanged.
  * Threads: any thread.
- * Returns: TL_OK, also for NULL, and for a device without streams and the
- *     stream NULL; or why nothing was noted.
+ * Returns: TL_OK, also for a NULL tensor, and for the stream NULL on a device
+ *     without streams; or why nothing was recorded.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or
- *     memory that was lent), TL_E_DEVICE (the tensor's device cannot be
- *     asked).
+ *     TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or a
+ *     borrowed buffer), TL_E_DEVICE (the tensor's device is not available).
  * Cost: one cgo call. The release costs an event for each stream.
  */
 TL_API tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
 
 /*
- * tl_tensor_sync_stream lets what is put into a stream from now on wait for the work
- * that is now in the streams where the tensor is used: those recorded, or else the
- * default one. The CPU waits for nothing. It is what a consumer of the tensor's
- * memory asks for before it uses it in a stream of its own.
+ * tl_tensor_sync_stream makes later work in a stream wait for the work that is
+ * now in the streams that use the tensor. These are the recorded streams, or
+ * the default stream if none is recorded. The CPU does not wait. A consumer of
+ * the tensor's memory calls this function before it uses the memory in a stream
+ * of its own.
  *
  * Ownership: unchanged.
  * Threads: any thread.
  * Returns: TL_OK, or why the stream does not wait.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
- *     TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
+ *     TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE.
  * Cost: four calls of the driver for each stream.
  */
 TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
@@ -2191,24 +2203,25 @@ TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
  * ---------------
  *
  * A sparse matrix stores its nonzeros line by line: a line is a row of a CSR
- * matrix (compressed sparse rows) and a column of a CSC matrix. A line has values
- * and, as many, ascending indices: the columns of a row, the rows of a column.
- * Values are f32 or f64, indices 32 or 64 bits wide.
+ * matrix (compressed sparse rows) and a column of a CSC matrix. A line has
+ * values and the same number of ascending indices: the columns of a row, the
+ * rows of a column. Values are f32 or f64, indices 32 or 64 bits wide.
  *
- * Lines live in blocks, several to each. A block is a counted tensor, and a matrix
- * is a table of blocks that it holds. So a slice of lines and the transpose copy
- * no element: a slice holds the blocks that it shows and outlives the matrix, a
- * transpose holds the matrix itself. A block's memory returns when the last matrix, view or array
- * that holds it goes, on any thread.
+ * A matrix stores its lines in blocks of several lines. A block is a counted
+ * tensor, and the matrix has a table of the blocks that it holds. So a slice of
+ * lines and a transpose copy no elements. A slice holds the blocks that it
+ * shows and may outlive the matrix; a transpose holds the matrix itself. A
+ * block is freed when the last matrix, view or array that holds it is released,
+ * on any thread.
  *
- * A matrix is an object of the runtime: the current scope holds it when it is
- * made, and tl_ptr_acquire, tl_ptr_release, tl_mem_unregister and the rest work on
- * it. It has no owning thread. What it is said to be never changes; the values may
- * be written by whoever has them, and so may indices, which nothing here reads
- * again but tl_sparse_validate.
+ * A matrix is an object of the runtime: a new matrix is registered in the
+ * current scope, and tl_ptr_acquire, tl_ptr_release, tl_mem_unregister and the
+ * other functions for objects accept it. It has no owning thread. What
+ * tl_sparse_info_get returns for a matrix never changes. A program may write
+ * the values, and also the indices, which only tl_sparse_validate checks again.
  */
 
-/* tl_sparse is a sparse matrix. What is inside is asked for with functions. */
+/* tl_sparse is a sparse matrix. Functions return its properties. */
 typedef struct tl_sparse tl_sparse;
 
 /* tl_sparse_format lists the formats. */
@@ -2218,29 +2231,28 @@ enum tl_sparse_format {
 };
 
 /*
- * tl_sparse_options says how lines are put into blocks; 0 is the default. A block
- * takes lines until it has target_rows of them and min_elements nonzeros, and goes
- * on until the heap's slot for it is nearly full. It never takes a line that would
- * make it exceed max_elements: a longer line has a block of its own.
+ * tl_sparse_options says how lines are put into blocks; a field of 0 selects
+ * its default. A block takes lines until it has target_rows of them and
+ * min_elements nonzeros, and goes on until the heap's slot for it is nearly
+ * full. It never takes a line that would make it exceed max_elements: a longer
+ * line has a block of its own.
  */
 typedef struct tl_sparse_options {
     size_t struct_size;   /* sizeof(tl_sparse_options) */
-    int64_t target_rows;  /* lines of a block; 8 */
-    int64_t min_elements; /* nonzeros of a block at least, where there are as many; 4096 */
-    int64_t max_elements; /* nonzeros of a block at most; 262144 */
+    int64_t target_rows;  /* lines of a block; default 8 */
+    int64_t min_elements; /* fewest nonzeros of a block, while lines remain; default 4096 */
+    int64_t max_elements; /* most nonzeros of a block; default 262144 */
 } tl_sparse_options;
 
-/*
- * tl_sparse_info is all that there is to know about a matrix. It grows at the end.
- */
+/* tl_sparse_info describes a matrix. New versions add fields at the end. */
 typedef struct tl_sparse_info {
     size_t struct_size;   /* sizeof(tl_sparse_info) */
     int64_t rows;
     int64_t columns;
     int64_t nonzeros;
     int64_t blocks;
-    size_t bytes;         /* of the heap: the matrix, and each block as a whole; of lent arrays, what they need */
-    size_t payload_bytes; /* what three contiguous arrays of it need */
+    size_t bytes;         /* heap bytes of the matrix and of its whole blocks; for borrowed arrays, their size */
+    size_t payload_bytes; /* size of the matrix as three contiguous arrays */
     int32_t format;       /* tl_sparse_format */
     int32_t value_dtype;  /* tl_dtype */
     int32_t index_dtype;  /* tl_dtype */
@@ -2248,25 +2260,25 @@ typedef struct tl_sparse_info {
 } tl_sparse_info;
 
 /*
- * tl_sparse_block_info is what a matrix shows of one of its blocks: nonzero number
- * offsets[k] - offsets[0] is the first of line first_line + k. In a slice that
- * begins within a block offsets[0] is not 0.
+ * tl_sparse_block_info describes the part of a block that a matrix shows. Line
+ * first_line + k begins with nonzero number offsets[k] - offsets[0]. In a slice
+ * that begins within a block offsets[0] is not 0.
  */
 typedef struct tl_sparse_block_info {
     size_t struct_size;  /* sizeof(tl_sparse_block_info) */
     int64_t first_line;  /* the line of the matrix that is the block's first */
     int64_t lines;
     int64_t nonzeros;
-    void* values;        /* nonzeros of them */
-    void* indices;       /* nonzeros of them */
-    const void* offsets; /* lines + 1 of the indices' type */
-    tl_tensor* memory;   /* what has them: acquire it to keep them beyond the matrix */
+    void* values;        /* as many as nonzeros */
+    void* indices;       /* as many as nonzeros */
+    const void* offsets; /* lines + 1 numbers of the indices' type */
+    tl_tensor* memory;   /* holds the arrays: acquire it to keep them beyond the matrix */
 } tl_sparse_block_info;
 
 /*
  * tl_sparse_create returns a matrix with room for as many nonzeros in each line as
- * lengths says, one number for each line. Values and indices are undefined: fill
- * them in through tl_sparse_row or tl_sparse_block, and have them looked at by
+ * lengths says, one number for each line. Values and indices are undefined:
+ * fill them in through tl_sparse_row or tl_sparse_block, and check them with
  * tl_sparse_validate.
  *
  * Ownership: the current scope holds the matrix; the caller borrows. lengths
@@ -2274,22 +2286,22 @@ typedef struct tl_sparse_block_info {
  * Threads: any thread.
  * Returns: the matrix, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
- *     lengths, a line longer than it has places, NULL lengths, options that
- *     contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit
- *     indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
- *     a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
+ *     lengths, a line with more nonzeros than it has places, NULL lengths,
+ *     options that contradict each other), TL_E_LIMIT (2^44 lines or more;
+ *     with 32-bit indices more than 2^31 - 1 nonzeros, columns of a CSR matrix
+ *     or rows of a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, three looks at every length, and an allocation for each
- *     block.
+ * Cost: one cgo call, three passes over the lengths, and an allocation for
+ *     each block.
  */
 TL_API tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options);
 
 /*
  * tl_sparse_from_csr returns a CSR matrix with a copy of three contiguous arrays:
- * row i has the values and indices offsets[i] to offsets[i + 1]. offsets has
- * rows + 1 numbers of the indices' type, from 0 to nonzeros. Indices have to
- * ascend within each row; the sentence of the error names the row and what was
- * found in it.
+ * row i has the values and indices from offsets[i] to offsets[i + 1] - 1.
+ * offsets has rows + 1 numbers of the indices' type, from 0 to nonzeros.
+ * Indices have to ascend within each row; the message of the error names the
+ * row and what is wrong in it.
  *
  * Ownership: the current scope holds the matrix; the caller borrows. The
  *     arrays and options, which may be NULL, are read during the call.
@@ -2301,7 +2313,7 @@ TL_API tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns
  *     each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
  *     32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, a copy, and a look at every index.
+ * Cost: one cgo call, a copy, and a check of every index.
  */
 TL_API tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options);
 
@@ -2319,19 +2331,20 @@ TL_API tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonz
  *     each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
  *     indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
- * Cost: one cgo call, a copy, and a look at every index.
+ * Cost: one cgo call, a copy, and a check of every index.
  */
 TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options);
 
 /*
- * tl_sparse_wrap returns a matrix of one block over three arrays of the caller's,
- * which stay his: offsets as in tl_sparse_from_csr, one more than there are lines.
- * They are checked once. flags is 0 or TL_TENSOR_FLAG_READ_ONLY. When the last
- * matrix and array over them has gone, deleter(values, ctx) is called once; NULL:
- * nothing is.
+ * tl_sparse_wrap returns a matrix of one block over three arrays of the
+ * caller's, without a copy. offsets is as in tl_sparse_from_csr, with one
+ * number more than there are lines. The call checks the arrays once. flags is 0
+ * or TL_TENSOR_FLAG_READ_ONLY. When the last matrix and array over them is
+ * released, deleter(values, ctx) is called once; deleter may be NULL.
  *
  * Ownership: the current scope holds the matrix; the caller borrows. The
- *     arrays have to last until deleter is called; on failure it is not.
+ *     arrays have to stay valid until the deleter is called; on failure it is
+ *     not called.
  * Threads: any thread. deleter runs on whichever thread drops the last
  *     reference.
  * Returns: the matrix, NULL on failure.
@@ -2339,19 +2352,20 @@ TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonz
  *     aligned to their elements, or unknown flags), TL_E_LIMIT (as
  *     tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: one cgo call, and a look at every index.
+ * Cost: one cgo call, and a check of every index.
  */
 TL_API tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx);
 
 /*
- * tl_sparse_row tells where the values and the indices of line i stand, and how
- * many there are: of row i of a CSR matrix, of column i of a CSC matrix. An output
- * that is NULL is not wanted.
+ * tl_sparse_row returns the addresses of the values and the indices of line i,
+ * and their number. Line i is row i of a CSR matrix or column i of a CSC
+ * matrix. Each output may be NULL.
  *
  * Ownership: the caller borrows both arrays; valid while it holds the matrix,
  *     or another over the same block.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with zeros.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+ *     error.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     line, or offsets that were changed).
@@ -2362,8 +2376,9 @@ TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_va
 /*
  * tl_sparse_slice returns a matrix of the lines start to stop over the same
  * blocks, by the rules of Python's slices: negative numbers count from the end,
- * and what lies beyond either end is cut off, so that INT64_MIN and INT64_MAX are
- * the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
+ * and positions beyond either end are cut off, so that INT64_MIN and INT64_MAX
+ * stand for the ends. The lines are rows of a CSR matrix or columns of a CSC
+ * matrix.
  *
  * Ownership: the current scope holds the slice; the slice holds the blocks
  *     that it shows, not the matrix. The caller borrows.
@@ -2377,9 +2392,10 @@ TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_va
 TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop);
 
 /*
- * tl_sparse_transpose returns the transpose over the same blocks: of a CSR matrix
- * a CSC matrix whose column i is row i of the matrix, and the other way. Lines
- * stay what they were; tl_sparse_row of it is a column then.
+ * tl_sparse_transpose returns the transpose over the same blocks. The transpose
+ * of a CSR matrix is a CSC matrix whose column i is row i of the matrix, and
+ * the other way round. Lines stay the same, so tl_sparse_row of that CSC matrix
+ * returns a column.
  *
  * Ownership: the current scope holds the transpose; the transpose holds the
  *     matrix whose table of blocks it shows. The caller borrows.
@@ -2395,11 +2411,12 @@ TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 /*
  * tl_sparse_to_contiguous copies a matrix into three tensors of one dimension:
  * values, indices, and the offsets of lines, which begin with 0 and have the type
- * of the indices. They share nothing with the matrix.
+ * of the indices. The tensors share no memory with the matrix.
  *
  * Ownership: the current scope holds the tensors; the caller borrows.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with NULLs.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+ *     error.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
@@ -2409,14 +2426,14 @@ TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 TL_API tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 
 /*
- * tl_sparse_block tells what a matrix shows of block i: where its lines stand,
- * without a copy.
+ * tl_sparse_block describes the part of block i that a matrix shows, without a
+ * copy.
  *
  * Ownership: the caller borrows all of it; valid while it holds the matrix or
  *     memory.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
- *     was filled in.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+ *     error. struct_size is set to the bytes filled in.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, a NULL out_info or a wrong struct_size).
@@ -2425,14 +2442,15 @@ TL_API tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** ou
 TL_API tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_info* out_info);
 
 /*
- * tl_sparse_block_tensors returns what a matrix shows of block i as three tensors
- * of one dimension, views without a copy: its values, its indices, and one offset
- * more than it has lines.
+ * tl_sparse_block_tensors returns the part of block i that a matrix shows as
+ * three views of one dimension, without a copy: the values, the indices, and
+ * one offset more than there are lines.
  *
  * Ownership: the current scope holds the tensors, and they hold the block, not
  *     the matrix. The caller borrows.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with NULLs.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+ *     error.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
@@ -2442,28 +2460,28 @@ TL_API tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_b
 TL_API tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 
 /*
- * tl_sparse_validate looks at every index of a matrix: within a line they have to
- * ascend and stay in range. The sentence of the error names the line and what was
- * found there.
+ * tl_sparse_validate checks every index of a matrix: within a line, indices
+ * have to ascend and be in range. The message of the error names the line and
+ * what is wrong there.
  *
  * Ownership: nothing changes.
  * Threads: any thread.
- * Returns: TL_OK; for NULL too.
+ * Returns: TL_OK, also for NULL, or what is wrong.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
  *     that do not ascend, occur twice or are out of range, or offsets that
  *     were changed).
- * Cost: one cgo call, and a look at every index.
+ * Cost: one cgo call, and a check of every index.
  */
 TL_API tl_status tl_sparse_validate(const tl_sparse* matrix);
 
 /*
- * tl_sparse_info_get tells what a matrix is.
+ * tl_sparse_info_get describes a matrix.
  *
  * Ownership: nothing changes.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
- *     was filled in.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+ *     error. struct_size is set to the bytes filled in.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     out_info or a wrong struct_size).
@@ -2475,23 +2493,23 @@ TL_API tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out
  * Devices
  * -------
  *
- * A device is a place for data: the CPU, a GPU, what a driver on this machine
- * offers. Device 0 is the CPU. The others are looked for when one is first
- * asked about, never when the library is loaded, and get the next numbers in
- * this order: CUDA devices, OpenCL devices, Metal devices, each kind in the
- * order of its driver. A number keeps its meaning until the process ends;
- * between processes names are what to rely on. No driver is needed to build or
- * to start: where one is missing, asking for its device says what was looked
- * for.
+ * A device is a place for data: the CPU, a GPU, or whatever else a driver on
+ * this machine offers. Device 0 is the CPU. The runtime looks for the others
+ * when a program first asks about one, never when the library is loaded. They
+ * get the next numbers in this order: CUDA devices, OpenCL devices, Metal
+ * devices, each kind in the order of its driver. A number keeps its meaning
+ * until the process ends; across processes, use names. The library builds and
+ * starts without any driver. When a driver is missing, a request for its device
+ * fails, and the message says what the runtime looked for.
  *
  * An allocator obtains whole blocks from a device's driver. That is slow
- * (microseconds, and some drivers wait for the device), and meant for pools:
- * they take large blocks and hand out parts. The memory of most devices cannot
- * be touched by the CPU; the properties say so. tl_device_copy moves bytes
- * between any two.
+ * (microseconds, and some drivers wait for the device), so allocators are meant
+ * for pools, which take large blocks and hand out parts. The CPU cannot access
+ * the memory of most devices; host_access in tl_device_properties tells.
+ * tl_device_copy copies bytes between any two devices.
  */
 
-/* tl_device_kind tells what stands behind a device. */
+/* tl_device_kind lists the kinds of devices. */
 enum tl_device_kind {
     TL_DEVICE_KIND_CPU = 0,
     TL_DEVICE_KIND_CUDA = 1,
@@ -2501,15 +2519,15 @@ enum tl_device_kind {
 };
 
 /*
- * tl_device_properties is what tl_device_info fills in. It grows at the end.
- * The strings are static.
+ * tl_device_properties is filled in by tl_device_info. New versions add fields
+ * at the end. The strings are static.
  */
 typedef struct tl_device_properties {
     size_t struct_size;      /* in: sizeof(tl_device_properties); out: bytes filled in */
     const char* name;        /* "cuda:0", as TL_DEVICE and tl_device_by_name take it */
-    const char* description; /* the driver's words for the device */
+    const char* description; /* what the driver calls the device */
     const char* driver;      /* the driver and its version */
-    uint64_t total_bytes;    /* of memory; 0 when it does not say */
+    uint64_t total_bytes;    /* of memory; 0 when the driver does not tell */
     size_t alignment;        /* of every block */
     int32_t device;          /* its number */
     int32_t kind;            /* a tl_device_kind */
@@ -2518,8 +2536,8 @@ typedef struct tl_device_properties {
 } tl_device_properties;
 
 /*
- * tl_device_allocate returns a new block of at least that many bytes, NULL when
- * there is none.
+ * tl_device_allocate returns a new block of at least that many bytes, NULL on
+ * failure.
  */
 typedef void* (*tl_device_allocate)(void* ctx, size_t bytes);
 
@@ -2529,11 +2547,11 @@ typedef void* (*tl_device_allocate)(void* ctx, size_t bytes);
 typedef void (*tl_device_deallocate)(void* ctx, void* block, size_t bytes);
 
 /*
- * tl_device_allocator is where the memory of a device comes from. Its functions
- * are called on any thread that uses a pool over it, several at a time. They
- * must return, and cannot call this library, which answers TL_E_BUSY; only the
- * functions of an allocator of tl_device_allocator_for are served there, so
- * that one can be wrapped.
+ * tl_device_allocator provides the memory of a device. The runtime calls its
+ * functions on any thread that uses a pool over it, on several threads at a
+ * time. They must return normally. They cannot call this library, which answers
+ * TL_E_BUSY, with one exception: they may call the functions of an allocator of
+ * tl_device_allocator_for, so that a program can wrap one.
  */
 typedef struct tl_device_allocator {
     size_t struct_size;              /* sizeof(tl_device_allocator) */
@@ -2545,8 +2563,8 @@ typedef struct tl_device_allocator {
 } tl_device_allocator;
 
 /*
- * tl_device_move copies bytes between the CPU and a device, or inside one. It returns
- * TL_OK when they have arrived.
+ * tl_device_move copies bytes between the CPU and a device, or inside one. It
+ * returns TL_OK when the bytes have arrived.
  */
 typedef int32_t (*tl_device_move)(void* ctx, void* to, const void* from, size_t bytes);
 
@@ -2554,15 +2572,16 @@ typedef int32_t (*tl_device_move)(void* ctx, void* to, const void* from, size_t 
 typedef int32_t (*tl_device_set)(void* ctx, void* to, int32_t value, size_t bytes);
 
 /*
- * tl_device_copier is how the memory of a program's own device is copied, and what else
- * is to be known of it. Its functions are called as those of its allocator are: on any
- * thread, several at a time; they must return, and cannot call this library. Where the
- * CPU may use the memory at its addresses none is needed.
+ * tl_device_copier tells how to copy the memory of a program's own device, and
+ * gives properties of the device. Its functions are called like those of the
+ * allocator: on any thread, on several at a time. They must return normally and
+ * cannot call this library. If the CPU may use the memory at its addresses, no
+ * function is needed.
  */
 typedef struct tl_device_copier {
     size_t struct_size;        /* sizeof(tl_device_copier) */
     void* ctx;                 /* handed to all functions */
-    uint64_t total_bytes;      /* of memory; 0: it does not say */
+    uint64_t total_bytes;      /* of memory; 0: not known */
     uint32_t host_access;      /* 1: the CPU may use the memory at its addresses */
     uint32_t reserved;         /* 0 */
     tl_device_move from_host;  /* needed without host_access, as are the next two */
@@ -2573,7 +2592,7 @@ typedef struct tl_device_copier {
 
 /*
  * tl_device_count returns how many devices there are, the CPU included. The
- * first call looks for them.
+ * first call looks for devices.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2585,8 +2604,8 @@ typedef struct tl_device_copier {
 TL_API int32_t tl_device_count(void);
 
 /*
- * tl_device_info describes a device. Set struct_size first. It takes neither
- * memory nor a context on the device.
+ * tl_device_info describes a device. Set struct_size first. The call uses no
+ * memory and creates no context on the device.
  *
  * Ownership: the strings are static.
  * Threads: any thread.
@@ -2599,14 +2618,15 @@ TL_API tl_status tl_device_info(int32_t device, tl_device_properties* out_proper
 
 /*
  * tl_device_by_name returns the number of a device by its name: "cpu",
- * "cuda:0", "opencl:1", "metal:0". A name without a number means 0. Where there
- * is no such device the message says which libraries were looked for, which
- * symbol was missing or what the driver answered.
+ * "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+ * device does not exist, the message says which libraries the runtime looked
+ * for, which symbol was missing or what the driver answered.
  *
  * Ownership: the string is only read.
  * Threads: any thread.
- * Returns: TL_OK, or why there is no number.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, or no name of a device), TL_E_DEVICE.
+ * Returns: TL_OK, or why no number was returned.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device),
+ *     TL_E_DEVICE.
  * Cost: constant; may look for devices.
  */
 TL_API tl_status tl_device_by_name(const char* name, int32_t* out_device);
@@ -2617,34 +2637,34 @@ TL_API tl_status tl_device_by_name(const char* name, int32_t* out_device);
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: TL_OK, or why there is no number.
+ * Returns: TL_OK, or why no number was returned.
  * Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
  * Cost: constant; may look for devices.
  */
 TL_API tl_status tl_device_default(int32_t* out_device);
 
 /*
- * tl_device_memory_info measures the memory of a device now. Both numbers are 0
- * where a device does not say. On CUDA this makes the device's context, which
- * takes memory there.
+ * tl_device_memory_info returns the free and the total memory of a device at
+ * this moment. Both numbers are 0 when the device does not tell. On CUDA the
+ * call creates the device's context, which takes memory there.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was measured.
  * Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
- *     TL_E_OUT_OF_MEMORY (none for the context), TL_E_UNSUPPORTED (says the
- *     driver).
+ *     TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the
+ *     driver says so).
  * Cost: a call of the driver.
  */
 TL_API tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total);
 
 /*
  * tl_device_allocator_for returns the allocator of a device. Its functions may
- * be called from any thread until the process ends. allocate returns NULL and
- * leaves the reason with the thread, as every function here does (0 bytes are
- * NULL with TL_OK); deallocate leaves a reason when the block is not one of
- * this allocator, or not of that size, and then does nothing (NULL is nothing
- * to do, with TL_OK). The blocks of device 0 are zeroed pages.
+ * be called from any thread until the process ends. On failure allocate returns
+ * NULL and sets the thread's last status; for 0 bytes it returns NULL with
+ * TL_OK. When the block is not one of this allocator or has another size,
+ * deallocate sets the last status and does nothing. For NULL it does nothing,
+ * with TL_OK. The blocks of device 0 are zeroed pages.
  *
  * Ownership: the allocator is static; its blocks are the caller's until they
  *     are deallocated.
@@ -2652,7 +2672,7 @@ TL_API tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint6
  * Returns: the allocator, NULL when there is no such device.
  * Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT
- *     (another size), TL_E_UNSUPPORTED (says the driver).
+ *     (another size), TL_E_UNSUPPORTED (the driver says so).
  * Cost: constant; may look for devices. Its functions: a call of the driver, 2
  *     to 1000 microseconds.
  */
@@ -2661,11 +2681,11 @@ TL_API const tl_device_allocator* tl_device_allocator_for(int32_t device);
 /*
  * tl_device_pinned_allocator_for returns an allocator of CPU memory that is
  * never paged out, so that a device copies to and from it at full speed and
- * beside other work. CUDA has such memory.
+ * during other work. CUDA devices have such memory.
  *
  * Ownership: as with tl_device_allocator_for.
  * Threads: any thread.
- * Returns: the allocator, NULL when there is none.
+ * Returns: the allocator, NULL on failure.
  * Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
  *     such memory).
  * Cost: constant; may look for devices.
@@ -2674,26 +2694,27 @@ TL_API const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device)
 
 /*
  * tl_device_copy copies bytes between any two devices, the CPU being device 0.
- * It has happened when the call returns. Both addresses may lie inside of
- * blocks. Within a device whose memory the CPU cannot use the ranges must not
- * overlap. Where two devices have no way to each other the copy goes through
- * the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
- * before the first byte is copied, and does not fault.
+ * The copy is complete when the call returns. Both addresses may lie inside
+ * blocks. Within a device whose memory the CPU cannot use, the ranges must not
+ * overlap. When two devices have no direct path to each other, the copy goes
+ * through the CPU's memory. The call refuses CPU memory that cannot be read or
+ * written before it copies the first byte, and does not fault.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
- * Errors: TL_E_INVALID_ARGUMENT (no memory there, or not so much),
- *     TL_E_UNKNOWN_POINTER (in no block of a device that has no addresses of
- *     its own), TL_E_DEVICE (no such device, or its driver failed),
- *     TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (says the driver).
+ * Errors: TL_E_INVALID_ARGUMENT (no memory at an address, or fewer bytes than
+ *     requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
+ *     addresses of its own), TL_E_DEVICE (no such device, or its driver
+ *     failed), TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
  * Cost: that of the copy; 1 to 20 microseconds for few bytes.
  */
 TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes);
 
 /*
- * tl_device_fill sets bytes of a device to a value. It has happened when the
- * call returns. Memory that cannot be written is refused as tl_device_copy does.
+ * tl_device_fill sets bytes of a device to a value. The memory is filled when
+ * the call returns. The call refuses memory that cannot be written, as
+ * tl_device_copy does.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2705,19 +2726,20 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 TL_API tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes);
 
 /*
- * tl_device_register makes a device of the program's own, with a number that tensors,
- * pools and copies take like any other. The allocator's name names it: a family of its
- * own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
- * copier there can be tensors on it, and nobody copies them.
+ * tl_device_register adds a device of the program's own. Tensors, pools and
+ * copies accept its number like any other. The device has the name of the
+ * allocator: a family that is not built in and a number, for example "npu:0".
+ * Addresses of its memory are 65536 or more. Without a copier the device can
+ * have tensors, but they cannot be copied.
  *
  * Ownership: both structs are copied; what they refer to has to stay usable
  *     until the process ends.
  * Threads: any thread.
- * Returns: TL_OK and the number in *out_device, or why there is no device.
+ * Returns: TL_OK and the number in *out_device, or why no device was added.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
  *     function that is missing, an alignment that is not a power of two, a
- *     name that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of
- *     that name), TL_E_LIMIT (256 devices).
+ *     name that a device cannot have), TL_E_ALREADY_REGISTERED (a device has
+ *     that name already), TL_E_LIMIT (256 devices).
  * Cost: constant.
  */
 TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device);

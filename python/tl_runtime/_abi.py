@@ -115,7 +115,7 @@ tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class TensorFlag(enum.IntEnum):
-    """tl_tensor_flag lists what tl_tensor_info has in its flags."""
+    """tl_tensor_flag lists the bits of tl_tensor_info.flags."""
 
     CONTIGUOUS = 1
     IN_SLOT = 2
@@ -127,9 +127,9 @@ class TensorFlag(enum.IntEnum):
 
 
 class tl_tensor_info(ctypes.Structure):
-    """tl_tensor_info is all that there is to know about a tensor: what
-    tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
-    struct_size tells the library how much of it the caller knows.
+    """tl_tensor_info describes a tensor: tl_tensor_info_get fills it in,
+    tl_tensor_wrap reads it. New versions add fields at the end; struct_size
+    tells the library which fields the caller knows.
     """
 
     _fields_ = [
@@ -155,10 +155,11 @@ class SparseFormat(enum.IntEnum):
 
 
 class tl_sparse_options(ctypes.Structure):
-    """tl_sparse_options says how lines are put into blocks; 0 is the default. A block
-    takes lines until it has target_rows of them and min_elements nonzeros, and goes
-    on until the heap's slot for it is nearly full. It never takes a line that would
-    make it exceed max_elements: a longer line has a block of its own.
+    """tl_sparse_options says how lines are put into blocks; a field of 0 selects
+    its default. A block takes lines until it has target_rows of them and
+    min_elements nonzeros, and goes on until the heap's slot for it is nearly
+    full. It never takes a line that would make it exceed max_elements: a longer
+    line has a block of its own.
     """
 
     _fields_ = [
@@ -170,7 +171,7 @@ class tl_sparse_options(ctypes.Structure):
 
 
 class tl_sparse_info(ctypes.Structure):
-    """tl_sparse_info is all that there is to know about a matrix. It grows at the end."""
+    """tl_sparse_info describes a matrix. New versions add fields at the end."""
 
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
@@ -188,9 +189,9 @@ class tl_sparse_info(ctypes.Structure):
 
 
 class tl_sparse_block_info(ctypes.Structure):
-    """tl_sparse_block_info is what a matrix shows of one of its blocks: nonzero number
-    offsets[k] - offsets[0] is the first of line first_line + k. In a slice that
-    begins within a block offsets[0] is not 0.
+    """tl_sparse_block_info describes the part of a block that a matrix shows. Line
+    first_line + k begins with nonzero number offsets[k] - offsets[0]. In a slice
+    that begins within a block offsets[0] is not 0.
     """
 
     _fields_ = [
@@ -206,7 +207,7 @@ class tl_sparse_block_info(ctypes.Structure):
 
 
 class DeviceKind(enum.IntEnum):
-    """tl_device_kind tells what stands behind a device."""
+    """tl_device_kind lists the kinds of devices."""
 
     CPU = 0
     CUDA = 1
@@ -216,8 +217,8 @@ class DeviceKind(enum.IntEnum):
 
 
 class tl_device_properties(ctypes.Structure):
-    """tl_device_properties is what tl_device_info fills in. It grows at the end.
-    The strings are static.
+    """tl_device_properties is filled in by tl_device_info. New versions add fields
+    at the end. The strings are static.
     """
 
     _fields_ = [
@@ -241,11 +242,11 @@ tl_device_deallocate = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, 
 
 
 class tl_device_allocator(ctypes.Structure):
-    """tl_device_allocator is where the memory of a device comes from. Its functions
-    are called on any thread that uses a pool over it, several at a time. They
-    must return, and cannot call this library, which answers TL_E_BUSY; only the
-    functions of an allocator of tl_device_allocator_for are served there, so
-    that one can be wrapped.
+    """tl_device_allocator provides the memory of a device. The runtime calls its
+    functions on any thread that uses a pool over it, on several threads at a
+    time. They must return normally. They cannot call this library, which answers
+    TL_E_BUSY, with one exception: they may call the functions of an allocator of
+    tl_device_allocator_for, so that a program can wrap one.
     """
 
     _fields_ = [
@@ -265,10 +266,11 @@ tl_device_set = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_
 
 
 class tl_device_copier(ctypes.Structure):
-    """tl_device_copier is how the memory of a program's own device is copied, and what else
-    is to be known of it. Its functions are called as those of its allocator are: on any
-    thread, several at a time; they must return, and cannot call this library. Where the
-    CPU may use the memory at its addresses none is needed.
+    """tl_device_copier tells how to copy the memory of a program's own device, and
+    gives properties of the device. Its functions are called like those of the
+    allocator: on any thread, on several at a time. They must return normally and
+    cannot call this library. If the CPU may use the memory at its addresses, no
+    function is needed.
     """
 
     _fields_ = [
@@ -1853,9 +1855,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("dtype", "device", "rank", "shape"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_empty returns a contiguous tensor with undefined contents, from the
-        pool where it has one of that size. Rank 0 is a scalar. On a device other than the
-        CPU the data is a block of its default memory pool.
+        """tl_tensor_empty returns a contiguous tensor with undefined contents. The
+        tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+        a scalar. On a device other than the CPU the data is a block of its default
+        memory pool.
 
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
@@ -1882,8 +1885,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_DEVICE (no such device, or its
             driver failed), TL_E_UNSUPPORTED (a device of the program's own that
-            does not copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
-            stack is full).
+            cannot copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
+            is full).
         Cost: tl_tensor_empty and a memset.
         """,
     ),
@@ -1894,19 +1897,19 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), tl_deleter, ctypes.c_void_p),
         ("dtype", "device", "rank", "shape", "data", "strides", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_buffer returns a tensor over memory of the caller's, without a
+        """tl_tensor_from_buffer returns a tensor over the caller's memory, without a
         copy. strides count elements and may be NULL for a contiguous buffer; deleter
         may be NULL when the memory outlives the tensor.
 
-        Ownership: the tensor takes data and ends it with deleter(data, ctx); when
+        Ownership: the tensor takes data and frees it with deleter(data, ctx); when
             the call fails data stays the caller's. The current scope holds the
             tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            NULL data for any elements, negative or overflowing extents, overflowing
-            strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
+            NULL data although there are elements, negative or overflowing extents,
+            overflowing strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call.
         """,
@@ -1918,22 +1921,22 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.POINTER(tl_tensor_info), tl_deleter, ctypes.c_void_p),
         ("info", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
-        can also say that the memory is not to be written. Of info it reads data,
-        shape, strides (NULL: row-major), dtype, device, rank, and
-        TL_TENSOR_FLAG_READ_ONLY of the flags.
+        """tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct,
+        which can also mark the memory as read-only. The function reads these fields
+        of info: data, shape, strides (NULL: row-major), dtype, device, rank, and of
+        flags TL_TENSOR_FLAG_READ_ONLY.
 
-        Ownership: data stays valid until deleter(data, ctx) is called, once, after
-            the last reference; NULL when nothing has to be done. On failure data
-            stays the caller's. The current scope holds the tensor.
+        Ownership: data has to stay valid until the runtime calls deleter(data,
+            ctx), once, after the last reference; deleter may be NULL. On failure
+            data stays the caller's. The current scope holds the tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small,
-            no such dtype, rank not 0 to 8, NULL shape, NULL data for any elements,
-            negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
-            such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
-            is full).
+            no such dtype, rank not 0 to 8, NULL shape, NULL data although there are
+            elements, negative or overflowing extents, overflowing strides),
+            TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
         Cost: one cgo call.
         """,
     ),
@@ -1946,7 +1949,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
         in a slot of the newest function frame. Contents are undefined at first; in
-        the next iteration of a loop the slot holds what was left there.
+        the next iteration of a loop the slot still holds what the previous one left
+        there.
 
         Ownership: the frame owns the tensor until tl_mem_function_exit.
         Threads: the calling thread's frames.
@@ -1970,10 +1974,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while no other writes the tensor.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
-            TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
-            lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
+            TL_E_UNSUPPORTED (not a tensor, or a device that cannot copy),
+            TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
+            buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: tl_tensor_empty and a copy.
         """,
     ),
@@ -2057,9 +2061,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW"),
-        """tl_tensor_promote takes the newest entry of a tensor out of the scopes of
-        this function, as tl_mem_unregister does: its reference floats. Use
-        tl_tensor_prepare_return for a tensor that may stand in a slot.
+        """tl_tensor_promote removes the newest entry of a tensor from the scopes of
+        this function, as tl_mem_unregister does. The reference of this entry floats
+        from then on. Use tl_tensor_prepare_return for a tensor that may stand in a
+        slot.
 
         Ownership: the scope's reference passes to the caller, floating.
         Threads: the calling thread's scopes.
@@ -2078,8 +2083,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         (),
-        """tl_tensor_finalize does nothing: scopes end tensors. It exists because the TL
-        compiler emits it.
+        """tl_tensor_finalize does nothing, because scopes release tensors. It exists
+        because the TL compiler emits it.
 
         Ownership: unchanged.
         Threads: any thread.
@@ -2095,16 +2100,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_prepare_return makes a tensor ready to be returned from the function
-        that made it: takes it out of the function's scopes, or copies it to the heap
-        when it stands in a slot.
+        """tl_tensor_prepare_return makes a tensor ready to be returned from the
+        function that made it. It removes the tensor from the function's scopes, or
+        copies it to the heap when it stands in a slot.
 
         Ownership: the returned tensor floats; its receiver registers it.
         Threads: the calling thread's scopes.
-        Returns: the tensor to return: the argument, or the copy of one in a slot;
-            also the argument when it stands in none of the scopes, or is refused.
-            NULL when the copy failed, and when the call was not served
-            (TL_E_FORKED, TL_E_BUSY).
+        Returns: the tensor to return: the argument, or the copy of a tensor in a
+            slot. The argument is also returned when it stands in none of the
+            scopes, and when the call refuses it. NULL when the copy failed, and
+            with TL_E_FORKED and TL_E_BUSY.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
             already), TL_E_OUT_OF_MEMORY.
@@ -2118,10 +2123,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_free ends a tensor that may still stand in a scope: takes the
-        newest entry out that the scopes of this function have for it, where there is
-        one, and releases the reference, so that the exit of the scope does not
-        release it again. A tensor in a slot stays its frame's.
+        """tl_tensor_free releases a tensor that may still stand in a scope. It removes
+        the newest entry that the scopes of this function have for the tensor, if
+        there is one, and releases the reference, so that the exit of the scope does
+        not release it again. A tensor in a slot stays as it is, because the frame
+        owns it.
 
         Ownership: takes the scope's reference, else one of the caller's.
         Threads: any thread; the calling thread's scopes.
@@ -2138,12 +2144,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_tensor_info)),
         ("tensor", "out_info"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_tensor_info_get answers all the questions below in one call.
+        """tl_tensor_info_get returns all the properties below in one call.
 
         Ownership: what out_info points to is borrowed; valid while the caller holds
             the tensor.
         Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+        Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields
+            are zero.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
             or a struct_size that is too small).
@@ -2318,7 +2325,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread.
-        Returns: true for such a tensor; true for NULL; false on failure.
+        Returns: true when they do, and for NULL; false on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
@@ -2350,7 +2357,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("tensor", "rank", "shape"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_reshape returns a view with the same elements, in row-major order, in
-        another shape. One extent may be -1: it is what the others leave.
+        another shape. One extent may be -1; it is computed from the others.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
@@ -2359,7 +2366,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give
             that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
-            0 to 8, NULL shape, negative or overflowing extents, two of -1),
+            0 to 8, NULL shape, negative or overflowing extents, more than one -1),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
         """,
@@ -2373,9 +2380,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_slice returns a view of the elements start, start + step, ... before
         stop of one axis, by the rules of Python's slices: a negative start or stop
-        counts from the end, and what lies beyond either end is cut off, so that
-        INT64_MIN and INT64_MAX are the ends. A negative step runs backwards, from
-        start down to the element after stop.
+        counts from the end, and positions beyond either end are cut off, so that
+        INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
+        from start down to the element after stop.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
@@ -2436,9 +2443,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("tensor", "rank", "shape"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_broadcast_to returns a view in which axes of one element, and the
-        whole in new leading axes, are repeated without memory: their stride is 0. An
-        extent of -1 is that of the tensor.
+        """tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+        repeats the whole tensor along new leading axes. Repetition needs no memory:
+        the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
@@ -2467,8 +2474,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            (no such axis, or the axis does not have one element),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
         """,
     ),
@@ -2479,8 +2486,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64),
         ("tensor", "axis"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_expand_dims returns a view with one more axis, of one element: axis
-        axis of the view.
+        """tl_tensor_expand_dims returns a view with one more axis, of one element. The
+        parameter axis is the position of that axis in the view.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
@@ -2504,8 +2511,8 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the caller borrows; valid while it holds the view.
         Threads: any thread.
-        Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
-            no view and on failure.
+        Returns: the tensor, which is never a view; NULL for NULL, for a tensor that
+            is not a view and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
         Cost: one cgo call.
@@ -2523,7 +2530,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the reference floats; nobody releases it but the caller.
         Threads: any thread.
-        Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+        Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
         Cost: about 20 ns.
         """,
@@ -2560,7 +2567,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the reference floats; nobody releases it but the caller.
         Threads: any thread.
-        Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+        Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: none.
         Cost: about 20 ns.
         """,
@@ -2627,8 +2634,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-        devices but the CPU: those of the blocks that their default memory pools have
-        given out, to tensors that are live or kept and to PyTorch.
+        devices but the CPU: the bytes of the blocks that their default memory pools
+        have given to live tensors, to tensors that the pool keeps and to PyTorch.
 
         Ownership: none.
         Threads: any thread.
@@ -2644,8 +2651,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_free_count returns how many tensors of all devices except the CPU the
-        pool keeps.
+        """tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+        except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -2661,8 +2668,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_free_bytes returns how many bytes the pool keeps of all devices
-        but the CPU.
+        """tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
+        for all devices but the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -2729,7 +2736,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
+        """tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
         pool has served, over all devices except the CPU.
 
         Ownership: none.
@@ -2763,8 +2770,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int32),
         ("tensor", "device"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_to returns a contiguous copy of a tensor on a device, which may be the
-        one it is on.
+        """tl_tensor_to returns a contiguous copy of a tensor on a device, which may be
+        the tensor's own device.
 
         Ownership: the current scope holds the copy; the caller borrows.
         Threads: any thread, while no other writes the tensor.
@@ -2786,9 +2793,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("to", "from"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
         """tl_tensor_copy copies the elements of one tensor into another of the same shape
-        and element type, on whatever devices the two are. Either may have gaps and
-        permuted axes where the CPU reaches its memory; what is read may everywhere. The
-        two may share memory.
+        and element type, on whatever devices the two are. The tensor that is read
+        may have gaps and permuted axes. The tensor that is written may have them
+        where the CPU reaches its memory. The two may share memory.
 
         Ownership: unchanged.
         Threads: any thread, while no other uses to or writes from.
@@ -2796,8 +2803,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
             TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
-            several indices, or has gaps on a device out of the CPU's reach; a
-            device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
+            several indices, or has gaps on a device whose memory the CPU cannot
+            reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
         Cost: one cgo call and the copy.
         """,
     ),
@@ -2808,18 +2815,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p),
         ("tensor", "stream"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE"),
-        """tl_tensor_record_stream says that work in a stream uses a tensor: when its last
-        reference goes, its memory is given to others only after the work that is in the
-        stream at that moment. The stream has to live until then.
+        """tl_tensor_record_stream tells the runtime that work in a stream uses a
+        tensor. When the last reference to the tensor is dropped, its memory is
+        reused only after the work that is in the stream at that moment. The stream
+        has to exist until then.
 
         Ownership: unchanged.
         Threads: any thread.
-        Returns: TL_OK, also for NULL, and for a device without streams and the
-            stream NULL; or why nothing was noted.
+        Returns: TL_OK, also for a NULL tensor, and for the stream NULL on a device
+            without streams; or why nothing was recorded.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or
-            memory that was lent), TL_E_DEVICE (the tensor's device cannot be
-            asked).
+            TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or a
+            borrowed buffer), TL_E_DEVICE (the tensor's device is not available).
         Cost: one cgo call. The release costs an event for each stream.
         """,
     ),
@@ -2830,17 +2837,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p),
         ("tensor", "stream"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
-        """tl_tensor_sync_stream lets what is put into a stream from now on wait for the work
-        that is now in the streams where the tensor is used: those recorded, or else the
-        default one. The CPU waits for nothing. It is what a consumer of the tensor's
-        memory asks for before it uses it in a stream of its own.
+        """tl_tensor_sync_stream makes later work in a stream wait for the work that is
+        now in the streams that use the tensor. These are the recorded streams, or
+        the default stream if none is recorded. The CPU does not wait. A consumer of
+        the tensor's memory calls this function before it uses the memory in a stream
+        of its own.
 
         Ownership: unchanged.
         Threads: any thread.
         Returns: TL_OK, or why the stream does not wait.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
-            TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
+            TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE.
         Cost: four calls of the driver for each stream.
         """,
     ),
@@ -2852,8 +2860,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("format", "rows", "columns", "value_dtype", "index_dtype", "lengths", "options"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_create returns a matrix with room for as many nonzeros in each line as
-        lengths says, one number for each line. Values and indices are undefined: fill
-        them in through tl_sparse_row or tl_sparse_block, and have them looked at by
+        lengths says, one number for each line. Values and indices are undefined:
+        fill them in through tl_sparse_row or tl_sparse_block, and check them with
         tl_sparse_validate.
 
         Ownership: the current scope holds the matrix; the caller borrows. lengths
@@ -2861,13 +2869,13 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the matrix, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
-            lengths, a line longer than it has places, NULL lengths, options that
-            contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit
-            indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
-            a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
+            lengths, a line with more nonzeros than it has places, NULL lengths,
+            options that contradict each other), TL_E_LIMIT (2^44 lines or more;
+            with 32-bit indices more than 2^31 - 1 nonzeros, columns of a CSR matrix
+            or rows of a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, three looks at every length, and an allocation for each
-            block.
+        Cost: one cgo call, three passes over the lengths, and an allocation for
+            each block.
         """,
     ),
     Function(
@@ -2878,10 +2886,10 @@ FUNCTIONS: tuple[Function, ...] = (
         ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_from_csr returns a CSR matrix with a copy of three contiguous arrays:
-        row i has the values and indices offsets[i] to offsets[i + 1]. offsets has
-        rows + 1 numbers of the indices' type, from 0 to nonzeros. Indices have to
-        ascend within each row; the sentence of the error names the row and what was
-        found in it.
+        row i has the values and indices from offsets[i] to offsets[i + 1] - 1.
+        offsets has rows + 1 numbers of the indices' type, from 0 to nonzeros.
+        Indices have to ascend within each row; the message of the error names the
+        row and what is wrong in it.
 
         Ownership: the current scope holds the matrix; the caller borrows. The
             arrays and options, which may be NULL, are read during the call.
@@ -2893,7 +2901,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
             32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, a copy, and a look at every index.
+        Cost: one cgo call, a copy, and a check of every index.
         """,
     ),
     Function(
@@ -2916,7 +2924,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
             indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one cgo call, a copy, and a look at every index.
+        Cost: one cgo call, a copy, and a check of every index.
         """,
     ),
     Function(
@@ -2926,14 +2934,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, tl_deleter, ctypes.c_void_p),
         ("format", "rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "flags", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_wrap returns a matrix of one block over three arrays of the caller's,
-        which stay his: offsets as in tl_sparse_from_csr, one more than there are lines.
-        They are checked once. flags is 0 or TL_TENSOR_FLAG_READ_ONLY. When the last
-        matrix and array over them has gone, deleter(values, ctx) is called once; NULL:
-        nothing is.
+        """tl_sparse_wrap returns a matrix of one block over three arrays of the
+        caller's, without a copy. offsets is as in tl_sparse_from_csr, with one
+        number more than there are lines. The call checks the arrays once. flags is 0
+        or TL_TENSOR_FLAG_READ_ONLY. When the last matrix and array over them is
+        released, deleter(values, ctx) is called once; deleter may be NULL.
 
         Ownership: the current scope holds the matrix; the caller borrows. The
-            arrays have to last until deleter is called; on failure it is not.
+            arrays have to stay valid until the deleter is called; on failure it is
+            not called.
         Threads: any thread. deleter runs on whichever thread drops the last
             reference.
         Returns: the matrix, NULL on failure.
@@ -2941,7 +2950,7 @@ FUNCTIONS: tuple[Function, ...] = (
             aligned to their elements, or unknown flags), TL_E_LIMIT (as
             tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one cgo call, and a look at every index.
+        Cost: one cgo call, and a check of every index.
         """,
     ),
     Function(
@@ -2951,14 +2960,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
         ("matrix", "i", "out_values", "out_indices", "out_length"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_row tells where the values and the indices of line i stand, and how
-        many there are: of row i of a CSR matrix, of column i of a CSC matrix. An output
-        that is NULL is not wanted.
+        """tl_sparse_row returns the addresses of the values and the indices of line i,
+        and their number. Line i is row i of a CSR matrix or column i of a CSC
+        matrix. Each output may be NULL.
 
         Ownership: the caller borrows both arrays; valid while it holds the matrix,
             or another over the same block.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with zeros.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+            error.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             line, or offsets that were changed).
@@ -2974,8 +2984,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_slice returns a matrix of the lines start to stop over the same
         blocks, by the rules of Python's slices: negative numbers count from the end,
-        and what lies beyond either end is cut off, so that INT64_MIN and INT64_MAX are
-        the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
+        and positions beyond either end are cut off, so that INT64_MIN and INT64_MAX
+        stand for the ends. The lines are rows of a CSR matrix or columns of a CSC
+        matrix.
 
         Ownership: the current scope holds the slice; the slice holds the blocks
             that it shows, not the matrix. The caller borrows.
@@ -2994,9 +3005,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("matrix",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_transpose returns the transpose over the same blocks: of a CSR matrix
-        a CSC matrix whose column i is row i of the matrix, and the other way. Lines
-        stay what they were; tl_sparse_row of it is a column then.
+        """tl_sparse_transpose returns the transpose over the same blocks. The transpose
+        of a CSR matrix is a CSC matrix whose column i is row i of the matrix, and
+        the other way round. Lines stay the same, so tl_sparse_row of that CSC matrix
+        returns a column.
 
         Ownership: the current scope holds the transpose; the transpose holds the
             matrix whose table of blocks it shows. The caller borrows.
@@ -3017,11 +3029,12 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_to_contiguous copies a matrix into three tensors of one dimension:
         values, indices, and the offsets of lines, which begin with 0 and have the type
-        of the indices. They share nothing with the matrix.
+        of the indices. The tensors share no memory with the matrix.
 
         Ownership: the current scope holds the tensors; the caller borrows.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with NULLs.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+            error.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
@@ -3036,14 +3049,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_sparse_block_info)),
         ("matrix", "i", "out_info"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_block tells what a matrix shows of block i: where its lines stand,
-        without a copy.
+        """tl_sparse_block describes the part of block i that a matrix shows, without a
+        copy.
 
         Ownership: the caller borrows all of it; valid while it holds the matrix or
             memory.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
-            was filled in.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+            error. struct_size is set to the bytes filled in.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, a NULL out_info or a wrong struct_size).
@@ -3057,14 +3070,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
         ("matrix", "i", "out_values", "out_indices", "out_offsets"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_block_tensors returns what a matrix shows of block i as three tensors
-        of one dimension, views without a copy: its values, its indices, and one offset
-        more than it has lines.
+        """tl_sparse_block_tensors returns the part of block i that a matrix shows as
+        three views of one dimension, without a copy: the values, the indices, and
+        one offset more than there are lines.
 
         Ownership: the current scope holds the tensors, and they hold the block, not
             the matrix. The caller borrows.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with NULLs.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+            error.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
@@ -3079,18 +3093,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("matrix",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_validate looks at every index of a matrix: within a line they have to
-        ascend and stay in range. The sentence of the error names the line and what was
-        found there.
+        """tl_sparse_validate checks every index of a matrix: within a line, indices
+        have to ascend and be in range. The message of the error names the line and
+        what is wrong there.
 
         Ownership: nothing changes.
         Threads: any thread.
-        Returns: TL_OK; for NULL too.
+        Returns: TL_OK, also for NULL, or what is wrong.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
             that do not ascend, occur twice or are out of range, or offsets that
             were changed).
-        Cost: one cgo call, and a look at every index.
+        Cost: one cgo call, and a check of every index.
         """,
     ),
     Function(
@@ -3100,12 +3114,12 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_sparse_info)),
         ("matrix", "out_info"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_info_get tells what a matrix is.
+        """tl_sparse_info_get describes a matrix.
 
         Ownership: nothing changes.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
-            was filled in.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+            error. struct_size is set to the bytes filled in.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             out_info or a wrong struct_size).
@@ -3120,7 +3134,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_device_count returns how many devices there are, the CPU included. The
-        first call looks for them.
+        first call looks for devices.
 
         Ownership: none.
         Threads: any thread.
@@ -3137,8 +3151,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(tl_device_properties)),
         ("device", "out_properties"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_device_info describes a device. Set struct_size first. It takes neither
-        memory nor a context on the device.
+        """tl_device_info describes a device. Set struct_size first. The call uses no
+        memory and creates no context on the device.
 
         Ownership: the strings are static.
         Threads: any thread.
@@ -3156,14 +3170,15 @@ FUNCTIONS: tuple[Function, ...] = (
         ("name", "out_device"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_device_by_name returns the number of a device by its name: "cpu",
-        "cuda:0", "opencl:1", "metal:0". A name without a number means 0. Where there
-        is no such device the message says which libraries were looked for, which
-        symbol was missing or what the driver answered.
+        "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+        device does not exist, the message says which libraries the runtime looked
+        for, which symbol was missing or what the driver answered.
 
         Ownership: the string is only read.
         Threads: any thread.
-        Returns: TL_OK, or why there is no number.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, or no name of a device), TL_E_DEVICE.
+        Returns: TL_OK, or why no number was returned.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device),
+            TL_E_DEVICE.
         Cost: constant; may look for devices.
         """,
     ),
@@ -3179,7 +3194,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread.
-        Returns: TL_OK, or why there is no number.
+        Returns: TL_OK, or why no number was returned.
         Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
         Cost: constant; may look for devices.
         """,
@@ -3191,16 +3206,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
         ("device", "out_free", "out_total"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
-        """tl_device_memory_info measures the memory of a device now. Both numbers are 0
-        where a device does not say. On CUDA this makes the device's context, which
-        takes memory there.
+        """tl_device_memory_info returns the free and the total memory of a device at
+        this moment. Both numbers are 0 when the device does not tell. On CUDA the
+        call creates the device's context, which takes memory there.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why nothing was measured.
         Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
-            TL_E_OUT_OF_MEMORY (none for the context), TL_E_UNSUPPORTED (says the
-            driver).
+            TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the
+            driver says so).
         Cost: a call of the driver.
         """,
     ),
@@ -3212,11 +3227,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("device",),
         ("TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
         """tl_device_allocator_for returns the allocator of a device. Its functions may
-        be called from any thread until the process ends. allocate returns NULL and
-        leaves the reason with the thread, as every function here does (0 bytes are
-        NULL with TL_OK); deallocate leaves a reason when the block is not one of
-        this allocator, or not of that size, and then does nothing (NULL is nothing
-        to do, with TL_OK). The blocks of device 0 are zeroed pages.
+        be called from any thread until the process ends. On failure allocate returns
+        NULL and sets the thread's last status; for 0 bytes it returns NULL with
+        TL_OK. When the block is not one of this allocator or has another size,
+        deallocate sets the last status and does nothing. For NULL it does nothing,
+        with TL_OK. The blocks of device 0 are zeroed pages.
 
         Ownership: the allocator is static; its blocks are the caller's until they
             are deallocated.
@@ -3224,7 +3239,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the allocator, NULL when there is no such device.
         Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT
-            (another size), TL_E_UNSUPPORTED (says the driver).
+            (another size), TL_E_UNSUPPORTED (the driver says so).
         Cost: constant; may look for devices. Its functions: a call of the driver, 2
             to 1000 microseconds.
         """,
@@ -3238,11 +3253,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_DEVICE", "TL_E_UNSUPPORTED"),
         """tl_device_pinned_allocator_for returns an allocator of CPU memory that is
         never paged out, so that a device copies to and from it at full speed and
-        beside other work. CUDA has such memory.
+        during other work. CUDA devices have such memory.
 
         Ownership: as with tl_device_allocator_for.
         Threads: any thread.
-        Returns: the allocator, NULL when there is none.
+        Returns: the allocator, NULL on failure.
         Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
             such memory).
         Cost: constant; may look for devices.
@@ -3256,19 +3271,19 @@ FUNCTIONS: tuple[Function, ...] = (
         ("to_device", "to", "from_device", "from", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
         """tl_device_copy copies bytes between any two devices, the CPU being device 0.
-        It has happened when the call returns. Both addresses may lie inside of
-        blocks. Within a device whose memory the CPU cannot use the ranges must not
-        overlap. Where two devices have no way to each other the copy goes through
-        the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
-        before the first byte is copied, and does not fault.
+        The copy is complete when the call returns. Both addresses may lie inside
+        blocks. Within a device whose memory the CPU cannot use, the ranges must not
+        overlap. When two devices have no direct path to each other, the copy goes
+        through the CPU's memory. The call refuses CPU memory that cannot be read or
+        written before it copies the first byte, and does not fault.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
-        Errors: TL_E_INVALID_ARGUMENT (no memory there, or not so much),
-            TL_E_UNKNOWN_POINTER (in no block of a device that has no addresses of
-            its own), TL_E_DEVICE (no such device, or its driver failed),
-            TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (says the driver).
+        Errors: TL_E_INVALID_ARGUMENT (no memory at an address, or fewer bytes than
+            requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
+            addresses of its own), TL_E_DEVICE (no such device, or its driver
+            failed), TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
         Cost: that of the copy; 1 to 20 microseconds for few bytes.
         """,
     ),
@@ -3279,8 +3294,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint8, ctypes.c_size_t),
         ("device", "to", "value", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
-        """tl_device_fill sets bytes of a device to a value. It has happened when the
-        call returns. Memory that cannot be written is refused as tl_device_copy does.
+        """tl_device_fill sets bytes of a device to a value. The memory is filled when
+        the call returns. The call refuses memory that cannot be written, as
+        tl_device_copy does.
 
         Ownership: none.
         Threads: any thread.
@@ -3297,19 +3313,20 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.POINTER(tl_device_allocator), ctypes.POINTER(tl_device_copier), ctypes.POINTER(ctypes.c_int32)),
         ("allocator", "copier", "out_device"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_LIMIT"),
-        """tl_device_register makes a device of the program's own, with a number that tensors,
-        pools and copies take like any other. The allocator's name names it: a family of its
-        own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
-        copier there can be tensors on it, and nobody copies them.
+        """tl_device_register adds a device of the program's own. Tensors, pools and
+        copies accept its number like any other. The device has the name of the
+        allocator: a family that is not built in and a number, for example "npu:0".
+        Addresses of its memory are 65536 or more. Without a copier the device can
+        have tensors, but they cannot be copied.
 
         Ownership: both structs are copied; what they refer to has to stay usable
             until the process ends.
         Threads: any thread.
-        Returns: TL_OK and the number in *out_device, or why there is no device.
+        Returns: TL_OK and the number in *out_device, or why no device was added.
         Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
             function that is missing, an alignment that is not a power of two, a
-            name that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of
-            that name), TL_E_LIMIT (256 devices).
+            name that a device cannot have), TL_E_ALREADY_REGISTERED (a device has
+            that name already), TL_E_LIMIT (256 devices).
         Cost: constant.
         """,
     ),
