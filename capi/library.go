@@ -111,7 +111,7 @@ const _ = "tl_abi_version"
 //
 // Ownership: none.
 // Threads: any thread; concurrent first calls wait for one of them.
-// Returns: what went wrong, TL_OK otherwise.
+// Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
 // environment; everything works).
 // Cost: about a millisecond the first time.
@@ -293,7 +293,7 @@ const _ = "tl_thread_detach"
 //
 // Ownership: none.
 // Threads: any thread; concurrent first calls wait for one of them.
-// Returns: what went wrong, TL_OK otherwise.
+// Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
 // environment; everything works).
 // Cost: about a millisecond the first time.

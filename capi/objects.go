@@ -58,7 +58,7 @@ type tl_type_desc struct {
 //
 //	C: void* tl_mem_alloc(size_t bytes);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY.
@@ -175,7 +175,7 @@ func tlgo_mem_dealloc(c, pointer uintptr) int32 {
 //
 //	C: void* tl_alloc_tmp(int64_t bytes);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.

@@ -27,7 +27,7 @@ const compatDtype, compatDevice = 0, 0
 //
 //	C: tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
@@ -66,7 +66,7 @@ func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
 //
 //	C: tl_tensor* tl_pool_acquire_compat(size_t elements);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: none.

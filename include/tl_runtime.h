@@ -88,7 +88,7 @@
  * throw or longjmp. The error callback must return.
  */
 
-/* What the library cannot be built for is told here, before the linker says less. */
+/* An unsupported platform fails here, with a clearer message than the linker gives. */
 #if !defined(__linux__) || !defined(__LP64__)
 #error "TL Runtime is for 64-bit Linux: not for Windows, macOS or 32-bit programs"
 #endif
@@ -217,7 +217,7 @@ TL_API uint32_t tl_abi_version(void);
  *
  * Ownership: none.
  * Threads: any thread; concurrent first calls wait for one of them.
- * Returns: what went wrong, TL_OK otherwise.
+ * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
  *     in the environment; everything works).
  * Cost: about a millisecond the first time.
@@ -366,7 +366,7 @@ TL_API tl_status tl_thread_detach(void);
  *
  * Ownership: none.
  * Threads: any thread; concurrent first calls wait for one of them.
- * Returns: what went wrong, TL_OK otherwise.
+ * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
  *     in the environment; everything works).
  * Cost: about a millisecond the first time.
@@ -508,7 +508,7 @@ typedef struct tl_type_desc {
  * free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
  * The contents are undefined. A request for zero bytes returns NULL with TL_OK.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread; the calling one owns the object's count.
  * Returns: the object, NULL on failure or for zero bytes.
  * Errors: TL_E_OUT_OF_MEMORY.
@@ -595,7 +595,7 @@ TL_API tl_status tl_mem_dealloc(void* object);
  * tl_alloc_tmp is tl_mem_alloc as the TL compiler declares it, for temporaries
  * that it frees with tl_free_tmp.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread; the calling one owns the object's count.
  * Returns: the object, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
@@ -1938,7 +1938,7 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
  * undefined and its shape is one dimension of that many elements.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread.
  * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
@@ -1965,7 +1965,7 @@ TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dty
  * tl_pool_acquire_compat is tl_pool_acquire for f32 on the CPU, in the form
  * that an older TL compiler emits.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread.
  * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: none.
@@ -2748,19 +2748,20 @@ TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const 
  * Memory pools
  * ------------
  *
- * Devices give memory slowly: a call to the driver or to the system, and for
- * the CPU a page fault for each page. A pool asks once for a chunk and cuts
- * blocks out of it. It gives out the smallest free block that is large enough,
- * of several the one at the lowest address, cuts it when more than 256 bytes
- * would remain, and joins a block that comes back with its free neighbours. So
- * the same calls give the same layout, whatever the memory is: a pool never
- * reads or writes it.
+ * Memory of a device is slow to obtain: it takes a call to the driver or the
+ * system, and on the CPU a page fault for each page. A pool obtains a chunk
+ * once and cuts blocks out of it. For each request it takes the smallest free
+ * block that is large enough, and of several the one at the lowest address. It
+ * splits the block when more than 256 bytes would remain, and merges a returned
+ * block with its free neighbours. A pool never reads or writes the memory, so
+ * the same calls give the same layout on every device.
  *
  * Sizes are rounded up to the alignment of the allocator. When no block fits,
  * the pool asks its allocator for a chunk as large as its first one, or twice
- * the request if that is more, and when that is refused for the request alone.
- * When that is refused as well caches are emptied first, and idle chunks of all
- * pools over that memory returned; see Limits.
+ * the request if that is more, and when the allocator refuses, for a chunk of
+ * the request alone. When the allocator refuses that too, the runtime empties
+ * caches and returns idle chunks of all pools over that memory before the
+ * request fails; see Limits.
  *
  *     tl_memory_pool* pool;
  *     tl_memory_pool_create(allocator, TL_MEMORY_POOL_DEFAULT_BYTES, &pool);
@@ -2770,18 +2771,21 @@ TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const 
  */
 
 /*
- * TL_MEMORY_POOL_DEFAULT_BYTES is a first chunk of 256 MiB. On the CPU it is
- * address space, which costs memory where it is written to.
+ * TL_MEMORY_POOL_DEFAULT_BYTES is a size for the first chunk, 256 MiB. On the
+ * CPU a chunk is address space; only pages that are written to take memory.
  */
 #define TL_MEMORY_POOL_DEFAULT_BYTES 268435456u
 
-/* tl_memory_pool names a pool. It is no address: nothing can be read there. */
+/*
+ * tl_memory_pool is the handle of a pool. It is not an address: nothing can be
+ * read there.
+ */
 typedef struct tl_memory_pool tl_memory_pool;
 
 /*
  * tl_memory_pool_stats are the counters of one pool. Set struct_size before the
- * call; a library that knows fewer fills fewer. Bytes are those of blocks, so
- * requests are counted as what they were rounded to.
+ * call; an older library, which knows fewer counters, fills in fewer. Bytes are
+ * those of blocks, so each request counts with its rounded size.
  */
 typedef struct tl_memory_pool_stats {
     size_t struct_size;              /* sizeof(tl_memory_pool_stats) */
@@ -2791,7 +2795,7 @@ typedef struct tl_memory_pool_stats {
     uint64_t peak_usage;             /* the most that current_usage was, ever or since tl_stats_reset_peak */
     uint64_t num_allocations;        /* blocks ever given out */
     uint64_t num_deallocations;      /* of them, blocks that came back */
-    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: all of them */
+    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: equal to num_allocations */
     uint64_t num_device_allocations; /* chunks ever obtained, the first one included */
     uint64_t reserved;               /* bytes of the chunks that the pool has */
     uint64_t largest_free_block;     /* bytes */
@@ -2807,20 +2811,21 @@ typedef struct tl_memory_pool_stats {
  *
  * Ownership: the caller ends the pool with tl_memory_pool_destroy.
  * Threads: any thread; the pool is for all of them.
- * Returns: TL_OK and the pool in *out_pool, or why there is none.
+ * Returns: TL_OK and the pool in *out_pool, or why no pool was made.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a
  *     power of two, a struct_size that is too small, a function that is
  *     missing), TL_E_OVERFLOW (more bytes than a chunk can have),
- *     TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
- *     tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
- *     be), TL_E_LIMIT (1023 pools, or a limit of the memory).
+ *     TL_E_OUT_OF_MEMORY (the allocator returned NULL, or no memory for
+ *     tables), TL_E_DEVICE (the allocator returned memory that is misaligned
+ *     or at an impossible address), TL_E_LIMIT (1023 pools, or a limit of the
+ *     memory).
  * Cost: one call of the allocator, and two of the system for tables.
  */
 TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool);
 
 /*
- * tl_memory_pool_allocate returns a block of at least that many bytes, aligned
- * as the allocator's are. Its contents are undefined.
+ * tl_memory_pool_allocate returns a block of at least that many bytes, with the
+ * allocator's alignment. Its contents are undefined.
  *
  * Ownership: the caller gives the block back with tl_memory_pool_deallocate.
  * Threads: any thread.
@@ -2832,7 +2837,7 @@ TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, siz
  *     allocator returned memory that is misaligned or overlaps an earlier
  *     chunk).
  * Cost: about 5 ns for the size that was given back last; else about 50 ns,
- *     and no more than the logarithm of the number of blocks.
+ *     and at most logarithmic in the number of blocks.
  */
 TL_API void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 
@@ -2843,17 +2848,17 @@ TL_API void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
- *     block of this pool starts there: it came back already, lies inside a
- *     block, is another pool's, or nobody's).
+ *     block of this pool starts there: the block was given back already, or
+ *     the address lies inside a block, belongs to another pool or to none).
  * Cost: about 5 ns for the block that was given out last; else about 50 ns.
  */
 TL_API tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 
 /*
  * tl_memory_pool_allocate_async returns a block for work that will be put into a
- * stream of the pool's device. A block that was given back to the same stream is
- * taken at once, the best fit of them; another is taken as by
- * tl_memory_pool_allocate.
+ * stream of the pool's device. Blocks that were given back in the same stream
+ * can be reused at once; the pool takes the best fit of them. If none fits it
+ * allocates as tl_memory_pool_allocate does.
  *
  * Ownership: the caller gives the block back with
  *     tl_memory_pool_deallocate_async, or with tl_memory_pool_deallocate when
@@ -2870,17 +2875,18 @@ TL_API void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, v
 
 /*
  * tl_memory_pool_deallocate_async gives a block back that work in a stream may still
- * use. Allocations for the same stream may have it at once; all others after the work
- * that is in the stream now. It counts as freed from here on, and as a free block when
- * its wait is over. Before the pool asks its device for memory it looks which blocks
- * are ready; when the device has none left it waits for the oldest.
+ * use. Allocations for the same stream may reuse the block at once, all others
+ * only after the work that is in the stream now. The block counts as freed from
+ * here on, and as a free block when that work is done. Before the pool asks its
+ * device for memory it checks which blocks are ready; when the device has no
+ * memory left, the pool waits for the oldest block.
  *
  * Ownership: takes the block. NULL is fine.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was given back.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
  *     block of this pool starts there), TL_E_UNSUPPORTED (the device has no
- *     streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
+ *     streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an
  *     event), TL_E_DEVICE (the driver did not record one).
  * Cost: one cgo call, and two calls of the driver.
  */
@@ -2888,16 +2894,16 @@ TL_API tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* blo
 
 /*
  * tl_memory_pool_reset takes all blocks back at once: every chunk is one free
- * block again, of the size that it was obtained with. What was live counts as
- * given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
- * their address is given out again. Blocks that were given back in the order of a
- * stream are waited for first.
+ * block again, of the size that it was obtained with. Live blocks count as
+ * given back, and the peak stays. Old pointers are TL_E_UNKNOWN_POINTER until
+ * their address is given out again. The call first waits for blocks that were
+ * given back in the order of a stream.
  *
  * Ownership: takes all blocks.
- * Threads: any thread; the blocks of all of them end.
+ * Threads: any thread; the blocks of all threads end.
  * Returns: TL_OK, or why nothing was done.
- * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does
- *     not tell when the streams are done).
+ * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails
+ *     to tell when the streams are done).
  * Cost: linear in the most blocks that the pool ever had.
  */
 TL_API tl_status tl_memory_pool_reset(tl_memory_pool* pool);
@@ -2910,9 +2916,9 @@ TL_API tl_status tl_memory_pool_reset(tl_memory_pool* pool);
  * Threads: any thread.
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
- *     not take a chunk back; it is no longer the pool's all the same).
+ *     not take a chunk back; the pool gives it up nevertheless).
  * Cost: linear in the number of chunks, and a call of the allocator for each
- *     that goes.
+ *     chunk that it gives back.
  */
 TL_API tl_status tl_memory_pool_trim(tl_memory_pool* pool);
 
@@ -2926,21 +2932,21 @@ TL_API tl_status tl_memory_pool_trim(tl_memory_pool* pool);
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
  *     TL_E_DEVICE (the device did not take a chunk back; the pool has ended
- *     all the same).
+ *     nevertheless).
  * Cost: a call of the allocator for each chunk.
  */
 TL_API tl_status tl_memory_pool_destroy(tl_memory_pool* pool);
 
 /*
  * tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
- * above the limit are given back at once, blocks in use stay, and a request that
- * would need a chunk beyond it is TL_E_LIMIT.
+ * above the limit are given back at once, blocks in use stay, and a request
+ * that would need a chunk beyond the limit fails with TL_E_LIMIT.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
- *     not take a chunk back; the limit is set all the same).
+ *     not take a chunk back; the limit is set nevertheless).
  * Cost: one cgo call; with more reserved than the limit, that of
  *     tl_memory_pool_trim.
  */
@@ -2961,25 +2967,27 @@ TL_API tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_s
  * Limits
  * ------
  *
- * The runtime counts what it holds of every device: spans of the heap and chunks
- * of memory pools over the CPU, chunks of pools over other devices, and chunks
- * of pools over allocators of the program's own. An account can have two limits.
- * The soft one is where caches begin to shrink; the hard one is never passed. The
- * sum of all has both, too. TL_MEM_LIMIT and TL_MEM_SOFT_LIMIT set them from the
- * environment.
+ * The runtime counts the memory that it holds in accounts. The account of the
+ * CPU has the spans of the heap and the chunks of memory pools over the CPU.
+ * Each other device has an account of the chunks of its pools, and one more
+ * account has the chunks of pools over allocators of the program's own. Each
+ * account, and the sum of all, can have two limits: above the soft limit caches
+ * shrink, and the hard limit is never exceeded. TL_MEM_LIMIT and
+ * TL_MEM_SOFT_LIMIT set them from the environment.
  *
- * When a request would pass a hard limit, or the system or a device has no more,
- * memory is sought before it fails: in LIFO caches, in the tensor pool, in empty
- * chunks of pools and idle pages of the heap, and last by a callback of the
- * program's, which can release what it can do without. A little is given up at a
- * time, and the request tried again each time. If all that is not enough the call
- * fails: TL_E_LIMIT for a limit, TL_E_OUT_OF_MEMORY otherwise, from every function
+ * When a request would exceed a hard limit, or the system or a device has no
+ * more memory, the runtime reclaims memory before the request fails: from
+ * magazines, from the tensor pool, from empty chunks of pools and idle pages of
+ * the heap. Last it calls a callback of the program's, which can release what
+ * the program can do without. The runtime reclaims in small steps, and tries
+ * the request again after each. If all that is not enough the call fails:
+ * TL_E_LIMIT for a limit, TL_E_OUT_OF_MEMORY otherwise, from every function
  * that makes objects, tensors or blocks. The message has the figures.
  */
 
 /*
- * tl_mem_account names accounts that are not those of one device. The others have
- * the numbers of their devices, 0 being the CPU.
+ * tl_mem_account lists the accounts that do not belong to one device. The
+ * account of a device has the number of the device; 0 is the CPU.
  */
 enum tl_mem_account {
     TL_MEM_TOTAL = -1,         /* the sum of all */
@@ -2987,52 +2995,53 @@ enum tl_mem_account {
 };
 
 /*
- * tl_out_of_memory_callback is asked to release something when a request for
- * memory is about to fail: bytes of a device (or TL_MEM_OWN_ALLOCATORS), for the
- * attempt-th time, counted from 1. It returns true when the request is to be tried
- * again, and false when it is to fail. It may call any function of the library;
- * calls of its own that find no memory fail at once. It runs on the thread that
- * needs the memory, with no lock held, and may throw or jump away: the call then
- * has done nothing.
+ * tl_out_of_memory_callback is called when a request for memory is about to
+ * fail, so that the program can release something. requested is in bytes of
+ * device (or of TL_MEM_OWN_ALLOCATORS), and attempt counts the calls for this
+ * request from 1. The callback returns true to have the request tried again,
+ * and false to let it fail. It may call any function of the library; calls of
+ * its own that find no memory fail at once. It runs on the thread that needs
+ * the memory, with no lock held. It may throw or longjmp; the call that needed
+ * the memory has then done nothing.
  */
 typedef bool (*tl_out_of_memory_callback)(int32_t device, size_t requested, uint32_t attempt, void* ctx);
 
 /*
- * tl_mem_usage_info is what tl_mem_usage fills in. It grows at the end;
- * struct_size tells the library how much of it the caller knows.
+ * tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
+ * the end; struct_size tells the library which fields the caller knows.
  */
 typedef struct tl_mem_usage_info {
     size_t struct_size;          /* in: sizeof(tl_mem_usage_info); out: bytes filled in */
     uint64_t in_use;             /* bytes of live objects and of live blocks of pools */
     uint64_t cached;             /* the rest of what is reserved: kept tensors, free slots and blocks */
-    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits are about */
+    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits bound */
     uint64_t peak;               /* the most that reserved was, ever or since tl_stats_reset_peak */
     uint64_t soft_limit;         /* 0 = none */
     uint64_t hard_limit;         /* 0 = none */
-    uint64_t relieved;            /* how often caches were asked to give memory up */
-    uint64_t failed;             /* of them, how often that was not enough */
-    uint64_t largest_free_block; /* of what is held */
+    uint64_t relieved;            /* how often caches were asked to give memory back */
+    uint64_t failed;             /* how often that was not enough */
+    uint64_t largest_free_block; /* in the memory that is held */
 } tl_mem_usage_info;
 
 /*
- * tl_pool_key_stats is what tl_pool_key_stats_get fills in: what the tensor pool
- * keeps under one key.
+ * tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
+ * tensor pool keeps under one key.
  */
 typedef struct tl_pool_key_stats {
     size_t struct_size; /* in: sizeof(tl_pool_key_stats); out: bytes filled in */
     uint64_t elements;
-    uint64_t tensors;   /* kept now; 0: there is no such key */
+    uint64_t tensors;   /* kept now; 0: no such key */
     uint64_t bytes;     /* of all of them */
     uint32_t dtype;
     uint32_t device;
 } tl_pool_key_stats;
 
 /*
- * tl_mem_set_limit bounds the memory of a device, or of all. Above the soft limit
- * caches are emptied, at most every 100 milliseconds, and requests succeed; a
- * request that would pass the hard limit empties caches, asks the callback, and
- * then fails. 0 is no limit. What is held above a new limit is given back as far
- * as it is idle; live memory stays, and what is needed next fails until enough
+ * tl_mem_set_limit bounds the memory of a device, or of all. Above the soft
+ * limit caches are emptied, at most every 100 milliseconds, and requests
+ * succeed. A request that would exceed the hard limit empties caches, calls the
+ * callback, and then fails. 0 means no limit. Idle memory above a new limit is
+ * given back at once. Live memory stays, and further requests fail until enough
  * has been released.
  *
  * Ownership: none.
@@ -3040,12 +3049,12 @@ typedef struct tl_pool_key_stats {
  * Returns: TL_OK, or why the limits stay as they were.
  * Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
  *     above the hard one).
- * Cost: one cgo call; linear in what is idle when that has to go.
+ * Cost: one cgo call; linear in the idle memory that is given back.
  */
 TL_API tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes);
 
 /*
- * tl_mem_get_limit tells the limits of a device, or of all; 0 is none.
+ * tl_mem_get_limit returns the limits of a device, or of all; 0 means no limit.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3056,8 +3065,9 @@ TL_API tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t 
 TL_API tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes);
 
 /*
- * tl_mem_usage fills in what is held of a device, or of all. Set struct_size
- * first. The figures are exact while no other thread changes them.
+ * tl_mem_usage tells how much memory the runtime holds of a device, or of all.
+ * Set struct_size first. The figures are exact while no other thread changes
+ * them.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3069,13 +3079,13 @@ TL_API tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint
 TL_API tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 
 /*
- * tl_mem_set_out_of_memory_callback makes a function of the program's the last
- * resort before a request for memory fails; NULL for none. When the callback has
+ * tl_mem_set_out_of_memory_callback sets the function that is called last
+ * before a request for memory fails; NULL removes it. When the callback has
  * released enough the call succeeds, and the thread's last error is cleared.
  *
- * Ownership: none; ctx is passed on as it is.
- * Threads: any thread; the callback is that of all threads, and may run on
- *     several at once.
+ * Ownership: none; ctx is passed to the callback as it is.
+ * Threads: any thread; the callback serves all threads, and may run on several
+ *     at once.
  * Returns: TL_OK, or why the runtime could not start.
  * Errors: TL_E_OUT_OF_MEMORY.
  * Cost: constant.
@@ -3083,10 +3093,11 @@ TL_API tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 TL_API tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx);
 
 /*
- * tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key
- * (elements, dtype, device), 32 unless this is called, and how many bytes of all,
- * 256 MiB. 0 of either keeps none. What is kept above a new limit is freed at
- * once. TL_TENSOR_POOL does the same from the environment.
+ * tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
+ * key (elements, dtype, device), by default 32, and how many bytes of all keys,
+ * by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
+ * new limit are freed at once. TL_TENSOR_POOL does the same from the
+ * environment.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3099,8 +3110,8 @@ TL_API tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 
 /*
  * tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
- * for rank 0 that with the most bytes, for 1 the next one, and so on. Beyond the
- * last one all figures are 0. Set struct_size first.
+ * rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
+ * the last key all figures are 0. Set struct_size first.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3115,26 +3126,28 @@ TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats
  * --------------------------------------
  *
  * Memory that the runtime did not allocate (from malloc, new, a device, another
- * library) can be given an owner: registered, it has a count, it is freed by its
- * kind when the count reaches zero, and any pointer can be asked about. One table
- * holds all of it, also what tl_mem_register_struct adopts.
+ * library) can be registered. Registered memory has a count, and it is freed in
+ * the way of its kind when the count reaches zero. A program can ask about any
+ * pointer. One table holds all registered memory, also what
+ * tl_mem_register_struct adopts.
  *
- * A registration returns with one reference, which the registrant holds until
- * tl_registry_unregister. Scopes, containers and callers may take more
- * (tl_mem_register_*, tl_ptr_acquire); the last one frees, at once, on whichever
- * thread that is.
+ * A registration gives its caller one reference, which tl_registry_unregister
+ * drops. Scopes, containers and callers may add references (tl_mem_register_*,
+ * tl_ptr_acquire). The thread that drops the last one frees the memory at once.
  *
- * A shared buffer is a block with several names: its own address, and aliases
- * into it, such as the columns of a matrix. Each name has a count of its own, and
- * the block goes with the last reference of the last name. An alias may equal the
- * block's address, or another alias: references at one address add up.
+ * A shared buffer is a block with several addresses: its own, and aliases
+ * inside the block, such as the columns of a matrix. Each address has a count
+ * of its own, and the block is freed with the last reference at the last
+ * address. An alias may equal the block's address, or another alias: references
+ * at one address add up.
  *
  *     void* columns[3] = {matrix, matrix + rows, matrix + 2 * rows};
  *     tl_registry_register_buffer(matrix, bytes, columns, 3, TL_ALLOC_NEW_ARRAY, &id);
  *     tl_registry_unregister(matrix);         3 references are left, one of them here
  *     tl_registry_unregister(columns[0]);     2
  *
- * A view that somebody else keeps alive is not registered: nothing is freed for it.
+ * Do not register a view of memory that somebody else keeps alive: there is
+ * nothing to free for it.
  *
  * Deleters run with no lock held. They may call anything, and each runs once.
  */
@@ -3143,36 +3156,36 @@ TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats
 typedef int32_t tl_alloc_kind;
 
 /*
- * tl_alloc_kind_code lists the kinds. Those of C++ need a C++ runtime in the
- * process, of which the operators are looked up when they are first needed.
- * Destructors are not run: for elements that have one, register a deleter, as
- * tl::new_array does.
+ * tl_alloc_kind_code lists the kinds. Those for C++ need a C++ runtime in the
+ * process; its operators are looked up when they are first needed. Destructors
+ * are not run: for elements that have one, register a deleter, as tl::new_array
+ * does.
  */
 enum tl_alloc_kind_code {
     TL_ALLOC_MALLOC = 1,     /* free() */
     TL_ALLOC_NEW_ARRAY = 2,  /* operator delete[], of elements without a destructor */
     TL_ALLOC_NEW_SCALAR = 3, /* operator delete, likewise */
     TL_ALLOC_ALIGNED = 4,    /* free(): aligned_alloc, posix_memalign, tl_aligned_alloc */
-    TL_ALLOC_CUSTOM = 5      /* a deleter: what tl_registry_info tells of tl_registry_register_custom */
+    TL_ALLOC_CUSTOM = 5      /* a deleter; tl_registry_info returns it for tl_registry_register_custom */
 };
 
 /*
- * tl_alloc_info tells what is known of a registered pointer. Set struct_size
- * before the call; a library that knows fewer fields fills fewer.
+ * tl_alloc_info describes a registered pointer. Set struct_size before the
+ * call; an older library, which knows fewer fields, fills in fewer.
  */
 typedef struct tl_alloc_info {
     size_t struct_size;   /* sizeof(tl_alloc_info) */
-    const void* block;    /* where its memory begins; the pointer itself, but for an alias */
+    const void* block;    /* where its memory begins: the pointer itself, unless it is an alias */
     size_t bytes;         /* of the block */
     uint64_t count;       /* references at this address */
     uint64_t block_count; /* references to the block, at all of its addresses */
-    uint64_t addresses;   /* at which the block is registered */
-    uint64_t buffer_id;   /* for tl_registry_add_alias; 0 when the block is no shared buffer */
+    uint64_t addresses;   /* number of addresses at which the block is registered */
+    uint64_t buffer_id;   /* for tl_registry_add_alias; 0 when the block is not a shared buffer */
     int64_t kind;         /* tl_alloc_kind; 0 = memory of the runtime */
-    const char* file;     /* of the line that was told, NULL = none; from here on what tracking recorded */
+    const char* file;     /* source file, NULL = not known; tracking recorded this and what follows */
     uint64_t line;
     const void* const* stack; /* return addresses, innermost first */
-    uint64_t frames;      /* how many */
+    uint64_t frames;      /* number of return addresses */
     uint64_t time;        /* nanoseconds since 1970 */
     uint64_t thread;      /* the system's number */
     const char* tag;      /* tags that were pushed, NULL = none */
@@ -3193,29 +3206,30 @@ typedef struct tl_alloc_info {
 TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
 
 /*
- * tl_registry_register gives a block an owner: the caller, who holds the one
- * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
- * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
- * not looked whether a smaller registered block begins in those; and where its address
- * is not a multiple of 16, not whether that lies inside another block.
+ * tl_registry_register registers a block; the caller holds its one reference. A
+ * block of 0 bytes counts as one of 1. The runtime trusts the caller that the
+ * address is one of that kind. It does not detect two overlaps. If the block
+ * fills 64 KiB that are aligned to 64 KiB, a smaller registered block that
+ * begins there is not noticed. If the address is not a multiple of 16, a
+ * registered block that contains the address is not noticed.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was registered.
  * Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can
- *     have, more bytes than there are), TL_E_ALREADY_REGISTERED (the address
- *     is, or lies inside a block that is, or a registered block begins in this
- *     one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
- *     loaded), TL_E_OUT_OF_MEMORY.
- * Cost: about 40 ns together with tl_registry_unregister, where the table is
- *     in the cache and the block inside 1 KiB of addresses; larger ones take
- *     several locks.
+ *     have, more bytes than an address space has), TL_E_ALREADY_REGISTERED
+ *     (the address is registered, or lies inside a registered block, or a
+ *     registered block begins in this one), TL_E_UNSUPPORTED (memory of the
+ *     runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
+ * Cost: about 40 ns together with tl_registry_unregister, when the table is in
+ *     the CPU's cache and the block lies inside 1 KiB of addresses; larger
+ *     ones take several locks.
  */
 TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 
 /*
- * tl_registry_register_custom gives an owner to a block that deleter(pointer, ctx)
+ * tl_registry_register_custom registers a block that deleter(pointer, ctx)
  * frees.
  *
  * Ownership: takes the block and, for the deleter, ctx; the caller holds the
@@ -3234,17 +3248,17 @@ TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_del
 /*
  * tl_registry_register_buffer registers a block under its own address and n
  * aliases into it, with one reference each: 1 + n in all. An alias may equal the
- * block's address or another alias. All or nothing.
+ * block's address or another alias. The call registers all addresses or none.
  *
  * Ownership: takes the block; the caller holds the references, one
  *     tl_registry_unregister each. The array of aliases is not kept.
  * Threads: any thread.
- * Returns: TL_OK and in *buffer_id, which may be NULL, the number for
- *     tl_registry_add_alias; or why nothing was registered.
+ * Returns: TL_OK, and the number for tl_registry_add_alias in *buffer_id
+ *     (buffer_id may be NULL); or why nothing was registered.
  * Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
  *     block, no such kind, an address that no block can have, a buffer_id that
- *     is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
- *     alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+ *     is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
+ *     an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
  *     runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and linear in n.
  */
@@ -3266,45 +3280,46 @@ TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* con
 TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
 
 /*
- * tl_registry_unregister drops one reference of a registered pointer. The last one
- * frees the block, before the call returns; called from inside a deleter, when that
- * has returned.
+ * tl_registry_unregister drops one reference of a registered pointer. The last
+ * one frees the block before the call returns. In a call from inside a deleter,
+ * the block is freed when the deleter has returned.
  *
  * Ownership: takes one reference of the caller's at that address.
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
- * Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
- *     (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
- *     and was never registered).
- * Cost: as tl_registry_register; one cgo call for the last reference at a name
- *     of a buffer or to a block with a deleter.
+ * Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
+ *     TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
+ *     tl_aligned_alloc and was never registered).
+ * Cost: as tl_registry_register; one cgo call for the last reference at an
+ *     address of a shared buffer or to a block with a deleter.
  */
 TL_API tl_status tl_registry_unregister(void* pointer);
 
 /*
  * tl_registry_is_registered tells whether somebody holds a reference at exactly
- * this address. It takes no lock: no writer is held up, and while others write to
- * that part of the table it looks again.
+ * this address. It takes no lock, so it delays no writer; while others write to
+ * that part of the table it repeats its lookup.
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.
- * Returns: whether it is; false for NULL. An alias, and an address that is no
- *     multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
- *     tl_mem_free; tl_registry_info tells them apart.
+ * Returns: true when somebody does; false for NULL. An alias, or an address
+ *     that is not a multiple of 16, also counts as registered after
+ *     tl_ptr_dec_ref has brought its count to zero, until tl_mem_free;
+ *     tl_registry_info distinguishes the two.
  * Errors: none.
  * Cost: about 10 ns; one miss of the cache in a large table.
  */
 TL_API bool tl_registry_is_registered(const void* pointer);
 
 /*
- * tl_registry_total_bytes sums up the registered blocks, each once, however many
- * aliases it has.
+ * tl_registry_total_bytes returns the bytes of all registered blocks. A block
+ * counts once, however many aliases it has.
  *
  * Ownership: none.
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the bytes.
  * Errors: none.
- * Cost: one cgo call and a lock a shard.
+ * Cost: one cgo call and one lock for each shard.
  */
 TL_API size_t tl_registry_total_bytes(void);
 
@@ -3316,7 +3331,7 @@ TL_API size_t tl_registry_total_bytes(void);
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the number.
  * Errors: none.
- * Cost: one cgo call and a lock a shard.
+ * Cost: one cgo call and one lock for each shard.
  */
 TL_API size_t tl_registry_num_pointers(void);
 
@@ -3327,19 +3342,20 @@ TL_API size_t tl_registry_num_pointers(void);
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the number.
  * Errors: none.
- * Cost: one cgo call and a lock a shard.
+ * Cost: one cgo call and one lock for each shard.
  */
 TL_API size_t tl_registry_num_buffers(void);
 
 /*
- * tl_registry_info tells what is known of a registered pointer; nothing of NULL.
+ * tl_registry_info describes a registered pointer. For NULL it succeeds, and
+ * all fields are zero.
  *
  * Ownership: none.
  * Threads: any thread; counts are exact while no other changes them.
  * Returns: TL_OK, or why nothing was written.
  * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
- *     TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
- *     TL_E_UNSUPPORTED (memory of the runtime).
+ *     TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
+ *     zero), TL_E_UNSUPPORTED (memory of the runtime).
  * Cost: one cgo call; for a buffer with aliases linear in all registered
  *     pointers, as block_count is summed up.
  */
@@ -3354,20 +3370,20 @@ TL_API tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info);
  * Returns: TL_OK, or why nothing was registered; tl_last_error names the
  *     pointer.
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
- *     TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
+ *     TL_E_ALREADY_REGISTERED (also when a pointer occurs twice),
  *     TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and linear in n.
  */
 TL_API tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind);
 
 /*
- * tl_registry_unregister_many drops one reference of each of n pointers. It goes on
- * after one that is refused; NULL is passed over.
+ * tl_registry_unregister_many drops one reference of each of n pointers. It
+ * continues after a pointer that is refused, and skips NULL.
  *
  * Ownership: takes one reference of the caller's at each address.
  * Threads: any thread.
- * Returns: how many were dropped; when that is not all, tl_last_status tells
- *     why the last one that was refused was.
+ * Returns: how many references were dropped; when some pointers were refused,
+ *     tl_last_status tells why the last of them was.
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
  *     TL_E_NOT_LIVE.
  * Cost: one cgo call, and linear in n.
@@ -3388,7 +3404,8 @@ TL_API tl_status tl_registry_print_statistics(const char* path);
 
 /*
  * tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
- * of two; alignments below 16 are 16. It may be registered as TL_ALLOC_ALIGNED.
+ * of two; an alignment below 16 counts as 16. It may be registered as
+ * TL_ALLOC_ALIGNED.
  *
  * Ownership: the caller frees it with tl_aligned_free, or registers it.
  * Threads: any thread.
@@ -3406,7 +3423,7 @@ TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
- *     registered: then it goes by tl_registry_unregister).
+ *     registered: then use tl_registry_unregister).
  * Cost: that of free and of one compare-and-swap.
  */
 TL_API tl_status tl_aligned_free(void* pointer);
@@ -3415,11 +3432,11 @@ TL_API tl_status tl_aligned_free(void* pointer);
  * Workspaces
  * ----------
  *
- * A workspace is scratch memory for workers: one block each, all of one size, in
- * one allocation, so that a worker takes its own by number, without a lock and
- * without sharing a line of the cache with another. Blocks are at least 128 bytes
- * apart, since processors fetch lines in pairs. The layout of the handle is
- * public and stays as it is: base + rank * stride is all that getting a block is.
+ * A workspace is scratch memory for workers: one allocation that has a block
+ * for each worker, all of one size. A worker takes its block by number, without
+ * a lock, and no two workers share a cache line. Blocks start at least 128
+ * bytes apart, because processors fetch cache lines in pairs. The layout of the
+ * handle is public and fixed: the block of a worker is at base + rank * stride.
  *
  *     tl_workspace* scratch;
  *     tl_workspace_create(threads, bytes, 64, &scratch);
@@ -3428,24 +3445,25 @@ TL_API tl_status tl_aligned_free(void* pointer);
  */
 
 /*
- * tl_workspace is the handle of a workspace, and where its blocks are. Read only.
+ * tl_workspace is the handle of a workspace. It tells where the blocks are;
+ * programs only read it.
  */
 typedef struct tl_workspace {
     void* base;        /* block 0 */
     size_t stride;     /* from one block to the next */
     size_t count;      /* blocks */
-    size_t bytes_each; /* that may be used of a block */
+    size_t bytes_each; /* usable bytes of a block */
 } tl_workspace;
 
 /*
  * tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
  * undefined, each at a multiple of alignment. It is a registered pointer:
- * tl_ptr_acquire and tl_ptr_release count it, and its blocks stay with the last
- * reference.
+ * tl_ptr_acquire and tl_ptr_release count it, and its blocks are valid until
+ * the last reference is dropped.
  *
  * Ownership: the caller holds the reference, until tl_workspace_destroy.
  * Threads: any thread.
- * Returns: TL_OK and the workspace in *out_workspace, or why there is none.
+ * Returns: TL_OK and the workspace in *out_workspace, or why none was made.
  * Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
  *     of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and that of malloc.
@@ -3458,9 +3476,9 @@ TL_API tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t a
  * Ownership: the caller borrows; valid as long as the workspace.
  * Threads: any thread, also in a forked child; a block is its worker's.
  * Returns: the block; NULL for NULL and on failure.
- * Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT
+ * Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT
  *     (rank is not below the number of blocks).
- * Cost: about 15 ns, for the check that the workspace is one.
+ * Cost: about 15 ns, for the validation of the handle.
  */
 TL_API void* tl_workspace_get(const tl_workspace* workspace, size_t rank);
 
@@ -3470,7 +3488,7 @@ TL_API void* tl_workspace_get(const tl_workspace* workspace, size_t rank);
  * Ownership: none.
  * Threads: any thread, also in a forked child.
  * Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
- * Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+ * Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
  * Cost: about 15 ns.
  */
 TL_API size_t tl_workspace_bytes(const tl_workspace* workspace);
@@ -3481,7 +3499,7 @@ TL_API size_t tl_workspace_bytes(const tl_workspace* workspace);
  * Ownership: takes the caller's reference; the blocks go with the last one.
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
- * Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+ * Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
  * Cost: one cgo call, and that of free.
  */
 TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
@@ -3492,11 +3510,11 @@ TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
  *
  * A compiler that knows when each of its buffers is needed can place them all in one
  * frame before the program runs, and take that frame with one call of
- * tl_mem_frame_enter. A plan finds the offsets: buffers with sizes, alignments and
- * lifetimes go in, an offset for each comes out, so that no two that are alive at
- * the same time share a byte and the frame is as small as can be found. With a
- * budget the search goes on until the frame is proved to be the smallest one or the
- * time is over.
+ * tl_mem_frame_enter. A plan finds the offsets: a program adds buffers with
+ * sizes, alignments and lifetimes, and the plan computes an offset for each. No
+ * two buffers that are alive at the same time share a byte, and the frame is
+ * the smallest that the solver finds. With a budget the search goes on until
+ * the frame is proved to be the smallest one or the time is over.
  *
  *     tl_plan* plan;
  *     tl_plan_create(&plan);
@@ -3508,25 +3526,28 @@ TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
  *     tl_plan_destroy(plan);
  *
  * Steps are numbers of the caller's own, such as those of instructions. A plan may
- * be changed and solved again; a change drops the solution that there was.
+ * be changed and solved again; a change discards the previous solution.
  */
 
-/* tl_plan names a plan. It is no address: nothing can be read there. */
+/*
+ * tl_plan is the handle of a plan. It is not an address: nothing can be read
+ * there.
+ */
 typedef struct tl_plan tl_plan;
 
 /* tl_plan_buffer is a buffer for tl_plan_add_buffers. */
 typedef struct tl_plan_buffer {
-    size_t bytes;     /* 0 is a buffer too */
+    size_t bytes;     /* may be 0 */
     size_t alignment; /* of its offset: a power of two; 0 for none */
     int64_t first;    /* alive in the steps first to end - 1 */
     int64_t end;
 } tl_plan_buffer;
 
 /*
- * tl_plan_options say how a solution is looked for. Set struct_size first. With
- * neither steps nor time the heuristics answer alone. One seed and one number of
- * steps give the same answer everywhere; an answer that time cut short may differ
- * from run to run.
+ * tl_plan_options control the search for a solution. Set struct_size first.
+ * With neither steps nor time only heuristics run. The same seed and number of
+ * steps give the same solution everywhere; when time ends the search, the
+ * solution may differ from run to run.
  */
 typedef struct tl_plan_options {
     size_t struct_size; /* sizeof(tl_plan_options) */
@@ -3540,7 +3561,7 @@ typedef struct tl_plan_options {
  *
  * Ownership: the caller ends the plan with tl_plan_destroy.
  * Threads: any thread; calls for one plan take turns.
- * Returns: TL_OK and the plan in *out_plan, or why there is none.
+ * Returns: TL_OK and the plan in *out_plan, or why none was made.
  * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call.
@@ -3552,7 +3573,7 @@ TL_API tl_status tl_plan_create(tl_plan** out_plan);
  *
  * Ownership: takes the plan.
  * Threads: any thread.
- * Returns: TL_OK, for NULL too, or why nothing was done.
+ * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan).
  * Cost: one cgo call.
  */
@@ -3585,37 +3606,38 @@ TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment,
 TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
 
 /*
- * tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
- * view of it. The other one stays alive as long as either is. It may be an alias
- * itself. Their sizes and alignments have to allow it.
+ * tl_plan_alias places a buffer inside another one, the base, as a view: offset
+ * bytes after the start of the base. The base stays alive as long as either is.
+ * It may be an alias itself. Sizes and alignments have to permit the place.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
- *     inside its base at that offset, it is pinned, or the two would lie in
- *     each other).
+ *     inside its base at that offset or is pinned, or each would lie in the
+ *     other).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset);
 
 /*
- * tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
- * first space that the buffer may lie in.
+ * tl_plan_pin fixes the offset of a buffer. In a plan with spaces, offset
+ * refers to the first space that the buffer may lie in.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
- *     that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
- *     memory has).
+ *     that is not a multiple of the alignment), TL_E_OVERFLOW (an offset that
+ *     no memory has).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
 
 /*
- * tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
- * to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+ * tl_plan_add_gap tells the plan that nobody needs the contents of a buffer in
+ * the steps first to end - 1. Other buffers may use its bytes in these steps.
+ * Afterwards the buffer is at its offset again.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3627,7 +3649,7 @@ TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
 TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
 
 /*
- * tl_plan_set_name gives a buffer the name by which messages call it.
+ * tl_plan_set_name sets the name that messages use for a buffer.
  *
  * Ownership: the name is copied.
  * Threads: any thread.
@@ -3639,13 +3661,14 @@ TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, i
 TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
 
 /*
- * tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
- * plan without spaces has one without a capacity.
+ * tl_plan_add_space adds a space: memory with offsets of its own, such as a
+ * bank of a device. A plan to which no space was added has one of unlimited
+ * capacity.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
- *     none: as much as is needed.
+ * Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0
+ *     means no limit.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call.
@@ -3654,8 +3677,8 @@ TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
 
 /*
  * tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
- * it goes into a later one when the earlier ones are full. Without this call it may
- * lie in any, in their order.
+ * it goes into a later one when the earlier ones are full. Without this call
+ * the buffer may lie in any space, in their order.
  *
  * Ownership: the array is only read.
  * Threads: any thread.
@@ -3667,13 +3690,14 @@ TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
 TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
 
 /*
- * tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
- * millisecond for a thousand buffers. With more, search and then an exact solver go on
- * until the frame is proved to be minimal or the time is over.
+ * tl_plan_solve places the buffers. With a budget of 0 milliseconds only
+ * heuristics run, which take about a millisecond for a thousand buffers. With
+ * more, a search and then an exact solver run until the frame is proved to be
+ * minimal or the time is over.
  *
  * Ownership: none.
  * Threads: any thread; other calls for the plan wait.
- * Returns: TL_OK, or why there is no solution; an earlier one stays.
+ * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
  *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
  *     names it), TL_E_OUT_OF_MEMORY.
@@ -3682,11 +3706,11 @@ TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t
 TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 
 /*
- * tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+ * tl_plan_solve_with is tl_plan_solve with all options.
  *
  * Ownership: the options are only read.
  * Threads: any thread; other calls for the plan wait.
- * Returns: TL_OK, or why there is no solution; an earlier one stays.
+ * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
  *     is too small, a negative number, pins that collide), TL_E_LIMIT (a
  *     buffer fits into none of its spaces; the message names it),
@@ -3696,13 +3720,15 @@ TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
 
 /*
- * tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+ * tl_plan_validate checks the solution pair by pair, with a checker that is
+ * independent of the solver.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK when no two buffers that are alive together share a byte, all
- *     lie in their frames, and pins, aliases and alignments hold; else a
- *     defect of this library was found, and the message tells which.
+ *     lie in their frames, and pins, aliases and alignments hold; else the
+ *     solution has a defect, which is one of this library, and the message
+ *     names it.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: grows with the square of the number of buffers.
@@ -3721,8 +3747,8 @@ TL_API tl_status tl_plan_validate(const tl_plan* plan);
 TL_API int64_t tl_plan_num_buffers(const tl_plan* plan);
 
 /*
- * tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
- * several spaces.
+ * tl_plan_frame_bytes returns the size of the frame, in a plan with several
+ * spaces the sum of the sizes.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3745,8 +3771,8 @@ TL_API size_t tl_plan_frame_bytes(const tl_plan* plan);
 TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
 
 /*
- * tl_plan_lower_bound returns what no placement of these buffers can undercut: the
- * most bytes that are alive in one step, or a sharper bound where one was found.
+ * tl_plan_lower_bound returns a lower bound for the size of the frame: the most
+ * bytes that are alive in one step, or a higher bound if the solver found one.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3757,11 +3783,13 @@ TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
 TL_API size_t tl_plan_lower_bound(const tl_plan* plan);
 
 /*
- * tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+ * tl_plan_is_optimal tells whether the frame is proved to be the smallest
+ * possible.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: true when it is proved; false when it is not known, and on failure.
+ * Returns: true when that is proved; false when it is not known, and on
+ *     failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
  * Cost: one cgo call.
  */
@@ -3808,23 +3836,26 @@ TL_API tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64
  * DLPack
  * ------
  *
- * The structs by which array libraries hand tensors to each other without a
- * copy, in both directions: version 1 (struct DLManagedTensorVersioned of
- * dlpack.h) and the one before it (struct DLManagedTensor), which cannot say
- * that memory is read-only. Both are only declared here; include dlpack.h, before
- * or after this header, to look inside.
+ * Array libraries exchange tensors without a copy in the structs of DLPack. The
+ * functions below export and import them, in version 1 (struct
+ * DLManagedTensorVersioned of dlpack.h) and in the version before it (struct
+ * DLManagedTensor), which cannot mark memory as read-only. This header only
+ * declares the structs; include dlpack.h, before or after it, to use their
+ * fields.
  *
- * What is exported holds a reference to the tensor until the consumer calls its
- * deleter, on any thread, attached or not, scopes or not, and as late as it
- * likes. Exported structs say version 1.3, with strides always there, byte_offset
- * 0 for addresses, and data NULL when there are no elements. Imported tensors hold the
- * producer's struct, and call its deleter when the last reference goes; views of
- * them count.
+ * An exported struct holds a reference to the tensor until the consumer calls
+ * the struct's deleter. The consumer may do so on any thread, attached or not,
+ * at any time, and whatever scopes are open. Exported structs have version 1.3
+ * and always have strides. byte_offset is 0 where data is an address, and data
+ * is NULL when there are no elements. An imported tensor holds the producer's
+ * struct, and calls its deleter when the last reference to the tensor and its
+ * views is dropped.
  *
- * Memory passes of the CPU, of CUDA devices and of pinned CPU memory as addresses, and
- * of OpenCL and Metal devices as a buffer with byte_offset, where this library has made
- * it. The ordinal of a device is the number in its name. Memory of other devices passes
- * as the CPU's if the CPU may use it. Element types are those of tl_dtype.
+ * Memory of the CPU and of CUDA devices and pinned CPU memory are passed as
+ * addresses. Memory of OpenCL and Metal devices is passed as a buffer with
+ * byte_offset, if this library has allocated it. Memory of other devices is
+ * passed as memory of the CPU, if the CPU may use it. The ordinal of a device
+ * is the number in its name. Element types are those of tl_dtype.
  */
 
 /* DLManagedTensorVersioned is DLPack's struct from version 1.0 on. */
@@ -3834,13 +3865,13 @@ struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 
 /*
- * tl_tensor_to_dlpack exports a tensor, or with copy a contiguous copy of it,
- * flagged as such, which is all the consumer's. A read-only tensor is flagged
- * read-only.
+ * tl_tensor_to_dlpack exports a tensor. With copy it exports a contiguous copy,
+ * which is flagged as a copy and belongs to the consumer alone. A read-only
+ * tensor is flagged read-only.
  *
  * Ownership: the caller holds the struct, and with it a reference to the
  *     tensor, and gives both back with the struct's deleter.
- * Threads: any thread; so is the deleter.
+ * Threads: any thread; the deleter may also run on any thread.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
@@ -3851,11 +3882,12 @@ struct DLManagedTensor;
 TL_API struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool copy);
 
 /*
- * tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers of before 1.0.
+ * tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers that use
+ * DLPack before 1.0.
  *
  * Ownership: the caller holds the struct, and with it a reference to the
  *     tensor, and gives both back with the struct's deleter.
- * Threads: any thread; so is the deleter.
+ * Threads: any thread; the deleter may also run on any thread.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
@@ -3871,7 +3903,7 @@ TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, boo
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
+ * Returns: TL_OK, or why there are no numbers. A NULL tensor is on the CPU.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
  *     for), TL_E_INVALID_ARGUMENT (NULL).
@@ -3880,39 +3912,41 @@ TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, boo
 TL_API tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal);
 
 /*
- * tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
- * struct of another major version is refused, and its deleter called, because
- * nothing else may be done with it.
+ * tl_tensor_from_dlpack imports a tensor over the producer's memory. A struct
+ * of another major version is refused and its deleter called, because DLPack
+ * allows no other use of it.
  *
  * Ownership: the tensor takes the struct, and calls its deleter after the last
- *     reference. On failure it stays the caller's, but for another major
- *     version. The current scope holds the tensor.
+ *     reference. On failure the struct stays the caller's, except with another
+ *     major version. The current scope holds the tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
- *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
- *     such device), TL_E_UNSUPPORTED (another major version, an element type
- *     that is not one of tl_dtype, or a buffer of another library's),
- *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+ *     although there are elements, impossible extents, strides or
+ *     byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (another
+ *     major version, an element type that is not one of tl_dtype, or a buffer
+ *     of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
 
 /*
- * tl_tensor_from_dlpack_legacy imports a tensor of a producer of before 1.0.
+ * tl_tensor_from_dlpack_legacy imports a tensor of a producer that uses DLPack
+ * before 1.0.
  *
  * Ownership: the tensor takes the struct, and calls its deleter after the last
- *     reference. On failure it stays the caller's. The current scope holds the
- *     tensor.
+ *     reference. On failure the struct stays the caller's. The current scope
+ *     holds the tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
- *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
- *     such device), TL_E_UNSUPPORTED (an element type that is not one of
- *     tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+ *     although there are elements, impossible extents, strides or
+ *     byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
+ *     type that is not one of tl_dtype, or a buffer of another library),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
@@ -3928,8 +3962,8 @@ TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
  *         tl_runtime.path, "tl_torch_malloc", "tl_torch_free")
  *     torch.cuda.memory.change_current_allocator(allocator)
  *
- * The memory is that of the device's default pool, and goes back in the order of
- * the stream that it was used in.
+ * The memory comes from the device's default pool, and is given back in the
+ * order of the stream that used it.
  */
 
 /*
@@ -3947,14 +3981,14 @@ TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
 TL_API void* tl_torch_malloc(int64_t size, int32_t device, void* stream);
 
 /*
- * tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
- * once, to others after the work that is in the stream now. tl_last_status tells what
- * went wrong.
+ * tl_torch_free gives memory of tl_torch_malloc back. Work in the same stream
+ * may reuse it at once, other work only after the work that is in the stream
+ * now. tl_last_status tells what went wrong.
  *
  * Ownership: takes the block. NULL is fine.
  * Threads: any thread.
  * Returns: nothing.
- * Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
+ * Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool),
  *     TL_E_DEVICE (no such device, or its driver failed; the block stays the
  *     caller's).
  * Cost: one cgo call and an event.
@@ -3965,21 +3999,23 @@ TL_API void tl_torch_free(void* block, int64_t size, int32_t device, void* strea
  * Python
  * ------
  *
- * What Python and NumPy have to be able to call without running Python: memory
- * for NumPy's arrays, and the ends of DLPack's capsules. The package tl_runtime
- * is pure Python; it hands the addresses of these functions over.
+ * Python and NumPy call these functions without running Python code: they
+ * allocate memory for NumPy's arrays and end DLPack's capsules. The package
+ * tl_runtime is pure Python; it only passes their addresses on.
  *
  * The memory functions have the signatures of NumPy's PyDataMem_Handler (NEP
- * 49). ctx is not looked at. What they return has one counted reference, which
- * tl_numpy_free drops, on any thread; who else acquires the block (an emitted
- * tl_ptr_acquire or tl_mem_register of an array's data) keeps it. In a forked
- * child they go on: what the fast path has not got comes from malloc there.
+ * 49). They ignore ctx. A block that they return has one counted reference,
+ * which tl_numpy_free drops, on any thread. Further references (an emitted
+ * tl_ptr_acquire or tl_mem_register of an array's data) keep the block. The
+ * functions also work in a forked child: memory that the fast path does not
+ * have comes from malloc there.
  */
 
 /*
  * tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
- * bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
- * which the pool keeps afterwards. 0 bytes are 1.
+ * bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
+ * bytes, which the tensor pool keeps afterwards. A request for 0 bytes counts
+ * as 1.
  *
  * Ownership: the caller holds the block and gives it back with tl_numpy_free.
  * Threads: any thread, also in a forked child.
@@ -4001,31 +4037,33 @@ TL_API void* tl_numpy_malloc(void* ctx, size_t bytes);
 TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
 
 /*
- * tl_numpy_realloc changes the size of a block; as much of the contents is kept
- * as fits. NULL is tl_numpy_malloc.
+ * tl_numpy_realloc changes the size of a block and keeps as much of the
+ * contents as fits. With NULL it is tl_numpy_malloc.
  *
- * Ownership: the block passes to the call; what is returned is the caller's.
- *     On failure the block stays the caller's.
+ * Ownership: the call takes the block; the caller holds the returned one. On
+ *     failure the block stays the caller's.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
- * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
- *     where no such block is, or what malloc cannot have returned),
+ * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime that
+ *     holds no such block, or an address that malloc cannot have returned),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
  *     is not plain bytes, an arena, a frame). Other memory goes to realloc().
- * Cost: nothing when it fits and is not half empty, else a copy.
+ * Cost: only the call when the new size fits and leaves less than half of the
+ *     block empty, else a copy.
  */
 TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
 
 /*
- * tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
- * to free(). tl_last_status tells what went wrong.
+ * tl_numpy_free drops the reference to a block. Memory that does not belong to
+ * the runtime goes to free(). tl_last_status tells what went wrong.
  *
- * Ownership: takes the caller's reference; bytes is not looked at.
+ * Ownership: takes the caller's reference; bytes is ignored.
  * Threads: any thread, also in a forked child.
  * Returns: nothing.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
- *     or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
- *     TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such
+ *     block, or an address that malloc cannot have returned),
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
+ *     frame).
  * Cost: about 8 ns up to 64 KiB, 20 ns above.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
@@ -4043,10 +4081,10 @@ TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
 TL_API const void* tl_numpy_handler(void);
 
 /*
- * tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
- * Python that wants an array, where its allocation is recorded. Frames whose file begins
- * with skip, such as the folder of NumPy's own code, are passed over. Further calls
- * change nothing.
+ * tl_python_lines makes the memory functions of NumPy's arrays pass tracking
+ * the line of Python code that requests an array, if its allocation is
+ * recorded. Frames whose file name begins with skip, such as the folder of
+ * NumPy's own code, are skipped. Further calls have no effect.
  *
  * Ownership: none; skip is copied.
  * Threads: any thread.
@@ -4054,14 +4092,14 @@ TL_API const void* tl_numpy_handler(void);
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
  *     TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
  *     the symbols of the process).
- * Cost: looks symbols up.
+ * Cost: a lookup of symbols.
  */
 TL_API tl_status tl_python_lines(const char* skip);
 
 /*
- * tl_python_api is what this library has to know of the interpreter that it is
- * loaded into: functions of Python's C interface by address, and an object that
- * lives as long as the interpreter.
+ * tl_python_api tells this library about the interpreter of the process: the
+ * addresses of functions of Python's C interface, and an object that lives as
+ * long as the interpreter.
  */
 typedef struct tl_python_api {
     size_t struct_size;        /* sizeof(tl_python_api) */
@@ -4086,9 +4124,10 @@ typedef struct tl_python_api {
 TL_API tl_status tl_python_attach(const tl_python_api* api);
 
 /*
- * tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
- * capsule named dltensor_versioned for major version 1, dltensor for 0. What
- * nobody has taken out when the capsule ends is given back by C.
+ * tl_python_capsule exports a tensor as Python's DLPack protocol requires: a
+ * capsule named dltensor_versioned for major version 1, dltensor for 0. If no
+ * consumer has taken the struct out when the capsule ends, C code gives it
+ * back.
  *
  * Ownership: the caller holds the capsule, a PyObject, and with it a reference
  *     to the tensor.
@@ -4106,11 +4145,12 @@ TL_API void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy);
 
 /*
  * tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
- * caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+ * caller's reference to a registered pointer. At the capsule's end C code calls
+ * tl_registry_unregister.
  *
  * Ownership: the capsule, a PyObject that the caller holds, takes one
- *     reference of the caller's to the pointer. On failure that stays the
- *     caller's.
+ *     reference of the caller's to the pointer. On failure the reference stays
+ *     the caller's.
  * Threads: one that holds the interpreter's lock.
  * Returns: the capsule; NULL for NULL, and on failure with Python's error set:
  *     a BufferError with the text of tl_last_error, or what PyCapsule_New has
@@ -4126,25 +4166,26 @@ TL_API void* tl_python_registered(void* pointer);
  * -----------------
  *
  * A deleter runs on whichever thread drops the last reference. For a language
- * with an interpreter lock that may be a thread it has never seen, or one that
- * still runs after the interpreter has ended: a callback into it could only
- * deadlock or crash. Such a language passes tl_deferred_push as its deleter. It
- * puts a node on a list and returns; the language takes the list whenever it
- * holds its lock anyway, and lets its objects go there.
+ * with an interpreter lock this may be a thread that the interpreter does not
+ * know, or one that runs after the interpreter has ended. A callback into the
+ * interpreter could then deadlock or crash. Such a language passes
+ * tl_deferred_push as its deleter, which puts a node on a list and returns. The
+ * language takes the list when it holds its lock anyway, and releases its
+ * objects then.
  */
 
 /*
- * tl_deferred is a node of such a list; the ctx of tl_deferred_push. What is
- * kept alive stands behind it, in the same block.
+ * tl_deferred is a node of such a list, and the ctx of tl_deferred_push. The
+ * caller stores what it keeps alive behind the node, in the same block.
  */
 typedef struct tl_deferred {
-    void* next; /* the next node, when it comes back from tl_deferred_take */
-    void* list; /* where to put it: the address of a pointer that starts as NULL */
+    void* next; /* the next node, in what tl_deferred_take returns */
+    void* list; /* the list: the address of a pointer that starts as NULL */
 } tl_deferred;
 
 /*
  * tl_deferred_push is a tl_deleter that puts its ctx, a tl_deferred, on the
- * list which that names. It calls nothing and waits for nobody.
+ * list that the node names. It calls nothing and never waits.
  *
  * Ownership: the list takes the node until tl_deferred_take; ptr is not used.
  * Threads: any thread, also one that the host's language does not know.
@@ -4155,7 +4196,7 @@ typedef struct tl_deferred {
 TL_API void tl_deferred_push(void* ptr, void* ctx);
 
 /*
- * tl_deferred_take empties a list. It touches no status.
+ * tl_deferred_take empties a list. It does not change the last status.
  *
  * Ownership: the nodes pass to the caller.
  * Threads: any thread.
@@ -4169,20 +4210,21 @@ TL_API void* tl_deferred_take(void* list);
  * Diagnostics
  * -----------
  *
- * Counters cost nothing that would show: each thread adds to its own, and a
- * reader sums them up. At quiescence the sums are exact. While others run,
- * frees are read before allocations, so that a live figure may be too high for
- * a moment and is never negative. docs/statistics.md tells what adds up to what.
+ * Counters cost almost nothing: each thread adds to its own, and a reader sums
+ * them up. The sums are exact while no other thread calls the library. While
+ * others do, the reader reads frees before allocations, so a live figure may be
+ * too high for a moment and is never negative. docs/statistics.md tells which
+ * figures add up.
  */
 
 /*
- * tl_stats is what tl_stats_get fills in. It grows at the end; struct_size
- * tells the library how much of it the caller knows.
+ * tl_stats is filled in by tl_stats_get. New versions add fields at the end;
+ * struct_size tells the library which fields the caller knows.
  */
 typedef struct tl_stats {
     size_t struct_size;            /* in: sizeof(tl_stats); out: bytes filled in */
     uint64_t live_objects;         /* heap objects, tensors' headers and data included */
-    uint64_t live_bytes;           /* their size classes */
+    uint64_t live_bytes;           /* bytes of their size classes */
     uint64_t allocations;          /* heap objects ever; allocations - frees = live_objects */
     uint64_t frees;
     uint64_t foreign_live;         /* registered pointers that are not the runtime's memory */
@@ -4190,11 +4232,11 @@ typedef struct tl_stats {
     uint64_t pooled_tensors;       /* kept by the pool; not live */
     uint64_t pooled_bytes;
     uint64_t reserved_bytes;       /* address space */
-    uint64_t committed_bytes;      /* of it, usable memory */
-    uint64_t scope_entries_skipped; /* their object had been freed by hand */
+    uint64_t committed_bytes;      /* the part of it that is usable memory */
+    uint64_t scope_entries_skipped; /* entries whose object had been freed by hand */
     uint64_t releases_deferred;    /* last references dropped by a thread that is not the owner */
     uint64_t slow_calls;           /* calls of the slow path */
-    uint64_t system_calls;         /* about memory */
+    uint64_t system_calls;         /* system calls about memory */
     uint64_t contexts;             /* threads attached or parked */
     uint64_t plain_live;           /* live objects by kind: plain bytes, */
     uint64_t typed_live;           /* of a tl_type, */
@@ -4202,11 +4244,11 @@ typedef struct tl_stats {
     uint64_t sparse_live;          /* sparse matrices, without the tensors that they are made of */
     uint64_t tensor_bytes;         /* live tensors' part of live_bytes */
     uint64_t tensor_allocations;   /* tensors ever; with those that the pool kept and gave out again */
-    uint64_t pool_hits;            /* requests that the tensor pool has served, */
-    uint64_t pool_misses;          /* and not */
-    uint64_t foreign_allocations;  /* pointers ever registered; less foreign_live: released or handed back */
-    uint64_t foreign_bytes;        /* of what is registered */
-    uint64_t registry_buffers;     /* live, with names of their own */
+    uint64_t pool_hits;            /* requests that the tensor pool has served */
+    uint64_t pool_misses;          /* requests that it has not served */
+    uint64_t foreign_allocations;  /* pointers ever registered: foreign_live, and those released or handed back */
+    uint64_t foreign_bytes;        /* bytes of registered memory */
+    uint64_t registry_buffers;     /* live shared buffers of the registry */
     uint64_t pool_blocks_live;     /* blocks of memory pools, */
     uint64_t pool_blocks_allocated; /* ever given out, */
     uint64_t pool_block_bytes;     /* and the bytes of live ones */
@@ -4214,10 +4256,10 @@ typedef struct tl_stats {
     uint64_t arena_bytes;          /* in use in their arenas */
     uint64_t scope_entries;        /* references that their scopes hold */
     uint64_t held_bytes;           /* tl_mem_usage of TL_MEM_TOTAL: reserved */
-    uint64_t held_peak;            /* the most of it since tl_stats_reset_peak */
-    uint64_t in_use_bytes;         /* of it, in live objects and blocks */
-    uint64_t in_use_peak;          /* at least the most of it, at most held_peak */
-    uint64_t bytes_allocated;      /* in objects and blocks, ever; bytes_allocated - bytes_freed = in_use_bytes */
+    uint64_t held_peak;            /* the most that held_bytes was since tl_stats_reset_peak */
+    uint64_t in_use_bytes;         /* the part of it in live objects and blocks */
+    uint64_t in_use_peak;          /* bound of its peak: not below the true peak, not above held_peak */
+    uint64_t bytes_allocated;      /* in objects and blocks, ever; less bytes_freed: in_use_bytes */
     uint64_t bytes_freed;
     uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 } tl_stats;
@@ -4236,14 +4278,14 @@ TL_API tl_status tl_stats_get(tl_stats* out_stats);
 
 /*
  * tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
- * sum, kinds, types, size classes, devices. It fills in as much as fits and always
- * ends it with a zero byte, as snprintf does. The figures, and with them the length,
- * may change from call to call.
+ * sum, kinds, types, size classes, devices. It writes as much of the text as
+ * fits and always ends it with a zero byte, as snprintf does. The figures, and
+ * with them the length, may change from call to call.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: the length of the whole text without its zero byte; when that is
- *     not less than bytes, the text was cut. 0 on failure.
+ * Returns: the length of the whole text without its zero byte; when the length
+ *     is not less than bytes, the text was cut. 0 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
  * Cost: that of tl_stats_get for each device, and some 20 microseconds.
  */
@@ -4251,7 +4293,8 @@ TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
- * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ * replaced (by the rule that stands under Profiles), or to standard error.
+ * TL_SHOW_STATS=1 does it at the end of the process.
  *
  * Ownership: none; path is read during the call only. NULL is standard error.
  * Threads: any thread.
@@ -4263,8 +4306,8 @@ TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 TL_API tl_status tl_stats_print(const char* path);
 
 /*
- * tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
- * tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+ * tl_stats_reset_peak sets every peak to what is held or in use now: for all
+ * devices, in tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4311,9 +4354,10 @@ TL_API int64_t tl_get_memory_bytes(void);
 TL_API int64_t tl_get_memory_mb(void);
 
 /*
- * tl_log_alloc tells the runtime where emitted code has allocated. With
- * TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
- * becomes the site of that allocation, as with tl_track_site. Else it does nothing.
+ * tl_log_alloc tells the runtime the source line of an allocation by emitted
+ * code. With TL_MEM_LOG set it writes one line to standard error. With tracking
+ * on, the line becomes the site of that allocation, as with tl_track_site.
+ * Otherwise it does nothing.
  *
  * Ownership: none; file is copied if need be.
  * Threads: any thread.
@@ -4351,18 +4395,20 @@ TL_API tl_status tl_trace_mem(const char* message);
  * Tracking
  * --------
  *
- * Where did the memory go? With TL_TRACK=1 the runtime remembers of every live
- * allocation its call stack, time, thread and size, and with TL_TRACK_SAMPLE=512K
- * of one in so many bytes, which is cheap enough to be left on. All kinds of memory
- * are covered: objects, Vecs, tensors on every device, registered and adopted
- * pointers, blocks of memory pools. Call stacks are what the exception tables of the
- * code tell; a compiler or an interpreter adds its own line with tl_track_site.
- * Tags name what a thread is doing, and reports group by them.
+ * Tracking tells where memory was allocated. With TL_TRACK=1 the runtime
+ * records the call stack, time, thread and size of every live allocation. With
+ * TL_TRACK_SAMPLE=512K it records one allocation in so many bytes, which is
+ * cheap enough to be left on. All kinds of memory are covered: objects, Vecs,
+ * tensors on every device, registered and adopted pointers, blocks of memory
+ * pools. The runtime finds call stacks with the exception tables of the code; a
+ * compiler or an interpreter adds its own line with tl_track_site. Tags name
+ * what a thread is doing, and reports group by them.
  *
  * A leak is a live allocation that nothing will release any more: its reference
  * floats, or was acquired by somebody who never released it, or it is held by
- * another leak, by itself, or by a scope of a thread that has ended. What a scope
- * of a running thread holds is no leak, nor what was handed back to the host.
+ * another leak, by itself, or by a scope of a thread that has ended. What a
+ * scope of a running thread holds is not a leak, and neither is memory that was
+ * handed back to the host.
  *
  *     TL_TRACK=1 TL_LEAK_CHECK=fail ./program
  *
@@ -4370,11 +4416,11 @@ TL_API tl_status tl_trace_mem(const char* message);
  */
 
 /*
- * tl_track_site tells the line at which an object was allocated that the calling
- * thread has just got, beside the call stack that tracking knows. The macros of
- * TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
- * tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
- * nothing happens.
+ * tl_track_site adds a source line to the record of an allocation that the
+ * calling thread has just made; tracking knows the call stack already. The
+ * macros of TL_TRACK_ALLOCATIONS call it for C and C++; compilers and
+ * interpreters call it, or tl_log_alloc, for their own sources. Without
+ * tracking, and for an allocation that was not sampled, it does nothing.
  *
  * Ownership: none; file is copied.
  * Threads: any thread.
@@ -4386,12 +4432,13 @@ TL_API tl_status tl_trace_mem(const char* message);
 TL_API void* tl_track_site(void* pointer, const char* file, uint32_t line);
 
 /*
- * tl_track_count returns the address of the number of allocations that were recorded
- * so far. It stays valid, and may be read at any time: it grows while a sample is
- * taken. tl_leak_report_since takes the value as a mark.
+ * tl_track_count returns the address of the number of allocations that were
+ * recorded so far. The address stays valid, and the number may be read at any
+ * time; it grows while an allocation is recorded. tl_leak_report_since takes
+ * the value as a mark.
  *
  * Ownership: the runtime's, for ever.
- * Threads: any thread; the number is that of all.
+ * Threads: any thread; the number counts the allocations of all threads.
  * Returns: the address.
  * Errors: none.
  * Cost: constant, a few instructions; reading the number costs a load.
@@ -4399,14 +4446,15 @@ TL_API void* tl_track_site(void* pointer, const char* file, uint32_t line);
 TL_API const uint64_t* tl_track_count(void);
 
 /*
- * tl_tag_push gives what the calling thread allocates from now on a tag, inside of
- * those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
- * tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+ * tl_tag_push sets a tag for what the calling thread allocates from now on.
+ * Tags nest: "epoch" and then "load" give "epoch/load". A tag ends with
+ * tl_tag_pop, or with the scope, function or planned frame in which it was
+ * pushed.
  *
- * Ownership: name is copied, and kept for ever: tags are for phases, not for
+ * Ownership: name is copied and kept for ever, so use tags for phases, not for
  *     numbers of steps.
  * Threads: the calling thread's own tags.
- * Returns: TL_OK, or why there is no new tag.
+ * Returns: TL_OK, or why no tag was set.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
  *     TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call.
@@ -4414,40 +4462,43 @@ TL_API const uint64_t* tl_track_count(void);
 TL_API tl_status tl_tag_push(const char* name);
 
 /*
- * tl_tag_pop takes the newest tag of the calling thread away.
+ * tl_tag_pop removes the newest tag of the calling thread.
  *
  * Ownership: none.
  * Threads: the calling thread's own tags.
- * Returns: TL_OK, or why there was none to take.
+ * Returns: TL_OK, or why none was removed.
  * Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_tag_pop(void);
 
 /*
- * tl_mem_allocation_info tells what is known of a live allocation of any kind: an
- * object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
- * until somebody registers it), a block of a memory pool. What tracking recorded of it
- * stands in the fields from `file` on; they are 0 where it did not.
+ * tl_mem_allocation_info describes a live allocation of any kind: an object, a
+ * tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+ * until somebody registers it), a block of a memory pool. The fields from
+ * `file` on hold what tracking recorded of it; they are 0 if the allocation was
+ * not recorded.
  *
- * Ownership: none; names and stacks that it points to stay valid for ever.
+ * Ownership: none; names and stacks that the struct points to stay valid for
+ *     ever.
  * Threads: any thread; counts are exact while no other changes them.
- * Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
- *     written.
+ * Returns: TL_OK, also for NULL, for which all fields are zero; or why nothing
+ *     was written.
  * Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (memory of a frame or an arena).
- * Cost: one cgo call; linear in the live blocks of memory pools for what is
- *     neither an object nor registered.
+ * Cost: one cgo call; linear in the live blocks of memory pools for a pointer
+ *     that is neither an object nor registered.
  */
 TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 
 /*
- * tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
- * error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
- * largest first, and then what was handed back to the host, which is no leak. Without
- * either a file becomes empty and nothing is written to standard error. Figures are
- * exact also where sites are known of samples only.
+ * tl_leak_report looks for leaks now and writes a report to a file, or to
+ * standard error for NULL, in the layout of LeakSanitizer. The report groups
+ * leaks by site, type and tag, the largest first. Then it lists memory that was
+ * handed back to the host, which is not a leak. If there is neither, the file
+ * becomes empty, and nothing is written to standard error. Figures are exact,
+ * also where only samples have sites.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. Objects that others use meanwhile may be missing or too
@@ -4460,8 +4511,9 @@ TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_
 TL_API int64_t tl_leak_report(const char* path);
 
 /*
- * tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
- * it was recorded: a test takes the mark before, with TL_TRACK=1.
+ * tl_leak_report_since is tl_leak_report for the recorded allocations since a
+ * mark. A test runs with TL_TRACK=1 and reads the mark (tl_track_count) before
+ * its work.
  *
  * Ownership: none; the string is not kept.
  * Threads: as tl_leak_report.
@@ -4473,14 +4525,15 @@ TL_API int64_t tl_leak_report(const char* path);
 TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
 
 /*
- * tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
- * in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
- * on standard error and mended, so that it is told once; the last one is the error of the
- * call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
+ * tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
+ * and blocks, and the poison in memory that was released and not given out
+ * again yet. It reports each damage on standard error and repairs it, so that
+ * each is reported once; the last one is the error of the call, TL_E_CORRUPTED.
+ * tl_shutdown and the end of the process check as well.
  *
  * Ownership: none.
- * Threads: any thread; what others allocate or release meanwhile may not be
- *     looked at.
+ * Threads: any thread; what others allocate or release meanwhile may be left
+ *     out.
  * Returns: how many slots are damaged, -1 without TL_DEBUG.
  * Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
  *     damaged).
@@ -4492,37 +4545,42 @@ TL_API int64_t tl_mem_check_all(void);
  * Profiles
  * --------
  *
- * Pictures of where memory goes, in formats that tools read already. A heap profile is
- * for pprof, which shows live and allocated bytes by call stack. It needs tracking
- * (TL_TRACK=1, or TL_TRACK_SAMPLE for samples) to know call stacks.
+ * These functions write where memory goes, in formats of existing tools. A heap
+ * profile is for pprof, which shows live and allocated bytes by call stack. It
+ * needs tracking (TL_TRACK=1, or TL_TRACK_SAMPLE for samples) to know call
+ * stacks.
  *
  * A trace shows what happens over time: counters, scopes, tags, every allocation and
  * release, chunks of memory pools, limits and pressure, in the trace event format that
- * Perfetto and chrome://tracing read; `tl report` makes a page of it. While it runs all
- * calls take the slow path and allocations are recorded as with TL_TRACK=1, so it costs
- * nothing when it does not. A thread follows at its next slow call: what it does on the
- * fast path until then is not in the trace.
+ * Perfetto and chrome://tracing read; `tl report` makes a page of it. While a
+ * trace runs, all calls take the slow path and allocations are recorded as with
+ * TL_TRACK=1; when none runs, traces cost nothing. A thread joins the trace at
+ * its next slow call: what the thread does on the fast path until then is not
+ * in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
  *
- * Several processes may be given one file: a child inherits TL_TRACE, workers run the same
- * code. The first to open it has it until it closes it or ends; no other process writes
- * to it or truncates it meanwhile. The others write beside it: process 1234 writes
- * trace-1234.json for trace.json. A file that no process has open is replaced. All files
- * are written by this rule, those of tl_leak_report and tl_stats_print too.
+ * Several processes may be told to write one file: a child inherits TL_TRACE,
+ * workers run the same code. The first process that opens the file has it until
+ * that process closes the file or ends; no other process writes to it or
+ * truncates it meanwhile. The other processes write to files beside it: process
+ * 1234 writes trace-1234.json for trace.json. A file that no process has open
+ * is replaced. All files are written by this rule, those of tl_leak_report and
+ * tl_stats_print too.
  */
 
 /*
- * tl_profile_write writes what is live, by where it was allocated, as a heap profile
- * that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
- * inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
- * type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
- * Functions and lines of C and C++ are those of the debugging information of their files.
+ * tl_profile_write writes live allocations by call stack, as a heap profile
+ * that `go tool pprof FILE` and other tools of pprof read. Values are
+ * inuse_space and inuse_objects, and for what was recorded alloc_space and
+ * alloc_objects; labels are type, kind, tag, thread and bytes. With samples,
+ * figures are estimates of the whole. Functions and lines of C and C++ come
+ * from the debugging information of their files.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. Objects that others use meanwhile may be missing or too
  *     many.
- * Returns: TL_OK, or why there is no complete profile.
+ * Returns: TL_OK, or why the profile is not complete.
  * Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: linear in the memory in use; symbols and lines are looked up in files.
@@ -4531,11 +4589,11 @@ TL_API tl_status tl_profile_write(const char* path);
 
 /*
  * tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
- * At the end of the process the file is completed if need be; it is valid JSON however
- * the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
- * bounds the file: what is left out from there on is counted in it. The child of fork()
- * writes no trace. While another process writes to that file, the trace goes to one
- * beside it, see above.
+ * The end of the process completes the file if tl_trace_stop has not. The file
+ * is valid JSON however the process ends, but has no call stacks until it is
+ * completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
+ * beyond the bound. The child of fork() writes no trace. While another process
+ * writes to that file, the trace goes to one beside it, see above.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. The trace is of all threads.
@@ -4566,23 +4624,24 @@ TL_API tl_status tl_trace_stop(void);
  *
  * Ownership: none; the string is copied.
  * Threads: any thread.
- * Returns: TL_OK, also without a trace, or why there is no mark.
+ * Returns: TL_OK, also without a trace, or why no mark was written.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
  * Cost: one cgo call, and that of tl_stats_get while a trace runs.
  */
 TL_API tl_status tl_trace_mark(const char* name);
 
 /*
- * tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
- * pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
- * pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
- * newest 65536 events become the history that the page plots; sites are those that
- * tracking knows.
+ * tl_snapshot_write writes where memory lies now, for
+ * https://pytorch.org/memory_viz, as a pickle like that of
+ * torch.cuda.memory._dump_snapshot. Segments are chunks of memory pools, the
+ * heap and registered blocks; the CPU is device 0. While a trace runs, its
+ * newest 65536 events become the history that the page plots. Sites are those
+ * that tracking knows.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. Memory that others use meanwhile may be missing or too
  *     much.
- * Returns: TL_OK, or why there is no complete file.
+ * Returns: TL_OK, or why the file is not complete.
  * Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
  * Cost: linear in the memory in use; symbols are looked up in files.
  */

@@ -291,8 +291,8 @@ MEMORY_POOL_DEFAULT_BYTES = 268435456
 
 class tl_memory_pool_stats(ctypes.Structure):
     """tl_memory_pool_stats are the counters of one pool. Set struct_size before the
-    call; a library that knows fewer fills fewer. Bytes are those of blocks, so
-    requests are counted as what they were rounded to.
+    call; an older library, which knows fewer counters, fills in fewer. Bytes are
+    those of blocks, so each request counts with its rounded size.
     """
 
     _fields_ = [
@@ -314,8 +314,8 @@ class tl_memory_pool_stats(ctypes.Structure):
 
 
 class MemAccount(enum.IntEnum):
-    """tl_mem_account names accounts that are not those of one device. The others have
-    the numbers of their devices, 0 being the CPU.
+    """tl_mem_account lists the accounts that do not belong to one device. The
+    account of a device has the number of the device; 0 is the CPU.
     """
 
     MEM_TOTAL = -1
@@ -326,8 +326,8 @@ tl_out_of_memory_callback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int32, ctyp
 
 
 class tl_mem_usage_info(ctypes.Structure):
-    """tl_mem_usage_info is what tl_mem_usage fills in. It grows at the end;
-    struct_size tells the library how much of it the caller knows.
+    """tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
+    the end; struct_size tells the library which fields the caller knows.
     """
 
     _fields_ = [
@@ -345,8 +345,8 @@ class tl_mem_usage_info(ctypes.Structure):
 
 
 class tl_pool_key_stats(ctypes.Structure):
-    """tl_pool_key_stats is what tl_pool_key_stats_get fills in: what the tensor pool
-    keeps under one key.
+    """tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
+    tensor pool keeps under one key.
     """
 
     _fields_ = [
@@ -360,10 +360,10 @@ class tl_pool_key_stats(ctypes.Structure):
 
 
 class AllocKindCode(enum.IntEnum):
-    """tl_alloc_kind_code lists the kinds. Those of C++ need a C++ runtime in the
-    process, of which the operators are looked up when they are first needed.
-    Destructors are not run: for elements that have one, register a deleter, as
-    tl::new_array does.
+    """tl_alloc_kind_code lists the kinds. Those for C++ need a C++ runtime in the
+    process; its operators are looked up when they are first needed. Destructors
+    are not run: for elements that have one, register a deleter, as tl::new_array
+    does.
     """
 
     ALLOC_MALLOC = 1
@@ -374,8 +374,8 @@ class AllocKindCode(enum.IntEnum):
 
 
 class tl_alloc_info(ctypes.Structure):
-    """tl_alloc_info tells what is known of a registered pointer. Set struct_size
-    before the call; a library that knows fewer fields fills fewer.
+    """tl_alloc_info describes a registered pointer. Set struct_size before the
+    call; an older library, which knows fewer fields, fills in fewer.
     """
 
     _fields_ = [
@@ -400,7 +400,9 @@ class tl_alloc_info(ctypes.Structure):
 
 
 class tl_workspace(ctypes.Structure):
-    """tl_workspace is the handle of a workspace, and where its blocks are. Read only."""
+    """tl_workspace is the handle of a workspace. It tells where the blocks are;
+    programs only read it.
+    """
 
     _fields_ = [
         ("base", ctypes.c_void_p),
@@ -422,10 +424,10 @@ class tl_plan_buffer(ctypes.Structure):
 
 
 class tl_plan_options(ctypes.Structure):
-    """tl_plan_options say how a solution is looked for. Set struct_size first. With
-    neither steps nor time the heuristics answer alone. One seed and one number of
-    steps give the same answer everywhere; an answer that time cut short may differ
-    from run to run.
+    """tl_plan_options control the search for a solution. Set struct_size first.
+    With neither steps nor time only heuristics run. The same seed and number of
+    steps give the same solution everywhere; when time ends the search, the
+    solution may differ from run to run.
     """
 
     _fields_ = [
@@ -437,9 +439,9 @@ class tl_plan_options(ctypes.Structure):
 
 
 class tl_python_api(ctypes.Structure):
-    """tl_python_api is what this library has to know of the interpreter that it is
-    loaded into: functions of Python's C interface by address, and an object that
-    lives as long as the interpreter.
+    """tl_python_api tells this library about the interpreter of the process: the
+    addresses of functions of Python's C interface, and an object that lives as
+    long as the interpreter.
     """
 
     _fields_ = [
@@ -453,8 +455,8 @@ class tl_python_api(ctypes.Structure):
 
 
 class tl_deferred(ctypes.Structure):
-    """tl_deferred is a node of such a list; the ctx of tl_deferred_push. What is
-    kept alive stands behind it, in the same block.
+    """tl_deferred is a node of such a list, and the ctx of tl_deferred_push. The
+    caller stores what it keeps alive behind the node, in the same block.
     """
 
     _fields_ = [
@@ -464,8 +466,8 @@ class tl_deferred(ctypes.Structure):
 
 
 class tl_stats(ctypes.Structure):
-    """tl_stats is what tl_stats_get fills in. It grows at the end; struct_size
-    tells the library how much of it the caller knows.
+    """tl_stats is filled in by tl_stats_get. New versions add fields at the end;
+    struct_size tells the library which fields the caller knows.
     """
 
     _fields_ = [
@@ -562,7 +564,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread; concurrent first calls wait for one of them.
-        Returns: what went wrong, TL_OK otherwise.
+        Returns: TL_OK, or what went wrong.
         Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
             in the environment; everything works).
         Cost: about a millisecond the first time.
@@ -766,7 +768,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread; concurrent first calls wait for one of them.
-        Returns: what went wrong, TL_OK otherwise.
+        Returns: TL_OK, or what went wrong.
         Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
             in the environment; everything works).
         Cost: about a millisecond the first time.
@@ -872,7 +874,7 @@ FUNCTIONS: tuple[Function, ...] = (
         free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
         The contents are undefined. A request for zero bytes returns NULL with TL_OK.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_OUT_OF_MEMORY.
@@ -989,7 +991,7 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_alloc_tmp is tl_mem_alloc as the TL compiler declares it, for temporaries
         that it frees with tl_free_tmp.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
@@ -2528,7 +2530,7 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
         undefined and its shape is one dimension of that many elements.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread.
         Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
@@ -2565,7 +2567,7 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_pool_acquire_compat is tl_pool_acquire for f32 on the CPU, in the form
         that an older TL compiler emits.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread.
         Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: none.
@@ -3343,13 +3345,14 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the caller ends the pool with tl_memory_pool_destroy.
         Threads: any thread; the pool is for all of them.
-        Returns: TL_OK and the pool in *out_pool, or why there is none.
+        Returns: TL_OK and the pool in *out_pool, or why no pool was made.
         Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a
             power of two, a struct_size that is too small, a function that is
             missing), TL_E_OVERFLOW (more bytes than a chunk can have),
-            TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
-            tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
-            be), TL_E_LIMIT (1023 pools, or a limit of the memory).
+            TL_E_OUT_OF_MEMORY (the allocator returned NULL, or no memory for
+            tables), TL_E_DEVICE (the allocator returned memory that is misaligned
+            or at an impossible address), TL_E_LIMIT (1023 pools, or a limit of the
+            memory).
         Cost: one call of the allocator, and two of the system for tables.
         """,
     ),
@@ -3360,8 +3363,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("pool", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
-        """tl_memory_pool_allocate returns a block of at least that many bytes, aligned
-        as the allocator's are. Its contents are undefined.
+        """tl_memory_pool_allocate returns a block of at least that many bytes, with the
+        allocator's alignment. Its contents are undefined.
 
         Ownership: the caller gives the block back with tl_memory_pool_deallocate.
         Threads: any thread.
@@ -3373,7 +3376,7 @@ FUNCTIONS: tuple[Function, ...] = (
             allocator returned memory that is misaligned or overlaps an earlier
             chunk).
         Cost: about 5 ns for the size that was given back last; else about 50 ns,
-            and no more than the logarithm of the number of blocks.
+            and at most logarithmic in the number of blocks.
         """,
     ),
     Function(
@@ -3389,8 +3392,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
-            block of this pool starts there: it came back already, lies inside a
-            block, is another pool's, or nobody's).
+            block of this pool starts there: the block was given back already, or
+            the address lies inside a block, belongs to another pool or to none).
         Cost: about 5 ns for the block that was given out last; else about 50 ns.
         """,
     ),
@@ -3402,9 +3405,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool", "bytes", "stream"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
         """tl_memory_pool_allocate_async returns a block for work that will be put into a
-        stream of the pool's device. A block that was given back to the same stream is
-        taken at once, the best fit of them; another is taken as by
-        tl_memory_pool_allocate.
+        stream of the pool's device. Blocks that were given back in the same stream
+        can be reused at once; the pool takes the best fit of them. If none fits it
+        allocates as tl_memory_pool_allocate does.
 
         Ownership: the caller gives the block back with
             tl_memory_pool_deallocate_async, or with tl_memory_pool_deallocate when
@@ -3426,17 +3429,18 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool", "block", "stream"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
         """tl_memory_pool_deallocate_async gives a block back that work in a stream may still
-        use. Allocations for the same stream may have it at once; all others after the work
-        that is in the stream now. It counts as freed from here on, and as a free block when
-        its wait is over. Before the pool asks its device for memory it looks which blocks
-        are ready; when the device has none left it waits for the oldest.
+        use. Allocations for the same stream may reuse the block at once, all others
+        only after the work that is in the stream now. The block counts as freed from
+        here on, and as a free block when that work is done. Before the pool asks its
+        device for memory it checks which blocks are ready; when the device has no
+        memory left, the pool waits for the oldest block.
 
         Ownership: takes the block. NULL is fine.
         Threads: any thread.
         Returns: TL_OK, or why nothing was given back.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
             block of this pool starts there), TL_E_UNSUPPORTED (the device has no
-            streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
+            streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an
             event), TL_E_DEVICE (the driver did not record one).
         Cost: one cgo call, and two calls of the driver.
         """,
@@ -3449,16 +3453,16 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_memory_pool_reset takes all blocks back at once: every chunk is one free
-        block again, of the size that it was obtained with. What was live counts as
-        given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
-        their address is given out again. Blocks that were given back in the order of a
-        stream are waited for first.
+        block again, of the size that it was obtained with. Live blocks count as
+        given back, and the peak stays. Old pointers are TL_E_UNKNOWN_POINTER until
+        their address is given out again. The call first waits for blocks that were
+        given back in the order of a stream.
 
         Ownership: takes all blocks.
-        Threads: any thread; the blocks of all of them end.
+        Threads: any thread; the blocks of all threads end.
         Returns: TL_OK, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does
-            not tell when the streams are done).
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails
+            to tell when the streams are done).
         Cost: linear in the most blocks that the pool ever had.
         """,
     ),
@@ -3476,9 +3480,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
-            not take a chunk back; it is no longer the pool's all the same).
+            not take a chunk back; the pool gives it up nevertheless).
         Cost: linear in the number of chunks, and a call of the allocator for each
-            that goes.
+            chunk that it gives back.
         """,
     ),
     Function(
@@ -3497,7 +3501,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
             TL_E_DEVICE (the device did not take a chunk back; the pool has ended
-            all the same).
+            nevertheless).
         Cost: a call of the allocator for each chunk.
         """,
     ),
@@ -3509,14 +3513,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
-        above the limit are given back at once, blocks in use stay, and a request that
-        would need a chunk beyond it is TL_E_LIMIT.
+        above the limit are given back at once, blocks in use stay, and a request
+        that would need a chunk beyond the limit fails with TL_E_LIMIT.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
-            not take a chunk back; the limit is set all the same).
+            not take a chunk back; the limit is set nevertheless).
         Cost: one cgo call; with more reserved than the limit, that of
             tl_memory_pool_trim.
         """,
@@ -3544,11 +3548,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64),
         ("device", "soft_bytes", "hard_bytes"),
         ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_set_limit bounds the memory of a device, or of all. Above the soft limit
-        caches are emptied, at most every 100 milliseconds, and requests succeed; a
-        request that would pass the hard limit empties caches, asks the callback, and
-        then fails. 0 is no limit. What is held above a new limit is given back as far
-        as it is idle; live memory stays, and what is needed next fails until enough
+        """tl_mem_set_limit bounds the memory of a device, or of all. Above the soft
+        limit caches are emptied, at most every 100 milliseconds, and requests
+        succeed. A request that would exceed the hard limit empties caches, calls the
+        callback, and then fails. 0 means no limit. Idle memory above a new limit is
+        given back at once. Live memory stays, and further requests fail until enough
         has been released.
 
         Ownership: none.
@@ -3556,7 +3560,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the limits stay as they were.
         Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
             above the hard one).
-        Cost: one cgo call; linear in what is idle when that has to go.
+        Cost: one cgo call; linear in the idle memory that is given back.
         """,
     ),
     Function(
@@ -3566,7 +3570,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
         ("device", "out_soft_bytes", "out_hard_bytes"),
         ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_get_limit tells the limits of a device, or of all; 0 is none.
+        """tl_mem_get_limit returns the limits of a device, or of all; 0 means no limit.
 
         Ownership: none.
         Threads: any thread.
@@ -3582,8 +3586,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(tl_mem_usage_info)),
         ("device", "out_info"),
         ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_usage fills in what is held of a device, or of all. Set struct_size
-        first. The figures are exact while no other thread changes them.
+        """tl_mem_usage tells how much memory the runtime holds of a device, or of all.
+        Set struct_size first. The figures are exact while no other thread changes
+        them.
 
         Ownership: none.
         Threads: any thread.
@@ -3600,13 +3605,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (tl_out_of_memory_callback, ctypes.c_void_p),
         ("callback", "ctx"),
         ("TL_E_OUT_OF_MEMORY",),
-        """tl_mem_set_out_of_memory_callback makes a function of the program's the last
-        resort before a request for memory fails; NULL for none. When the callback has
+        """tl_mem_set_out_of_memory_callback sets the function that is called last
+        before a request for memory fails; NULL removes it. When the callback has
         released enough the call succeeds, and the thread's last error is cleared.
 
-        Ownership: none; ctx is passed on as it is.
-        Threads: any thread; the callback is that of all threads, and may run on
-            several at once.
+        Ownership: none; ctx is passed to the callback as it is.
+        Threads: any thread; the callback serves all threads, and may run on several
+            at once.
         Returns: TL_OK, or why the runtime could not start.
         Errors: TL_E_OUT_OF_MEMORY.
         Cost: constant.
@@ -3619,10 +3624,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_size_t, ctypes.c_size_t),
         ("per_key", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key
-        (elements, dtype, device), 32 unless this is called, and how many bytes of all,
-        256 MiB. 0 of either keeps none. What is kept above a new limit is freed at
-        once. TL_TENSOR_POOL does the same from the environment.
+        """tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
+        key (elements, dtype, device), by default 32, and how many bytes of all keys,
+        by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
+        new limit are freed at once. TL_TENSOR_POOL does the same from the
+        environment.
 
         Ownership: none.
         Threads: any thread.
@@ -3640,8 +3646,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("rank", "out_stats"),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
-        for rank 0 that with the most bytes, for 1 the next one, and so on. Beyond the
-        last one all figures are 0. Set struct_size first.
+        rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
+        the last key all figures are 0. Set struct_size first.
 
         Ownership: none.
         Threads: any thread.
@@ -3674,24 +3680,25 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32),
         ("pointer", "bytes", "kind"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register gives a block an owner: the caller, who holds the one
-        reference. A block of 0 bytes counts as one of 1. The caller is believed that the
-        address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
-        not looked whether a smaller registered block begins in those; and where its address
-        is not a multiple of 16, not whether that lies inside another block.
+        """tl_registry_register registers a block; the caller holds its one reference. A
+        block of 0 bytes counts as one of 1. The runtime trusts the caller that the
+        address is one of that kind. It does not detect two overlaps. If the block
+        fills 64 KiB that are aligned to 64 KiB, a smaller registered block that
+        begins there is not noticed. If the address is not a multiple of 16, a
+        registered block that contains the address is not noticed.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was registered.
         Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can
-            have, more bytes than there are), TL_E_ALREADY_REGISTERED (the address
-            is, or lies inside a block that is, or a registered block begins in this
-            one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
-            loaded), TL_E_OUT_OF_MEMORY.
-        Cost: about 40 ns together with tl_registry_unregister, where the table is
-            in the cache and the block inside 1 KiB of addresses; larger ones take
-            several locks.
+            have, more bytes than an address space has), TL_E_ALREADY_REGISTERED
+            (the address is registered, or lies inside a registered block, or a
+            registered block begins in this one), TL_E_UNSUPPORTED (memory of the
+            runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
+        Cost: about 40 ns together with tl_registry_unregister, when the table is in
+            the CPU's cache and the block lies inside 1 KiB of addresses; larger
+            ones take several locks.
         """,
     ),
     Function(
@@ -3701,7 +3708,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p),
         ("pointer", "bytes", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register_custom gives an owner to a block that deleter(pointer, ctx)
+        """tl_registry_register_custom registers a block that deleter(pointer, ctx)
         frees.
 
         Ownership: takes the block and, for the deleter, ctx; the caller holds the
@@ -3725,17 +3732,17 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_registry_register_buffer registers a block under its own address and n
         aliases into it, with one reference each: 1 + n in all. An alias may equal the
-        block's address or another alias. All or nothing.
+        block's address or another alias. The call registers all addresses or none.
 
         Ownership: takes the block; the caller holds the references, one
             tl_registry_unregister each. The array of aliases is not kept.
         Threads: any thread.
-        Returns: TL_OK and in *buffer_id, which may be NULL, the number for
-            tl_registry_add_alias; or why nothing was registered.
+        Returns: TL_OK, and the number for tl_registry_add_alias in *buffer_id
+            (buffer_id may be NULL); or why nothing was registered.
         Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
             block, no such kind, an address that no block can have, a buffer_id that
-            is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
-            alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+            is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
+            an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
             runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and linear in n.
         """,
@@ -3767,18 +3774,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("pointer",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
-        """tl_registry_unregister drops one reference of a registered pointer. The last one
-        frees the block, before the call returns; called from inside a deleter, when that
-        has returned.
+        """tl_registry_unregister drops one reference of a registered pointer. The last
+        one frees the block before the call returns. In a call from inside a deleter,
+        the block is freed when the deleter has returned.
 
         Ownership: takes one reference of the caller's at that address.
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
-            (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
-            and was never registered).
-        Cost: as tl_registry_register; one cgo call for the last reference at a name
-            of a buffer or to a block with a deleter.
+        Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
+            TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
+            tl_aligned_alloc and was never registered).
+        Cost: as tl_registry_register; one cgo call for the last reference at an
+            address of a shared buffer or to a block with a deleter.
         """,
     ),
     Function(
@@ -3789,14 +3796,15 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer",),
         (),
         """tl_registry_is_registered tells whether somebody holds a reference at exactly
-        this address. It takes no lock: no writer is held up, and while others write to
-        that part of the table it looks again.
+        this address. It takes no lock, so it delays no writer; while others write to
+        that part of the table it repeats its lookup.
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: whether it is; false for NULL. An alias, and an address that is no
-            multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
-            tl_mem_free; tl_registry_info tells them apart.
+        Returns: true when somebody does; false for NULL. An alias, or an address
+            that is not a multiple of 16, also counts as registered after
+            tl_ptr_dec_ref has brought its count to zero, until tl_mem_free;
+            tl_registry_info distinguishes the two.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,
@@ -3808,14 +3816,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_registry_total_bytes sums up the registered blocks, each once, however many
-        aliases it has.
+        """tl_registry_total_bytes returns the bytes of all registered blocks. A block
+        counts once, however many aliases it has.
 
         Ownership: none.
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the bytes.
         Errors: none.
-        Cost: one cgo call and a lock a shard.
+        Cost: one cgo call and one lock for each shard.
         """,
     ),
     Function(
@@ -3832,7 +3840,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one cgo call and a lock a shard.
+        Cost: one cgo call and one lock for each shard.
         """,
     ),
     Function(
@@ -3848,7 +3856,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one cgo call and a lock a shard.
+        Cost: one cgo call and one lock for each shard.
         """,
     ),
     Function(
@@ -3858,14 +3866,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
         ("pointer", "out_info"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_registry_info tells what is known of a registered pointer; nothing of NULL.
+        """tl_registry_info describes a registered pointer. For NULL it succeeds, and
+        all fields are zero.
 
         Ownership: none.
         Threads: any thread; counts are exact while no other changes them.
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
-            TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
-            TL_E_UNSUPPORTED (memory of the runtime).
+            TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
+            zero), TL_E_UNSUPPORTED (memory of the runtime).
         Cost: one cgo call; for a buffer with aliases linear in all registered
             pointers, as block_count is summed up.
         """,
@@ -3885,7 +3894,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was registered; tl_last_error names the
             pointer.
         Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
-            TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
+            TL_E_ALREADY_REGISTERED (also when a pointer occurs twice),
             TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and linear in n.
         """,
@@ -3897,13 +3906,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("pointers", "n"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
-        """tl_registry_unregister_many drops one reference of each of n pointers. It goes on
-        after one that is refused; NULL is passed over.
+        """tl_registry_unregister_many drops one reference of each of n pointers. It
+        continues after a pointer that is refused, and skips NULL.
 
         Ownership: takes one reference of the caller's at each address.
         Threads: any thread.
-        Returns: how many were dropped; when that is not all, tl_last_status tells
-            why the last one that was refused was.
+        Returns: how many references were dropped; when some pointers were refused,
+            tl_last_status tells why the last of them was.
         Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
             TL_E_NOT_LIVE.
         Cost: one cgo call, and linear in n.
@@ -3934,7 +3943,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("bytes", "alignment"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
-        of two; alignments below 16 are 16. It may be registered as TL_ALLOC_ALIGNED.
+        of two; an alignment below 16 counts as 16. It may be registered as
+        TL_ALLOC_ALIGNED.
 
         Ownership: the caller frees it with tl_aligned_free, or registers it.
         Threads: any thread.
@@ -3957,7 +3967,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
-            registered: then it goes by tl_registry_unregister).
+            registered: then use tl_registry_unregister).
         Cost: that of free and of one compare-and-swap.
         """,
     ),
@@ -3970,12 +3980,12 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
         undefined, each at a multiple of alignment. It is a registered pointer:
-        tl_ptr_acquire and tl_ptr_release count it, and its blocks stay with the last
-        reference.
+        tl_ptr_acquire and tl_ptr_release count it, and its blocks are valid until
+        the last reference is dropped.
 
         Ownership: the caller holds the reference, until tl_workspace_destroy.
         Threads: any thread.
-        Returns: TL_OK and the workspace in *out_workspace, or why there is none.
+        Returns: TL_OK and the workspace in *out_workspace, or why none was made.
         Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
             of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and that of malloc.
@@ -3993,9 +4003,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller borrows; valid as long as the workspace.
         Threads: any thread, also in a forked child; a block is its worker's.
         Returns: the block; NULL for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT
+        Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT
             (rank is not below the number of blocks).
-        Cost: about 15 ns, for the check that the workspace is one.
+        Cost: about 15 ns, for the validation of the handle.
         """,
     ),
     Function(
@@ -4010,7 +4020,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: none.
         Threads: any thread, also in a forked child.
         Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+        Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
         Cost: about 15 ns.
         """,
     ),
@@ -4026,7 +4036,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: takes the caller's reference; the blocks go with the last one.
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+        Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
         Cost: one cgo call, and that of free.
         """,
     ),
@@ -4041,7 +4051,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the caller ends the plan with tl_plan_destroy.
         Threads: any thread; calls for one plan take turns.
-        Returns: TL_OK and the plan in *out_plan, or why there is none.
+        Returns: TL_OK and the plan in *out_plan, or why none was made.
         Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
             TL_E_OUT_OF_MEMORY.
         Cost: one cgo call.
@@ -4058,7 +4068,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: takes the plan.
         Threads: any thread.
-        Returns: TL_OK, for NULL too, or why nothing was done.
+        Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such plan).
         Cost: one cgo call.
         """,
@@ -4106,16 +4116,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t),
         ("plan", "buffer", "base", "offset"),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
-        view of it. The other one stays alive as long as either is. It may be an alias
-        itself. Their sizes and alignments have to allow it.
+        """tl_plan_alias places a buffer inside another one, the base, as a view: offset
+        bytes after the start of the base. The base stays alive as long as either is.
+        It may be an alias itself. Sizes and alignments have to permit the place.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
-            inside its base at that offset, it is pinned, or the two would lie in
-            each other).
+            inside its base at that offset or is pinned, or each would lie in the
+            other).
         Cost: one cgo call.
         """,
     ),
@@ -4126,15 +4136,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
         ("plan", "buffer", "offset"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
-        """tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
-        first space that the buffer may lie in.
+        """tl_plan_pin fixes the offset of a buffer. In a plan with spaces, offset
+        refers to the first space that the buffer may lie in.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
-            that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
-            memory has).
+            that is not a multiple of the alignment), TL_E_OVERFLOW (an offset that
+            no memory has).
         Cost: one cgo call.
         """,
     ),
@@ -4145,8 +4155,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
         ("plan", "buffer", "first", "end"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
-        to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+        """tl_plan_add_gap tells the plan that nobody needs the contents of a buffer in
+        the steps first to end - 1. Other buffers may use its bytes in these steps.
+        Afterwards the buffer is at its offset again.
 
         Ownership: none.
         Threads: any thread.
@@ -4163,7 +4174,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p),
         ("plan", "buffer", "name"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_set_name gives a buffer the name by which messages call it.
+        """tl_plan_set_name sets the name that messages use for a buffer.
 
         Ownership: the name is copied.
         Threads: any thread.
@@ -4180,13 +4191,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("plan", "capacity"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
-        plan without spaces has one without a capacity.
+        """tl_plan_add_space adds a space: memory with offsets of its own, such as a
+        bank of a device. A plan to which no space was added has one of unlimited
+        capacity.
 
         Ownership: none.
         Threads: any thread.
-        Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
-            none: as much as is needed.
+        Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0
+            means no limit.
         Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
             TL_E_OUT_OF_MEMORY.
         Cost: one cgo call.
@@ -4200,8 +4212,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("plan", "buffer", "spaces", "n"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
-        it goes into a later one when the earlier ones are full. Without this call it may
-        lie in any, in their order.
+        it goes into a later one when the earlier ones are full. Without this call
+        the buffer may lie in any space, in their order.
 
         Ownership: the array is only read.
         Threads: any thread.
@@ -4218,13 +4230,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64),
         ("plan", "budget_ms"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
-        millisecond for a thousand buffers. With more, search and then an exact solver go on
-        until the frame is proved to be minimal or the time is over.
+        """tl_plan_solve places the buffers. With a budget of 0 milliseconds only
+        heuristics run, which take about a millisecond for a thousand buffers. With
+        more, a search and then an exact solver run until the frame is proved to be
+        minimal or the time is over.
 
         Ownership: none.
         Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why there is no solution; an earlier one stays.
+        Returns: TL_OK, or why no solution was found; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
             collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
             names it), TL_E_OUT_OF_MEMORY.
@@ -4238,11 +4251,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
         ("plan", "options"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+        """tl_plan_solve_with is tl_plan_solve with all options.
 
         Ownership: the options are only read.
         Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why there is no solution; an earlier one stays.
+        Returns: TL_OK, or why no solution was found; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
             is too small, a negative number, pins that collide), TL_E_LIMIT (a
             buffer fits into none of its spaces; the message names it),
@@ -4257,13 +4270,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+        """tl_plan_validate checks the solution pair by pair, with a checker that is
+        independent of the solver.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK when no two buffers that are alive together share a byte, all
-            lie in their frames, and pins, aliases and alignments hold; else a
-            defect of this library was found, and the message tells which.
+            lie in their frames, and pins, aliases and alignments hold; else the
+            solution has a defect, which is one of this library, and the message
+            names it.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
             TL_E_OUT_OF_MEMORY.
         Cost: grows with the square of the number of buffers.
@@ -4292,8 +4307,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
-        several spaces.
+        """tl_plan_frame_bytes returns the size of the frame, in a plan with several
+        spaces the sum of the sizes.
 
         Ownership: none.
         Threads: any thread.
@@ -4326,8 +4341,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_lower_bound returns what no placement of these buffers can undercut: the
-        most bytes that are alive in one step, or a sharper bound where one was found.
+        """tl_plan_lower_bound returns a lower bound for the size of the frame: the most
+        bytes that are alive in one step, or a higher bound if the solver found one.
 
         Ownership: none.
         Threads: any thread.
@@ -4343,11 +4358,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+        """tl_plan_is_optimal tells whether the frame is proved to be the smallest
+        possible.
 
         Ownership: none.
         Threads: any thread.
-        Returns: true when it is proved; false when it is not known, and on failure.
+        Returns: true when that is proved; false when it is not known, and on
+            failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
         Cost: one cgo call.
         """,
@@ -4411,13 +4428,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_bool),
         ("tensor", "copy"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_to_dlpack exports a tensor, or with copy a contiguous copy of it,
-        flagged as such, which is all the consumer's. A read-only tensor is flagged
-        read-only.
+        """tl_tensor_to_dlpack exports a tensor. With copy it exports a contiguous copy,
+        which is flagged as a copy and belongs to the consumer alone. A read-only
+        tensor is flagged read-only.
 
         Ownership: the caller holds the struct, and with it a reference to the
             tensor, and gives both back with the struct's deleter.
-        Threads: any thread; so is the deleter.
+        Threads: any thread; the deleter may also run on any thread.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
@@ -4433,11 +4450,12 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_bool),
         ("tensor", "copy"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers of before 1.0.
+        """tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers that use
+        DLPack before 1.0.
 
         Ownership: the caller holds the struct, and with it a reference to the
             tensor, and gives both back with the struct's deleter.
-        Threads: any thread; so is the deleter.
+        Threads: any thread; the deleter may also run on any thread.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
@@ -4458,7 +4476,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread.
-        Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
+        Returns: TL_OK, or why there are no numbers. A NULL tensor is on the CPU.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
             for), TL_E_INVALID_ARGUMENT (NULL).
@@ -4472,21 +4490,22 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("managed",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
-        struct of another major version is refused, and its deleter called, because
-        nothing else may be done with it.
+        """tl_tensor_from_dlpack imports a tensor over the producer's memory. A struct
+        of another major version is refused and its deleter called, because DLPack
+        allows no other use of it.
 
         Ownership: the tensor takes the struct, and calls its deleter after the last
-            reference. On failure it stays the caller's, but for another major
-            version. The current scope holds the tensor.
+            reference. On failure the struct stays the caller's, except with another
+            major version. The current scope holds the tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
-            such device), TL_E_UNSUPPORTED (another major version, an element type
-            that is not one of tl_dtype, or a buffer of another library's),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+            although there are elements, impossible extents, strides or
+            byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (another
+            major version, an element type that is not one of tl_dtype, or a buffer
+            of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
         Cost: one cgo call.
         """,
     ),
@@ -4497,19 +4516,20 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("managed",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_dlpack_legacy imports a tensor of a producer of before 1.0.
+        """tl_tensor_from_dlpack_legacy imports a tensor of a producer that uses DLPack
+        before 1.0.
 
         Ownership: the tensor takes the struct, and calls its deleter after the last
-            reference. On failure it stays the caller's. The current scope holds the
-            tensor.
+            reference. On failure the struct stays the caller's. The current scope
+            holds the tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
-            such device), TL_E_UNSUPPORTED (an element type that is not one of
-            tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+            although there are elements, impossible extents, strides or
+            byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
+            type that is not one of tl_dtype, or a buffer of another library),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call.
         """,
     ),
@@ -4539,14 +4559,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
         ("block", "size", "device", "stream"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_DEVICE"),
-        """tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
-        once, to others after the work that is in the stream now. tl_last_status tells what
-        went wrong.
+        """tl_torch_free gives memory of tl_torch_malloc back. Work in the same stream
+        may reuse it at once, other work only after the work that is in the stream
+        now. tl_last_status tells what went wrong.
 
         Ownership: takes the block. NULL is fine.
         Threads: any thread.
         Returns: nothing.
-        Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
+        Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool),
             TL_E_DEVICE (no such device, or its driver failed; the block stays the
             caller's).
         Cost: one cgo call and an event.
@@ -4560,8 +4580,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("ctx", "bytes"),
         ("TL_E_OUT_OF_MEMORY",),
         """tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
-        bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
-        which the pool keeps afterwards. 0 bytes are 1.
+        bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
+        bytes, which the tensor pool keeps afterwards. A request for 0 bytes counts
+        as 1.
 
         Ownership: the caller holds the block and gives it back with tl_numpy_free.
         Threads: any thread, also in a forked child.
@@ -4593,18 +4614,19 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
         ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_numpy_realloc changes the size of a block; as much of the contents is kept
-        as fits. NULL is tl_numpy_malloc.
+        """tl_numpy_realloc changes the size of a block and keeps as much of the
+        contents as fits. With NULL it is tl_numpy_malloc.
 
-        Ownership: the block passes to the call; what is returned is the caller's.
-            On failure the block stays the caller's.
+        Ownership: the call takes the block; the caller holds the returned one. On
+            failure the block stays the caller's.
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
-            where no such block is, or what malloc cannot have returned),
+        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime that
+            holds no such block, or an address that malloc cannot have returned),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
             is not plain bytes, an arena, a frame). Other memory goes to realloc().
-        Cost: nothing when it fits and is not half empty, else a copy.
+        Cost: only the call when the new size fits and leaves less than half of the
+            block empty, else a copy.
         """,
     ),
     Function(
@@ -4614,15 +4636,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
-        to free(). tl_last_status tells what went wrong.
+        """tl_numpy_free drops the reference to a block. Memory that does not belong to
+        the runtime goes to free(). tl_last_status tells what went wrong.
 
-        Ownership: takes the caller's reference; bytes is not looked at.
+        Ownership: takes the caller's reference; bytes is ignored.
         Threads: any thread, also in a forked child.
         Returns: nothing.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
-            or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
-            TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such
+            block, or an address that malloc cannot have returned),
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
+            frame).
         Cost: about 8 ns up to 64 KiB, 20 ns above.
         """,
     ),
@@ -4650,10 +4673,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("skip",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
-        """tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
-        Python that wants an array, where its allocation is recorded. Frames whose file begins
-        with skip, such as the folder of NumPy's own code, are passed over. Further calls
-        change nothing.
+        """tl_python_lines makes the memory functions of NumPy's arrays pass tracking
+        the line of Python code that requests an array, if its allocation is
+        recorded. Frames whose file name begins with skip, such as the folder of
+        NumPy's own code, are skipped. Further calls have no effect.
 
         Ownership: none; skip is copied.
         Threads: any thread.
@@ -4661,7 +4684,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
             TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
             the symbols of the process).
-        Cost: looks symbols up.
+        Cost: a lookup of symbols.
         """,
     ),
     Function(
@@ -4689,9 +4712,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool),
         ("tensor", "major", "copy"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
-        capsule named dltensor_versioned for major version 1, dltensor for 0. What
-        nobody has taken out when the capsule ends is given back by C.
+        """tl_python_capsule exports a tensor as Python's DLPack protocol requires: a
+        capsule named dltensor_versioned for major version 1, dltensor for 0. If no
+        consumer has taken the struct out when the capsule ends, C code gives it
+        back.
 
         Ownership: the caller holds the capsule, a PyObject, and with it a reference
             to the tensor.
@@ -4714,11 +4738,12 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer",),
         ("TL_E_UNSUPPORTED", "TL_E_UNKNOWN_POINTER"),
         """tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
-        caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+        caller's reference to a registered pointer. At the capsule's end C code calls
+        tl_registry_unregister.
 
         Ownership: the capsule, a PyObject that the caller holds, takes one
-            reference of the caller's to the pointer. On failure that stays the
-            caller's.
+            reference of the caller's to the pointer. On failure the reference stays
+            the caller's.
         Threads: one that holds the interpreter's lock.
         Returns: the capsule; NULL for NULL, and on failure with Python's error set:
             a BufferError with the text of tl_last_error, or what PyCapsule_New has
@@ -4736,7 +4761,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("ptr", "ctx"),
         (),
         """tl_deferred_push is a tl_deleter that puts its ctx, a tl_deferred, on the
-        list which that names. It calls nothing and waits for nobody.
+        list that the node names. It calls nothing and never waits.
 
         Ownership: the list takes the node until tl_deferred_take; ptr is not used.
         Threads: any thread, also one that the host's language does not know.
@@ -4752,7 +4777,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("list",),
         (),
-        """tl_deferred_take empties a list. It touches no status.
+        """tl_deferred_take empties a list. It does not change the last status.
 
         Ownership: the nodes pass to the caller.
         Threads: any thread.
@@ -4786,14 +4811,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("buffer", "bytes"),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
-        sum, kinds, types, size classes, devices. It fills in as much as fits and always
-        ends it with a zero byte, as snprintf does. The figures, and with them the length,
-        may change from call to call.
+        sum, kinds, types, size classes, devices. It writes as much of the text as
+        fits and always ends it with a zero byte, as snprintf does. The figures, and
+        with them the length, may change from call to call.
 
         Ownership: none.
         Threads: any thread.
-        Returns: the length of the whole text without its zero byte; when that is
-            not less than bytes, the text was cut. 0 on failure.
+        Returns: the length of the whole text without its zero byte; when the length
+            is not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
         Cost: that of tl_stats_get for each device, and some 20 microseconds.
         """,
@@ -4806,7 +4831,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_print writes all statistics as a table for people: into a file, which is
-        replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+        replaced (by the rule that stands under Profiles), or to standard error.
+        TL_SHOW_STATS=1 does it at the end of the process.
 
         Ownership: none; path is read during the call only. NULL is standard error.
         Threads: any thread.
@@ -4823,8 +4849,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
-        tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+        """tl_stats_reset_peak sets every peak to what is held or in use now: for all
+        devices, in tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
 
         Ownership: none.
         Threads: any thread.
@@ -4891,9 +4917,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_uint32),
         ("pointer", "bytes", "file", "line"),
         (),
-        """tl_log_alloc tells the runtime where emitted code has allocated. With
-        TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
-        becomes the site of that allocation, as with tl_track_site. Else it does nothing.
+        """tl_log_alloc tells the runtime the source line of an allocation by emitted
+        code. With TL_MEM_LOG set it writes one line to standard error. With tracking
+        on, the line becomes the site of that allocation, as with tl_track_site.
+        Otherwise it does nothing.
 
         Ownership: none; file is copied if need be.
         Threads: any thread.
@@ -4943,11 +4970,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
         ("pointer", "file", "line"),
         (),
-        """tl_track_site tells the line at which an object was allocated that the calling
-        thread has just got, beside the call stack that tracking knows. The macros of
-        TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
-        tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
-        nothing happens.
+        """tl_track_site adds a source line to the record of an allocation that the
+        calling thread has just made; tracking knows the call stack already. The
+        macros of TL_TRACK_ALLOCATIONS call it for C and C++; compilers and
+        interpreters call it, or tl_log_alloc, for their own sources. Without
+        tracking, and for an allocation that was not sampled, it does nothing.
 
         Ownership: none; file is copied.
         Threads: any thread.
@@ -4964,12 +4991,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_track_count returns the address of the number of allocations that were recorded
-        so far. It stays valid, and may be read at any time: it grows while a sample is
-        taken. tl_leak_report_since takes the value as a mark.
+        """tl_track_count returns the address of the number of allocations that were
+        recorded so far. The address stays valid, and the number may be read at any
+        time; it grows while an allocation is recorded. tl_leak_report_since takes
+        the value as a mark.
 
         Ownership: the runtime's, for ever.
-        Threads: any thread; the number is that of all.
+        Threads: any thread; the number counts the allocations of all threads.
         Returns: the address.
         Errors: none.
         Cost: constant, a few instructions; reading the number costs a load.
@@ -4982,14 +5010,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("name",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_tag_push gives what the calling thread allocates from now on a tag, inside of
-        those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
-        tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+        """tl_tag_push sets a tag for what the calling thread allocates from now on.
+        Tags nest: "epoch" and then "load" give "epoch/load". A tag ends with
+        tl_tag_pop, or with the scope, function or planned frame in which it was
+        pushed.
 
-        Ownership: name is copied, and kept for ever: tags are for phases, not for
+        Ownership: name is copied and kept for ever, so use tags for phases, not for
             numbers of steps.
         Threads: the calling thread's own tags.
-        Returns: TL_OK, or why there is no new tag.
+        Returns: TL_OK, or why no tag was set.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
             TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call.
@@ -5002,11 +5031,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         ("TL_E_SCOPE_UNDERFLOW",),
-        """tl_tag_pop takes the newest tag of the calling thread away.
+        """tl_tag_pop removes the newest tag of the calling thread.
 
         Ownership: none.
         Threads: the calling thread's own tags.
-        Returns: TL_OK, or why there was none to take.
+        Returns: TL_OK, or why none was removed.
         Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
         Cost: one cgo call.
         """,
@@ -5018,20 +5047,22 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
         ("pointer", "out_allocation"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_mem_allocation_info tells what is known of a live allocation of any kind: an
-        object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
-        until somebody registers it), a block of a memory pool. What tracking recorded of it
-        stands in the fields from `file` on; they are 0 where it did not.
+        """tl_mem_allocation_info describes a live allocation of any kind: an object, a
+        tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+        until somebody registers it), a block of a memory pool. The fields from
+        `file` on hold what tracking recorded of it; they are 0 if the allocation was
+        not recorded.
 
-        Ownership: none; names and stacks that it points to stay valid for ever.
+        Ownership: none; names and stacks that the struct points to stay valid for
+            ever.
         Threads: any thread; counts are exact while no other changes them.
-        Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
-            written.
+        Returns: TL_OK, also for NULL, for which all fields are zero; or why nothing
+            was written.
         Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (memory of a frame or an arena).
-        Cost: one cgo call; linear in the live blocks of memory pools for what is
-            neither an object nor registered.
+        Cost: one cgo call; linear in the live blocks of memory pools for a pointer
+            that is neither an object nor registered.
         """,
     ),
     Function(
@@ -5041,11 +5072,12 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("path",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
-        error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
-        largest first, and then what was handed back to the host, which is no leak. Without
-        either a file becomes empty and nothing is written to standard error. Figures are
-        exact also where sites are known of samples only.
+        """tl_leak_report looks for leaks now and writes a report to a file, or to
+        standard error for NULL, in the layout of LeakSanitizer. The report groups
+        leaks by site, type and tag, the largest first. Then it lists memory that was
+        handed back to the host, which is not a leak. If there is neither, the file
+        becomes empty, and nothing is written to standard error. Figures are exact,
+        also where only samples have sites.
 
         Ownership: none; the string is not kept.
         Threads: any thread. Objects that others use meanwhile may be missing or too
@@ -5063,8 +5095,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p, ctypes.c_uint64),
         ("path", "mark"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
-        it was recorded: a test takes the mark before, with TL_TRACK=1.
+        """tl_leak_report_since is tl_leak_report for the recorded allocations since a
+        mark. A test runs with TL_TRACK=1 and reads the mark (tl_track_count) before
+        its work.
 
         Ownership: none; the string is not kept.
         Threads: as tl_leak_report.
@@ -5081,14 +5114,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         ("TL_E_UNSUPPORTED", "TL_E_CORRUPTED"),
-        """tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
-        in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
-        on standard error and mended, so that it is told once; the last one is the error of the
-        call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
+        """tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
+        and blocks, and the poison in memory that was released and not given out
+        again yet. It reports each damage on standard error and repairs it, so that
+        each is reported once; the last one is the error of the call, TL_E_CORRUPTED.
+        tl_shutdown and the end of the process check as well.
 
         Ownership: none.
-        Threads: any thread; what others allocate or release meanwhile may not be
-            looked at.
+        Threads: any thread; what others allocate or release meanwhile may be left
+            out.
         Returns: how many slots are damaged, -1 without TL_DEBUG.
         Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
             damaged).
@@ -5102,16 +5136,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("path",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_profile_write writes what is live, by where it was allocated, as a heap profile
-        that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
-        inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
-        type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
-        Functions and lines of C and C++ are those of the debugging information of their files.
+        """tl_profile_write writes live allocations by call stack, as a heap profile
+        that `go tool pprof FILE` and other tools of pprof read. Values are
+        inuse_space and inuse_objects, and for what was recorded alloc_space and
+        alloc_objects; labels are type, kind, tag, thread and bytes. With samples,
+        figures are estimates of the whole. Functions and lines of C and C++ come
+        from the debugging information of their files.
 
         Ownership: none; the string is not kept.
         Threads: any thread. Objects that others use meanwhile may be missing or too
             many.
-        Returns: TL_OK, or why there is no complete profile.
+        Returns: TL_OK, or why the profile is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
             TL_E_OUT_OF_MEMORY.
         Cost: linear in the memory in use; symbols and lines are looked up in files.
@@ -5125,11 +5160,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
         """tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
-        At the end of the process the file is completed if need be; it is valid JSON however
-        the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
-        bounds the file: what is left out from there on is counted in it. The child of fork()
-        writes no trace. While another process writes to that file, the trace goes to one
-        beside it, see above.
+        The end of the process completes the file if tl_trace_stop has not. The file
+        is valid JSON however the process ends, but has no call stacks until it is
+        completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
+        beyond the bound. The child of fork() writes no trace. While another process
+        writes to that file, the trace goes to one beside it, see above.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.
@@ -5170,7 +5205,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none; the string is copied.
         Threads: any thread.
-        Returns: TL_OK, also without a trace, or why there is no mark.
+        Returns: TL_OK, also without a trace, or why no mark was written.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
         Cost: one cgo call, and that of tl_stats_get while a trace runs.
         """,
@@ -5182,16 +5217,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
-        pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
-        pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
-        newest 65536 events become the history that the page plots; sites are those that
-        tracking knows.
+        """tl_snapshot_write writes where memory lies now, for
+        https://pytorch.org/memory_viz, as a pickle like that of
+        torch.cuda.memory._dump_snapshot. Segments are chunks of memory pools, the
+        heap and registered blocks; the CPU is device 0. While a trace runs, its
+        newest 65536 events become the history that the page plots. Sites are those
+        that tracking knows.
 
         Ownership: none; the string is not kept.
         Threads: any thread. Memory that others use meanwhile may be missing or too
             much.
-        Returns: TL_OK, or why there is no complete file.
+        Returns: TL_OK, or why the file is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
         Cost: linear in the memory in use; symbols are looked up in files.
         """,
