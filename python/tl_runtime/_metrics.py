@@ -1,6 +1,6 @@
 """Statistics as OpenMetrics text (the OpenMetrics specification 1.0.0).
 
-The twin of cmd/tl/internal/openmetrics: a test of each holds it to the same text.
+cmd/tl/internal/openmetrics does the same in Go; a test of each compares it with one text.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ def openmetrics_text(s: dict[str, Any]) -> str:
 
 
 class Rising:
-    """Holds every counter to the most that it was told to be.
+    """Keeps every counter at the highest value seen.
 
-    While threads work what was freed may be read a little too low, and a counter that falls is taken for one that
-    began anew.
+    While threads work, freed memory may be read a little too low, and readers of OpenMetrics take a counter
+    that falls for one that started again.
     """
 
     def __init__(self) -> None:
