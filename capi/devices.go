@@ -68,7 +68,7 @@ type tl_device_properties struct {
 //	C: typedef void* (*tl_device_allocate)(void* ctx, size_t bytes);
 const _ = "tl_device_allocate"
 
-// tl_device_deallocate takes a block back, with the size that was asked for.
+// tl_device_deallocate takes a block back, with the size that was requested.
 //
 //	C: typedef void (*tl_device_deallocate)(void* ctx, void* block, size_t bytes);
 const _ = "tl_device_deallocate"

@@ -199,29 +199,30 @@ func tlentry_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
 	guarded(c, 0, func(o *object.Context) int { o.RecordSample(track.Kind(kind), address, bytes); return 0 })
 }
 
-// tlentry_settle gives what the context has recorded its stack.
+// tlentry_settle adds the stack to what the context has recorded.
 //
 //export tlentry_settle
 func tlentry_settle(c, stack uintptr, frames uint64, thread uint32) {
 	guarded(c, 0, func(o *object.Context) int { o.Settle(layout.Slice[uintptr](stack, frames), thread); return 0 })
 }
 
-// tlentry_forget_block drops what is known of a block that is being freed.
+// tlentry_forget_block drops the record of a block that is being freed.
 //
 //export tlentry_forget_block
 func tlentry_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
 }
 
-// tlentry_check_at_end tells at the end of the process of damage that no call has found.
+// tlentry_check_at_end reports, at the end of the process, damage that no call
+// has found.
 //
 //export tlentry_check_at_end
 func tlentry_check_at_end(c uintptr) int64 {
 	return guarded(c, 0, (*object.Context).CheckAtEnd)
 }
 
-// tlentry_leaks reports at the end of the process and returns how much leaked, -1 when it
-// could not be found out.
+// tlentry_leaks reports at the end of the process and returns how much leaked,
+// -1 when the search failed.
 //
 //export tlentry_leaks
 func tlentry_leaks(c uintptr) int64 {

@@ -1,5 +1,5 @@
-/* Names of code addresses, for reports: which file they are from, and which function by
- * the file's symbol tables. Nothing here is fast, and one thread at a time calls it. */
+/* Names of code addresses, for reports: the file of an address, and its function by the file's
+ * symbol tables. This is not fast, and only one thread at a time calls it. */
 #define _GNU_SOURCE
 #include "report_symbols.h"
 
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The symbols of the file that was asked for last. */
+/* The symbols of the file that was used last. */
 static struct {
 	char path[PATH_MAX];
 	Elf64_Sym* symbols;
@@ -24,7 +24,8 @@ static struct {
 	size_t string_bytes;
 } table;
 
-/* Bytes [offset, offset + bytes) of a file and a zero behind them; NULL: it has not got them. */
+/* Bytes [offset, offset + bytes) of a file and a zero behind them; NULL: the file does not have
+ * them. */
 static void* read_part(int file, uint64_t offset, uint64_t bytes)
 {
 	struct stat s;
@@ -82,7 +83,7 @@ static void load_table(const char* path)
 	close(file);
 }
 
-/* The function at an address of the file; NULL: the table does not tell. */
+/* The function at an address of the file; NULL: the table has none. */
 static const char* find_function(uint64_t address)
 {
 	for (size_t i = 0; i < table.count; i++) {
@@ -107,7 +108,7 @@ static void set_module(tlc_symbol* out, const char* name)
 
 typedef char* demangle_f(const char*, char*, size_t*, int*);
 
-/* Where there is C++ its library is in the process, if not always for everybody to see. */
+/* A process with C++ code has loaded the C++ library, but its symbols may not be visible to all. */
 static demangle_f* find_demangle(void)
 {
 	static const char* const libraries[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};

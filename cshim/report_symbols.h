@@ -1,4 +1,4 @@
-/* What reports want to know of a code address; capi/symbols.go reads it. */
+/* The description of a code address for reports; capi/symbols.go reads it. */
 #ifndef TL_SYMBOLS_H
 #define TL_SYMBOLS_H
 
@@ -13,7 +13,8 @@ typedef struct tlc_symbol {
 	uint32_t own;                    /* code of this library */
 } tlc_symbol;
 
-/* A C++ name as its source has it, to be freed; NULL: it is none, or there is no C++ here. */
+/* A C++ name as in its source, to be freed by the caller; NULL: not a C++ name, or no C++ library
+ * in the process. */
 char* tlc_demangle(const char* symbol);
 
 void tlc_symbolize(uintptr_t pc, tlc_symbol* out);

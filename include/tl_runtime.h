@@ -2542,7 +2542,7 @@ typedef struct tl_device_properties {
 typedef void* (*tl_device_allocate)(void* ctx, size_t bytes);
 
 /*
- * tl_device_deallocate takes a block back, with the size that was asked for.
+ * tl_device_deallocate takes a block back, with the size that was requested.
  */
 typedef void (*tl_device_deallocate)(void* ctx, void* block, size_t bytes);
 
