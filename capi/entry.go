@@ -32,6 +32,7 @@ import (
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/stats"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
@@ -92,8 +93,7 @@ func tlentry_open(out uintptr) int32 {
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
 			SlowOnly:       !options.Flag("TL_FASTPATH") || options.Flag("TL_DEBUG") || options.Flag("TL_POOL_DEBUG"),
-			Debug:          options.Flag("TL_DEBUG"),
-			Quarantine:     max(options.Bytes("TL_QUARANTINE"), 1), // 0 stands for the default there
+			Debug:          debugger(),
 			Settles:        true,
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
 			AlignedAlloc:   alignedAlloc,
@@ -119,6 +119,14 @@ func tlentry_open(out uintptr) int32 {
 		}
 		return int32(st)
 	})
+}
+
+// debugger is what TL_DEBUG asks for, nil when it is off.
+func debugger() object.Debugger {
+	if !options.Flag("TL_DEBUG") {
+		return nil
+	}
+	return debug.Guards(max(options.Bytes("TL_QUARANTINE"), 1)) // 0 stands for the default there
 }
 
 func usableSize(p uintptr) (bytes uintptr, ok bool) {

@@ -28,6 +28,7 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
@@ -126,7 +127,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := mempool.Allocate(mempool.Handle(p), bytes)
-		o.SpendBlock(block, bytes)
+		track.SpendBlock(o, block, bytes)
 		guardBlock(o, p, block, bytes)
 		return blockOr(o, block, err)
 	})
@@ -148,7 +149,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 //export tlgo_memory_pool_deallocate
 func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		o.UnguardBlock(p, block, true)
+		debug.UnguardBlock(o, p, block, true)
 		return poolStatus(o, mempool.Deallocate(mempool.Handle(p), block))
 	})
 }
@@ -174,7 +175,7 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := mempool.AllocateAsync(mempool.Handle(p), bytes, device.Stream(stream))
-		o.SpendBlock(block, bytes)
+		track.SpendBlock(o, block, bytes)
 		return blockOr(o, block, err)
 	})
 }
@@ -200,7 +201,7 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 //export tlgo_memory_pool_deallocate_async
 func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		o.UnguardBlock(p, block, false)
+		debug.UnguardBlock(o, p, block, false)
 		track.Forget(uint64(block))
 		return poolStatus(o, mempool.DeallocateAsync(mempool.Handle(p), block, device.Stream(stream)))
 	})

@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/stats"
 	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
@@ -96,7 +97,7 @@ func shutdown(o *object.Context) status.Status {
 		o.Purge()
 	}
 	if st == status.OK && options.Flag("TL_DEBUG") {
-		o.CheckAll() // damage is the status of the call: it is not asked for here
+		debug.CheckAll(o) // damage is the status of the call: it is not asked for here
 	}
 	return st
 }

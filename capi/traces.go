@@ -63,7 +63,7 @@ func traceFromStart(name string) error {
 	if _, err := openTrace(strings.ReplaceAll(name, "%p", strconv.Itoa(os.Getpid()))); err != nil {
 		return fmt.Errorf("TL_TRACE: the trace could not be written: %w", err)
 	}
-	if st := object.SetTracing(true); st != status.OK {
+	if st := track.SetTracing(true); st != status.OK {
 		_, _ = trace.Stop()
 		return errors.New("TL_TRACE: no memory for the tables of tracking: nothing is traced")
 	}
@@ -71,13 +71,12 @@ func traceFromStart(name string) error {
 }
 
 func followTrace(o *object.Context, since uint64) status.Status {
-	if st := object.SetTracing(true); st != status.OK {
+	if st := track.SetTracing(true); st != status.OK {
 		return fail(o, st, "no memory for the tables of tracking")
 	}
 	o.HonourTracking()
-	mempool.Chunks(func(c mempool.Chunk) { trace.Chunk(c.Pool, c.Account, c.Address, c.Bytes, true) })
-	leak.Blocks(o.TraceBlock)
-	if st := o.TraceLive(since); st != status.OK {
+	mempool.Chunks(func(c mempool.Chunk) { trace.Chunk(c, true) })
+	if st := leak.TraceLive(o, since); st != status.OK {
 		return st
 	}
 	trace.Count()
@@ -88,7 +87,7 @@ func endTrace(o *object.Context) (ended bool, err error) {
 	ended, err = trace.Stop()
 	if ended {
 		forgetSources()
-		_ = object.SetTracing(false) // asks for no memory
+		_ = track.SetTracing(false) // asks for no memory
 		o.HonourTracking()
 	}
 	return ended, err

@@ -25,6 +25,7 @@ import "C"
 import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
@@ -104,7 +105,7 @@ func tlgo_tag_push(c, name uintptr) int32 {
 //
 //export tlgo_tag_pop
 func tlgo_tag_pop(c uintptr) int32 {
-	return guardedStatus(c, (*object.Context).PopTag)
+	return guardedStatus(c, track.PopTag)
 }
 
 // tl_mem_allocation_info describes a live allocation of any kind: an object, a
@@ -187,7 +188,7 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 //
 //export tlgo_mem_check_all
 func tlgo_mem_check_all(c uintptr) int64 {
-	return guarded(c, -1, (*object.Context).CheckAll)
+	return guarded(c, -1, debug.CheckAll)
 }
 
 // What the shim asks for. None of it is public.
@@ -196,14 +197,14 @@ func tlgo_mem_check_all(c uintptr) int64 {
 //
 //export tlentry_sampled
 func tlentry_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
-	guarded(c, 0, func(o *object.Context) int { o.RecordSample(track.Kind(kind), address, bytes); return 0 })
+	guarded(c, 0, func(o *object.Context) int { track.RecordSample(o, track.Kind(kind), address, bytes); return 0 })
 }
 
 // tlentry_settle adds the stack to what the context has recorded.
 //
 //export tlentry_settle
 func tlentry_settle(c, stack uintptr, frames uint64, thread uint32) {
-	guarded(c, 0, func(o *object.Context) int { o.Settle(layout.Slice[uintptr](stack, frames), thread); return 0 })
+	guarded(c, 0, func(o *object.Context) int { track.Settle(o, layout.Slice[uintptr](stack, frames), thread); return 0 })
 }
 
 // tlentry_forget_block drops the record of a block that is being freed.
@@ -218,7 +219,7 @@ func tlentry_forget_block(address uintptr) {
 //
 //export tlentry_check_at_end
 func tlentry_check_at_end(c uintptr) int64 {
-	return guarded(c, 0, (*object.Context).CheckAtEnd)
+	return guarded(c, 0, debug.CheckAtEnd)
 }
 
 // tlentry_leaks reports at the end of the process and returns how much leaked,

@@ -8,6 +8,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/output"
@@ -21,10 +22,10 @@ func startTracking() status.Status {
 	if options.Flag("TL_TRACK") || options.Flag("TL_DEBUG") {
 		period = 1
 	}
-	if period == object.TrackingPeriod() {
+	if period == track.WantedPeriod() {
 		return status.OK
 	}
-	return object.SetTracking(period)
+	return track.SetPeriod(period)
 }
 
 func configureTracking(o *object.Context, name string) status.Status {
@@ -47,7 +48,7 @@ func setLeakCheck(value string) {
 // nameSite records a source line that the program gave.
 func nameSite(pointer, file uintptr, line uint32) {
 	if name, named := text(file); named {
-		object.NameSite(pointer, name, line)
+		track.NameSite(pointer, name, line)
 	}
 }
 
@@ -56,19 +57,19 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 	if !named || tag == "" {
 		return fail(o, status.InvalidArgument, "a tag needs a name of 1 to %d bytes", maxString-1)
 	}
-	return o.PushTag(tag)
+	return track.PushTag(o, tag)
 }
 
 // guardBlock puts a red zone behind a block, with TL_DEBUG.
 func guardBlock(o *object.Context, h, block, bytes uintptr) {
 	if room, onCPU := mempool.Room(mempool.Handle(h), bytes); onCPU && options.Flag("TL_DEBUG") {
-		o.GuardBlock(h, block, uint64(bytes), room)
+		debug.GuardBlock(h, block, uint64(bytes), room)
 	}
 }
 
 // resetPool takes all blocks of a pool back and drops their records.
 func resetPool(o *object.Context, h mempool.Handle) status.Status {
-	o.UnguardPool(uintptr(h))
+	debug.UnguardPool(o, uintptr(h))
 	if track.Period() != 0 {
 		mempool.Live(func(of mempool.Handle, address, _ uintptr) {
 			if of == h {
@@ -135,7 +136,7 @@ func describedInfo(p uintptr, d registry.Described) tl_alloc_info {
 	info := tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References, Addresses: d.Names,
 		BufferId: d.Id, Kind: int64(d.Kind)}
 	for _, at := range []uintptr{p, d.Real} {
-		if ref, ok := object.RefOf(at); ok && at != 0 && info.Number == 0 {
+		if ref, ok := track.RefOf(at); ok && at != 0 && info.Number == 0 {
 			info = recorded(info, ref)
 		}
 	}

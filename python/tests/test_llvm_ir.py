@@ -10,7 +10,9 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import ir
-import ir_programs_more  # noqa: F401  (registers its programs)
+import ir_programs_scopes  # noqa: F401  (registers its programs, as do the next two)
+import ir_programs_structs  # noqa: F401
+import ir_programs_tensors  # noqa: F401
 import jit
 from ir_programs import PROGRAMS
 import tl_runtime as tl

@@ -25,6 +25,7 @@ type Heap struct {
 	depot [layout.Classes]depot
 	spans spanTable
 	recs  recordTable
+	side  Side
 	raw   uintptr // the range as it was reserved, before its start was aligned
 
 	handed, peak atomic.Uint64 // bytes of slots and large objects that are out, and the most since ResetPeak
@@ -92,6 +93,7 @@ func (h *Heap) open(bytes uint64) bool {
 		memory.Unmap(raw, uintptr(bytes)+align, "heap")
 		return false
 	}
+	h.side.records = h.RecordLimit()
 	h.raw, h.G.HeapBase, h.G.HeapBytes = raw, memory.Round(raw, align), bytes
 	h.G.Spans, h.G.Records, h.G.BlockMetadata = h.spans.words, h.recs.base, h.recs.metadataBase
 	return true
@@ -99,6 +101,7 @@ func (h *Heap) open(bytes uint64) bool {
 
 // Close gives the ranges back. Nobody may hold an object any more.
 func (h *Heap) Close() {
+	h.side.close()
 	h.recs.close()
 	h.spans.close()
 	memory.Unmap(h.raw, uintptr(h.G.HeapBytes)+align, "heap")

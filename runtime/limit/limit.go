@@ -10,7 +10,8 @@
 //
 // When a charge is refused, or the system or a device refuses memory, a Reclaim calls
 // upon the packages that own caches, in a fixed order, until there is room or nothing
-// is left to give. They register themselves; this package imports none of them.
+// is left to give. They register themselves, as does who watches (OnPressure); this
+// package imports none of them.
 //
 //	limit.go      accounts
 //	reclaim.go     what is done when memory is short
@@ -25,7 +26,6 @@ import (
 	"math"
 	"sync/atomic"
 
-	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
 )
 
@@ -89,6 +89,18 @@ func (a *account) keepPeak(n uint64) uint64 {
 	return a.peakInUse.Load()
 }
 
+var onPressure []func(event string, device int32, bytes uint64)
+
+// OnPressure adds who is told that memory is short, of a device or of an account: event says
+// how. It may take locks, but none of those that a charge is made under. For init functions.
+func OnPressure(f func(event string, device int32, bytes uint64)) { onPressure = append(onPressure, f) }
+
+func pressure(event string, device int32, bytes uint64) {
+	for _, f := range onPressure {
+		f(event, device, bytes)
+	}
+}
+
 var onResetPeaks []func()
 
 // OnResetPeaks adds what is to happen in ResetPeaks. For init functions.
@@ -127,13 +139,13 @@ func Charge(device int32, n uint64) status.Status {
 	one, all := at(device), at(Total)
 	sum, ok := one.add(n)
 	if !ok {
-		trace.Pressure("limit refuses", device, n)
+		pressure("limit refuses", device, n)
 		return status.Limit
 	}
 	total, ok := all.add(n)
 	if !ok {
 		one.sub(n)
-		trace.Pressure("limit refuses", Total, n)
+		pressure("limit refuses", Total, n)
 		return status.Limit
 	}
 	one.grown(sum, n)

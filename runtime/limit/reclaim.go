@@ -1,10 +1,6 @@
 package limit
 
-import (
-	"time"
-
-	"tlruntime/runtime/observe/trace"
-)
+import "time"
 
 // Stage is a kind of cache. Reclaim goes through them in this order.
 type Stage int
@@ -95,7 +91,7 @@ func (r *Reclaim) Step() bool {
 	if !r.begun && !r.silent {
 		at(r.device).reclaimed.Add(1)
 		at(Total).reclaimed.Add(1)
-		trace.Pressure("memory is short", r.device, r.bytes)
+		pressure("memory is short", r.device, r.bytes)
 	}
 	r.begun = true
 	for ; r.stage < stages; r.stage, r.member = r.stage+1, 0 {
@@ -108,7 +104,7 @@ func (r *Reclaim) Step() bool {
 	if !r.silent {
 		at(r.device).failed.Add(1)
 		at(Total).failed.Add(1)
-		trace.Pressure("nothing left to give", r.device, r.bytes)
+		pressure("nothing left to give", r.device, r.bytes)
 	}
 	return false
 }
@@ -174,7 +170,7 @@ func (a *account) soften(device int32) {
 		return
 	}
 	a.reclaimed.Add(1)
-	trace.Pressure("above the soft limit", device, a.used.Load())
+	pressure("above the soft limit", device, a.used.Load())
 	for r := newReclaim(device, 0); a.above(soft) && r.Step(); {
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/limit"
-	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
 )
 
@@ -75,18 +74,26 @@ func (p *Pool) obtainCharged(bytes uint64) error {
 	if err := p.admit(c); err != nil {
 		return err
 	}
-	p.traceChunk(c, true)
+	p.reportChunk(c, true)
 	if err := p.install(c); err != nil {
 		_ = p.device.Deallocate(address, uintptr(bytes)) // what went wrong is reported already
-		p.traceChunk(c, false)
+		p.reportChunk(c, false)
 		return err
 	}
 	return nil
 }
 
-// traceChunk reports a chunk to a trace. The lock of the state is not held.
-func (p *Pool) traceChunk(c chunk, obtained bool) {
-	trace.Chunk(p.number(), p.account, c.address, c.bytes, obtained)
+var onChunk []func(c Chunk, obtained bool)
+
+// OnChunk adds who is told of a chunk that a device has granted, or that goes back to it.
+// For init functions.
+func OnChunk(f func(c Chunk, obtained bool)) { onChunk = append(onChunk, f) }
+
+// reportChunk tells of a chunk. The lock of the state is not held.
+func (p *Pool) reportChunk(c chunk, obtained bool) {
+	for _, f := range onChunk {
+		f(Chunk{p.number(), p.account, c.address, c.bytes}, obtained)
+	}
 }
 
 // deviceError keeps the status of a device's own error.
@@ -175,7 +182,7 @@ func (p *Pool) trim(enough uint64) (trimmed uint64, failed error) {
 			continue
 		}
 		trimmed += c.bytes
-		p.traceChunk(c, false)
+		p.reportChunk(c, false)
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}
@@ -226,7 +233,7 @@ func (p *Pool) dropEmpty() {
 func (p *Pool) returnChunks() (failed error) {
 	for p.chunks.Len() > 0 {
 		c := p.chunks.Pop()
-		p.traceChunk(c, false)
+		p.reportChunk(c, false)
 		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}

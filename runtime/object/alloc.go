@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
 )
 
@@ -47,10 +46,10 @@ func (c *Context) refill(class uint32) status.Status {
 // recycle makes the slot of a dead object available again, under the next
 // generation. A slot whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
-	if trace.On() {
-		c.traceGone(e)
+	if Tracing.Load() {
+		TraceHooks.Died(c, e)
 	}
-	if process.debug.on() {
+	if process.debug != nil {
 		c.bury(r, e)
 		return
 	}
@@ -60,6 +59,20 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 		return
 	}
 	c.giveSlot(e)
+}
+
+// bury is recycle with a check and a wait; the object is dead.
+func (c *Context) bury(r *layout.Record, e layout.Entry) {
+	c.countUntyped(r.TypeFlags&layout.TypeMask, e)
+	process.debug.Bury(c, e)
+	c.Pending |= PendingRecords
+	e, left := renew(r, e)
+	if !left {
+		return
+	}
+	for _, free := range process.debug.Wait(c, e) {
+		c.giveSlot(free)
+	}
 }
 
 // renew gives a dead slot its next generation; false: they are used up, and it is retired.
@@ -125,10 +138,21 @@ func (c *Context) returnMagazines() (bytes uint64) {
 // obtain obtains the slot for an object of n bytes; its record is dead still. zero
 // tells that the memory reads as zero.
 func (c *Context) obtain(n uintptr) (e layout.Entry, zero bool, st status.Status) {
-	if process.debug.on() {
+	if process.debug != nil {
 		return c.obtainGuarded(n)
 	}
 	return c.obtainSlot(n, n)
+}
+
+// obtainGuarded is obtain with a red zone behind the object.
+func (c *Context) obtainGuarded(n uintptr) (e layout.Entry, zero bool, st status.Status) {
+	if uint64(n) > process.g.HeapBytes {
+		return e, false, status.OutOfMemory
+	}
+	if e, zero, st = c.obtainSlot(process.debug.Room(n), n); st == status.OK {
+		process.debug.Guard(e, n)
+	}
+	return e, zero, st
 }
 
 // obtainSlot obtains a slot of at least n bytes for an object of `asked` bytes.

@@ -47,7 +47,7 @@ func (s *Stats) compare(types map[uint32]uint64, got Stats, gotTypes []TypeStats
 			s.LiveObjects, s.LiveBytes)
 	}
 	out := process.heap.Usage().Out
-	waiting, _ := process.debug.quarantined()
+	waiting, _ := quarantined()
 	for class := range s.Classes {
 		k, want := &got.Classes[class], &s.Classes[class]
 		if k.Live() != want.Live() || k.Bytes != want.Bytes || uint64(out[class]) != k.Live()+cached(uint32(class))+uint64(waiting[class]) {
@@ -75,6 +75,6 @@ func cached(class uint32) (n uint64) {
 	if class == 0 || class > layout.ClassSmall {
 		return 0
 	}
-	eachUsed(func(c *Context) { n += uint64(c.Magazines[class].Top-c.Magazines[class].Base) / layout.EntryBytes })
+	EachContext(func(c *Context) { n += uint64(c.Magazines[class].Top-c.Magazines[class].Base) / layout.EntryBytes })
 	return n
 }

@@ -27,7 +27,7 @@ func Check(kept map[uint32]bool) error {
 	inHeap := process.heap.Check(func(record uint32) { c.found(record, "a depot") })
 	c.quarantined()
 	inboxes, deleterCalls := c.lists()
-	eachUsed(func(x *Context) {
+	EachContext(func(x *Context) {
 		for class := uint32(1); class <= layout.ClassSmall; class++ {
 			c.magazine(x, class)
 		}
@@ -37,14 +37,14 @@ func Check(kept map[uint32]bool) error {
 	c.nodes(inboxes)
 	c.deleterCalls(deleterCalls)
 	all := []error{inHeap, c.Err(), CheckStats(), process.registry.CheckBeside()}
-	eachUsed(func(x *Context) { all = append(all, x.CheckStacks()) })
+	EachContext(func(x *Context) { all = append(all, x.CheckStacks()) })
 	return errors.Join(all...)
 }
 
 // Alone reports whether c is the only context that a thread or a goroutine has.
 func Alone(c *Context) bool {
 	others := 0
-	eachUsed(func(x *Context) {
+	EachContext(func(x *Context) {
 		if x != c && x.Id != 0 && atomic.LoadUint64(&x.Word)&layout.CtxState == layout.CtxActive {
 			others++
 		}
@@ -87,17 +87,11 @@ func (c *slotChecker) magazine(x *Context, class uint32) {
 }
 
 func (c *slotChecker) quarantined() {
-	d := &process.debug
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var held [layout.Classes]int64
-	bytes := uint64(0)
-	for _, e := range d.queue[d.first:] {
-		c.unused(e, e.Gen&0xFF, "the quarantine")
-		held[e.Gen&0xFF]++
-		bytes += process.heap.Size(e.Object)
+	if process.debug == nil {
+		return
 	}
-	c.Want(held == d.held && bytes == d.bytes && bytes <= d.most, "a quarantine of %d bytes, counted %d", bytes, d.bytes)
+	err := process.debug.Check(func(e layout.Entry) { c.unused(e, e.Gen&0xFF, "the quarantine") })
+	c.Want(err == nil, "%v", err)
 }
 
 // dying walks the list of dead objects whose fields are still to be released.
@@ -164,7 +158,7 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 
 // lists counts the nodes in inboxes and the pending deleter calls in lists, of all contexts.
 func (c *slotChecker) lists() (inboxes, deleterCalls uint32) {
-	eachUsed(func(x *Context) {
+	EachContext(func(x *Context) {
 		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = process.nodes.at(i).next {
 			inboxes++
 		}

@@ -49,8 +49,8 @@ func (k *stackChecker) marks() {
 	c := k.c
 	var before layout.Mark
 	function, planned := uint64(0), uint64(0)
-	for i := range c.marks() {
-		m := *c.mark(i)
+	for i := range c.OpenMarks() {
+		m := *c.OpenMark(i)
 		k.Want(m.Entries >= before.Entries && m.Frame >= before.Frame, "context %d: mark %d is %+v, the one below %+v", c.Id, i, m, before)
 		k.Want(uint64(m.Outer) == function, "context %d: mark %d is in function %d, not %d", c.Id, i, function, m.Outer)
 		switch m.Kind >> layout.MarkKindShift {
@@ -71,7 +71,7 @@ func (k *stackChecker) marks() {
 	var floor, slots uint64
 	var table uintptr
 	if function != 0 {
-		m := c.mark(function - 1)
+		m := c.OpenMark(function - 1)
 		floor, slots = m.Entries, uint64(m.Kind&layout.MarkSlots)
 		table = memory.Round(c.FrameBase+uintptr(m.Frame), frameAlign)
 	}

@@ -66,7 +66,7 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 	if !c.hasRoomFor(p) {
 		return 0
 	}
-	if st := process.side.begin(); st != status.OK {
+	if st := process.heap.Side().Begin(); st != status.OK {
 		return c.failAlloc(st, 0)
 	}
 	k := cloner{c: c, todo: memory.NewArray[pair]("deep clone")}
@@ -78,7 +78,7 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 		k.undo()
 	}
 	k.todo.Free()
-	process.side.end()
+	process.heap.Side().End()
 	if k.st != status.OK {
 		c.Drain()
 		if isShort(k.st) {
@@ -111,7 +111,7 @@ func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
 		return layout.Entry{}
 	}
 	k.todo.At(k.todo.Len() - 1).new = e
-	process.side.at(o.Entry.Record).value = uint64(k.todo.Len())
+	process.heap.Side().At(o.Entry.Record).Value = uint64(k.todo.Len())
 	copy(layout.Bytes(e.Object, size), layout.Bytes(p, size))
 	if typ == layout.TypeVec {
 		*layout.At[vec](e.Object) = vec{}
@@ -174,7 +174,7 @@ func (k *cloner) reference(p uintptr) uintptr {
 		}
 		return p
 	}
-	if seen := process.side.at(o.Entry.Record).value; seen != 0 {
+	if seen := process.heap.Side().At(o.Entry.Record).Value; seen != 0 {
 		e := k.todo.At(seen - 1).new
 		k.c.retain(process.heap.Record(e.Record))
 		return e.Object
@@ -186,7 +186,7 @@ func (k *cloner) reference(p uintptr) uintptr {
 // whatever they refer to each other.
 func (k *cloner) undo() {
 	for i := range k.todo.Len() {
-		process.side.at(k.todo.At(i).new.Record).flags = sideCopy
+		process.heap.Side().At(k.todo.At(i).new.Record).Flags = sideCopy
 	}
 	for i := range k.todo.Len() {
 		e := k.todo.At(i).new
@@ -213,5 +213,5 @@ func isCopy(p uintptr) bool {
 		return false
 	}
 	at := process.heap.Find(p)
-	return at.Start == p && at.Record != 0 && process.side.at(at.Record).flags == sideCopy
+	return at.Start == p && at.Record != 0 && process.heap.Side().At(at.Record).Flags == sideCopy
 }

@@ -6,7 +6,6 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
 )
 
@@ -112,8 +111,18 @@ func (c *Context) Poll() {
 	c.HonourTracking()
 }
 
+func (c *Context) hasOpenScopes() bool { return c.MarkTop != c.Marks }
+
+// noteLeftOpen has what an ended thread left open noted, if leaks are looked for; the
+// caller has taken c over.
+func (c *Context) noteLeftOpen() {
+	if LeftOpen != nil && c.hasOpenScopes() && atomic.LoadUint32(&process.g.LeakCheck) != layout.LeakCheckOff {
+		LeftOpen(c)
+	}
+}
+
 func (c *Context) hasWork() bool {
-	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasToDestroy() || c.MarkTop != c.Marks
+	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasToDestroy() || c.hasOpenScopes()
 }
 
 // reset makes an adopted context look new: nothing open, no arena, no error.
@@ -131,9 +140,11 @@ func (c *Context) finish(me *Context) {
 		c.Top -= layout.EntryBytes
 		c.releaseEntry(me, *layout.At[layout.Entry](c.Top))
 	}
-	for i := range c.marks() {
-		trace.End(c.Id)
-		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.mark(i).Arena))
+	for i := range c.OpenMarks() {
+		if Tracing.Load() {
+			TraceHooks.Abandoned(c)
+		}
+		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.OpenMark(i).Arena))
 	}
 	c.MarkTop, c.Planned, c.Holes = c.Marks, 0, 0
 	c.enterFunction(0)

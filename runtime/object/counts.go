@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/status"
 )
 
@@ -231,10 +230,10 @@ func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (do
 func (me *Context) kill(r *layout.Record, e layout.Entry) {
 	e.Gen = atomic.LoadUint32(&r.Gen)
 	typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
-	if typ == layout.TypeTensor && trace.On() && !process.debug.on() {
-		me.traceResting(e)
+	if typ == layout.TypeTensor && Tracing.Load() && process.debug == nil {
+		TraceHooks.Rested(me, e)
 	}
-	if typ == layout.TypeTensor && !process.debug.on() && TensorHooks.Keep(me, r, e) {
+	if typ == layout.TypeTensor && process.debug == nil && TensorHooks.Keep(me, r, e) {
 		return
 	}
 	if atomic.SwapUint32(&r.Sh, 0)&layout.Alive == 0 {

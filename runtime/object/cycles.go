@@ -36,7 +36,7 @@ type collector struct {
 // CollectCycles frees the garbage cycles of the calling context and returns how
 // many objects died, -1 when there was no memory to look.
 func (c *Context) CollectCycles() int64 {
-	if st := process.side.begin(); st != status.OK {
+	if st := process.heap.Side().Begin(); st != status.OK {
 		c.failAlloc(st, 0)
 		return -1
 	}
@@ -50,7 +50,7 @@ func (c *Context) CollectCycles() int64 {
 	}
 	k.candidates.Free()
 	k.reached.Free()
-	process.side.end()
+	process.heap.Side().End()
 	if k.failed {
 		c.failAlloc(status.OutOfMemory, 0)
 		return -1
@@ -72,8 +72,8 @@ func (k *collector) find() {
 			if !k.c.owns(loc) || !ownersAlone(atomic.LoadUint32(&r.Sh)) {
 				continue
 			}
-			v := process.side.at(first + i)
-			v.flags, v.value = sideCandidate, uint64(layout.LocCountOf(loc))
+			v := process.heap.Side().At(first + i)
+			v.Flags, v.Value = sideCandidate, uint64(layout.LocCountOf(loc))
 			if !k.candidates.Push(layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: r.Gen}) {
 				k.failed = true
 			}
@@ -82,7 +82,7 @@ func (k *collector) find() {
 }
 
 // children visits the references of a candidate that lead to candidates.
-func (k *collector) children(e layout.Entry, visit func(slot *uintptr, child layout.Entry, v *sideValue)) {
+func (k *collector) children(e layout.Entry, visit func(slot *uintptr, child layout.Entry, v *heap.SideValue)) {
 	fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) {
 		if *slot == 0 || !process.heap.Contains(*slot) {
 			return
@@ -91,7 +91,7 @@ func (k *collector) children(e layout.Entry, visit func(slot *uintptr, child lay
 		if at.Start != *slot || at.Record == 0 {
 			return
 		}
-		if v := process.side.at(at.Record); v.flags&sideCandidate != 0 {
+		if v := process.heap.Side().At(at.Record); v.Flags&sideCandidate != 0 {
 			visit(slot, layout.Entry{Object: *slot, Record: at.Record, Gen: at.Gen}, v)
 		}
 	})
@@ -100,7 +100,7 @@ func (k *collector) children(e layout.Entry, visit func(slot *uintptr, child lay
 // subtract removes the references among candidates from the trial counts.
 func (k *collector) subtract() {
 	for i := range k.candidates.Len() {
-		k.children(*k.candidates.At(i), func(_ *uintptr, _ layout.Entry, v *sideValue) { v.value-- })
+		k.children(*k.candidates.At(i), func(_ *uintptr, _ layout.Entry, v *heap.SideValue) { v.Value-- })
 	}
 }
 
@@ -108,20 +108,20 @@ func (k *collector) subtract() {
 func (k *collector) restore() {
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
-		if v := process.side.at(e.Record); int64(v.value) > 0 {
+		if v := process.heap.Side().At(e.Record); int64(v.Value) > 0 {
 			k.reach(e, v)
 		}
 		for k.reached.Len() > 0 {
-			k.children(k.reached.Pop(), func(_ *uintptr, child layout.Entry, v *sideValue) { k.reach(child, v) })
+			k.children(k.reached.Pop(), func(_ *uintptr, child layout.Entry, v *heap.SideValue) { k.reach(child, v) })
 		}
 	}
 }
 
-func (k *collector) reach(e layout.Entry, v *sideValue) {
-	if v.flags&sideReached != 0 {
+func (k *collector) reach(e layout.Entry, v *heap.SideValue) {
+	if v.Flags&sideReached != 0 {
 		return
 	}
-	v.flags |= sideReached
+	v.Flags |= sideReached
 	if !k.reached.Push(e) {
 		k.failed = true
 	}
@@ -132,12 +132,12 @@ func (k *collector) reach(e layout.Entry, v *sideValue) {
 // that releasing fields never meets a slot that was reused meanwhile; destructors see
 // those fields as NULL.
 func (k *collector) free() (died int64) {
-	garbage := func(v *sideValue) bool { return v.flags&sideReached == 0 }
+	garbage := func(v *heap.SideValue) bool { return v.Flags&sideReached == 0 }
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
-		if garbage(process.side.at(e.Record)) {
+		if garbage(process.heap.Side().At(e.Record)) {
 			died += 1 + k.hanging(e)
-			k.children(e, func(slot *uintptr, _ layout.Entry, v *sideValue) {
+			k.children(e, func(slot *uintptr, _ layout.Entry, v *heap.SideValue) {
 				if garbage(v) {
 					*slot = 0
 				}
@@ -146,7 +146,7 @@ func (k *collector) free() (died int64) {
 	}
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
-		if garbage(process.side.at(e.Record)) {
+		if garbage(process.heap.Side().At(e.Record)) {
 			k.c.kill(process.heap.Record(e.Record), e)
 		}
 	}
@@ -161,14 +161,14 @@ func (k *collector) hanging(e layout.Entry) (n int64) {
 		if *slot == 0 || at.Kind != heap.Live {
 			return
 		}
-		v := process.side.at(at.Record)
-		if v.flags&sideCandidate != 0 {
+		v := process.heap.Side().At(at.Record)
+		if v.Flags&sideCandidate != 0 {
 			return
 		}
-		if v.flags == 0 {
-			v.flags, v.value = sideHanging, uint64(references(process.heap.Record(at.Record)))
+		if v.Flags == 0 {
+			v.Flags, v.Value = sideHanging, uint64(references(process.heap.Record(at.Record)))
 		}
-		if v.value--; v.value == 0 {
+		if v.Value--; v.Value == 0 {
 			n++
 		}
 	})

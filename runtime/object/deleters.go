@@ -62,8 +62,8 @@ func (c *Context) dropped(ended registry.Ended, res registry.Result) {
 	switch {
 	case res == registry.Gone:
 		c.freeForeign(ended)
-	case ended.Returned:
-		c.traceForeignGone(ended.Pointer, ended.Bytes)
+	case ended.Returned && Tracing.Load():
+		TraceHooks.ForeignGone(c, ended.Pointer, ended.Bytes)
 	}
 }
 
@@ -74,8 +74,8 @@ func (c *Context) freeForeign(ended registry.Ended) {
 		return // one name of several
 	}
 	c.ForeignFreed++
-	if !ended.Returned {
-		c.traceForeignGone(ended.Pointer, ended.Bytes)
+	if !ended.Returned && Tracing.Load() {
+		TraceHooks.ForeignGone(c, ended.Pointer, ended.Bytes)
 	}
 	e := deleterCall{function: ended.Deleter, pointer: ended.Pointer, ctx: ended.Ctx, arguments: 2}
 	switch ended.Kind {

@@ -7,8 +7,17 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// referencesOf calls visit with every pointer that an object holds a reference of.
-func (c *Context) referencesOf(e layout.Entry, visit func(p uintptr)) {
+// usable returns the bytes of a live object that its holder may write to.
+func usable(e layout.Entry) uint64 {
+	size := process.heap.Size(e.Object)
+	if process.debug == nil {
+		return size
+	}
+	return process.debug.Usable(e, size)
+}
+
+// ReferencesOf calls visit with every pointer that an object holds a reference of.
+func (c *Context) ReferencesOf(e layout.Entry, visit func(p uintptr)) {
 	r := process.heap.Record(e.Record)
 	switch atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask {
 	case layout.TypeTensor:
@@ -36,7 +45,7 @@ func (c *Context) partsOf(p uintptr, visit func(p uintptr)) {
 }
 
 // bytesOf returns what an object occupies, the table of a Vec included.
-func (c *Context) bytesOf(e layout.Entry) uint64 {
+func bytesOf(e layout.Entry) uint64 {
 	bytes := usable(e)
 	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeVec {
 		if v := layout.At[vec](e.Object); v.sound() && v.data.Object != 0 {
@@ -46,9 +55,9 @@ func (c *Context) bytesOf(e layout.Entry) uint64 {
 	return bytes
 }
 
-// bytesAnywhere is bytesOf and what a tensor has on a device.
-func (c *Context) bytesAnywhere(e layout.Entry) uint64 {
-	bytes := c.bytesOf(e)
+// BytesAnywhere returns what an object occupies, on a device too if it is a tensor there.
+func BytesAnywhere(e layout.Entry) uint64 {
+	bytes := bytesOf(e)
 	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && TensorHooks.DeviceBytes != nil {
 		bytes += TensorHooks.DeviceBytes(e.Object)
 	}
@@ -58,13 +67,9 @@ func (c *Context) bytesAnywhere(e layout.Entry) uint64 {
 // VecType is the name of the type of a Vec, whose bytes include its table.
 const VecType = "Vec"
 
-// TypeName names the type of an object; "" for plain bytes.
-func (c *Context) TypeName(e layout.Entry) string {
-	return typeName(atomic.LoadUint32(&process.heap.Record(e.Record).TypeFlags) & layout.TypeMask)
-}
-
-func typeName(typ uint32) string {
-	switch typ {
+// TypeName names the type of the object that has a record; "" for plain bytes.
+func TypeName(record uint32) string {
+	switch typ := atomic.LoadUint32(&process.heap.Record(record).TypeFlags) & layout.TypeMask; typ {
 	case layout.TypePlain:
 		return ""
 	case layout.TypeVec:
@@ -81,6 +86,20 @@ func typeName(typ uint32) string {
 		}
 		return fmt.Sprint("type ", typ)
 	}
+}
+
+// CountsOf returns how many references a live object has, how many of them float, and
+// whether tl_ptr_dec_ref has brought it to zero.
+func CountsOf(r *layout.Record) (held, floating int64, atZero bool) {
+	return references(r), int64(floats(r)), heldAtZero(r)
+}
+
+// OpenEntries returns where the entries of c's open scopes begin; its top when none is open.
+func (c *Context) OpenEntries() uintptr {
+	if !c.hasOpenScopes() {
+		return c.Top
+	}
+	return c.Entries + uintptr(c.OpenMark(0).Entries)*layout.EntryBytes
 }
 
 // Allocation is what the heap knows of an object.
@@ -101,5 +120,5 @@ func (c *Context) DescribeObject(p uintptr) (a Allocation, live bool) {
 	if !live {
 		return a, false
 	}
-	return Allocation{o.Entry, c.bytesOf(o.Entry), references(o.Record), c.TypeName(o.Entry)}, true
+	return Allocation{o.Entry, bytesOf(o.Entry), references(o.Record), TypeName(o.Entry.Record)}, true
 }

@@ -79,18 +79,6 @@ func (c *Context) DrainStep() bool {
 	return c.CallbackArguments != 0
 }
 
-// TensorHooks are set by package tensor, which stands above this one.
-var TensorHooks struct {
-	// Keep puts a dead tensor into the pool; false when it has to be taken apart.
-	Keep func(me *Context, r *layout.Record, e layout.Entry) bool
-	// Deleter returns what has to be called when a tensor dies: f(data, context); 0 = nothing.
-	Deleter func(object uintptr) (f, data, context uintptr)
-	// Dismantle releases the storage that a view shares.
-	Dismantle func(c *Context, object uintptr)
-	// DeviceBytes returns what a tensor has on a device, beside its header.
-	DeviceBytes func(p uintptr) uint64
-}
-
 func (c *Context) wantsCall(typ uint32, object uintptr) bool {
 	if typ == layout.TypeTensor {
 		if f, data, context := TensorHooks.Deleter(object); f != 0 {

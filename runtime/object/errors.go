@@ -10,12 +10,12 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// text names the sentence that tells an error; the context keeps its number and
+// Text names the sentence that tells an error; the context keeps its number and
 // the values, and Message renders it when somebody asks.
-type text uint32
+type Text uint32
 
 const (
-	textStatus text = iota // the status alone
+	textStatus Text = iota // the status alone
 	textPlain              // a sentence of the C path
 	textOutside
 	textInterior
@@ -47,7 +47,7 @@ const (
 	textScopeFull
 	textMarksFull
 	textAlloc  // made by package limit
-	textTables // of bookkeeping
+	TextTables // of bookkeeping
 	textShort
 	textNoFunction
 	textNoPlanned
@@ -71,12 +71,14 @@ const (
 	textVecEmpty
 	textVecSize
 	textOpenScopes
-	textRedZone
-	textPoison
-	textBefore
-	textNoDebug
-	textTags
-	textNoTag
+	// texts of package debug
+	TextRedZone
+	TextPoison
+	TextBefore
+	TextNoDebug
+	// texts of package track
+	TextTags
+	TextNoTag
 	// texts of package tensor
 	TextTensorKind
 	TextRank
@@ -94,7 +96,7 @@ const (
 	TextNotSparse // of package sparse
 )
 
-var sentences = map[text]string{
+var sentences = map[Text]string{
 	textOutside:       "%#x is an address that the runtime never gave out and nobody registered; pass a pointer from tl_mem_* or register it first",
 	textInterior:      "%#x is %d bytes inside a %d-byte slot that starts at %#x; use the start",
 	textDead:          "%#x is the start of an object that was released already; drop this pointer with the last reference",
@@ -124,7 +126,7 @@ var sentences = map[text]string{
 	textDepth:         "there is no depth %d to go back to: %d scopes are open",
 	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
 	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
-	textTables:        "the system refuses memory for tables",
+	TextTables:        "the system refuses memory for tables",
 	textShort:         "what Go keeps in reserve is nearly used up, and the system refuses it more (RLIMIT_AS, RLIMIT_DATA); release memory or raise the limit",
 	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
@@ -148,12 +150,12 @@ var sentences = map[text]string{
 	textVecEmpty:      "the Vec at %#x is empty",
 	textVecSize:       "a Vec of %d elements is too large",
 	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
-	textRedZone:       "%#x: byte %d behind its %d bytes was written to",
-	textPoison:        "%#x was released, and written to afterwards: at byte %d",
-	textBefore:        "%#x: byte %d before its start was written to",
-	textNoDebug:       "there are no red zones to look at; start the program with TL_DEBUG=1",
-	textTags:          "%d tags are pushed already; pop them with tl_tag_pop",
-	textNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
+	TextRedZone:       "%#x: byte %d behind its %d bytes was written to",
+	TextPoison:        "%#x was released, and written to afterwards: at byte %d",
+	TextBefore:        "%#x: byte %d before its start was written to",
+	TextNoDebug:       "there are no red zones to look at; start the program with TL_DEBUG=1",
+	TextTags:          "%d tags are pushed already; pop them with tl_tag_pop",
+	TextNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
 	TextTensorKind:    "%#x is an object, but not a tensor",
 	TextRank:          "rank %d is not between 0 and %d",
 	TextShape:         "extent %d of axis %d is negative, or the product of the shape overflows",
@@ -170,14 +172,17 @@ var sentences = map[text]string{
 	TextNotSparse:     "%#x is not a sparse matrix; make one with tl_sparse_create or tl_sparse_from_csr",
 }
 
+// Format puts values into a sentence.
+func (t Text) Format(values ...any) string { return fmt.Sprintf(sentences[t], values...) }
+
 // Fail records an error of the calling thread and returns its status. p is the
 // pointer in question, 0 when there is none; details are what its text shows.
-func (c *Context) Fail(st status.Status, kind text, p uintptr, details ...uint64) status.Status {
+func (c *Context) Fail(st status.Status, kind Text, p uintptr, details ...uint64) status.Status {
 	c.Status, c.ErrorKind, c.ErrorPointer, c.MessageReady = int32(st), uint32(kind), p, 0
 	c.ErrorFunction = c.FunctionId
 	c.ErrorDetail = [3]uint64{}
 	copy(c.ErrorDetail[:], details)
-	if process.debug.on() {
+	if process.debug != nil {
 		c.Pending |= pendingUse
 	}
 	if atomic.LoadUint32(&process.g.OnError) != 0 && c.ErrorPending == 0 {
@@ -195,7 +200,7 @@ func (c *Context) null() uintptr {
 // failAlloc records that an object of n bytes could not be had; 0: no object, tables.
 func (c *Context) failAlloc(st status.Status, n uint64) uintptr {
 	if n == 0 {
-		c.Fail(st, textTables, 0)
+		c.Fail(st, TextTables, 0)
 		return 0
 	}
 	c.Fail(st, textAlloc, 0, n)
@@ -209,7 +214,7 @@ func (c *Context) FailShort() status.Status { return c.Fail(status.OutOfMemory, 
 // finding is what an address turned out to be, as an error tells it.
 type finding struct {
 	status  status.Status
-	kind    text
+	kind    Text
 	details [3]uint64
 }
 
@@ -269,15 +274,20 @@ func (c *Context) Failf(st status.Status, format string, args ...any) status.Sta
 	return st
 }
 
-func (c *Context) render() string { return c.sentence() + c.sitesOf(c.ErrorPointer) }
+func (c *Context) render() string {
+	if process.debug == nil || c.ErrorPointer == 0 {
+		return c.Sentence()
+	}
+	return c.Sentence() + process.debug.Sites(c, c.ErrorPointer)
+}
 
-// sentence is what went wrong, without the sites.
-func (c *Context) sentence() string {
+// Sentence is what went wrong, without the sites.
+func (c *Context) Sentence() string {
 	st := status.Status(c.Status)
 	if st == status.OK {
 		return ""
 	}
-	kind := text(c.ErrorKind)
+	kind := Text(c.ErrorKind)
 	if kind == textAlloc {
 		return c.prefix() + ": " + limit.Sentence(limit.CPU, c.ErrorDetail[0], refuser(st))
 	}
@@ -292,11 +302,10 @@ func (c *Context) sentence() string {
 	for i := 0; len(values) < verbs(format); i++ {
 		values = append(values, signed(c.ErrorDetail[i]))
 	}
-	text := c.prefix()
-	if format != "" {
-		text += ": " + fmt.Sprintf(format, values...)
+	if format == "" {
+		return c.prefix()
 	}
-	return text
+	return c.prefix() + ": " + kind.Format(values...)
 }
 
 // prefix names the function and the status.
@@ -318,7 +327,7 @@ func refuser(st status.Status) string {
 
 // explain finds the text for an error of the fast path, which keeps only status
 // and pointer: it looks at the pointer again.
-func (c *Context) explain() text {
+func (c *Context) explain() Text {
 	switch status.Status(c.Status) {
 	case status.NotRegistered:
 		return textNotRegistered

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
@@ -178,7 +177,9 @@ func (c *Context) retract(gens []uint32, block func(uint64) (p, bytes uintptr)) 
 	for i, gen := range gens {
 		if p, _ := block(uint64(i)); p != 0 {
 			process.registry.Retract(p, gen)
-			track.Undo(track.Ref{Kind: track.Foreign, Key: uint64(p), Gen: gen})
+			if isRecording() {
+				RecordHooks.Retracted(p, gen)
+			}
 			c.ForeignAdopted--
 		}
 	}

@@ -4,7 +4,7 @@ import "maps"
 
 // The texts of the registry's own functions; they begin where no other text is.
 const (
-	textOurMemory text = 1000 + iota
+	textOurMemory Text = 1000 + iota
 	textForeignBytes
 	textForeignKind
 	textNoDeleter
@@ -23,7 +23,7 @@ const (
 )
 
 func init() {
-	maps.Copy(sentences, map[text]string{
+	maps.Copy(sentences, map[Text]string{
 		textOurMemory:       "%#x lies in the runtime's own memory; the registry is for memory that the runtime did not allocate",
 		textForeignBytes:    "%#x cannot be a block of %d bytes of this process",
 		textForeignKind:     "kind %d is not one of TL_ALLOC_*, or none that a block is registered with here",

@@ -38,7 +38,7 @@ func (c *Context) FunctionEnter(n int64) status.Status {
 		return status.Status(c.Status)
 	}
 	clear(layout.Bytes(table, uint64(n)*layout.SlotBytes))
-	c.enterFunction(c.marks())
+	c.enterFunction(c.OpenMarks())
 	return status.OK
 }
 
@@ -50,7 +50,7 @@ func (c *Context) enterFunction(n uint64) {
 		c.Floor, c.Slots, c.SlotTable = 0, 0, 0
 		return
 	}
-	m := c.mark(n - 1)
+	m := c.OpenMark(n - 1)
 	c.Floor = m.Entries
 	c.Slots = uint64(m.Kind & layout.MarkSlots)
 	c.SlotTable = memory.Round(c.FrameBase+uintptr(m.Frame), frameAlign)
@@ -102,8 +102,8 @@ func (c *Context) GetBuffer(slot, n int64) uintptr {
 // pinFrames keeps the frame stack where it is when the planned frames open in
 // this function close: a slot's new buffer lies above them and lives longer.
 func (c *Context) pinFrames() {
-	for n := c.marks(); n > c.Function; n-- {
-		if m := c.mark(n - 1); m.Kind>>layout.MarkKindShift == layout.MarkPlanned {
+	for n := c.OpenMarks(); n > c.Function; n-- {
+		if m := c.OpenMark(n - 1); m.Kind>>layout.MarkKindShift == layout.MarkPlanned {
 			m.Kind |= pinned
 		}
 	}
@@ -125,7 +125,7 @@ func (c *Context) slotAt(slot int64) (*layout.Slot, status.Status) {
 // FrameEnter opens a planned frame: n bytes at once, 64-byte aligned.
 func (c *Context) FrameEnter(n uintptr) uintptr {
 	if c.MarkTop == c.MarkEnd {
-		c.Fail(status.ArenaExhausted, textMarksFull, 0, c.marks())
+		c.Fail(status.ArenaExhausted, textMarksFull, 0, c.OpenMarks())
 		return 0
 	}
 	before := c.FrameTop
@@ -143,8 +143,8 @@ func (c *Context) FrameEnter(n uintptr) uintptr {
 // FrameTarget returns the marks left after FrameExit: the newest planned frame of
 // this function goes, with the scopes opened in it.
 func (c *Context) FrameTarget() (uint64, status.Status) {
-	for n := c.marks(); n > c.Function; n-- {
-		if c.mark(n-1).Kind>>layout.MarkKindShift == layout.MarkPlanned {
+	for n := c.OpenMarks(); n > c.Function; n-- {
+		if c.OpenMark(n-1).Kind>>layout.MarkKindShift == layout.MarkPlanned {
 			return n - 1, status.OK
 		}
 	}

@@ -250,8 +250,8 @@ func (c *Context) takeOut(at uint64) {
 	*c.entry(at) = layout.Entry{Record: layout.Foreign}
 	c.Holes++
 	floor := uint64(0)
-	if n := c.marks(); n > 0 {
-		floor = c.mark(n - 1).Entries
+	if n := c.OpenMarks(); n > 0 {
+		floor = c.OpenMark(n - 1).Entries
 	}
 	for c.entryCount() > floor && c.entry(c.entryCount()-1).Object == 0 {
 		c.Top -= layout.EntryBytes
@@ -286,8 +286,8 @@ func (c *Context) compact() {
 	kept, mark := uint64(0), uint64(0)
 	floor := c.Floor
 	for i := range c.entryCount() {
-		for ; mark < c.marks() && c.mark(mark).Entries <= i; mark++ {
-			c.mark(mark).Entries = kept
+		for ; mark < c.OpenMarks() && c.OpenMark(mark).Entries <= i; mark++ {
+			c.OpenMark(mark).Entries = kept
 		}
 		if i == floor {
 			c.Floor = kept
@@ -297,8 +297,8 @@ func (c *Context) compact() {
 			kept++
 		}
 	}
-	for ; mark < c.marks(); mark++ {
-		c.mark(mark).Entries = kept
+	for ; mark < c.OpenMarks(); mark++ {
+		c.OpenMark(mark).Entries = kept
 	}
 	if floor >= c.entryCount() {
 		c.Floor = kept

@@ -76,7 +76,19 @@ func giveMagazines(need limit.Need) (freed uint64) {
 		freed += p.returnMagazines()
 		p.parkAgain()
 	})
-	return freed + process.debug.empty()
+	return freed + emptyQuarantine()
+}
+
+// emptyQuarantine gives all slots that TL_DEBUG keeps back to the heap.
+func emptyQuarantine() (freed uint64) {
+	if process.debug == nil {
+		return 0
+	}
+	waiting, freed := process.debug.Empty()
+	for _, e := range waiting {
+		giveDirectly(e)
+	}
+	return freed
 }
 
 // parkAgain ends a borrowing that did none of the context's work; what was delivered

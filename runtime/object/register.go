@@ -5,7 +5,6 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
@@ -191,17 +190,17 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 		return 0, c.Fail(status.Unsupported, textReallocKind, p)
 	}
 	size, slot := process.heap.Size(p), n
-	if process.debug.on() {
-		slot = withZone(n)
+	if process.debug != nil {
+		slot = process.debug.Room(n)
 	}
 	class := layout.ClassOf(slot)
 	if uint64(slot) <= size && (class == o.Entry.Gen&0xFF || class == 0 && uint64(slot) > size-layout.SpanBytes) {
-		if process.debug.on() {
-			c.checkZone(o.Entry)
-			c.setGuard(o.Entry, n)
+		if process.debug != nil {
+			process.debug.CheckZone(c, o.Entry)
+			process.debug.Guard(o.Entry, n)
 		}
-		if track.Period() != 0 {
-			track.Resize(c.address(), objectRef(o.Entry), uint64(p), uint64(n))
+		if isRecording() {
+			RecordHooks.Resized(c, o.Entry, uint64(n))
 		}
 		return p, status.OK
 	}

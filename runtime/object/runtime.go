@@ -17,7 +17,6 @@ import (
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
@@ -29,12 +28,10 @@ type Config struct {
 	ArenaBytes     uint64
 	RegistryShards int
 	SlowOnly       bool
-	// Debug guards every object (debug.go); it needs SlowOnly.
-	Debug bool
-	// Quarantine is how many bytes of released objects Debug keeps back.
-	Quarantine uint64
+	// Debug guards every object; it needs SlowOnly. nil: it is off.
+	Debug Debugger
 	// Settles tells that whoever leaves the slow path gives recorded allocations their
-	// stack (track.Settle); a Go program's are those of its own calls.
+	// stack (package track); a Go program's are those of its own calls.
 	Settles bool
 	// Free releases malloc'ed memory that was registered; nil in a Go program,
 	// where such memory cannot be registered.
@@ -61,14 +58,9 @@ var process struct {
 	slices       slices
 	nodes        nodes
 	types        types
-	side         side
 	deleterCalls deleterCalls
 	counters     counters
-
-	recording sync.Mutex    // guards the next two, and what follows from them
-	period    atomic.Uint64 // of tracking, as set; a trace records all the same
-	tracing   bool
-	debug     debugging
+	debug        Debugger // nil while it is off
 }
 
 // Open starts the runtime; the first call that succeeds decides the configuration, and
@@ -99,7 +91,10 @@ func Opened() bool { return process.opened.Load() }
 func discard() {
 	process.types.close()
 	process.slices.close()
-	process.debug.close()
+	if process.debug != nil {
+		process.debug.Close()
+		process.debug = nil
+	}
 	if process.registry != nil {
 		process.registry.Close()
 		process.registry = nil
@@ -122,14 +117,16 @@ func open(cfg Config) status.Status {
 	g := layout.At[layout.Globals](page)
 	process.cfg, process.g = cfg, g
 	g.Fast = 1
-	track.TypeOf = typeOf
-	if g.BlockMarks = track.Marks(); g.BlockMarks == 0 {
-		return status.OutOfMemory
+	st := status.OK
+	if RecordHooks.Open != nil {
+		st = RecordHooks.Open(g)
+	}
+	if st != status.OK {
+		return st
 	}
 	if cfg.SlowOnly {
 		g.Fast = 0
 	}
-	var st status.Status
 	if process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve}); st != status.OK {
 		return st
 	}
@@ -137,11 +134,11 @@ func open(cfg Config) status.Status {
 		return st
 	}
 	g.Shards, g.ShardMask = process.registry.Layout()
-	if cfg.Debug {
-		if st = process.debug.open(); st != status.OK {
+	if cfg.Debug != nil {
+		if st = cfg.Debug.Open(); st != status.OK {
 			return st
 		}
-		g.Debug = 1
+		process.debug, g.Debug = cfg.Debug, 1
 	}
 	if st = process.slices.open(g, cfg.ArenaBytes); st != status.OK {
 		return st
@@ -154,6 +151,9 @@ func open(cfg Config) status.Status {
 
 // Globals returns the shared table of addresses.
 func Globals() *layout.Globals { return process.g }
+
+// Settles returns Config.Settles.
+func Settles() bool { return process.cfg.Settles }
 
 // Heap returns the process's heap.
 func Heap() *heap.Heap { return process.heap }

@@ -4,18 +4,17 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/observe/trace"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
 
-func (c *Context) mark(i uint64) *layout.Mark {
+// OpenMarks returns how many scopes, functions and planned frames are open.
+func (c *Context) OpenMarks() uint64 { return uint64(c.MarkTop-c.Marks) / layout.MarkBytes }
+
+// OpenMark returns the mark of one of them, the oldest first.
+func (c *Context) OpenMark(i uint64) *layout.Mark {
 	return layout.At[layout.Mark](c.Marks + uintptr(i)*layout.MarkBytes)
 }
-
-// marks returns how many scopes, functions and planned frames are open.
-func (c *Context) marks() uint64 { return uint64(c.MarkTop-c.Marks) / layout.MarkBytes }
 
 func (c *Context) entryCount() uint64 { return uint64(c.Top-c.Entries) / layout.EntryBytes }
 
@@ -32,7 +31,7 @@ func (c *Context) push(e layout.Entry) {
 // pushMark opens a scope, a function or a planned frame.
 func (c *Context) pushMark(kind, slots uint32) status.Status {
 	if c.MarkTop == c.MarkEnd {
-		return c.Fail(status.ArenaExhausted, textMarksFull, 0, c.marks())
+		return c.Fail(status.ArenaExhausted, textMarksFull, 0, c.OpenMarks())
 	}
 	*layout.At[layout.Mark](c.MarkTop) = layout.Mark{
 		Entries: c.entryCount(),
@@ -45,8 +44,8 @@ func (c *Context) pushMark(kind, slots uint32) status.Status {
 	if kind == layout.MarkPlanned {
 		c.Planned++
 	}
-	if trace.On() {
-		trace.Begin(c.Id, markNames[kind], track.NameOf(c.Tag()))
+	if Tracing.Load() {
+		TraceHooks.Opened(c, markNames[kind])
 	}
 	return status.OK
 }
@@ -54,7 +53,7 @@ func (c *Context) pushMark(kind, slots uint32) status.Status {
 // EnterScope opens a scope.
 func (c *Context) EnterScope() status.Status { return c.pushMark(layout.MarkScope, 0) }
 
-func (c *Context) depth() uint64 { return c.marks() - c.Planned }
+func (c *Context) depth() uint64 { return c.OpenMarks() - c.Planned }
 
 // Depth returns the number of open scopes, those of functions included.
 func (c *Context) Depth() int64 { return int64(c.depth()) }
@@ -63,11 +62,11 @@ func (c *Context) Depth() int64 { return int64(c.depth()) }
 // there is no scope to leave: none is open, or the newest thing open is a function
 // or a planned frame.
 func (c *Context) ExitTarget() (uint64, status.Status) {
-	n := c.marks()
+	n := c.OpenMarks()
 	if n == 0 {
 		return 0, c.Fail(status.ScopeUnderflow, textNoScope, 0)
 	}
-	switch c.mark(n-1).Kind >> layout.MarkKindShift {
+	switch c.OpenMark(n-1).Kind >> layout.MarkKindShift {
 	case layout.MarkFunction:
 		return 0, c.Fail(status.ScopeUnderflow, textFunctionScope, 0)
 	case layout.MarkPlanned:
@@ -84,9 +83,9 @@ func (c *Context) DepthTarget(depth int64) (uint64, status.Status) {
 	if uint64(depth) > c.depth() {
 		return 0, c.Fail(status.ScopeUnderflow, textDepth, 0, uint64(depth), c.depth())
 	}
-	n := c.marks()
+	n := c.OpenMarks()
 	for open := c.depth(); open > uint64(depth); n-- {
-		if c.mark(n-1).Kind>>layout.MarkKindShift != layout.MarkPlanned {
+		if c.OpenMark(n-1).Kind>>layout.MarkKindShift != layout.MarkPlanned {
 			open--
 		}
 	}
@@ -99,8 +98,8 @@ func (c *Context) DepthTarget(depth int64) (uint64, status.Status) {
 // the top read again afterwards, since a destructor may have opened scopes or
 // registered objects; the mark goes last.
 func (c *Context) CloseTo(target uint64) (again bool) {
-	for n := c.marks(); n > target; n = c.marks() {
-		m := c.mark(n - 1)
+	for n := c.OpenMarks(); n > target; n = c.OpenMarks() {
+		m := c.OpenMark(n - 1)
 		for c.entryCount() > m.Entries {
 			c.Top -= layout.EntryBytes
 			e := *layout.At[layout.Entry](c.Top)
@@ -133,9 +132,8 @@ func (c *Context) popMark() {
 	if kind == layout.MarkFunction {
 		c.enterFunction(uint64(m.Outer))
 	}
-	if trace.On() {
-		c.dropTags()
-		trace.End(c.Id)
+	if Tracing.Load() {
+		TraceHooks.Closed(c)
 	}
 }
 

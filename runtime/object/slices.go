@@ -6,7 +6,6 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
 
@@ -158,7 +157,7 @@ func (s *slices) prepare(c *Context, id uint32) {
 	c.Top, c.End = c.Entries, c.Entries+uintptr(s.entries.bytes)
 	c.IndexPrev = addr + uintptr(s.links.offset)
 	c.FrameBase = addr + uintptr(process.g.FrameOffset)
-	c.SampleLeft = track.Never
+	c.SampleLeft = Never
 	c.FrameTop, c.FrameEnd = c.FrameBase, c.FrameBase+uintptr(process.g.ArenaCapacity)
 }
 

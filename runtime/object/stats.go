@@ -76,7 +76,7 @@ func (s *Stats) readFrees() {
 	s.Kinds[layout.TypeTensor].Frees = process.counters.tensors.Load()
 	given := process.counters.largeGiven.Load()
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		s.TensorsGone += layout.Peek(&c.TensorsGone)
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
@@ -86,7 +86,7 @@ func (s *Stats) readFrees() {
 			gone[kind] += layout.Peek(&c.Kinds[kind].BytesGone)
 		}
 	})
-	held, large := process.debug.quarantined()
+	held, large := quarantined()
 	for class := range held {
 		s.Classes[class].Frees += uint64(held[class]) // dead, and not back yet
 	}
@@ -94,6 +94,15 @@ func (s *Stats) readFrees() {
 		s.Kinds[kind].Bytes = -bytes // what was made is added
 	}
 	s.Classes[layout.ClassLarge].Bytes = -given - uint64(large)<<layout.SpanShift
+}
+
+// quarantined returns how many dead slots of each class TL_DEBUG keeps back, and the spans of
+// large objects.
+func quarantined() (slots [layout.Classes]int64, large int64) {
+	if process.debug == nil {
+		return slots, 0
+	}
+	return process.debug.Quarantined()
 }
 
 // cameBack returns how many slots ever came back to a magazine. The order of reading
@@ -107,7 +116,7 @@ func (c *Context) cameBack(class uint32) uint64 {
 }
 
 func (s *Stats) readAllocations() {
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		for class := uint32(1); class < layout.ClassRest; class++ {
 			s.Classes[class].Allocations += c.allocated(class)
 		}
@@ -181,8 +190,8 @@ func (s *Stats) largestFree() (largest uint64) {
 	return largest
 }
 
-// eachUsed visits the contexts that were ever in use.
-func eachUsed(visit func(c *Context)) {
+// EachContext visits the contexts that were ever in use.
+func EachContext(visit func(c *Context)) {
 	process.slices.each(func(c *Context) {
 		if c.Self != 0 {
 			visit(c)
@@ -208,12 +217,12 @@ func ReadTypes() []TypeStats {
 	for n := len(counted); n < len(types); n++ {
 		types[n].Frees = process.counters.typ(uint32(n)).gone.Load()
 	}
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		for n := range counted {
 			counted[n].Frees += layout.Peek(&c.typeCount(uint32(n)).Gone)
 		}
 	})
-	eachUsed(func(c *Context) {
+	EachContext(func(c *Context) {
 		for n := range counted {
 			counted[n].Allocations += layout.Peek(&c.typeCount(uint32(n)).Made)
 		}

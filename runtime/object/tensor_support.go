@@ -77,8 +77,8 @@ func (c *Context) TakeTensor(n uintptr) (e layout.Entry, zero bool) {
 // GuardTensor moves the red zone of a tensor to behind its last element; n bytes are
 // header and elements.
 func (c *Context) GuardTensor(e layout.Entry, n uint64) {
-	if process.debug.on() {
-		c.setGuard(e, uintptr(n))
+	if process.debug != nil {
+		process.debug.Guard(e, uintptr(n))
 	}
 }
 
@@ -212,7 +212,7 @@ func (c *Context) FailOurs(p uintptr) status.Status {
 }
 
 // Guards reports whether objects have red zones.
-func (c *Context) Guards() bool { return process.debug.on() }
+func (c *Context) Guards() bool { return process.debug != nil }
 
 // Null records that a NULL result is right.
 func (c *Context) Null() uintptr { return c.null() }

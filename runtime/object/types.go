@@ -140,7 +140,7 @@ func (c *Context) Define(t Type) (uint32, status.Status) {
 	case status.Limit:
 		return 0, c.Fail(st, textTypeFull, 0, maxTypes)
 	case status.OutOfMemory:
-		return 0, c.Fail(st, textTables, 0)
+		return 0, c.Fail(st, TextTables, 0)
 	}
 	return id, st
 }

@@ -67,8 +67,7 @@ func (s *tree) look(t int32) {
 func (s *tree) judge(t int32, now *state, high int64) {
 	room := s.limit - now.bytes
 	if s.pins != nil {
-		s.judgePinned(t, now, high)
-		return
+		room -= s.pinnedAbove(t, now.low)
 	}
 	if now.low > room {
 		s.failed = true
@@ -80,31 +79,7 @@ func (s *tree) judge(t int32, now *state, high int64) {
 	}
 	for _, b := range s.at[t] {
 		switch {
-		case s.floor[b] <= room:
-			now.firsts++
-		case s.calm:
-		case b == now.lowest:
-			s.raise(b, now.second)
-		default:
-			s.raise(b, now.top)
-		}
-	}
-}
-
-// judgePinned is judge where pinned blocks take a part of the room.
-func (s *tree) judgePinned(t int32, now *state, high int64) {
-	room := s.limit - now.bytes - s.pinnedAbove(t, now.low)
-	if now.low > room {
-		s.failed = true
-		return
-	}
-	if high <= room {
-		now.firsts = int32(len(s.at[t]))
-		return
-	}
-	for _, b := range s.at[t] {
-		switch {
-		case s.floor[b] <= room || s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit:
+		case s.floor[b] <= room, s.pins != nil && s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit:
 			now.firsts++
 		case s.calm:
 		case b == now.lowest:

@@ -20,6 +20,14 @@ type Info struct {
 	HandedBack bool
 }
 
+// TypeName says what a pointer's memory is: "memory of malloc", "workspace".
+func (i Info) TypeName() string {
+	if i.Type == layout.ForeignWorkspace {
+		return "workspace"
+	}
+	return OfKind("memory", i.Kind)
+}
+
 func infoOf(p uintptr, e *layout.ForeignEntry) Info {
 	return Info{
 		Pointer: p, Bytes: bytesOf(e), Count: e.Count, Floats: floats(e), Gen: e.Gen,

@@ -1,7 +1,12 @@
 // Package leak looks for memory that nothing will release any more and reports it, in
 // the layout of LeakSanitizer (llvm-project compiler-rt/lib/lsan), which tools read
-// already. What is live and who holds it is package object's to know; this package
-// groups it by where it was allocated.
+// already.
+//
+//	search.go, search_foreign.go  what is live, and who holds it
+//	left_open.go                  what threads left in scopes, and was released since
+//	leak.go                       both by where it was allocated
+//	write.go                      the report
+//	traced.go                     what a trace is told when it begins
 package leak
 
 import (
@@ -32,7 +37,7 @@ type Total struct {
 // Group is allocations that are alike.
 type Group struct {
 	Total
-	Reason  object.Reason
+	Reason  Reason
 	Type    string
 	Tag     string
 	Site    track.Site
@@ -42,7 +47,7 @@ type Group struct {
 
 // key tells groups apart.
 type key struct {
-	reason    object.Reason
+	reason    Reason
 	typ       string
 	site, tag uint32
 }
@@ -55,14 +60,14 @@ const All = ^uint64(0)
 func Collect(c *object.Context, since uint64) (*Report, status.Status) {
 	r := &Report{}
 	groups := map[key]*Group{}
-	add := func(l object.Live) {
+	add := func(l Live) {
 		e, recorded := track.Find(l.Ref)
 		if since != All && (!recorded || e.Seq <= since) {
 			return
 		}
 		r.add(groups, l, e, recorded)
 	}
-	if st := c.Leaks(add); st != status.OK {
+	if st := EachLive(c, add); st != status.OK {
 		return nil, st
 	}
 	Blocks(add)
@@ -73,17 +78,17 @@ func Collect(c *object.Context, since uint64) (*Report, status.Status) {
 	return r, status.OK
 }
 
-func (r *Report) add(groups map[key]*Group, l object.Live, e track.Entry, recorded bool) {
+func (r *Report) add(groups map[key]*Group, l Live, e track.Entry, recorded bool) {
 	bytes := l.Bytes
 	if recorded && e.Bytes > 0 && l.Type == "" {
 		bytes = e.Bytes
 	}
-	if l.Reason == object.Held {
+	if l.Reason == Held {
 		r.Held.Count++
 		r.Held.Bytes += bytes
 		return
 	}
-	if object.IsLeak(l.Reason) {
+	if IsLeak(l.Reason) {
 		r.Count++
 		r.Bytes += bytes
 	}
@@ -104,10 +109,10 @@ func (r *Report) add(groups map[key]*Group, l object.Live, e track.Entry, record
 // AddLeftOpen adds what threads that have ended left in open scopes, and what was released
 // for them since: it was no leak in the end, and would be one in a program that goes on.
 func (r *Report) AddLeftOpen() {
-	object.EachLeftOpen(func(l object.LeftOpenGroup) {
+	eachLeftOpen(func(l leftOpenGroup) {
 		r.Count += l.Count
 		r.Bytes += l.Bytes
-		r.Groups = append(r.Groups, Group{Total: Total{l.Count, l.Bytes}, Reason: object.LeftOpen, Type: l.Type,
+		r.Groups = append(r.Groups, Group{Total: Total{l.Count, l.Bytes}, Reason: LeftOpen, Type: l.Type,
 			Tag: track.NameOf(l.Tag), Site: track.SiteOf(l.Site)})
 	})
 	slices.SortFunc(r.Groups, before)
@@ -115,12 +120,12 @@ func (r *Report) AddLeftOpen() {
 
 // Blocks visits the blocks of memory pools that the program has; those of tensors are
 // the tensors'.
-func Blocks(visit func(object.Live)) {
+func Blocks(visit func(Live)) {
 	ofTensors := tensor.Blocks()
 	mempool.Live(func(_ mempool.Handle, address, bytes uintptr) {
 		if !ofTensors[address] {
-			visit(object.Live{Ref: track.Ref{Kind: track.Block, Key: uint64(address)}, Address: address,
-				Bytes: uint64(bytes), Type: "block of a memory pool", Reason: object.Lent})
+			visit(Live{Ref: track.Ref{Kind: track.Block, Key: uint64(address)}, Address: address,
+				Bytes: uint64(bytes), Type: "block of a memory pool", Reason: Lent})
 		}
 	})
 }
@@ -139,11 +144,11 @@ func before(a, b Group) int {
 	)
 }
 
-func rank(r object.Reason) int {
+func rank(r Reason) int {
 	switch {
-	case r < object.Indirect:
+	case r < Indirect:
 		return 0
-	case r == object.Indirect:
+	case r == Indirect:
 		return 1
 	}
 	return 2

@@ -16,10 +16,10 @@ func context(t *testing.T) *object.Context {
 	t.Helper()
 	c, st := object.NewContext()
 	require.Equal(t, status.OK, st)
-	require.Equal(t, status.OK, object.SetTracking(1))
+	require.Equal(t, status.OK, track.SetPeriod(1))
 	c.HonourTracking()
 	t.Cleanup(func() {
-		require.Equal(t, status.OK, object.SetTracking(0))
+		require.Equal(t, status.OK, track.SetPeriod(0))
 		c.Finish()
 	})
 	return c
@@ -41,7 +41,7 @@ func TestGoProgramsSeeTheirLines(t *testing.T) {
 	p := forgetful(c)
 	r := collect(t, c, mark)
 	require.Equal(t, [2]uint64{1, 40}, [2]uint64{uint64(r.Count), r.Bytes})
-	require.Equal(t, object.Floating, r.Groups[0].Reason)
+	require.Equal(t, Floating, r.Groups[0].Reason)
 	text := r.Text()
 	require.Contains(t, text, "Direct leak of 40 byte(s) in 1 object(s) allocated from:\n    #0 0x")
 	require.Contains(t, text, "leak.forgetful ")
@@ -63,7 +63,7 @@ func TestWhatAScopeHoldsIsNoLeak(t *testing.T) {
 	require.Equal(t, int64(1), r.Held.Count)
 	require.Equal(t, status.OK, c.Acquire(p))
 	r = collect(t, c, mark)
-	require.Equal(t, object.Acquired, r.Groups[0].Reason)
+	require.Equal(t, Acquired, r.Groups[0].Reason)
 	require.Equal(t, status.OK, c.Release(p))
 	require.Equal(t, status.OK, c.ExitScope())
 }
@@ -92,17 +92,17 @@ func TestWhatEndedThreadsLeftIsToldAfterItWasReleased(t *testing.T) {
 	after.AddLeftOpen()
 	require.Equal(t, int64(2), after.Count-before.Count)
 	require.Equal(t, uint64(128), after.Bytes-before.Bytes)
-	require.Equal(t, object.LeftOpen, after.Groups[0].Reason)
+	require.Equal(t, LeftOpen, after.Groups[0].Reason)
 	require.Contains(t, after.Text(), "a thread ended in the open scope that held it")
 }
 
 func TestGroupsComeInOrder(t *testing.T) {
-	group := func(reason object.Reason, bytes uint64, count int64) Group {
+	group := func(reason Reason, bytes uint64, count int64) Group {
 		return Group{Reason: reason, Total: Total{count, bytes}}
 	}
 	order := []Group{
-		group(object.Lent, 90, 1), group(object.Floating, 80, 2), group(object.Acquired, 80, 1),
-		group(object.Indirect, 500, 1), group(object.HandedBack, 900, 1),
+		group(Lent, 90, 1), group(Floating, 80, 2), group(Acquired, 80, 1),
+		group(Indirect, 500, 1), group(HandedBack, 900, 1),
 	}
 	for i := range order[1:] {
 		require.Negative(t, before(order[i], order[i+1]), "%d", i)

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 
-	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/track"
 )
 
@@ -32,21 +31,22 @@ var InSource = func(Located) []Located { return nil }
 // GoFrame resolves addresses of Go code.
 func GoFrame(pc uintptr) Frame {
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	return Frame{Function: f.Function, File: f.File, Line: f.Line, Own: strings.HasPrefix(f.Function, "tlruntime/runtime/object.")}
+	own := strings.HasPrefix(f.Function, "tlruntime/runtime/object.") || strings.HasPrefix(f.Function, "tlruntime/runtime/observe/track.")
+	return Frame{Function: f.Function, File: f.File, Line: f.Line, Own: own}
 }
 
 // what tells why an allocation is listed.
-var what = map[object.Reason]string{
-	object.Floating:   "nobody took its floating reference: register it, or free it",
-	object.Acquired:   "a reference was acquired and never released",
-	object.EndedScope: "held by an open scope of a thread that has ended: leave it, or call tl_shutdown",
-	object.AtZero:     "held by nobody, and not freed: tl_mem_free or tl_aligned_free is missing",
-	object.Cycle:      "a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it",
-	object.Aliases:    "a buffer whose own address was unregistered and of which aliases are left",
-	object.Lent:       "not given back to its pool",
-	object.Indirect:   "only another leak refers to it",
-	object.HandedBack: "unregistered by its last holder, so the host has it",
-	object.LeftOpen:   "a thread ended in the open scope that held it, and the library has released it: leave the scope",
+var what = map[Reason]string{
+	Floating:   "nobody took its floating reference: register it, or free it",
+	Acquired:   "a reference was acquired and never released",
+	EndedScope: "held by an open scope of a thread that has ended: leave it, or call tl_shutdown",
+	AtZero:     "held by nobody, and not freed: tl_mem_free or tl_aligned_free is missing",
+	Cycle:      "a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it",
+	Aliases:    "a buffer whose own address was unregistered and of which aliases are left",
+	Lent:       "not given back to its pool",
+	Indirect:   "only another leak refers to it",
+	HandedBack: "unregistered by its last holder, so the host has it",
+	LeftOpen:   "a thread ended in the open scope that held it, and the library has released it: leave the scope",
 }
 
 // Text renders the report; "" when nothing leaked and nothing was handed back.
@@ -114,9 +114,9 @@ func remembering(find finder) finder {
 func (g *Group) write(b *strings.Builder, find finder) {
 	kind := "Direct leak of"
 	switch g.Reason {
-	case object.Indirect:
+	case Indirect:
 		kind = "Indirect leak of"
-	case object.HandedBack:
+	case HandedBack:
 		kind = "No leak, handed back to the host:"
 	}
 	fmt.Fprintf(b, "%s %d byte(s) in %d object(s) allocated from:\n", kind, g.Bytes, g.Count)
@@ -216,10 +216,8 @@ func (f Located) write(b *strings.Builder, n int) {
 	b.WriteString("\n")
 }
 
-func init() { object.SiteText = briefly }
-
-// briefly renders the innermost frames of a site, for a message.
-func briefly(site uint32) string {
+// Brief renders the innermost frames of a site, for a message.
+func Brief(site uint32) string {
 	const most = 4
 	var b strings.Builder
 	s := track.SiteOf(site)

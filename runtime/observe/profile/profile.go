@@ -1,6 +1,6 @@
 // Package profile writes the live memory as a heap profile of pprof: how many
 // allocations, and of how many bytes, are in use by the place that made them, and how
-// many were ever made there. What is live is package object's to know, where it came
+// many were ever made there. What is live is package leak's to know, where it came
 // from package track's. Sampled allocations count for as many as they stand for.
 //
 //	profile.go   what is counted
@@ -44,12 +44,12 @@ type Profile struct {
 // allocate and free meanwhile some may be missing.
 func Collect(c *object.Context) (*Profile, status.Status) {
 	p := &Profile{live: map[group]float64{}, period: track.Period(), taken: time.Now()}
-	add := func(l object.Live) {
-		if l.Reason != object.HandedBack {
+	add := func(l leak.Live) {
+		if l.Reason != leak.HandedBack {
 			p.add(l)
 		}
 	}
-	if st := c.Leaks(add); st != status.OK {
+	if st := leak.EachLive(c, add); st != status.OK {
 		return nil, st
 	}
 	leak.Blocks(add)
@@ -59,7 +59,7 @@ func Collect(c *object.Context) (*Profile, status.Status) {
 
 // add counts a live allocation. What was not recorded is known by its size and type
 // alone; while samples are taken it is what they stand for.
-func (p *Profile) add(l object.Live) {
+func (p *Profile) add(l leak.Live) {
 	e, recorded := track.Find(l.Ref)
 	if !recorded && p.period > 1 {
 		return

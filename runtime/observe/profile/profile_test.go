@@ -11,6 +11,7 @@ import (
 
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/source"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
 
@@ -42,17 +43,17 @@ func sum(p *profile.Profile, value int, labels map[string]string) (total int64) 
 
 func TestFiguresAndLabels(t *testing.T) {
 	require.Equal(t, status.OK, object.Open(object.Config{}))
-	require.Equal(t, status.OK, object.SetTracking(1))
-	defer object.SetTracking(0)
+	require.Equal(t, status.OK, track.SetPeriod(1))
+	defer track.SetPeriod(0)
 	c, st := object.NewContext()
 	require.Equal(t, status.OK, st)
 	defer c.Finish()
-	require.Equal(t, status.OK, c.PushTag("load"))
+	require.Equal(t, status.OK, track.PushTag(c, "load"))
 	var all []uintptr
 	for range 7 {
 		all = append(all, c.Alloc(1000))
 	}
-	require.Equal(t, status.OK, c.PopTag())
+	require.Equal(t, status.OK, track.PopTag(c))
 	vec := c.VecNew(4)
 	require.NotZero(t, vec)
 	for _, p := range all[:2] {

@@ -6,7 +6,6 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/mempool"
-	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/observe/track"
 )
@@ -64,10 +63,10 @@ func (s *Snapshot) pools() {
 func (s *Snapshot) heap(history []trace.Event) {
 	var blocks []block
 	var spans []layoutRange
-	object.HeapBlocks(func(b object.Block) {
-		spans = append(spans, spanOf(b.Address, b.Bytes))
-		if b.Used {
-			blocks = append(blocks, used(b.Ref, b.Address, b.Bytes))
+	heapSlots(func(b slot) {
+		spans = append(spans, spanOf(b.address, b.bytes))
+		if b.used {
+			blocks = append(blocks, used(b.ref, b.address, b.bytes))
 		}
 	})
 	for _, e := range history {
@@ -119,9 +118,9 @@ func tile(at layoutRange, blocks []block) (all []block) {
 }
 
 func (s *Snapshot) registered() {
-	object.RegisteredBlocks(func(b object.Block) {
-		bytes := max(b.Bytes, 1)
-		s.segments = append(s.segments, segment{address: b.Address, bytes: bytes, kind: "registered",
-			blocks: []block{used(b.Ref, b.Address, bytes)}})
+	registeredBlocks(func(b slot) {
+		bytes := max(b.bytes, 1)
+		s.segments = append(s.segments, segment{address: b.address, bytes: bytes, kind: "registered",
+			blocks: []block{used(b.ref, b.address, bytes)}})
 	})
 }

@@ -4,6 +4,7 @@
 //
 //	snapshot.go  what there is, and how it is written
 //	collect.go   segments
+//	blocks.go    slots of the heap, and registered blocks
 //	events.go    events that agree with the segments
 //	pickle.go    the format
 //

@@ -20,8 +20,9 @@
 //	format.go  events as text
 //	recent.go  the newest allocations, for snapshots
 //
-// The package stands below all that allocates, as package track does, and knows only
-// numbers and names. Its lock is innermost: under it nothing of the runtime is called.
+// The package has accounts of memory and memory pools tell it what they do, and package
+// track the rest; it knows only numbers and names. Its lock is innermost: under it nothing
+// of the runtime is called.
 package trace
 
 import (
@@ -30,6 +31,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/mempool"
 )
 
 // Options say what a trace has to ask others for. Fields that are nil are done without.
@@ -208,36 +212,41 @@ func Named(context uint32, address uint64, site uint32) {
 	})
 }
 
+func init() {
+	limit.OnPressure(pressure)
+	mempool.OnChunk(Chunk)
+}
+
 // Chunk tells of memory that a pool has obtained from its device, or returned.
-func Chunk(pool uint64, device int32, address, bytes uint64, obtained bool) {
+func Chunk(c mempool.Chunk, obtained bool) {
 	name := "chunk returned"
 	if obtained {
 		name = "chunk obtained"
 	}
 	with(func(r *recording) {
-		r.keep(Event{Free: !obtained, Kind: "chunk", Address: address, Bytes: bytes, Device: device})
-		if obtained && r.full() || !obtained && !r.open.chunks[address] {
+		r.keep(Event{Free: !obtained, Kind: "chunk", Address: c.Address, Bytes: c.Bytes, Device: c.Account})
+		if obtained && r.full() || !obtained && !r.open.chunks[c.Address] {
 			return
 		}
 		if obtained {
-			r.open.chunks[address] = true
+			r.open.chunks[c.Address] = true
 		} else {
-			delete(r.open.chunks, address)
+			delete(r.open.chunks, c.Address)
 		}
 		r.begin(name, "i", r.thread(0, 0))
 		r.text("s", "p")
 		r.args()
-		r.address(address)
-		r.number("bytes", bytes)
-		r.number("pool", pool)
-		r.signed("device", int64(device))
+		r.address(c.Address)
+		r.number("bytes", c.Bytes)
+		r.number("pool", c.Pool)
+		r.signed("device", int64(c.Account))
 		r.end()
 	})
 }
 
-// Pressure tells that memory was short: name says how, of a device or of an account of
+// pressure tells that memory was short: name says how, of a device or of an account of
 // package limit.
-func Pressure(name string, device int32, bytes uint64) {
+func pressure(name string, device int32, bytes uint64) {
 	with(func(r *recording) {
 		if r.full() {
 			return

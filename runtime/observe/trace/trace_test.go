@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/output"
+	"tlruntime/runtime/status"
 )
 
 type writtenFrame struct{ Name, Parent string }
@@ -122,15 +125,28 @@ func TestEveryPartIsWhole(t *testing.T) {
 	assert.Len(t, Recent(), 20000)
 }
 
+// Package limit imports no trace: it is this package that has asked to be told.
+func TestALimitThatRefusesIsInTheTrace(t *testing.T) {
+	const device = 200
+	limit.Set(device, 0, 4096)
+	defer limit.Set(device, 0, 0)
+	path := start(t, Options{})
+	assert.Equal(t, status.Limit, limit.Charge(device, 4097))
+	stop(t)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(text), `"limit refuses"`))
+}
+
 // A chunk that the file has no room for is left out with its end, and one that it has ends there.
 func TestChunksStayBelowTheLimit(t *testing.T) {
 	path := start(t, Options{Limit: 64 << 10})
-	Chunk(1, 0, 1<<30, 4096, true)
+	Chunk(mempool.Chunk{Pool: 1, Address: 1 << 30, Bytes: 4096}, true)
 	for n := range uint64(20000) {
-		Chunk(1, 0, n<<12, 4096, true)
-		Chunk(1, 0, n<<12, 4096, false)
+		Chunk(mempool.Chunk{Pool: 1, Address: n << 12, Bytes: 4096}, true)
+		Chunk(mempool.Chunk{Pool: 1, Address: n << 12, Bytes: 4096}, false)
 	}
-	Chunk(1, 0, 1<<30, 4096, false)
+	Chunk(mempool.Chunk{Pool: 1, Address: 1 << 30, Bytes: 4096}, false)
 	stop(t)
 	count := map[string]int{}
 	for _, e := range read(t, path).TraceEvents {

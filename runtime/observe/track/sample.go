@@ -3,6 +3,8 @@ package track
 import (
 	"math"
 	"math/rand/v2"
+
+	"tlruntime/runtime/object"
 )
 
 // Sampling by bytes. Every byte that is allocated is drawn with the same small
@@ -20,15 +22,9 @@ import (
 // "Poisson Processes", 1993, 2.2). So a magazine counts objects down, which costs the
 // fast path nothing but a jump on the sum that it forms anyway.
 
-// SetPeriod sets the mean number of bytes between two samples; 0 records nothing, 1
+// Period returns the mean number of bytes between two samples; 0: nothing is recorded, 1:
 // everything.
-func SetPeriod(bytes uint64) { tracker.period.Store(bytes) }
-
-// Period returns the mean number of bytes between two samples.
 func Period() uint64 { return tracker.period.Load() }
-
-// Never is a distance that no program covers.
-const Never = 1 << 62
 
 // exponential draws from the exponential distribution with mean 1.
 func exponential() float64 { return -math.Log(1 - rand.Float64()) }
@@ -37,11 +33,11 @@ func exponential() float64 { return -math.Log(1 - rand.Float64()) }
 func NextBytes() uint64 {
 	switch period := Period(); period {
 	case 0:
-		return Never
+		return object.Never
 	case 1:
 		return 0
 	default:
-		return uint64(min(exponential()*float64(period), Never))
+		return uint64(min(exponential()*float64(period), object.Never))
 	}
 }
 
@@ -50,11 +46,11 @@ func NextBytes() uint64 {
 func NextObject(size uint64) uint64 {
 	switch period := Period(); period {
 	case 0:
-		return Never
+		return object.Never
 	case 1:
 		return 1
 	default:
-		return 1 + uint64(min(exponential()*float64(period)/float64(size), Never))
+		return 1 + uint64(min(exponential()*float64(period)/float64(size), object.Never))
 	}
 }
 

@@ -9,9 +9,6 @@ import (
 	"tlruntime/runtime/observe/trace"
 )
 
-// TypeOf names the type of an allocation; package object sets it.
-var TypeOf = func(ref Ref, address uint64) string { return "" }
-
 // traceAllocation reports an allocation whose site is known now. tracker.mu is held.
 func traceAllocation(context uintptr, p pendingMade, e *Entry) {
 	if !trace.On() {
@@ -19,7 +16,7 @@ func traceAllocation(context uintptr, p pendingMade, e *Entry) {
 	}
 	trace.Alloc(layout.At[layout.Context](context).Id, trace.Allocation{
 		Event:  trace.Event{Kind: p.ref.Kind.String(), Address: p.address, Bytes: e.Bytes, Site: e.Site},
-		Type:   TypeOf(p.ref, p.address),
+		Type:   typeOf(p.ref, p.address),
 		Tag:    tracker.sites.nameOf(e.Tag),
 		Thread: e.Thread,
 	})
@@ -29,9 +26,9 @@ func traceRelease(context uint32, kind Kind, address, bytes uint64) {
 	trace.Free(context, trace.Event{Kind: kind.String(), Address: address, Bytes: bytes})
 }
 
-// Gone reports an object that has died to a trace, if its allocation was reported: of one
+// gone reports an object that has died to a trace, if its allocation was reported: of one
 // that dies in the call that made it nothing is reported.
-func Gone(context uintptr, ref Ref, address uint64) {
+func gone(context uintptr, ref Ref, address uint64) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	e := find(ref)
@@ -45,9 +42,9 @@ func Gone(context uintptr, ref Ref, address uint64) {
 	traceRelease(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
 }
 
-// Undo drops what is known of an allocation: it was taken back in the call that made it,
+// undo drops what is known of an allocation: it was taken back in the call that made it,
 // before anybody could know of it, or its end was told already.
-func Undo(ref Ref) {
+func undo(ref Ref) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	if e := find(ref); e != nil {

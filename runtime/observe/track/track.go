@@ -8,17 +8,18 @@
 // is known of it lapses by itself, since the generations differ. Blocks of memory
 // pools have none; whoever frees one says so.
 //
-//	track.go    what is recorded, and by whom
-//	sample.go   which allocations are
-//	sites.go    stacks, names and tags, each kept once
-//	records.go  what is known by record
-//	table.go    what is known by address
-//	totals.go   what was ever made where
-//	traced.go   what a trace is told of
+//	track.go     what is recorded
+//	contexts.go  by whom
+//	tags.go      what threads say that they are doing
+//	sample.go    which allocations are recorded
+//	sites.go     stacks, names and tags, each kept once
+//	records.go   what is known by record
+//	table.go     what is known by address
+//	totals.go    what was ever made where
+//	traced.go    what a trace is told of
 //
-// The package stands below all that allocates and knows only numbers: records,
-// addresses, generations. Lock order: tracker.mu before the locks of the registry, which
-// asks nothing here.
+// Package object knows nothing of this one: it calls hooks (contexts.go). Lock order:
+// tracker.mu before the locks of the registry, which asks nothing here.
 package track
 
 import (
@@ -29,6 +30,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/observe/trace"
+	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
 
@@ -52,6 +54,20 @@ type Ref struct {
 	Kind Kind
 	Key  uint64
 	Gen  uint32
+}
+
+// OfObject names the object in a slot.
+func OfObject(e layout.Entry) Ref { return Ref{Kind: Object, Key: uint64(e.Record), Gen: e.Gen} }
+
+// OfForeign names a registered block: a buffer by its number, since any of its addresses
+// may go first.
+func OfForeign(t *registry.Table, info registry.Info) Ref {
+	if info.Link != 0 {
+		if d, known := t.Outline(info); known && d.Id != 0 {
+			return Ref{Kind: Foreign, Key: BufferKey | d.Id}
+		}
+	}
+	return Ref{Kind: Foreign, Key: uint64(info.Pointer), Gen: info.Gen}
 }
 
 // Entry is what is known of an allocation.
@@ -107,8 +123,8 @@ func pendingOf(context uintptr) *pending {
 	return p
 }
 
-// Open makes room for the entries of so many records; later calls do nothing.
-func Open(records uint64) status.Status {
+// openTables makes room for the entries of so many records; later calls do nothing.
+func openTables(records uint64) status.Status {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	if tracker.records != nil {
@@ -131,7 +147,9 @@ func CountAt(address uintptr) {
 	tracker.counter = address
 }
 
-// tables maps the marks and, if nobody has given one, the counter.
+// tables maps the marks and, if nobody has given one, the counter. Marks are
+// layout.BlockMarks counters: how many recorded blocks have an address of each mark, so that
+// freeing others asks nobody. tracker.mu is held.
 func tables() (marks uintptr) {
 	if tracker.marks == 0 {
 		base, err := memory.Map(layout.SpanBytes, purpose)
@@ -144,14 +162,6 @@ func tables() (marks uintptr) {
 		}
 	}
 	return tracker.marks
-}
-
-// Marks returns the address of layout.BlockMarks counters: how many recorded blocks have
-// an address of each mark, so that freeing others asks nobody.
-func Marks() uintptr {
-	tracker.mu.Lock()
-	defer tracker.mu.Unlock()
-	return tables()
 }
 
 const (
@@ -177,8 +187,8 @@ func Count() uint64 {
 // Lost returns how many recordings there was no memory for.
 func Lost() uint64 { return tracker.lost.Load() }
 
-// Record notes an allocation of a context's. Its stack follows with Settle.
-func Record(context uintptr, ref Ref, address, bytes uint64, weight float32, tag uint32) {
+// record notes an allocation of a context's. Its stack follows with settle.
+func record(context uintptr, ref Ref, address, bytes uint64, weight float32, tag uint32) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	e := place(ref)
@@ -224,8 +234,8 @@ func ForgetBlocks() {
 	}
 }
 
-// Settle gives what the context has recorded its stack, and returns the number of the site.
-func Settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
+// settle gives what the context has recorded its stack, and returns the number of the site.
+func settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	site = tracker.sites.add(stack, 0, 0)
@@ -249,9 +259,9 @@ func Settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 	return site
 }
 
-// Name notes the line of the program at which an allocation was made; false: it is not
+// name notes the line of the program at which an allocation was made; false: it is not
 // among the recorded ones.
-func Name(ref Ref, address uint64, file string, line uint32) bool {
+func name(ref Ref, address uint64, file string, line uint32) bool {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	e := find(ref)
@@ -271,9 +281,9 @@ func Name(ref Ref, address uint64, file string, line uint32) bool {
 	return true
 }
 
-// Resize notes that other bytes are asked of a recorded allocation now. To a trace that
+// resize notes that other bytes are asked of a recorded allocation now. To a trace that
 // is an end and an allocation.
-func Resize(context uintptr, ref Ref, address, bytes uint64) {
+func resize(context uintptr, ref Ref, address, bytes uint64) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	e := find(ref)
@@ -344,9 +354,9 @@ func place(ref Ref) *Entry {
 	}
 }
 
-// Lapse tells which foreign blocks still have the generation that is known of them;
+// lapse tells which foreign blocks still have the generation that is known of them;
 // those of which it says no are forgotten when room is wanted.
-func Lapse(current func(key uint64, gen uint32) bool) {
+func lapse(current func(key uint64, gen uint32) bool) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	tracker.foreign.current = current

@@ -9,33 +9,34 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
 
 func open(t *testing.T) {
 	t.Helper()
-	require.Equal(t, status.OK, Open(1<<16))
-	SetPeriod(1)
-	t.Cleanup(func() { SetPeriod(0) })
+	require.Equal(t, status.OK, openTables(1<<16))
+	tracker.period.Store(1)
+	t.Cleanup(func() { tracker.period.Store(0) })
 }
 
 func TestWhatIsKnownLapsesWithTheGeneration(t *testing.T) {
 	open(t)
 	ref := Ref{Kind: Object, Key: 7, Gen: 0x105}
-	Record(1, ref, 0, 40, 1, 0)
-	Settle(1, []uintptr{0x1000, 0x2000}, 9)
+	record(1, ref, 0, 40, 1, 0)
+	settle(1, []uintptr{0x1000, 0x2000}, 9)
 	e, known := Find(ref)
 	require.True(t, known)
 	require.Equal(t, []uintptr{0x1000, 0x2000}, SiteOf(e.Site).Stack)
 	require.Equal(t, [2]uint64{40, 9}, [2]uint64{e.Bytes, uint64(e.Thread)})
-	require.True(t, Name(ref, 0, "a.tl", 3))
+	require.True(t, name(ref, 0, "a.tl", 3))
 	e, _ = Find(ref)
 	require.Equal(t, Site{Stack: []uintptr{0x1000, 0x2000}, File: "a.tl", Line: 3}, SiteOf(e.Site))
 	later := ref
 	later.Gen += 0x100
 	_, known = Find(later)
 	require.False(t, known)
-	require.False(t, Name(later, 0, "b.tl", 4))
+	require.False(t, name(later, 0, "b.tl", 4))
 	last, known := Last(7)
 	require.True(t, known)
 	require.Equal(t, uint64(40), last.Bytes)
@@ -45,15 +46,15 @@ func TestWhatIsKnownLapsesWithTheGeneration(t *testing.T) {
 func TestBothEndsOfACallAreSettled(t *testing.T) {
 	open(t)
 	older, newer := Ref{Key: 300, Gen: 1}, Ref{Key: 301, Gen: 1}
-	Record(1, older, 0, 8, 1, 0)
-	first := Settle(1, []uintptr{0x10}, 1)
+	record(1, older, 0, 8, 1, 0)
+	first := settle(1, []uintptr{0x10}, 1)
 	Released(1, older)
-	Record(1, newer, 0, 8, 1, 0)
-	second := Settle(1, []uintptr{0x20}, 1)
+	record(1, newer, 0, 8, 1, 0)
+	second := settle(1, []uintptr{0x20}, 1)
 	o, _ := Find(older)
 	n, _ := Find(newer)
 	require.Equal(t, [4]uint32{first, second, second, 0}, [4]uint32{o.Site, o.Freed, n.Site, n.Freed})
-	Settle(1, []uintptr{0x30}, 1)
+	settle(1, []uintptr{0x30}, 1)
 	o, _ = Find(older)
 	require.Equal(t, second, o.Freed)
 }
@@ -71,7 +72,7 @@ func TestABlockWithoutAnEntryLeavesNoMark(t *testing.T) {
 	defer memory.FailAfter(-1)
 	for lost := Lost(); Lost() == lost; n++ {
 		require.Less(t, n, uint64(4*firstSlots), "the table never asks for memory")
-		Record(1, Ref{Kind: Block, Key: 1<<40 + 16*n}, 0, 8, 1, 0)
+		record(1, Ref{Kind: Block, Key: 1<<40 + 16*n}, 0, 8, 1, 0)
 	}
 	require.EqualValues(t, n-1, sum()-before)
 	memory.FailAfter(-1)
@@ -84,8 +85,8 @@ func TestABlockWithoutAnEntryLeavesNoMark(t *testing.T) {
 func TestOneStackIsKeptOnce(t *testing.T) {
 	open(t)
 	for i := range uint64(100) {
-		Record(1, Ref{Key: 100 + i}, 0, 8, 1, 0)
-		Settle(1, []uintptr{0x1234, 0x5678}, 1)
+		record(1, Ref{Key: 100 + i}, 0, 8, 1, 0)
+		settle(1, []uintptr{0x1234, 0x5678}, 1)
 	}
 	first, _ := Find(Ref{Key: 100})
 	last, _ := Find(Ref{Key: 199})
@@ -96,8 +97,8 @@ func TestOneStackIsKeptOnce(t *testing.T) {
 
 func TestSamplesAreDrawnByBytes(t *testing.T) {
 	const period, size, draws = 1 << 16, 96, 20000
-	SetPeriod(period)
-	defer SetPeriod(0)
+	tracker.period.Store(period)
+	defer tracker.period.Store(0)
 	var objects, bytes float64
 	drawn := 0
 	for range draws {
@@ -116,11 +117,11 @@ func TestSamplesAreDrawnByBytes(t *testing.T) {
 }
 
 func TestOffAndAllAreNoSamples(t *testing.T) {
-	SetPeriod(0)
-	require.Equal(t, [2]uint64{Never, Never}, [2]uint64{NextObject(8), NextBytes()})
+	tracker.period.Store(0)
+	require.Equal(t, [2]uint64{object.Never, object.Never}, [2]uint64{NextObject(8), NextBytes()})
 	require.False(t, Draw(math.MaxInt64))
-	SetPeriod(1)
-	defer SetPeriod(0)
+	tracker.period.Store(1)
+	defer tracker.period.Store(0)
 	require.Equal(t, [2]uint64{1, 0}, [2]uint64{NextObject(8), NextBytes()})
 	require.True(t, Draw(1))
 	require.Equal(t, float32(1), Weight(100))
@@ -187,16 +188,16 @@ func TestNamesStay(t *testing.T) {
 
 func TestBlocksAreForgotten(t *testing.T) {
 	open(t)
-	Record(1, Ref{Kind: Block, Key: 0x5000}, 0, 8, 1, 0)
-	Settle(1, []uintptr{1}, 1)
+	record(1, Ref{Kind: Block, Key: 0x5000}, 0, 8, 1, 0)
+	settle(1, []uintptr{1}, 1)
 	_, known := Find(Ref{Kind: Block, Key: 0x5000})
 	require.True(t, known)
 	Forget(0x5000)
 	_, known = Find(Ref{Kind: Block, Key: 0x5000})
 	require.False(t, known)
-	Record(1, Ref{Kind: Block, Key: 0x6000}, 0, 8, 1, 0)
+	record(1, Ref{Kind: Block, Key: 0x6000}, 0, 8, 1, 0)
 	ForgetBlocks()
-	Settle(1, []uintptr{1}, 1)
+	settle(1, []uintptr{1}, 1)
 	_, known = Find(Ref{Kind: Block, Key: 0x6000})
 	require.False(t, known)
 }

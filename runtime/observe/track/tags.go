@@ -1,11 +1,9 @@
-package object
+package track
 
 import (
-	"runtime"
-
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/trace"
-	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
 
@@ -15,21 +13,21 @@ import (
 // has lost the flag that the tag gave it.
 
 // PushTag adds a tag.
-func (c *Context) PushTag(name string) status.Status {
-	c.dropTags()
+func PushTag(c *object.Context, name string) status.Status {
+	dropTags(c)
 	if c.Tags == layout.MaxTags {
-		return c.Fail(status.Limit, textTags, 0, layout.MaxTags)
+		return c.Fail(status.Limit, object.TextTags, 0, layout.MaxTags)
 	}
-	if outer := track.NameOf(c.Tag()); outer != "" {
+	if outer := NameOf(Tag(c)); outer != "" {
 		name = outer + "/" + name
 	}
-	number := track.Intern(name)
+	number := Intern(name)
 	if number == 0 {
-		return c.Fail(status.OutOfMemory, textTables, 0)
+		return c.Fail(status.OutOfMemory, object.TextTables, 0)
 	}
-	depth := c.marks()
+	depth := c.OpenMarks()
 	if depth > 0 {
-		c.mark(depth - 1).Kind |= layout.MarkTagged
+		c.OpenMark(depth - 1).Kind |= layout.MarkTagged
 	}
 	c.TagNames[c.Tags], c.TagDepths[c.Tags] = number, uint32(depth)
 	trace.TagPushed(c.Id, c.Tags, name)
@@ -38,10 +36,10 @@ func (c *Context) PushTag(name string) status.Status {
 }
 
 // PopTag takes the newest tag away.
-func (c *Context) PopTag() status.Status {
-	c.dropTags()
+func PopTag(c *object.Context) status.Status {
+	dropTags(c)
 	if c.Tags == 0 {
-		return c.Fail(status.ScopeUnderflow, textNoTag, 0)
+		return c.Fail(status.ScopeUnderflow, object.TextNoTag, 0)
 	}
 	c.Tags--
 	trace.TagPopped(c.Id, c.Tags)
@@ -49,8 +47,8 @@ func (c *Context) PopTag() status.Status {
 }
 
 // Tag returns the number of the tags that hold now, 0 = none.
-func (c *Context) Tag() uint32 {
-	c.dropTags()
+func Tag(c *object.Context) uint32 {
+	dropTags(c)
 	if c.Tags == 0 {
 		return 0
 	}
@@ -58,18 +56,12 @@ func (c *Context) Tag() uint32 {
 }
 
 // dropTags ends the tags of scopes that were left. Those below one that holds hold, too.
-func (c *Context) dropTags() {
+func dropTags(c *object.Context) {
 	for ; c.Tags > 0; c.Tags-- {
 		depth := uint64(c.TagDepths[c.Tags-1])
-		if depth == 0 || depth <= c.marks() && c.mark(depth-1).Kind&layout.MarkTagged != 0 {
+		if depth == 0 || depth <= c.OpenMarks() && c.OpenMark(depth-1).Kind&layout.MarkTagged != 0 {
 			return
 		}
 		trace.TagPopped(c.Id, c.Tags-1)
 	}
-}
-
-// goStack is the stack of a Go program, which has no entry guard that would take it.
-func goStack() []uintptr {
-	var frames [32]uintptr
-	return frames[:runtime.Callers(4, frames[:])]
 }

@@ -1,4 +1,4 @@
-package object
+package leak
 
 import (
 	"sync/atomic"
@@ -6,6 +6,7 @@ import (
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
@@ -40,7 +41,7 @@ type Live struct {
 	Reason  Reason
 }
 
-// Marks of the walk in sideValue.flags; the value counts the references that nothing
+// Marks of the walk in heap.SideValue.Flags; the value counts the references that nothing
 // explains yet.
 const (
 	leakNode = 1 << iota
@@ -58,7 +59,8 @@ const (
 // search looks for leaks: every live object is a node, and its references are taken
 // off the counts of what they lead to. What is left of a count is held by a caller.
 type search struct {
-	c       *Context
+	c       *object.Context
+	heap    *heap.Heap
 	nodes   memory.Array[layout.Entry]
 	stack   memory.Array[layout.Entry]
 	left    memory.Array[layout.Entry] // by the walk for cycles, in that order
@@ -66,27 +68,28 @@ type search struct {
 	failed  bool
 }
 
-// Leaks calls visit with every live allocation of the heap and of the registry, the
+// EachLive calls visit with every live allocation of the heap and of the registry, the
 // cost of which is linear in all of them. It changes nothing and calls nothing of the
 // program's.
-func (c *Context) Leaks(visit func(Live)) status.Status {
-	if st := process.side.begin(); st != status.OK {
-		return c.Fail(st, textTables, 0)
+func EachLive(c *object.Context, visit func(Live)) status.Status {
+	h := object.Heap()
+	if st := h.Side().Begin(); st != status.OK {
+		return c.Fail(st, object.TextTables, 0)
 	}
-	defer process.side.end()
+	defer h.Side().End()
 	entries := func() memory.Array[layout.Entry] { return memory.NewArray[layout.Entry]("leaks") }
-	s := search{c: c, nodes: entries(), stack: entries(), left: entries()}
+	s := search{c: c, heap: h, nodes: entries(), stack: entries(), left: entries()}
 	defer s.nodes.Free()
 	defer s.stack.Free()
 	defer s.left.Free()
 	s.foreign.find()
 	s.find()
-	process.slices.each(s.scopes)
+	object.EachContext(s.scopes)
 	s.explain()
 	s.reach()
 	s.cycles()
 	if s.failed {
-		return c.Fail(status.OutOfMemory, textTables, 0)
+		return c.Fail(status.OutOfMemory, object.TextTables, 0)
 	}
 	s.visitAll(visit)
 	s.foreign.visitAll(visit)
@@ -95,23 +98,24 @@ func (c *Context) Leaks(visit func(Live)) status.Status {
 
 // find lists the live objects with the references that they have.
 func (s *search) find() {
-	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
+	s.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
 		for i := range slots {
-			r := process.heap.Record(first + i)
+			r := s.heap.Record(first + i)
 			sh := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
 			if !sh.Has(layout.Alive) {
 				continue
 			}
-			v := process.side.at(first + i)
-			v.flags, v.value = leakNode, uint64(references(r))
-			switch n := floats(r); {
+			held, floating, atZero := object.CountsOf(r)
+			v := s.heap.Side().At(first + i)
+			v.Flags, v.Value = leakNode, uint64(held)
+			switch {
 			case sh.Has(layout.Immortal):
-				v.flags |= leakImmortal
-			case heldAtZero(r):
-				v.flags |= leakZero
-			case n > 0:
-				v.flags |= leakFloating
-				v.value -= uint64(n)
+				v.Flags |= leakImmortal
+			case atZero:
+				v.Flags |= leakZero
+			case floating > 0:
+				v.Flags |= leakFloating
+				v.Value -= uint64(floating)
 			}
 			s.add(&s.nodes, layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)})
 		}
@@ -126,46 +130,46 @@ func (s *search) add(to *memory.Array[layout.Entry], e layout.Entry) {
 
 // scopes explains the references of a context's scopes. What an ended thread's root scope
 // holds waits for the next slow call, which releases it: that is no leak.
-func (s *search) scopes(c *Context) {
-	if c.Self == 0 {
-		return
+func (s *search) scopes(c *object.Context) {
+	ended := ^uintptr(0) // where entries of an ended thread's scopes begin
+	if atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked {
+		ended = c.OpenEntries()
 	}
-	ended := atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxParked && c.hasOpenScopes()
 	for at := c.Entries; at < atomic.LoadUintptr(&c.Top); at += layout.EntryBytes {
 		e, mark := *layout.At[layout.Entry](at), uint32(leakHeld)
-		if ended && uint64(at-c.Entries)/layout.EntryBytes >= c.mark(0).Entries {
+		if at >= ended {
 			mark = leakEnded
 		}
 		switch {
 		case e.Object == 0:
 		case e.Record == layout.Foreign:
 			s.foreign.explain(e.Object, mark)
-		case atomic.LoadUint32(&process.heap.Record(e.Record).Gen) == e.Gen:
-			v := process.side.at(e.Record)
-			v.flags |= mark
-			v.value--
+		case atomic.LoadUint32(&s.heap.Record(e.Record).Gen) == e.Gen:
+			v := s.heap.Side().At(e.Record)
+			v.Flags |= mark
+			v.Value--
 		}
 	}
 }
 
 // each calls visit with every reference of an object that leads to a live one, and
 // onForeign with those that lead to a registered pointer.
-func (s *search) each(e layout.Entry, visit func(layout.Entry, *sideValue), onForeign func(uintptr)) {
-	s.c.referencesOf(e, func(p uintptr) {
+func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue), onForeign func(uintptr)) {
+	s.c.ReferencesOf(e, func(p uintptr) {
 		if p == 0 {
 			return
 		}
-		if !process.heap.Contains(p) {
+		if !s.heap.Contains(p) {
 			if onForeign != nil {
 				onForeign(p)
 			}
 			return
 		}
-		at := process.heap.Find(p)
+		at := s.heap.Find(p)
 		if at.Kind != heap.Live || at.Start != p {
 			return
 		}
-		if v := process.side.at(at.Record); v.flags&leakNode != 0 {
+		if v := s.heap.Side().At(at.Record); v.Flags&leakNode != 0 {
 			visit(layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}, v)
 		}
 	})
@@ -174,29 +178,29 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *sideValue), onFo
 // explain takes the references that objects hold off the counts.
 func (s *search) explain() {
 	for i := range s.nodes.Len() {
-		s.each(*s.nodes.At(i), func(_ layout.Entry, v *sideValue) { v.value-- }, func(p uintptr) { s.foreign.explain(p, 0) })
+		s.each(*s.nodes.At(i), func(_ layout.Entry, v *heap.SideValue) { v.Value-- }, func(p uintptr) { s.foreign.explain(p, 0) })
 	}
 }
 
 // isDirect tells whether an object is a leak by itself, whoever else holds it.
-func isDirect(v *sideValue) bool {
-	return v.flags&leakImmortal == 0 && (v.flags&(leakFloating|leakEnded|leakZero) != 0 || int64(v.value) > 0)
+func isDirect(v *heap.SideValue) bool {
+	return v.Flags&leakImmortal == 0 && (v.Flags&(leakFloating|leakEnded|leakZero) != 0 || int64(v.Value) > 0)
 }
 
 // isHeld tells whether a scope of a running thread, or for ever, holds an object.
-func isHeld(v *sideValue) bool { return v.flags&(leakHeld|leakImmortal) != 0 }
+func isHeld(v *heap.SideValue) bool { return v.Flags&(leakHeld|leakImmortal) != 0 }
 
 // reach marks what running threads' scopes lead to, and then what leaks lead to.
 func (s *search) reach() {
 	for _, from := range []struct {
-		starts func(*sideValue) bool
+		starts func(*heap.SideValue) bool
 		mark   uint32
 	}{
 		{isHeld, leakReached},
 		{isDirect, leakIndirect},
 	} {
 		for i := range s.nodes.Len() {
-			if e := *s.nodes.At(i); from.starts(process.side.at(e.Record)) {
+			if e := *s.nodes.At(i); from.starts(s.heap.Side().At(e.Record)) {
 				s.spread(e, from.mark)
 			}
 		}
@@ -208,9 +212,9 @@ func (s *search) spread(e layout.Entry, mark uint32) {
 	s.add(&s.stack, e)
 	for s.stack.Len() > 0 {
 		onForeign := func(p uintptr) { s.foreign.mark(p, mark) }
-		s.each(s.stack.Pop(), func(child layout.Entry, v *sideValue) {
-			if v.flags&(leakReached|leakIndirect) == 0 {
-				v.flags |= mark
+		s.each(s.stack.Pop(), func(child layout.Entry, v *heap.SideValue) {
+			if v.Flags&(leakReached|leakIndirect) == 0 {
+				v.Flags |= mark
 				s.add(&s.stack, child)
 			}
 		}, onForeign)
@@ -228,14 +232,14 @@ const leakSettled = leakHeld | leakImmortal | leakReached | leakIndirect | leakC
 func (s *search) cycles() {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		if v := process.side.at(e.Record); v.flags&(leakSettled|leakSeen) == 0 && !isDirect(v) {
+		if v := s.heap.Side().At(e.Record); v.Flags&(leakSettled|leakSeen) == 0 && !isDirect(v) {
 			s.walk(e)
 		}
 	}
 	for s.left.Len() > 0 {
 		e := s.left.Pop()
-		if v := process.side.at(e.Record); v.flags&leakSettled == 0 {
-			v.flags |= leakCycle
+		if v := s.heap.Side().At(e.Record); v.Flags&leakSettled == 0 {
+			v.Flags |= leakCycle
 			s.spread(e, leakIndirect)
 		}
 	}
@@ -247,31 +251,31 @@ func (s *search) walk(e layout.Entry) {
 	s.add(&s.stack, e)
 	for s.stack.Len() > 0 {
 		at := s.stack.Pop()
-		v := process.side.at(at.Record)
+		v := s.heap.Side().At(at.Record)
 		switch {
 		case at.Gen == 0:
 			s.add(&s.left, at)
-		case v.flags&(leakSettled|leakSeen) == 0:
-			v.flags |= leakSeen
+		case v.Flags&(leakSettled|leakSeen) == 0:
+			v.Flags |= leakSeen
 			s.add(&s.stack, layout.Entry{Object: at.Object, Record: at.Record})
-			s.each(at, func(child layout.Entry, _ *sideValue) { s.add(&s.stack, child) }, nil)
+			s.each(at, func(child layout.Entry, _ *heap.SideValue) { s.add(&s.stack, child) }, nil)
 		}
 	}
 }
 
-func reasonOf(v *sideValue) Reason {
+func reasonOf(v *heap.SideValue) Reason {
 	switch {
-	case !isDirect(v) && (isHeld(v) || v.flags&leakReached != 0):
+	case !isDirect(v) && (isHeld(v) || v.Flags&leakReached != 0):
 		return Held
-	case v.flags&leakZero != 0:
+	case v.Flags&leakZero != 0:
 		return AtZero
-	case v.flags&leakEnded != 0:
+	case v.Flags&leakEnded != 0:
 		return EndedScope
-	case v.flags&leakFloating != 0:
+	case v.Flags&leakFloating != 0:
 		return Floating
-	case int64(v.value) > 0:
+	case int64(v.Value) > 0:
 		return Acquired
-	case v.flags&leakCycle != 0:
+	case v.Flags&leakCycle != 0:
 		return Cycle
 	}
 	return Indirect
@@ -281,7 +285,7 @@ func reasonOf(v *sideValue) Reason {
 func (s *search) visitAll(visit func(Live)) {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		visit(Live{Ref: objectRef(e), Address: e.Object, Bytes: s.c.bytesAnywhere(e), Type: s.c.TypeName(e),
-			Reason: reasonOf(process.side.at(e.Record))})
+		visit(Live{Ref: track.OfObject(e), Address: e.Object, Bytes: object.BytesAnywhere(e), Type: object.TypeName(e.Record),
+			Reason: reasonOf(s.heap.Side().At(e.Record))})
 	}
 }

@@ -1,4 +1,4 @@
-package object
+package leak
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
@@ -18,7 +19,7 @@ import (
 // TestATraceOfSeveralContexts has goroutines work while a trace runs: each release has
 // its allocation, and what lived before is told of first.
 func TestATraceOfSeveralContexts(t *testing.T) {
-	c, st := NewContext()
+	c, st := object.NewContext()
 	require.Equal(t, status.OK, st)
 	defer c.Finish()
 	before := c.Alloc(48)
@@ -27,19 +28,19 @@ func TestATraceOfSeveralContexts(t *testing.T) {
 	began, err := trace.Start(path, trace.Options{})
 	require.NoError(t, err)
 	require.True(t, began)
-	require.Equal(t, status.OK, SetTracing(true))
+	require.Equal(t, status.OK, track.SetTracing(true))
 	c.HonourTracking()
-	require.Equal(t, status.OK, c.TraceLive(since))
+	require.Equal(t, status.OK, TraceLive(c, since))
 	const workers, rounds = 4, 50
 	var wait sync.WaitGroup
 	for range workers {
 		wait.Go(func() {
-			w, st := NewContext()
+			w, st := object.NewContext()
 			assert.Equal(t, status.OK, st)
 			defer w.Finish()
 			for range rounds {
 				assert.Equal(t, status.OK, w.EnterScope())
-				assert.Equal(t, status.OK, w.PushTag("round"))
+				assert.Equal(t, status.OK, track.PushTag(w, "round"))
 				assert.NotZero(t, w.New(100))
 				assert.Equal(t, status.OK, w.ExitScope())
 			}
@@ -49,7 +50,7 @@ func TestATraceOfSeveralContexts(t *testing.T) {
 	require.Equal(t, status.OK, c.Free(before))
 	_, err = trace.Stop()
 	require.NoError(t, err)
-	require.Equal(t, status.OK, SetTracing(false))
+	require.Equal(t, status.OK, track.SetTracing(false))
 	c.HonourTracking()
 	require.Zero(t, track.Period())
 

@@ -1,10 +1,11 @@
-package object
+package debug
 
 import (
 	"sort"
 	"sync"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/track"
 )
 
@@ -27,9 +28,9 @@ type guardedBlock struct {
 func (b *guardedBlock) zone() []byte { return layout.Bytes(b.address+uintptr(b.bytes), b.room-b.bytes) }
 
 // GuardBlock makes what a block of a pool has beyond its bytes a red zone.
-func (c *Context) GuardBlock(pool, address uintptr, bytes, room uint64) {
-	g := &process.debug.blocks
-	if !process.debug.on() || address == 0 || room < bytes {
+func GuardBlock(pool, address uintptr, bytes, room uint64) {
+	g := &guards.blocks
+	if !guards.on() || address == 0 || room < bytes {
 		return
 	}
 	b := guardedBlock{address, pool, bytes, room}
@@ -44,9 +45,9 @@ func (c *Context) GuardBlock(pool, address uintptr, bytes, room uint64) {
 
 // UnguardBlock looks at a block that its pool is about to take back, and fills it with
 // poison unless work of a stream may still use it. What was recorded of the block lapses.
-func (c *Context) UnguardBlock(pool, address uintptr, poisons bool) {
-	g := &process.debug.blocks
-	if !process.debug.on() {
+func UnguardBlock(c *object.Context, pool, address uintptr, poisons bool) {
+	g := &guards.blocks
+	if !guards.on() {
 		return
 	}
 	g.mu.Lock()
@@ -60,7 +61,7 @@ func (c *Context) UnguardBlock(pool, address uintptr, poisons bool) {
 		return // it is another pool's, and stays
 	}
 	if known {
-		c.checkGuarded(b)
+		checkGuarded(c, b)
 	}
 	if known && poisons {
 		fill(layout.Bytes(b.address, b.bytes), poison)
@@ -69,15 +70,15 @@ func (c *Context) UnguardBlock(pool, address uintptr, poisons bool) {
 }
 
 // UnguardPool looks at all blocks of a pool that takes them back at once.
-func (c *Context) UnguardPool(pool uintptr) {
-	for _, address := range process.debug.blocks.of(pool) {
-		c.UnguardBlock(pool, address, true)
+func UnguardPool(c *object.Context, pool uintptr) {
+	for _, address := range guards.blocks.of(pool) {
+		UnguardBlock(c, pool, address, true)
 	}
 }
 
-func (c *Context) checkGuarded(b guardedBlock) {
+func checkGuarded(c *object.Context, b guardedBlock) {
 	if at := b.mend(); at >= 0 {
-		c.corrupted(textRedZone, b.address, uint64(at), b.bytes)
+		corrupted(c, object.TextRedZone, b.address, uint64(at), b.bytes)
 	}
 }
 

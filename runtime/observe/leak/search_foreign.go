@@ -1,7 +1,9 @@
-package object
+package leak
 
 import (
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/registry"
 )
@@ -15,20 +17,20 @@ type foreignSearch struct {
 
 type foreignNode struct {
 	registry.Info
-	sideValue // value: references that nothing explains yet
+	heap.SideValue // value: references that nothing explains yet
 }
 
 func (f *foreignSearch) find() {
 	f.at = map[uintptr]*foreignNode{}
-	process.registry.Each(func(info registry.Info) bool {
-		n := &foreignNode{Info: info, sideValue: sideValue{value: uint64(int64(info.Count) - int64(info.Floats))}}
+	object.Registry().Each(func(info registry.Info) bool {
+		n := &foreignNode{Info: info, SideValue: heap.SideValue{Value: uint64(int64(info.Count) - int64(info.Floats))}}
 		switch {
 		case info.Count == layout.ForeignSticky:
-			n.flags = leakImmortal
+			n.Flags = leakImmortal
 		case info.Count == 0:
-			n.flags = leakZero
+			n.Flags = leakZero
 		case info.Floats > 0:
-			n.flags = leakFloating
+			n.Flags = leakFloating
 		}
 		f.at[info.Pointer] = n
 		f.order = append(f.order, info.Pointer)
@@ -39,14 +41,14 @@ func (f *foreignSearch) find() {
 // explain takes one reference off the count of a pointer.
 func (f *foreignSearch) explain(p uintptr, mark uint32) {
 	if n := f.at[p]; n != nil {
-		n.flags |= mark
-		n.value--
+		n.Flags |= mark
+		n.Value--
 	}
 }
 
 func (f *foreignSearch) mark(p uintptr, mark uint32) {
 	if n := f.at[p]; n != nil {
-		n.flags |= mark
+		n.Flags |= mark
 	}
 }
 
@@ -54,7 +56,7 @@ func (n *foreignNode) reason() Reason {
 	if n.HandedBack {
 		return HandedBack
 	}
-	return reasonOf(&n.sideValue)
+	return reasonOf(&n.SideValue)
 }
 
 // visitAll visits each block once, however many addresses it has.
@@ -62,9 +64,9 @@ func (f *foreignSearch) visitAll(visit func(Live)) {
 	seen := map[uint32]bool{}
 	for _, p := range f.order {
 		n := f.at[p]
-		live := Live{Ref: foreignRef(n.Info), Address: p, Bytes: uint64(n.Bytes), Type: kindName(n.Info), Reason: n.reason()}
+		live := Live{Ref: track.OfForeign(object.Registry(), n.Info), Address: p, Bytes: uint64(n.Bytes), Type: n.TypeName(), Reason: n.reason()}
 		if n.Link != 0 {
-			d, known := process.registry.Outline(n.Info)
+			d, known := object.Registry().Outline(n.Info)
 			if !known || seen[n.Link] {
 				continue
 			}
@@ -83,31 +85,4 @@ func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Liv
 	} else if IsLeak(live.Reason) {
 		live.Reason = Aliases
 	}
-}
-
-// foreignRef names a registered block: a buffer by its number, since any of its
-// addresses may go first.
-func foreignRef(info registry.Info) track.Ref {
-	if info.Link != 0 {
-		if d, known := process.registry.Outline(info); known && d.Id != 0 {
-			return track.Ref{Kind: track.Foreign, Key: track.BufferKey | d.Id}
-		}
-	}
-	return track.Ref{Kind: track.Foreign, Key: uint64(info.Pointer), Gen: info.Gen}
-}
-
-// isCurrent tells whether what package track knows of a registered block holds still.
-func isCurrent(key uint64, gen uint32) bool {
-	if key&track.BufferKey != 0 {
-		return process.registry.HasBuffer(key &^ track.BufferKey)
-	}
-	info, known := process.registry.Info(uintptr(key))
-	return known && info.Gen == gen
-}
-
-func kindName(info registry.Info) string {
-	if info.Type == layout.ForeignWorkspace {
-		return "workspace"
-	}
-	return registry.OfKind("memory", info.Kind)
 }

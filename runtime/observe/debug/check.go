@@ -1,4 +1,4 @@
-package object
+package debug
 
 import (
 	"bytes"
@@ -6,41 +6,43 @@ import (
 
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
 
-// What TL_DEBUG looks at, when something is released and on demand.
-
-// checkZone tells of a red zone that was written to, and mends it.
-func (c *Context) checkZone(e layout.Entry) (damaged bool) {
-	return c.overran(e, mendZone(e), usable(e))
+// CheckZone tells of a red zone that was written to, and mends it.
+func (d *debugging) CheckZone(c *object.Context, e layout.Entry) (damaged bool) {
+	return overran(c, e, d.mendZone(e), d.bytesOf(e))
 }
 
-// checkLive is checkZone for an object that another thread may release meanwhile, which
+// bytesOf is Usable of a slot whose size is to be looked up.
+func (d *debugging) bytesOf(e layout.Entry) uint64 { return d.Usable(e, object.Heap().Size(e.Object)) }
+
+// checkLive is CheckZone for an object that another thread may release meanwhile, which
 // does not poison the slot while somebody mends its zone (retract).
-func (c *Context) checkLive(e layout.Entry) (damaged bool) {
-	if spoiled(zoneOf(e), redZone) < 0 {
+func (d *debugging) checkLive(c *object.Context, e layout.Entry) (damaged bool) {
+	if spoiled(d.zone(e), redZone) < 0 {
 		return false
 	}
-	at, bytes := -1, usable(e)
-	process.debug.mu.Lock()
-	if isGuarded(e) {
-		at = mendZone(e)
+	at, bytes := -1, d.bytesOf(e)
+	d.mu.Lock()
+	if d.isGuarded(e) {
+		at = d.mendZone(e)
 	}
-	process.debug.mu.Unlock()
-	return c.overran(e, at, bytes)
+	d.mu.Unlock()
+	return overran(c, e, at, bytes)
 }
 
-func (c *Context) overran(e layout.Entry, at int, bytes uint64) bool {
+func overran(c *object.Context, e layout.Entry, at int, bytes uint64) bool {
 	if at >= 0 {
-		c.corrupted(textRedZone, e.Object, uint64(at), bytes)
+		corrupted(c, object.TextRedZone, e.Object, uint64(at), bytes)
 	}
 	return at >= 0
 }
 
 // mendZone returns the first byte of a red zone that was written to, -1 when none was.
-func mendZone(e layout.Entry) int {
-	zone := zoneOf(e)
+func (d *debugging) mendZone(e layout.Entry) int {
+	zone := d.zone(e)
 	at := spoiled(zone, redZone)
 	if at >= 0 {
 		fill(zone, redZone)
@@ -49,17 +51,17 @@ func mendZone(e layout.Entry) int {
 }
 
 // checkPoison tells of a write to a slot that nobody has, and mends it.
-func (c *Context) checkPoison(e layout.Entry) (damaged bool) {
+func checkPoison(c *object.Context, e layout.Entry) (damaged bool) {
 	at := mendPoison(e)
 	if at >= 0 {
-		c.corrupted(textPoison, e.Object, uint64(at))
+		corrupted(c, object.TextPoison, e.Object, uint64(at))
 	}
 	return at >= 0
 }
 
 // mendPoison returns the first byte of a slot that was written to, -1 when none was.
 func mendPoison(e layout.Entry) int {
-	slot := layout.Bytes(e.Object, process.heap.Size(e.Object))
+	slot := layout.Bytes(e.Object, object.Heap().Size(e.Object))
 	at := spoiled(slot, poison)
 	if at >= 0 {
 		fill(slot, poison)
@@ -72,28 +74,28 @@ func mendPoison(e layout.Entry) int {
 // are red zone, and else poison, zone or zero, whatever other threads do meanwhile. A
 // zone that is damaged from its first byte on was overrun from its own side, and is told
 // when it is that object's turn. Nothing of ours stands before the first slot of a slab.
-func (c *Context) checkBefore(e layout.Entry) (damaged bool) {
-	before := process.heap.Find(e.Object - 1)
-	if before.Kind != heap.Interior || before.Record+1 != e.Record || before.Start+uintptr(process.heap.Size(e.Object)) != e.Object {
+func (d *debugging) checkBefore(c *object.Context, e layout.Entry) (damaged bool) {
+	before := object.Heap().Find(e.Object - 1)
+	if before.Kind != heap.Interior || before.Record+1 != e.Record || before.Start+uintptr(object.Heap().Size(e.Object)) != e.Object {
 		return false
 	}
 	left := layout.Entry{Object: before.Start, Record: before.Record, Gen: before.Gen}
-	guarded := isGuarded(left)
+	guarded := d.isGuarded(left)
 	bytes := layout.Bytes(e.Object-smallZone, smallZone)
 	at := lastForeign(bytes, guarded)
-	if at < 0 || !mendBefore(bytes, left, guarded) {
+	if at < 0 || !d.mendBefore(bytes, left, guarded) {
 		return false
 	}
-	c.corrupted(textBefore, e.Object, uint64(smallZone-at))
+	corrupted(c, object.TextBefore, e.Object, uint64(smallZone-at))
 	return true
 }
 
 // mendBefore mends the end of a slot, unless its object has gone meanwhile or has overrun
 // it itself.
-func mendBefore(end []byte, of layout.Entry, guarded bool) bool {
-	process.debug.mu.Lock()
-	defer process.debug.mu.Unlock()
-	if guarded && (!isGuarded(of) || zoneOf(of)[0] != redZone) {
+func (d *debugging) mendBefore(end []byte, of layout.Entry, guarded bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if guarded && (!d.isGuarded(of) || d.zone(of)[0] != redZone) {
 		return false
 	}
 	value := byte(poison)
@@ -115,10 +117,10 @@ func lastForeign(b []byte, guarded bool) int {
 }
 
 // isGuarded tells whether a slot holds an object, or the table of a Vec, with a red zone.
-func isGuarded(e layout.Entry) bool {
-	r := process.heap.Record(e.Record)
+func (d *debugging) isGuarded(e layout.Entry) bool {
+	r := object.Heap().Record(e.Record)
 	inUse := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
-	return inUse && atomic.LoadUint32(&r.Gen) == e.Gen && atomic.LoadUint32(&process.debug.guard(e.Record).gen) == e.Gen
+	return inUse && atomic.LoadUint32(&r.Gen) == e.Gen && atomic.LoadUint32(&d.guard(e.Record).gen) == e.Gen
 }
 
 // spoiled returns the first byte that is not what it should be, -1 when all are.
@@ -136,10 +138,10 @@ func spoiled(b []byte, value byte) int {
 
 // CheckAll looks at every red zone and at all poison, and returns how many slots are
 // damaged; -1 when there are none to look at. Other threads may go on.
-func (c *Context) CheckAll() (damaged int64) {
-	d := &process.debug
+func CheckAll(c *object.Context) (damaged int64) {
+	d := &guards
 	if !d.on() {
-		c.Fail(status.Unsupported, textNoDebug, 0)
+		c.Fail(status.Unsupported, object.TextNoDebug, 0)
 		return -1
 	}
 	count := func(found bool) {
@@ -147,22 +149,22 @@ func (c *Context) CheckAll() (damaged int64) {
 			damaged++
 		}
 	}
-	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
+	object.Heap().Slabs(func(first uint32, start uintptr, slots, size uint32) {
 		for i := slots; i > 0; i-- { // an object before the one to the left of it
 			at := i - 1
-			gen := atomic.LoadUint32(&process.heap.Record(first + at).Gen)
-			if e := (layout.Entry{Object: start + uintptr(at*size), Record: first + at, Gen: gen}); isGuarded(e) {
-				count(c.checkBefore(e))
-				count(c.checkLive(e))
+			gen := atomic.LoadUint32(&object.Heap().Record(first + at).Gen)
+			if e := (layout.Entry{Object: start + uintptr(at*size), Record: first + at, Gen: gen}); d.isGuarded(e) {
+				count(d.checkBefore(c, e))
+				count(d.checkLive(c, e))
 			}
 		}
 	})
 	for _, w := range d.written() {
-		c.corrupted(textPoison, w.object, uint64(w.at))
+		corrupted(c, object.TextPoison, w.object, uint64(w.at))
 		damaged++
 	}
 	for _, b := range d.blocks.overrun() {
-		c.corrupted(textRedZone, b.address, uint64(b.at), b.bytes)
+		corrupted(c, object.TextRedZone, b.address, uint64(b.at), b.bytes)
 		damaged++
 	}
 	return damaged
@@ -188,9 +190,9 @@ func (d *debugging) written() (all []written) {
 
 // CheckAtEnd is CheckAll for the end of the process, where nobody asks for the status:
 // the damage is told at once.
-func (c *Context) CheckAtEnd() (damaged int64) {
+func CheckAtEnd(c *object.Context) (damaged int64) {
 	c.FunctionId = 0
-	damaged = c.CheckAll()
-	c.reportFindings(0)
+	damaged = CheckAll(c)
+	guards.Report(c, 0)
 	return damaged
 }

@@ -1,4 +1,4 @@
-package object
+package debug
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
@@ -22,37 +24,37 @@ type findings struct {
 	mu    sync.Mutex // guards waiting; taken last
 	count atomic.Int64
 	// waiting is what calls that go on have found, by context.
-	waiting map[*Context][]string
+	waiting map[*object.Context][]string
 }
 
-func (c *Context) corrupted(kind text, p uintptr, details ...uint64) {
+func corrupted(c *object.Context, kind object.Text, p uintptr, details ...uint64) {
 	c.Fail(status.Corrupted, kind, p, details...)
 	c.Damaged = 1
-	f := &process.debug.findings
+	f := &guards.findings
 	if f.count.Add(1) > mostFindings {
 		return
 	}
-	found := c.sentence() + originOf(p)
+	found := c.Sentence() + originOf(p)
 	f.mu.Lock()
 	if f.waiting == nil {
-		f.waiting = map[*Context][]string{}
+		f.waiting = map[*object.Context][]string{}
 	}
 	f.waiting[c] = append(f.waiting[c], found)
 	f.mu.Unlock()
-	if !process.cfg.Settles {
-		c.reportFindings(0)
+	if !object.Settles() {
+		guards.Report(c, 0)
 	}
 }
 
-// reportFindings writes what the call has found, and where it was made. With TL_ON_ERROR=log
+// Report writes what the call has found, and where it was made. With TL_ON_ERROR=log
 // or abort the last finding is told by that.
-func (c *Context) reportFindings(site uint32) {
-	f := &process.debug.findings
+func (d *debugging) Report(c *object.Context, site uint32) {
+	f := &d.findings
 	f.mu.Lock()
 	found := f.waiting[c]
 	delete(f.waiting, c)
 	f.mu.Unlock()
-	if n := len(found); n > 0 && site != 0 && c.ErrorPending == 1 && atomic.LoadUint32(&process.g.OnError)&3 != 0 {
+	if n := len(found); n > 0 && site != 0 && c.ErrorPending == 1 && atomic.LoadUint32(&object.Globals().OnError)&3 != 0 {
 		found = found[:n-1]
 	}
 	for _, text := range found {
@@ -61,27 +63,21 @@ func (c *Context) reportFindings(site uint32) {
 }
 
 // report writes of damage that was found outside of any call.
-func (f *findings) report(kind text, p uintptr, at int) {
+func (f *findings) report(kind object.Text, p uintptr, at int) {
 	if f.count.Add(1) <= mostFindings {
-		fmt.Fprintf(os.Stderr, "tl_runtime: %v: %s%s\n", status.Corrupted, fmt.Sprintf(sentences[kind], p, at), originOf(p))
+		fmt.Fprintf(os.Stderr, "tl_runtime: %v: %s%s\n", status.Corrupted, kind.Format(p, at), originOf(p))
 	}
 }
 
-// SiteText renders a site for messages; package leak sets it.
-var SiteText = func(site uint32) string { return "" }
-
-// sitesOf tells where the object that the last error is about came from and went, and
-// where it is used now; "" when that is not known.
-func (c *Context) sitesOf(p uintptr) string {
-	if !process.debug.on() || p == 0 {
-		return ""
-	}
+// Sites tells where an object came from and went, and where it is used now; "" when that is
+// not known.
+func (d *debugging) Sites(c *object.Context, p uintptr) string {
 	return originOf(p) + named("used", c.UseSite)
 }
 
 func originOf(p uintptr) string {
-	if process.heap.Contains(p) {
-		if e, known := track.Last(process.heap.Find(p).Record); known {
+	if object.Heap().Contains(p) {
+		if e, known := track.Last(object.Heap().Find(p).Record); known {
 			return named("allocated", e.Site) + named("released", e.Freed)
 		}
 		return ""
@@ -94,5 +90,5 @@ func named(what string, site uint32) string {
 	if site == 0 {
 		return ""
 	}
-	return "\n  " + what + " at\n" + SiteText(site)
+	return "\n  " + what + " at\n" + leak.Brief(site)
 }
