@@ -120,7 +120,7 @@ func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
 // tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to move,
-// and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
+// and another holder has a reference), TL_E_OUT_OF_MEMORY.
 // Cost: only the call while the size class stays the same, else an allocation and a
 // copy.
 //
@@ -144,7 +144,7 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (somebody holds a reference).
+// (a reference is held).
 // Cost: about 3 ns by the owner.
 // Path: fast.
 //
@@ -161,7 +161,7 @@ func tlgo_mem_free(c, pointer uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (somebody holds a reference).
+// (a reference is held).
 // Cost: about 3 ns by the owner.
 // Path: fast.
 //
@@ -196,7 +196,7 @@ func tlgo_alloc_tmp(c uintptr, bytes int64) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (somebody holds a reference).
+// (a reference is held).
 // Cost: about 3 ns by the owner.
 // Path: fast.
 //

@@ -21,7 +21,7 @@
 //	tl_registry_unregister(matrix);         3 references are left, one of them here
 //	tl_registry_unregister(columns[0]);     2
 //
-// Do not register a view of memory that somebody else keeps alive: there is
+// Do not register a view of memory that another owner keeps alive: there is
 // nothing to free for it.
 //
 // Deleters run with no lock held. They may call anything, and each runs once.
@@ -228,17 +228,17 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.ReleaseForeign(pointer) })
 }
 
-// tl_registry_is_registered tells whether somebody holds a reference at exactly
-// this address. It takes no lock, so it delays no writer; while others write to
-// that part of the table it repeats its lookup.
+// tl_registry_is_registered tells whether a reference is held at exactly this
+// address. It takes no lock, so it delays no writer; while others write to that
+// part of the table it repeats its lookup.
 //
 //	C: bool tl_registry_is_registered(const void* pointer);
 //
 // Ownership: none.
 // Threads: any thread, also in a forked child.
-// Returns: true when somebody does; false for NULL. An alias, or an address that is not
-// a multiple of 16, also counts as registered after tl_ptr_dec_ref has brought its
-// count to zero, until tl_mem_free; tl_registry_info distinguishes the two.
+// Returns: true when one is; false for NULL. An alias, or an address that is not a
+// multiple of 16, also counts as registered after tl_ptr_dec_ref has brought its count
+// to zero, until tl_mem_free; tl_registry_info distinguishes the two.
 // Errors: none.
 // Cost: about 10 ns; one miss of the cache in a large table.
 // Path: shim.
@@ -261,8 +261,8 @@ func tlgo_registry_total_bytes(c uintptr) uintptr {
 	return guarded(c, 0, func(*object.Context) uintptr { return uintptr(object.Registry().Totals().Bytes) })
 }
 
-// tl_registry_num_pointers counts the addresses at which somebody holds a
-// reference. Blocks that tl_mem_register_struct has adopted are among them.
+// tl_registry_num_pointers counts the addresses at which a reference is held.
+// Blocks that tl_mem_register_struct has adopted are among them.
 //
 //	C: size_t tl_registry_num_pointers(void);
 //

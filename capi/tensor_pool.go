@@ -39,7 +39,7 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.PoolAcquire(o, elements, dtype, device) })
 }
 
-// tl_pool_release gives a tensor that nobody else holds to the pool. When the
+// tl_pool_release gives a tensor that has no other holder to the pool. When the
 // pool is full for its key the tensor is freed.
 //
 //	C: tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
@@ -49,8 +49,8 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
 // pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
-// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
-// else holds a reference).
+// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
+// holder has a reference).
 // Cost: about 20 ns.
 // Path: fast.
 //
@@ -90,8 +90,8 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
 // pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
-// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
-// else holds a reference).
+// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
+// holder has a reference).
 // Cost: about 20 ns.
 // Path: fast.
 //

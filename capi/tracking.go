@@ -10,10 +10,10 @@
 // what a thread is doing, and reports group by them.
 //
 // A leak is a live allocation that nothing will release any more: its reference
-// floats, or was acquired by somebody who never released it, or it is held by
-// another leak, by itself, or by a scope of a thread that has ended. What a
-// scope of a running thread holds is not a leak, and neither is memory that was
-// handed back to the host.
+// floats, or was acquired and never released, or it is held by another leak, by
+// itself, or by a scope of a thread that has ended. What a scope of a running
+// thread holds is not a leak, and neither is memory that was handed back to the
+// host.
 //
 //	TL_TRACK=1 TL_LEAK_CHECK=fail ./program
 //
@@ -110,9 +110,9 @@ func tlgo_tag_pop(c uintptr) int32 {
 
 // tl_mem_allocation_info describes a live allocation of any kind: an object, a
 // tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
-// until somebody registers it), a block of a memory pool. The fields from
-// `file` on hold what tracking recorded of it; they are 0 if the allocation was
-// not recorded.
+// until it is registered), a block of a memory pool. The fields from `file` on
+// hold what tracking recorded of it; they are 0 if the allocation was not
+// recorded.
 //
 //	C: tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 //

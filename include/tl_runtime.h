@@ -554,7 +554,7 @@ TL_API void* tl_mem_new_zeroed(size_t bytes);
  * Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
  *     tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
- *     move, and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
+ *     move, and another holder has a reference), TL_E_OUT_OF_MEMORY.
  * Cost: only the call while the size class stays the same, else an allocation
  *     and a copy.
  */
@@ -574,7 +574,7 @@ TL_API void* tl_mem_realloc(void* object, size_t bytes);
  * Threads: any thread.
  * Returns: TL_OK, or why the object was not freed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_BUSY (somebody holds a reference).
+ *     TL_E_BUSY (a reference is held).
  * Cost: about 3 ns by the owner.
  */
 TL_API tl_status tl_mem_free(void* object);
@@ -586,7 +586,7 @@ TL_API tl_status tl_mem_free(void* object);
  * Threads: any thread.
  * Returns: TL_OK, or why the object was not freed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_BUSY (somebody holds a reference).
+ *     TL_E_BUSY (a reference is held).
  * Cost: about 3 ns by the owner.
  */
 TL_API tl_status tl_mem_dealloc(void* object);
@@ -610,7 +610,7 @@ TL_API void* tl_alloc_tmp(int64_t bytes);
  * Threads: any thread.
  * Returns: TL_OK, or why the object was not freed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_BUSY (somebody holds a reference).
+ *     TL_E_BUSY (a reference is held).
  * Cost: about 3 ns by the owner.
  */
 TL_API tl_status tl_free_tmp(void* object);
@@ -1947,7 +1947,7 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
 TL_API tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 
 /*
- * tl_pool_release gives a tensor that nobody else holds to the pool. When the
+ * tl_pool_release gives a tensor that has no other holder to the pool. When the
  * pool is full for its key the tensor is freed.
  *
  * Ownership: takes the caller's reference.
@@ -1956,7 +1956,7 @@ TL_API tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
  *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
- *     (somebody else holds a reference).
+ *     (another holder has a reference).
  * Cost: about 20 ns.
  */
 TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
@@ -1983,7 +1983,7 @@ TL_API tl_tensor* tl_pool_acquire_compat(size_t elements);
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
  *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
- *     (somebody else holds a reference).
+ *     (another holder has a reference).
  * Cost: about 20 ns.
  */
 TL_API tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements);
@@ -3146,7 +3146,7 @@ TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats
  *     tl_registry_unregister(matrix);         3 references are left, one of them here
  *     tl_registry_unregister(columns[0]);     2
  *
- * Do not register a view of memory that somebody else keeps alive: there is
+ * Do not register a view of memory that another owner keeps alive: there is
  * nothing to free for it.
  *
  * Deleters run with no lock held. They may call anything, and each runs once.
@@ -3296,16 +3296,16 @@ TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
 TL_API tl_status tl_registry_unregister(void* pointer);
 
 /*
- * tl_registry_is_registered tells whether somebody holds a reference at exactly
- * this address. It takes no lock, so it delays no writer; while others write to
- * that part of the table it repeats its lookup.
+ * tl_registry_is_registered tells whether a reference is held at exactly this
+ * address. It takes no lock, so it delays no writer; while others write to that
+ * part of the table it repeats its lookup.
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.
- * Returns: true when somebody does; false for NULL. An alias, or an address
- *     that is not a multiple of 16, also counts as registered after
- *     tl_ptr_dec_ref has brought its count to zero, until tl_mem_free;
- *     tl_registry_info distinguishes the two.
+ * Returns: true when one is; false for NULL. An alias, or an address that is
+ *     not a multiple of 16, also counts as registered after tl_ptr_dec_ref has
+ *     brought its count to zero, until tl_mem_free; tl_registry_info
+ *     distinguishes the two.
  * Errors: none.
  * Cost: about 10 ns; one miss of the cache in a large table.
  */
@@ -3324,8 +3324,8 @@ TL_API bool tl_registry_is_registered(const void* pointer);
 TL_API size_t tl_registry_total_bytes(void);
 
 /*
- * tl_registry_num_pointers counts the addresses at which somebody holds a
- * reference. Blocks that tl_mem_register_struct has adopted are among them.
+ * tl_registry_num_pointers counts the addresses at which a reference is held.
+ * Blocks that tl_mem_register_struct has adopted are among them.
  *
  * Ownership: none.
  * Threads: any thread; exact while no other registers or unregisters.
@@ -4405,10 +4405,10 @@ TL_API tl_status tl_trace_mem(const char* message);
  * what a thread is doing, and reports group by them.
  *
  * A leak is a live allocation that nothing will release any more: its reference
- * floats, or was acquired by somebody who never released it, or it is held by
- * another leak, by itself, or by a scope of a thread that has ended. What a
- * scope of a running thread holds is not a leak, and neither is memory that was
- * handed back to the host.
+ * floats, or was acquired and never released, or it is held by another leak, by
+ * itself, or by a scope of a thread that has ended. What a scope of a running
+ * thread holds is not a leak, and neither is memory that was handed back to the
+ * host.
  *
  *     TL_TRACK=1 TL_LEAK_CHECK=fail ./program
  *
@@ -4475,9 +4475,9 @@ TL_API tl_status tl_tag_pop(void);
 /*
  * tl_mem_allocation_info describes a live allocation of any kind: an object, a
  * tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
- * until somebody registers it), a block of a memory pool. The fields from
- * `file` on hold what tracking recorded of it; they are 0 if the allocation was
- * not recorded.
+ * until it is registered), a block of a memory pool. The fields from `file` on
+ * hold what tracking recorded of it; they are 0 if the allocation was not
+ * recorded.
  *
  * Ownership: none; names and stacks that the struct points to stay valid for
  *     ever.

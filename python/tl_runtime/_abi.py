@@ -935,7 +935,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
             tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
-            move, and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
+            move, and another holder has a reference), TL_E_OUT_OF_MEMORY.
         Cost: only the call while the size class stays the same, else an allocation
             and a copy.
         """,
@@ -960,7 +960,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (somebody holds a reference).
+            TL_E_BUSY (a reference is held).
         Cost: about 3 ns by the owner.
         """,
     ),
@@ -977,7 +977,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (somebody holds a reference).
+            TL_E_BUSY (a reference is held).
         Cost: about 3 ns by the owner.
         """,
     ),
@@ -1011,7 +1011,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (somebody holds a reference).
+            TL_E_BUSY (a reference is held).
         Cost: about 3 ns by the owner.
         """,
     ),
@@ -2544,7 +2544,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
         ("tensor", "elements", "dtype", "device"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
-        """tl_pool_release gives a tensor that nobody else holds to the pool. When the
+        """tl_pool_release gives a tensor that has no other holder to the pool. When the
         pool is full for its key the tensor is freed.
 
         Ownership: takes the caller's reference.
@@ -2553,7 +2553,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
             pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
-            (somebody else holds a reference).
+            (another holder has a reference).
         Cost: about 20 ns.
         """,
     ),
@@ -2590,7 +2590,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
             pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
-            (somebody else holds a reference).
+            (another holder has a reference).
         Cost: about 20 ns.
         """,
     ),
@@ -3795,16 +3795,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("pointer",),
         (),
-        """tl_registry_is_registered tells whether somebody holds a reference at exactly
-        this address. It takes no lock, so it delays no writer; while others write to
-        that part of the table it repeats its lookup.
+        """tl_registry_is_registered tells whether a reference is held at exactly this
+        address. It takes no lock, so it delays no writer; while others write to that
+        part of the table it repeats its lookup.
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: true when somebody does; false for NULL. An alias, or an address
-            that is not a multiple of 16, also counts as registered after
-            tl_ptr_dec_ref has brought its count to zero, until tl_mem_free;
-            tl_registry_info distinguishes the two.
+        Returns: true when one is; false for NULL. An alias, or an address that is
+            not a multiple of 16, also counts as registered after tl_ptr_dec_ref has
+            brought its count to zero, until tl_mem_free; tl_registry_info
+            distinguishes the two.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,
@@ -3833,8 +3833,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_registry_num_pointers counts the addresses at which somebody holds a
-        reference. Blocks that tl_mem_register_struct has adopted are among them.
+        """tl_registry_num_pointers counts the addresses at which a reference is held.
+        Blocks that tl_mem_register_struct has adopted are among them.
 
         Ownership: none.
         Threads: any thread; exact while no other registers or unregisters.
@@ -5049,9 +5049,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
         """tl_mem_allocation_info describes a live allocation of any kind: an object, a
         tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
-        until somebody registers it), a block of a memory pool. The fields from
-        `file` on hold what tracking recorded of it; they are 0 if the allocation was
-        not recorded.
+        until it is registered), a block of a memory pool. The fields from `file` on
+        hold what tracking recorded of it; they are 0 if the allocation was not
+        recorded.
 
         Ownership: none; names and stacks that the struct points to stay valid for
             ever.
