@@ -242,7 +242,8 @@ func tlgo_log_alloc(c, pointer uintptr, bytes int64, file uintptr, line uint32) 
 	})
 }
 
-// tl_log_free is the counterpart of tl_log_alloc.
+// tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
+// one line to standard error.
 //
 //	C: tl_status tl_log_free(const void* pointer, const char* file, uint32_t line);
 //
