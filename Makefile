@@ -137,7 +137,7 @@ test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
 test-prove: proof
 	$(PROVE) -scale 0.01 -seed 2
 
-prove: proof ## run the whole proof suite, hours of it, and write docs/proof.md; SCALE=0.1 less, ONLY=matrix,model parts
+prove: proof ## run the whole proof suite, hours of it, and write docs/proof.md; SCALE=0.1 less, ONLY=matrix,builds/arm64 parts or programs
 	$(PROVE) -scale $(SCALE) -seed $(SEED) -page docs/proof.md
 
 proof: $(LIBRARY) $(VENV)/.ready $(BUILD)/cmake/.configured
