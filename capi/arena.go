@@ -1,13 +1,15 @@
 // # Arena
 //
-// The arena is a block from which a thread bumps short-lived values. Leaving a
-// scope sets it back to where it stood at the entry, so that allocation inside
-// a loop body costs an addition and freeing costs nothing at all.
+// The arena is a block in which a thread allocates short-lived values one after
+// another. The exit of a scope sets the arena back to where it stood when the
+// scope was entered. So allocation inside a loop body costs an addition, and
+// freeing costs nothing.
 //
-// It is off until tl_arena_init. Emitted code asks tl_arena_is_active and takes
-// the heap otherwise, so a program decides with one call whether its temporaries
-// live here. A full arena is an answer (NULL and TL_E_ARENA_EXHAUSTED), never
-// memory from elsewhere: what follows a scope must not end up outliving it.
+// A thread has no active arena until it calls tl_arena_init. Emitted code asks
+// tl_arena_is_active and uses the heap when no arena is active, so a program
+// decides with one call where its temporaries live. When the arena is full,
+// tl_arena_alloc returns NULL with TL_E_ARENA_EXHAUSTED. It never takes memory
+// from elsewhere, because such memory would outlive the scope.
 package main
 
 import "C"
@@ -18,14 +20,15 @@ import (
 )
 
 // tl_arena_init makes the calling thread's arena active with room for capacity
-// bytes; 0 is all that TL_ARENA_BYTES reserved. An active arena keeps its
-// contents and takes the new capacity when what is in use fits.
+// bytes; a capacity of 0 means all that TL_ARENA_BYTES reserved. An arena that
+// is active already keeps its contents and gets the new capacity, if the bytes
+// in use fit.
 //
 //	C: tl_status tl_arena_init(int64_t capacity);
 //
 // Ownership: none.
 // Threads: the calling thread's arena.
-// Returns: TL_OK, or why the arena is as before.
+// Returns: TL_OK, or why the arena is unchanged.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is reserved),
 // TL_E_BUSY (more is in use).
 // Cost: one cgo call.
@@ -70,12 +73,12 @@ func tlgo_arena_malloc(c uintptr, bytes int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return o.ArenaMalloc(bytes) })
 }
 
-// tl_arena_free makes the calling thread's arena inactive. All its memory is
-// dead, and goes back to the system.
+// tl_arena_free makes the calling thread's arena inactive and gives its memory
+// back to the system.
 //
 //	C: tl_status tl_arena_free(void);
 //
-// Ownership: everything in the arena is dead.
+// Ownership: everything in the arena becomes invalid.
 // Threads: the calling thread's arena.
 // Returns: TL_OK, also when none was active.
 // Errors: none.
@@ -90,7 +93,7 @@ func tlgo_arena_free(c uintptr) int32 {
 //
 //	C: tl_status tl_arena_reset(void);
 //
-// Ownership: everything in the arena is dead.
+// Ownership: everything in the arena becomes invalid.
 // Threads: the calling thread's arena.
 // Returns: TL_OK, also when none is active.
 // Errors: none.
@@ -157,7 +160,7 @@ func tlgo_arena_get_offset(c uintptr) int64 {
 //
 //	C: tl_status tl_arena_set_offset(int64_t offset);
 //
-// Ownership: what lies beyond the offset is dead.
+// Ownership: what lies beyond the offset becomes invalid.
 // Threads: the calling thread's arena.
 // Returns: TL_OK, or why the offset stays.
 // Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),

@@ -21,7 +21,7 @@ func load[T any](addr uintptr) T { return *layout.At[T](addr) }
 func store[T any](addr uintptr, value T) { *layout.At[T](addr) = value }
 
 // fillStruct writes as much of a struct as the caller's has room for. T and the
-// caller's struct begin with struct_size, which becomes what was filled in.
+// caller's struct begin with struct_size, which is set to the bytes filled in.
 func fillStruct[T any](o *object.Context, out uintptr, name string, value func() T) status.Status {
 	if !usable(out) {
 		return fail(o, status.InvalidArgument, "there is no %s to fill in", name)
@@ -39,7 +39,7 @@ func fillStruct[T any](o *object.Context, out uintptr, name string, value func()
 	return status.OK
 }
 
-// text copies a C string; false when there is none at addr or its end is far.
+// text copies a C string; false when none is at addr or it is too long.
 func text(addr uintptr) (string, bool) {
 	if !usable(addr) {
 		return "", false
@@ -55,7 +55,6 @@ func text(addr uintptr) (string, bool) {
 	return "", false
 }
 
-// defineType reads a tl_type_desc and defines the type.
 func defineType(o *object.Context, description, out uintptr) status.Status {
 	if !usable(description) || !usable(out) {
 		return fail(o, status.InvalidArgument, "description and out_type are both needed")

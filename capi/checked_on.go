@@ -20,8 +20,9 @@ import (
 // checkers run while no other call is in Go. The fast path of other threads goes on: what
 // it touches without a lock is verified while no other thread has a context.
 
-// A call pays for so much checking: a check that took a hundred times as long comes after
-// a hundred calls. A process that makes very many calls checks more rarely.
+// Each call pays for a fixed amount of checking: a check that takes a hundred
+// times as long runs once in a hundred calls. A process that makes very many
+// calls checks more rarely.
 const (
 	atFirst = 20 * time.Microsecond
 	later   = time.Microsecond

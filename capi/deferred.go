@@ -1,24 +1,25 @@
 // # Deferred deleters
 //
 // A deleter runs on whichever thread drops the last reference. For a language
-// with an interpreter lock that may be a thread it has never seen, or one that
-// still runs after the interpreter has ended: a callback into it could only
-// deadlock or crash. Such a language passes tl_deferred_push as its deleter. It
-// puts a node on a list and returns; the language takes the list whenever it
-// holds its lock anyway, and lets its objects go there.
+// with an interpreter lock this may be a thread that the interpreter does not
+// know, or one that runs after the interpreter has ended. A callback into the
+// interpreter could then deadlock or crash. Such a language passes
+// tl_deferred_push as its deleter, which puts a node on a list and returns. The
+// language takes the list when it holds its lock anyway, and releases its
+// objects then.
 package main
 
-// tl_deferred is a node of such a list; the ctx of tl_deferred_push. What is
-// kept alive stands behind it, in the same block.
+// tl_deferred is a node of such a list, and the ctx of tl_deferred_push. The
+// caller stores what it keeps alive behind the node, in the same block.
 //
 //	C: typedef struct tl_deferred {
-//	    void* next; /* the next node, when it comes back from tl_deferred_take */
-//	    void* list; /* where to put it: the address of a pointer that starts as NULL */
+//	    void* next; /* the next node, in what tl_deferred_take returns */
+//	    void* list; /* the list: the address of a pointer that starts as NULL */
 //	} tl_deferred;
 const _ = "tl_deferred"
 
 // tl_deferred_push is a tl_deleter that puts its ctx, a tl_deferred, on the
-// list which that names. It calls nothing and waits for nobody.
+// list that the node names. It calls nothing and never waits.
 //
 //	C: void tl_deferred_push(void* ptr, void* ctx);
 //
@@ -32,7 +33,7 @@ const _ = "tl_deferred"
 // Trusts: ctx.
 const _ = "tl_deferred_push"
 
-// tl_deferred_take empties a list. It touches no status.
+// tl_deferred_take empties a list. It does not change the last status.
 //
 //	C: void* tl_deferred_take(void* list);
 //

@@ -28,8 +28,8 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// foreignAllocator is a device whose functions are the user's. Pools over the same one
-// have equal values.
+// foreignAllocator is a device with the user's functions. Pools over the same
+// allocator have equal values.
 type foreignAllocator struct {
 	name      string
 	alignment uintptr
@@ -54,8 +54,8 @@ func (a foreignAllocator) Deallocate(block, n uintptr) error {
 	return nil
 }
 
-// allocatorAt reads a tl_device_allocator and tells the account of its memory; nil with
-// the error recorded when it is none.
+// allocatorAt reads a tl_device_allocator and returns it with the account of
+// its memory. For an invalid one it records the error and returns nil.
 func allocatorAt(o *object.Context, addr uintptr) (a device.Allocator, account int32) {
 	if !usable(addr) {
 		fail(o, status.InvalidArgument, "the allocator is NULL")
@@ -115,7 +115,8 @@ func poolStatus(o *object.Context, err error) status.Status {
 	return e.Status
 }
 
-// blockOr returns a block, or records why there is none: a failure, or zero bytes.
+// blockOr returns a block, or 0 after it has recorded why: a failure, or a
+// request for zero bytes.
 func blockOr(o *object.Context, block uintptr, err error) uintptr {
 	if poolStatus(o, err) == status.OK && block == 0 {
 		return o.Null()

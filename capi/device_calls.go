@@ -31,7 +31,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// devices are those of this process; made when the first call about one comes.
+// devices are those of this process; the first call about a device makes them.
 var devices = sync.OnceValue(func() *device.Set {
 	return backends.New(backends.Options{
 		HugePages:     func() bool { return options.Flag("TL_HUGE_PAGES") },
@@ -171,9 +171,9 @@ func allocatorFor(o *object.Context, id int32, pinned bool) uintptr {
 	return allocatorRows.all[which]
 }
 
-// ownAllocator returns the device behind an allocator that a caller passes, when it
-// is one of tl_device_allocator_for: then nothing need go through C. Pinned memory is
-// the CPU's.
+// ownAllocator returns the device behind an allocator that a caller passes,
+// when it is one of tl_device_allocator_for, so that calls need not go through
+// C. Pinned memory counts for the CPU.
 func ownAllocator(addr uintptr) (a device.Allocator, account int32, ok bool) {
 	if !bool(C.tlc_is_own(C.uintptr_t(addr))) {
 		return nil, 0, false
@@ -186,7 +186,8 @@ func ownAllocator(addr uintptr) (a device.Allocator, account int32, ok bool) {
 	return a, int32(which), err == nil
 }
 
-// tlentry_device_allocate is the allocate of every allocator of ours.
+// tlentry_device_allocate is behind `allocate` of the allocators of
+// tl_device_allocator_for.
 //
 //export tlentry_device_allocate
 func tlentry_device_allocate(c, which, bytes uintptr) uintptr {
@@ -205,7 +206,8 @@ func tlentry_device_allocate(c, which, bytes uintptr) uintptr {
 	})
 }
 
-// tlentry_device_deallocate is the deallocate of every allocator of ours.
+// tlentry_device_deallocate is behind `deallocate` of the allocators of
+// tl_device_allocator_for.
 //
 //export tlentry_device_deallocate
 func tlentry_device_deallocate(c, which, block, bytes uintptr) {
@@ -224,7 +226,7 @@ func tlentry_device_deallocate(c, which, block, bytes uintptr) {
 
 var keeping sync.Mutex // guards the strings that C keeps
 
-// kept returns the address of a string in C that stays.
+// kept returns the address of a copy in C's memory that is never freed.
 func kept(text string) uintptr {
 	keeping.Lock()
 	defer keeping.Unlock()

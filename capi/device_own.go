@@ -28,8 +28,8 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// foreignCopier copies by functions of the user's; those that are missing are the CPU's,
-// which may use the memory then.
+// foreignCopier copies with the user's functions. If one is missing, the CPU
+// can use the memory and does its work.
 type foreignCopier struct {
 	name string
 	tl_device_copier
@@ -41,7 +41,7 @@ func (f *foreignCopier) move(function, to, from, n uintptr, what string) error {
 		C.uintptr_t(from), C.uintptr_t(n)))
 }
 
-// outcome is what a function of the user's answered, as an error.
+// outcome turns the status that a user's function returned into an error.
 func (f *foreignCopier) outcome(what string, answer C.int32_t) error {
 	st := status.Status(answer)
 	switch st {
@@ -87,7 +87,8 @@ func (f *foreignCopier) Fill(to uintptr, value byte, n uintptr) error {
 	return device.FillByCopies(f.FromHost, to, value, n)
 }
 
-// copierAt reads a tl_device_copier; false with the error recorded when it is none.
+// copierAt reads a tl_device_copier; for an invalid one it records the error
+// and returns false.
 func copierAt(o *object.Context, addr uintptr, own *device.Own) bool {
 	if addr == 0 {
 		return true
@@ -138,13 +139,14 @@ func registerDevice(o *object.Context, allocator, copier, out uintptr) status.St
 	return deviceStatus(o, err)
 }
 
-// publishDefaultDevice lets the fast path know whether TL_DEVICE_DEFAULT is the CPU.
+// publishDefaultDevice tells the fast path whether TL_DEVICE_DEFAULT is the
+// CPU.
 func publishDefaultDevice() {
 	name := options.Word("TL_DEVICE")
 	C.tlc_tensor_default_is_cpu(C.bool(name == "cpu" || name == "cpu:0"))
 }
 
-// tensorsOnDevices tells package tensor of the devices of this process.
+// tensorsOnDevices gives package tensor the devices of this process.
 func tensorsOnDevices() {
 	tensor.Devices.Set = devices
 	tensor.Devices.Default = func() (int32, error) { return devices().ByName(options.Word("TL_DEVICE")) }

@@ -1,19 +1,19 @@
 // # Devices
 //
-// A device is a place for data: the CPU, a GPU, what a driver on this machine
-// offers. Device 0 is the CPU. The others are looked for when one is first
-// asked about, never when the library is loaded, and get the next numbers in
-// this order: CUDA devices, OpenCL devices, Metal devices, each kind in the
-// order of its driver. A number keeps its meaning until the process ends;
-// between processes names are what to rely on. No driver is needed to build or
-// to start: where one is missing, asking for its device says what was looked
-// for.
+// A device is a place for data: the CPU, a GPU, or whatever else a driver on
+// this machine offers. Device 0 is the CPU. The runtime looks for the others
+// when a program first asks about one, never when the library is loaded. They
+// get the next numbers in this order: CUDA devices, OpenCL devices, Metal
+// devices, each kind in the order of its driver. A number keeps its meaning
+// until the process ends; across processes, use names. The library builds and
+// starts without any driver. When a driver is missing, a request for its device
+// fails, and the message says what the runtime looked for.
 //
 // An allocator obtains whole blocks from a device's driver. That is slow
-// (microseconds, and some drivers wait for the device), and meant for pools:
-// they take large blocks and hand out parts. The memory of most devices cannot
-// be touched by the CPU; the properties say so. tl_device_copy moves bytes
-// between any two.
+// (microseconds, and some drivers wait for the device), so allocators are meant
+// for pools, which take large blocks and hand out parts. The CPU cannot access
+// the memory of most devices; host_access in tl_device_properties tells.
+// tl_device_copy copies bytes between any two devices.
 package main
 
 import "C"
@@ -23,7 +23,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_device_kind tells what stands behind a device.
+// tl_device_kind lists the kinds of devices.
 //
 //	C: enum tl_device_kind {
 //	    TL_DEVICE_KIND_CPU = 0,
@@ -34,15 +34,15 @@ import (
 //	};
 const _ = "tl_device_kind"
 
-// tl_device_properties is what tl_device_info fills in. It grows at the end.
-// The strings are static.
+// tl_device_properties is filled in by tl_device_info. New versions add fields
+// at the end. The strings are static.
 //
 //	C: typedef struct tl_device_properties {
 //	    size_t struct_size;      /* in: sizeof(tl_device_properties); out: bytes filled in */
 //	    const char* name;        /* "cuda:0", as TL_DEVICE and tl_device_by_name take it */
-//	    const char* description; /* the driver's words for the device */
+//	    const char* description; /* what the driver calls the device */
 //	    const char* driver;      /* the driver and its version */
-//	    uint64_t total_bytes;    /* of memory; 0 when it does not say */
+//	    uint64_t total_bytes;    /* of memory; 0 when the driver does not tell */
 //	    size_t alignment;        /* of every block */
 //	    int32_t device;          /* its number */
 //	    int32_t kind;            /* a tl_device_kind */
@@ -62,22 +62,22 @@ type tl_device_properties struct {
 	StreamOrdered uint32
 }
 
-// tl_device_allocate returns a new block of at least that many bytes, NULL when
-// there is none.
+// tl_device_allocate returns a new block of at least that many bytes, NULL on
+// failure.
 //
 //	C: typedef void* (*tl_device_allocate)(void* ctx, size_t bytes);
 const _ = "tl_device_allocate"
 
-// tl_device_deallocate takes a block back, with the size that was asked for.
+// tl_device_deallocate takes a block back, with the size that was requested.
 //
 //	C: typedef void (*tl_device_deallocate)(void* ctx, void* block, size_t bytes);
 const _ = "tl_device_deallocate"
 
-// tl_device_allocator is where the memory of a device comes from. Its functions
-// are called on any thread that uses a pool over it, several at a time. They
-// must return, and cannot call this library, which answers TL_E_BUSY; only the
-// functions of an allocator of tl_device_allocator_for are served there, so
-// that one can be wrapped.
+// tl_device_allocator provides the memory of a device. The runtime calls its
+// functions on any thread that uses a pool over it, on several threads at a
+// time. They must return normally. They cannot call this library, which answers
+// TL_E_BUSY, with one exception: they may call the functions of an allocator of
+// tl_device_allocator_for, so that a program can wrap one.
 //
 //	C: typedef struct tl_device_allocator {
 //	    size_t struct_size;              /* sizeof(tl_device_allocator) */
@@ -96,8 +96,8 @@ type tl_device_allocator struct {
 	Deallocate uintptr
 }
 
-// tl_device_move copies bytes between the CPU and a device, or inside one. It returns
-// TL_OK when they have arrived.
+// tl_device_move copies bytes between the CPU and a device, or inside one. It
+// returns TL_OK when the bytes have arrived.
 //
 //	C: typedef int32_t (*tl_device_move)(void* ctx, void* to, const void* from, size_t bytes);
 const _ = "tl_device_move"
@@ -107,15 +107,16 @@ const _ = "tl_device_move"
 //	C: typedef int32_t (*tl_device_set)(void* ctx, void* to, int32_t value, size_t bytes);
 const _ = "tl_device_set"
 
-// tl_device_copier is how the memory of a program's own device is copied, and what else
-// is to be known of it. Its functions are called as those of its allocator are: on any
-// thread, several at a time; they must return, and cannot call this library. Where the
-// CPU may use the memory at its addresses none is needed.
+// tl_device_copier tells how to copy the memory of a program's own device, and
+// gives properties of the device. Its functions are called like those of the
+// allocator: on any thread, on several at a time. They must return normally and
+// cannot call this library. If the CPU may use the memory at its addresses, no
+// function is needed.
 //
 //	C: typedef struct tl_device_copier {
 //	    size_t struct_size;        /* sizeof(tl_device_copier) */
 //	    void* ctx;                 /* handed to all functions */
-//	    uint64_t total_bytes;      /* of memory; 0: it does not say */
+//	    uint64_t total_bytes;      /* of memory; 0: not known */
 //	    uint32_t host_access;      /* 1: the CPU may use the memory at its addresses */
 //	    uint32_t reserved;         /* 0 */
 //	    tl_device_move from_host;  /* needed without host_access, as are the next two */
@@ -136,7 +137,7 @@ type tl_device_copier struct {
 }
 
 // tl_device_count returns how many devices there are, the CPU included. The
-// first call looks for them.
+// first call looks for devices.
 //
 //	C: int32_t tl_device_count(void);
 //
@@ -153,8 +154,8 @@ func tlgo_device_count(c uintptr) int32 {
 	return guarded(c, 1, func(*object.Context) int32 { return int32(len(devices().All())) })
 }
 
-// tl_device_info describes a device. Set struct_size first. It takes neither
-// memory nor a context on the device.
+// tl_device_info describes a device. Set struct_size first. The call uses no
+// memory and creates no context on the device.
 //
 //	C: tl_status tl_device_info(int32_t device, tl_device_properties* out_properties);
 //
@@ -171,16 +172,16 @@ func tlgo_device_info(c uintptr, id int32, out uintptr) int32 {
 }
 
 // tl_device_by_name returns the number of a device by its name: "cpu",
-// "cuda:0", "opencl:1", "metal:0". A name without a number means 0. Where there
-// is no such device the message says which libraries were looked for, which
-// symbol was missing or what the driver answered.
+// "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+// device does not exist, the message says which libraries the runtime looked
+// for, which symbol was missing or what the driver answered.
 //
 //	C: tl_status tl_device_by_name(const char* name, int32_t* out_device);
 //
 // Ownership: the string is only read.
 // Threads: any thread.
-// Returns: TL_OK, or why there is no number.
-// Errors: TL_E_INVALID_ARGUMENT (NULL, or no name of a device), TL_E_DEVICE.
+// Returns: TL_OK, or why no number was returned.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device), TL_E_DEVICE.
 // Cost: constant; may look for devices.
 //
 //export tlgo_device_by_name
@@ -195,7 +196,7 @@ func tlgo_device_by_name(c, name, out uintptr) int32 {
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: TL_OK, or why there is no number.
+// Returns: TL_OK, or why no number was returned.
 // Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
 // Cost: constant; may look for devices.
 //
@@ -204,9 +205,9 @@ func tlgo_device_default(c, out uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return deviceDefault(o, out) })
 }
 
-// tl_device_memory_info measures the memory of a device now. Both numbers are 0
-// where a device does not say. On CUDA this makes the device's context, which
-// takes memory there.
+// tl_device_memory_info returns the free and the total memory of a device at
+// this moment. Both numbers are 0 when the device does not tell. On CUDA the
+// call creates the device's context, which takes memory there.
 //
 //	C: tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total);
 //
@@ -214,8 +215,8 @@ func tlgo_device_default(c, out uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was measured.
 // Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
-// TL_E_OUT_OF_MEMORY (none for the context), TL_E_UNSUPPORTED (says the
-// driver).
+// TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the driver
+// says so).
 // Cost: a call of the driver.
 //
 //export tlgo_device_memory_info
@@ -224,11 +225,11 @@ func tlgo_device_memory_info(c uintptr, id int32, free, total uintptr) int32 {
 }
 
 // tl_device_allocator_for returns the allocator of a device. Its functions may
-// be called from any thread until the process ends. allocate returns NULL and
-// leaves the reason with the thread, as every function here does (0 bytes are
-// NULL with TL_OK); deallocate leaves a reason when the block is not one of
-// this allocator, or not of that size, and then does nothing (NULL is nothing
-// to do, with TL_OK). The blocks of device 0 are zeroed pages.
+// be called from any thread until the process ends. On failure allocate returns
+// NULL and sets the thread's last status; for 0 bytes it returns NULL with
+// TL_OK. When the block is not one of this allocator or has another size,
+// deallocate sets the last status and does nothing. For NULL it does nothing,
+// with TL_OK. The blocks of device 0 are zeroed pages.
 //
 //	C: const tl_device_allocator* tl_device_allocator_for(int32_t device);
 //
@@ -238,7 +239,7 @@ func tlgo_device_memory_info(c uintptr, id int32, free, total uintptr) int32 {
 // Returns: the allocator, NULL when there is no such device.
 // Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT (another
-// size), TL_E_UNSUPPORTED (says the driver).
+// size), TL_E_UNSUPPORTED (the driver says so).
 // Cost: constant; may look for devices. Its functions: a call of the driver,
 // 2 to 1000 microseconds.
 //
@@ -249,13 +250,13 @@ func tlgo_device_allocator_for(c uintptr, id int32) uintptr {
 
 // tl_device_pinned_allocator_for returns an allocator of CPU memory that is
 // never paged out, so that a device copies to and from it at full speed and
-// beside other work. CUDA has such memory.
+// during other work. CUDA devices have such memory.
 //
 //	C: const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device);
 //
 // Ownership: as with tl_device_allocator_for.
 // Threads: any thread.
-// Returns: the allocator, NULL when there is none.
+// Returns: the allocator, NULL on failure.
 // Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
 // such memory).
 // Cost: constant; may look for devices.
@@ -266,21 +267,21 @@ func tlgo_device_pinned_allocator_for(c uintptr, id int32) uintptr {
 }
 
 // tl_device_copy copies bytes between any two devices, the CPU being device 0.
-// It has happened when the call returns. Both addresses may lie inside of
-// blocks. Within a device whose memory the CPU cannot use the ranges must not
-// overlap. Where two devices have no way to each other the copy goes through
-// the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
-// before the first byte is copied, and does not fault.
+// The copy is complete when the call returns. Both addresses may lie inside
+// blocks. Within a device whose memory the CPU cannot use, the ranges must not
+// overlap. When two devices have no direct path to each other, the copy goes
+// through the CPU's memory. The call refuses CPU memory that cannot be read or
+// written before it copies the first byte, and does not fault.
 //
 //	C: tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes);
 //
 // Ownership: none.
 // Threads: any thread.
 // Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
-// Errors: TL_E_INVALID_ARGUMENT (no memory there, or not so much),
-// TL_E_UNKNOWN_POINTER (in no block of a device that has no addresses of its
-// own), TL_E_DEVICE (no such device, or its driver failed),
-// TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (says the driver).
+// Errors: TL_E_INVALID_ARGUMENT (no memory at an address, or fewer bytes than
+// requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
+// addresses of its own), TL_E_DEVICE (no such device, or its driver failed),
+// TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
 // Cost: that of the copy; 1 to 20 microseconds for few bytes.
 //
 //export tlgo_device_copy
@@ -290,8 +291,9 @@ func tlgo_device_copy(c uintptr, target int32, to uintptr, source int32, from, b
 	})
 }
 
-// tl_device_fill sets bytes of a device to a value. It has happened when the
-// call returns. Memory that cannot be written is refused as tl_device_copy does.
+// tl_device_fill sets bytes of a device to a value. The memory is filled when
+// the call returns. The call refuses memory that cannot be written, as
+// tl_device_copy does.
 //
 //	C: tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes);
 //
@@ -307,20 +309,22 @@ func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintpt
 	return guardedStatus(c, func(o *object.Context) status.Status { return fillDevice(o, id, to, value, bytes) })
 }
 
-// tl_device_register makes a device of the program's own, with a number that tensors,
-// pools and copies take like any other. The allocator's name names it: a family of its
-// own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
-// copier there can be tensors on it, and nobody copies them.
+// tl_device_register adds a device of the program's own. Tensors, pools and
+// copies accept its number like any other. The device has the name of the
+// allocator: a family that is not built in and a number, for example "npu:0".
+// Addresses of its memory are 65536 or more. Without a copier the device can
+// have tensors, but they cannot be copied.
 //
 //	C: tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device);
 //
 // Ownership: both structs are copied; what they refer to has to stay usable until the
 // process ends.
 // Threads: any thread.
-// Returns: TL_OK and the number in *out_device, or why there is no device.
+// Returns: TL_OK and the number in *out_device, or why no device was added.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a function that
-// is missing, an alignment that is no power of two, a name that cannot be one),
-// TL_E_ALREADY_REGISTERED (there is a device of that name), TL_E_LIMIT (256 devices).
+// is missing, an alignment that is not a power of two, a name that a device
+// cannot have), TL_E_ALREADY_REGISTERED (a device has that name already),
+// TL_E_LIMIT (256 devices).
 // Cost: constant.
 //
 //export tlgo_device_register

@@ -1,9 +1,10 @@
 // # Diagnostics
 //
-// Counters cost nothing that would show: each thread adds to its own, and a
-// reader sums them up. At quiescence the sums are exact. While others run,
-// frees are read before allocations, so that a live figure may be too high for
-// a moment and is never negative. docs/statistics.md tells what adds up to what.
+// Counters cost almost nothing: each thread adds to its own, and a reader sums
+// them up. The sums are exact while no other thread calls the library. While
+// others do, the reader reads frees before allocations, so a live figure may be
+// too high for a moment and is never negative. docs/statistics.md tells which
+// figures add up.
 package main
 
 import "C"
@@ -15,13 +16,13 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_stats is what tl_stats_get fills in. It grows at the end; struct_size
-// tells the library how much of it the caller knows.
+// tl_stats is filled in by tl_stats_get. New versions add fields at the end;
+// struct_size tells the library which fields the caller knows.
 //
 //	C: typedef struct tl_stats {
 //	    size_t struct_size;            /* in: sizeof(tl_stats); out: bytes filled in */
 //	    uint64_t live_objects;         /* heap objects, tensors' headers and data included */
-//	    uint64_t live_bytes;           /* their size classes */
+//	    uint64_t live_bytes;           /* bytes of their size classes */
 //	    uint64_t allocations;          /* heap objects ever; allocations - frees = live_objects */
 //	    uint64_t frees;
 //	    uint64_t foreign_live;         /* registered pointers that are not the runtime's memory */
@@ -29,11 +30,11 @@ import (
 //	    uint64_t pooled_tensors;       /* kept by the pool; not live */
 //	    uint64_t pooled_bytes;
 //	    uint64_t reserved_bytes;       /* address space */
-//	    uint64_t committed_bytes;      /* of it, usable memory */
-//	    uint64_t scope_entries_skipped; /* their object had been freed by hand */
+//	    uint64_t committed_bytes;      /* the part of it that is usable memory */
+//	    uint64_t scope_entries_skipped; /* entries whose object had been freed by hand */
 //	    uint64_t releases_deferred;    /* last references dropped by a thread that is not the owner */
 //	    uint64_t slow_calls;           /* calls of the slow path */
-//	    uint64_t system_calls;         /* about memory */
+//	    uint64_t system_calls;         /* system calls about memory */
 //	    uint64_t contexts;             /* threads attached or parked */
 //	    uint64_t plain_live;           /* live objects by kind: plain bytes, */
 //	    uint64_t typed_live;           /* of a tl_type, */
@@ -41,11 +42,11 @@ import (
 //	    uint64_t sparse_live;          /* sparse matrices, without the tensors that they are made of */
 //	    uint64_t tensor_bytes;         /* live tensors' part of live_bytes */
 //	    uint64_t tensor_allocations;   /* tensors ever; with those that the pool kept and gave out again */
-//	    uint64_t pool_hits;            /* requests that the tensor pool has served, */
-//	    uint64_t pool_misses;          /* and not */
-//	    uint64_t foreign_allocations;  /* pointers ever registered; less foreign_live: released or handed back */
-//	    uint64_t foreign_bytes;        /* of what is registered */
-//	    uint64_t registry_buffers;     /* live, with names of their own */
+//	    uint64_t pool_hits;            /* requests that the tensor pool has served */
+//	    uint64_t pool_misses;          /* requests that it has not served */
+//	    uint64_t foreign_allocations;  /* pointers ever registered: foreign_live, and those released or handed back */
+//	    uint64_t foreign_bytes;        /* bytes of registered memory */
+//	    uint64_t registry_buffers;     /* live shared buffers of the registry */
 //	    uint64_t pool_blocks_live;     /* blocks of memory pools, */
 //	    uint64_t pool_blocks_allocated; /* ever given out, */
 //	    uint64_t pool_block_bytes;     /* and the bytes of live ones */
@@ -53,10 +54,10 @@ import (
 //	    uint64_t arena_bytes;          /* in use in their arenas */
 //	    uint64_t scope_entries;        /* references that their scopes hold */
 //	    uint64_t held_bytes;           /* tl_mem_usage of TL_MEM_TOTAL: reserved */
-//	    uint64_t held_peak;            /* the most of it since tl_stats_reset_peak */
-//	    uint64_t in_use_bytes;         /* of it, in live objects and blocks */
-//	    uint64_t in_use_peak;          /* at least the most of it, at most held_peak */
-//	    uint64_t bytes_allocated;      /* in objects and blocks, ever; bytes_allocated - bytes_freed = in_use_bytes */
+//	    uint64_t held_peak;            /* the most that held_bytes was since tl_stats_reset_peak */
+//	    uint64_t in_use_bytes;         /* the part of it in live objects and blocks */
+//	    uint64_t in_use_peak;          /* bound of its peak: not below the true peak, not above held_peak */
+//	    uint64_t bytes_allocated;      /* in objects and blocks, ever; less bytes_freed: in_use_bytes */
 //	    uint64_t bytes_freed;
 //	    uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 //	} tl_stats;
@@ -119,16 +120,16 @@ func tlgo_stats_get(c, out uintptr) int32 {
 }
 
 // tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
-// sum, kinds, types, size classes, devices. It fills in as much as fits and always
-// ends it with a zero byte, as snprintf does. The figures, and with them the length,
-// may change from call to call.
+// sum, kinds, types, size classes, devices. It writes as much of the text as
+// fits and always ends it with a zero byte, as snprintf does. The figures, and
+// with them the length, may change from call to call.
 //
 //	C: size_t tl_stats_json(char* buffer, size_t bytes);
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: the length of the whole text without its zero byte; when that is not less
-// than bytes, the text was cut. 0 on failure.
+// Returns: the length of the whole text without its zero byte; when the length is not
+// less than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
 // Cost: that of tl_stats_get for each device, and some 20 microseconds.
 //
@@ -160,7 +161,8 @@ func tlgo_stats_openmetrics(c, buffer, bytes uintptr) uintptr {
 }
 
 // tl_stats_print writes all statistics as a table for people: into a file, which is
-// replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+// replaced (by the rule that stands under Profiles), or to standard error.
+// TL_SHOW_STATS=1 does it at the end of the process.
 //
 //	C: tl_status tl_stats_print(const char* path);
 //
@@ -175,8 +177,8 @@ func tlgo_stats_print(c, path uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return printStats(o, path) })
 }
 
-// tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
-// tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+// tl_stats_reset_peak sets every peak to what is held or in use now: for all
+// devices, in tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
 //
 //	C: tl_status tl_stats_reset_peak(void);
 //
@@ -238,9 +240,10 @@ const _ = "tl_get_memory_bytes"
 // LLVM: nounwind.
 const _ = "tl_get_memory_mb"
 
-// tl_log_alloc tells the runtime where emitted code has allocated. With
-// TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
-// becomes the site of that allocation, as with tl_track_site. Else it does nothing.
+// tl_log_alloc tells the runtime the source line of an allocation by emitted
+// code. With TL_MEM_LOG set it writes one line to standard error. With tracking
+// on, the line becomes the site of that allocation, as with tl_track_site.
+// Otherwise it does nothing.
 //
 //	C: tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 //
@@ -260,7 +263,8 @@ func tlgo_log_alloc(c, pointer uintptr, bytes int64, file uintptr, line uint32) 
 	})
 }
 
-// tl_log_free is the counterpart of tl_log_alloc.
+// tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
+// one line to standard error.
 //
 //	C: tl_status tl_log_free(const void* pointer, const char* file, uint32_t line);
 //

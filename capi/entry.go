@@ -56,8 +56,8 @@ func contained[R any](failed R, body func() R) (result R) {
 	return body()
 }
 
-// environment reads the settings that C has: what a host has set since it started,
-// Go's copy does not show.
+// environment reads the settings from C, because Go's copy lacks those that the
+// host has set since its start.
 func environment() (settings []string) {
 	for i := uintptr(0); ; i++ {
 		at := uintptr(C.tlc_setting(C.uintptr_t(i)))
@@ -70,9 +70,10 @@ func environment() (settings []string) {
 	}
 }
 
-// tlentry_open starts the runtime with the options of the environment. A setting that is
-// not understood leaves the default, and is told: here, by tl_init and tl_config_dump.
-// What fails can be tried again, with the environment of that moment.
+// tlentry_open starts the runtime with the options of the environment. A
+// setting that is not understood leaves the default; this function, tl_init and
+// tl_config_dump report it. After a failure a later call may try again, with
+// the environment of that moment.
 //
 //export tlentry_open
 func tlentry_open(out uintptr) int32 {
@@ -134,7 +135,8 @@ func usableSize(p uintptr) (bytes uintptr, ok bool) {
 	return uintptr(n), ok
 }
 
-// alignedAlloc asks for no less than a pointer's alignment, as posix_memalign wants it.
+// alignedAlloc requests at least a pointer's alignment, as posix_memalign
+// requires.
 func alignedAlloc(bytes, alignment uintptr) uintptr {
 	return uintptr(C.tlc_aligned_alloc(C.uintptr_t(bytes), C.uintptr_t(max(alignment, 16))))
 }
@@ -165,20 +167,21 @@ func tlentry_shared() uintptr {
 //export tlentry_refuse
 func tlentry_refuse(c uintptr) int32 { return guardedStatus(c, (*object.Context).FailShort) }
 
-// tlentry_poll handles the inbox and what other threads ask for.
+// tlentry_poll handles the inbox and requests of other threads.
 //
 //export tlentry_poll
 func tlentry_poll(c uintptr) {
 	guarded(c, 0, func(o *object.Context) int { o.Poll(); return 0 })
 }
 
-// tlentry_drain_step works on the dying objects; true: call the callback that the
-// context names, then come again.
+// tlentry_drain_step works on the deferred-destruction queue; true: the caller
+// has to call the callback that the context names, and then this function
+// again.
 //
 //export tlentry_drain_step
 func tlentry_drain_step(c uintptr) bool { return guarded(c, false, (*object.Context).DrainStep) }
 
-// tlentry_close goes on with closing marks.
+// tlentry_close continues to close marks.
 //
 //export tlentry_close
 func tlentry_close(c uintptr, target uint64) {

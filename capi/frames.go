@@ -1,17 +1,19 @@
 // # Frames
 //
-// Most values of a function die with it, and most buffers of a loop body are
-// the same in every iteration. A frame gives them memory that costs a bump and
-// is never freed one by one. It lies on a frame stack beside the scopes, in
-// address space that is reserved once for each thread and backed by memory only
-// as far as it was used.
+// Most values of a function end with it, and most buffers of a loop body are
+// the same in every iteration. A frame gives them memory that is allocated by
+// advancing a pointer and is freed as a whole. Frames lie on a frame stack
+// beside the scopes. The address space of the stack is reserved once for each
+// thread; only the part that was used is backed by memory.
 //
-// tl_mem_function_enter opens a scope and a frame of numbered slots. A slot's
-// buffer stays the same until the function exits, also when it was first taken
-// in a loop's scope; a buffer that was outgrown stays valid as long. A planned
-// frame is one block whose inside the compiler has laid out itself.
+// tl_mem_function_enter opens a scope and a frame of numbered slots. A slot
+// keeps its buffer until the function exits, even if the buffer was first
+// requested inside the scope of a loop. When a larger request replaces a
+// buffer, the old buffer stays valid as long. A planned frame is one block; the
+// compiler has chosen the offsets inside it.
 //
-// Frames follow functions, the arena follows scopes: that is why there are two.
+// Frames and the arena are separate, because a frame ends with its function and
+// arena memory ends with its scope.
 package main
 
 import "C"
@@ -45,8 +47,8 @@ func tlgo_mem_function_enter(c uintptr, slots int64) int32 {
 //
 //	C: tl_status tl_mem_function_exit(void);
 //
-// Ownership: the references held by the closed scopes are released; buffers of
-// the slots are dead.
+// Ownership: the references held by the closed scopes are released; buffers of the
+// slots become invalid.
 // Threads: the calling thread's scopes and frames.
 // Returns: TL_OK, or why nothing was closed.
 // Errors: TL_E_NO_FRAME.
@@ -84,8 +86,8 @@ func tlgo_mem_get_buffer(c uintptr, slot, minBytes int64) uintptr {
 //
 // Ownership: the frame owns the block until tl_mem_frame_exit.
 // Threads: the calling thread's frames.
-// Returns: the block, NULL on failure; also for zero bytes an address, and a
-// frame to leave.
+// Returns: the block, NULL on failure. A frame of zero bytes has an address too, and
+// has to be closed.
 // Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
 // Cost: about 3 ns.
 // Path: fast.
@@ -100,7 +102,7 @@ func tlgo_mem_frame_enter(c, bytes uintptr) uintptr {
 //
 //	C: tl_status tl_mem_frame_exit(void);
 //
-// Ownership: the frame's block is dead; the references held by the closed
+// Ownership: the frame's block becomes invalid; the references held by the closed
 // scopes are released.
 // Threads: the calling thread's frames.
 // Returns: TL_OK, or why nothing was closed.

@@ -8,9 +8,9 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// guarded runs body with the context at c and is the one place where a panic
-// is stopped before it can reach C, where it would abort the host. It becomes
-// TL_E_INTERNAL with the panic's text, and failed is returned.
+// guarded runs body with the context at c and is the one place that stops
+// panics before they reach C, where they would abort the host. A panic becomes
+// TL_E_INTERNAL with its text, and guarded returns failed.
 func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R) {
 	headroom.Reserve()
 	context := object.At(c)
@@ -35,7 +35,7 @@ func guardedStatus(c uintptr, body func(*object.Context) status.Status) int32 {
 	return int32(guarded(c, status.Internal, body))
 }
 
-// fail records an error that package object knows no text for.
+// fail records an error for which package object has no text.
 func fail(o *object.Context, st status.Status, format string, args ...any) status.Status {
 	return o.Failf(st, format, args...)
 }

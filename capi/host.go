@@ -30,6 +30,7 @@ func init() {
 //export tlentry_wait
 func tlentry_wait() {}
 
-// holdDescriptors has Go make the descriptors of its timers. It would with the first timer,
-// and end the process if there were none left by then.
+// holdDescriptors makes Go create the descriptors of its timers. Otherwise Go
+// creates them with its first timer, and ends the process if none are left by
+// then.
 func holdDescriptors() { time.AfterFunc(time.Hour, func() {}).Stop() }

@@ -1,14 +1,14 @@
 // # Library
 //
-// Nothing needs to be initialised: the first call of a process reserves address
-// space and starts the slow path, the first call of a thread gives it a
-// context. tl_init exists for programs that want to learn early, and in one
-// place, that this is impossible.
+// The library needs no call to initialise it. The first call of a process
+// reserves address space and starts the slow path; the first call of a thread
+// gives the thread a context. A program calls tl_init to learn early, and in
+// one place, whether this fails.
 //
-// The library is never unloaded. tl_shutdown closes what the calling thread has
-// open and gives idle memory back, but objects that others hold stay
-// valid and releasable: an array in Python's hands must not die because a
-// plug-in said goodbye.
+// The library is never unloaded. tl_shutdown closes the scopes and frames of
+// the calling thread and gives idle memory back. Objects that others hold stay
+// valid and releasable, because a plug-in that shuts the library down must not
+// free an array that Python still uses.
 package main
 
 import "C"
@@ -20,12 +20,12 @@ import (
 )
 
 // TL_ABI_VERSION is the version of the interface that this header declares.
-// It grows when functions are added; a number or a layout never changes.
+// It grows when functions are added; numbers and layouts never change.
 //
 //	C: #define TL_ABI_VERSION 1u
 const _ = "TL_ABI_VERSION"
 
-// tl_status tells how a call went: TL_OK or one of the TL_E_ values.
+// tl_status is the result of a call: TL_OK or one of the TL_E_ values.
 //
 //	C: typedef int32_t tl_status;
 const _ = "tl_status"
@@ -36,7 +36,7 @@ const _ = "tl_status"
 //	C: enum tl_status_code {
 //	    TL_OK = 0,
 //	    TL_E_INVALID_ARGUMENT = 1,   /* a negative size, an overflowing product, a NULL output, an unknown key */
-//	    TL_E_UNKNOWN_POINTER = 2,    /* never seen: not memory of the runtime and not registered */
+//	    TL_E_UNKNOWN_POINTER = 2,    /* neither memory of the runtime nor registered */
 //	    TL_E_INTERIOR_POINTER = 3,   /* inside an object instead of at its start */
 //	    TL_E_NOT_LIVE = 4,           /* released already, or beyond what a frame or the arena holds */
 //	    TL_E_ALREADY_REGISTERED = 5, /* the address belongs to another registration */
@@ -45,11 +45,11 @@ const _ = "tl_status"
 //	    TL_E_NO_FRAME = 8,           /* no function frame, planned frame or arena is open */
 //	    TL_E_SLOT_OUT_OF_RANGE = 9,  /* the frame has fewer slots */
 //	    TL_E_ARENA_EXHAUSTED = 10,   /* the arena, the frame stack or the scope stack is full */
-//	    TL_E_OUT_OF_MEMORY = 11,     /* the system gives no more */
+//	    TL_E_OUT_OF_MEMORY = 11,     /* the system has no more memory */
 //	    TL_E_LIMIT = 12,             /* a limit that was set, or a fixed capacity, is reached */
 //	    TL_E_OVERFLOW = 13,          /* a count cannot grow further */
 //	    TL_E_DEVICE = 14,            /* a device is absent or its driver failed */
-//	    TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
+//	    TL_E_UNSUPPORTED = 15,       /* possible in general, but not for this kind of pointer */
 //	    TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow path */
 //	    TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
 //	    TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
@@ -59,8 +59,8 @@ const _ = "tl_status_code"
 
 // tl_error_callback receives every failure of any thread: status, rendered
 // message and the ctx given to tl_set_error_callback. The message is valid
-// during the call. It must return normally, and what it calls here is served,
-// but its own failures do not call it again.
+// during the call. The callback must return normally. It may call this library;
+// failures of its own calls do not call it again.
 //
 //	C: typedef void (*tl_error_callback)(tl_status status, const char* message, void* ctx);
 const _ = "tl_error_callback"
@@ -87,7 +87,8 @@ const _ = "tl_symbol"
 const _ = "tl_version"
 
 // tl_abi_version returns the interface version of the loaded library. A program
-// compiled against a header whose TL_ABI_VERSION is greater needs a newer one.
+// compiled against a header whose TL_ABI_VERSION is greater needs a newer
+// library.
 //
 //	C: uint32_t tl_abi_version(void);
 //
@@ -101,16 +102,17 @@ const _ = "tl_version"
 const _ = "tl_abi_version"
 
 // tl_init makes the library ready now instead of at the first use. Calling it
-// again does nothing. It tells of settings in the environment that are not
-// understood: a value that does not suit its option, or a name beginning with TL_
-// that is no option and very much like one. The library works all the same, with
-// the default of that option; such a setting is also told on standard error, once.
+// again does nothing. It reports settings in the environment that the library
+// does not understand: a value that is invalid for its option, or a name that
+// begins with TL_, is not an option and resembles one closely. The library then
+// works with the default of that option, and also reports the setting on
+// standard error, once.
 //
 //	C: tl_status tl_init(void);
 //
 // Ownership: none.
 // Threads: any thread; concurrent first calls wait for one of them.
-// Returns: what went wrong, TL_OK otherwise.
+// Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
 // environment; everything works).
 // Cost: about a millisecond the first time.
@@ -123,8 +125,8 @@ func tlgo_init(c uintptr) int32 {
 // tl_shutdown closes the calling thread's scopes and frames, releases what its
 // root scope holds and gives idle memory back to the system. Live objects stay valid and
 // releasable, and later calls work as if nothing had happened. Leaks are reported at the
-// end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
-// tl_mem_check_all does.
+// end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG the call checks
+// for damage as tl_mem_check_all does.
 //
 //	C: tl_status tl_shutdown(void);
 //
@@ -148,8 +150,9 @@ func tlgo_shutdown(c uintptr) int32 {
 // Ownership: both strings are copied.
 // Threads: any thread; the option holds for all of them.
 // Returns: TL_OK, or why the option keeps its value.
-// Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
-// (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks for).
+// Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for it),
+// TL_E_BUSY (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what
+// the option requests).
 // Cost: constant; not meant for hot paths.
 // Path: fast.
 //
@@ -158,17 +161,18 @@ func tlgo_configure(c, key, value uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return configure(o, key, value) })
 }
 
-// tl_config_dump writes every option, one a line, sorted: its name, its value and where
-// that came from (default, environment, tl_configure). Lines that begin with # tell of
-// settings in the environment that were not understood. It fills in as much as fits
-// and always ends it with a zero byte, as snprintf does.
+// tl_config_dump writes every option, one a line, sorted: its name, its value
+// and the source of the value (default, environment, tl_configure). Lines that
+// begin with # report settings in the environment that the library does not
+// understand. The function writes as much of the text as fits and always ends
+// it with a zero byte, as snprintf does.
 //
 //	C: size_t tl_config_dump(char* buffer, size_t bytes);
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: the length of the whole text without its zero byte; when that is not less
-// than bytes, the text was cut. 0 on failure.
+// Returns: the length of the whole text without its zero byte; when the length is not
+// less than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
 // Cost: one cgo call; not meant for hot paths.
 //
@@ -206,8 +210,9 @@ const _ = "tl_status_string"
 const _ = "tl_last_status"
 
 // tl_last_error explains the last failure of the calling thread in a sentence:
-// which function, which pointer, what it was found to be, what to do. The text
-// is made here, so that failing costs nothing where nobody asks.
+// which function failed, for which pointer, what the runtime found there, and
+// what to do. Only this function composes the text, so a failure whose text
+// nobody reads costs nothing.
 //
 //	C: const char* tl_last_error(void);
 //
@@ -240,8 +245,8 @@ func tlgo_last_error(c uintptr) uintptr {
 // LLVM: nounwind.
 const _ = "tl_clear_error"
 
-// tl_set_error_callback installs the function that is told of every failure, in
-// addition to what TL_ON_ERROR says. NULL removes it.
+// tl_set_error_callback installs a function that is called for every failure,
+// in addition to what TL_ON_ERROR selects. NULL removes it.
 //
 //	C: tl_status tl_set_error_callback(tl_error_callback callback, void* ctx);
 //
@@ -267,16 +272,17 @@ const _ = "tl_set_error_callback"
 // Path: shim.
 const _ = "tl_symbols"
 
-// tl_thread_detach parks the calling thread's context now, as its end would.
-// What its scopes still hold is released by whoever adopts the context. For
-// thread pools whose threads outlive their use of the runtime; the next call
-// attaches the thread again.
+// tl_thread_detach parks the calling thread's context now, as the end of the
+// thread would. The thread that adopts the context releases what the scopes
+// still hold. The function is for thread pools whose threads outlive their use
+// of the runtime. The next call attaches the thread again.
 //
 //	C: tl_status tl_thread_detach(void);
 //
 // Ownership: references held by the thread's scopes pass to the runtime.
 // Threads: the calling thread.
-// Returns: TL_OK, also when the thread was not attached, or why it still is.
+// Returns: TL_OK, also when the thread was not attached, or why the thread is still
+// attached.
 // Errors: TL_E_BUSY (from inside a callback).
 // Cost: constant.
 // Path: shim.
@@ -288,7 +294,7 @@ const _ = "tl_thread_detach"
 //
 // Ownership: none.
 // Threads: any thread; concurrent first calls wait for one of them.
-// Returns: what went wrong, TL_OK otherwise.
+// Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
 // environment; everything works).
 // Cost: about a millisecond the first time.

@@ -75,8 +75,8 @@ func poolKeyStats(o *object.Context, rank, out uintptr) status.Status {
 	})
 }
 
-// configureLimits does what the options about memory say. Tables of the tensor pool that
-// find no memory leave it as it is.
+// configureLimits applies the options about memory. The tensor pool stays as it
+// is when there is no memory for its tables.
 func configureLimits(o *object.Context, name string) status.Status {
 	switch name {
 	case "TL_MEM_LIMIT":
@@ -90,7 +90,7 @@ func configureLimits(o *object.Context, name string) status.Status {
 	return status.OK
 }
 
-// openLimits does so before the first context.
+// openLimits applies them before the first context.
 func openLimits() {
 	limit.ConfigureHard(options.Limits("TL_MEM_LIMIT"))
 	limit.ConfigureSoft(options.Limits("TL_MEM_SOFT_LIMIT"))

@@ -1,18 +1,20 @@
 // # Limits
 //
-// The runtime counts what it holds of every device: spans of the heap and chunks
-// of memory pools over the CPU, chunks of pools over other devices, and chunks
-// of pools over allocators of the program's own. An account can have two limits.
-// The soft one is where caches begin to shrink; the hard one is never passed. The
-// sum of all has both, too. TL_MEM_LIMIT and TL_MEM_SOFT_LIMIT set them from the
-// environment.
+// The runtime counts the memory that it holds in accounts. The account of the
+// CPU has the spans of the heap and the chunks of memory pools over the CPU.
+// Each other device has an account of the chunks of its pools, and one more
+// account has the chunks of pools over allocators of the program's own. Each
+// account, and the sum of all, can have two limits: above the soft limit caches
+// shrink, and the hard limit is never exceeded. TL_MEM_LIMIT and
+// TL_MEM_SOFT_LIMIT set them from the environment.
 //
-// When a request would pass a hard limit, or the system or a device has no more,
-// memory is sought before it fails: in LIFO caches, in the tensor pool, in empty
-// chunks of pools and idle pages of the heap, and last by a callback of the
-// program's, which can release what it can do without. A little is given up at a
-// time, and the request tried again each time. If all that is not enough the call
-// fails: TL_E_LIMIT for a limit, TL_E_OUT_OF_MEMORY otherwise, from every function
+// When a request would exceed a hard limit, or the system or a device has no
+// more memory, the runtime reclaims memory before the request fails: from
+// magazines, from the tensor pool, from empty chunks of pools and idle pages of
+// the heap. Last it calls a callback of the program's, which can release what
+// the program can do without. The runtime reclaims in small steps, and tries
+// the request again after each. If all that is not enough the call fails:
+// TL_E_LIMIT for a limit, TL_E_OUT_OF_MEMORY otherwise, from every function
 // that makes objects, tensors or blocks. The message has the figures.
 package main
 
@@ -24,8 +26,8 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// tl_mem_account names accounts that are not those of one device. The others have
-// the numbers of their devices, 0 being the CPU.
+// tl_mem_account lists the accounts that do not belong to one device. The
+// account of a device has the number of the device; 0 is the CPU.
 //
 //	C: enum tl_mem_account {
 //	    TL_MEM_TOTAL = -1,         /* the sum of all */
@@ -33,31 +35,33 @@ import (
 //	};
 const _ = "tl_mem_account"
 
-// tl_out_of_memory_callback is asked to release something when a request for
-// memory is about to fail: bytes of a device (or TL_MEM_OWN_ALLOCATORS), for the
-// attempt-th time, counted from 1. It returns true when the request is to be tried
-// again, and false when it is to fail. It may call any function of the library;
-// calls of its own that find no memory fail at once. It runs on the thread that
-// needs the memory, with no lock held, and may throw or jump away: the call then
-// has done nothing.
+// tl_out_of_memory_callback is called when a request for memory is about to
+// fail, so that the program can release something. device is the device of the
+// memory (or TL_MEM_OWN_ALLOCATORS), requested the size of the request in
+// bytes, and attempt counts the calls for this request from 1. The callback
+// returns true to have the request tried again, and false to let it fail. It
+// may call any function of the library; calls of its own that find no memory
+// fail at once. It runs on the thread that needs the memory, with no lock held.
+// It may throw or longjmp; the call that needed the memory has then done
+// nothing.
 //
 //	C: typedef bool (*tl_out_of_memory_callback)(int32_t device, size_t requested, uint32_t attempt, void* ctx);
 const _ = "tl_out_of_memory_callback"
 
-// tl_mem_usage_info is what tl_mem_usage fills in. It grows at the end;
-// struct_size tells the library how much of it the caller knows.
+// tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
+// the end; struct_size tells the library which fields the caller knows.
 //
 //	C: typedef struct tl_mem_usage_info {
 //	    size_t struct_size;          /* in: sizeof(tl_mem_usage_info); out: bytes filled in */
 //	    uint64_t in_use;             /* bytes of live objects and of live blocks of pools */
 //	    uint64_t cached;             /* the rest of what is reserved: kept tensors, free slots and blocks */
-//	    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits are about */
+//	    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits bound */
 //	    uint64_t peak;               /* the most that reserved was, ever or since tl_stats_reset_peak */
 //	    uint64_t soft_limit;         /* 0 = none */
 //	    uint64_t hard_limit;         /* 0 = none */
-//	    uint64_t relieved;            /* how often caches were asked to give memory up */
-//	    uint64_t failed;             /* of them, how often that was not enough */
-//	    uint64_t largest_free_block; /* of what is held */
+//	    uint64_t relieved;            /* how often caches were asked to give memory back */
+//	    uint64_t failed;             /* how often that was not enough */
+//	    uint64_t largest_free_block; /* in the memory that is held */
 //	} tl_mem_usage_info;
 type tl_mem_usage_info struct {
 	StructSize       uintptr
@@ -72,13 +76,13 @@ type tl_mem_usage_info struct {
 	LargestFreeBlock uint64
 }
 
-// tl_pool_key_stats is what tl_pool_key_stats_get fills in: what the tensor pool
-// keeps under one key.
+// tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
+// tensor pool keeps under one key.
 //
 //	C: typedef struct tl_pool_key_stats {
 //	    size_t struct_size; /* in: sizeof(tl_pool_key_stats); out: bytes filled in */
 //	    uint64_t elements;
-//	    uint64_t tensors;   /* kept now; 0: there is no such key */
+//	    uint64_t tensors;   /* kept now; 0: no such key */
 //	    uint64_t bytes;     /* of all of them */
 //	    uint32_t dtype;
 //	    uint32_t device;
@@ -92,11 +96,11 @@ type tl_pool_key_stats struct {
 	Device     uint32
 }
 
-// tl_mem_set_limit bounds the memory of a device, or of all. Above the soft limit
-// caches are emptied, at most every 100 milliseconds, and requests succeed; a
-// request that would pass the hard limit empties caches, asks the callback, and
-// then fails. 0 is no limit. What is held above a new limit is given back as far
-// as it is idle; live memory stays, and what is needed next fails until enough
+// tl_mem_set_limit bounds the memory of a device, or of all. Above the soft
+// limit caches are emptied, at most every 100 milliseconds, and requests
+// succeed. A request that would exceed the hard limit empties caches, calls the
+// callback, and then fails. 0 means no limit. Idle memory above a new limit is
+// given back at once. Live memory stays, and further requests fail until enough
 // has been released.
 //
 //	C: tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes);
@@ -106,14 +110,14 @@ type tl_pool_key_stats struct {
 // Returns: TL_OK, or why the limits stay as they were.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit above
 // the hard one).
-// Cost: one cgo call; linear in what is idle when that has to go.
+// Cost: one cgo call; linear in the idle memory that is given back.
 //
 //export tlgo_mem_set_limit
 func tlgo_mem_set_limit(c uintptr, device int32, softBytes, hardBytes uint64) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return setLimit(o, device, softBytes, hardBytes) })
 }
 
-// tl_mem_get_limit tells the limits of a device, or of all; 0 is none.
+// tl_mem_get_limit returns the limits of a device, or of all; 0 means no limit.
 //
 //	C: tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes);
 //
@@ -130,8 +134,9 @@ func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uint
 	})
 }
 
-// tl_mem_usage fills in what is held of a device, or of all. Set struct_size
-// first. The figures are exact while no other thread changes them.
+// tl_mem_usage tells how much memory the runtime holds of a device, or of all.
+// Set struct_size first. The figures are exact while no other thread changes
+// them.
 //
 //	C: tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 //
@@ -147,25 +152,25 @@ func tlgo_mem_usage(c uintptr, device int32, outInfo uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return memUsage(o, device, outInfo) })
 }
 
-// tl_mem_set_out_of_memory_callback makes a function of the program's the last
-// resort before a request for memory fails; NULL for none. When the callback has
+// tl_mem_set_out_of_memory_callback sets the function that is called last
+// before a request for memory fails; NULL removes it. When the callback has
 // released enough the call succeeds, and the thread's last error is cleared.
 //
 //	C: tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx);
 //
-// Ownership: none; ctx is passed on as it is.
-// Threads: any thread; the callback is that of all threads, and may run on several
-// at once.
+// Ownership: none; ctx is passed to the callback as it is.
+// Threads: any thread; the callback serves all threads, and may run on several at once.
 // Returns: TL_OK, or why the runtime could not start.
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: constant.
 // Path: shim.
 const _ = "tl_mem_set_out_of_memory_callback"
 
-// tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key
-// (elements, dtype, device), 32 unless this is called, and how many bytes of all,
-// 256 MiB. 0 of either keeps none. What is kept above a new limit is freed at
-// once. TL_TENSOR_POOL does the same from the environment.
+// tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
+// key (elements, dtype, device), by default 32, and how many bytes of all keys,
+// by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
+// new limit are freed at once. TL_TENSOR_POOL does the same from the
+// environment.
 //
 //	C: tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 //
@@ -184,8 +189,8 @@ func tlgo_pool_set_limits(c, perKey, bytes uintptr) int32 {
 }
 
 // tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
-// for rank 0 that with the most bytes, for 1 the next one, and so on. Beyond the
-// last one all figures are 0. Set struct_size first.
+// rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
+// the last key all figures are 0. Set struct_size first.
 //
 //	C: tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats);
 //

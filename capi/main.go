@@ -8,22 +8,23 @@
 //
 // A compiler for a tensor language has to decide who frees what. malloc leaves
 // the answer to every line of emitted code, and one wrong line corrupts memory
-// far from where it stands. TL Runtime takes the decision over: objects are
-// counted, scopes hold what a block created, frames hold what a function needs
-// while it runs, and any pointer that is handed in is looked up before it is
-// believed. A pointer that was released already, that points into the middle of
-// an object or that was never ours is an error code, not corruption.
+// far from where it stands. TL Runtime takes over this decision. It counts the
+// references to each object. Scopes hold the objects that a block of code
+// created, and frames hold the memory that a function needs while it runs. The
+// runtime validates every pointer that it receives: a pointer that was released
+// already, that points into the middle of an object or that the runtime does
+// not know results in an error code, not in corruption.
 //
 // # Who holds a reference
 //
-// An object stays while its count is above zero. Each count belongs to exactly
+// An object lives while its count is above zero. Each count belongs to exactly
 // one holder: an entry of a scope, a slot of a container (a field, an element
-// of a Vec), the caller of an acquire, or nobody yet. The last kind is called a
-// floating reference: an allocation returns one, tl_mem_register_struct sinks
-// it into the current scope without touching the count, and tl_mem_unregister
-// takes the newest entry out of its scope and lets it float again. So a callee
-// that ends in `return unregister(x)` and a caller that begins with
-// `register(x)` hand the object over with its count still 1.
+// of a Vec), the caller of an acquire, or no holder yet. A reference without a
+// holder is called floating: an allocation returns one, tl_mem_register_struct
+// sinks it into the current scope without touching the count, and
+// tl_mem_unregister takes the newest entry out of its scope and lets it float
+// again. So a callee that ends in `return unregister(x)` and a caller that
+// begins with `register(x)` hand the object over with its count still 1.
 //
 //	void* p = tl_mem_alloc(64);     count 1, floating
 //	tl_mem_register_struct(p);      count 1, held by the scope
@@ -38,46 +39,47 @@
 // # How errors travel
 //
 // A function that can fail returns a tl_status, and TL_OK is 0. A function that
-// returns a pointer returns NULL when it fails. Either way the status stays
-// with the calling thread (tl_last_status), and tl_last_error explains it: the
-// pointer, what it was found to be, what to do. A NULL that is right (zero bytes
-// asked for) sets TL_OK, so that the two can be told apart; other successful
-// calls leave the last status alone, and so do those that return their argument
-// (tl_ptr_acquire, tl_track_site), which tell a failure by the status alone.
+// returns a pointer returns NULL when it fails. In both cases the calling
+// thread keeps the status (tl_last_status), and tl_last_error explains it:
+// which pointer, what the runtime found there, what to do. A call that returns
+// NULL as its correct result (zero bytes were requested) sets the last status
+// to TL_OK, which distinguishes it from a failure. Other successful calls do
+// not change the last status. A function that returns its argument
+// (tl_ptr_acquire) reports a failure through the last status alone.
 //
-// The lists of errors below are complete up to five statuses that any function
-// may answer before it starts, and that none repeats: TL_E_FORKED in a process
-// made by fork(), which has no second thread to run the slow path;
-// TL_E_BUSY for a call from a signal handler that interrupted the slow path;
-// TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
-// a thread that drops the last reference to another's object finds none to tell
-// it (nothing changed then); TL_E_INTERNAL, a defect of this library that was
-// contained; and, with TL_DEBUG=1 alone, TL_E_CORRUPTED: the call has done its work,
-// and has found that something was written where nobody may.
+// The lists of errors below are complete, except for five statuses that any
+// function may return. TL_E_FORKED: the process was made by fork(), so it has
+// no second thread to run the slow path. TL_E_BUSY: the call came from a signal
+// handler that interrupted the slow path. TL_E_OUT_OF_MEMORY: a new thread
+// found no memory for its context, or a thread dropped the last reference to
+// another thread's object and found no memory to notify that thread; nothing
+// has changed then. TL_E_INTERNAL: a defect of this library, which was
+// contained. TL_E_CORRUPTED, only with TL_DEBUG=1: the call has done its work,
+// and has found a write to memory that nobody may write to.
 //
-// NULL is a value, the one of a type without any bytes: every function that
-// takes an object accepts NULL, does nothing and returns TL_OK, NULL, 0 or
-// false. NULL as the address of an output or of an array that is needed is
+// NULL is a valid object, one without bytes. Unless its comment says otherwise,
+// a function that takes an object accepts NULL, does nothing and returns TL_OK,
+// NULL, 0 or false. NULL as the address of a required output or array is
 // TL_E_INVALID_ARGUMENT.
 //
 // # Threads
 //
-// Every function may be called from any thread, attached on its first call
-// without ceremony. Scopes, frames and the arena belong to the thread that
-// opened them. Objects may be used by all. The thread that created an object
-// counts it with plain arithmetic, others pay an atomic operation; when the
-// last reference is dropped by another thread the object waits for its owner's
-// next scope exit, function exit or slow call (tl_ptr_share ends that wait for
-// one object, tensors never have it).
+// Every function may be called from any thread; the first call of a thread
+// attaches it. Scopes, frames and the arena belong to the thread that opened
+// them. All threads may use all objects. The thread that created an object
+// counts its references with plain arithmetic, other threads with an atomic
+// operation. When another thread drops the last reference, the object is freed
+// at its owner's next scope exit, function exit or slow call. tl_ptr_share ends
+// this delay for one object; tensors are freed without it.
 //
 // No function is async-signal-safe.
 //
 // # Callbacks
 //
-// Destructors and deleters run on the thread that dropped the last reference,
-// with no lock held and no frame of this library's Go part below them. They may
-// call any function declared here, release their own object, throw or longjmp.
-// The error callback must return.
+// Destructors and deleters run on the thread that dropped the last reference.
+// The library holds no lock while they run, and its Go code has no frame on the
+// stack. They may call any function declared here, release their own object,
+// throw or longjmp. The error callback must return.
 package main
 
 func main() {}

@@ -1,18 +1,19 @@
 // # Memory pools
 //
-// Devices give memory slowly: a call to the driver or to the system, and for
-// the CPU a page fault for each page. A pool asks once for a chunk and cuts
-// blocks out of it. It gives out the smallest free block that is large enough,
-// of several the one at the lowest address, cuts it when more than 256 bytes
-// would remain, and joins a block that comes back with its free neighbours. So
-// the same calls give the same layout, whatever the memory is: a pool never
-// reads or writes it.
+// Memory of a device is slow to obtain: it takes a call to the driver or the
+// system, and on the CPU a page fault for each page. A pool obtains a chunk
+// once and cuts blocks out of it. For each request it takes the smallest free
+// block that is large enough, and of several the one at the lowest address. It
+// splits the block when more than 256 bytes would remain, and merges a returned
+// block with its free neighbours. A pool never reads or writes the memory, so
+// the same calls give the same layout on every device.
 //
 // Sizes are rounded up to the alignment of the allocator. When no block fits,
 // the pool asks its allocator for a chunk as large as its first one, or twice
-// the request if that is more, and when that is refused for the request alone.
-// When that is refused as well caches are emptied first, and idle chunks of all
-// pools over that memory returned; see Limits.
+// the request if that is more, and when the allocator refuses, for a chunk of
+// the request alone. When the allocator refuses that too, the runtime empties
+// caches and returns idle chunks of all pools over that memory before the
+// request fails; see Limits.
 //
 //	tl_memory_pool* pool;
 //	tl_memory_pool_create(allocator, TL_MEMORY_POOL_DEFAULT_BYTES, &pool);
@@ -32,20 +33,21 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// TL_MEMORY_POOL_DEFAULT_BYTES is a first chunk of 256 MiB. On the CPU it is
-// address space, which costs memory where it is written to.
+// TL_MEMORY_POOL_DEFAULT_BYTES is a size for the first chunk, 256 MiB. On the
+// CPU a chunk is address space; only pages that are written to take memory.
 //
 //	C: #define TL_MEMORY_POOL_DEFAULT_BYTES 268435456u
 const _ = "TL_MEMORY_POOL_DEFAULT_BYTES"
 
-// tl_memory_pool names a pool. It is no address: nothing can be read there.
+// tl_memory_pool is the handle of a pool. It is not an address: nothing can be
+// read there.
 //
 //	C: typedef struct tl_memory_pool tl_memory_pool;
 const _ = "tl_memory_pool"
 
 // tl_memory_pool_stats are the counters of one pool. Set struct_size before the
-// call; a library that knows fewer fills fewer. Bytes are those of blocks, so
-// requests are counted as what they were rounded to.
+// call; an older library, which knows fewer counters, fills in fewer. Bytes are
+// those of blocks, so each request counts with its rounded size.
 //
 //	C: typedef struct tl_memory_pool_stats {
 //	    size_t struct_size;              /* sizeof(tl_memory_pool_stats) */
@@ -55,7 +57,7 @@ const _ = "tl_memory_pool"
 //	    uint64_t peak_usage;             /* the most that current_usage was, ever or since tl_stats_reset_peak */
 //	    uint64_t num_allocations;        /* blocks ever given out */
 //	    uint64_t num_deallocations;      /* of them, blocks that came back */
-//	    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: all of them */
+//	    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: equal to num_allocations */
 //	    uint64_t num_device_allocations; /* chunks ever obtained, the first one included */
 //	    uint64_t reserved;               /* bytes of the chunks that the pool has */
 //	    uint64_t largest_free_block;     /* bytes */
@@ -88,13 +90,13 @@ type tl_memory_pool_stats struct {
 //
 // Ownership: the caller ends the pool with tl_memory_pool_destroy.
 // Threads: any thread; the pool is for all of them.
-// Returns: TL_OK and the pool in *out_pool, or why there is none.
-// Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no power
+// Returns: TL_OK and the pool in *out_pool, or why no pool was made.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a power
 // of two, a struct_size that is too small, a function that is missing),
 // TL_E_OVERFLOW (more bytes than a chunk can have), TL_E_OUT_OF_MEMORY (the
-// allocator returned NULL, or there is none for tables), TL_E_DEVICE (it
-// returned memory that is misaligned or cannot be), TL_E_LIMIT (1023 pools, or a
-// limit of the memory).
+// allocator returned NULL, or no memory for tables), TL_E_DEVICE (the allocator
+// returned memory that is misaligned or at an impossible address), TL_E_LIMIT
+// (1023 pools, or a limit of the memory).
 // Cost: one call of the allocator, and two of the system for tables.
 //
 //export tlgo_memory_pool_create
@@ -104,8 +106,8 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 	})
 }
 
-// tl_memory_pool_allocate returns a block of at least that many bytes, aligned
-// as the allocator's are. Its contents are undefined.
+// tl_memory_pool_allocate returns a block of at least that many bytes, with the
+// allocator's alignment. Its contents are undefined.
 //
 //	C: void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 //
@@ -117,8 +119,8 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 // chunk, or there is no memory for tables), TL_E_LIMIT (see
 // tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the allocator returned memory that is
 // misaligned or overlaps an earlier chunk).
-// Cost: about 5 ns for the size that was given back last; else about 50 ns, and
-// no more than the logarithm of the number of blocks.
+// Cost: about 5 ns for the size that was given back last; else about 50 ns, and at most
+// logarithmic in the number of blocks.
 // Path: fast.
 //
 //export tlgo_memory_pool_allocate
@@ -138,9 +140,9 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 // Ownership: takes the block.
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was done.
-// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
-// block of this pool starts there: it came back already, lies inside a block, is
-// another pool's, or nobody's).
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live block of
+// this pool starts there: the block was given back already, or the address lies inside
+// a block, belongs to another pool or to none).
 // Cost: about 5 ns for the block that was given out last; else about 50 ns.
 // Path: fast.
 //
@@ -153,9 +155,9 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 }
 
 // tl_memory_pool_allocate_async returns a block for work that will be put into a
-// stream of the pool's device. A block that was given back to the same stream is
-// taken at once, the best fit of them; another is taken as by
-// tl_memory_pool_allocate.
+// stream of the pool's device. Blocks that were given back in the same stream
+// can be reused at once; the pool takes the best fit of them. If none fits it
+// allocates as tl_memory_pool_allocate does.
 //
 //	C: void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream);
 //
@@ -179,10 +181,11 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 }
 
 // tl_memory_pool_deallocate_async gives a block back that work in a stream may still
-// use. Allocations for the same stream may have it at once; all others after the work
-// that is in the stream now. It counts as freed from here on, and as a free block when
-// its wait is over. Before the pool asks its device for memory it looks which blocks
-// are ready; when the device has none left it waits for the oldest.
+// use. Allocations for the same stream may reuse the block at once, all others
+// only after the work that is in the stream now. The block counts as freed from
+// here on, and as a free block when that work is done. Before the pool asks its
+// device for memory it checks which blocks are ready; when the device has no
+// memory left, the pool waits for the oldest block.
 //
 //	C: tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream);
 //
@@ -191,8 +194,8 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 // Returns: TL_OK, or why nothing was given back.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live block
 // of this pool starts there), TL_E_UNSUPPORTED (the device has no streams, and
-// stream is not NULL), TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE (the
-// driver did not record one).
+// stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE
+// (the driver did not record one).
 // Cost: one cgo call, and two calls of the driver.
 //
 //export tlgo_memory_pool_deallocate_async
@@ -205,17 +208,17 @@ func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 }
 
 // tl_memory_pool_reset takes all blocks back at once: every chunk is one free
-// block again, of the size that it was obtained with. What was live counts as
-// given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
-// their address is given out again. Blocks that were given back in the order of a
-// stream are waited for first.
+// block again, of the size that it was obtained with. Live blocks count as
+// given back, and the peak stays. Old pointers are TL_E_UNKNOWN_POINTER until
+// their address is given out again. The call first waits for blocks that were
+// given back in the order of a stream.
 //
 //	C: tl_status tl_memory_pool_reset(tl_memory_pool* pool);
 //
 // Ownership: takes all blocks.
-// Threads: any thread; the blocks of all of them end.
+// Threads: any thread; the blocks of all threads end.
 // Returns: TL_OK, or why nothing was done.
-// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does not tell
+// Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails to tell
 // when the streams are done).
 // Cost: linear in the most blocks that the pool ever had.
 //
@@ -233,9 +236,9 @@ func tlgo_memory_pool_reset(c, p uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
-// take a chunk back; it is no longer the pool's all the same).
-// Cost: linear in the number of chunks, and a call of the allocator for each
-// that goes.
+// take a chunk back; the pool gives it up nevertheless).
+// Cost: linear in the number of chunks, and a call of the allocator for each chunk that
+// it gives back.
 //
 //export tlgo_memory_pool_trim
 func tlgo_memory_pool_trim(c, p uintptr) int32 {
@@ -254,8 +257,8 @@ func tlgo_memory_pool_trim(c, p uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
-// TL_E_DEVICE (the device did not take a chunk back; the pool has ended all the
-// same).
+// TL_E_DEVICE (the device did not take a chunk back; the pool has ended
+// nevertheless).
 // Cost: a call of the allocator for each chunk.
 //
 //export tlgo_memory_pool_destroy
@@ -266,8 +269,8 @@ func tlgo_memory_pool_destroy(c, p uintptr) int32 {
 }
 
 // tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
-// above the limit are given back at once, blocks in use stay, and a request that
-// would need a chunk beyond it is TL_E_LIMIT.
+// above the limit are given back at once, blocks in use stay, and a request
+// that would need a chunk beyond the limit fails with TL_E_LIMIT.
 //
 //	C: tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes);
 //
@@ -275,7 +278,7 @@ func tlgo_memory_pool_destroy(c, p uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
-// take a chunk back; the limit is set all the same).
+// take a chunk back; the limit is set nevertheless).
 // Cost: one cgo call; with more reserved than the limit, that of
 // tl_memory_pool_trim.
 //

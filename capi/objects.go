@@ -1,16 +1,16 @@
 // # Objects
 //
-// Heap objects carry no header. Their counts, types and generations stand in
-// records apart from them, in memory that no program ever gets a pointer to, so
-// a write beyond the end of an object cannot reach a count or a free list, and
-// the first byte of an object is the program's own. Objects are at least
+// Heap objects have no header: the first byte of an object is the program's
+// own. Counts, types and generations stand in records apart from the objects,
+// in memory to which no program ever gets a pointer. So a write beyond the end
+// of an object cannot reach a count or a free list. Objects are at least
 // 32-byte aligned, 64-byte aligned where their size is a multiple of 64.
 //
-// An object of plain bytes owns nothing. A typed object owns what its pointer
-// fields refer to: at its last release the destructor runs, then each field is
-// released, without recursion, so that a list of ten million nodes needs no
-// more stack than a single one. Storing into a field of a typed object is a
-// plain store: acquire what goes in, release what was there.
+// An object of plain bytes owns nothing. A typed object owns the objects that
+// its pointer fields refer to. At its last release the destructor runs, then
+// each field is released. This uses no recursion, so a list of ten million
+// nodes needs no more stack than a single node. Storing into a field of a typed
+// object is a plain store: acquire what goes in, release what was there.
 package main
 
 import "C"
@@ -32,14 +32,14 @@ const _ = "tl_type"
 //	C: typedef void (*tl_destructor)(void* object);
 const _ = "tl_destructor"
 
-// tl_type_desc describes a type to tl_type_define. All zeros but the size is
-// an object without pointers.
+// tl_type_desc describes a type to tl_type_define. A description that is zero
+// except for its size describes an object without pointers.
 //
 //	C: typedef struct tl_type_desc {
 //	    const char* name;              /* for messages and reports; NULL is "unnamed" */
 //	    size_t size;                   /* bytes of an object, not 0 */
-//	    const size_t* pointer_offsets; /* where in it the references to other objects stand */
-//	    size_t num_pointers;           /* 0 is fine */
+//	    const size_t* pointer_offsets; /* offsets of the references to other objects */
+//	    size_t num_pointers;           /* number of pointer_offsets; may be 0 */
 //	    tl_destructor destructor;      /* NULL: none */
 //	    uint32_t flags;                /* 0 */
 //	} tl_type_desc;
@@ -54,11 +54,11 @@ type tl_type_desc struct {
 
 // tl_mem_alloc returns an object of plain bytes with one floating reference:
 // free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
-// The contents are undefined. Zero bytes are NULL, with TL_OK.
+// The contents are undefined. A request for zero bytes returns NULL with TL_OK.
 //
 //	C: void* tl_mem_alloc(size_t bytes);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY.
@@ -105,10 +105,11 @@ func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
 }
 
 // tl_mem_realloc changes the size of an object of plain bytes. Contents up to
-// the smaller size, count and registration stay. The address may change, and
-// then the old one is dead: an object moves only while its references float or
-// stand in scopes of this thread, where they follow it. On failure the object is
-// unchanged. NULL is allocated as by tl_mem_alloc.
+// the smaller size, count and registration stay. The address may change; the
+// old address is invalid then. An object moves only while all its references
+// float or stand in scopes of this thread, and its entries in these scopes get
+// the new address. On failure the object is unchanged. With NULL the call is
+// tl_mem_alloc.
 //
 //	C: void* tl_mem_realloc(void* object, size_t bytes);
 //
@@ -119,22 +120,23 @@ func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
 // tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to move,
-// and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
-// Cost: nothing but the call when the size class stays, else an allocation and
-// a copy.
+// and another holder has a reference), TL_E_OUT_OF_MEMORY.
+// Cost: only the call while the size class stays the same, else an allocation and a
+// copy.
 //
 //export tlgo_mem_realloc
 func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return o.Realloc(pointer, bytes) })
 }
 
-// tl_mem_free frees an object that nobody holds: one whose references all
-// float ends as by tl_ptr_release, with destructor and fields; of one that
-// tl_ptr_dec_ref brought to 0 only the memory goes, since the rest was the
-// caller's part. tl_ptr_release, in contrast, drops a held reference before a
-// floating one: an object that was allocated, pushed onto a Vec and released has
-// one reference left, which floats while the Vec counts on it. What an allocation
-// left floating is given up by registering it.
+// tl_mem_free frees an object that nobody holds. If all references of the
+// object float, it ends as with tl_ptr_release: the destructor runs and the
+// fields are released. If tl_ptr_dec_ref brought the count to 0, only the
+// memory is freed, because the caller has released the fields itself.
+// tl_ptr_release, in contrast, drops a held reference before a floating one. So
+// an object that was allocated, pushed onto a Vec and then released has one
+// reference left; it floats, although the Vec relies on it. To give up the
+// floating reference of an allocation, register the object.
 //
 //	C: tl_status tl_mem_free(void* object);
 //
@@ -142,7 +144,7 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (somebody holds a reference).
+// (a reference is held).
 // Cost: about 3 ns by the owner.
 // Path: fast.
 //
@@ -159,7 +161,7 @@ func tlgo_mem_free(c, pointer uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (somebody holds a reference).
+// (a reference is held).
 // Cost: about 3 ns by the owner.
 // Path: fast.
 //
@@ -173,7 +175,7 @@ func tlgo_mem_dealloc(c, pointer uintptr) int32 {
 //
 //	C: void* tl_alloc_tmp(int64_t bytes);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
@@ -194,7 +196,7 @@ func tlgo_alloc_tmp(c uintptr, bytes int64) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (somebody holds a reference).
+// (a reference is held).
 // Cost: about 3 ns by the owner.
 // Path: fast.
 //
@@ -203,16 +205,16 @@ func tlgo_free_tmp(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.Free(pointer) })
 }
 
-// tl_type_define makes a type known. Types are never undefined.
+// tl_type_define defines a type, which exists until the process ends.
 //
 //	C: tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);
 //
 // Ownership: the description, its name and its offsets are copied.
 // Threads: any thread; the type holds for all of them.
-// Returns: TL_OK and the type in *out_type, or why there is none.
+// Returns: TL_OK and the type in *out_type, or why no type was defined.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a multiple
 // of 8, given twice or outside the size, unknown flags), TL_E_LIMIT (too many
-// types), TL_E_OUT_OF_MEMORY (none for its offsets).
+// types), TL_E_OUT_OF_MEMORY (no memory for the offsets).
 // Cost: linear in the number of pointers.
 //
 //export tlgo_type_define
@@ -238,10 +240,10 @@ func tlgo_object_new(c uintptr, kind uint32) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return o.ObjectNew(kind) })
 }
 
-// tl_mem_deep_clone copies an object and everything it refers to. Typed
-// objects, Vecs and plain objects are copied once each, so that sharing and
-// cycles inside the copy are those of the original; tensors and foreign memory
-// are shared by count.
+// tl_mem_deep_clone copies an object and everything it refers to. Each typed
+// object, Vec and plain object is copied once, so the copy has the same sharing
+// and the same cycles as the original. Tensors and foreign memory are not
+// copied: the copy holds references to them.
 //
 //	C: void* tl_mem_deep_clone(void* object);
 //
@@ -249,7 +251,7 @@ func tlgo_object_new(c uintptr, kind uint32) uintptr {
 // Threads: any thread, while no other changes what is copied.
 // Returns: the copy, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (arena or frame memory, whose size nobody knows),
+// TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: linear in what is copied.
 //
@@ -260,7 +262,7 @@ func tlgo_mem_deep_clone(c, pointer uintptr) uintptr {
 
 // tl_mem_collect_cycles frees objects of the calling thread that only refer to
 // each other. Objects that were ever shared with another thread count as held
-// from outside, and so does what they refer to.
+// from outside, and so do the objects that they refer to.
 //
 //	C: int64_t tl_mem_collect_cycles(void);
 //

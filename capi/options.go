@@ -12,8 +12,8 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// onErrorAction masks the action in layout.Globals.OnError; the bit above it
-// tells of the callback.
+// onErrorAction masks the action in layout.Globals.OnError; the bit above it is
+// set while there is a callback.
 const onErrorAction = 3
 
 func setOnError(action string) {
@@ -27,7 +27,7 @@ func setOnError(action string) {
 	}
 }
 
-// publishFlag hands the value of a flag to the shim.
+// publishFlag copies the value of a flag to the shim.
 func publishFlag(word *uint32, name string) {
 	flag := uint32(0)
 	if options.Flag(name) {
@@ -36,7 +36,7 @@ func publishFlag(word *uint32, name string) {
 	atomic.StoreUint32(word, flag)
 }
 
-// publishFlags does so with those that may change.
+// publishFlags does this for the flags that may change.
 func publishFlags() {
 	publishFlag(&object.Globals().ShowStats, "TL_SHOW_STATS")
 	publishFlag(&object.Globals().MemLog, "TL_MEM_LOG")
@@ -82,7 +82,8 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	return st
 }
 
-// ready tells what was not understood of the environment when the library started.
+// ready reports settings of the environment that were not understood when the
+// library started.
 func ready(o *object.Context) status.Status {
 	if complaints := options.Complaints(); len(complaints) > 0 {
 		return fail(o, status.InvalidArgument, "%s", strings.Join(complaints, "; "))
@@ -90,7 +91,7 @@ func ready(o *object.Context) status.Status {
 	return status.OK
 }
 
-// logPoolOperations does what TL_POOL_DEBUG says, before the first pool.
+// logPoolOperations applies TL_POOL_DEBUG, before the first pool.
 func logPoolOperations() {
 	mempool.Debug = options.Flag("TL_POOL_DEBUG")
 	tensor.Debug = mempool.Debug

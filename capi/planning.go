@@ -2,11 +2,11 @@
 //
 // A compiler that knows when each of its buffers is needed can place them all in one
 // frame before the program runs, and take that frame with one call of
-// tl_mem_frame_enter. A plan finds the offsets: buffers with sizes, alignments and
-// lifetimes go in, an offset for each comes out, so that no two that are alive at
-// the same time share a byte and the frame is as small as can be found. With a
-// budget the search goes on until the frame is proved to be the smallest one or the
-// time is over.
+// tl_mem_frame_enter. A plan finds the offsets: a program adds buffers with
+// sizes, alignments and lifetimes, and the plan computes an offset for each. No
+// two buffers that are alive at the same time share a byte, and the frame is
+// the smallest that the solver finds. With a budget the search goes on until
+// the frame is proved to be the smallest one or the time is over.
 //
 //	tl_plan* plan;
 //	tl_plan_create(&plan);
@@ -18,7 +18,7 @@
 //	tl_plan_destroy(plan);
 //
 // Steps are numbers of the caller's own, such as those of instructions. A plan may
-// be changed and solved again; a change drops the solution that there was.
+// be changed and solved again; a change discards the previous solution.
 package main
 
 import "C"
@@ -29,7 +29,8 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_plan names a plan. It is no address: nothing can be read there.
+// tl_plan is the handle of a plan. It is not an address: nothing can be read
+// there.
 //
 //	C: typedef struct tl_plan tl_plan;
 const _ = "tl_plan"
@@ -37,7 +38,7 @@ const _ = "tl_plan"
 // tl_plan_buffer is a buffer for tl_plan_add_buffers.
 //
 //	C: typedef struct tl_plan_buffer {
-//	    size_t bytes;     /* 0 is a buffer too */
+//	    size_t bytes;     /* may be 0 */
 //	    size_t alignment; /* of its offset: a power of two; 0 for none */
 //	    int64_t first;    /* alive in the steps first to end - 1 */
 //	    int64_t end;
@@ -49,10 +50,10 @@ type tl_plan_buffer struct {
 	End       int64
 }
 
-// tl_plan_options say how a solution is looked for. Set struct_size first. With
-// neither steps nor time the heuristics answer alone. One seed and one number of
-// steps give the same answer everywhere; an answer that time cut short may differ
-// from run to run.
+// tl_plan_options control the search for a solution. Set struct_size first.
+// With neither steps nor time only heuristics run. The same seed and number of
+// steps give the same solution everywhere; when time ends the search, the
+// solution may differ from run to run.
 //
 //	C: typedef struct tl_plan_options {
 //	    size_t struct_size; /* sizeof(tl_plan_options) */
@@ -73,7 +74,7 @@ type tl_plan_options struct {
 //
 // Ownership: the caller ends the plan with tl_plan_destroy.
 // Threads: any thread; calls for one plan take turns.
-// Returns: TL_OK and the plan in *out_plan, or why there is none.
+// Returns: TL_OK and the plan in *out_plan, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
 // TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call.
@@ -89,7 +90,7 @@ func tlgo_plan_create(c, outPlan uintptr) int32 {
 //
 // Ownership: takes the plan.
 // Threads: any thread.
-// Returns: TL_OK, for NULL too, or why nothing was done.
+// Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
 // Cost: one cgo call.
 //
@@ -110,7 +111,7 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 // Ownership: none.
 // Threads: any thread.
 // Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power of two,
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a power of two,
 // end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
 // (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call; tl_plan_add_buffers adds many with one.
@@ -143,9 +144,9 @@ func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
 	return guarded(c, int64(-1), func(o *object.Context) int64 { return addBufferArray(o, plan, buffers, n) })
 }
 
-// tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
-// view of it. The other one stays alive as long as either is. It may be an alias
-// itself. Their sizes and alignments have to allow it.
+// tl_plan_alias places a buffer inside another one, the base, as a view: offset
+// bytes after the start of the base. The base stays alive as long as either is.
+// It may be an alias itself. Sizes and alignments have to permit the place.
 //
 //	C: tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset);
 //
@@ -153,7 +154,7 @@ func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not inside its
-// base at that offset, it is pinned, or the two would lie in each other).
+// base at that offset or is pinned, or each would lie in the other).
 // Cost: one cgo call.
 //
 //export tlgo_plan_alias
@@ -163,16 +164,16 @@ func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 
 	})
 }
 
-// tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
-// first space that the buffer may lie in.
+// tl_plan_pin fixes the offset of a buffer. In a plan with spaces, offset
+// refers to the first space that the buffer may lie in.
 //
 //	C: tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
 //
 // Ownership: none.
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset that is no
-// multiple of the alignment), TL_E_OVERFLOW (an offset that no memory has).
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset that is
+// not a multiple of the alignment), TL_E_OVERFLOW (an offset that no memory has).
 // Cost: one cgo call.
 //
 //export tlgo_plan_pin
@@ -182,8 +183,9 @@ func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
 	})
 }
 
-// tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
-// to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+// tl_plan_add_gap tells the plan that nobody needs the contents of a buffer in
+// the steps first to end - 1. Other buffers may use its bytes in these steps.
+// Afterwards the buffer is at its offset again.
 //
 //	C: tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
 //
@@ -201,7 +203,7 @@ func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
 	})
 }
 
-// tl_plan_set_name gives a buffer the name by which messages call it.
+// tl_plan_set_name sets the name that messages use for a buffer.
 //
 //	C: tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
 //
@@ -217,15 +219,16 @@ func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return namePlanBuffer(o, plan, buffer, name) })
 }
 
-// tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
-// plan without spaces has one without a capacity.
+// tl_plan_add_space adds a space: memory with offsets of its own, such as a
+// bank of a device. A plan to which no space was added has one of unlimited
+// capacity.
 //
 //	C: int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is none: as
-// much as is needed.
+// Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 means no
+// limit.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
 // TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call.
@@ -240,8 +243,8 @@ func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 }
 
 // tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
-// it goes into a later one when the earlier ones are full. Without this call it may
-// lie in any, in their order.
+// it goes into a later one when the earlier ones are full. Without this call
+// the buffer may lie in any space, in their order.
 //
 //	C: tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
 //
@@ -257,15 +260,16 @@ func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int3
 	return guardedStatus(c, func(o *object.Context) status.Status { return setPlanSpaces(o, plan, buffer, spaces, n) })
 }
 
-// tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
-// millisecond for a thousand buffers. With more, search and then an exact solver go on
-// until the frame is proved to be minimal or the time is over.
+// tl_plan_solve places the buffers. With a budget of 0 milliseconds only
+// heuristics run, which take about a millisecond for a thousand buffers. With
+// more, a search and then an exact solver run until the frame is proved to be
+// minimal or the time is over.
 //
 //	C: tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 //
 // Ownership: none.
 // Threads: any thread; other calls for the plan wait.
-// Returns: TL_OK, or why there is no solution; an earlier one stays.
+// Returns: TL_OK, or why no solution was found; an earlier one stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide),
 // TL_E_LIMIT (a buffer fits into none of its spaces; the message names it),
 // TL_E_OUT_OF_MEMORY.
@@ -278,13 +282,13 @@ func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
 	})
 }
 
-// tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+// tl_plan_solve_with is tl_plan_solve with all options.
 //
 //	C: tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
 //
 // Ownership: the options are only read.
 // Threads: any thread; other calls for the plan wait.
-// Returns: TL_OK, or why there is no solution; an earlier one stays.
+// Returns: TL_OK, or why no solution was found; an earlier one stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
 // small, a negative number, pins that collide), TL_E_LIMIT (a buffer fits into none of
 // its spaces; the message names it), TL_E_OUT_OF_MEMORY.
@@ -295,15 +299,16 @@ func tlgo_plan_solve_with(c, plan, options uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return solvePlanWith(o, plan, options) })
 }
 
-// tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+// tl_plan_validate checks the solution pair by pair, with a checker that is
+// independent of the solver.
 //
 //	C: tl_status tl_plan_validate(const tl_plan* plan);
 //
 // Ownership: none.
 // Threads: any thread.
 // Returns: TL_OK when no two buffers that are alive together share a byte, all lie in
-// their frames, and pins, aliases and alignments hold; else a defect of this library was
-// found, and the message tells which.
+// their frames, and pins, aliases and alignments hold; else the solution has a
+// defect, which is one of this library, and the message names it.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution), TL_E_OUT_OF_MEMORY.
 // Cost: grows with the square of the number of buffers.
 //
@@ -333,8 +338,8 @@ func tlgo_plan_num_buffers(c, plan uintptr) int64 {
 	})
 }
 
-// tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
-// several spaces.
+// tl_plan_frame_bytes returns the size of the frame, in a plan with several
+// spaces the sum of the sizes.
 //
 //	C: size_t tl_plan_frame_bytes(const tl_plan* plan);
 //
@@ -368,8 +373,8 @@ func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
 	})
 }
 
-// tl_plan_lower_bound returns what no placement of these buffers can undercut: the
-// most bytes that are alive in one step, or a sharper bound where one was found.
+// tl_plan_lower_bound returns a lower bound for the size of the frame: the most
+// bytes that are alive in one step, or a higher bound if the solver found one.
 //
 //	C: size_t tl_plan_lower_bound(const tl_plan* plan);
 //
@@ -384,13 +389,14 @@ func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
 	return guarded(c, uintptr(0), func(o *object.Context) uintptr { return uintptr(planSummary(o, plan).LowerBound) })
 }
 
-// tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+// tl_plan_is_optimal tells whether the frame is proved to be the smallest
+// possible.
 //
 //	C: bool tl_plan_is_optimal(const tl_plan* plan);
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: true when it is proved; false when it is not known, and on failure.
+// Returns: true when that is proved; false when it is not known, and on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
 // Cost: one cgo call.
 //

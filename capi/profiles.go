@@ -1,23 +1,27 @@
 // # Profiles
 //
-// Pictures of where memory goes, in formats that tools read already. A heap profile is
-// for pprof, which shows live and allocated bytes by call stack. It needs tracking
-// (TL_TRACK=1, or TL_TRACK_SAMPLE for samples) to know call stacks.
+// These functions write where memory goes, in formats of existing tools. A heap
+// profile is for pprof, which shows live and allocated bytes by call stack. It
+// needs tracking (TL_TRACK=1, or TL_TRACK_SAMPLE for samples) to know call
+// stacks.
 //
 // A trace shows what happens over time: counters, scopes, tags, every allocation and
 // release, chunks of memory pools, limits and pressure, in the trace event format that
-// Perfetto and chrome://tracing read; `tl report` makes a page of it. While it runs all
-// calls take the slow path and allocations are recorded as with TL_TRACK=1, so it costs
-// nothing when it does not. A thread follows at its next slow call: what it does on the
-// fast path until then is not in the trace.
+// Perfetto and chrome://tracing read; `tl report` makes a page of it. While a
+// trace runs, all calls take the slow path and allocations are recorded as with
+// TL_TRACK=1; when none runs, traces cost nothing. A thread joins the trace at
+// its next slow call: what the thread does on the fast path until then is not
+// in the trace.
 //
 // A snapshot is for https://pytorch.org/memory_viz.
 //
-// Several processes may be given one file: a child inherits TL_TRACE, workers run the same
-// code. The first to open it has it until it closes it or ends; no other process writes
-// to it or truncates it meanwhile. The others write beside it: process 1234 writes
-// trace-1234.json for trace.json. A file that no process has open is replaced. All files
-// are written by this rule, those of tl_leak_report and tl_stats_print too.
+// Several processes may be told to write one file: a child inherits TL_TRACE,
+// workers run the same code. The first process that opens the file has it until
+// that process closes the file or ends; no other process writes to it or
+// truncates it meanwhile. The other processes write to files beside it: process
+// 1234 writes trace-1234.json for trace.json. A file that no process has open
+// is replaced. All files are written by this rule, those of tl_leak_report and
+// tl_stats_print too.
 package main
 
 import "C"
@@ -27,17 +31,18 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_profile_write writes what is live, by where it was allocated, as a heap profile
-// that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
-// inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
-// type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
-// Functions and lines of C and C++ are those of the debugging information of their files.
+// tl_profile_write writes live allocations by call stack, as a heap profile
+// that `go tool pprof FILE` and other tools of pprof read. Values are
+// inuse_space and inuse_objects, and for what was recorded alloc_space and
+// alloc_objects; labels are type, kind, tag, thread and bytes. With samples,
+// figures are estimates of the whole. Functions and lines of C and C++ come
+// from the debugging information of their files.
 //
 //	C: tl_status tl_profile_write(const char* path);
 //
 // Ownership: none; the string is not kept.
 // Threads: any thread. Objects that others use meanwhile may be missing or too many.
-// Returns: TL_OK, or why there is no complete profile.
+// Returns: TL_OK, or why the profile is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
 // TL_E_OUT_OF_MEMORY.
 // Cost: linear in the memory in use; symbols and lines are looked up in files.
@@ -48,11 +53,11 @@ func tlgo_profile_write(c, path uintptr) int32 {
 }
 
 // tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
-// At the end of the process the file is completed if need be; it is valid JSON however
-// the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
-// bounds the file: what is left out from there on is counted in it. The child of fork()
-// writes no trace. While another process writes to that file, the trace goes to one
-// beside it, see above.
+// The end of the process completes the file if tl_trace_stop has not. The file
+// is valid JSON however the process ends, but has no call stacks until it is
+// completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
+// beyond the bound. The child of fork() writes no trace. While another process
+// writes to that file, the trace goes to one beside it, see above.
 //
 //	C: tl_status tl_trace_start(const char* path);
 //
@@ -94,7 +99,7 @@ func tlgo_trace_stop(c uintptr) int32 {
 //
 // Ownership: none; the string is copied.
 // Threads: any thread.
-// Returns: TL_OK, also without a trace, or why there is no mark.
+// Returns: TL_OK, also without a trace, or why no mark was written.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
 // Cost: one cgo call, and that of tl_stats_get while a trace runs.
 //
@@ -103,17 +108,18 @@ func tlgo_trace_mark(c, name uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return markTrace(o, name) })
 }
 
-// tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
-// pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
-// pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
-// newest 65536 events become the history that the page plots; sites are those that
-// tracking knows.
+// tl_snapshot_write writes where memory lies now, for
+// https://pytorch.org/memory_viz, as a pickle like that of
+// torch.cuda.memory._dump_snapshot. Segments are chunks of memory pools, the
+// heap and registered blocks; the CPU is device 0. While a trace runs, its
+// newest 65536 events become the history that the page plots. Sites are those
+// that tracking knows.
 //
 //	C: tl_status tl_snapshot_write(const char* path);
 //
 // Ownership: none; the string is not kept.
 // Threads: any thread. Memory that others use meanwhile may be missing or too much.
-// Returns: TL_OK, or why there is no complete file.
+// Returns: TL_OK, or why the file is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
 // Cost: linear in the memory in use; symbols are looked up in files.
 //

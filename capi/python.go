@@ -1,14 +1,15 @@
 // # Python
 //
-// What Python and NumPy have to be able to call without running Python: memory
-// for NumPy's arrays, and the ends of DLPack's capsules. The package tl_runtime
-// is pure Python; it hands the addresses of these functions over.
+// Python and NumPy call these functions without running Python code: they
+// allocate memory for NumPy's arrays and end DLPack's capsules. The package
+// tl_runtime is pure Python; it only passes their addresses on.
 //
 // The memory functions have the signatures of NumPy's PyDataMem_Handler (NEP
-// 49). ctx is not looked at. What they return has one counted reference, which
-// tl_numpy_free drops, on any thread; who else acquires the block (an emitted
-// tl_ptr_acquire or tl_mem_register of an array's data) keeps it. In a forked
-// child they go on: what the fast path has not got comes from malloc there.
+// 49). They ignore ctx. A block that they return has one counted reference,
+// which tl_numpy_free drops, on any thread. Further references (an emitted
+// tl_ptr_acquire or tl_mem_register of an array's data) keep the block. The
+// functions also work in a forked child: memory that the fast path does not
+// have comes from malloc there.
 package main
 
 /*
@@ -26,8 +27,9 @@ import (
 )
 
 // tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
-// bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
-// which the pool keeps afterwards. 0 bytes are 1.
+// bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
+// bytes, which the tensor pool keeps afterwards. A request for 0 bytes counts
+// as 1.
 //
 //	C: void* tl_numpy_malloc(void* ctx, size_t bytes);
 //
@@ -59,20 +61,21 @@ func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.AllocArray(o, count, bytes, true) })
 }
 
-// tl_numpy_realloc changes the size of a block; as much of the contents is kept
-// as fits. NULL is tl_numpy_malloc.
+// tl_numpy_realloc changes the size of a block and keeps as much of the
+// contents as fits. With NULL it is tl_numpy_malloc.
 //
 //	C: void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
 //
-// Ownership: the block passes to the call; what is returned is the caller's. On
-// failure the block stays the caller's.
+// Ownership: the call takes the block; the caller holds the returned one. On failure
+// the block stays the caller's.
 // Threads: any thread, also in a forked child.
 // Returns: the block, NULL on failure.
-// Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime where no such
-// block is, or what malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (an object that is not plain bytes, an arena, a frame). Other memory
-// goes to realloc().
-// Cost: nothing when it fits and is not half empty, else a copy.
+// Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime that holds no
+// such block, or an address that malloc cannot have returned), TL_E_INTERIOR_POINTER,
+// TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that is not plain bytes, an arena, a
+// frame). Other memory goes to realloc().
+// Cost: only the call when the new size fits and leaves less than half of the block
+// empty, else a copy.
 // Path: fast.
 // Trusts: block.
 //
@@ -100,17 +103,17 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 	return moved
 }
 
-// tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
-// to free(). tl_last_status tells what went wrong.
+// tl_numpy_free drops the reference to a block. Memory that does not belong to
+// the runtime goes to free(). tl_last_status tells what went wrong.
 //
 //	C: void tl_numpy_free(void* ctx, void* block, size_t bytes);
 //
-// Ownership: takes the caller's reference; bytes is not looked at.
+// Ownership: takes the caller's reference; bytes is ignored.
 // Threads: any thread, also in a forked child.
 // Returns: nothing.
-// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is, or what
-// malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-// (an arena, a frame).
+// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such block, or an
+// address that malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (an arena, a frame).
 // Cost: about 8 ns up to 64 KiB, 20 ns above.
 // Path: shim.
 // Trusts: block.
@@ -143,10 +146,10 @@ func tlentry_numpy_free(c, block uintptr) bool {
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_numpy_handler"
 
-// tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
-// Python that wants an array, where its allocation is recorded. Frames whose file begins
-// with skip, such as the folder of NumPy's own code, are passed over. Further calls
-// change nothing.
+// tl_python_lines makes the memory functions of NumPy's arrays tell tracking
+// the line of Python code that requests an array, if its allocation is
+// recorded. Frames whose file name begins with skip, such as the folder of
+// NumPy's own code, are skipped. Further calls have no effect.
 //
 //	C: tl_status tl_python_lines(const char* skip);
 //
@@ -155,14 +158,14 @@ const _ = "tl_numpy_handler"
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_UNSUPPORTED
 // (the functions of CPython 3.10 and later are not among the symbols of the process).
-// Cost: looks symbols up.
+// Cost: a lookup of symbols.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_python_lines"
 
-// tl_python_api is what this library has to know of the interpreter that it is
-// loaded into: functions of Python's C interface by address, and an object that
-// lives as long as the interpreter.
+// tl_python_api tells this library about the interpreter of the process: the
+// addresses of functions of Python's C interface, and an object that lives as
+// long as the interpreter.
 //
 //	C: typedef struct tl_python_api {
 //	    size_t struct_size;        /* sizeof(tl_python_api) */
@@ -188,9 +191,10 @@ const _ = "tl_python_api"
 // LLVM: nounwind.
 const _ = "tl_python_attach"
 
-// tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
-// capsule named dltensor_versioned for major version 1, dltensor for 0. What
-// nobody has taken out when the capsule ends is given back by C.
+// tl_python_capsule exports a tensor as Python's DLPack protocol requires: a
+// capsule named dltensor_versioned for major version 1, dltensor for 0. If no
+// consumer has taken the struct out when the capsule ends, C code gives it
+// back.
 //
 //	C: void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy);
 //
@@ -208,12 +212,13 @@ const _ = "tl_python_attach"
 const _ = "tl_python_capsule"
 
 // tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
-// caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+// caller's reference to a registered pointer. At the capsule's end C code calls
+// tl_registry_unregister.
 //
 //	C: void* tl_python_registered(void* pointer);
 //
 // Ownership: the capsule, a PyObject that the caller holds, takes one reference of
-// the caller's to the pointer. On failure that stays the caller's.
+// the caller's to the pointer. On failure the reference stays the caller's.
 // Threads: one that holds the interpreter's lock.
 // Returns: the capsule; NULL for NULL, and on failure with Python's error set: a
 // BufferError with the text of tl_last_error, or what PyCapsule_New has set.

@@ -1,19 +1,19 @@
 // # References
 //
-// Counting is checked: each of these functions classifies its pointer in a few
-// instructions before it touches a count. Memory of the runtime is recognised
-// by its address; memory from elsewhere (malloc, a device, another library) by
-// its entry in the registry.
+// Each of these functions validates its pointer in a few instructions before it
+// changes a count. Memory of the runtime is recognised by its address; memory
+// from elsewhere (malloc, a device, another library) by its entry in the
+// registry.
 //
-// The thread that created an object counts in a word of its own, without
-// atomic operations; every other thread uses a shared one, and the last release
-// merges the two exactly once. A count that would overflow sticks: the object
-// is never freed, which is a leak, where a wrapped count would be a use after
+// The thread that created an object counts in a word of its own, without atomic
+// operations. All other threads count in a shared word, and the last release
+// merges the two words exactly once. An object whose count would overflow is
+// never freed. That is a leak; a count that wrapped around would be a use after
 // free.
 //
 // A live pointer into the calling thread's arena or frame may be registered,
-// acquired and released like an object. Nothing happens, because its scope or
-// frame owns the memory.
+// acquired and released like an object. The calls have no effect, because a
+// scope or frame owns the memory.
 package main
 
 import "C"
@@ -23,23 +23,23 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_mem_register_struct puts a reference into the current scope: the floating
-// one when there is one, else a new one. An address that the runtime does not
-// know is adopted as memory from malloc: count 1, and free() when the count
-// comes to 0. That is the one place where the caller is trusted about memory: what
-// malloc can have returned is aligned to 16 bytes and can be read, and more is not
-// looked at.
+// tl_mem_register_struct puts a reference into the current scope: a floating
+// reference of the object if it has one, else a new one. The runtime adopts an
+// address that it does not know as memory from malloc: the count is 1, and
+// free() is called when it reaches 0. Here the runtime has to trust the caller:
+// it checks only that the address is aligned to 16 bytes and can be read.
 //
 //	C: tl_status tl_mem_register_struct(void* object);
 //
 // Ownership: the current scope holds the reference.
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
-// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or not
-// memory that can be read, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
-// registered), TL_E_UNSUPPORTED (another thread's arena or frame),
-// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or
+// memory that cannot be read, so not from malloc), TL_E_ALREADY_REGISTERED
+// (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
+// or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
+// full).
 // Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
 // Path: fast.
 // Trusts: object.
@@ -57,11 +57,12 @@ func tlgo_mem_register_struct(c, pointer uintptr) int32 {
 // Ownership: the current scope holds the reference; name must be static.
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
-// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or not
-// memory that can be read, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
-// registered), TL_E_UNSUPPORTED (another thread's arena or frame),
-// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or
+// memory that cannot be read, so not from malloc), TL_E_ALREADY_REGISTERED
+// (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
+// or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
+// full).
 // Cost: that of tl_mem_register_struct.
 // Path: fast.
 // Trusts: object.
@@ -78,11 +79,12 @@ func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
 // Ownership: the current scope holds the reference.
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
-// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or not
-// memory that can be read, so not from malloc), TL_E_ALREADY_REGISTERED (inside a block that is
-// registered), TL_E_UNSUPPORTED (another thread's arena or frame),
-// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or
+// memory that cannot be read, so not from malloc), TL_E_ALREADY_REGISTERED
+// (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
+// or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
+// full).
 // Cost: that of tl_mem_register_struct.
 // Path: fast.
 // Trusts: object.
@@ -92,8 +94,8 @@ func tlgo_mem_register(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.Register(pointer) })
 }
 
-// tl_mem_register_ptr is tl_mem_register_struct for pointers that must be known
-// already; nothing is adopted.
+// tl_mem_register_ptr is tl_mem_register_struct without adoption: a pointer
+// that the runtime does not know is an error.
 //
 //	C: tl_status tl_mem_register_ptr(void* object);
 //
@@ -110,7 +112,8 @@ func tlgo_mem_register_ptr(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.RegisterKnown(pointer) })
 }
 
-// tl_mem_register_tensor is tl_mem_register_ptr, emitted for tensors.
+// tl_mem_register_tensor is tl_mem_register_ptr under the name that the TL
+// compiler emits for tensors.
 //
 //	C: tl_status tl_mem_register_tensor(void* tensor);
 //
@@ -127,7 +130,8 @@ func tlgo_mem_register_tensor(c, tensor uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.RegisterKnown(tensor) })
 }
 
-// tl_mem_register_vec_ptr is tl_mem_register_ptr, emitted for Vecs.
+// tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
+// compiler emits for Vecs.
 //
 //	C: tl_status tl_mem_register_vec_ptr(void* vec);
 //
@@ -144,13 +148,13 @@ func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.RegisterKnown(vec) })
 }
 
-// tl_mem_unregister takes the newest entry of an object out of the innermost
-// scope of this function that has one; its reference floats from then on. The
-// count does not change and the fields are not touched. Only scopes opened since
-// the newest tl_mem_function_enter are searched, so that a function that
-// returns its own parameter cannot take its caller's reference. For memory
-// adopted from malloc the object is marked as handed back: the host may free()
-// it, and registering it again sinks the reference.
+// tl_mem_unregister removes the newest entry of an object from the innermost
+// scope of this function that has one. The reference of this entry floats from
+// then on. The count does not change and the fields are not touched. Only
+// scopes opened since the newest tl_mem_function_enter are searched, so that a
+// function that returns its own parameter cannot take its caller's reference.
+// Memory that was adopted from malloc is marked as handed back: the program may
+// free() it, or register it again, which sinks the reference.
 //
 //	C: tl_status tl_mem_unregister(void* object);
 //
@@ -161,8 +165,9 @@ func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_OVERFLOW
 // (fifteen references float already), TL_E_UNSUPPORTED (arena memory: copy it
 // out).
-// Cost: about 5 ns among the newest 32 entries; for any other a lookup in the
-// scope's index, a miss of the cache or two in a large one. The same in failure.
+// Cost: about 5 ns for one of the newest 32 entries; for any other a lookup in the
+// scope's index, which in a large scope is one or two cache misses. A failure costs the
+// same.
 // Path: fast.
 //
 //export tlgo_mem_unregister
@@ -194,8 +199,8 @@ func tlgo_ptr_acquire(c, pointer uintptr) uintptr {
 
 // tl_ptr_release drops one reference: a counted one while there is one, else a
 // floating one. At zero the destructor runs, fields are released and the memory
-// is freed. When the last reference of an object goes on a thread that does not
-// own it, that happens at the owner's next scope exit, function exit or slow
+// is freed. When a thread that does not own the object drops the last
+// reference, the owner does this at its next scope exit, function exit or slow
 // call.
 //
 //	C: tl_status tl_ptr_release(void* object);
@@ -213,7 +218,7 @@ func tlgo_ptr_release(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.Release(pointer) })
 }
 
-// tl_ptr_inc_ref is tl_ptr_acquire that returns a status.
+// tl_ptr_inc_ref is tl_ptr_acquire with a status as its result.
 //
 //	C: tl_status tl_ptr_inc_ref(void* object);
 //
@@ -229,11 +234,11 @@ func tlgo_ptr_inc_ref(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.Acquire(pointer) })
 }
 
-// tl_ptr_dec_ref drops one reference and leaves the end to the caller: when it
+// tl_ptr_dec_ref drops one reference and leaves freeing to the caller. When it
 // returns 1 the count is 0, and the caller releases the fields itself and calls
-// tl_mem_free. An object that another thread owns ends by its descriptor, as
-// with tl_ptr_release, and 0 is returned: freeing fields by hand needs an owned,
-// shared or foreign object.
+// tl_mem_free. An object that another thread owns is freed by the rules of its
+// type, as with tl_ptr_release, and the call returns 0. So only an object that
+// is the calling thread's own, shared or foreign can be freed by hand.
 //
 //	C: int32_t tl_ptr_dec_ref(void* object);
 //
@@ -286,8 +291,8 @@ func tlgo_ptr_refcount(c, pointer uintptr) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return o.Refcount(pointer) })
 }
 
-// tl_ptr_check tells what a pointer is without touching it. Any value is
-// allowed.
+// tl_ptr_check tells whether a pointer is live, without access to the memory
+// there. Any value is allowed.
 //
 //	C: tl_status tl_ptr_check(const void* object);
 //
@@ -304,9 +309,10 @@ func tlgo_ptr_check(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.Check(pointer) })
 }
 
-// tl_ptr_share turns the creator's bias off for one object: from then on every
-// thread counts it alike, and its last release frees it at once on whichever
-// thread that is. For objects that are handed to other threads for good.
+// tl_ptr_share ends the owner's advantage in counting one object: from then on
+// every thread counts it with atomic operations, and the thread that drops the
+// last reference frees it at once. Use it for objects that other threads keep
+// for good.
 //
 //	C: tl_status tl_ptr_share(void* object);
 //
@@ -328,7 +334,7 @@ func tlgo_ptr_share(c, pointer uintptr) int32 {
 //
 //	C: tl_status tl_ptr_make_immortal(void* object);
 //
-// Ownership: every reference, present and future, is free of charge.
+// Ownership: references to the object are no longer counted.
 // Threads: any thread.
 // Returns: TL_OK, also for what is immortal already, or why nothing changed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.

@@ -74,8 +74,9 @@ func registerMany(o *object.Context, pointers, bytes, n uintptr, kind int32) sta
 	return o.RegisterMany(uint64(n), func(i uint64) (p, bytes uintptr) { return blocks[i], sizes[i] }, kind)
 }
 
-// unregisterMany copies the array first, since it may be one of the blocks. Without memory
-// for that it goes without: who releases is not refused.
+// unregisterMany copies the array first, since it may be one of the blocks. If
+// there is no memory for the copy it reads the array itself, because a release
+// must not fail for lack of memory.
 func unregisterMany(o *object.Context, pointers, n uintptr) (dropped uintptr) {
 	if checkArray(o, pointers, n) != status.OK {
 		return 0

@@ -1,23 +1,24 @@
 // # Scopes
 //
-// A scope is a mark on a stack of references that each thread has. What is
-// registered goes on top of the stack; leaving the scope pops and releases it,
-// newest first, down to the mark. That makes a block of emitted code two calls,
-// whatever it created and however it is left.
+// A scope is a mark on a stack of references that each thread has. A
+// registration pushes a reference onto the stack; the exit of the scope pops
+// and releases the references down to the mark, newest first. So a block of
+// emitted code needs two calls, however many objects it creates and however
+// control leaves it.
 //
-// Scopes rather than reference counts alone, because a compiler knows where a
-// block ends far more cheaply than it knows the last use of every value; and
-// counts beneath scopes, because values outlive blocks. A scope also restores
-// the arena (see Arena) to where it stood when it was entered.
+// Scopes exist because a compiler finds the end of a block far more cheaply
+// than the last use of every value. Objects are counted as well, because values
+// outlive blocks. The exit of a scope also restores the arena (see Arena) to
+// where it stood when the scope was entered.
 //
-// Below depth 0 every thread has a root scope. What is registered while nothing
-// is open goes there and is released after the thread has ended, or by
-// tl_shutdown.
+// Below depth 0 every thread has a root scope. References that are registered
+// while no scope is open go there. They are released after the thread has
+// ended, or by tl_shutdown.
 //
-// Entries carry the generation of their object. When an object was freed by
-// hand while a scope still listed it, the entry is skipped and counted
-// (scope_entries_skipped in tl_stats) instead of releasing whatever lives at
-// that address by then.
+// Each entry has the generation of its object. When a program frees an object
+// by hand while a scope still lists it, the scope's exit skips the entry and
+// counts it (scope_entries_skipped in tl_stats). It does not release the object
+// that uses the address by then.
 package main
 
 import "C"
@@ -65,7 +66,7 @@ func tlgo_mem_exit_scope(c uintptr) int32 {
 
 // tl_mem_exit_scopes_to closes scopes, function frames and planned frames of the
 // calling thread until depth scopes are open: for early returns, and for unwinding
-// after an exception or a longjmp. With the present depth it closes nothing.
+// after an exception or a longjmp. With the current depth it closes nothing.
 //
 //	C: tl_status tl_mem_exit_scopes_to(int64_t depth);
 //
@@ -74,7 +75,7 @@ func tlgo_mem_exit_scope(c uintptr) int32 {
 // Returns: TL_OK, or why nothing was closed.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
 // open).
-// Cost: that of the exits it stands for.
+// Cost: that of the exits that it replaces.
 // Path: fast.
 //
 //export tlgo_mem_exit_scopes_to

@@ -1,21 +1,22 @@
 // # Sparse matrices
 //
 // A sparse matrix stores its nonzeros line by line: a line is a row of a CSR
-// matrix (compressed sparse rows) and a column of a CSC matrix. A line has values
-// and, as many, ascending indices: the columns of a row, the rows of a column.
-// Values are f32 or f64, indices 32 or 64 bits wide.
+// matrix (compressed sparse rows) and a column of a CSC matrix. A line has
+// values and the same number of ascending indices: the columns of a row, the
+// rows of a column. Values are f32 or f64, indices 32 or 64 bits wide.
 //
-// Lines live in blocks, several to each. A block is a counted tensor, and a matrix
-// is a table of blocks that it holds. So a slice of lines and the transpose copy
-// no element: a slice holds the blocks that it shows and outlives the matrix, a
-// transpose holds the matrix itself. A block's memory returns when the last matrix, view or array
-// that holds it goes, on any thread.
+// A matrix stores its lines in blocks of several lines. A block is a counted
+// tensor, and the matrix has a table of the blocks that it holds. So a slice of
+// lines and a transpose copy no elements. A slice holds the blocks that it
+// shows and may outlive the matrix; a transpose holds the matrix itself. A
+// block is freed when the last matrix, view or array that holds it is released,
+// on any thread.
 //
-// A matrix is an object of the runtime: the current scope holds it when it is
-// made, and tl_ptr_acquire, tl_ptr_release, tl_mem_unregister and the rest work on
-// it. It has no owning thread. What it is said to be never changes; the values may
-// be written by whoever has them, and so may indices, which nothing here reads
-// again but tl_sparse_validate.
+// A matrix is an object of the runtime: a new matrix is registered in the
+// current scope, and tl_ptr_acquire, tl_ptr_release, tl_mem_unregister and the
+// other functions for objects accept it. It has no owning thread. What
+// tl_sparse_info_get returns for a matrix never changes. A program may write
+// the values, and also the indices, which only tl_sparse_validate checks again.
 package main
 
 import "C"
@@ -26,7 +27,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_sparse is a sparse matrix. What is inside is asked for with functions.
+// tl_sparse is a sparse matrix. Functions return its properties.
 //
 //	C: typedef struct tl_sparse tl_sparse;
 const _ = "tl_sparse"
@@ -39,16 +40,17 @@ const _ = "tl_sparse"
 //	};
 const _ = "tl_sparse_format"
 
-// tl_sparse_options says how lines are put into blocks; 0 is the default. A block
-// takes lines until it has target_rows of them and min_elements nonzeros, and goes
-// on until the heap's slot for it is nearly full. It never takes a line that would
-// make it exceed max_elements: a longer line has a block of its own.
+// tl_sparse_options says how lines are put into blocks; a field of 0 selects
+// its default. A block takes lines until it has target_rows of them and
+// min_elements nonzeros, and goes on until the heap's slot for it is nearly
+// full. It never takes a line that would make it exceed max_elements: a longer
+// line has a block of its own.
 //
 //	C: typedef struct tl_sparse_options {
 //	    size_t struct_size;   /* sizeof(tl_sparse_options) */
-//	    int64_t target_rows;  /* lines of a block; 8 */
-//	    int64_t min_elements; /* nonzeros of a block at least, where there are as many; 4096 */
-//	    int64_t max_elements; /* nonzeros of a block at most; 262144 */
+//	    int64_t target_rows;  /* lines of a block; default 8 */
+//	    int64_t min_elements; /* fewest nonzeros of a block, while lines remain; default 4096 */
+//	    int64_t max_elements; /* most nonzeros of a block; default 262144 */
 //	} tl_sparse_options;
 type tl_sparse_options struct {
 	StructSize  uintptr
@@ -57,7 +59,7 @@ type tl_sparse_options struct {
 	MaxElements int64
 }
 
-// tl_sparse_info is all that there is to know about a matrix. It grows at the end.
+// tl_sparse_info describes a matrix. New versions add fields at the end.
 //
 //	C: typedef struct tl_sparse_info {
 //	    size_t struct_size;   /* sizeof(tl_sparse_info) */
@@ -65,8 +67,8 @@ type tl_sparse_options struct {
 //	    int64_t columns;
 //	    int64_t nonzeros;
 //	    int64_t blocks;
-//	    size_t bytes;         /* of the heap: the matrix, and each block as a whole; of lent arrays, what they need */
-//	    size_t payload_bytes; /* what three contiguous arrays of it need */
+//	    size_t bytes;         /* heap bytes of the matrix and of its whole blocks; for borrowed arrays, their size */
+//	    size_t payload_bytes; /* size of the matrix as three contiguous arrays */
 //	    int32_t format;       /* tl_sparse_format */
 //	    int32_t value_dtype;  /* tl_dtype */
 //	    int32_t index_dtype;  /* tl_dtype */
@@ -86,19 +88,19 @@ type tl_sparse_info struct {
 	Flags        uint32
 }
 
-// tl_sparse_block_info is what a matrix shows of one of its blocks: nonzero number
-// offsets[k] - offsets[0] is the first of line first_line + k. In a slice that
-// begins within a block offsets[0] is not 0.
+// tl_sparse_block_info describes the part of a block that a matrix shows. Line
+// first_line + k begins with nonzero number offsets[k] - offsets[0]. In a slice
+// that begins within a block offsets[0] is not 0.
 //
 //	C: typedef struct tl_sparse_block_info {
 //	    size_t struct_size;  /* sizeof(tl_sparse_block_info) */
 //	    int64_t first_line;  /* the line of the matrix that is the block's first */
 //	    int64_t lines;
 //	    int64_t nonzeros;
-//	    void* values;        /* nonzeros of them */
-//	    void* indices;       /* nonzeros of them */
-//	    const void* offsets; /* lines + 1 of the indices' type */
-//	    tl_tensor* memory;   /* what has them: acquire it to keep them beyond the matrix */
+//	    void* values;        /* as many as nonzeros */
+//	    void* indices;       /* as many as nonzeros */
+//	    const void* offsets; /* lines + 1 numbers of the indices' type */
+//	    tl_tensor* memory;   /* holds the arrays: acquire it to keep them beyond the matrix */
 //	} tl_sparse_block_info;
 type tl_sparse_block_info struct {
 	StructSize uintptr
@@ -112,8 +114,8 @@ type tl_sparse_block_info struct {
 }
 
 // tl_sparse_create returns a matrix with room for as many nonzeros in each line as
-// lengths says, one number for each line. Values and indices are undefined: fill
-// them in through tl_sparse_row or tl_sparse_block, and have them looked at by
+// lengths says, one number for each line. Values and indices are undefined:
+// fill them in through tl_sparse_row or tl_sparse_block, and check them with
 // tl_sparse_validate.
 //
 //	C: tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options);
@@ -123,12 +125,12 @@ type tl_sparse_block_info struct {
 // Threads: any thread.
 // Returns: the matrix, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
-// lengths, a line longer than it has places, NULL lengths, options that
-// contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit indices more
-// than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of a CSC matrix, 2^44 with
-// others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one cgo call, three looks at every length, and an allocation for each
-// block.
+// lengths, a line with more nonzeros than it has places, NULL lengths, options
+// that contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit
+// indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of a CSC
+// matrix, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+// scope stack is full).
+// Cost: one cgo call, three passes over the lengths, and an allocation for each block.
 //
 //export tlgo_sparse_create
 func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, index int32, lengths,
@@ -140,10 +142,10 @@ func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, ind
 }
 
 // tl_sparse_from_csr returns a CSR matrix with a copy of three contiguous arrays:
-// row i has the values and indices offsets[i] to offsets[i + 1]. offsets has
-// rows + 1 numbers of the indices' type, from 0 to nonzeros. Indices have to
-// ascend within each row; the sentence of the error names the row and what was
-// found in it.
+// row i has the values and indices from offsets[i] to offsets[i + 1] - 1.
+// offsets has rows + 1 numbers of the indices' type, from 0 to nonzeros.
+// Indices have to ascend within each row; the message of the error names the
+// row and what is wrong in it.
 //
 //	C: tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options);
 //
@@ -157,7 +159,7 @@ func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, ind
 // TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with 32-bit indices, 2^44
 // with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one cgo call, a copy, and a look at every index.
+// Cost: one cgo call, a copy, and a check of every index.
 //
 //export tlgo_sparse_from_csr
 func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets,
@@ -182,7 +184,7 @@ func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index
 // ascend, occur twice or are out of range, options that contradict each other),
 // TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit indices, 2^44 with
 // others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one cgo call, a copy, and a look at every index.
+// Cost: one cgo call, a copy, and a check of every index.
 //
 //export tlgo_sparse_from_csc
 func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets,
@@ -193,23 +195,23 @@ func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index
 	})
 }
 
-// tl_sparse_wrap returns a matrix of one block over three arrays of the caller's,
-// which stay his: offsets as in tl_sparse_from_csr, one more than there are lines.
-// They are checked once. flags is 0 or TL_TENSOR_FLAG_READ_ONLY. When the last
-// matrix and array over them has gone, deleter(values, ctx) is called once; NULL:
-// nothing is.
+// tl_sparse_wrap returns a matrix of one block over three arrays of the
+// caller's, without a copy. offsets is as in tl_sparse_from_csr, with one
+// number more than there are lines. The call checks the arrays once. flags is 0
+// or TL_TENSOR_FLAG_READ_ONLY. When the last matrix and array over them is
+// released, deleter(values, ctx) is called once; deleter may be NULL.
 //
 //	C: tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx);
 //
-// Ownership: the current scope holds the matrix; the caller borrows. The arrays
-// have to last until deleter is called; on failure it is not.
+// Ownership: the current scope holds the matrix; the caller borrows. The arrays have to
+// stay valid until the deleter is called; on failure it is not called.
 // Threads: any thread. deleter runs on whichever thread drops the last reference.
 // Returns: the matrix, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, arrays that are not aligned
 // to their elements, or unknown flags),
 // TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: one cgo call, and a look at every index.
+// Cost: one cgo call, and a check of every index.
 //
 //export tlgo_sparse_wrap
 func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, value, index int32, values, indices,
@@ -220,18 +222,18 @@ func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, va
 	})
 }
 
-// tl_sparse_row tells where the values and the indices of line i stand, and how
-// many there are: of row i of a CSR matrix, of column i of a CSC matrix. An output
-// that is NULL is not wanted.
+// tl_sparse_row returns the addresses of the values and the indices of line i,
+// and their number. Line i is row i of a CSR matrix or column i of a CSC
+// matrix. Each output may be NULL.
 //
 //	C: tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length);
 //
 // Ownership: the caller borrows both arrays; valid while it holds the matrix, or
 // another over the same block.
 // Threads: any thread.
-// Returns: TL_OK; for a NULL matrix too, with zeros.
+// Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the error.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such line, or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such line, or
 // offsets that were changed).
 // Cost: a binary search over the blocks; no cgo call.
 // Path: fast.
@@ -245,8 +247,9 @@ func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int
 
 // tl_sparse_slice returns a matrix of the lines start to stop over the same
 // blocks, by the rules of Python's slices: negative numbers count from the end,
-// and what lies beyond either end is cut off, so that INT64_MIN and INT64_MAX are
-// the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
+// and positions beyond either end are cut off, so that INT64_MIN and INT64_MAX
+// stand for the ends. The lines are rows of a CSR matrix or columns of a CSC
+// matrix.
 //
 //	C: tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop);
 //
@@ -255,7 +258,7 @@ func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int
 // Threads: any thread.
 // Returns: the slice, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
 // Cost: one cgo call, and one count for each block that it shows.
 //
@@ -264,9 +267,10 @@ func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return sparse.Slice(o, m, start, stop) })
 }
 
-// tl_sparse_transpose returns the transpose over the same blocks: of a CSR matrix
-// a CSC matrix whose column i is row i of the matrix, and the other way. Lines
-// stay what they were; tl_sparse_row of it is a column then.
+// tl_sparse_transpose returns the transpose over the same blocks. The transpose
+// of a CSR matrix is a CSC matrix whose column i is row i of the matrix, and
+// the other way round. Lines stay the same, so tl_sparse_row of that CSC matrix
+// returns a column.
 //
 //	C: tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 //
@@ -275,7 +279,7 @@ func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
 // Threads: any thread.
 // Returns: the transpose, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
 // Cost: one cgo call and one count, however many blocks there are.
 //
@@ -286,15 +290,15 @@ func tlgo_sparse_transpose(c, m uintptr) uintptr {
 
 // tl_sparse_to_contiguous copies a matrix into three tensors of one dimension:
 // values, indices, and the offsets of lines, which begin with 0 and have the type
-// of the indices. They share nothing with the matrix.
+// of the indices. The tensors share no memory with the matrix.
 //
 //	C: tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 //
 // Ownership: the current scope holds the tensors; the caller borrows.
 // Threads: any thread.
-// Returns: TL_OK; for a NULL matrix too, with NULLs.
+// Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the error.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL output, or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL output, or
 // offsets that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
 // Cost: one cgo call and a copy.
@@ -308,18 +312,18 @@ func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
 	})
 }
 
-// tl_sparse_block tells what a matrix shows of block i: where its lines stand,
-// without a copy.
+// tl_sparse_block describes the part of block i that a matrix shows, without a
+// copy.
 //
 //	C: tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_info* out_info);
 //
 // Ownership: the caller borrows all of it; valid while it holds the matrix or
 // memory.
 // Threads: any thread.
-// Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what was
-// filled in.
+// Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the error.
+// struct_size is set to the bytes filled in.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such block, a
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, a
 // NULL out_info or a wrong struct_size).
 // Cost: one cgo call.
 //
@@ -328,18 +332,18 @@ func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return sparseBlock(o, m, i, out) })
 }
 
-// tl_sparse_block_tensors returns what a matrix shows of block i as three tensors
-// of one dimension, views without a copy: its values, its indices, and one offset
-// more than it has lines.
+// tl_sparse_block_tensors returns the part of block i that a matrix shows as
+// three views of one dimension, without a copy: the values, the indices, and
+// one offset more than there are lines.
 //
 //	C: tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 //
 // Ownership: the current scope holds the tensors, and they hold the block, not
 // the matrix. The caller borrows.
 // Threads: any thread.
-// Returns: TL_OK; for a NULL matrix too, with NULLs.
+// Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the error.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such block, or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, or
 // a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: one cgo call.
@@ -353,35 +357,35 @@ func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets u
 	})
 }
 
-// tl_sparse_validate looks at every index of a matrix: within a line they have to
-// ascend and stay in range. The sentence of the error names the line and what was
-// found there.
+// tl_sparse_validate checks every index of a matrix: within a line, indices
+// have to ascend and be in range. The message of the error names the line and
+// what is wrong there.
 //
 //	C: tl_status tl_sparse_validate(const tl_sparse* matrix);
 //
 // Ownership: nothing changes.
 // Threads: any thread.
-// Returns: TL_OK; for NULL too.
+// Returns: TL_OK, also for NULL, or what is wrong.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that do
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices that do
 // not ascend, occur twice or are out of range, or offsets that were changed).
-// Cost: one cgo call, and a look at every index.
+// Cost: one cgo call, and a check of every index.
 //
 //export tlgo_sparse_validate
 func tlgo_sparse_validate(c, m uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return sparse.Validate(o, m) })
 }
 
-// tl_sparse_info_get tells what a matrix is.
+// tl_sparse_info_get describes a matrix.
 //
 //	C: tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 //
 // Ownership: nothing changes.
 // Threads: any thread.
-// Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what was
-// filled in.
+// Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the error.
+// struct_size is set to the bytes filled in.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL out_info or
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL out_info or
 // a wrong struct_size).
 // Cost: about as tl_tensor_info_get; no cgo call.
 // Path: fast.

@@ -46,7 +46,7 @@ func sparseWrap(o *object.Context, s sparse.Shape, from sparse.Arrays, flags uin
 	return sparse.Wrap(o, s, from, sparse.Borrowed{ReadOnly: flags != 0, Deleter: deleter, Context: ctx})
 }
 
-// optional tells whether an output can be written or is not wanted.
+// optional tells whether an output is NULL or can be written.
 func optional(out uintptr) bool { return out == 0 || usable(out) }
 
 func storeWanted[T any](out uintptr, value T) {

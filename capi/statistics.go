@@ -21,7 +21,6 @@ func fillStats(o *object.Context, out uintptr) status.Status {
 	return fillStruct(o, out, "tl_stats", gather)
 }
 
-// gather reads the counters of the process.
 func gather() tl_stats {
 	s := stats.Read(stats.Options{Total: true})
 	var kinds [layout.Kinds + 1]stats.Count
@@ -66,7 +65,6 @@ func fillText(o *object.Context, buffer, room uintptr, text []byte) uintptr {
 	return uintptr(len(text))
 }
 
-// printStats writes the table to a file, or to standard error.
 func printStats(o *object.Context, path uintptr) status.Status {
 	table := stats.Read(stats.All).Table()
 	if path == 0 {

@@ -16,7 +16,7 @@ import (
 	"tlruntime/runtime/observe/source"
 )
 
-// reportMutex keeps reports apart that are written to the same place.
+// reportMutex prevents that reports to the same place mix.
 var reportMutex sync.Mutex
 
 // symbolMutex guards symbols and sources: messages of TL_DEBUG name functions, too, on the
@@ -40,7 +40,6 @@ func forgetSources() {
 
 func init() { leak.Resolve, leak.InSource = resolve, inSource }
 
-// resolve finds out about an address of the host's code.
 func resolve(pc uintptr) leak.Frame {
 	var s C.tlc_symbol
 	symbolMutex.Lock()
@@ -55,7 +54,8 @@ func resolve(pc uintptr) leak.Frame {
 }
 
 // readable is a name as its source has it: names of C++ are mangled for the linker
-// (Itanium C++ ABI, section 5.1). Without the library of C++ in the process they stay.
+// (Itanium C++ ABI, section 5.1). Without the C++ library in the process they
+// stay mangled.
 func readable(symbol string) string {
 	if !strings.HasPrefix(symbol, "_Z") {
 		return symbol

@@ -12,7 +12,7 @@ import (
 // tensorInfoBytes is the struct in its first form, which every caller knows.
 const tensorInfoBytes = unsafe.Sizeof(tl_tensor_info{})
 
-// knowsInfo looks whether a tl_tensor_info of the caller's stands at info.
+// knowsInfo checks that info is a tl_tensor_info of the caller.
 func knowsInfo(o *object.Context, info uintptr) bool {
 	if !usable(info) {
 		fail(o, status.InvalidArgument, "a tl_tensor_info is needed, not NULL")
@@ -25,7 +25,7 @@ func knowsInfo(o *object.Context, info uintptr) bool {
 	return true
 }
 
-// fillTensorInfo writes what there is to know about the tensor at t.
+// fillTensorInfo describes the tensor at t in the caller's struct.
 func fillTensorInfo(o *object.Context, t, out uintptr) status.Status {
 	if !knowsInfo(o, out) {
 		return status.InvalidArgument

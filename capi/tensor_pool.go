@@ -1,9 +1,9 @@
 // # Tensor pool
 //
-// Training repeats itself: the tensors that one step frees are, in size and
-// type, those that the next one wants. So a released tensor is kept, up to 32
-// for each key (elements, dtype, device), and the next request for that key
-// takes it as it is. In a steady state no tensor costs a call to the operating
+// Training repeats itself: the next step requests tensors of the same sizes and
+// types as those that one step frees. So the pool keeps released tensors, up to
+// 32 for each key (elements, dtype, device), and the next request for that key
+// takes one as it is. In a steady state no tensor costs a call to the operating
 // system.
 //
 // tl_tensor_empty and its siblings use the pool by themselves. The functions
@@ -27,9 +27,9 @@ const compatDtype, compatDevice = 0, 0
 //
 //	C: tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread.
-// Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+// Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
 // Cost: about 20 ns.
 // Path: fast.
@@ -39,7 +39,7 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.PoolAcquire(o, elements, dtype, device) })
 }
 
-// tl_pool_release gives a tensor that nobody else holds to the pool. When the
+// tl_pool_release gives a tensor that has no other holder to the pool. When the
 // pool is full for its key the tensor is freed.
 //
 //	C: tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
@@ -48,9 +48,9 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-// pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
-// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
-// else holds a reference).
+// pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
+// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
+// holder has a reference).
 // Cost: about 20 ns.
 // Path: fast.
 //
@@ -66,9 +66,9 @@ func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
 //
 //	C: tl_tensor* tl_pool_acquire_compat(size_t elements);
 //
-// Ownership: the reference floats; nobody releases it but the caller.
+// Ownership: the reference floats; only the caller can release it.
 // Threads: any thread.
-// Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+// Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: none.
 // Cost: about 20 ns.
 // Path: fast.
@@ -89,9 +89,9 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-// pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
-// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (somebody
-// else holds a reference).
+// pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
+// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
+// holder has a reference).
 // Cost: about 20 ns.
 // Path: fast.
 //
@@ -135,8 +135,9 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 }
 
 // tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-// devices but the CPU: those of the blocks that their default memory pools have
-// given out, to tensors that are live or kept and to PyTorch.
+// devices except the CPU: the bytes of the blocks that their default memory
+// pools have given to live tensors, to tensors that the pool keeps and to
+// PyTorch.
 //
 //	C: int64_t tl_get_gpu_total_allocated_bytes(void);
 //
@@ -151,8 +152,8 @@ func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceAllocatedBytes)
 }
 
-// tl_get_gpu_free_count returns how many tensors of all devices but the CPU the
-// pool keeps.
+// tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+// except the CPU.
 //
 //	C: int64_t tl_get_gpu_free_count(void);
 //
@@ -167,8 +168,8 @@ func tlgo_get_gpu_free_count(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceFreeCount)
 }
 
-// tl_get_gpu_free_bytes returns how many bytes the pool keeps of all devices
-// but the CPU.
+// tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
+// for all devices except the CPU.
 //
 //	C: int64_t tl_get_gpu_free_bytes(void);
 //
@@ -231,8 +232,8 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceFreeCount)
 }
 
-// tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
-// pool has served, over all devices but the CPU.
+// tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
+// pool has served, over all devices except the CPU.
 //
 //	C: double tl_get_gpu_pool_hit_rate(void);
 //

@@ -1,8 +1,9 @@
 // # Tensor properties
 //
-// What a tensor is, asked all at once or one property at a time, because a struct
-// that a compiler reads in place could never change. Each answer costs a lookup of the
-// pointer and one load; emitted code asks once, before its loops.
+// These functions return the properties of a tensor, all at once or one at a
+// time. The tensor itself is opaque, because a struct that compiled code reads
+// in place could never change. Each call costs a lookup of the pointer and one
+// load; emitted code calls once, before its loops.
 package main
 
 import "C"
@@ -13,16 +14,16 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// tl_tensor_info_get answers all the questions below in one call.
+// tl_tensor_info_get returns all the properties below in one call.
 //
 //	C: tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info);
 //
 // Ownership: what out_info points to is borrowed; valid while the caller holds
 // the tensor.
 // Threads: any thread.
-// Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+// Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields are zero.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
+// TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
 // struct_size that is too small).
 // Cost: about 5 ns.
 // Path: fast.
@@ -42,7 +43,7 @@ func tlgo_tensor_info_get(c, t, out uintptr) int32 {
 // Returns: the address; NULL for NULL, for a tensor without elements and on
 // failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -59,7 +60,7 @@ func tlgo_tensor_data(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: bytes; 0 for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -76,7 +77,7 @@ func tlgo_tensor_nbytes(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -94,7 +95,7 @@ func tlgo_tensor_numel(c, t uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -112,7 +113,7 @@ func tlgo_tensor_len(c, t uintptr) int64 {
 // Threads: any thread.
 // Returns: the rank; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -130,7 +131,7 @@ func tlgo_tensor_rank(c, t uintptr) int64 {
 // Threads: any thread.
 // Returns: the first of rank numbers; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -148,7 +149,7 @@ func tlgo_tensor_shape(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: the first of rank numbers; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -165,7 +166,7 @@ func tlgo_tensor_strides(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -183,7 +184,7 @@ func tlgo_tensor_dtype(c, t uintptr) int32 {
 // Threads: any thread.
 // Returns: its number; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -200,9 +201,9 @@ func tlgo_tensor_device(c, t uintptr) int32 {
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: true for such a tensor; true for NULL; false on failure.
+// Returns: true when they do, and for NULL; false on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -220,7 +221,7 @@ func tlgo_tensor_is_contiguous(c, t uintptr) bool {
 // Threads: any thread.
 // Returns: the extent; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
+// TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.

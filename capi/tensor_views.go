@@ -1,18 +1,20 @@
 // # Tensor views
 //
 // A view is a tensor without memory of its own: another shape and other strides
-// over the elements of a tensor that exists. What is written through one is seen
-// through all. A view holds a reference to the tensor that has the memory, never
-// to another view, so that memory goes back to the pool, or its deleter runs,
-// when the last of them goes, in any order and on any thread.
+// over the elements of an existing tensor. A write through one is visible
+// through all. A view holds a reference to the tensor that has the memory,
+// never to another view, so the memory goes back to the pool, or its deleter
+// runs, when the last reference to the tensor and its views is dropped, in any
+// order and on any thread.
 //
 // Strides may be 0 (broadcast: one element under several indices) and negative
 // (a slice that runs backwards: tl_tensor_data is then not the lowest address).
-// Where strides cannot express what is asked for, the answer is TL_E_UNSUPPORTED
-// and never a copy; tl_tensor_clone copies.
+// When strides cannot express the requested view, the call fails with
+// TL_E_UNSUPPORTED. It never copies; tl_tensor_clone does.
 //
-// A tensor in a slot has no views: its memory ends with the function's frame,
-// which asks nobody. It is TL_E_UNSUPPORTED; clone it first.
+// A tensor in a slot cannot have views, because the function's frame ends its
+// memory whether or not a view exists. The call fails with TL_E_UNSUPPORTED;
+// clone the tensor first.
 //
 // Axes count from 0, negative ones from the last. A view of a tensor that is
 // read-only is read-only.
@@ -26,7 +28,7 @@ import (
 )
 
 // tl_tensor_reshape returns a view with the same elements, in row-major order, in
-// another shape. One extent may be -1: it is what the others leave.
+// another shape. One extent may be -1; it is computed from the others.
 //
 //	C: tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 //
@@ -35,10 +37,10 @@ import (
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give that
 // order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to 8,
-// NULL shape, negative or overflowing extents, two of -1), TL_E_OUT_OF_MEMORY,
-// TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// NULL shape, negative or overflowing extents, more than one -1),
+// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one cgo call, whatever the size.
 //
 //export tlgo_tensor_reshape
@@ -48,9 +50,9 @@ func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 
 // tl_tensor_slice returns a view of the elements start, start + step, ... before
 // stop of one axis, by the rules of Python's slices: a negative start or stop
-// counts from the end, and what lies beyond either end is cut off, so that
-// INT64_MIN and INT64_MAX are the ends. A negative step runs backwards, from
-// start down to the element after stop.
+// counts from the end, and positions beyond either end are cut off, so that
+// INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
+// from start down to the element after stop.
 //
 //	C: tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
 //
@@ -59,7 +61,7 @@ func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
 // Cost: one cgo call, whatever the size.
@@ -78,7 +80,7 @@ func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: one cgo call, whatever the size.
@@ -98,7 +100,7 @@ func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // axes, not every axis once), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
 // Cost: one cgo call, whatever the size.
@@ -108,9 +110,9 @@ func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Permute(o, t, rank, axes) })
 }
 
-// tl_tensor_broadcast_to returns a view in which axes of one element, and the
-// whole in new leading axes, are repeated without memory: their stride is 0. An
-// extent of -1 is that of the tensor.
+// tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+// repeats the whole tensor along new leading axes. Repetition needs no memory:
+// the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
 //
 //	C: tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 //
@@ -119,7 +121,7 @@ func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // shape, rank below the tensor's or above 8, an extent that is neither the
 // tensor's nor repeats one element, an overflow), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -139,8 +141,8 @@ func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
-// such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// such axis, or the axis does not have one element), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one cgo call, whatever the size.
 //
@@ -149,8 +151,8 @@ func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Squeeze(o, t, axis) })
 }
 
-// tl_tensor_expand_dims returns a view with one more axis, of one element: axis
-// axis of the view.
+// tl_tensor_expand_dims returns a view with one more axis, of one element. The
+// parameter axis is the position of that axis in the view.
 //
 //	C: tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
 //
@@ -159,7 +161,7 @@ func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
 // Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: one cgo call, whatever the size.
@@ -175,10 +177,10 @@ func tlgo_tensor_expand_dims(c, t uintptr, axis int64) uintptr {
 //
 // Ownership: the caller borrows; valid while it holds the view.
 // Threads: any thread.
-// Returns: the tensor, which is no view; NULL for NULL, for a tensor that is no
+// Returns: the tensor, which is never a view; NULL for NULL, for a tensor that is not a
 // view and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: one cgo call.
 //
 //export tlgo_tensor_base

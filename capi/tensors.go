@@ -2,15 +2,16 @@
 //
 // A tensor is a header (element type, device, shape, strides) and data. Headers
 // are objects of the runtime like any other; the data is either the tensor's
-// own, or a buffer that somebody else gave with the function that ends it.
+// own or a borrowed buffer, for which the lender may give a deleter.
 //
-// Tensors are large, cross threads, and their memory has to return the moment
-// the last reference goes. Therefore their counts are never biased: every
-// thread pays one atomic operation, and none has to wait for the owner.
+// Tensors are large and cross threads, and their memory has to be reusable as
+// soon as the last reference is dropped. So a tensor has no owning thread:
+// every thread counts it with one atomic operation, and the thread that drops
+// the last reference frees it.
 //
-// What new, empty, zeros, from_buffer, wrap, in_slot and clone return is
-// registered in the current scope. A tensor in a slot has no heap memory at all: header
-// and data stand in the function's frame, which owns it, and
+// The tensors that new, empty, zeros, from_buffer, wrap and clone return are
+// registered in the current scope. A tensor in a slot has no heap memory at
+// all: header and data stand in the function's frame, which owns it, and
 // tl_tensor_prepare_return copies it out when it has to outlive the function.
 //
 // A shape has at most eight dimensions.
@@ -24,7 +25,7 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// tl_tensor is a tensor. What is inside is asked for with functions.
+// tl_tensor is a tensor. Functions return its properties.
 //
 //	C: typedef struct tl_tensor tl_tensor;
 const _ = "tl_tensor"
@@ -59,32 +60,33 @@ const _ = "tl_dtype"
 //	};
 const _ = "tl_device"
 
-// tl_deleter ends memory that the runtime was lent: it is called once with the
-// address and the ctx that came with it, when the last reference goes.
+// tl_deleter frees a borrowed buffer. The runtime calls it once, with the
+// address and the ctx that were given with the buffer, when the last reference
+// is dropped.
 //
 //	C: typedef void (*tl_deleter)(void* ptr, void* ctx);
 const _ = "tl_deleter"
 
-// tl_tensor_flag lists what tl_tensor_info has in its flags.
+// tl_tensor_flag lists the bits of tl_tensor_info.flags.
 //
 //	C: enum tl_tensor_flag {
 //	    TL_TENSOR_FLAG_CONTIGUOUS = 1, /* the elements lie in row-major order without gaps */
-//	    TL_TENSOR_FLAG_IN_SLOT = 2,    /* of a frame, which ends it */
-//	    TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
-//	    TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
-//	    TL_TENSOR_FLAG_READ_ONLY = 16, /* whoever lent the memory does not want it written */
+//	    TL_TENSOR_FLAG_IN_SLOT = 2,    /* the tensor stands in a slot of a frame, which owns it */
+//	    TL_TENSOR_FLAG_LENT = 4,       /* the memory is a borrowed buffer */
+//	    TL_TENSOR_FLAG_VIEW = 8,       /* the memory belongs to base */
+//	    TL_TENSOR_FLAG_READ_ONLY = 16, /* the lender does not allow writes */
 //	    TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device's default pool */
 //	    TL_TENSOR_FLAG_BLOCK = 64      /* the memory of a block of a sparse matrix */
 //	};
 const _ = "tl_tensor_flag"
 
-// tl_tensor_info is all that there is to know about a tensor: what
-// tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
-// struct_size tells the library how much of it the caller knows.
+// tl_tensor_info describes a tensor: tl_tensor_info_get fills it in,
+// tl_tensor_wrap reads it. New versions add fields at the end; struct_size
+// tells the library which fields the caller knows.
 //
 //	C: typedef struct tl_tensor_info {
 //	    size_t struct_size;     /* sizeof(tl_tensor_info) */
-//	    void* data;             /* the first element; NULL when there is none */
+//	    void* data;             /* the first element; NULL without elements */
 //	    const int64_t* shape;   /* rank extents; valid while the tensor is held */
 //	    const int64_t* strides; /* rank distances, in elements */
 //	    int64_t numel;          /* elements */
@@ -93,7 +95,7 @@ const _ = "tl_tensor_flag"
 //	    int32_t device;
 //	    int32_t rank;
 //	    uint32_t flags;         /* of tl_tensor_flag */
-//	    tl_tensor* base;        /* the tensor whose memory a view shares; NULL */
+//	    tl_tensor* base;        /* of a view: the tensor whose memory it shares; else NULL */
 //	} tl_tensor_info;
 type tl_tensor_info struct {
 	StructSize uintptr
@@ -141,9 +143,10 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.NewI64(o, data, rank, shape) })
 }
 
-// tl_tensor_empty returns a contiguous tensor with undefined contents, from the
-// pool where it has one of that size. Rank 0 is a scalar. On a device other than the
-// CPU the data is a block of its default memory pool.
+// tl_tensor_empty returns a contiguous tensor with undefined contents. The
+// tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+// a scalar. On a device other than the CPU the data is a block of its default
+// memory pool.
 //
 //	C: tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 //
@@ -170,7 +173,7 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
-// failed), TL_E_UNSUPPORTED (a device of the program's own that does not copy),
+// failed), TL_E_UNSUPPORTED (a device of the program's own that cannot copy),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a memset.
 // Path: fast.
@@ -180,20 +183,20 @@ func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Zeros(o, dtype, device, rank, shape) })
 }
 
-// tl_tensor_from_buffer returns a tensor over memory of the caller's, without a
+// tl_tensor_from_buffer returns a tensor over the caller's memory, without a
 // copy. strides count elements and may be NULL for a contiguous buffer; deleter
 // may be NULL when the memory outlives the tensor.
 //
 //	C: tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
 //
-// Ownership: the tensor takes data and ends it with deleter(data, ctx); when the
-// call fails data stays the caller's. The current scope holds the tensor.
+// Ownership: the tensor takes data and frees it with deleter(data, ctx); when the call
+// fails data stays the caller's. The current scope holds the tensor.
 // Threads: any thread; the deleter runs on the one that drops the last reference.
 // Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape, NULL
-// data for any elements, negative or overflowing extents, overflowing strides),
-// TL_E_DEVICE (no such device),
-// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape, NULL data
+// although there are elements, negative or overflowing extents, overflowing strides),
+// TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+// stack is full).
 // Cost: one cgo call.
 //
 //export tlgo_tensor_from_buffer
@@ -206,22 +209,23 @@ func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, 
 	})
 }
 
-// tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
-// can also say that the memory is not to be written. Of info it reads data,
-// shape, strides (NULL: row-major), dtype, device, rank, and
-// TL_TENSOR_FLAG_READ_ONLY of the flags.
+// tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct,
+// which can also mark the memory as read-only. The function reads these fields
+// of info: data, shape, strides (NULL: row-major), dtype, device, rank, and of
+// flags TL_TENSOR_FLAG_READ_ONLY.
 //
 //	C: tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
 //
-// Ownership: data stays valid until deleter(data, ctx) is called, once, after
-// the last reference; NULL when nothing has to be done. On failure data stays
-// the caller's. The current scope holds the tensor.
+// Ownership: data has to stay valid until the runtime calls deleter(data, ctx), once,
+// after the last reference; deleter may be NULL. On failure data stays the caller's.
+// The current scope holds the tensor.
 // Threads: any thread; the deleter runs on the one that drops the last reference.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small, no
-// such dtype, rank not 0 to 8, NULL shape, NULL data for any elements, negative
-// or overflowing extents, overflowing strides), TL_E_DEVICE (no such device),
-// TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// such dtype, rank not 0 to 8, NULL shape, NULL data although there are
+// elements, negative or overflowing extents, overflowing strides), TL_E_DEVICE
+// (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
+// is full).
 // Cost: one cgo call.
 //
 //export tlgo_tensor_wrap
@@ -231,7 +235,8 @@ func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
 
 // tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
 // in a slot of the newest function frame. Contents are undefined at first; in
-// the next iteration of a loop the slot holds what was left there.
+// the next iteration of a loop the slot still holds what the previous one left
+// there.
 //
 //	C: tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
 //
@@ -257,9 +262,10 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // Threads: any thread, while no other writes the tensor.
 // Returns: the copy, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor, or a device that does not copy), TL_E_DEVICE (its
-// driver failed), TL_E_INVALID_ARGUMENT (memory that was lent is none of its
-// device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// TL_E_UNSUPPORTED (not a tensor, or a device that cannot copy), TL_E_DEVICE
+// (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed buffer that is not
+// memory of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+// stack is full).
 // Cost: tl_tensor_empty and a copy.
 //
 //export tlgo_tensor_clone
@@ -276,7 +282,7 @@ func tlgo_tensor_clone(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: its argument, always; tl_last_status tells whether it was live.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: one compare-and-swap.
 // Path: fast.
 // Fails: tensor.
@@ -299,7 +305,7 @@ func tlgo_tensor_acquire(c, t uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: one compare-and-swap, about 20 ns more for the last one.
 // Path: fast.
 //
@@ -317,7 +323,7 @@ func tlgo_tensor_release(c, t uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: that of tl_tensor_release.
 // Path: fast.
 //
@@ -326,8 +332,8 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Release(o, t) })
 }
 
-// tl_tensor_register puts a reference into the current scope: the floating one
-// when there is one, else a new one.
+// tl_tensor_register puts a reference into the current scope: a floating
+// reference of the tensor if it has one, else a new one.
 //
 //	C: tl_status tl_tensor_register(tl_tensor* tensor);
 //
@@ -335,7 +341,7 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: about 10 ns.
 // Path: fast.
 //
@@ -344,9 +350,10 @@ func tlgo_tensor_register(c, t uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Register(o, t) })
 }
 
-// tl_tensor_promote takes the newest entry of a tensor out of the scopes of
-// this function, as tl_mem_unregister does: its reference floats. Use
-// tl_tensor_prepare_return for a tensor that may stand in a slot.
+// tl_tensor_promote removes the newest entry of a tensor from the scopes of
+// this function, as tl_mem_unregister does. The reference of this entry floats
+// from then on. Use tl_tensor_prepare_return for a tensor that may stand in a
+// slot.
 //
 //	C: tl_status tl_tensor_promote(tl_tensor* tensor);
 //
@@ -355,7 +362,7 @@ func tlgo_tensor_register(c, t uintptr) int32 {
 // Returns: TL_OK, or why nothing was taken out.
 // Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-// (no tensor, or one in a slot), TL_E_OVERFLOW (fifteen references float
+// (not a tensor, or one in a slot), TL_E_OVERFLOW (fifteen references float
 // already).
 // Cost: that of tl_mem_unregister.
 //
@@ -364,8 +371,8 @@ func tlgo_tensor_promote(c, t uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Promote(o, t) })
 }
 
-// tl_tensor_finalize does nothing: scopes end tensors. It exists because the TL
-// compiler emits it.
+// tl_tensor_finalize does nothing, because scopes release tensors. It exists
+// because the TL compiler emits it.
 //
 //	C: tl_status tl_tensor_finalize(tl_tensor* tensor);
 //
@@ -380,19 +387,19 @@ func tlgo_tensor_finalize(c, t uintptr) int32 {
 	return guardedStatus(c, func(*object.Context) status.Status { return status.OK })
 }
 
-// tl_tensor_prepare_return makes a tensor ready to be returned from the function
-// that made it: takes it out of the function's scopes, or copies it to the heap
-// when it stands in a slot.
+// tl_tensor_prepare_return makes a tensor ready to be returned from the
+// function that made it. It removes the tensor from the function's scopes, or
+// copies it to the heap when it stands in a slot.
 //
 //	C: tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor);
 //
 // Ownership: the returned tensor floats; its receiver registers it.
 // Threads: the calling thread's scopes.
-// Returns: the tensor to return: the argument, or the copy of one in a slot;
-// also the argument when it stands in none of the scopes, or is refused. NULL when
-// the copy failed, and when the call was not served (TL_E_FORKED, TL_E_BUSY).
+// Returns: the tensor to return: the argument, or the copy of a tensor in a slot. The
+// argument is also returned when it stands in none of the scopes, and when the call
+// refuses it. NULL when the copy failed, and with TL_E_FORKED and TL_E_BUSY.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
+// TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
 // already), TL_E_OUT_OF_MEMORY.
 // Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
 // Path: fast.
@@ -402,10 +409,11 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.PrepareReturn(o, t) })
 }
 
-// tl_tensor_free ends a tensor that may still stand in a scope: takes the
-// newest entry out that the scopes of this function have for it, where there is
-// one, and releases the reference, so that the exit of the scope does not
-// release it again. A tensor in a slot stays its frame's.
+// tl_tensor_free releases a tensor that may still stand in a scope. It removes
+// the newest entry that the scopes of this function have for the tensor, if
+// there is one, and releases the reference, so that the exit of the scope does
+// not release it again. A tensor in a slot stays as it is, because the frame
+// owns it.
 //
 //	C: tl_status tl_tensor_free(tl_tensor* tensor);
 //
@@ -413,7 +421,7 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 // Threads: any thread; the calling thread's scopes.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no tensor).
+// TL_E_UNSUPPORTED (not a tensor).
 // Cost: tl_mem_unregister and tl_tensor_release.
 // Path: fast.
 //

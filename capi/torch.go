@@ -7,8 +7,8 @@
 //	    tl_runtime.path, "tl_torch_malloc", "tl_torch_free")
 //	torch.cuda.memory.change_current_allocator(allocator)
 //
-// The memory is that of the device's default pool, and goes back in the order of
-// the stream that it was used in.
+// The memory comes from the device's default pool, and is given back in the
+// order of the stream that used it.
 package main
 
 import "C"
@@ -36,16 +36,16 @@ func tlgo_torch_malloc(c uintptr, size int64, cuda int32, stream uintptr) uintpt
 	return guarded(c, 0, func(o *object.Context) uintptr { return torchMalloc(o, size, cuda, device.Stream(stream)) })
 }
 
-// tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
-// once, to others after the work that is in the stream now. tl_last_status tells what
-// went wrong.
+// tl_torch_free gives memory of tl_torch_malloc back. Work in the same stream
+// may reuse it at once, other work only after the work that is in the stream
+// now. tl_last_status tells what went wrong.
 //
 //	C: void tl_torch_free(void* block, int64_t size, int32_t device, void* stream);
 //
 // Ownership: takes the block. NULL is fine.
 // Threads: any thread.
 // Returns: nothing.
-// Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool), TL_E_DEVICE
+// Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool), TL_E_DEVICE
 // (no such device, or its driver failed; the block stays the caller's).
 // Cost: one cgo call and an event.
 // Path: shim.

@@ -58,7 +58,7 @@ func torchFree(o *object.Context, block uintptr, cuda int32, s device.Stream) {
 	anyStatus(o, err)
 }
 
-// cudaDevice returns the number of a CUDA device by that which CUDA has for it.
+// cudaDevice converts CUDA's number of a device into the runtime's.
 func cudaDevice(ordinal int32) (int32, error) {
 	if ordinal < 0 {
 		return 0, device.Errorf(status.Device, "there is no CUDA device %d", ordinal)

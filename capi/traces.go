@@ -17,10 +17,11 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// traceMutex has one trace begin or end at a time, with what follows from it.
+// traceMutex guards the begin and the end of a trace, with the steps that
+// follow from them.
 var traceMutex sync.Mutex
 
-// startTrace begins a trace, and tells it of what is there already.
+// startTrace begins a trace, and writes into it what is live already.
 func startTrace(o *object.Context, path uintptr) status.Status {
 	name, named := text(path)
 	if !named || name == "" {
@@ -52,8 +53,9 @@ func openTrace(name string) (began bool, err error) {
 	})
 }
 
-// traceFromStart does what TL_TRACE says, when there is nothing yet. %p is the number of
-// the process: programs that this one starts have the option, too.
+// traceFromStart begins the trace that TL_TRACE names, before the first
+// allocation. %p is the number of the process, because programs that this one
+// starts inherit the option.
 func traceFromStart(name string) error {
 	if name == "" {
 		return nil
@@ -91,7 +93,6 @@ func endTrace(o *object.Context) (ended bool, err error) {
 	return ended, err
 }
 
-// stopTrace ends the trace that runs.
 func stopTrace(o *object.Context) status.Status {
 	traceMutex.Lock()
 	defer traceMutex.Unlock()
@@ -131,7 +132,8 @@ func figures() []trace.Figure {
 	}
 }
 
-// codeOf returns the frames of a site, with the line that the program told first.
+// codeOf returns the frames of a site; the line that the program gave comes
+// first.
 func codeOf(site uint32) (all []trace.Frame) {
 	at := track.SiteOf(site)
 	if at.File != "" {

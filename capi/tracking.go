@@ -1,17 +1,19 @@
 // # Tracking
 //
-// Where did the memory go? With TL_TRACK=1 the runtime remembers of every live
-// allocation its call stack, time, thread and size, and with TL_TRACK_SAMPLE=512K
-// of one in so many bytes, which is cheap enough to be left on. All kinds of memory
-// are covered: objects, Vecs, tensors on every device, registered and adopted
-// pointers, blocks of memory pools. Call stacks are what the exception tables of the
-// code tell; a compiler or an interpreter adds its own line with tl_track_site.
-// Tags name what a thread is doing, and reports group by them.
+// Tracking tells where memory was allocated. With TL_TRACK=1 the runtime
+// records the call stack, time, thread and size of every live allocation. With
+// TL_TRACK_SAMPLE=512K it records one allocation in so many bytes, which is
+// cheap enough to be left on. All kinds of memory are covered: objects, Vecs,
+// tensors on every device, registered and adopted pointers, blocks of memory
+// pools. The runtime finds call stacks with the exception tables of the code; a
+// compiler or an interpreter adds its own line with tl_track_site. Tags name
+// what a thread is doing, and reports group by them.
 //
 // A leak is a live allocation that nothing will release any more: its reference
-// floats, or was acquired by somebody who never released it, or it is held by
-// another leak, by itself, or by a scope of a thread that has ended. What a scope
-// of a running thread holds is no leak, nor what was handed back to the host.
+// floats, or was acquired and never released, or it is held by another leak, by
+// itself, or by a scope of a thread that has ended. What a scope of a running
+// thread holds is not a leak, and neither is memory that was handed back to the
+// host.
 //
 //	TL_TRACK=1 TL_LEAK_CHECK=fail ./program
 //
@@ -29,11 +31,11 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_track_site tells the line at which an object was allocated that the calling
-// thread has just got, beside the call stack that tracking knows. The macros of
-// TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
-// tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
-// nothing happens.
+// tl_track_site adds a source line to the record of an allocation that the
+// calling thread has just made; tracking knows the call stack already. The
+// macros of TL_TRACK_ALLOCATIONS call it for C and C++; compilers and
+// interpreters call it, or tl_log_alloc, for their own sources. Without
+// tracking, and for an allocation that was not sampled, it does nothing.
 //
 //	C: void* tl_track_site(void* pointer, const char* file, uint32_t line);
 //
@@ -55,14 +57,15 @@ func tlgo_track_site(c, pointer, file uintptr, line uint32) uintptr {
 	})
 }
 
-// tl_track_count returns the address of the number of allocations that were recorded
-// so far. It stays valid, and may be read at any time: it grows while a sample is
-// taken. tl_leak_report_since takes the value as a mark.
+// tl_track_count returns the address of the number of allocations that were
+// recorded so far. The address stays valid, and the number may be read at any
+// time; it grows while an allocation is recorded. tl_leak_report_since takes
+// the value as a mark.
 //
 //	C: const uint64_t* tl_track_count(void);
 //
 // Ownership: the runtime's, for ever.
-// Threads: any thread; the number is that of all.
+// Threads: any thread; the number counts the allocations of all threads.
 // Returns: the address.
 // Errors: none.
 // Cost: constant, a few instructions; reading the number costs a load.
@@ -70,16 +73,17 @@ func tlgo_track_site(c, pointer, file uintptr, line uint32) uintptr {
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_track_count"
 
-// tl_tag_push gives what the calling thread allocates from now on a tag, inside of
-// those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
-// tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+// tl_tag_push sets a tag for what the calling thread allocates from now on.
+// Tags nest: "epoch" and then "load" give "epoch/load". A tag ends with
+// tl_tag_pop, or with the scope, function or planned frame in which it was
+// pushed.
 //
 //	C: tl_status tl_tag_push(const char* name);
 //
-// Ownership: name is copied, and kept for ever: tags are for phases, not for numbers of
-// steps.
+// Ownership: name is copied and kept for ever, so use tags for phases, not for numbers
+// of steps.
 // Threads: the calling thread's own tags.
-// Returns: TL_OK, or why there is no new tag.
+// Returns: TL_OK, or why no tag was set.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_LIMIT (32
 // tags are pushed), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call.
@@ -89,13 +93,13 @@ func tlgo_tag_push(c, name uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return pushTag(o, name) })
 }
 
-// tl_tag_pop takes the newest tag of the calling thread away.
+// tl_tag_pop removes the newest tag of the calling thread.
 //
 //	C: tl_status tl_tag_pop(void);
 //
 // Ownership: none.
 // Threads: the calling thread's own tags.
-// Returns: TL_OK, or why there was none to take.
+// Returns: TL_OK, or why none was removed.
 // Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
 // Cost: one cgo call.
 //
@@ -104,32 +108,35 @@ func tlgo_tag_pop(c uintptr) int32 {
 	return guardedStatus(c, track.PopTag)
 }
 
-// tl_mem_allocation_info tells what is known of a live allocation of any kind: an
-// object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
-// until somebody registers it), a block of a memory pool. What tracking recorded of it
-// stands in the fields from `file` on; they are 0 where it did not.
+// tl_mem_allocation_info describes a live allocation of any kind: an object, a
+// tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+// until it is registered), a block of a memory pool. The fields from `file` on
+// hold what tracking recorded of it; they are 0 if the allocation was not
+// recorded.
 //
 //	C: tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 //
-// Ownership: none; names and stacks that it points to stay valid for ever.
+// Ownership: none; names and stacks that the struct points to stay valid for ever.
 // Threads: any thread; counts are exact while no other changes them.
-// Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was written.
+// Returns: TL_OK, also for NULL, for which all fields are zero; or why nothing was
+// written.
 // Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (memory
 // of a frame or an arena).
-// Cost: one cgo call; linear in the live blocks of memory pools for what is neither an
-// object nor registered.
+// Cost: one cgo call; linear in the live blocks of memory pools for a pointer that is
+// neither an object nor registered.
 //
 //export tlgo_mem_allocation_info
 func tlgo_mem_allocation_info(c, pointer, outAllocation uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return allocationInfo(o, pointer, outAllocation) })
 }
 
-// tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
-// error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
-// largest first, and then what was handed back to the host, which is no leak. Without
-// either a file becomes empty and nothing is written to standard error. Figures are
-// exact also where sites are known of samples only.
+// tl_leak_report looks for leaks now and writes a report to a file, or to
+// standard error for NULL, in the layout of LeakSanitizer. The report groups
+// leaks by site, type and tag, the largest first. Then it lists memory that was
+// handed back to the host, which is not a leak. If there is neither, the file
+// becomes empty, and nothing is written to standard error. Figures are exact,
+// also where only samples have sites.
 //
 //	C: int64_t tl_leak_report(const char* path);
 //
@@ -145,8 +152,9 @@ func tlgo_leak_report(c, path uintptr) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return leakReport(o, path, leak.All) })
 }
 
-// tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
-// it was recorded: a test takes the mark before, with TL_TRACK=1.
+// tl_leak_report_since is tl_leak_report for the recorded allocations since a
+// mark. A test runs with TL_TRACK=1 and reads the mark (tl_track_count) before
+// its work.
 //
 //	C: int64_t tl_leak_report_since(const char* path, uint64_t mark);
 //
@@ -163,15 +171,16 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark) })
 }
 
-// tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
-// in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
-// on standard error and mended, so that it is told once; the last one is the error of the
-// call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
+// tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
+// and blocks, and the poison in memory that was released and not given out
+// again yet. It reports each damage on standard error and repairs it, so that
+// each is reported once; the last one is the error of the call, TL_E_CORRUPTED.
+// tl_shutdown and the end of the process check as well.
 //
 //	C: int64_t tl_mem_check_all(void);
 //
 // Ownership: none.
-// Threads: any thread; what others allocate or release meanwhile may not be looked at.
+// Threads: any thread; what others allocate or release meanwhile may be left out.
 // Returns: how many slots are damaged, -1 without TL_DEBUG.
 // Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is damaged).
 // Cost: linear in the memory in use.
@@ -191,29 +200,30 @@ func tlentry_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
 	guarded(c, 0, func(o *object.Context) int { track.RecordSample(o, track.Kind(kind), address, bytes); return 0 })
 }
 
-// tlentry_settle gives what the context has recorded its stack.
+// tlentry_settle adds the stack to what the context has recorded.
 //
 //export tlentry_settle
 func tlentry_settle(c, stack uintptr, frames uint64, thread uint32) {
 	guarded(c, 0, func(o *object.Context) int { track.Settle(o, layout.Slice[uintptr](stack, frames), thread); return 0 })
 }
 
-// tlentry_forget_block drops what is known of a block that is being freed.
+// tlentry_forget_block drops the record of a block that is being freed.
 //
 //export tlentry_forget_block
 func tlentry_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
 }
 
-// tlentry_check_at_end tells at the end of the process of damage that no call has found.
+// tlentry_check_at_end reports, at the end of the process, damage that no call
+// has found.
 //
 //export tlentry_check_at_end
 func tlentry_check_at_end(c uintptr) int64 {
 	return guarded(c, 0, debug.CheckAtEnd)
 }
 
-// tlentry_leaks reports at the end of the process and returns how much leaked, -1 when it
-// could not be found out.
+// tlentry_leaks reports at the end of the process and returns how much leaked,
+// -1 when the search failed.
 //
 //export tlentry_leaks
 func tlentry_leaks(c uintptr) int64 {

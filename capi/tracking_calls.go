@@ -16,7 +16,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// startTracking does what TL_TRACK and TL_TRACK_SAMPLE say.
+// startTracking applies TL_TRACK and TL_TRACK_SAMPLE.
 func startTracking() status.Status {
 	period := options.Bytes("TL_TRACK_SAMPLE")
 	if options.Flag("TL_TRACK") || options.Flag("TL_DEBUG") {
@@ -28,7 +28,6 @@ func startTracking() status.Status {
 	return track.SetPeriod(period)
 }
 
-// configureTracking follows a changed option.
 func configureTracking(o *object.Context, name string) status.Status {
 	if name != "TL_TRACK" && name != "TL_TRACK_SAMPLE" {
 		return status.OK
@@ -46,7 +45,7 @@ func setLeakCheck(value string) {
 	atomic.StoreUint32(&object.Globals().LeakCheck, wanted)
 }
 
-// nameSite notes a line that the program told.
+// nameSite records a source line that the program gave.
 func nameSite(pointer, file uintptr, line uint32) {
 	if name, named := text(file); named {
 		track.NameSite(pointer, name, line)
@@ -68,7 +67,7 @@ func guardBlock(o *object.Context, h, block, bytes uintptr) {
 	}
 }
 
-// resetPool takes all blocks of a pool back; what was known of them lapses.
+// resetPool takes all blocks of a pool back and drops their records.
 func resetPool(o *object.Context, h mempool.Handle) status.Status {
 	debug.UnguardPool(o, uintptr(h))
 	if track.Period() != 0 {
@@ -81,7 +80,6 @@ func resetPool(o *object.Context, h mempool.Handle) status.Status {
 	return poolStatus(o, mempool.Reset(h))
 }
 
-// allocationInfo describes a live allocation of any kind.
 func allocationInfo(o *object.Context, pointer, out uintptr) status.Status {
 	if a, live := o.DescribeObject(pointer); live {
 		return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info { return objectInfo(pointer, a) })
@@ -111,8 +109,8 @@ func alignedBlock(p uintptr) (d registry.Described, unheld bool) {
 	return registry.Described{Real: p, Bytes: info.Bytes, Kind: info.Kind, Aliases: 1}, true
 }
 
-// blockBytes returns the size of the memory pools' block that starts at an address; 0:
-// there is none.
+// blockBytes returns the size of the memory pools' block that starts at an
+// address; 0 if none does.
 func blockBytes(p uintptr) (found uintptr) {
 	if p == 0 || object.Heap().Contains(p) || object.Registry().Count(p) >= 0 {
 		return 0
@@ -132,7 +130,8 @@ func objectInfo(p uintptr, a object.Allocation) tl_alloc_info {
 	return recorded(info, track.Ref{Kind: track.Object, Key: uint64(a.Entry.Record), Gen: a.Entry.Gen})
 }
 
-// describedInfo is what the registry and tracking know of a pointer; zeros of NULL.
+// describedInfo is what the registry and tracking know of a pointer; zeros for
+// NULL.
 func describedInfo(p uintptr, d registry.Described) tl_alloc_info {
 	info := tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References, Addresses: d.Aliases,
 		BufferId: d.Id, Kind: int64(d.Kind)}
@@ -195,8 +194,8 @@ func leakReportSince(o *object.Context, path uintptr, mark uint64) int64 {
 	return leakReport(o, path, min(mark, leak.All-1))
 }
 
-// leaksAtExit reports on standard error, if there is anything to report. A search that
-// failed is no clean one: -1, and why.
+// leaksAtExit reports on standard error, if there is anything to report. When
+// the search fails it returns -1 and reports why.
 func leaksAtExit(o *object.Context) int64 {
 	report, st := leak.Collect(o, leak.All)
 	if st != status.OK {

@@ -1,15 +1,14 @@
 // # Vec
 //
 // A Vec is a growable array of object pointers that holds a reference to each
-// of its elements. It is an object itself: counted, registered, released like
-// any other, and its last release releases the elements, last first. Elements
-// may at the same time stand in scopes and other Vecs, because each holder has
-// a count of its own. NULL elements are allowed. Arena and frame memory has no
-// count: an element that lies there is stored as it is and must not be used
-// after its scope.
+// of its elements. It is itself an object: it is counted, registered and
+// released like any other. Its last release releases the elements, last first.
+// Elements may at the same time stand in scopes and other Vecs, because each
+// holder has a count of its own. NULL elements are allowed. Arena and frame
+// memory has no count: an element that lies there is stored as it is and must
+// not be used after its scope.
 //
-// A Vec is not locked: threads that share one agree among themselves who
-// changes it.
+// A Vec has no lock: threads that share one have to agree on who changes it.
 package main
 
 import "C"
@@ -37,7 +36,8 @@ func tlgo_vec_new(c, capacity uintptr) uintptr {
 }
 
 // tl_vec_push appends an element and acquires it. A floating reference of the
-// element stays floating: register the element, and the scope ends it.
+// element keeps floating; register the element so that the scope releases that
+// reference.
 //
 //	C: tl_status tl_vec_push(void* vec, void* element);
 //
@@ -45,7 +45,7 @@ func tlgo_vec_new(c, capacity uintptr) uintptr {
 // Threads: one thread at a time for one Vec.
 // Returns: TL_OK, or why nothing was appended.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
+// TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
 // Cost: about 5 ns; a cgo call where the table has to grow.
 // Path: fast.
 //
@@ -62,7 +62,7 @@ func tlgo_vec_push(c, vec, element uintptr) int32 {
 // Threads: any thread, while none changes the Vec.
 // Returns: the element, NULL on failure or for a NULL element.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+// TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of range).
 // Cost: about 3 ns.
 // Path: fast.
 //
@@ -80,7 +80,7 @@ func tlgo_vec_get(c, vec uintptr, index int64) uintptr {
 // Threads: one thread at a time for one Vec.
 // Returns: TL_OK, or why nothing was replaced.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+// TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of range).
 // Cost: one cgo call, plus what releasing the old element costs.
 //
 //export tlgo_vec_set
@@ -88,8 +88,7 @@ func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.VecSet(vec, uintptr(index), element) })
 }
 
-// tl_vec_pop takes the last element out; the reference that the Vec held
-// floats.
+// tl_vec_pop removes the last element. The reference that the Vec held floats.
 //
 //	C: void* tl_vec_pop(void* vec);
 //
@@ -97,7 +96,7 @@ func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
 // Threads: one thread at a time for one Vec.
 // Returns: the element, NULL on failure or for a NULL element.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
+// TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
 // (fifteen references of the element float already).
 // Cost: about 5 ns.
 // Path: fast.
@@ -115,7 +114,7 @@ func tlgo_vec_pop(c, vec uintptr) uintptr {
 // Threads: any thread, while none changes the Vec.
 // Returns: the number, 0 for NULL, -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no Vec).
+// TL_E_UNSUPPORTED (not a Vec).
 // Cost: about 3 ns.
 // Path: fast.
 // Fails: -1.
@@ -125,8 +124,8 @@ func tlgo_vec_len(c, vec uintptr) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return o.VecLen(vec) })
 }
 
-// tl_vec_reserve makes room for capacity elements in all, so that as many
-// pushes cannot run out of memory.
+// tl_vec_reserve makes room for capacity elements in all, so that pushes up to
+// that length cannot run out of memory.
 //
 //	C: tl_status tl_vec_reserve(void* vec, size_t capacity);
 //
@@ -134,7 +133,7 @@ func tlgo_vec_len(c, vec uintptr) int64 {
 // Threads: one thread at a time for one Vec.
 // Returns: TL_OK, or why the capacity stays.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product overflows),
+// TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product overflows),
 // TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call, and a copy when it grows.
 //
@@ -151,7 +150,7 @@ func tlgo_vec_reserve(c, vec, capacity uintptr) int32 {
 // Threads: one thread at a time for one Vec.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (no Vec).
+// TL_E_UNSUPPORTED (not a Vec).
 // Cost: linear in the number of elements.
 //
 //export tlgo_vec_clear

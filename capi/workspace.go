@@ -1,10 +1,10 @@
 // # Workspaces
 //
-// A workspace is scratch memory for workers: one block each, all of one size, in
-// one allocation, so that a worker takes its own by number, without a lock and
-// without sharing a line of the cache with another. Blocks are at least 128 bytes
-// apart, since processors fetch lines in pairs. The layout of the handle is
-// public and stays as it is: base + rank * stride is all that getting a block is.
+// A workspace is scratch memory for workers: one allocation that has a block
+// for each worker, all of one size. A worker takes its block by number, without
+// a lock, and no two workers share a cache line. Blocks start at least 128
+// bytes apart, because processors fetch cache lines in pairs. The layout of the
+// handle is public and fixed: the block of a worker is at base + rank * stride.
 //
 //	tl_workspace* scratch;
 //	tl_workspace_create(threads, bytes, 64, &scratch);
@@ -19,27 +19,28 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tl_workspace is the handle of a workspace, and where its blocks are. Read only.
+// tl_workspace is the handle of a workspace. It tells where the blocks are;
+// programs only read it.
 //
 //	C: typedef struct tl_workspace {
 //	    void* base;        /* block 0 */
 //	    size_t stride;     /* from one block to the next */
 //	    size_t count;      /* blocks */
-//	    size_t bytes_each; /* that may be used of a block */
+//	    size_t bytes_each; /* usable bytes of a block */
 //	} tl_workspace;
 const _ = "tl_workspace"
 
 // tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
 // undefined, each at a multiple of alignment. It is a registered pointer:
-// tl_ptr_acquire and tl_ptr_release count it, and its blocks stay with the last
-// reference.
+// tl_ptr_acquire and tl_ptr_release count it, and its blocks are valid until
+// the last reference is dropped.
 //
 //	C: tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace);
 //
 // Ownership: the caller holds the reference, until tl_workspace_destroy.
 // Threads: any thread.
-// Returns: TL_OK and the workspace in *out_workspace, or why there is none.
-// Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of two,
+// Returns: TL_OK and the workspace in *out_workspace, or why none was made.
+// Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power of two,
 // the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call, and that of malloc.
 //
@@ -57,9 +58,9 @@ func tlgo_workspace_create(c, threads, bytesEach, alignment, outWorkspace uintpt
 // Ownership: the caller borrows; valid as long as the workspace.
 // Threads: any thread, also in a forked child; a block is its worker's.
 // Returns: the block; NULL for NULL and on failure.
-// Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT (rank is
+// Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT (rank is
 // not below the number of blocks).
-// Cost: about 15 ns, for the check that the workspace is one.
+// Cost: about 15 ns, for the validation of the handle.
 // Path: shim.
 const _ = "tl_workspace_get"
 
@@ -70,7 +71,7 @@ const _ = "tl_workspace_get"
 // Ownership: none.
 // Threads: any thread, also in a forked child.
 // Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
-// Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+// Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
 // Cost: about 15 ns.
 // Path: shim.
 const _ = "tl_workspace_bytes"
@@ -82,7 +83,7 @@ const _ = "tl_workspace_bytes"
 // Ownership: takes the caller's reference; the blocks go with the last one.
 // Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
-// Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+// Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
 // Cost: one cgo call, and that of free.
 //
 //export tlgo_workspace_destroy

@@ -1,7 +1,7 @@
-/* Memory for Go, mapped before it asks. Go ends the process when mmap fails, so what it may
- * want is there already: for its start all of it; for later an arena of its heap that is
- * writable as a whole, the arena after it, and a pool for its tables. It is address space
- * until it is touched.
+/* Memory for Go, mapped before Go requests it. Go ends the process when mmap fails, so the memory
+ * that it may request is mapped beforehand: all that its start needs, and for later an arena of its
+ * heap that is writable as a whole, the arena after it, and a pool for its tables. The memory is
+ * address space until it is touched.
  *
  * The linker puts the two functions that begin with __wrap_ in place of those of
  * runtime/cgo, through which Go maps everything (packaging/build_library.sh). */
@@ -22,15 +22,15 @@ void __wrap_x_cgo_munmap(void* address, uintptr_t bytes);
 #define MIB ((size_t)1 << 20)
 #define PAGE ((size_t)4096)
 
-#define ARENA_BYTES (64 * MIB) /* what Go's heap grows by */
+#define ARENA_BYTES (64 * MIB) /* Go's heap grows in steps of this size */
 #define POOL_BYTES (8 * MIB)
 
-/* With less in reserve no call begins that may want more. */
+/* With less in reserve the entry guard refuses calls that may request more. */
 #define LEAST_HEAP (24 * MIB)
 #define LEAST_POOL (2 * MIB)
 
-/* Measured on linux/amd64 with Go 1.26 (docs/limits.md): Go's start maps 36 MiB of memory
- * beside the arena, and reserves 1096 MiB. */
+/* Measured on linux/amd64 with Go 1.26 (docs/limits.md): Go's start maps 36 MiB of memory in
+ * addition to the arena, and reserves 1096 MiB. */
 #define START_WRITABLE (48 * MIB + POOL_BYTES)
 #define START_RESERVED (1152 * MIB)
 
@@ -44,7 +44,7 @@ static void* map(size_t bytes, int protection)
 
 static atomic_bool refused; /* the system has refused Go memory */
 
-/* ---- what is there for Go ---------------------------------------------------------- */
+/* ---- the reserve -------------------------------------------------------------------- */
 
 /* Memory that is handed out from its start. What Go gives back of it is not used again. */
 typedef struct range {
@@ -54,9 +54,10 @@ typedef struct range {
 static range writable; /* for the start; what is left of it then is the pool */
 static range reserved; /* for the start alone */
 
-/* Two arenas, aligned as such, for when Go may have none where it asks: from before its start
- * until the arena after its own is mapped. Go begins anywhere in its first arena, even right
- * before the end, and allocates on its own threads after a start. 0: used, or given back. */
+/* Two arenas, aligned as Go's, for the case that Go cannot have one at the address that it
+ * requests. They exist from before Go's start until the arena after its own is mapped: Go begins
+ * anywhere in its first arena, even right before the end, and allocates on its own threads after a
+ * start. 0: used, or given back. */
 static _Atomic uintptr_t spare_arenas;
 #define SPARE_BYTES (2 * ARENA_BYTES)
 _Static_assert(SPARE_BYTES >= TLC_CALL_WRITABLE, "a first call finds what a start has found");
@@ -65,7 +66,7 @@ static bool open_range(range* r, size_t bytes, int protection)
 {
 	uintptr_t at = (uintptr_t)map(bytes, protection);
 	if (at == 0) return false;
-	r->next = r->end = at; /* nothing, whatever of it is seen first */
+	r->next = r->end = at; /* empty, whichever store is seen first */
 	r->end = at + bytes;
 	return true;
 }
@@ -82,7 +83,7 @@ static uintptr_t take(range* r, size_t bytes)
 	return at;
 }
 
-/* Gives the rest back, but for so many bytes. Go's threads may take of it meanwhile. */
+/* Gives the rest back, except for `kept` bytes. Go's threads may take memory from it meanwhile. */
 static void trim(range* r, size_t kept)
 {
 	for (size_t bytes; (bytes = left(r)) > kept;) {
@@ -91,14 +92,14 @@ static void trim(range* r, size_t kept)
 	}
 }
 
-/* Pages of a mapping that nobody has touched are there only under mlockall(MCL_FUTURE). */
+/* Untouched pages of a mapping are resident only under mlockall(MCL_FUTURE). */
 static bool is_locked(void* at)
 {
 	unsigned char resident = 0;
 	return mincore(at, 1, &resident) == 0 && (resident & 1) != 0;
 }
 
-/* Whether a mapping can be cut, which wants no address space. */
+/* Whether a mapping can be cut in two, which needs no address space. */
 static bool can_be_cut(void)
 {
 	static _Alignas(PAGE) char pages[3 * PAGE];
@@ -107,7 +108,8 @@ static bool can_be_cut(void)
 	return cut;
 }
 
-/* Whether there may be so many more of them. A page that differs from the next is one. */
+/* Whether the system allows `count` more mappings. Pages with other permissions than their
+ * neighbours are one each. */
 bool tlc_has_mappings(size_t count)
 {
 	char* at = map(count * PAGE, PROT_NONE);
@@ -156,7 +158,7 @@ static tlc_lack hold(void)
 	tlc_lack lack = hold_arenas();
 	if (lack != TLC_LACKS_NOTHING) return lack;
 	if (!open_range(&reserved, START_RESERVED, PROT_NONE)) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
-	return tlc_look_for_memory(SPARE_BYTES + TLC_MOST_STACKS); /* beside all that: Go's arena and the next */
+	return tlc_look_for_memory(SPARE_BYTES + TLC_MOST_STACKS); /* in addition: Go's arena and the next */
 }
 
 tlc_lack tlc_hold_memory(void)
@@ -189,8 +191,8 @@ static size_t heap_left(void)
 	return arena_left() + (next_arena != 0 ? ARENA_BYTES : 0) + (spare_arenas != 0 ? SPARE_BYTES : 0);
 }
 
-/* Where Go will ask for it; nowhere, if Go's heap begins where the kernel has put it. With it
- * the spare ones are not wanted any more. */
+/* Maps the arena at the address where Go will request it. It maps none if Go's heap begins at an
+ * address that the kernel chose. Once it is mapped, the spare arenas are not needed. */
 static void map_next_arena(void)
 {
 	uintptr_t wanted = arena.end, none = 0;
@@ -232,7 +234,7 @@ static void fill_arena(uintptr_t from, size_t bytes)
 	if (next_arena == 0 && arena_left() < ARENA_BYTES / 2) map_next_arena();
 }
 
-/* ---- what Go asks for -------------------------------------------------------------- */
+/* ---- requests of Go ----------------------------------------------------------------- */
 
 void tlc_keep_memory(void)
 {
@@ -244,8 +246,8 @@ void tlc_keep_memory(void)
 
 static bool has_reserve(void) { return heap_left() >= LEAST_HEAP && left(&writable) >= LEAST_POOL; }
 
-/* A refusal is forgotten only where the reserve is there again: what is refused next would
- * else be taken from what is left of it. */
+/* A refusal is forgotten only when the reserve is complete again: otherwise the next refused
+ * request would be served from what is left of it. */
 bool tlc_go_has_room(void)
 {
 	if (!atomic_load_explicit(&refused, memory_order_relaxed) || has_reserve()) return true;
@@ -255,14 +257,14 @@ bool tlc_go_has_room(void)
 	return true;
 }
 
-/* Once more, after the system has refused. */
+/* Serves a request from the reserve, after the system has refused it. */
 static uintptr_t serve(void* address, size_t bytes, int protection, int flags)
 {
 	refused = true;
-	if (flags & MAP_FIXED) /* of what Go has reserved: zeros, since it has not been used */
+	if (flags & MAP_FIXED) /* inside Go's own reservation: zeros, since it has not been used */
 		return mprotect(address, bytes, protection) == 0 ? (uintptr_t)address : ENOMEM;
 	if (address != NULL) return ENOMEM;
-	if (protection == PROT_NONE && bytes == SPARE_BYTES) { /* after all addresses that it has tried */
+	if (protection == PROT_NONE && bytes == SPARE_BYTES) { /* after all addresses that Go has tried */
 		uintptr_t at = atomic_exchange(&spare_arenas, 0);
 		if (at != 0) begin_arena(at, bytes);
 		return at != 0 ? at : ENOMEM;
@@ -282,8 +284,8 @@ uintptr_t __wrap_x_cgo_mmap(void* address, uintptr_t bytes, int32_t protection, 
 	return result;
 }
 
-/* Refused only where a mapping had to be cut in two and there are too many: Go does not use
- * it any more, so its pages go and its addresses stay. */
+/* The system refuses only if a mapping would be cut in two and there are too many mappings. Go does
+ * not use the range any more, so its pages are given back and its addresses stay mapped. */
 void __wrap_x_cgo_munmap(void* address, uintptr_t bytes)
 {
 	if (munmap(address, bytes) != 0) madvise(address, bytes, MADV_DONTNEED);

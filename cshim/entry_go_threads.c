@@ -1,7 +1,7 @@
-/* Threads for Go, made before it asks. Go ends the process when it cannot have a thread, and
- * when malloc has no room for the thread's arguments. So as many threads as Go comes to are
- * started at once, before Go, and wait until it wants one: if the system refuses one of
- * them, Go is not started, and no limit that comes later takes them away.
+/* Threads for Go, created before Go requests them. Go ends the process when it cannot have a
+ * thread, and when malloc has no room for the thread's arguments. So as many threads as Go may need
+ * are created at once, before Go starts, and wait until Go requests one. If the system refuses one
+ * of them, Go is not started; a limit that is set later does not affect them.
  *
  * The linker puts the two functions that begin with __wrap_ in place of those of
  * runtime/cgo (packaging/build_library.sh). */
@@ -19,8 +19,7 @@
 #include "entry_signals.h"
 #include "entry_start.h"
 
-/* What runtime/cgo hands over (libcgo.h there): the beginning of a g, and how a thread of
- * Go's starts. */
+/* What runtime/cgo passes (libcgo.h there): the beginning of a g, and how a thread of Go's starts. */
 typedef struct go_g {
 	uintptr_t stack_low, stack_high;
 } go_g;
@@ -34,19 +33,19 @@ void __wrap_x_cgo_init(go_g* g, void (*set_g)(void*), void** tls_g, void** tls_b
 void __wrap_x_cgo_thread_start(const go_start* start);
 extern void crosscall1(void (*body)(void), void (*set_g)(void*), void* g);
 
-/* Go's threads run Go's own code alone, collector and scheduler: calls of the program run
- * on the program's threads. Go is told of half the stack; the rest is for thread-local
- * storage, which stands there, too, and for signal handlers. */
+/* Go's threads run only Go's own code, collector and scheduler: calls of the program run on the
+ * program's threads. Go is told of half the stack. The rest is for thread-local storage, which lies
+ * on the stack too, and for signal handlers. */
 enum { STACK_BYTES = 1 << 20, STACK_TOLD = STACK_BYTES / 2 };
 
-/* Go has a thread for each processor, one more for each that is about to wait when its
- * processor is given on, and a few beside. Measured on a machine that was too busy: at most 8
- * threads for 2 processors, 10 for 4, 19 for 8, 20 for 16 (docs/limits.md). Beyond so many
- * processors the rest is left to chance. */
+/* Go has a thread for each processor, one more for each that is about to wait when its processor is
+ * passed on, and a few others. Measured on a machine that was too busy: at most 8 threads for 2
+ * processors, 10 for 4, 19 for 8, 20 for 16 (docs/limits.md). For more processors than that the
+ * number is not known. */
 enum { BESIDE_PROCESSORS = 6, MOST_PROCESSORS = 16, MOST_KEPT = 2 * MOST_PROCESSORS + BESIDE_PROCESSORS };
 enum { MOST_TASKS = 2 * MOST_KEPT };
 
-/* What a thread is to do: a function with its argument, or else a thread of Go's. */
+/* What a thread has to run: a function with its argument, or else a thread of Go's. */
 typedef struct task {
 	tlc_thread_body body;
 	void* argument;
@@ -75,7 +74,7 @@ static void* wait_for_a_task(void* unused)
 	return NULL;
 }
 
-/* The caller is quiet, and the thread inherits that. */
+/* The caller is quiet, and the new thread inherits its signal mask. */
 static int create(pthread_t* thread)
 {
 	pthread_attr_t attributes;
@@ -103,7 +102,7 @@ static void give(const task* t)
 	sem_post(&tasks_given);
 }
 
-/* Has the threads without a task end, and waits until they have. */
+/* Makes the threads without a task end, and waits for that. */
 static void send_home(unsigned count)
 {
 	const task nothing = {0};
@@ -115,7 +114,7 @@ static void send_home(unsigned count)
 		pthread_join(kept[i], NULL);
 }
 
-/* What keeps them, or the start after them, from being had. */
+/* Why the threads, or the start after them, cannot be had. */
 static tlc_lack lack_of_threads(int error)
 {
 	if (!tlc_has_mappings(TLC_START_MAPPINGS)) return TLC_LACKS_MAPPINGS;
@@ -141,7 +140,7 @@ tlc_lack tlc_keep_threads(void)
 	return TLC_LACKS_NOTHING;
 }
 
-/* One more than were kept. Go has no answer but to end the process when there is none. */
+/* Creates one thread more than were kept. If that fails, Go can only end the process. */
 static void create_another(void)
 {
 	for (int tries = 1;; tries++) {

@@ -47,8 +47,8 @@ bool tlc_forked(void)
 
 /* ---- fork ------------------------------------------------------------------------ */
 
-/* The tables exist from the first use on. The start lock keeps a first use out while a
- * fork goes on, and guards this. */
+/* The tables exist from the first use on. The start lock prevents a first use during a fork, and
+ * guards this. */
 static bool tables_locked;
 
 static void before_fork(void)
@@ -95,7 +95,7 @@ static void watch_forks(void)
 
 /* ---- threads ----------------------------------------------------------------------- */
 
-/* A thread and the context that it has for now pass its last error on. */
+/* The thread's last error moves into the context that it uses for this call, and back. */
 static void lend_error(tl_context* c)
 {
 	c->status = tlc_apart.status;
@@ -114,7 +114,7 @@ static void keep_error(const tl_context* c)
 static void park(tl_context* c)
 {
 	keep_error(c);
-	/* Looked at before the context is given away: afterwards it may be somebody else's. */
+	/* Read before the context is given away: afterwards it may belong to another thread. */
 	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0;
 	uint64_t word = atomic_load(&c->word);
 	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
@@ -205,9 +205,8 @@ void tlc_choose_path(void)
 	*(c->in_go ? &c->path : &tlc_tls) = fast ? c : stub_of(c);
 }
 
-/* Gives the thread a context of its own; NULL when there is none to be had. A
- * thousand threads that enter Go for the first time together take seconds, a few
- * at a time milliseconds. */
+/* Gives the thread a context of its own; NULL when it cannot have one. A thousand threads that
+ * enter Go for the first time together take seconds, a few at a time take milliseconds. */
 static tl_context* attach(tl_status* why)
 {
 	tlc_quiet before; /* the thread's stack in Go is made now */
@@ -220,7 +219,7 @@ static tl_context* attach(tl_status* why)
 	sem_post(&first_entries);
 	tlc_end_quiet(&before);
 	if (c == NULL) return NULL;
-	if (pthread_setspecific(thread_key, c) != 0) { /* no memory for it; nobody would park the context */
+	if (pthread_setspecific(thread_key, c) != 0) { /* no memory for the key: the context would never be parked */
 		park(c);
 		*why = TL_E_OUT_OF_MEMORY;
 		return NULL;
@@ -235,9 +234,9 @@ static tl_context* attach(tl_status* why)
 
 static bool is_shared(const tl_context* c) { return c->id == 0; }
 
-/* Between the two the thread is in Go. It sees its stub, so that what a signal handler calls
- * meanwhile comes to the entry guard, which refuses it; and it is not cancelled, since nobody could
- * unwind it. The handler finds in_go before it can touch the rest. */
+/* Between go_in and go_out the thread is in Go. It sees its stub, so that calls of a signal handler
+ * reach the entry guard, which refuses them. It is not cancelled, because its stack could not be
+ * unwound. The handler finds in_go before it can touch the rest. */
 static void go_in(tl_context* c)
 {
 	c->in_go = 1;
@@ -256,8 +255,7 @@ static void go_out(tl_context* c)
 	c->in_go = 0;
 }
 
-/* The context of threads without one; its lock is held. Such a thread may come to a stack
- * of Go's that is new. */
+/* The context of threads without one; its lock is held. Such a thread may get a new stack from Go. */
 static tl_context* go_in_shared(void)
 {
 	tlc_quiet before;
@@ -298,7 +296,7 @@ static bool has_requests(const tl_context* c)
 	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
-/* Does what others ask of the calling thread, and follows them to the other path. */
+/* Handles requests of other threads, and a change of the path. */
 static void answer(tl_context* c)
 {
 	tlentry_poll((uintptr_t)c);
@@ -375,13 +373,13 @@ static void call_back(tl_context* c)
 	tlc_entry_step_out(c);
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
-	if (tlc_forked()) return; /* it forked, and this is the child */
+	if (tlc_forked()) return; /* the callback forked, and this is the child */
 	tlc_entry_step_back(c, function);
 }
 
-/* Finishes the dying objects. The state is committed and Go left before each
- * callback, so one that throws or jumps away loses nothing: the next outermost
- * call goes on. */
+/* Finishes the objects of the deferred-destruction queue. Before each callback the state is
+ * committed and Go is left, so a callback that throws or longjmps loses nothing: the next outermost
+ * call continues. */
 static void drain(tl_context* c)
 {
 	__attribute__((cleanup(stop_drain))) tl_context* guard = c;
@@ -402,7 +400,8 @@ void tlc_entry_end(tl_context* c)
 		drain(c);
 		if (c->in_go) tlentry_close((uintptr_t)c, target);
 	}
-	/* A body that has pumped may have stopped at the last callback, with nothing behind it. */
+	/* A body that has drained the queue itself may have stopped at the last callback, with nothing
+	 * after it. */
 	if (TLC_UNLIKELY((tlc_has_to_destroy(c) | c->callback_arguments) != 0 && outermost)) drain(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
 	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);

@@ -2,9 +2,9 @@
  *
  * tlc_tls never is NULL. It points to the thread's context; or to the context's
  * stub, all zeros, when TL_FASTPATH=0; or to one of two static contexts of zeros
- * before the thread's first call and after its exit. Zeros answer nothing: every
- * magazine is empty, every stack full, and no record has their owner, so the fast
- * functions need no test for any of these cases.
+ * before the thread's first call and after its exit. A context of zeros answers no call: every
+ * magazine is empty, every stack full, and no record has its owner, so the fast functions need no
+ * test for any of these cases.
  */
 #ifndef TL_ENTRY_GUARD_H
 #define TL_ENTRY_GUARD_H
@@ -24,33 +24,34 @@
 #pragma GCC visibility push(hidden)
 
 extern __thread tl_context* tlc_tls __attribute__((tls_model("initial-exec")));
-/* Copy of what never changes. A thread that has no context may read it while another one
- * starts: no address is in the heap until the rest of it is there (start in entry_guard.c). */
+/* Copy of the globals that never change. A thread without a context may read it while another
+ * thread starts the library: no address is in the heap until the other fields are complete (start
+ * in entry_guard.c). */
 extern tl_globals tlc_g;
 extern tl_globals* _Atomic tlc_shared; /* the original, for reap, purge, parked, on_error */
 
-/* The calling thread's context, attached if need be, marked as in Go; NULL when the
- * call is refused, with *why recorded as the last status; TL_OK there otherwise. The
- * function is the one that the program has called. The fast path, where it needs Go for
- * a part of a call that succeeds all the same, says TL_FN_NONE: nothing is recorded. */
+/* Returns the calling thread's context, attached if need be, marked as in Go. Returns NULL when the
+ * call is refused, with *why recorded as the last status; otherwise *why is TL_OK. function is the
+ * one that the program has called. The fast path passes TL_FN_NONE when it needs Go for a part of a
+ * call that succeeds in any case: then nothing is recorded. */
 tl_context* tlc_entry_begin(uint32_t function, tl_status* why);
 
-/* The same for a function that may want memory: refused when Go is short of it. */
+/* The same for a function that may need memory: refused when Go is short of it. */
 tl_context* tlc_entry_begin_for_memory(uint32_t function, tl_status* why);
 
-/* Leaves Go: tells errors, finishes interrupted closes, runs destructors. */
+/* Leaves Go: reports errors, finishes interrupted closes, runs destructors. */
 void tlc_entry_end(tl_context* c);
 
-/* Between a failing call and its repetition: leaves Go and everything locked, and comes
- * back to the call of that function; false: it must not, this is a forked child now. */
+/* Between a failing call and its repetition: leaves Go and releases locks, and enters again for the
+ * call of that function; false: it must not, because this is a forked child now. */
 void tlc_entry_step_out(tl_context* c);
 bool tlc_entry_step_in(tl_context* c, uint32_t function);
 
-/* The same where nobody waits and the process is the same. */
+/* The same without a wait and in the same process. */
 void tlc_entry_step_back(tl_context* c, uint32_t function);
 
 /* Where on this thread's stack the out-of-memory callback was called; 0 = it is not
- * running. A caller that stands above that got there by a jump out of it. */
+ * running. A caller whose frame is above it got there by a longjmp out of the callback. */
 extern __thread uintptr_t tlc_asking __attribute__((tls_model("initial-exec")));
 bool tlc_is_asking(uintptr_t frame);
 
@@ -59,7 +60,7 @@ bool tlc_is_asking(uintptr_t frame);
 bool tlc_ask_again(tl_context* c) __attribute__((cold));
 static inline bool tlc_entry_again(tl_context* c) { return __builtin_expect(c->short_of != 0, 0) && tlc_ask_again(c); }
 
-/* Samples no more: in a forked child, which could not record them. */
+/* Turns sampling off: in a forked child, which could not record samples. */
 void tlc_end_samples(tl_context* c);
 
 /* While a trace runs, every call of the thread takes the slow path: the thread sees the
@@ -67,10 +68,11 @@ void tlc_end_samples(tl_context* c);
 bool tlc_is_tracing(void);
 void tlc_choose_path(void) __attribute__((cold));
 
-/* Gives what this call has recorded its stack (report_tracking.c). The context is in Go. */
+/* Adds the stack to the allocations that this call has recorded (report_tracking.c). The context is
+ * in Go. */
 void tlc_settle(tl_context* c) __attribute__((cold));
 
-/* What a call returns that went well but for what TL_DEBUG has found. */
+/* The status of a call that succeeded, unless TL_DEBUG has found damage. */
 static inline tl_status tlc_found(tl_context* c, tl_status status)
 {
 	if (__builtin_expect(c->damaged == 0, 1)) return status;
@@ -83,7 +85,7 @@ static inline tl_status tlc_found(tl_context* c, tl_status status)
 typedef struct tlc_error {
 	tl_status status;
 	uint32_t function : 31;
-	bool telling : 1; /* the error callback runs: what fails in there is not told again */
+	bool telling : 1; /* the error callback runs: failures of its calls are not reported */
 } tlc_error;
 
 /* globals.on_error */
@@ -94,27 +96,27 @@ void tlc_call_listener(tl_status status, const char* message) __attribute__((col
 
 extern __thread tlc_error tlc_apart __attribute__((tls_model("initial-exec")));
 
-/* In tl_context.error_pending: an error is being told, those of the callback's own calls
- * are not. 1: an error waits to be told when the entry guard is left. */
+/* In tl_context.error_pending: an error is being reported; failures of the callback's own calls are
+ * not. 1: an error waits to be reported when the call leaves the entry guard. */
 enum { TLC_TELLING = 2 };
 
-/* Tells an error that waits. The context is in Go. */
+/* Reports an error that waits. The context is in Go. */
 void tlc_report_error(tl_context* c) __attribute__((cold));
 
 /* Records an error of the calling thread and returns its status. */
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
 
-/* What tl_last_error tells where Go cannot be asked: the function, and the status's sentence. */
+/* The text of tl_last_error when Go cannot be entered: the function, and the status's sentence. */
 const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((cold));
 
-/* Enters and leaves: starts the runtime, handles the thread's inbox and requests of other
- * threads, and tells errors. */
+/* Enters and leaves: starts the runtime, handles the thread's inbox and requests of other threads,
+ * and reports errors. */
 tl_status tlc_visit(uint32_t function) __attribute__((cold));
 void tlc_poll(void) __attribute__((cold));
 
 bool tlc_forked(void);
 
-/* The context of threads without one, locked and in Go; NULL: it cannot be had now. */
+/* The context of threads without one, locked and in Go; NULL: it is not available. */
 tl_context* tlc_enter_unattached(void);
 void tlc_leave_unattached(tl_context* c);
 
@@ -127,8 +129,8 @@ static inline tl_context* tlc_own_context(void) { return tlc_tls->self; }
 /* Whether the fast path may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
 
-/* Whether a call of this thread is in Go: this one comes from a signal handler, or from an
- * allocator of the program's, and must not wait for what the other one holds. */
+/* Whether a call of this thread is in Go. Then the present call comes from a signal handler, or
+ * from an allocator of the program, and must not wait for locks that the other call holds. */
 static inline bool tlc_is_inside(void)
 {
 	const tl_context* c = tlc_tls;
@@ -188,7 +190,7 @@ static inline void tlc_set_counts(tl_record* r, uint64_t counts)
 	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELEASE);
 }
 
-/* A dead one, of which nothing follows. */
+/* A dead object: no other field has to be visible with it. */
 static inline void tlc_clear_counts(tl_record* r)
 {
 	__atomic_store_n((tlc_pair*)(void*)&r->loc, 0, __ATOMIC_RELAXED);

@@ -21,7 +21,7 @@ const tl_symbol* tl_symbols(size_t* out_count)
 	return tlc_symbols;
 }
 
-/* Before the first use an option goes where the first use looks for it. */
+/* Before the first use the option is put into the environment, where the first use reads it. */
 tl_status tl_configure(const char* key, const char* value)
 {
 	if (tlc_shared != &tlc_g) return slow_configure(key, value);
@@ -54,7 +54,8 @@ static bool is_on(const char* value)
 	return false;
 }
 
-/* What the functions below want is no first use: before it they look themselves. */
+/* Reading TL_MEM_LOG must not start the library: before the first use the environment has the
+ * value. */
 static bool logging(void)
 {
 	return TLC_LIKELY(tlc_shared != &tlc_g) ? TLC_LOAD(tlc_shared->mem_log) != 0 : is_on(getenv("TL_MEM_LOG"));

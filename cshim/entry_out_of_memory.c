@@ -1,6 +1,6 @@
-/* Calls that find no memory: those that do not begin since Go itself is short of it, and the
- * program's last resort before one fails. A failing call has changed nothing, so the entry guard can
- * leave Go, ask, and let the call be repeated. */
+/* Calls that find no memory. Some are refused before they begin, because Go itself is short of
+ * memory; for the others the program's callback is called before they fail. A failing call has
+ * changed nothing, so the entry guard can leave Go, call the callback, and repeat the call. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static resort last_resort;
 
 tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx)
 {
-	tl_status why = tlc_visit(TL_FN_tl_mem_set_out_of_memory_callback); /* TL_E_FORKED in a child, where nobody may hold the lock for ever */
+	tl_status why = tlc_visit(TL_FN_tl_mem_set_out_of_memory_callback); /* refuses a forked child, where the lock may be held for ever */
 	if (why != TL_OK) return why;
 	pthread_mutex_lock(&resort_lock);
 	last_resort = (resort){callback, ctx};
@@ -49,7 +49,7 @@ static resort current(void)
 	return r;
 }
 
-/* What the failing call left in its context: calls of the callback's overwrite it. */
+/* What the failing call left in its context: calls by the callback overwrite it. */
 enum { ERROR_FROM = offsetof(tl_context, status), ERROR_BYTES = offsetof(tl_context, magazines) - ERROR_FROM };
 typedef struct failure {
 	uint32_t function, attempts, pending;
@@ -78,7 +78,7 @@ static void restore_failure(const failure* f, tl_context* c)
 	memcpy((char*)c + ERROR_FROM, f->error, ERROR_BYTES);
 }
 
-/* The failure never was: the call is repeated. */
+/* Clears the failure, because the call is repeated. */
 static void forget_failure(tl_context* c)
 {
 	c->status = TL_OK;

@@ -1,9 +1,10 @@
 /* The program's signal handlers and Go.
  *
  * A handler without SA_ONSTACK runs on the stack that the thread is on, and the stack of a
- * goroutine may have a few hundred bytes left. So Go's own threads run none: they inherit a
- * mask that blocks everything but faults. On a thread of the program that is in a call the
- * goroutine's stack has room (runtime/headroom), and handlers stay as the program set them. */
+ * goroutine may have a few hundred bytes left. So Go's own threads run no handlers: they inherit a
+ * mask that blocks every signal except faults. On a thread of the program that is in a call, the
+ * goroutine's stack has room for a handler (runtime/headroom), and handlers stay as the program set
+ * them. */
 #define _GNU_SOURCE
 #include "entry_signals.h"
 
@@ -31,7 +32,7 @@ void tlc_end_quiet(const tlc_quiet* before)
 	pthread_setcancelstate(before->cancel_state, NULL);
 }
 
-/* ---- what Go makes of handlers that are there before it ------------------------------- */
+/* ---- what Go does to handlers that were installed before it ---------------------------- */
 
 enum { SIGNALS = 32, BEFORE_GO = 101 }; /* 32 and 33 are the C library's, which Go has to take care of */
 static struct sigaction found[SIGNALS];
@@ -43,8 +44,9 @@ __attribute__((constructor(BEFORE_GO))) static void look_at_handlers(void)
 		sigaction(i, NULL, &found[i]);
 }
 
-/* Go has added SA_ONSTACK to the program's handlers, for its own threads' sake; but none runs
- * there, and Go's signal stacks are small. It has taken SIGURG for its preemption, which is off. */
+/* Go adds SA_ONSTACK to the program's handlers for the sake of its own threads. But no handler runs
+ * on those, and Go's signal stacks are small. Go also takes SIGURG for its preemption, which is
+ * off. */
 void tlc_restore_handlers(void)
 {
 	for (int i = 1; i < SIGNALS; i++) {
@@ -93,7 +95,7 @@ static bool is_named(const signal_row* row, const char* name)
 }
 
 /* The table has no symbol that C could refer to, but it is the one place in the library's
- * data where these names follow each other like this. NULL: this Go has another. */
+ * data where these names follow each other like this. NULL: this version of Go has another table. */
 static signal_row* signal_table(void)
 {
 	range data = segment(PT_LOAD, PF_W), fixed = segment(PT_GNU_RELRO, 0);

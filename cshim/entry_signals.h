@@ -12,15 +12,16 @@ typedef struct tlc_quiet {
 	int cancel_state;
 } tlc_quiet;
 
-/* Until tlc_end_quiet the thread is not cancelled, and no handler of the program's runs on
- * it: what Go starts or grows meanwhile has no room for one. Faults stay as they are. */
+/* Until tlc_end_quiet the thread is not cancelled, and no handler of the program runs on it,
+ * because the stacks that Go makes or grows meanwhile have no room for one. Faults stay as they
+ * are. */
 void tlc_begin_quiet(tlc_quiet* before);
 void tlc_end_quiet(const tlc_quiet* before);
 
 /* Gives the program's handlers back the flags that they had before Go was loaded. */
 void tlc_restore_handlers(void);
 
-/* Has Go leave SIGCHLD and SIGPROF blocked on its threads. Before its first thread. */
+/* Makes Go leave SIGCHLD and SIGPROF blocked on its threads. Called before its first thread exists. */
 void tlc_keep_blocked(void);
 
 #pragma GCC visibility pop

@@ -1,11 +1,10 @@
-/* When Go starts. Its own start ends the process when a thread or address space is refused
- * in the middle of it, and so does Go later. So it begins only where threads and memory for
- * it could be had beforehand (entry_go_threads.c, entry_go_memory.c): at load, or at the first call that
- * needs Go, or never.
+/* When Go starts. Go ends the process when the system refuses it a thread or address space, during
+ * its start and later. So it is started only after threads and memory for it were obtained
+ * (entry_go_threads.c, entry_go_memory.c): at load, or at the first call that needs Go, or never.
  *
  * The linker is told (packaging/build_library.sh, --wrap) to put this function between
  * the start-up code of Go and the one of runtime/cgo that creates its first thread.
- * Without that option Go starts at load, whatever is left. */
+ * Without that option Go starts at load, whatever the limits are. */
 #define _GNU_SOURCE
 #include "entry_start.h"
 
@@ -48,7 +47,7 @@ static tlc_lack try_to_start(tlc_thread_body body, void* argument)
 	}
 	tlc_keep_blocked();
 	tlc_run_thread(body, argument);
-	_cgo_wait_runtime_init_done(); /* a limit that the host sets next finds Go started */
+	_cgo_wait_runtime_init_done(); /* Go is complete before the host can set a limit */
 	tlc_keep_memory();
 	return TLC_LACKS_NOTHING;
 }
@@ -65,8 +64,8 @@ void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
 	tlc_end_quiet(&before);
 }
 
-/* Go's timers want two descriptors, and end the process when there are none. The first call
- * has them made (tlentry_open). */
+/* Go's timers need two descriptors, and end the process when there are none. The first call makes
+ * Go create them (tlentry_open). */
 static bool has_descriptors(void)
 {
 	int first = epoll_create1(EPOLL_CLOEXEC), second = eventfd(0, EFD_CLOEXEC);
@@ -85,7 +84,7 @@ static tlc_lack start_with_key(pthread_key_t* key, void (*thread_ended)(void*))
 		if (start != TLC_LACKS_NOTHING) return start;
 		postponed.body = NULL;
 	}
-	tlentry_wait(); /* while Go is initialised the limit of descriptors is another */
+	tlentry_wait(); /* Go changes the limit of descriptors while it initialises */
 	return has_descriptors() ? tlc_look_for_memory(TLC_CALL_WRITABLE) : TLC_LACKS_DESCRIPTORS;
 }
 
@@ -109,14 +108,14 @@ static uintptr_t dynamic(intptr_t tag)
 }
 
 /* Gives the pages of the library's relocations back. Only the dynamic linker reads them,
- * once, and they are half a megabyte. Nobody writes to them: what is read again after all
- * comes from the file. */
+ * once, and they are half a megabyte. They are never written, so a page that is read again comes
+ * from the file. */
 void tlc_forget_relocations(void)
 {
 	uintptr_t base = (uintptr_t)&__ehdr_start, page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t from = dynamic(DT_RELA), bytes = dynamic(DT_RELASZ);
 	if (from == 0 || bytes == 0) return;
-	if (from < base) from += base; /* not every dynamic linker has replaced it by the address */
+	if (from < base) from += base; /* some dynamic linkers leave an offset here, others store the address */
 	uintptr_t first = (from + page - 1) & ~(page - 1), end = (from + bytes) & ~(page - 1);
 	if (first < end) madvise((void*)first, end - first, MADV_DONTNEED);
 }

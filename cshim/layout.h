@@ -12,7 +12,7 @@
  *   record.type_flags  the creator before the object is shared; the drain afterwards
  *   record.gen         whoever frees the object
  *   context            its thread; `word` by anybody through atomics
- *   globals            written once, before the first context exists; atomic members by Go later
+ *   globals            written once, at the first use, under the start lock of entry_guard.c
  */
 #ifndef TL_LAYOUT_H
 #define TL_LAYOUT_H

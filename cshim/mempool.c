@@ -8,7 +8,7 @@
 _Static_assert(sizeof(tl_mempool_state) <= TL_MEMPOOL_STRIDE, "a pool fits into its slot");
 _Static_assert(sizeof(tl_mempool_block) == 32, "two records share a cache line");
 
-/* Where the pools stand; NULL sends every call to Go: before the first use, and with TL_FASTPATH=0. */
+/* The table of pools. NULL sends every call to Go: before the first use, and with TL_FASTPATH=0. */
 static char* _Atomic pools;
 
 static inline char* table(void) { return atomic_load_explicit(&pools, memory_order_acquire); }
@@ -25,7 +25,7 @@ void tlc_memory_pools_attach(uintptr_t at, bool fast)
 static inline void lock(tl_mempool_state* p) { tlc_lock(&p->lock); }
 static inline void unlock(tl_mempool_state* p) { tlc_unlock(&p->lock); }
 
-/* The pool of a handle, locked, if nobody else has the lock; NULL: nothing locked. */
+/* The pool of a handle, locked, if no other thread has the lock; NULL: nothing locked. */
 static inline tl_mempool_state* enter_at_once(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
@@ -38,7 +38,7 @@ static inline tl_mempool_state* enter_at_once(tl_memory_pool* pool)
 	return NULL;
 }
 
-/* The pool of a handle, locked; NULL, nothing locked: it has none, or Go must look. */
+/* The pool of a handle, locked; NULL, nothing locked: there is no such pool, or ask Go. */
 static inline tl_mempool_state* enter(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
@@ -78,7 +78,7 @@ static inline void* given(uint64_t address, size_t bytes)
 	return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
 }
 
-/* What the log has not got, in a pool that is locked. */
+/* Allocates a block that is not in the log, in a pool that is locked. */
 static __attribute__((noinline)) void* allocate_other(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
 {
 	uint64_t address = tlc_mempool_take_other(p, bytes);
@@ -96,8 +96,8 @@ static __attribute__((noinline, cold)) void* allocate_waiting(tl_memory_pool* po
 	return given(address, bytes);
 }
 
-/* What the log knows is done in a function that needs no stack, the rest in one that
- * does. Budget: one compare-and-swap, about 45 instructions. */
+/* This function handles blocks in the log and needs no stack; the rest is in one that does. Budget:
+ * one compare-and-swap, about 45 instructions. */
 void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
 {
 	tl_mempool_state* p = enter_at_once(pool);
@@ -115,11 +115,12 @@ static __attribute__((noinline)) tl_status deallocate_other(tl_mempool_state* p,
 	return TLC_LIKELY(known) ? TL_OK : slow_memory_pool_deallocate(pool, block);
 }
 
-/* With tracking on what is known of the block lapses first: then it is anybody's. */
+/* With tracking on, the block's record is dropped first: afterwards the block may be given out
+ * again. */
 static __attribute__((noinline, cold)) tl_status deallocate_waiting(tl_memory_pool* pool, void* block)
 {
 	bool lapses = (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0 && tlc_shared->debug == 0;
-	if (lapses) tlc_forget_block(block); /* else after its red zone was looked at */
+	if (lapses) tlc_forget_block(block); /* otherwise after its red zone was checked */
 	tl_mempool_state* p = enter(pool);
 	if (p == NULL) return slow_memory_pool_deallocate(pool, block);
 	if (!tlc_mempool_return_logged(p, (uintptr_t)block)) return deallocate_other(p, pool, block);

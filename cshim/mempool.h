@@ -34,12 +34,12 @@
  *
  * Giving the newest one back restores the state that it was made in. A request of the
  * same size in that state has the same answer, so both are one step along the log and
- * the tables need not change. What is in [live, high) counts as free; anything that
- * would look at the tables gives it back for good first. So the blocks that a pool
- * gives out are those that exact best fit without a cache would give out, always.
+ * the tables need not change. The blocks in [live, high) count as free; any operation that looks at
+ * the tables first gives them back for good. So the blocks that a pool gives out are those that
+ * exact best fit without a cache would give out, always.
  *
- * A pool's lock guards its record but `handle`, which is also read by whoever waits
- * for it, and is innermost: under it nothing is called, obtained or locked.
+ * A pool's lock guards its record except `handle`, which waiting threads read too. The lock is
+ * innermost: while it is held nothing is called, obtained or locked.
  */
 #ifndef TL_MEMPOOL_H
 #define TL_MEMPOOL_H

@@ -1,7 +1,6 @@
-/* What the fast path does with the blocks of a memory pool. Every function wants the
- * pool's lock held. None allocates, grows or calls back: what needs that is Go's, on the
- * same tables. The Go twin is runtime/mempool, blocks.go and requests.go. pool.h
- * has the structure.
+/* The fast path's operations on the blocks of a memory pool. Every function needs the pool's lock.
+ * None allocates memory, grows a table or calls back: Go does that, on the same tables. The Go twin
+ * is runtime/mempool, blocks.go and requests.go. mempool.h has the structure.
  *
  * Budget of a pair that repeats: two compare-and-swaps and two steps along the log. Of
  * any other allocation: a search by bitmap, a treap out, a treap in, a chain. Of any
@@ -38,7 +37,7 @@ static inline uint32_t* tlc_chain(const tl_mempool_state* p, uint64_t address)
 	return (uint32_t*)p->hash + (address * 0x9E3779B97F4A7C15ull >> p->hash_shift);
 }
 
-/* The link to the live block at an address; it holds 0 when there is none. */
+/* The link to the live block at an address; it holds 0 when no live block is there. */
 static inline uint32_t* tlc_chain_find(const tl_mempool_state* p, uint64_t address)
 {
 	uint32_t* link = tlc_chain(p, address);
@@ -74,7 +73,7 @@ static inline void tlc_block_occupy(tl_mempool_state* p, uint32_t record, uint64
 	*chain = record;
 }
 
-/* Joins a block with the one behind it, whose record ends. */
+/* Merges a block with the one behind it, whose record becomes unused. */
 static inline void tlc_block_join(tl_mempool_state* p, uint32_t record, uint32_t behind)
 {
 	tl_mempool_block* blocks = tlc_blocks(p);
@@ -84,7 +83,7 @@ static inline void tlc_block_join(tl_mempool_state* p, uint32_t record, uint32_t
 	tlc_record_drop(p, behind);
 }
 
-/* Makes a live block, by the link that leads to it, free. */
+/* Makes a live block free, by the link that leads to it. */
 static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
 {
 	tl_mempool_block* blocks = tlc_blocks(p);
@@ -111,7 +110,7 @@ static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
 
 static inline tl_mempool_lifo* tlc_lifo(tl_mempool_state* p, uint32_t at) { return &p->lifo[at % TL_MEMPOOL_LIFO_SIZE]; }
 
-/* Gives back for good what was given back to the log. */
+/* Moves the blocks that were given back to the log into the tables. */
 static inline void tlc_lifo_flush(tl_mempool_state* p)
 {
 	while (p->high != p->live) tlc_block_vacate(p, tlc_chain_find(p, tlc_lifo(p, --p->high)->address));
@@ -153,7 +152,7 @@ static inline uint64_t tlc_mempool_take_logged(tl_mempool_state* p, uint64_t n)
 	return x->address;
 }
 
-/* The same where the log has none; 0: ask Go, and nothing but the log has changed. */
+/* The same for a block that is not in the log; 0: ask Go, and nothing but the log has changed. */
 static inline uint64_t tlc_mempool_take_other(tl_mempool_state* p, uint64_t n)
 {
 	uint64_t request = tlc_mempool_request(p, n);
@@ -182,7 +181,8 @@ static inline uint64_t tlc_mempool_take_block(tl_mempool_state* p, uint64_t n)
 	return logged != 0 ? logged : tlc_mempool_take_other(p, n);
 }
 
-/* Takes back the block that was logged last; false: it is another, and nothing has changed. */
+/* Takes back the block that was logged last; false: another block is there, and nothing has
+ * changed. */
 static inline bool tlc_mempool_return_logged(tl_mempool_state* p, uint64_t address)
 {
 	const tl_mempool_lifo* x = tlc_lifo(p, p->live - 1);
@@ -192,7 +192,8 @@ static inline bool tlc_mempool_return_logged(tl_mempool_state* p, uint64_t addre
 	return true;
 }
 
-/* Takes back another; false: no live block starts there, and nothing but the log has changed. */
+/* Takes back any other block; false: no live block starts there, and nothing but the log has
+ * changed. */
 static inline bool tlc_mempool_return_other(tl_mempool_state* p, uint64_t address)
 {
 	tlc_lifo_flush(p);
@@ -200,7 +201,7 @@ static inline bool tlc_mempool_return_other(tl_mempool_state* p, uint64_t addres
 	if (TLC_MEMPOOL_UNLIKELY(*link == 0)) return false;
 	uint64_t bytes = tlc_block_bytes(&tlc_blocks(p)[*link]);
 	tlc_block_vacate(p, link);
-	p->low = p->high = p->live; /* what was logged happened in another state */
+	p->low = p->high = p->live; /* the logged allocations were made in another state */
 	tlc_mempool_count_deallocation(p, bytes);
 	return true;
 }

@@ -1,6 +1,6 @@
-/* The functions behind tl_device_allocator_for. They are called by programs, and by
- * this library's own memory pool from inside of Go, where the entry guard is passed
- * already: then they go on with the context that the thread entered with. */
+/* The functions behind tl_device_allocator_for. Programs call them, and so does this library's own
+ * memory pool from inside Go, after the entry guard: then they continue with the context that the
+ * thread entered with. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void deallocate(void* ctx, void* block, size_t bytes)
 	leave(inside, c);
 }
 
-/* The allocator of row which, of which Go calls each once, with a lock held. */
+/* Makes the allocator of row `which`. Go calls this once for each row, with a lock held. */
 const tl_device_allocator* tlc_device_allocator(uintptr_t which, const char* name, size_t alignment)
 {
 	static tl_device_allocator all[2 * DEVICES];
@@ -48,10 +48,11 @@ const tl_device_allocator* tlc_device_allocator(uintptr_t which, const char* nam
 	return &all[which];
 }
 
-/* Whether an allocator of a caller is one of these: then ctx says which. */
+/* Whether an allocator of a caller is one of these; its ctx then is the row. */
 bool tlc_device_is_own(const tl_device_allocator* a) { return a->allocate == allocate && a->deallocate == deallocate; }
 
-/* A string that stays: names of devices, of which there are few. Go holds a lock. */
+/* Copies a string that is never freed: the name of a device, of which there are few. Go holds a
+ * lock. */
 const char* tlc_device_text(const char* text, size_t length)
 {
 	static struct kept {

@@ -1,6 +1,6 @@
-/* The free blocks of a memory pool in the order of (bytes, address). Pure: records and
- * bins, no memory of a device, and no other header of the shim, so that a test can have
- * it by itself. Its Go twin is runtime/mempool/index.go. */
+/* The free blocks of a memory pool in the order of (bytes, address). It only uses records and bins,
+ * no memory of a device and no other header of the shim, so that a test can include it alone. Its
+ * Go twin is runtime/mempool/index.go. */
 #ifndef TL_MEMPOOL_INDEX_H
 #define TL_MEMPOOL_INDEX_H
 
@@ -172,7 +172,8 @@ static inline uint32_t* tlc_treap_least(tl_mempool_block* blocks, uint32_t* link
 	return best;
 }
 
-/* Takes the best fit out of the index: the least block of at least `bytes`. 0: there is none. */
+/* Removes the best fit from the index, the smallest block of at least `bytes`, and returns it; 0:
+ * no block fits. */
 static inline uint32_t tlc_index_fit(tl_mempool_state* p, uint64_t bytes)
 {
 	tl_mempool_bins* bins = tlc_bins(p);
@@ -186,7 +187,7 @@ static inline uint32_t tlc_index_fit(tl_mempool_state* p, uint64_t bytes)
 			tlc_index_take(p, bin, link);
 			return record;
 		}
-		bin++; /* of its own bin, only smaller ones are there */
+		bin++; /* its own bin has only smaller blocks */
 	}
 }
 

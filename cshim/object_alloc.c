@@ -54,7 +54,7 @@ void* tl_mem_new_zeroed(size_t bytes)
 	return TLC_LIKELY(new_object(bytes, &p)) ? memset(p, 0, bytes) : slow_mem_new_zeroed(bytes);
 }
 
-/* A floating object of plain bytes that this thread owns and nobody else refers to.
+/* Frees a floating object of plain bytes that this thread owns and that has no other reference.
  * Budget: 12 loads, 5 stores, 6 branches. */
 static inline __attribute__((always_inline)) bool free_floating(uintptr_t p)
 {

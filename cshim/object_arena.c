@@ -1,8 +1,8 @@
-/* The arena of the calling thread: one bump. */
+/* The arena of the calling thread: an allocation adds to an offset. */
 #include "object_fast.h"
 
-/* n bytes aligned to 64; false: ask Go (no arena, full, nothing to do). Aligning may
- * pass the end: what is left is negative then. Budget: 3 loads, 1 store, 2 branches. */
+/* n bytes aligned to 64; false: ask Go (no arena, full, nothing to do). Aligning may pass the end:
+ * the bytes left are negative then. Budget: 3 loads, 1 store, 2 branches. */
 static inline bool bump(tl_context* c, int64_t n, uintptr_t* at)
 {
 	*at = TLC_ALIGNED64(c->arena_top);
@@ -45,7 +45,7 @@ int64_t tl_arena_get_offset(void)
 tl_status tl_arena_set_offset(int64_t offset)
 {
 	tl_context* c = tlc_tls;
-	/* Without an arena base and top are equal; Go tells an error from the 0 that they allow. */
+	/* Without an arena base and top are equal, which allows 0; Go distinguishes that from an error. */
 	if (TLC_UNLIKELY(c->arena_base == 0 || (uint64_t)offset > c->arena_top - c->arena_base)) return slow_arena_set_offset(offset);
 	c->arena_top = c->arena_base + (uint64_t)offset;
 	return TL_OK;

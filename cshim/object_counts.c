@@ -1,10 +1,9 @@
 /* Counting: tl_ptr_* and the release of single references. */
 #include "object_fast.h"
 
-/* Each call looks its pointer up once. What is not the owner's own case is handed on, in
- * a tail call, with the record that was found: the owner's path saves no register.
- * Budget of the owner's acquire and release, each: 10 loads, 1 store, 3 branches, about
- * 35 instructions. */
+/* Each call looks its pointer up once. All cases but the owner's continue in a tail call with the
+ * record that was found, so that the owner's path saves no register. Budget of the owner's acquire
+ * and release, each: 10 loads, 1 store, 3 branches, about 35 instructions. */
 
 /* ---- acquire ------------------------------------------------------------------------- */
 
@@ -59,8 +58,8 @@ tl_status tl_ptr_inc_ref(void* object)
 
 /* ---- release ------------------------------------------------------------------------- */
 
-/* An object of the caller's that floats or has fields: not the last reference, or the
- * last of a typed one. Floats never outnumber the references that are left. */
+/* Releases an object that the caller owns and that floats or has fields: not the last reference, or
+ * the last one of a typed object. Floats never outnumber the references that are left. */
 static bool release_own(tl_context* c, tl_record* r, uintptr_t p, uint32_t loc)
 {
 	uint32_t count = loc & TL_LOC_COUNT;
@@ -81,7 +80,7 @@ static __attribute__((noinline)) bool release_cold(uintptr_t p, tl_record* r)
 	return TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR && tlc_tensor_drop(c, r, tlc_entry_of(r, p));
 }
 
-/* A reference to an object of others, or any but those two of the caller's. */
+/* Releases an object of another owner, or one that release and release_own do not handle. */
 static inline bool release_record(uintptr_t p, tl_record* r)
 {
 	tl_context* c = tlc_tls;
@@ -89,9 +88,8 @@ static inline bool release_record(uintptr_t p, tl_record* r)
 	return release_cold(p, r);
 }
 
-/* The two that are frequent: not the last reference, without floats, and the last one
- * of a plain object, which may float.
- * Budget of the latter: 14 loads, 5 stores, 7 branches. */
+/* The two frequent cases: not the last reference, without floats; and the last reference of a plain
+ * object, which may float. Budget of the latter: 14 loads, 5 stores, 7 branches. */
 static inline __attribute__((always_inline)) bool release(uintptr_t p, tl_record* r, uint32_t class)
 {
 	tl_context* c = tlc_tls;
@@ -188,7 +186,6 @@ tl_status tl_ptr_check(const void* object)
 	return slow_ptr_check(object);
 }
 
-/* A reference that a scope held. */
 void tlc_release_entry(tl_context* c, tl_entry e)
 {
 	if (e.object == 0) {
@@ -218,7 +215,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 	}
 	tl_status why;
 	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
-	if (in == NULL) return; /* a forked child: the memory is its own, and stays */
+	if (in == NULL) return; /* a forked child: the object stays in its copy of the memory */
 	tlentry_release_entry((uintptr_t)in, e.object, e.record, e.gen);
 	tlc_entry_end(in);
 }

@@ -1,4 +1,5 @@
-/* Steps that several fast functions share. Each states its budget where it is hot. */
+/* Steps that several fast functions share; hot ones state their budget. "Ask Go" in a comment means
+ * that the caller has to take the slow path. */
 #ifndef TL_FAST_H
 #define TL_FAST_H
 
@@ -15,13 +16,13 @@ static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_CO
 static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh & TL_SH_FLOAT_MASK) >> TL_SH_FLOAT_SHIFT; }
 static inline uint32_t tlc_loc_floats(uint32_t loc) { return loc >> 16 & 15; }
 
-/* The local word minus the owner: floats and count of an object that c owns, and a
- * number from 2^20 up otherwise. */
+/* The local word minus the owner: floats and count of an object that c owns, otherwise a number of
+ * at least 2^20. */
 #define TLC_OWNED 0x100000u
 static inline uint32_t tlc_own(const tl_context* c, uint32_t loc) { return loc - c->owner; }
 
-/* Does this local word show c as the owner, no float, and a reference at least, with
- * room for another? */
+/* Whether this local word has c as the owner, no float, at least one reference, and room for
+ * another. */
 static inline __attribute__((always_inline)) bool tlc_has_more(const tl_context* c, uint32_t loc)
 {
 	return loc - c->one < TL_LOC_COUNT - 1;
@@ -38,7 +39,7 @@ static inline uint64_t tlc_tag_of(const tl_record* r)
 {
 	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
 }
-/* Two stores, not the one vector store that the compiler would rather put together. */
+/* Two stores: the compiler would rather assemble a vector for one store. */
 static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
 {
 	__atomic_store_n(&e->object, object, __ATOMIC_RELAXED);
@@ -76,8 +77,8 @@ static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record
 	return true;
 }
 
-/* The same at its top. m is found by the class of the span or of the generation,
- * whichever the caller knows first: the next allocation waits for its address. */
+/* The same at the magazine's top. The caller finds m by the class of the span or of the generation,
+ * whichever it knows first, because the next allocation waits for the address of m. */
 static inline bool tlc_recycle(tl_magazine* m, tl_record* r, uintptr_t object, uint64_t tag)
 {
 	tl_entry* top = m->top;
@@ -102,7 +103,7 @@ static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
 	return (tl_magazine*)((char*)c->magazines + (tag >> (32 - 5) & 0xFF << 5));
 }
 
-/* Live: an object that dec_ref brought to zero is not. */
+/* An object that tl_ptr_dec_ref brought to zero is not live. */
 static inline bool tlc_is_live_object(const tl_record* r)
 {
 	uint32_t sh = TLC_LOAD(r->sh);
@@ -123,7 +124,7 @@ static inline bool tlc_retain_shared(tl_record* r)
 	}
 }
 
-/* A reference to any object of the heap; false: ask Go. */
+/* Adds a reference to any object of the heap; false: ask Go. */
 static inline bool tlc_acquire_record(tl_record* r)
 {
 	tl_context* c = tlc_tls;
@@ -134,7 +135,7 @@ static inline bool tlc_acquire_record(tl_record* r)
 	return true;
 }
 
-/* Makes one of its references floating; false: ask Go, nothing changed. */
+/* Makes one reference of the object floating; false: ask Go, nothing changed. */
 static inline bool tlc_float_record(tl_context* c, tl_record* r)
 {
 	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
@@ -151,9 +152,9 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 	return false;
 }
 
-/* Drops a reference that is surely not the last, a float or claimed; false: ask Go. That
- * of a scope has a generation: counts are read before it, so that those of the record's
- * next life are not taken for those of the life that was meant. */
+/* Drops a reference that is certainly not the last one, a float or claimed; false: ask Go. A
+ * scope's reference has a generation. The counts are read before the generation, so that counts of
+ * the record's next life are not taken for those of this one. */
 static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, const uint32_t* gen)
 {
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
@@ -172,22 +173,22 @@ static inline bool tlc_drop_shared(tl_record* r) { return tlc_drop_life(r, NULL)
 
 /* ---- samples (report_tracking.c) ---------------------------------------------------------- */
 
-/* Counts bytes of what comes from no magazine; true: what was made is a sample, for one
- * of the functions below. Budget: one load, one subtraction, one store. */
+/* Counts bytes of an allocation that does not come from a magazine; true: the allocation is a
+ * sample, for one of the functions below. Budget: one load, one subtraction, one store. */
 static inline bool tlc_spend(tl_context* c, uint64_t bytes)
 {
 	return TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &c->sample_left));
 }
 
-/* Has something recorded that was just made, and returns it. */
+/* Records an allocation that was just made, and returns its address. */
 void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes) __attribute__((cold));
 void* tlc_sampled_foreign(tl_context* c, void* pointer, uint64_t bytes) __attribute__((cold));
 void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes) __attribute__((cold));
 
-/* Whether the line may be wanted at which pointer was allocated. */
+/* Whether tracking may need the line at which pointer was allocated. */
 bool tlc_may_name(const void* pointer);
 
-/* What is known of a pool's block lapses with it: before the block is anybody else's. */
+/* Drops the allocation record of a pool's block, before the block can be given out again. */
 void tlc_forget_block(const void* block);
 
 /* ---- magazines ------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ static inline uint32_t tlc_class_of(size_t n)
 
 enum { TLC_MAX_SMALL = 64 << 10 };
 
-/* Its magazine; that of class 0, which is empty for ever, when n is no small size. */
+/* The magazine for n bytes; for a size that is not small that of class 0, which is always empty. */
 static inline tl_magazine* tlc_magazine(tl_context* c, size_t n)
 {
 	/* Up to 512 bytes the classes are 32 bytes apart, as magazines are. */
@@ -210,8 +211,8 @@ static inline tl_magazine* tlc_magazine(tl_context* c, size_t n)
 	return &c->magazines[n - 1 < TLC_MAX_SMALL ? tlc_class_of(n) : 0];
 }
 
-/* A free slot for n bytes, which leaves its magazine; NULL: ask Go. It may be read until
- * the next call. The jump on the sum is all that sampling costs where it is off. */
+/* A free slot for n bytes, which leaves its magazine; NULL: ask Go. The result may be read until
+ * the next call. While sampling is off it costs only the jump on the sum. */
 static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
 {
 	tl_magazine* m = tlc_magazine(c, n);
@@ -233,11 +234,12 @@ static inline tl_entry tlc_take(tl_context* c, size_t n)
 static inline bool tlc_has_room(const tl_context* c) { return c->top != c->end; }
 static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }
 
-/* Index of the newest entry of p at or above the function's floor. */
+/* Results of a search for the newest entry of p at or above the function's floor, instead of an
+ * index. */
 enum { TLC_LINEAR = 32, TLC_NOT_FOUND = -1, TLC_ASK_GO = -2 };
 int64_t tlc_find_entry(tl_context* c, uintptr_t p);
 
-/* Too many holes: Go closes them. See runtime/object/index.go. */
+/* Whether there are so many holes that Go has to close them; see runtime/object/index.go. */
 static inline bool tlc_needs_compaction(const tl_context* c)
 {
 	return c->holes > 4096 && 4 * c->holes > 3 * (uint64_t)(c->top - c->entries);
@@ -262,8 +264,9 @@ void tlc_release_entry(tl_context* c, tl_entry e);
 /* Calls operator delete or delete[] (registry_foreign.c). */
 void tlc_free_new(uintptr_t p, uint32_t kind);
 
-/* Frees a foreign block that nobody refers to any more, by its kind; those with a deleter
- * of their own are Go's. Last in its caller: what is called may call back. */
+/* Frees a foreign block without references, in the way of its kind; Go frees those with a deleter.
+ * It has to be the last step of its caller, because the function that it calls may call the
+ * library. */
 static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 {
 	c->foreign_freed++;
@@ -271,14 +274,14 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 	else tlc_free_new(p, kind);
 }
 
-/* The last reference of a typed object that c owns; false: it has a destructor, or is
- * no user's type (object_typed.c). */
+/* Drops the last reference of a typed object that c owns; false: the object has a destructor, or
+ * its type is not a user's (object_typed.c). */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
 
-/* Drops a reference that something dead held, by Go. */
+/* Drops a reference that a dead object held, through Go. */
 void tlc_drop_slowly(uintptr_t p);
 
-/* A tensor's last reference, without Go when the pool takes it (tensor_pool.c). */
+/* Drops a tensor's last reference, without Go when the pool takes the tensor (tensor_pool.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
-/* Held blocks: plain bytes with one counted reference that the caller has, and no
- * owner, so that they go on whichever thread drops it, at once:
+/* Held blocks: plain bytes with one counted reference that the caller has, and no owner, so that
+ * any thread that drops the reference frees them at once:
  *
  *   record.loc == 0, record.sh == ALIVE | MERGED | ONE
  *
@@ -22,10 +22,10 @@ static inline void* tlc_held_take(tl_context* c, size_t n)
 	return (void*)e.object;
 }
 
-/* Frees the block at p when its one reference is all that there is; false: ask Go,
- * nothing changed. Atomic, so that of two threads which drop the same reference at once
- * one is told. A stub context fails, its magazines being full; a merged record's local
- * word is 0. Budget: 8 loads, one compare-and-swap, 3 stores. */
+/* Frees the block at p when it has only its one reference; false: ask Go, nothing changed. Atomic,
+ * so that one of two threads that drop the same reference at the same time gets an error. A stub
+ * context fails, its magazines being full; a merged record's local word is 0. Budget: 8 loads, one
+ * compare-and-swap, 3 stores. */
 static inline bool tlc_held_drop(tl_context* c, uintptr_t p)
 {
 	tl_record* r;

@@ -34,11 +34,11 @@ static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* s
 	return result;
 }
 
-/* Only an address in no registered block is believed to be malloc's and measured: the size
- * of the inside of a block would be read from its contents. */
+/* Only an address outside of all registered blocks may be taken for malloc's and measured: inside a
+ * block, malloc's size would be read from the block's contents. */
 static __attribute__((noinline)) bool is_malloced(uintptr_t p) { return !tlc_foreign_covered(p) && tlc_may_be_malloced(p); }
 
-/* A known block, or one that is not quickly adopted. */
+/* Registers a known block, or adopts one in the cases that take longer. */
 static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
@@ -149,7 +149,7 @@ static inline uint64_t home_bucket(const tl_context* c, uintptr_t p)
 
 static inline uint64_t next_bucket(const tl_context* c, uint64_t i) { return (i + BUCKET_SLOTS) & c->index_mask; }
 
-/* The slot of p, NULL when it has none. Which of the four it is decides no branch. */
+/* The slot of p, NULL when it has none. The search among the four slots has no branch. */
 static inline index_slot* probe(const tl_context* c, uintptr_t p)
 {
 	for (uint64_t i = home_bucket(c, p);; i = next_bucket(c, i)) {
@@ -160,7 +160,7 @@ static inline index_slot* probe(const tl_context* c, uintptr_t p)
 	}
 }
 
-/* Takes the newest position of p's chain out of the index. */
+/* Removes the newest position of p's chain from the index. */
 static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
 {
 	if (TLC_UNLIKELY(s->position & OLDER)) {
@@ -177,7 +177,7 @@ static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
 
 /* ---- unregister --------------------------------------------------------------------------- */
 
-/* The newest of the last entries that is p's: its position, or TLC_NOT_FOUND among them. */
+/* The position of the newest of the last entries that is p's, or TLC_NOT_FOUND. */
 static inline int64_t find_linear(const tl_context* c, uintptr_t p, uint64_t low)
 {
 	for (uint64_t i = (uint64_t)(c->top - c->entries); i > low; i--)
@@ -185,7 +185,8 @@ static inline int64_t find_linear(const tl_context* c, uintptr_t p, uint64_t low
 	return TLC_NOT_FOUND;
 }
 
-/* Where that search ends: what is below is indexed, another function's, or too far down. */
+/* Where that search ends: entries below are indexed, belong to another function, or are too far
+ * down. */
 static inline uint64_t linear_from(const tl_context* c)
 {
 	uint64_t n = (uint64_t)(c->top - c->entries), low = n > TLC_LINEAR ? n - TLC_LINEAR : 0;
@@ -253,7 +254,7 @@ static inline bool unregister_at(tl_context* c, uint64_t at)
 
 bool tlc_unregister_at(tl_context* c, uint64_t at) { return unregister_at(c, at); }
 
-/* The answer for a pointer that no scope of this function holds: as cheap as a hit. */
+/* The result for a pointer that no scope of this function holds: as cheap as a hit. */
 static tl_status not_registered(uintptr_t p)
 {
 	tl_record* r = tlc_record_at(p);
@@ -266,9 +267,9 @@ static tl_status not_registered(uintptr_t p)
 	return tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
 }
 
-/* An entry among the older ones of a large scope. Slot, number of the record and record,
- * where a miss of the cache each is likely, are asked for together, and the entry is written,
- * never read. The record that p has now is a guess: the entry may mean an earlier one. */
+/* Unregisters an entry among the older ones of a large scope. Slot, record number and record are
+ * each a likely cache miss, so all are loaded together, and the entry is written and never read.
+ * The record that p has now is a guess: the entry may refer to an earlier one. */
 static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void* object, uint64_t low)
 {
 	uintptr_t p = (uintptr_t)object;

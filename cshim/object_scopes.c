@@ -61,8 +61,8 @@ static inline void pop_mark(tl_context* c, uint32_t kind)
 
 enum { TRIM_ENTRIES = 1 << 16 };
 
-/* Objects whose only reference is the scope's; c->top is behind meanwhile.
- * Budget of each: 7 loads, 4 stores, 6 branches. */
+/* Releases objects whose only reference is the scope's; c->top is not up to date meanwhile. Budget
+ * of each: 7 loads, 4 stores, 6 branches. */
 static __attribute__((noinline)) tl_entry* release_plain(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	const uint32_t loc = c->new_loc, sh = c->new_sh;
@@ -76,8 +76,8 @@ static __attribute__((noinline)) tl_entry* release_plain(tl_context* c, tl_entry
 	return top;
 }
 
-/* Blocks of malloc's whose only reference is the scope's. The entry goes first: free
- * may be the host's own. */
+/* Releases blocks of malloc whose only reference is the scope's. The entry is removed first: free
+ * may be the host's own function. */
 static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	for (; top > low && top[-1].record == TL_FOREIGN; c->top = top) {
@@ -89,7 +89,7 @@ static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_ent
 	return top;
 }
 
-/* Both, in turns. */
+/* Both of these, in turns. */
 static inline tl_entry* release_simple(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	for (const tl_entry* before = NULL; top > low && top != before;) {
@@ -99,13 +99,13 @@ static inline tl_entry* release_simple(tl_context* c, tl_entry* top, const tl_en
 	return top;
 }
 
-/* Releases the newest mark's entries until none is left or a destructor may have
- * changed the stacks: then the caller looks again. */
+/* Releases the newest mark's entries until none is left, or until a destructor may have changed the
+ * stacks; then the caller checks again. */
 static bool release_entries(tl_context* c)
 {
 	const tl_mark* mark = c->mark_top - 1;
 	for (;;) {
-		const tl_entry* low = c->entries + mark->entries; /* a destructor may have had holes closed below */
+		const tl_entry* low = c->entries + mark->entries; /* a destructor may have caused holes below to be closed */
 		c->top = release_simple(c, c->top, low);
 		if (c->top <= low) return true;
 		tl_entry e = *--c->top;
@@ -123,7 +123,7 @@ static __attribute__((cold, noinline)) void trim(void)
 	tlc_entry_end(in);
 }
 
-/* The entries are in the index: Go takes them out of it as it releases them. */
+/* The entries are in the index: Go removes them from it as it releases them. */
 static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, uint32_t function)
 {
 	tl_status why;
@@ -131,7 +131,7 @@ static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, u
 	if (in == NULL) return why;
 	in->unfinished = 1;
 	in->close_target = target;
-	if (in->draining) { /* inside a destructor nobody else finishes it */
+	if (in->draining) { /* inside a destructor only this call can finish the close */
 		in->unfinished = 0;
 		tlentry_close((uintptr_t)in, target);
 	}
@@ -154,7 +154,7 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 	return TL_OK;
 }
 
-/* No release waits for this thread and nothing is dying. */
+/* Whether no release waits for this thread and the deferred-destruction queue is empty. */
 static inline bool is_quiet(const tl_context* c) { return ((TLC_LOAD(c->word) >> 2) | tlc_has_to_destroy(c)) == 0; }
 
 /* Leaves the newest mark when it holds nothing; saves no register. */
@@ -165,7 +165,7 @@ static inline bool leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind
 	return true;
 }
 
-/* Leaves the newest mark; what needs more than a magazine or free is close_to's. */
+/* Leaves the newest mark; close_to handles what needs more than a magazine or free. */
 static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = c->entries + mark->entries;
@@ -185,8 +185,8 @@ tl_status tl_mem_exit_scope(void)
 	return leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
 }
 
-/* A caller that stands above the drain got there by a jump out of a destructor. One
- * below it is a destructor that unwinds its own scopes, and the drain goes on after it. */
+/* A caller whose frame is above that of the drain got there by a longjmp out of a destructor. A
+ * caller below it is a destructor that unwinds its own scopes, and the drain continues after it. */
 static inline void restart_drain(tl_context* c, uintptr_t frame)
 {
 	if (TLC_UNLIKELY(c->draining && frame > c->drain_frame)) c->draining = 0;
@@ -206,7 +206,7 @@ tl_status tl_mem_exit_scopes_to(int64_t target)
 
 /* ---- functions and planned frames ----------------------------------------------------- */
 
-/* Bytes of the frame stack above at, which aligning may have put beyond its end. */
+/* Bytes of the frame stack above at; negative if aligning has put at beyond the end. */
 static inline int64_t frame_left(const tl_context* c, uintptr_t at) { return (int64_t)(c->frame_end - at); }
 
 tl_status tl_mem_function_enter(int64_t slots)
@@ -241,7 +241,7 @@ static inline void* get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
 	if (TLC_UNLIKELY((uint64_t)slot >= c->slots || min_bytes <= 0)) return NULL;
 	tl_slot* s = &c->slot_table[slot];
 	if (TLC_LIKELY(s->bytes >= (uint64_t)min_bytes)) return (void*)s->buffer;
-	/* Above an inner mark a planned frame may have to be pinned: Go's business. */
+	/* Above an inner mark a planned frame may have to be pinned, which Go does. */
 	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return NULL;
 	uintptr_t at = TLC_ALIGNED64(c->frame_top);
 	if (TLC_UNLIKELY(frame_left(c, at) < min_bytes)) return NULL;

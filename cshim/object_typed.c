@@ -1,9 +1,10 @@
-/* Typed objects: made, and taken apart when they have no destructor. The twin of
- * runtime/object/destruction.go on the same destruction queue: dead records linked first in first
- * out through their counting words, so that a chain of any length needs no stack.
+/* Makes typed objects, and destroys those without a destructor. The Go twin is
+ * runtime/object/destruction.go. Both work on the same deferred-destruction queue: dead records,
+ * linked first in first out through their counting words, so that a chain of any length needs no
+ * stack.
  *
- *	loc = link bits 28..31 << 16 | slot number     (owner 0: matches nobody)
- *	sh  = link bits 0..27 << 4                     (not ALIVE: dead to everybody)
+ *	loc = link bits 28..31 << 16 | slot number     (owner 0: matches no context)
+ *	sh  = link bits 0..27 << 4                     (not ALIVE: dead for every thread)
  */
 #include <string.h>
 
@@ -14,8 +15,8 @@ enum {
 	PAGE_RECORDS = 256,
 };
 
-/* What is known of a type; NULL for types that are not the user's, and for those that
- * contexts do not count. */
+/* The description of a type; NULL for types that are not the user's, and for those that contexts do
+ * not count. */
 static inline const tl_type_info* info_of(uint32_t type)
 {
 	uint32_t n = type - TL_TYPE_FIRST_USER;
@@ -74,7 +75,7 @@ static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class
 	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
 }
 
-/* ---- taking apart ---------------------------------------------------------------------- */
+/* ---- destroying ------------------------------------------------------------------------ */
 
 void tlc_drop_slowly(uintptr_t p)
 {
@@ -94,7 +95,7 @@ static void recycle_slowly(tl_entry e)
 	tlc_entry_end(in);
 }
 
-/* A reference that this thread owns; false: something else than counting is needed. */
+/* Drops a reference that this thread owns; false: more than counting is needed. */
 static inline bool drop_own(tl_context* c, tl_record* r, uintptr_t p, uint32_t own)
 {
 	if (TLC_LIKELY(own - 2 < TL_LOC_COUNT - 1)) {
@@ -108,7 +109,7 @@ static inline bool drop_own(tl_context* c, tl_record* r, uintptr_t p, uint32_t o
 	return true;
 }
 
-/* A field of a dying object. What is not a live object is passed over. */
+/* Releases a field of a dying object. A field that does not refer to a live object is skipped. */
 static void drop_field(tl_context* c, uintptr_t p)
 {
 	tl_record* r;
@@ -126,8 +127,8 @@ static void drop_field(tl_context* c, uintptr_t p)
 	tlc_drop_slowly(p);
 }
 
-/* Takes the first dying object apart; false: it is the slow path's, or there is no
- * room for its slot. */
+/* Destroys the first object of the queue; false: it needs the slow path, or there is no room for
+ * its slot. */
 static bool dismantle_first(tl_context* c)
 {
 	tl_record* r = tlc_g.records + c->destroy_first;
@@ -153,7 +154,7 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 	const tl_type_info* info = info_of(type);
 	if (info == NULL || info->has_destructor) return false;
 	enqueue(c, r, object);
-	if (c->draining) return true; /* whoever drains goes on with it */
+	if (c->draining) return true; /* the call that drains continues with it */
 	c->draining = 1;              /* no callback runs below: nothing can unwind past this */
 	while (c->destroy_first != 0 && dismantle_first(c)) {
 	}

@@ -1,4 +1,4 @@
-/* Vecs: what needs no memory and ends no element. */
+/* Vecs: the operations that need no memory and release no element. */
 #include "object_fast.h"
 
 /* The payload that runtime/object/vec.go keeps. */
@@ -7,7 +7,7 @@ typedef struct vec {
 	tl_entry data;
 } vec;
 
-/* Is the element table the one that the header had made? See vec.sound. */
+/* Whether the element table is the one that was made for the header; see vec.sound. */
 static inline bool has_table(const vec* v)
 {
 	tl_record* data = tlc_record_at(v->data.object);

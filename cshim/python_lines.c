@@ -1,6 +1,6 @@
-/* The line of Python at which NumPy allocates, for tracking. NumPy calls C, so nothing of
- * the package tl_runtime is on the way; the interpreter is asked by its C interface, which
- * runs no code of Python's. */
+/* The line of Python at which NumPy allocates, for tracking. NumPy calls C directly and not the
+ * package tl_runtime, so the interpreter is asked through its C interface, which runs no Python
+ * code. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "object_fast.h"
 #include "python_numpy.h"
 
-/* Objects are PyObject*; those that are returned new are the caller's. */
+/* Objects are PyObject*; the caller owns those that are marked new. */
 typedef struct interpreter {
 	int (*has_lock)(void);        /* PyGILState_Check */
-	void* (*own_thread)(void);    /* PyGILState_GetThisThreadState; NULL: this one is not Python's */
+	void* (*own_thread)(void);    /* PyGILState_GetThisThreadState; NULL: Python does not know this thread */
 	void* (*frame)(void);         /* PyEval_GetFrame: borrowed, NULL: no Python runs */
 	void* (*caller)(void*);       /* PyFrame_GetBack: new, NULL: the outermost */
 	void* (*code)(void*);         /* PyFrame_GetCode: new */
@@ -21,7 +21,7 @@ typedef struct interpreter {
 	void (*clear)(void);          /* PyErr_Clear */
 	void (*hold)(void*);          /* Py_IncRef */
 	void (*drop)(void*);          /* Py_DecRef; NULL is nothing */
-	char skip[4096];              /* files that begin so are passed over */
+	char skip[4096];              /* files whose names begin so are skipped */
 } interpreter;
 
 static interpreter python;
@@ -59,7 +59,7 @@ tl_status tl_python_lines(const char* skip)
 	return TL_OK;
 }
 
-/* Names a frame's line, unless it is to be passed over and has a caller; true: done. */
+/* Names a frame's line, unless it is to be skipped and has a caller; true: done. */
 static bool name_line(const void* block, void* frame, bool outermost)
 {
 	void* code = python.code(frame);

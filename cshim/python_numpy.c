@@ -1,5 +1,5 @@
-/* What Python and NumPy call from C: memory for arrays, and capsules whose end needs no
- * interpreter code. */
+/* Functions that Python and NumPy call from C: memory for arrays, and capsules whose destructors
+ * run no Python code. */
 #include <string.h>
 
 #include "tensor_dlpack.h"
@@ -10,10 +10,10 @@
 
 /* ---- NumPy's memory ---------------------------------------------------------------------
  *
- * Up to 64 KiB an array's memory is a held block. Larger ones are tensors of bytes, for
- * the sake of the pool, and the array's memory is the tensor's data. In a forked child,
- * where there is no slow path, what the fast one has not got comes from malloc; where a
- * block lies tells which it is. */
+ * Up to 64 KiB an array's memory is a held block. Larger ones are tensors of bytes, so that the
+ * pool keeps them, and the array's memory is the tensor's data. In a forked child, which has no
+ * slow path, memory that the fast path does not have comes from malloc; the address of a block
+ * shows which it is. */
 
 /* A tensor of n bytes out of the pool, with one reference that the caller holds. */
 static inline void* pooled(tl_context* c, size_t n)
@@ -52,14 +52,14 @@ static void* named(void* p)
 	return p;
 }
 
-/* A block of malloc's, in a child of fork(). */
+/* A block of malloc, in a child of fork(). */
 static void* in_child(void* p, uint32_t function)
 {
 	if (p == NULL) tlc_fail(TL_E_OUT_OF_MEMORY, function, NULL);
 	return p;
 }
 
-/* What is large, what the magazine has not got, and in a child of fork() malloc. */
+/* Large blocks, blocks for which the magazine is empty, and in a child of fork() malloc. */
 static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
@@ -78,8 +78,8 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 	return named(slow_numpy_calloc(ctx, count, bytes_each));
 }
 
-/* NumPy takes about 100 ns for an array, of which its own cache of small blocks takes
- * next to nothing: no registers are saved here before the block is found. */
+/* NumPy takes about 100 ns for an array, and its own cache of small blocks costs almost nothing of
+ * that. So this function saves no registers before the block is found. */
 void* tl_numpy_malloc(void* ctx, size_t bytes)
 {
 	void* p = tlc_held_take(tlc_tls, bytes);
@@ -97,7 +97,8 @@ static bool drop(uintptr_t p)
 	return tlc_drop_shared(r) || (object != p && tlc_tensor_drop(c, r, tlc_entry_of(r, object)));
 }
 
-/* Memory of the runtime's, as far as a child of fork() can tell: no other is given out. */
+/* Whether p is the runtime's memory, as far as a child of fork() can tell: no other memory is given
+ * out. */
 static bool is_ours(uintptr_t p) { return tlc_in_heap(p) || tlc_in_slices(p); }
 
 static __attribute__((noinline)) void other_free(void* block)
@@ -133,7 +134,7 @@ static size_t room(uintptr_t p)
 	return class <= TL_CLASS_SMALL ? tlc_g.classes[class].size : 0;
 }
 
-/* Puts the contents of a block where they are to be, and drops it. */
+/* Copies the contents of a block to its new place, and drops the block. */
 static void* moved(void* to, void* block, size_t had, size_t wanted)
 {
 	tl_record* r;
@@ -210,8 +211,8 @@ tl_status tl_python_attach(const tl_python_api* api)
 static const char versioned_name[] = "dltensor_versioned";
 static const char legacy_name[] = "dltensor";
 
-/* Whoever takes the tensor out of its capsule renames that; what still has its name was
- * never taken. */
+/* A consumer that takes the tensor out of a capsule renames the capsule; if it has its name still,
+ * no consumer did. */
 static void end_versioned(void* capsule)
 {
 	if (tlc_python.is_valid(capsule, versioned_name)) tlc_dlpack_delete(tlc_python.get_pointer(capsule, versioned_name));
@@ -222,7 +223,7 @@ static void end_legacy(void* capsule)
 	if (tlc_python.is_valid(capsule, legacy_name)) tlc_dlpack_delete_legacy(tlc_python.get_pointer(capsule, legacy_name));
 }
 
-/* Why there is no capsule, for Python. */
+/* Sets the Python exception for a capsule that was not made. */
 void* tlc_python_refuse(void)
 {
 	if (tl_last_status() != TL_OK) tlc_python.set_error(tlc_python.buffer_error, tl_last_error());

@@ -13,7 +13,7 @@ typedef void* (*tlc_capsule_get_pointer)(void* capsule, const char* name);
 typedef void (*tlc_err_set_string)(void* exception, const char* text);
 
 typedef struct tlc_python_api {
-	_Atomic(tlc_capsule_new) make; /* written last: NULL until all are there */
+	_Atomic(tlc_capsule_new) make; /* written last: NULL until all fields are set */
 	_Atomic(tlc_capsule_is_valid) is_valid;
 	_Atomic(tlc_capsule_get_pointer) get_pointer;
 	_Atomic(tlc_err_set_string) set_error;
@@ -22,11 +22,11 @@ typedef struct tlc_python_api {
 
 extern tlc_python_api tlc_python;
 
-/* Tells tracking which line of Python has wanted a block that was just allocated, where
- * that is known and wanted (python_lines.c). */
+/* Passes tracking the line of Python that requested a block that was just allocated, if the line is
+ * known and the allocation is recorded (python_lines.c). */
 void tlc_python_name(const void* block);
 
-/* Tells Python why there is no capsule; NULL. */
+/* Sets the Python exception for a capsule that was not made, and returns NULL. */
 void* tlc_python_refuse(void);
 
 #pragma GCC visibility pop

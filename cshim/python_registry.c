@@ -4,7 +4,7 @@
 
 static const char registered_name[] = "tl_runtime.registered";
 
-/* Called by whichever thread drops the last view, also while the interpreter ends. */
+/* Called by the thread that drops the last view, also while the interpreter ends. */
 static void end_registered(void* capsule)
 {
 	void* pointer = tlc_python.get_pointer(capsule, registered_name);

@@ -1,4 +1,4 @@
-/* The last error of the calling thread, its text, and whoever is told of it. */
+/* The last error of the calling thread, its text, and the error callback. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static const char* const sentences[] = {
 	"busy: in use by somebody else, or a call from a signal handler",
 	"internal error of the library",
 	"corrupted: memory beyond an object or of a released one was written to",
-	/* what TL_E_OUT_OF_MEMORY means where the first use was refused, by tlc_lack */
+	/* the text of TL_E_OUT_OF_MEMORY when the first use was refused, by tlc_lack */
 	"out of memory: Go cannot have the threads that it needs (RLIMIT_NPROC, pids.max)",
 	"out of memory: Go cannot have the address space that it needs (RLIMIT_AS)",
 	"out of memory: Go cannot have the memory that it needs (RLIMIT_DATA)",
@@ -99,9 +99,9 @@ const char* tl_last_error(void)
 	return tlc_forked() || c->in_go ? tlc_error_text(c->status, c->error_function) : slow_last_error();
 }
 
-/* ---- telling ---------------------------------------------------------------------------- */
+/* ---- reporting -------------------------------------------------------------------------- */
 
-/* Not cancelled: whoever tells has more to do. */
+/* The thread is not cancelled here: the caller has more to do. */
 static void report_message(tl_status status, const char* message)
 {
 	int cancel_state;
@@ -116,8 +116,8 @@ static void report_message(tl_status status, const char* message)
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* The context is in Go; the callback must return and may call the library. What fails there
- * is not the last error afterwards. */
+/* The context is in Go; the callback must return and may call the library. Failures of its calls do
+ * not become the last error. */
 void tlc_report_error(tl_context* c)
 {
 	c->error_pending = TLC_TELLING;
@@ -127,7 +127,7 @@ void tlc_report_error(tl_context* c)
 	uint32_t function = c->function_id, failed = c->error_function;
 	tlc_entry_step_out(c);
 	report_message(status, message);
-	if (!tlc_forked()) tlc_entry_step_back(c, function); /* else it forked, and this is the child */
+	if (!tlc_forked()) tlc_entry_step_back(c, function); /* otherwise the callback forked, and this is the child */
 	c->error_pending = 0;
 	c->status = status;
 	c->error_function = failed;

@@ -1,9 +1,9 @@
-/* Who is told of failures: a function and its argument, which belong together, set by any
- * thread and read by any other without a lock.
+/* The error callback: a function and its argument, which belong together, set by any thread and
+ * read by any other without a lock.
  *
  * The newest pair stands in a ring at the number of pairs that were ever set. A reader
- * takes it unless the ring has come round meanwhile. So nobody waits for a thread that
- * was stopped in the middle, in a signal handler or in a forked child neither.
+ * takes it unless the ring has come round meanwhile. So no reader waits for a thread that was
+ * stopped in the middle, not even in a signal handler or a forked child.
  */
 #include <pthread.h>
 
@@ -17,7 +17,7 @@ static struct {
 } ring[RING];
 static _Atomic uint32_t newest;
 
-static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER; /* guards writing; no child gets that far */
+static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER; /* guards writing; a forked child does not get here */
 
 static void set(tl_error_callback callback, void* ctx)
 {

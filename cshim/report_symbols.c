@@ -1,5 +1,5 @@
-/* Names of code addresses, for reports, as the dynamic linker knows them. Nothing here is
- * fast, and one thread at a time calls it. */
+/* Names of code addresses, for reports: the file of an address, and its function by the file's
+ * symbol tables. This is not fast, and only one thread at a time calls it. */
 #define _GNU_SOURCE
 #include "report_symbols.h"
 

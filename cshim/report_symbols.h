@@ -1,4 +1,4 @@
-/* What reports want to know of a code address; capi/symbols.go reads it. */
+/* The description of a code address for reports; capi/symbols.go reads it. */
 #ifndef TL_SYMBOLS_H
 #define TL_SYMBOLS_H
 

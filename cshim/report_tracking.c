@@ -1,5 +1,4 @@
-/* Where allocations come from: samples, stacks, and the report at exit. What is
- * recorded is kept in Go (runtime/observe/track). */
+/* Tracking: samples, stacks, and the report at exit. Go keeps the records (runtime/observe/track). */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +29,9 @@ static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 	return w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* This thread's frames, innermost first. By the tables that exceptions are unwound by:
- * frame pointers are not kept everywhere. Code without tables, such as a JIT compiler's
- * that registers none, is the last frame. */
+/* This thread's frames, innermost first. They are found by the unwind tables of exceptions, because
+ * not all code keeps frame pointers. Code without tables, such as a JIT compiler's that registers
+ * none, is the last frame. */
 static size_t take_stack(uintptr_t* frames)
 {
 	walk w = {frames, 0};
@@ -88,7 +87,7 @@ const uint64_t* tl_track_count(void) { return &tlc_recorded; }
 
 /* ---- traces -------------------------------------------------------------------------- */
 
-/* The caller follows at once, others at their next slow call. */
+/* The calling thread joins the trace at once, others at their next slow call. */
 tl_status tl_trace_start(const char* path)
 {
 	tl_status status = slow_trace_start(path);
@@ -105,13 +104,13 @@ tl_status tl_trace_stop(void)
 
 /* ---- lines --------------------------------------------------------------------------- */
 
-/* With samples only what was recorded last can be meant: asking costs no cgo call. */
+/* With samples only the last recorded allocation can be meant, so this needs no cgo call. */
 bool tlc_may_name(const void* pointer)
 {
 	const tl_context* c = tlc_own_context();
 	if (c == NULL || pointer == NULL) return false;
 	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL) return false;
-	return !c->in_go && !tlc_forked(); /* where nothing is recorded there is nothing to refuse */
+	return !c->in_go && !tlc_forked(); /* a call that records nothing is not refused */
 }
 
 void* tl_track_site(void* pointer, const char* file, uint32_t line)
@@ -121,9 +120,9 @@ void* tl_track_site(void* pointer, const char* file, uint32_t line)
 
 /* ---- the end of the process ------------------------------------------------------------ */
 
-enum { LEAKED = 23 }; /* the exit status, as LeakSanitizer has it */
+enum { LEAKED = 23 }; /* the exit status that LeakSanitizer uses */
 
-/* Looks for leaks: 0 = there are none, else as many, -1 = that is unknown. */
+/* Looks for leaks and returns their number, -1 = unknown. */
 static int64_t look_for_leaks(tl_context* c)
 {
 	if (c != NULL) return tlentry_leaks((uintptr_t)c);
@@ -131,9 +130,9 @@ static int64_t look_for_leaks(tl_context* c)
 	return -1;
 }
 
-/* After the program's own handlers and the destructors of its statics: the library's
- * are called after those of whoever needs it. No code of the program is called: what
- * ended threads have left is reported, not released. */
+/* Runs after the program's own handlers and the destructors of its statics: a library's destructors
+ * run after those of the code that depends on it. No code of the program is called: objects that
+ * ended threads have left are reported, not released. */
 __attribute__((destructor)) static void report_at_exit(void)
 {
 	if (tlc_shared == &tlc_g || tlc_forked()) return;
@@ -142,7 +141,8 @@ __attribute__((destructor)) static void report_at_exit(void)
 	if (!checks && !traces && !guards) return;
 	tl_context* c = tlc_own_context();
 	bool attached = c != NULL && !c->in_go;
-	/* An exit() from inside a call, as of an allocator of the program's: that may hold locks. */
+	/* An exit() from inside a call, for example by an allocator of the program: that call may hold
+	 * locks. */
 	if (!attached) c = c == NULL ? tlc_enter_unattached() : NULL;
 	if (attached) c->in_go = 1;
 	if (traces && c != NULL) tlentry_end_trace((uintptr_t)c);

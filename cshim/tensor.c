@@ -1,4 +1,4 @@
-/* Tensors: making them from the pool, counting, and what they are asked for. */
+/* Tensors: making them from the pool, counting, and their properties. */
 #include <string.h>
 
 #include "tensor.h"
@@ -26,7 +26,7 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
-/* A slot from the magazine, for a key that the pool has nothing for; object 0: ask Go. */
+/* A slot from the magazine, for a key for which the pool has no tensor; object 0: ask Go. */
 static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t kind)
 {
 	tl_entry e = tlc_take(c, z.bytes);
@@ -41,7 +41,7 @@ static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t k
 	return e;
 }
 
-/* Whether TL_DEVICE_DEFAULT is the CPU; until Go has said so it is asked. */
+/* Whether TL_DEVICE_DEFAULT is the CPU; false until Go has set it. */
 static _Atomic bool default_is_cpu;
 
 void tlc_tensor_default_is_cpu(bool yes) { atomic_store_explicit(&default_is_cpu, yes, memory_order_relaxed); }
@@ -51,8 +51,8 @@ static __attribute__((noinline)) bool is_elsewhere(int32_t device)
 	return device != TL_DEVICE_DEFAULT || !atomic_load_explicit(&default_is_cpu, memory_order_relaxed);
 }
 
-/* A tensor of the CPU's, registered; NULL: ask Go.
- * Budget of a hit, rank 2: one lock, one probe, about 80 instructions. */
+/* A registered tensor of the CPU; NULL: ask Go. Budget of a hit, rank 2: one lock, one probe, about
+ * 80 instructions. */
 static inline tl_tensor* make(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
 	tl_context* c = tlc_tls;
@@ -106,7 +106,7 @@ tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const in
 
 /* ---- references ------------------------------------------------------------------------ */
 
-/* Live, unbiased, not immortal; floats may be there. */
+/* Live, unbiased, not immortal; it may have floats. */
 static inline bool is_plain(uint32_t sh) { return (sh & TL_SH_FLAGS) == (TL_SH_ALIVE | TL_SH_MERGED); }
 
 /* Budget: 6 loads, one compare-and-swap. */
@@ -129,8 +129,8 @@ tl_tensor* tl_tensor_acquire(tl_tensor* tensor)
 	return slow_tensor_acquire(tensor);
 }
 
-/* Drops a reference of a tensor on the heap; a frame's own is its frame's.
- * Budget where others are left: 6 loads, one compare-and-swap. */
+/* Drops a reference of a tensor on the heap; for a tensor in a slot there is nothing to do. Budget
+ * when other references are left: 6 loads, one compare-and-swap. */
 static inline bool release(uintptr_t p)
 {
 	tl_context* c = tlc_tls;
@@ -173,15 +173,15 @@ tl_status tl_tensor_release_safe(tl_tensor* tensor)
 	return TLC_LIKELY(release((uintptr_t)tensor)) ? TL_OK : slow_tensor_release_safe(tensor);
 }
 
-/* Whether both mean one life of one object: a pointer may get another record, whose
- * generations are its own. */
+/* Whether both refer to one life of one object: a pointer may get another record, which has
+ * generations of its own. */
 static inline bool same_entry(tl_entry a, tl_entry b)
 {
 	return a.object == b.object && a.record == b.record && a.gen == b.gen;
 }
 
-/* Takes the newest entry of an object out of this function's scopes, if there is one;
- * false: ask Go, nothing changed. */
+/* Removes the newest entry of an object from this function's scopes, if there is one; false: ask
+ * Go, nothing changed. */
 static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
 {
 	int64_t at = tlc_find_entry(c, e.object);
@@ -191,7 +191,7 @@ static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
 	return true;
 }
 
-/* The same when it is the newest of the current scope, with nothing in its way. */
+/* The same for the newest entry of the current scope. */
 static inline bool pop_entry(tl_context* c, tl_entry e)
 {
 	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
@@ -201,7 +201,7 @@ static inline bool pop_entry(tl_context* c, tl_entry e)
 	return true;
 }
 
-/* The rest of tl_tensor_free, whose entry is taken out; the scope has it again when Go
+/* The rest of tl_tensor_free after the entry was removed; the scope gets the entry back when Go
  * cannot be entered. */
 static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e)
 {
@@ -270,7 +270,7 @@ void* tl_tensor_data(const tl_tensor* tensor)
 {
 	const tl_tensor_header* h = header(tensor);
 	if (TLC_LIKELY(h != NULL && h->numel != 0)) return (void*)h->data;
-	return slow_tensor_data(tensor); /* a NULL that is right says so in the last status */
+	return slow_tensor_data(tensor); /* a NULL that is correct sets the last status to TL_OK */
 }
 
 size_t tl_tensor_nbytes(const tl_tensor* tensor)

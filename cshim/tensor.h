@@ -3,8 +3,8 @@
  * A tensor is one heap object of type TL_TYPE_TENSOR: this header, then the data, both
  * aligned to TL_TENSOR_ALIGN. Its count is never biased: record.loc is 0 and record.sh has
  * MERGED, so that the last reference frees at once on any thread. The header lies in
- * memory that a program can overwrite; before a dead tensor is kept for somebody else,
- * what the header says is checked against the slot that holds it.
+ * memory that a program can overwrite; before the pool keeps a dead tensor, its header is checked
+ * against the slot that holds it.
  *
  * The pool keeps dead tensors by (elements, dtype, device), newest first, with header
  * and data as they were. While it does:
@@ -21,11 +21,11 @@
  *   shard.bytes - bytes ever taken out == sum of key.count * key.bytes
  *   no cell between home(key) and the cell of a key is empty   (linear probing)
  *
- * A key whose stack is empty stays until its cell is wanted; Go removes it. All zeros
- * is a pool without any room: every take misses, and whoever has something to keep asks
- * Go, which maps the tables the first time.
+ * A key whose stack is empty stays until its cell is needed; Go removes it. A pool of zeros has no
+ * room: every take misses, and a thread that wants to keep a tensor asks Go, which maps the tables
+ * the first time.
  *
- * Lock order: the pool's shards are innermost, and nobody but fork holds two.
+ * Lock order: the pool's shards are innermost, and only fork holds two.
  */
 #ifndef TL_TENSOR_H
 #define TL_TENSOR_H
@@ -34,8 +34,7 @@
 
 enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
 
-/* header.flags. A tensor with any other than CONTIGUOUS is not the fast path's to pool; with that and
- * ON_DEVICE alone it is kept in its device's tensor cache. */
+/* header.flags. The fast path pools only tensors that have no flag but CONTIGUOUS. */
 #define TL_TENSOR_CONTIGUOUS 1u
 #define TL_TENSOR_IN_SLOT 2u
 #define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */
@@ -121,8 +120,8 @@ static inline tl_tensor_pool_shard* tlc_tensor_pool_shard(uint64_t hash)
 	return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET) + hash % TL_TENSOR_POOL_SHARDS;
 }
 
-/* Where the search for a key begins; NULL while there are no cells. Before the lock is
- * taken, so that the one does not wait for the other. */
+/* Where the search for a key begins; NULL while there are no cells. It is computed before the lock
+ * is taken, so that neither waits for the other. */
 static inline tl_tensor_pool_key* tlc_tensor_pool_home(const tl_tensor_pool_shard* s, uint64_t hash)
 {
 	tl_tensor_pool_key* cells = (tl_tensor_pool_key*)atomic_load_explicit(&s->cells, memory_order_acquire);
@@ -173,7 +172,7 @@ static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
 	return TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) ? r : NULL;
 }
 
-/* Is p a tensor in live frame memory of the calling thread, data and all? */
+/* Whether p is a tensor whose header and data lie in live frame memory of the calling thread. */
 static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 {
 	if (!tlc_is_fast(c) || p % TL_TENSOR_ALIGN != 0 || p - c->frame_base >= c->frame_top - c->frame_base) return false;
@@ -185,8 +184,8 @@ static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
 
 /* Fills the header of a contiguous tensor on the heap whose data follows it. The shape
- * was checked. What only other flags give a meaning stays as it was.
- * Budget: 4 stores and 2 for each dimension. */
+ * was checked. Fields that have a meaning only with other flags stay as they were. Budget: 4 stores
+ * and 2 for each dimension. */
 static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint64_t numel, uint16_t rank, const int64_t* shape)
 {
 	const union {

@@ -22,10 +22,10 @@ const tl_dl_type tlc_dl_types[TL_DTYPES] = {
 
 /* ---- exporting ----------------------------------------------------------------------- */
 
-/* A tensor on the heap that fits DLPack as it is and has none of these flags, with a
- * reference more and a block of n bytes for the consumer's struct; NULL: ask Go, nothing
- * changed. What Go refuses takes no block: one that is a sample is counted already when
- * Go is asked to make it. */
+/* Adds a reference to a tensor on the heap that fits DLPack as it is and has none of these flags,
+ * and returns a block of n bytes for the consumer's struct; NULL: ask Go, nothing changed. No block
+ * is taken for a tensor that Go refuses, because a block that is a sample is counted before Go
+ * makes it. */
 static void* export(tl_tensor* tensor, size_t n, uint32_t refused)
 {
 	tl_context* c = tlc_tls;
@@ -55,7 +55,7 @@ static inline void describe(tl_dl_tensor* to, tl_tensor_header* h)
 
 typedef uintptr_t (*twin)(uintptr_t context, uintptr_t tensor, uint8_t copy);
 
-/* The slow path of that function: the one that the program has called. */
+/* The slow path of the function that the program has called. */
 static __attribute__((noinline)) void* export_slowly(tl_tensor* tensor, bool copy, uint32_t function, twin to_dlpack)
 {
 	tl_status why;
@@ -103,8 +103,7 @@ struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy)
 	return tlc_to_dlpack_legacy(tensor, copy, TL_FN_tl_tensor_to_dlpack_legacy);
 }
 
-/* The block is given back first: a deleter that is called twice finds it dead and leaves
- * the tensor alone. */
+/* The block is freed first: a second call of the deleter finds it dead and leaves the tensor alone. */
 void tlc_dlpack_delete(struct DLManagedTensorVersioned* self)
 {
 	tl_tensor* tensor = self->manager_ctx;

@@ -1,7 +1,6 @@
-/* DLPack's structs: facts of its ABI, version 1, which every producer and consumer
- * has in common. runtime/tensor/dlpack.go is the Go view and tensor_dlpack.go holds the two
- * together. Nothing of tensor_dlpack.h is included: the tags are those that the public header
- * declares, so that a program may include both.
+/* DLPack's structs: the ABI of version 1, which every producer and consumer has in common.
+ * runtime/tensor/dlpack.go is the Go view, and tensor_dlpack.go compares the two. dlpack.h is not
+ * included: the tags are those that the public header declares, so that a program may include both.
  */
 #ifndef TL_DLPACK_H
 #define TL_DLPACK_H
@@ -30,7 +29,7 @@ typedef struct tl_dl_tensor {
 	uint64_t byte_offset;
 } tl_dl_tensor;
 
-/* An unknown major version may change all but what stands before the tensor. */
+/* An unknown major version may change everything except the fields before the tensor. */
 struct DLManagedTensorVersioned {
 	uint32_t major, minor;
 	void* manager_ctx;
@@ -45,7 +44,7 @@ struct DLManagedTensor {
 	void (*deleter)(struct DLManagedTensor* self);
 };
 
-/* What DLPack calls an element type, by tl_dtype; bits 0 = no such dtype. */
+/* DLPack's name of an element type, by tl_dtype; bits 0 = no such dtype. */
 extern const tl_dl_type tlc_dl_types[TL_DL_TYPES] __attribute__((visibility("hidden")));
 
 #pragma GCC visibility push(hidden)
@@ -54,7 +53,7 @@ extern const tl_dl_type tlc_dl_types[TL_DL_TYPES] __attribute__((visibility("hid
 struct DLManagedTensorVersioned* tlc_to_dlpack(tl_tensor* tensor, bool copy, uint32_t function);
 struct DLManagedTensor* tlc_to_dlpack_legacy(tl_tensor* tensor, bool copy, uint32_t function);
 
-/* End what tl_tensor_to_dlpack made: the deleters that consumers call. */
+/* The deleters of what tl_tensor_to_dlpack made; consumers call them. */
 void tlc_dlpack_delete(struct DLManagedTensorVersioned* self);
 void tlc_dlpack_delete_legacy(struct DLManagedTensor* self);
 

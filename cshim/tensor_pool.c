@@ -28,13 +28,13 @@ void tlc_tensor_pool_unlock_all(void)
 
 /* ---- keeping ------------------------------------------------------------------------- */
 
-/* What a tensor needs, header included, by its header. */
+/* The bytes that a tensor needs by its header, header included. */
 static inline uint64_t needed(const tl_tensor_header* h)
 {
 	return TLC_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
 }
 
-/* Makes the empty cell k that of a new key; false when there is no room. Under the lock. */
+/* Gives the empty cell k to a new key; false when there is no room. Under the lock. */
 static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tensor_pool_key* k, const tl_tensor_header* h, uint64_t bytes)
 {
 	if (s->keys >= s->key_limit || needed(h) > bytes) return false;
@@ -59,10 +59,9 @@ static __attribute__((noinline)) uint64_t large_bytes(const tl_tensor_header* h,
 	return TL_SPAN_CLASS(last) == TL_CLASS_REST && TL_SPAN_BACK(last) == spans - 1 ? spans << TL_SPAN_SHIFT : 0;
 }
 
-/* Bytes of the heap that a tensor which may be pooled occupies; else 0. They are all
- * that stands between a header that was overwritten and a slot that is too small for
- * its key: a key's bytes are checked against its elements once, and a slot's bytes
- * against its key's each time. */
+/* Bytes of the heap that a tensor which may be pooled occupies; else 0. Only they prevent that an
+ * overwritten header puts a slot under a key for which it is too small: a key's bytes are checked
+ * against its elements once, and a slot's bytes against its key's each time. */
 static inline uint64_t slot_bytes(const tl_tensor_header* h, tl_entry e)
 {
 	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || tlc_is_last_life(e.gen))) return 0;
@@ -73,7 +72,8 @@ static inline uint64_t slot_bytes(const tl_tensor_header* h, tl_entry e)
 
 enum keeping { KEPT, FULL, ASK_GO };
 
-/* Is there room? Go finds more keys and more bytes, not more tensors of a key. */
+/* Whether there is room. Go can make room for more keys and more bytes, not for more tensors of a
+ * key. */
 static inline enum keeping room(const tl_tensor_pool_shard* s, const tl_tensor_pool_key* k, uint64_t bytes)
 {
 	if (TLC_UNLIKELY(k->bytes != bytes)) return ASK_GO;
@@ -81,8 +81,9 @@ static inline enum keeping room(const tl_tensor_pool_shard* s, const tl_tensor_p
 	return TLC_LIKELY(s->bytes + bytes <= s->grant) ? KEPT : ASK_GO;
 }
 
-/* Puts the last reference of a tensor to rest under its key. sh is the count word that
- * the caller has seen; when it has changed Go is asked. But for KEPT nothing was done. */
+/* Keeps a tensor under its key and takes its last reference. sh is the count word that the caller
+ * has seen; if it has changed the caller has to ask Go. With every result but KEPT nothing has
+ * changed. */
 static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_t sh, uint64_t bytes)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
@@ -135,20 +136,19 @@ static tl_record* base_record(const tl_context* c, const tl_tensor_header* view)
 	return (((const tl_tensor_header*)view->base)->flags & TL_TENSOR_VIEW) == 0 ? r : NULL;
 }
 
-/* The only reference of a view: its slot goes to the magazine, and its reference to
- * the storage is dropped. */
+/* Drops the only reference of a view: its slot goes to the magazine, and its reference to the
+ * storage is dropped. */
 static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
 	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || tlc_is_last_life(e.gen)) return false;
 	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
-	uintptr_t base = h->base; /* before the slot is somebody else's */
+	uintptr_t base = h->base; /* before the slot can be used again */
 	if (b == NULL || !recycle(c, r, e, sh)) return false;
 	if (!tlc_tensor_drop(c, b, tlc_entry_of(b, base))) tlc_drop_slowly(base);
 	return true;
 }
 
-/* Drops the only reference. */
 static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
@@ -189,7 +189,7 @@ static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dt
 	tl_entry e = tlc_tensor_pool_take(elements, TL_TENSOR_POOL_KIND(dtype, 0));
 	if (e.object == 0) {
 		tlc_tensor_pool_missed(elements, TL_TENSOR_POOL_KIND(dtype, 0));
-		c->status = TL_OK; /* a miss is no failure */
+		c->status = TL_OK; /* a miss is not a failure */
 		c->error_kind = 0;
 		c->message_ready = 0;
 		return NULL;
@@ -215,7 +215,7 @@ tl_tensor* tl_pool_acquire_compat(size_t elements)
 	return TLC_LIKELY(tlc_is_fast(c)) ? pool_acquire(c, elements, TL_DTYPE_F32) : slow_pool_acquire_compat(elements);
 }
 
-/* A tensor of that key with one reference; false: ask Go, nothing changed. */
+/* Keeps a tensor of that key with one reference; false: ask Go, nothing changed. */
 static inline bool pool_release(uintptr_t p, size_t elements, uint8_t dtype, uint8_t device)
 {
 	tl_context* c = tlc_tls;

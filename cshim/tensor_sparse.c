@@ -1,4 +1,4 @@
-/* Sparse matrices: where a line stands, and what a matrix is. */
+/* Sparse matrices: the place of a line, and the properties of a matrix. */
 #include "tensor_sparse.h"
 
 #include "tensor.h"
@@ -6,7 +6,7 @@
 /* Values and indices are of the element types 0 to 3: a header that was overwritten leads no further. */
 enum { CSC = TL_SPARSE_CSC, ELEMENT_TYPES = 3 };
 
-/* What is at p, if that is a live matrix by its record and its mark. */
+/* The header at p, if record and mark show a live matrix there. */
 static inline const tl_sparse_header* marked(uintptr_t p, uint32_t* class)
 {
 	tl_record* r;
@@ -16,7 +16,7 @@ static inline const tl_sparse_header* marked(uintptr_t p, uint32_t* class)
 	return TLC_LIKELY(h->mark == (p ^ TL_SPARSE_MARK)) ? h : NULL;
 }
 
-/* Is a table of so many blocks inside the object of h? */
+/* Whether the table of h->blocks blocks lies inside the object of h. */
 static inline bool has_table(const tl_sparse_header* h, uint32_t class)
 {
 	uint64_t bytes = sizeof *h + h->blocks * sizeof(tl_sparse_part);

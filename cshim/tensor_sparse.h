@@ -14,7 +14,7 @@
 #include "object_fast.h"
 
 /* header.mark of the matrix at p is p ^ TL_SPARSE_MARK: an object that was overwritten
- * is refused instead of believed. */
+ * is refused. */
 #define TL_SPARSE_MARK 0x51A25E0B10C4D3E7ull
 
 /* Written before anybody else has the matrix. */

@@ -1,14 +1,14 @@
-/* TL Runtime for C++17: memory with an owner, memory resources, workspaces.
+/* TL Runtime for C++17: registered memory, memory resources, workspaces.
  *
  * Header only, over tl_runtime.hpp. Why these shapes:
  *
- * - A registered block is freed on whichever thread drops its last reference, so
- *   what frees it is chosen when it is registered: operator delete where T has no
- *   destructor to run, delete of a T where it has one.
+ * - Any thread may drop the last reference to a registered block, so the way to free it
+ *   is chosen when it is registered: operator delete if T has no destructor to run,
+ *   delete of a T if it has one.
  * - tl::registry_guard is one reference at one address, as tl::ref is to an object:
- *   move only, since a copy would be a call that looks like none.
- * - Who registers and fails keeps the memory: own_ functions throw tl::error and
- *   have touched nothing.
+ *   move only, since a copy would hide a call.
+ * - A caller whose registration fails keeps the memory: own_ functions throw tl::error
+ *   and have changed nothing.
  */
 #ifndef TL_REGISTRY_HPP
 #define TL_REGISTRY_HPP
@@ -54,7 +54,7 @@ class registry_guard {
 	T* operator->() const noexcept { return pointer_; }
 	T& operator[](std::size_t i) const noexcept { return pointer_[i]; }
 
-	/* Gives the reference away: whoever takes the pointer unregisters it. */
+	/* Gives the reference to the caller, who has to unregister the pointer. */
 	[[nodiscard]] T* release() noexcept { return std::exchange(pointer_, nullptr); }
 
 	/* Drops the reference now. */
@@ -98,11 +98,11 @@ constexpr bool has_own_delete()
 	if constexpr (std::is_class_v<T> && !std::is_final_v<T>) {
 		return scalar_is_own<T> || array_is_own<T>;
 	} else {
-		return std::is_class_v<T> || std::is_union_v<T>; /* nobody can tell; delete by T is always right */
+		return std::is_class_v<T> || std::is_union_v<T>; /* not known; delete by T is always correct */
 	}
 }
 
-/* The global operator delete of the default alignment is all that the kinds of C++ call. */
+/* The kinds for C++ call the global operator delete of the default alignment only. */
 template <class T>
 inline constexpr bool plain_delete =
 	std::is_trivially_destructible_v<T> && !has_own_delete<T>() && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
@@ -131,7 +131,7 @@ tl_status register_array(T* first, std::size_t n)
 
 } // namespace detail
 
-/* Gives an owner to the n values of `new T[n]`; their destructors run at the end. */
+/* Registers the n values of `new T[n]`; their destructors run when the block is freed. */
 template <class T>
 registry_guard<T> own_array(T* first, std::size_t n)
 {
@@ -139,7 +139,7 @@ registry_guard<T> own_array(T* first, std::size_t n)
 	return registry_guard<T>::adopt(first);
 }
 
-/* Gives an owner to the value of `new T`. Its T must be the one that was made. */
+/* Registers the value of `new T`. T must be the type that was allocated. */
 template <class T>
 registry_guard<T> own_scalar(T* object)
 {
@@ -151,7 +151,7 @@ registry_guard<T> own_scalar(T* object)
 	return registry_guard<T>::adopt(object);
 }
 
-/* Gives an owner to memory of n values whose destructors nobody runs, by its kind. */
+/* Registers memory of n values with its kind; no destructors run. */
 template <class T>
 registry_guard<T> own(T* first, std::size_t n, tl_alloc_kind kind)
 {
@@ -160,7 +160,7 @@ registry_guard<T> own(T* first, std::size_t n, tl_alloc_kind kind)
 	return registry_guard<T>::adopt(first);
 }
 
-/* Gives an owner to memory that deleter(first, ctx) ends. */
+/* Registers memory that deleter(first, ctx) frees. */
 template <class T>
 registry_guard<T> own(T* first, std::size_t n, tl_deleter deleter, void* ctx)
 {
@@ -198,7 +198,7 @@ struct registry_buffer {
 	/* Adds a reference at an address inside the block. */
 	void add_alias(T* alias)
 	{
-		aliases.emplace_back(); /* whatever throws, no reference is lost */
+		aliases.emplace_back(); /* no reference is lost when a later line throws */
 		const tl_status status = tl_registry_add_alias(id, alias);
 		if (status != TL_OK) {
 			aliases.pop_back();
@@ -226,7 +226,7 @@ registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::s
 
 namespace detail {
 
-/* The pointers of a container, of which those of void* are taken where they stand. */
+/* The pointers of a container; an array of void* is used without a copy. */
 template <class Pointers>
 auto untyped(const Pointers& pointers)
 {
@@ -242,7 +242,7 @@ inline void* const* address(const std::vector<void*>& all) { return all.data(); 
 } // namespace detail
 
 /* Registers all blocks of a span or container of pointers, with their sizes in another,
- * or none of them. Nobody runs destructors. */
+ * or none of them. No destructors run. */
 template <class Pointers, class Sizes>
 void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
 {
@@ -253,7 +253,7 @@ void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind k
 	check(tl_registry_register_many(detail::address(all), std::data(bytes), std::size(pointers), kind));
 }
 
-/* Drops a reference of each; how many were dropped. */
+/* Drops one reference of each pointer and returns how many were dropped. */
 template <class Pointers>
 std::size_t unregister_many(const Pointers& pointers)
 {
@@ -271,7 +271,7 @@ class pmr_resource : public std::pmr::memory_resource {
   private:
 	static constexpr std::size_t heap_alignment = 64;
 
-	/* The heap aligns to 64 what is a multiple of it. */
+	/* The heap aligns sizes that are multiples of 64 to 64. */
 	static std::size_t rounded(std::size_t bytes, std::size_t alignment)
 	{
 		if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) {
@@ -280,7 +280,7 @@ class pmr_resource : public std::pmr::memory_resource {
 		return alignment <= 32 ? bytes : (bytes + heap_alignment - 1) / heap_alignment * heap_alignment;
 	}
 
-	/* More than pools align to: a larger block, with its address before what is handed out. */
+	/* For an alignment above that of pools: a larger block, whose address is stored before the returned one. */
 	void* padded(std::size_t bytes, std::size_t alignment)
 	{
 		const std::size_t more = alignment + sizeof(void*);
@@ -364,7 +364,7 @@ class workspace {
 	}
 	~workspace() { tl_workspace_destroy(handle_); }
 
-	/* The block of a worker; NULL, with the status recorded, when there is no such. */
+	/* The block of a worker; NULL, with the status recorded, when there is no such block. */
 	template <class T = void>
 	T* get(std::size_t rank) const noexcept
 	{

@@ -10,23 +10,24 @@
  *
  * A compiler for a tensor language has to decide who frees what. malloc leaves
  * the answer to every line of emitted code, and one wrong line corrupts memory
- * far from where it stands. TL Runtime takes the decision over: objects are
- * counted, scopes hold what a block created, frames hold what a function needs
- * while it runs, and any pointer that is handed in is looked up before it is
- * believed. A pointer that was released already, that points into the middle of
- * an object or that was never ours is an error code, not corruption.
+ * far from where it stands. TL Runtime takes over this decision. It counts the
+ * references to each object. Scopes hold the objects that a block of code
+ * created, and frames hold the memory that a function needs while it runs. The
+ * runtime validates every pointer that it receives: a pointer that was released
+ * already, that points into the middle of an object or that the runtime does
+ * not know results in an error code, not in corruption.
  *
  * Who holds a reference
  * ---------------------
  *
- * An object stays while its count is above zero. Each count belongs to exactly
+ * An object lives while its count is above zero. Each count belongs to exactly
  * one holder: an entry of a scope, a slot of a container (a field, an element
- * of a Vec), the caller of an acquire, or nobody yet. The last kind is called a
- * floating reference: an allocation returns one, tl_mem_register_struct sinks
- * it into the current scope without touching the count, and tl_mem_unregister
- * takes the newest entry out of its scope and lets it float again. So a callee
- * that ends in `return unregister(x)` and a caller that begins with
- * `register(x)` hand the object over with its count still 1.
+ * of a Vec), the caller of an acquire, or no holder yet. A reference without a
+ * holder is called floating: an allocation returns one, tl_mem_register_struct
+ * sinks it into the current scope without touching the count, and
+ * tl_mem_unregister takes the newest entry out of its scope and lets it float
+ * again. So a callee that ends in `return unregister(x)` and a caller that
+ * begins with `register(x)` hand the object over with its count still 1.
  *
  *     void* p = tl_mem_alloc(64);     count 1, floating
  *     tl_mem_register_struct(p);      count 1, held by the scope
@@ -42,51 +43,52 @@
  * -----------------
  *
  * A function that can fail returns a tl_status, and TL_OK is 0. A function that
- * returns a pointer returns NULL when it fails. Either way the status stays
- * with the calling thread (tl_last_status), and tl_last_error explains it: the
- * pointer, what it was found to be, what to do. A NULL that is right (zero bytes
- * asked for) sets TL_OK, so that the two can be told apart; other successful
- * calls leave the last status alone, and so do those that return their argument
- * (tl_ptr_acquire, tl_track_site), which tell a failure by the status alone.
+ * returns a pointer returns NULL when it fails. In both cases the calling
+ * thread keeps the status (tl_last_status), and tl_last_error explains it:
+ * which pointer, what the runtime found there, what to do. A call that returns
+ * NULL as its correct result (zero bytes were requested) sets the last status
+ * to TL_OK, which distinguishes it from a failure. Other successful calls do
+ * not change the last status. A function that returns its argument
+ * (tl_ptr_acquire) reports a failure through the last status alone.
  *
- * The lists of errors below are complete up to five statuses that any function
- * may answer before it starts, and that none repeats: TL_E_FORKED in a process
- * made by fork(), which has no second thread to run the slow path;
- * TL_E_BUSY for a call from a signal handler that interrupted the slow path;
- * TL_E_OUT_OF_MEMORY when a new thread finds no memory for its context, or when
- * a thread that drops the last reference to another's object finds none to tell
- * it (nothing changed then); TL_E_INTERNAL, a defect of this library that was
- * contained; and, with TL_DEBUG=1 alone, TL_E_CORRUPTED: the call has done its work,
- * and has found that something was written where nobody may.
+ * The lists of errors below are complete, except for five statuses that any
+ * function may return. TL_E_FORKED: the process was made by fork(), so it has
+ * no second thread to run the slow path. TL_E_BUSY: the call came from a signal
+ * handler that interrupted the slow path. TL_E_OUT_OF_MEMORY: a new thread
+ * found no memory for its context, or a thread dropped the last reference to
+ * another thread's object and found no memory to notify that thread; nothing
+ * has changed then. TL_E_INTERNAL: a defect of this library, which was
+ * contained. TL_E_CORRUPTED, only with TL_DEBUG=1: the call has done its work,
+ * and has found a write to memory that nobody may write to.
  *
- * NULL is a value, the one of a type without any bytes: every function that
- * takes an object accepts NULL, does nothing and returns TL_OK, NULL, 0 or
- * false. NULL as the address of an output or of an array that is needed is
+ * NULL is a valid object, one without bytes. Unless its comment says otherwise,
+ * a function that takes an object accepts NULL, does nothing and returns TL_OK,
+ * NULL, 0 or false. NULL as the address of a required output or array is
  * TL_E_INVALID_ARGUMENT.
  *
  * Threads
  * -------
  *
- * Every function may be called from any thread, attached on its first call
- * without ceremony. Scopes, frames and the arena belong to the thread that
- * opened them. Objects may be used by all. The thread that created an object
- * counts it with plain arithmetic, others pay an atomic operation; when the
- * last reference is dropped by another thread the object waits for its owner's
- * next scope exit, function exit or slow call (tl_ptr_share ends that wait for
- * one object, tensors never have it).
+ * Every function may be called from any thread; the first call of a thread
+ * attaches it. Scopes, frames and the arena belong to the thread that opened
+ * them. All threads may use all objects. The thread that created an object
+ * counts its references with plain arithmetic, other threads with an atomic
+ * operation. When another thread drops the last reference, the object is freed
+ * at its owner's next scope exit, function exit or slow call. tl_ptr_share ends
+ * this delay for one object; tensors are freed without it.
  *
  * No function is async-signal-safe.
  *
  * Callbacks
  * ---------
  *
- * Destructors and deleters run on the thread that dropped the last reference,
- * with no lock held and no frame of this library's Go part below them. They may
- * call any function declared here, release their own object, throw or longjmp.
- * The error callback must return.
+ * Destructors and deleters run on the thread that dropped the last reference.
+ * The library holds no lock while they run, and its Go code has no frame on the
+ * stack. They may call any function declared here, release their own object,
+ * throw or longjmp. The error callback must return.
  */
 
-/* What the library cannot be built for is told here, before the linker says less. */
+/* An unsupported platform fails here, with a clearer message than the linker gives. */
 #if !defined(__linux__) || !defined(__LP64__)
 #error "TL Runtime is for 64-bit Linux: not for Windows, macOS or 32-bit programs"
 #endif
@@ -121,24 +123,24 @@ extern "C" {
  * Library
  * -------
  *
- * Nothing needs to be initialised: the first call of a process reserves address
- * space and starts the slow path, the first call of a thread gives it a
- * context. tl_init exists for programs that want to learn early, and in one
- * place, that this is impossible.
+ * The library needs no call to initialise it. The first call of a process
+ * reserves address space and starts the slow path; the first call of a thread
+ * gives the thread a context. A program calls tl_init to learn early, and in
+ * one place, whether this fails.
  *
- * The library is never unloaded. tl_shutdown closes what the calling thread has
- * open and gives idle memory back, but objects that others hold stay
- * valid and releasable: an array in Python's hands must not die because a
- * plug-in said goodbye.
+ * The library is never unloaded. tl_shutdown closes the scopes and frames of
+ * the calling thread and gives idle memory back. Objects that others hold stay
+ * valid and releasable, because a plug-in that shuts the library down must not
+ * free an array that Python still uses.
  */
 
 /*
  * TL_ABI_VERSION is the version of the interface that this header declares.
- * It grows when functions are added; a number or a layout never changes.
+ * It grows when functions are added; numbers and layouts never change.
  */
 #define TL_ABI_VERSION 1u
 
-/* tl_status tells how a call went: TL_OK or one of the TL_E_ values. */
+/* tl_status is the result of a call: TL_OK or one of the TL_E_ values. */
 typedef int32_t tl_status;
 
 /*
@@ -148,7 +150,7 @@ typedef int32_t tl_status;
 enum tl_status_code {
     TL_OK = 0,
     TL_E_INVALID_ARGUMENT = 1,   /* a negative size, an overflowing product, a NULL output, an unknown key */
-    TL_E_UNKNOWN_POINTER = 2,    /* never seen: not memory of the runtime and not registered */
+    TL_E_UNKNOWN_POINTER = 2,    /* neither memory of the runtime nor registered */
     TL_E_INTERIOR_POINTER = 3,   /* inside an object instead of at its start */
     TL_E_NOT_LIVE = 4,           /* released already, or beyond what a frame or the arena holds */
     TL_E_ALREADY_REGISTERED = 5, /* the address belongs to another registration */
@@ -157,11 +159,11 @@ enum tl_status_code {
     TL_E_NO_FRAME = 8,           /* no function frame, planned frame or arena is open */
     TL_E_SLOT_OUT_OF_RANGE = 9,  /* the frame has fewer slots */
     TL_E_ARENA_EXHAUSTED = 10,   /* the arena, the frame stack or the scope stack is full */
-    TL_E_OUT_OF_MEMORY = 11,     /* the system gives no more */
+    TL_E_OUT_OF_MEMORY = 11,     /* the system has no more memory */
     TL_E_LIMIT = 12,             /* a limit that was set, or a fixed capacity, is reached */
     TL_E_OVERFLOW = 13,          /* a count cannot grow further */
     TL_E_DEVICE = 14,            /* a device is absent or its driver failed */
-    TL_E_UNSUPPORTED = 15,       /* meaningful, but not for this kind of pointer */
+    TL_E_UNSUPPORTED = 15,       /* possible in general, but not for this kind of pointer */
     TL_E_FORKED = 16,            /* the process was made by fork() and needs the slow path */
     TL_E_BUSY = 17,              /* in use by another thread, or called from a signal handler that interrupted the runtime */
     TL_E_INTERNAL = 18,          /* a defect of this library, contained; please report the message */
@@ -171,8 +173,8 @@ enum tl_status_code {
 /*
  * tl_error_callback receives every failure of any thread: status, rendered
  * message and the ctx given to tl_set_error_callback. The message is valid
- * during the call. It must return normally, and what it calls here is served,
- * but its own failures do not call it again.
+ * during the call. The callback must return normally. It may call this library;
+ * failures of its own calls do not call it again.
  */
 typedef void (*tl_error_callback)(tl_status status, const char* message, void* ctx);
 
@@ -195,7 +197,8 @@ TL_API const char* tl_version(void);
 
 /*
  * tl_abi_version returns the interface version of the loaded library. A program
- * compiled against a header whose TL_ABI_VERSION is greater needs a newer one.
+ * compiled against a header whose TL_ABI_VERSION is greater needs a newer
+ * library.
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.
@@ -207,14 +210,15 @@ TL_API uint32_t tl_abi_version(void);
 
 /*
  * tl_init makes the library ready now instead of at the first use. Calling it
- * again does nothing. It tells of settings in the environment that are not
- * understood: a value that does not suit its option, or a name beginning with TL_
- * that is no option and very much like one. The library works all the same, with
- * the default of that option; such a setting is also told on standard error, once.
+ * again does nothing. It reports settings in the environment that the library
+ * does not understand: a value that is invalid for its option, or a name that
+ * begins with TL_, is not an option and resembles one closely. The library then
+ * works with the default of that option, and also reports the setting on
+ * standard error, once.
  *
  * Ownership: none.
  * Threads: any thread; concurrent first calls wait for one of them.
- * Returns: what went wrong, TL_OK otherwise.
+ * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
  *     in the environment; everything works).
  * Cost: about a millisecond the first time.
@@ -225,8 +229,8 @@ TL_API tl_status tl_init(void);
  * tl_shutdown closes the calling thread's scopes and frames, releases what its
  * root scope holds and gives idle memory back to the system. Live objects stay valid and
  * releasable, and later calls work as if nothing had happened. Leaks are reported at the
- * end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
- * tl_mem_check_all does.
+ * end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG the call checks
+ * for damage as tl_mem_check_all does.
  *
  * Ownership: every reference held by the calling thread's scopes is released.
  * Threads: any thread, while no other has open scopes.
@@ -244,23 +248,24 @@ TL_API tl_status tl_shutdown(void);
  * Ownership: both strings are copied.
  * Threads: any thread; the option holds for all of them.
  * Returns: TL_OK, or why the option keeps its value.
- * Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
- *     (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
- *     for).
+ * Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for
+ *     it), TL_E_BUSY (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory
+ *     for what the option requests).
  * Cost: constant; not meant for hot paths.
  */
 TL_API tl_status tl_configure(const char* key, const char* value);
 
 /*
- * tl_config_dump writes every option, one a line, sorted: its name, its value and where
- * that came from (default, environment, tl_configure). Lines that begin with # tell of
- * settings in the environment that were not understood. It fills in as much as fits
- * and always ends it with a zero byte, as snprintf does.
+ * tl_config_dump writes every option, one a line, sorted: its name, its value
+ * and the source of the value (default, environment, tl_configure). Lines that
+ * begin with # report settings in the environment that the library does not
+ * understand. The function writes as much of the text as fits and always ends
+ * it with a zero byte, as snprintf does.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: the length of the whole text without its zero byte; when that is
- *     not less than bytes, the text was cut. 0 on failure.
+ * Returns: the length of the whole text without its zero byte; when the length
+ *     is not less than bytes, the text was cut. 0 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
  * Cost: one cgo call; not meant for hot paths.
  */
@@ -292,8 +297,9 @@ TL_API tl_status tl_last_status(void);
 
 /*
  * tl_last_error explains the last failure of the calling thread in a sentence:
- * which function, which pointer, what it was found to be, what to do. The text
- * is made here, so that failing costs nothing where nobody asks.
+ * which function failed, for which pointer, what the runtime found there, and
+ * what to do. Only this function composes the text, so a failure whose text
+ * nobody reads costs nothing.
  *
  * Ownership: the string belongs to the thread and holds until its next failing
  *     call.
@@ -317,8 +323,8 @@ TL_API const char* tl_last_error(void);
 TL_API void tl_clear_error(void);
 
 /*
- * tl_set_error_callback installs the function that is told of every failure, in
- * addition to what TL_ON_ERROR says. NULL removes it.
+ * tl_set_error_callback installs a function that is called for every failure,
+ * in addition to what TL_ON_ERROR selects. NULL removes it.
  *
  * Ownership: ctx stays the caller's and must live as long as the callback is
  *     installed.
@@ -342,14 +348,15 @@ TL_API tl_status tl_set_error_callback(tl_error_callback callback, void* ctx);
 TL_API const tl_symbol* tl_symbols(size_t* out_count);
 
 /*
- * tl_thread_detach parks the calling thread's context now, as its end would.
- * What its scopes still hold is released by whoever adopts the context. For
- * thread pools whose threads outlive their use of the runtime; the next call
- * attaches the thread again.
+ * tl_thread_detach parks the calling thread's context now, as the end of the
+ * thread would. The thread that adopts the context releases what the scopes
+ * still hold. The function is for thread pools whose threads outlive their use
+ * of the runtime. The next call attaches the thread again.
  *
  * Ownership: references held by the thread's scopes pass to the runtime.
  * Threads: the calling thread.
- * Returns: TL_OK, also when the thread was not attached, or why it still is.
+ * Returns: TL_OK, also when the thread was not attached, or why the thread is
+ *     still attached.
  * Errors: TL_E_BUSY (from inside a callback).
  * Cost: constant.
  */
@@ -360,7 +367,7 @@ TL_API tl_status tl_thread_detach(void);
  *
  * Ownership: none.
  * Threads: any thread; concurrent first calls wait for one of them.
- * Returns: what went wrong, TL_OK otherwise.
+ * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
  *     in the environment; everything works).
  * Cost: about a millisecond the first time.
@@ -383,24 +390,25 @@ TL_API tl_status tl_mem_manager_shutdown(void);
  * Scopes
  * ------
  *
- * A scope is a mark on a stack of references that each thread has. What is
- * registered goes on top of the stack; leaving the scope pops and releases it,
- * newest first, down to the mark. That makes a block of emitted code two calls,
- * whatever it created and however it is left.
+ * A scope is a mark on a stack of references that each thread has. A
+ * registration pushes a reference onto the stack; the exit of the scope pops
+ * and releases the references down to the mark, newest first. So a block of
+ * emitted code needs two calls, however many objects it creates and however
+ * control leaves it.
  *
- * Scopes rather than reference counts alone, because a compiler knows where a
- * block ends far more cheaply than it knows the last use of every value; and
- * counts beneath scopes, because values outlive blocks. A scope also restores
- * the arena (see Arena) to where it stood when it was entered.
+ * Scopes exist because a compiler finds the end of a block far more cheaply
+ * than the last use of every value. Objects are counted as well, because values
+ * outlive blocks. The exit of a scope also restores the arena (see Arena) to
+ * where it stood when the scope was entered.
  *
- * Below depth 0 every thread has a root scope. What is registered while nothing
- * is open goes there and is released after the thread has ended, or by
- * tl_shutdown.
+ * Below depth 0 every thread has a root scope. References that are registered
+ * while no scope is open go there. They are released after the thread has
+ * ended, or by tl_shutdown.
  *
- * Entries carry the generation of their object. When an object was freed by
- * hand while a scope still listed it, the entry is skipped and counted
- * (scope_entries_skipped in tl_stats) instead of releasing whatever lives at
- * that address by then.
+ * Each entry has the generation of its object. When a program frees an object
+ * by hand while a scope still lists it, the scope's exit skips the entry and
+ * counts it (scope_entries_skipped in tl_stats). It does not release the object
+ * that uses the address by then.
  */
 
 /*
@@ -432,14 +440,14 @@ TL_API tl_status tl_mem_exit_scope(void);
 /*
  * tl_mem_exit_scopes_to closes scopes, function frames and planned frames of the
  * calling thread until depth scopes are open: for early returns, and for unwinding
- * after an exception or a longjmp. With the present depth it closes nothing.
+ * after an exception or a longjmp. With the current depth it closes nothing.
  *
  * Ownership: the references held by the closed scopes are released.
  * Threads: the calling thread's scopes.
  * Returns: TL_OK, or why nothing was closed.
  * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
  *     open).
- * Cost: that of the exits it stands for.
+ * Cost: that of the exits that it replaces.
  */
 TL_API tl_status tl_mem_exit_scopes_to(int64_t depth);
 
@@ -459,17 +467,17 @@ TL_API int64_t tl_get_scope_depth(void);
  * Objects
  * -------
  *
- * Heap objects carry no header. Their counts, types and generations stand in
- * records apart from them, in memory that no program ever gets a pointer to, so
- * a write beyond the end of an object cannot reach a count or a free list, and
- * the first byte of an object is the program's own. Objects are at least
+ * Heap objects have no header: the first byte of an object is the program's
+ * own. Counts, types and generations stand in records apart from the objects,
+ * in memory to which no program ever gets a pointer. So a write beyond the end
+ * of an object cannot reach a count or a free list. Objects are at least
  * 32-byte aligned, 64-byte aligned where their size is a multiple of 64.
  *
- * An object of plain bytes owns nothing. A typed object owns what its pointer
- * fields refer to: at its last release the destructor runs, then each field is
- * released, without recursion, so that a list of ten million nodes needs no
- * more stack than a single one. Storing into a field of a typed object is a
- * plain store: acquire what goes in, release what was there.
+ * An object of plain bytes owns nothing. A typed object owns the objects that
+ * its pointer fields refer to. At its last release the destructor runs, then
+ * each field is released. This uses no recursion, so a list of ten million
+ * nodes needs no more stack than a single node. Storing into a field of a typed
+ * object is a plain store: acquire what goes in, release what was there.
  */
 
 /*
@@ -485,14 +493,14 @@ typedef uint32_t tl_type;
 typedef void (*tl_destructor)(void* object);
 
 /*
- * tl_type_desc describes a type to tl_type_define. All zeros but the size is
- * an object without pointers.
+ * tl_type_desc describes a type to tl_type_define. A description that is zero
+ * except for its size describes an object without pointers.
  */
 typedef struct tl_type_desc {
     const char* name;              /* for messages and reports; NULL is "unnamed" */
     size_t size;                   /* bytes of an object, not 0 */
-    const size_t* pointer_offsets; /* where in it the references to other objects stand */
-    size_t num_pointers;           /* 0 is fine */
+    const size_t* pointer_offsets; /* offsets of the references to other objects */
+    size_t num_pointers;           /* number of pointer_offsets; may be 0 */
     tl_destructor destructor;      /* NULL: none */
     uint32_t flags;                /* 0 */
 } tl_type_desc;
@@ -500,9 +508,9 @@ typedef struct tl_type_desc {
 /*
  * tl_mem_alloc returns an object of plain bytes with one floating reference:
  * free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
- * The contents are undefined. Zero bytes are NULL, with TL_OK.
+ * The contents are undefined. A request for zero bytes returns NULL with TL_OK.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread; the calling one owns the object's count.
  * Returns: the object, NULL on failure or for zero bytes.
  * Errors: TL_E_OUT_OF_MEMORY.
@@ -535,10 +543,11 @@ TL_API void* tl_mem_new_zeroed(size_t bytes);
 
 /*
  * tl_mem_realloc changes the size of an object of plain bytes. Contents up to
- * the smaller size, count and registration stay. The address may change, and
- * then the old one is dead: an object moves only while its references float or
- * stand in scopes of this thread, where they follow it. On failure the object is
- * unchanged. NULL is allocated as by tl_mem_alloc.
+ * the smaller size, count and registration stay. The address may change; the
+ * old address is invalid then. An object moves only while all its references
+ * float or stand in scopes of this thread, and its entries in these scopes get
+ * the new address. On failure the object is unchanged. With NULL the call is
+ * tl_mem_alloc.
  *
  * Ownership: unchanged; the scopes of this thread hold the object at its new
  *     address.
@@ -547,26 +556,27 @@ TL_API void* tl_mem_new_zeroed(size_t bytes);
  * Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
  *     tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
- *     move, and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
- * Cost: nothing but the call when the size class stays, else an allocation and
- *     a copy.
+ *     move, and another holder has a reference), TL_E_OUT_OF_MEMORY.
+ * Cost: only the call while the size class stays the same, else an allocation
+ *     and a copy.
  */
 TL_API void* tl_mem_realloc(void* object, size_t bytes);
 
 /*
- * tl_mem_free frees an object that nobody holds: one whose references all
- * float ends as by tl_ptr_release, with destructor and fields; of one that
- * tl_ptr_dec_ref brought to 0 only the memory goes, since the rest was the
- * caller's part. tl_ptr_release, in contrast, drops a held reference before a
- * floating one: an object that was allocated, pushed onto a Vec and released has
- * one reference left, which floats while the Vec counts on it. What an allocation
- * left floating is given up by registering it.
+ * tl_mem_free frees an object that nobody holds. If all references of the
+ * object float, it ends as with tl_ptr_release: the destructor runs and the
+ * fields are released. If tl_ptr_dec_ref brought the count to 0, only the
+ * memory is freed, because the caller has released the fields itself.
+ * tl_ptr_release, in contrast, drops a held reference before a floating one. So
+ * an object that was allocated, pushed onto a Vec and then released has one
+ * reference left; it floats, although the Vec relies on it. To give up the
+ * floating reference of an allocation, register the object.
  *
  * Ownership: takes the floating references.
  * Threads: any thread.
  * Returns: TL_OK, or why the object was not freed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_BUSY (somebody holds a reference).
+ *     TL_E_BUSY (a reference is held).
  * Cost: about 3 ns by the owner.
  */
 TL_API tl_status tl_mem_free(void* object);
@@ -578,7 +588,7 @@ TL_API tl_status tl_mem_free(void* object);
  * Threads: any thread.
  * Returns: TL_OK, or why the object was not freed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_BUSY (somebody holds a reference).
+ *     TL_E_BUSY (a reference is held).
  * Cost: about 3 ns by the owner.
  */
 TL_API tl_status tl_mem_dealloc(void* object);
@@ -587,7 +597,7 @@ TL_API tl_status tl_mem_dealloc(void* object);
  * tl_alloc_tmp is tl_mem_alloc as the TL compiler declares it, for temporaries
  * that it frees with tl_free_tmp.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread; the calling one owns the object's count.
  * Returns: the object, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
@@ -602,20 +612,21 @@ TL_API void* tl_alloc_tmp(int64_t bytes);
  * Threads: any thread.
  * Returns: TL_OK, or why the object was not freed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_BUSY (somebody holds a reference).
+ *     TL_E_BUSY (a reference is held).
  * Cost: about 3 ns by the owner.
  */
 TL_API tl_status tl_free_tmp(void* object);
 
 /*
- * tl_type_define makes a type known. Types are never undefined.
+ * tl_type_define defines a type, which exists until the process ends.
  *
  * Ownership: the description, its name and its offsets are copied.
  * Threads: any thread; the type holds for all of them.
- * Returns: TL_OK and the type in *out_type, or why there is none.
+ * Returns: TL_OK and the type in *out_type, or why no type was defined.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
  *     multiple of 8, given twice or outside the size, unknown flags),
- *     TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
+ *     TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
+ *     offsets).
  * Cost: linear in the number of pointers.
  */
 TL_API tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);
@@ -634,16 +645,16 @@ TL_API tl_status tl_type_define(const tl_type_desc* description, tl_type* out_ty
 TL_API void* tl_object_new(tl_type type);
 
 /*
- * tl_mem_deep_clone copies an object and everything it refers to. Typed
- * objects, Vecs and plain objects are copied once each, so that sharing and
- * cycles inside the copy are those of the original; tensors and foreign memory
- * are shared by count.
+ * tl_mem_deep_clone copies an object and everything it refers to. Each typed
+ * object, Vec and plain object is copied once, so the copy has the same sharing
+ * and the same cycles as the original. Tensors and foreign memory are not
+ * copied: the copy holds references to them.
  *
  * Ownership: the current scope holds the copy; the caller borrows.
  * Threads: any thread, while no other changes what is copied.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (arena or frame memory, whose size nobody knows),
+ *     TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: linear in what is copied.
  */
@@ -652,7 +663,7 @@ TL_API void* tl_mem_deep_clone(void* object);
 /*
  * tl_mem_collect_cycles frees objects of the calling thread that only refer to
  * each other. Objects that were ever shared with another thread count as held
- * from outside, and so does what they refer to.
+ * from outside, and so do the objects that they refer to.
  *
  * Ownership: the references inside the garbage are released.
  * Threads: the calling thread's objects.
@@ -666,36 +677,35 @@ TL_API int64_t tl_mem_collect_cycles(void);
  * References
  * ----------
  *
- * Counting is checked: each of these functions classifies its pointer in a few
- * instructions before it touches a count. Memory of the runtime is recognised
- * by its address; memory from elsewhere (malloc, a device, another library) by
- * its entry in the registry.
+ * Each of these functions validates its pointer in a few instructions before it
+ * changes a count. Memory of the runtime is recognised by its address; memory
+ * from elsewhere (malloc, a device, another library) by its entry in the
+ * registry.
  *
- * The thread that created an object counts in a word of its own, without
- * atomic operations; every other thread uses a shared one, and the last release
- * merges the two exactly once. A count that would overflow sticks: the object
- * is never freed, which is a leak, where a wrapped count would be a use after
+ * The thread that created an object counts in a word of its own, without atomic
+ * operations. All other threads count in a shared word, and the last release
+ * merges the two words exactly once. An object whose count would overflow is
+ * never freed. That is a leak; a count that wrapped around would be a use after
  * free.
  *
  * A live pointer into the calling thread's arena or frame may be registered,
- * acquired and released like an object. Nothing happens, because its scope or
- * frame owns the memory.
+ * acquired and released like an object. The calls have no effect, because a
+ * scope or frame owns the memory.
  */
 
 /*
- * tl_mem_register_struct puts a reference into the current scope: the floating
- * one when there is one, else a new one. An address that the runtime does not
- * know is adopted as memory from malloc: count 1, and free() when the count
- * comes to 0. That is the one place where the caller is trusted about memory: what
- * malloc can have returned is aligned to 16 bytes and can be read, and more is not
- * looked at.
+ * tl_mem_register_struct puts a reference into the current scope: a floating
+ * reference of the object if it has one, else a new one. The runtime adopts an
+ * address that it does not know as memory from malloc: the count is 1, and
+ * free() is called when it reaches 0. Here the runtime has to trust the caller:
+ * it checks only that the address is aligned to 16 bytes and can be read.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or not memory that can be read, so not from malloc),
+ *     or memory that cannot be read, so not from malloc),
  *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -710,9 +720,9 @@ TL_API tl_status tl_mem_register_struct(void* object);
  * Ownership: the current scope holds the reference; name must be static.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or not memory that can be read, so not from malloc),
+ *     or memory that cannot be read, so not from malloc),
  *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -726,9 +736,9 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or not memory that can be read, so not from malloc),
+ *     or memory that cannot be read, so not from malloc),
  *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -737,8 +747,8 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
 TL_API tl_status tl_mem_register(void* object);
 
 /*
- * tl_mem_register_ptr is tl_mem_register_struct for pointers that must be known
- * already; nothing is adopted.
+ * tl_mem_register_ptr is tl_mem_register_struct without adoption: a pointer
+ * that the runtime does not know is an error.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -750,7 +760,8 @@ TL_API tl_status tl_mem_register(void* object);
 TL_API tl_status tl_mem_register_ptr(void* object);
 
 /*
- * tl_mem_register_tensor is tl_mem_register_ptr, emitted for tensors.
+ * tl_mem_register_tensor is tl_mem_register_ptr under the name that the TL
+ * compiler emits for tensors.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -762,7 +773,8 @@ TL_API tl_status tl_mem_register_ptr(void* object);
 TL_API tl_status tl_mem_register_tensor(void* tensor);
 
 /*
- * tl_mem_register_vec_ptr is tl_mem_register_ptr, emitted for Vecs.
+ * tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
+ * compiler emits for Vecs.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -774,13 +786,13 @@ TL_API tl_status tl_mem_register_tensor(void* tensor);
 TL_API tl_status tl_mem_register_vec_ptr(void* vec);
 
 /*
- * tl_mem_unregister takes the newest entry of an object out of the innermost
- * scope of this function that has one; its reference floats from then on. The
- * count does not change and the fields are not touched. Only scopes opened since
- * the newest tl_mem_function_enter are searched, so that a function that
- * returns its own parameter cannot take its caller's reference. For memory
- * adopted from malloc the object is marked as handed back: the host may free()
- * it, and registering it again sinks the reference.
+ * tl_mem_unregister removes the newest entry of an object from the innermost
+ * scope of this function that has one. The reference of this entry floats from
+ * then on. The count does not change and the fields are not touched. Only
+ * scopes opened since the newest tl_mem_function_enter are searched, so that a
+ * function that returns its own parameter cannot take its caller's reference.
+ * Memory that was adopted from malloc is marked as handed back: the program may
+ * free() it, or register it again, which sinks the reference.
  *
  * Ownership: the scope's reference passes to the caller, floating.
  * Threads: the calling thread's scopes.
@@ -789,9 +801,9 @@ TL_API tl_status tl_mem_register_vec_ptr(void* vec);
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_OVERFLOW (fifteen references float already), TL_E_UNSUPPORTED
  *     (arena memory: copy it out).
- * Cost: about 5 ns among the newest 32 entries; for any other a lookup in the
- *     scope's index, a miss of the cache or two in a large one. The same in
- *     failure.
+ * Cost: about 5 ns for one of the newest 32 entries; for any other a lookup in
+ *     the scope's index, which in a large scope is one or two cache misses. A
+ *     failure costs the same.
  */
 TL_API tl_status tl_mem_unregister(void* object);
 
@@ -810,8 +822,8 @@ TL_API void* tl_ptr_acquire(void* object);
 /*
  * tl_ptr_release drops one reference: a counted one while there is one, else a
  * floating one. At zero the destructor runs, fields are released and the memory
- * is freed. When the last reference of an object goes on a thread that does not
- * own it, that happens at the owner's next scope exit, function exit or slow
+ * is freed. When a thread that does not own the object drops the last
+ * reference, the owner does this at its next scope exit, function exit or slow
  * call.
  *
  * Ownership: takes one reference of the caller's.
@@ -824,7 +836,7 @@ TL_API void* tl_ptr_acquire(void* object);
 TL_API tl_status tl_ptr_release(void* object);
 
 /*
- * tl_ptr_inc_ref is tl_ptr_acquire that returns a status.
+ * tl_ptr_inc_ref is tl_ptr_acquire with a status as its result.
  *
  * Ownership: the caller holds the new reference.
  * Threads: any thread.
@@ -835,11 +847,11 @@ TL_API tl_status tl_ptr_release(void* object);
 TL_API tl_status tl_ptr_inc_ref(void* object);
 
 /*
- * tl_ptr_dec_ref drops one reference and leaves the end to the caller: when it
+ * tl_ptr_dec_ref drops one reference and leaves freeing to the caller. When it
  * returns 1 the count is 0, and the caller releases the fields itself and calls
- * tl_mem_free. An object that another thread owns ends by its descriptor, as
- * with tl_ptr_release, and 0 is returned: freeing fields by hand needs an owned,
- * shared or foreign object.
+ * tl_mem_free. An object that another thread owns is freed by the rules of its
+ * type, as with tl_ptr_release, and the call returns 0. So only an object that
+ * is the calling thread's own, shared or foreign can be freed by hand.
  *
  * Ownership: takes one reference of the caller's.
  * Threads: any thread.
@@ -874,8 +886,8 @@ TL_API bool tl_ptr_release_bool(void* object);
 TL_API int64_t tl_ptr_refcount(const void* object);
 
 /*
- * tl_ptr_check tells what a pointer is without touching it. Any value is
- * allowed.
+ * tl_ptr_check tells whether a pointer is live, without access to the memory
+ * there. Any value is allowed.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -887,9 +899,10 @@ TL_API int64_t tl_ptr_refcount(const void* object);
 TL_API tl_status tl_ptr_check(const void* object);
 
 /*
- * tl_ptr_share turns the creator's bias off for one object: from then on every
- * thread counts it alike, and its last release frees it at once on whichever
- * thread that is. For objects that are handed to other threads for good.
+ * tl_ptr_share ends the owner's advantage in counting one object: from then on
+ * every thread counts it with atomic operations, and the thread that drops the
+ * last reference frees it at once. Use it for objects that other threads keep
+ * for good.
  *
  * Ownership: unchanged.
  * Threads: the thread that created the object.
@@ -905,7 +918,7 @@ TL_API tl_status tl_ptr_share(void* object);
  * succeed and change nothing, and the object lives until the process ends. It
  * is not reported as a leak.
  *
- * Ownership: every reference, present and future, is free of charge.
+ * Ownership: references to the object are no longer counted.
  * Threads: any thread.
  * Returns: TL_OK, also for what is immortal already, or why nothing changed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
@@ -918,15 +931,14 @@ TL_API tl_status tl_ptr_make_immortal(void* object);
  * ---
  *
  * A Vec is a growable array of object pointers that holds a reference to each
- * of its elements. It is an object itself: counted, registered, released like
- * any other, and its last release releases the elements, last first. Elements
- * may at the same time stand in scopes and other Vecs, because each holder has
- * a count of its own. NULL elements are allowed. Arena and frame memory has no
- * count: an element that lies there is stored as it is and must not be used
- * after its scope.
+ * of its elements. It is itself an object: it is counted, registered and
+ * released like any other. Its last release releases the elements, last first.
+ * Elements may at the same time stand in scopes and other Vecs, because each
+ * holder has a count of its own. NULL elements are allowed. Arena and frame
+ * memory has no count: an element that lies there is stored as it is and must
+ * not be used after its scope.
  *
- * A Vec is not locked: threads that share one agree among themselves who
- * changes it.
+ * A Vec has no lock: threads that share one have to agree on who changes it.
  */
 
 /*
@@ -944,13 +956,14 @@ TL_API void* tl_vec_new(size_t capacity);
 
 /*
  * tl_vec_push appends an element and acquires it. A floating reference of the
- * element stays floating: register the element, and the scope ends it.
+ * element keeps floating; register the element so that the scope releases that
+ * reference.
  *
  * Ownership: the Vec holds a reference of its own to the element.
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why nothing was appended.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
  * Cost: about 5 ns; a cgo call where the table has to grow.
  */
 TL_API tl_status tl_vec_push(void* vec, void* element);
@@ -962,7 +975,8 @@ TL_API tl_status tl_vec_push(void* vec, void* element);
  * Threads: any thread, while none changes the Vec.
  * Returns: the element, NULL on failure or for a NULL element.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+ *     range).
  * Cost: about 3 ns.
  */
 TL_API void* tl_vec_get(void* vec, int64_t index);
@@ -975,21 +989,21 @@ TL_API void* tl_vec_get(void* vec, int64_t index);
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why nothing was replaced.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+ *     range).
  * Cost: one cgo call, plus what releasing the old element costs.
  */
 TL_API tl_status tl_vec_set(void* vec, int64_t index, void* element);
 
 /*
- * tl_vec_pop takes the last element out; the reference that the Vec held
- * floats.
+ * tl_vec_pop removes the last element. The reference that the Vec held floats.
  *
  * Ownership: the Vec's reference passes to the caller, floating.
  * Threads: one thread at a time for one Vec.
  * Returns: the element, NULL on failure or for a NULL element.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
- *     (fifteen references of the element float already).
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty),
+ *     TL_E_OVERFLOW (fifteen references of the element float already).
  * Cost: about 5 ns.
  */
 TL_API void* tl_vec_pop(void* vec);
@@ -1001,20 +1015,20 @@ TL_API void* tl_vec_pop(void* vec);
  * Threads: any thread, while none changes the Vec.
  * Returns: the number, 0 for NULL, -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec).
+ *     TL_E_UNSUPPORTED (not a Vec).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_vec_len(void* vec);
 
 /*
- * tl_vec_reserve makes room for capacity elements in all, so that as many
- * pushes cannot run out of memory.
+ * tl_vec_reserve makes room for capacity elements in all, so that pushes up to
+ * that length cannot run out of memory.
  *
  * Ownership: unchanged.
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why the capacity stays.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product
+ *     TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product
  *     overflows), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and a copy when it grows.
  */
@@ -1027,7 +1041,7 @@ TL_API tl_status tl_vec_reserve(void* vec, size_t capacity);
  * Threads: one thread at a time for one Vec.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no Vec).
+ *     TL_E_UNSUPPORTED (not a Vec).
  * Cost: linear in the number of elements.
  */
 TL_API tl_status tl_vec_clear(void* vec);
@@ -1036,18 +1050,20 @@ TL_API tl_status tl_vec_clear(void* vec);
  * Frames
  * ------
  *
- * Most values of a function die with it, and most buffers of a loop body are
- * the same in every iteration. A frame gives them memory that costs a bump and
- * is never freed one by one. It lies on a frame stack beside the scopes, in
- * address space that is reserved once for each thread and backed by memory only
- * as far as it was used.
+ * Most values of a function end with it, and most buffers of a loop body are
+ * the same in every iteration. A frame gives them memory that is allocated by
+ * advancing a pointer and is freed as a whole. Frames lie on a frame stack
+ * beside the scopes. The address space of the stack is reserved once for each
+ * thread; only the part that was used is backed by memory.
  *
- * tl_mem_function_enter opens a scope and a frame of numbered slots. A slot's
- * buffer stays the same until the function exits, also when it was first taken
- * in a loop's scope; a buffer that was outgrown stays valid as long. A planned
- * frame is one block whose inside the compiler has laid out itself.
+ * tl_mem_function_enter opens a scope and a frame of numbered slots. A slot
+ * keeps its buffer until the function exits, even if the buffer was first
+ * requested inside the scope of a loop. When a larger request replaces a
+ * buffer, the old buffer stays valid as long. A planned frame is one block; the
+ * compiler has chosen the offsets inside it.
  *
- * Frames follow functions, the arena follows scopes: that is why there are two.
+ * Frames and the arena are separate, because a frame ends with its function and
+ * arena memory ends with its scope.
  */
 
 /*
@@ -1069,7 +1085,7 @@ TL_API tl_status tl_mem_function_enter(int64_t slots);
  * planned frames that were opened inside it.
  *
  * Ownership: the references held by the closed scopes are released; buffers of
- *     the slots are dead.
+ *     the slots become invalid.
  * Threads: the calling thread's scopes and frames.
  * Returns: TL_OK, or why nothing was closed.
  * Errors: TL_E_NO_FRAME.
@@ -1097,8 +1113,8 @@ TL_API void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes);
  *
  * Ownership: the frame owns the block until tl_mem_frame_exit.
  * Threads: the calling thread's frames.
- * Returns: the block, NULL on failure; also for zero bytes an address, and a
- *     frame to leave.
+ * Returns: the block, NULL on failure. A frame of zero bytes has an address
+ *     too, and has to be closed.
  * Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
  * Cost: about 3 ns.
  */
@@ -1108,8 +1124,8 @@ TL_API void* tl_mem_frame_enter(size_t bytes);
  * tl_mem_frame_exit closes the newest planned frame of this function, with the
  * scopes that were opened inside it.
  *
- * Ownership: the frame's block is dead; the references held by the closed
- *     scopes are released.
+ * Ownership: the frame's block becomes invalid; the references held by the
+ *     closed scopes are released.
  * Threads: the calling thread's frames.
  * Returns: TL_OK, or why nothing was closed.
  * Errors: TL_E_NO_FRAME (no planned frame is open in this function).
@@ -1121,24 +1137,27 @@ TL_API tl_status tl_mem_frame_exit(void);
  * Arena
  * -----
  *
- * The arena is a block from which a thread bumps short-lived values. Leaving a
- * scope sets it back to where it stood at the entry, so that allocation inside
- * a loop body costs an addition and freeing costs nothing at all.
+ * The arena is a block in which a thread allocates short-lived values one after
+ * another. The exit of a scope sets the arena back to where it stood when the
+ * scope was entered. So allocation inside a loop body costs an addition, and
+ * freeing costs nothing.
  *
- * It is off until tl_arena_init. Emitted code asks tl_arena_is_active and takes
- * the heap otherwise, so a program decides with one call whether its temporaries
- * live here. A full arena is an answer (NULL and TL_E_ARENA_EXHAUSTED), never
- * memory from elsewhere: what follows a scope must not end up outliving it.
+ * A thread has no active arena until it calls tl_arena_init. Emitted code asks
+ * tl_arena_is_active and uses the heap when no arena is active, so a program
+ * decides with one call where its temporaries live. When the arena is full,
+ * tl_arena_alloc returns NULL with TL_E_ARENA_EXHAUSTED. It never takes memory
+ * from elsewhere, because such memory would outlive the scope.
  */
 
 /*
  * tl_arena_init makes the calling thread's arena active with room for capacity
- * bytes; 0 is all that TL_ARENA_BYTES reserved. An active arena keeps its
- * contents and takes the new capacity when what is in use fits.
+ * bytes; a capacity of 0 means all that TL_ARENA_BYTES reserved. An arena that
+ * is active already keeps its contents and gets the new capacity, if the bytes
+ * in use fit.
  *
  * Ownership: none.
  * Threads: the calling thread's arena.
- * Returns: TL_OK, or why the arena is as before.
+ * Returns: TL_OK, or why the arena is unchanged.
  * Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
  *     reserved), TL_E_BUSY (more is in use).
  * Cost: one cgo call.
@@ -1171,10 +1190,10 @@ TL_API void* tl_arena_alloc(int64_t bytes);
 TL_API void* tl_arena_malloc(int64_t bytes);
 
 /*
- * tl_arena_free makes the calling thread's arena inactive. All its memory is
- * dead, and goes back to the system.
+ * tl_arena_free makes the calling thread's arena inactive and gives its memory
+ * back to the system.
  *
- * Ownership: everything in the arena is dead.
+ * Ownership: everything in the arena becomes invalid.
  * Threads: the calling thread's arena.
  * Returns: TL_OK, also when none was active.
  * Errors: none.
@@ -1185,7 +1204,7 @@ TL_API tl_status tl_arena_free(void);
 /*
  * tl_arena_reset empties the calling thread's arena and keeps it active.
  *
- * Ownership: everything in the arena is dead.
+ * Ownership: everything in the arena becomes invalid.
  * Threads: the calling thread's arena.
  * Returns: TL_OK, also when none is active.
  * Errors: none.
@@ -1233,7 +1252,7 @@ TL_API int64_t tl_arena_get_offset(void);
  * tl_arena_set_offset sets the arena back to an offset that tl_arena_get_offset
  * returned.
  *
- * Ownership: what lies beyond the offset is dead.
+ * Ownership: what lies beyond the offset becomes invalid.
  * Threads: the calling thread's arena.
  * Returns: TL_OK, or why the offset stays.
  * Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
@@ -1259,21 +1278,22 @@ TL_API int64_t tl_arena_get_capacity(void);
  *
  * A tensor is a header (element type, device, shape, strides) and data. Headers
  * are objects of the runtime like any other; the data is either the tensor's
- * own, or a buffer that somebody else gave with the function that ends it.
+ * own or a borrowed buffer, for which the lender may give a deleter.
  *
- * Tensors are large, cross threads, and their memory has to return the moment
- * the last reference goes. Therefore their counts are never biased: every
- * thread pays one atomic operation, and none has to wait for the owner.
+ * Tensors are large and cross threads, and their memory has to be reusable as
+ * soon as the last reference is dropped. So a tensor has no owning thread:
+ * every thread counts it with one atomic operation, and the thread that drops
+ * the last reference frees it.
  *
- * What new, empty, zeros, from_buffer, wrap, in_slot and clone return is
- * registered in the current scope. A tensor in a slot has no heap memory at all: header
- * and data stand in the function's frame, which owns it, and
+ * The tensors that new, empty, zeros, from_buffer, wrap and clone return are
+ * registered in the current scope. A tensor in a slot has no heap memory at
+ * all: header and data stand in the function's frame, which owns it, and
  * tl_tensor_prepare_return copies it out when it has to outlive the function.
  *
  * A shape has at most eight dimensions.
  */
 
-/* tl_tensor is a tensor. What is inside is asked for with functions. */
+/* tl_tensor is a tensor. Functions return its properties. */
 typedef struct tl_tensor tl_tensor;
 
 /*
@@ -1305,30 +1325,31 @@ enum tl_device {
 };
 
 /*
- * tl_deleter ends memory that the runtime was lent: it is called once with the
- * address and the ctx that came with it, when the last reference goes.
+ * tl_deleter frees a borrowed buffer. The runtime calls it once, with the
+ * address and the ctx that were given with the buffer, when the last reference
+ * is dropped.
  */
 typedef void (*tl_deleter)(void* ptr, void* ctx);
 
-/* tl_tensor_flag lists what tl_tensor_info has in its flags. */
+/* tl_tensor_flag lists the bits of tl_tensor_info.flags. */
 enum tl_tensor_flag {
     TL_TENSOR_FLAG_CONTIGUOUS = 1, /* the elements lie in row-major order without gaps */
-    TL_TENSOR_FLAG_IN_SLOT = 2,    /* of a frame, which ends it */
-    TL_TENSOR_FLAG_LENT = 4,       /* the memory is somebody else's */
-    TL_TENSOR_FLAG_VIEW = 8,       /* the memory is that of base */
-    TL_TENSOR_FLAG_READ_ONLY = 16, /* whoever lent the memory does not want it written */
+    TL_TENSOR_FLAG_IN_SLOT = 2,    /* the tensor stands in a slot of a frame, which owns it */
+    TL_TENSOR_FLAG_LENT = 4,       /* the memory is a borrowed buffer */
+    TL_TENSOR_FLAG_VIEW = 8,       /* the memory belongs to base */
+    TL_TENSOR_FLAG_READ_ONLY = 16, /* the lender does not allow writes */
     TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device's default pool */
     TL_TENSOR_FLAG_BLOCK = 64      /* the memory of a block of a sparse matrix */
 };
 
 /*
- * tl_tensor_info is all that there is to know about a tensor: what
- * tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
- * struct_size tells the library how much of it the caller knows.
+ * tl_tensor_info describes a tensor: tl_tensor_info_get fills it in,
+ * tl_tensor_wrap reads it. New versions add fields at the end; struct_size
+ * tells the library which fields the caller knows.
  */
 typedef struct tl_tensor_info {
     size_t struct_size;     /* sizeof(tl_tensor_info) */
-    void* data;             /* the first element; NULL when there is none */
+    void* data;             /* the first element; NULL without elements */
     const int64_t* shape;   /* rank extents; valid while the tensor is held */
     const int64_t* strides; /* rank distances, in elements */
     int64_t numel;          /* elements */
@@ -1337,7 +1358,7 @@ typedef struct tl_tensor_info {
     int32_t device;
     int32_t rank;
     uint32_t flags;         /* of tl_tensor_flag */
-    tl_tensor* base;        /* the tensor whose memory a view shares; NULL */
+    tl_tensor* base;        /* of a view: the tensor whose memory it shares; else NULL */
 } tl_tensor_info;
 
 /*
@@ -1367,9 +1388,10 @@ TL_API tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* 
 TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_empty returns a contiguous tensor with undefined contents, from the
- * pool where it has one of that size. Rank 0 is a scalar. On a device other than the
- * CPU the data is a block of its default memory pool.
+ * tl_tensor_empty returns a contiguous tensor with undefined contents. The
+ * tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+ * a scalar. On a device other than the CPU the data is a block of its default
+ * memory pool.
  *
  * Ownership: the current scope holds the reference; the caller borrows.
  * Threads: any thread.
@@ -1391,48 +1413,48 @@ TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, c
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
  *     negative or overflowing extents), TL_E_DEVICE (no such device, or its
  *     driver failed), TL_E_UNSUPPORTED (a device of the program's own that
- *     does not copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
- *     stack is full).
+ *     cannot copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
+ *     is full).
  * Cost: tl_tensor_empty and a memset.
  */
 TL_API tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_from_buffer returns a tensor over memory of the caller's, without a
+ * tl_tensor_from_buffer returns a tensor over the caller's memory, without a
  * copy. strides count elements and may be NULL for a contiguous buffer; deleter
  * may be NULL when the memory outlives the tensor.
  *
- * Ownership: the tensor takes data and ends it with deleter(data, ctx); when
+ * Ownership: the tensor takes data and frees it with deleter(data, ctx); when
  *     the call fails data stays the caller's. The current scope holds the
  *     tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
- *     NULL data for any elements, negative or overflowing extents, overflowing
- *     strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
+ *     NULL data although there are elements, negative or overflowing extents,
+ *     overflowing strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
 
 /*
- * tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
- * can also say that the memory is not to be written. Of info it reads data,
- * shape, strides (NULL: row-major), dtype, device, rank, and
- * TL_TENSOR_FLAG_READ_ONLY of the flags.
+ * tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct,
+ * which can also mark the memory as read-only. The function reads these fields
+ * of info: data, shape, strides (NULL: row-major), dtype, device, rank, and of
+ * flags TL_TENSOR_FLAG_READ_ONLY.
  *
- * Ownership: data stays valid until deleter(data, ctx) is called, once, after
- *     the last reference; NULL when nothing has to be done. On failure data
- *     stays the caller's. The current scope holds the tensor.
+ * Ownership: data has to stay valid until the runtime calls deleter(data,
+ *     ctx), once, after the last reference; deleter may be NULL. On failure
+ *     data stays the caller's. The current scope holds the tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small,
- *     no such dtype, rank not 0 to 8, NULL shape, NULL data for any elements,
- *     negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
- *     such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
- *     is full).
+ *     no such dtype, rank not 0 to 8, NULL shape, NULL data although there are
+ *     elements, negative or overflowing extents, overflowing strides),
+ *     TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     (the scope stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
@@ -1440,7 +1462,8 @@ TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter,
 /*
  * tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
  * in a slot of the newest function frame. Contents are undefined at first; in
- * the next iteration of a loop the slot holds what was left there.
+ * the next iteration of a loop the slot still holds what the previous one left
+ * there.
  *
  * Ownership: the frame owns the tensor until tl_mem_function_exit.
  * Threads: the calling thread's frames.
@@ -1459,10 +1482,10 @@ TL_API tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, c
  * Threads: any thread, while no other writes the tensor.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
- *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
- *     lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
- *     (the scope stack is full).
+ *     TL_E_UNSUPPORTED (not a tensor, or a device that cannot copy),
+ *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
+ *     buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: tl_tensor_empty and a copy.
  */
 TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
@@ -1475,7 +1498,7 @@ TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: its argument, always; tl_last_status tells whether it was live.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one compare-and-swap.
  */
 TL_API tl_tensor* tl_tensor_acquire(tl_tensor* tensor);
@@ -1488,7 +1511,7 @@ TL_API tl_tensor* tl_tensor_acquire(tl_tensor* tensor);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one compare-and-swap, about 20 ns more for the last one.
  */
 TL_API tl_status tl_tensor_release(tl_tensor* tensor);
@@ -1501,44 +1524,45 @@ TL_API tl_status tl_tensor_release(tl_tensor* tensor);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: that of tl_tensor_release.
  */
 TL_API tl_status tl_tensor_release_safe(tl_tensor* tensor);
 
 /*
- * tl_tensor_register puts a reference into the current scope: the floating one
- * when there is one, else a new one.
+ * tl_tensor_register puts a reference into the current scope: a floating
+ * reference of the tensor if it has one, else a new one.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is
- *     full).
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack
+ *     is full).
  * Cost: about 10 ns.
  */
 TL_API tl_status tl_tensor_register(tl_tensor* tensor);
 
 /*
- * tl_tensor_promote takes the newest entry of a tensor out of the scopes of
- * this function, as tl_mem_unregister does: its reference floats. Use
- * tl_tensor_prepare_return for a tensor that may stand in a slot.
+ * tl_tensor_promote removes the newest entry of a tensor from the scopes of
+ * this function, as tl_mem_unregister does. The reference of this entry floats
+ * from then on. Use tl_tensor_prepare_return for a tensor that may stand in a
+ * slot.
  *
  * Ownership: the scope's reference passes to the caller, floating.
  * Threads: the calling thread's scopes.
  * Returns: TL_OK, or why nothing was taken out.
  * Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_OVERFLOW (fifteen
- *     references float already).
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_OVERFLOW
+ *     (fifteen references float already).
  * Cost: that of tl_mem_unregister.
  */
 TL_API tl_status tl_tensor_promote(tl_tensor* tensor);
 
 /*
- * tl_tensor_finalize does nothing: scopes end tensors. It exists because the TL
- * compiler emits it.
+ * tl_tensor_finalize does nothing, because scopes release tensors. It exists
+ * because the TL compiler emits it.
  *
  * Ownership: unchanged.
  * Threads: any thread.
@@ -1549,34 +1573,35 @@ TL_API tl_status tl_tensor_promote(tl_tensor* tensor);
 TL_API tl_status tl_tensor_finalize(tl_tensor* tensor);
 
 /*
- * tl_tensor_prepare_return makes a tensor ready to be returned from the function
- * that made it: takes it out of the function's scopes, or copies it to the heap
- * when it stands in a slot.
+ * tl_tensor_prepare_return makes a tensor ready to be returned from the
+ * function that made it. It removes the tensor from the function's scopes, or
+ * copies it to the heap when it stands in a slot.
  *
  * Ownership: the returned tensor floats; its receiver registers it.
  * Threads: the calling thread's scopes.
- * Returns: the tensor to return: the argument, or the copy of one in a slot;
- *     also the argument when it stands in none of the scopes, or is refused.
- *     NULL when the copy failed, and when the call was not served
- *     (TL_E_FORKED, TL_E_BUSY).
+ * Returns: the tensor to return: the argument, or the copy of a tensor in a
+ *     slot. The argument is also returned when it stands in none of the
+ *     scopes, and when the call refuses it. NULL when the copy failed, and
+ *     with TL_E_FORKED and TL_E_BUSY.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
  *     already), TL_E_OUT_OF_MEMORY.
  * Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
  */
 TL_API tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor);
 
 /*
- * tl_tensor_free ends a tensor that may still stand in a scope: takes the
- * newest entry out that the scopes of this function have for it, where there is
- * one, and releases the reference, so that the exit of the scope does not
- * release it again. A tensor in a slot stays its frame's.
+ * tl_tensor_free releases a tensor that may still stand in a scope. It removes
+ * the newest entry that the scopes of this function have for the tensor, if
+ * there is one, and releases the reference, so that the exit of the scope does
+ * not release it again. A tensor in a slot stays as it is, because the frame
+ * owns it.
  *
  * Ownership: takes the scope's reference, else one of the caller's.
  * Threads: any thread; the calling thread's scopes.
  * Returns: TL_OK, or why nothing was released.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: tl_mem_unregister and tl_tensor_release.
  */
 TL_API tl_status tl_tensor_free(tl_tensor* tensor);
@@ -1585,21 +1610,23 @@ TL_API tl_status tl_tensor_free(tl_tensor* tensor);
  * Tensor properties
  * -----------------
  *
- * What a tensor is, asked all at once or one property at a time, because a struct
- * that a compiler reads in place could never change. Each answer costs a lookup of the
- * pointer and one load; emitted code asks once, before its loops.
+ * These functions return the properties of a tensor, all at once or one at a
+ * time. The tensor itself is opaque, because a struct that compiled code reads
+ * in place could never change. Each call costs a lookup of the pointer and one
+ * load; emitted code calls once, before its loops.
  */
 
 /*
- * tl_tensor_info_get answers all the questions below in one call.
+ * tl_tensor_info_get returns all the properties below in one call.
  *
  * Ownership: what out_info points to is borrowed; valid while the caller holds
  *     the tensor.
  * Threads: any thread.
- * Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+ * Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields
+ *     are zero.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
- *     struct_size that is too small).
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
+ *     or a struct_size that is too small).
  * Cost: about 5 ns.
  */
 TL_API tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info);
@@ -1613,7 +1640,7 @@ TL_API tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out
  * Returns: the address; NULL for NULL, for a tensor without elements and on
  *     failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API void* tl_tensor_data(const tl_tensor* tensor);
@@ -1625,7 +1652,7 @@ TL_API void* tl_tensor_data(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: bytes; 0 for NULL and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API size_t tl_tensor_nbytes(const tl_tensor* tensor);
@@ -1637,7 +1664,7 @@ TL_API size_t tl_tensor_nbytes(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_numel(const tl_tensor* tensor);
@@ -1649,7 +1676,7 @@ TL_API int64_t tl_tensor_numel(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_len(const tl_tensor* tensor);
@@ -1661,7 +1688,7 @@ TL_API int64_t tl_tensor_len(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the rank; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_rank(const tl_tensor* tensor);
@@ -1673,7 +1700,7 @@ TL_API int64_t tl_tensor_rank(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the first of rank numbers; NULL for NULL and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API const int64_t* tl_tensor_shape(const tl_tensor* tensor);
@@ -1686,7 +1713,7 @@ TL_API const int64_t* tl_tensor_shape(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the first of rank numbers; NULL for NULL and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API const int64_t* tl_tensor_strides(const tl_tensor* tensor);
@@ -1698,7 +1725,7 @@ TL_API const int64_t* tl_tensor_strides(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int32_t tl_tensor_dtype(const tl_tensor* tensor);
@@ -1710,7 +1737,7 @@ TL_API int32_t tl_tensor_dtype(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: its number; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API int32_t tl_tensor_device(const tl_tensor* tensor);
@@ -1721,9 +1748,9 @@ TL_API int32_t tl_tensor_device(const tl_tensor* tensor);
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: true for such a tensor; true for NULL; false on failure.
+ * Returns: true when they do, and for NULL; false on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: about 3 ns.
  */
 TL_API bool tl_tensor_is_contiguous(const tl_tensor* tensor);
@@ -1736,7 +1763,7 @@ TL_API bool tl_tensor_is_contiguous(const tl_tensor* tensor);
  * Threads: any thread.
  * Returns: the extent; 0 for NULL; -1 on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
+ *     TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
  * Cost: about 3 ns.
  */
 TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
@@ -1746,18 +1773,20 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  * ------------
  *
  * A view is a tensor without memory of its own: another shape and other strides
- * over the elements of a tensor that exists. What is written through one is seen
- * through all. A view holds a reference to the tensor that has the memory, never
- * to another view, so that memory goes back to the pool, or its deleter runs,
- * when the last of them goes, in any order and on any thread.
+ * over the elements of an existing tensor. A write through one is visible
+ * through all. A view holds a reference to the tensor that has the memory,
+ * never to another view, so the memory goes back to the pool, or its deleter
+ * runs, when the last reference to the tensor and its views is dropped, in any
+ * order and on any thread.
  *
  * Strides may be 0 (broadcast: one element under several indices) and negative
  * (a slice that runs backwards: tl_tensor_data is then not the lowest address).
- * Where strides cannot express what is asked for, the answer is TL_E_UNSUPPORTED
- * and never a copy; tl_tensor_clone copies.
+ * When strides cannot express the requested view, the call fails with
+ * TL_E_UNSUPPORTED. It never copies; tl_tensor_clone does.
  *
- * A tensor in a slot has no views: its memory ends with the function's frame,
- * which asks nobody. It is TL_E_UNSUPPORTED; clone it first.
+ * A tensor in a slot cannot have views, because the function's frame ends its
+ * memory whether or not a view exists. The call fails with TL_E_UNSUPPORTED;
+ * clone the tensor first.
  *
  * Axes count from 0, negative ones from the last. A view of a tensor that is
  * read-only is read-only.
@@ -1765,16 +1794,16 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
 
 /*
  * tl_tensor_reshape returns a view with the same elements, in row-major order, in
- * another shape. One extent may be -1: it is what the others leave.
+ * another shape. One extent may be -1; it is computed from the others.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
- *     order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
- *     8, NULL shape, negative or overflowing extents, two of -1),
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give
+ *     that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
+ *     0 to 8, NULL shape, negative or overflowing extents, more than one -1),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
  */
@@ -1783,16 +1812,16 @@ TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64
 /*
  * tl_tensor_slice returns a view of the elements start, start + step, ... before
  * stop of one axis, by the rules of Python's slices: a negative start or stop
- * counts from the end, and what lies beyond either end is cut off, so that
- * INT64_MIN and INT64_MAX are the ends. A negative step runs backwards, from
- * start down to the element after stop.
+ * counts from the end, and positions beyond either end are cut off, so that
+ * INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
+ * from start down to the element after stop.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1807,7 +1836,7 @@ TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1823,7 +1852,7 @@ TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1831,16 +1860,16 @@ TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t
 TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
 
 /*
- * tl_tensor_broadcast_to returns a view in which axes of one element, and the
- * whole in new leading axes, are repeated without memory: their stride is 0. An
- * extent of -1 is that of the tensor.
+ * tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+ * repeats the whole tensor along new leading axes. Repetition needs no memory:
+ * the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (NULL shape, rank below the tensor's or above 8, an extent that is
  *     neither the tensor's nor repeats one element, an overflow),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1856,23 +1885,23 @@ TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const 
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
- *     (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (no such axis, or the axis does not have one element),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
 
 /*
- * tl_tensor_expand_dims returns a view with one more axis, of one element: axis
- * axis of the view.
+ * tl_tensor_expand_dims returns a view with one more axis, of one element. The
+ * parameter axis is the position of that axis in the view.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
  * Threads: any thread.
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, whatever the size.
@@ -1884,10 +1913,10 @@ TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
  *
  * Ownership: the caller borrows; valid while it holds the view.
  * Threads: any thread.
- * Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
- *     no view and on failure.
+ * Returns: the tensor, which is never a view; NULL for NULL, for a tensor that
+ *     is not a view and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor).
+ *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
@@ -1896,10 +1925,10 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * Tensor pool
  * -----------
  *
- * Training repeats itself: the tensors that one step frees are, in size and
- * type, those that the next one wants. So a released tensor is kept, up to 32
- * for each key (elements, dtype, device), and the next request for that key
- * takes it as it is. In a steady state no tensor costs a call to the operating
+ * Training repeats itself: the next step requests tensors of the same sizes and
+ * types as those that one step frees. So the pool keeps released tensors, up to
+ * 32 for each key (elements, dtype, device), and the next request for that key
+ * takes one as it is. In a steady state no tensor costs a call to the operating
  * system.
  *
  * tl_tensor_empty and its siblings use the pool by themselves. The functions
@@ -1911,25 +1940,25 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
  * undefined and its shape is one dimension of that many elements.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread.
- * Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+ * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
  * Cost: about 20 ns.
  */
 TL_API tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 
 /*
- * tl_pool_release gives a tensor that nobody else holds to the pool. When the
+ * tl_pool_release gives a tensor that has no other holder to the pool. When the
  * pool is full for its key the tensor is freed.
  *
  * Ownership: takes the caller's reference.
  * Threads: any thread.
  * Returns: TL_OK, or why the tensor was not taken.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
- *     pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+ *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
- *     (somebody else holds a reference).
+ *     (another holder has a reference).
  * Cost: about 20 ns.
  */
 TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
@@ -1938,9 +1967,9 @@ TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dty
  * tl_pool_acquire_compat is tl_pool_acquire for f32 on the CPU, in the form
  * that an older TL compiler emits.
  *
- * Ownership: the reference floats; nobody releases it but the caller.
+ * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread.
- * Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+ * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: none.
  * Cost: about 20 ns.
  */
@@ -1954,9 +1983,9 @@ TL_API tl_tensor* tl_pool_acquire_compat(size_t elements);
  * Threads: any thread.
  * Returns: TL_OK, or why the tensor was not taken.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
- *     pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+ *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
- *     (somebody else holds a reference).
+ *     (another holder has a reference).
  * Cost: about 20 ns.
  */
 TL_API tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements);
@@ -1987,8 +2016,9 @@ TL_API int64_t tl_get_refcount_count(void);
 
 /*
  * tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
- * devices but the CPU: those of the blocks that their default memory pools have
- * given out, to tensors that are live or kept and to PyTorch.
+ * devices except the CPU: the bytes of the blocks that their default memory
+ * pools have given to live tensors, to tensors that the pool keeps and to
+ * PyTorch.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -1999,8 +2029,8 @@ TL_API int64_t tl_get_refcount_count(void);
 TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 
 /*
- * tl_get_gpu_free_count returns how many tensors of all devices but the CPU the
- * pool keeps.
+ * tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+ * except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2011,8 +2041,8 @@ TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 TL_API int64_t tl_get_gpu_free_count(void);
 
 /*
- * tl_get_gpu_free_bytes returns how many bytes the pool keeps of all devices
- * but the CPU.
+ * tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
+ * for all devices except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2059,8 +2089,8 @@ TL_API int64_t tl_get_metal_pool_mb(void);
 TL_API int64_t tl_get_metal_pool_count(void);
 
 /*
- * tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
- * pool has served, over all devices but the CPU.
+ * tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
+ * pool has served, over all devices except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2087,29 +2117,30 @@ TL_API tl_status tl_dump_gpu_pool_stats(void);
  * ------------------
  *
  * A tensor of a device other than the CPU is a header in the runtime's heap and a
- * block of that device's default memory pool, which is made when the first one is
- * wanted. It is counted, registered, viewed and pooled like any other; the block
- * goes back with the last reference. tl_tensor_data is an address of the device.
+ * block of that device's default memory pool, which the runtime creates for the
+ * first such tensor. The tensor is counted, registered, viewed and pooled like
+ * any other; the block goes back to that pool with the last reference.
+ * tl_tensor_data is an address of the device.
  *
  *     int64_t shape[2] = {64, 64};
  *     tl_tensor* weights = tl_tensor_zeros(TL_DTYPE_F32, gpu, 2, shape);
  *     tl_tensor* here = tl_tensor_to(weights, TL_DEVICE_CPU);
  *
- * A stream is a queue of a device's work. What the runtime copies has arrived when
- * the call returns. Work of the program's own goes on after the call that queued it:
- * tl_tensor_record_stream says where a tensor is used, so that its memory is not
- * given to others before that work is done.
+ * A stream is a queue of a device's work. A copy by the runtime is complete
+ * when the call returns. Work that the program queues continues after the call
+ * that queued it. tl_tensor_record_stream names a stream that uses a tensor, so
+ * that the tensor's memory is not reused before that work is done.
  */
 
 /*
- * tl_tensor_to returns a contiguous copy of a tensor on a device, which may be the
- * one it is on.
+ * tl_tensor_to returns a contiguous copy of a tensor on a device, which may be
+ * the tensor's own device.
  *
  * Ownership: the current scope holds the copy; the caller borrows.
  * Threads: any thread, while no other writes the tensor.
  * Returns: the copy, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+ *     TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
  *     TL_E_DEVICE (no such device, or its driver failed),
  *     TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -2120,51 +2151,52 @@ TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
 
 /*
  * tl_tensor_copy copies the elements of one tensor into another of the same shape
- * and element type, on whatever devices the two are. Either may have gaps and
- * permuted axes where the CPU reaches its memory; what is read may everywhere. The
- * two may share memory.
+ * and element type, on whatever devices the two are. The tensor that is read
+ * may have gaps and permuted axes. The tensor that is written may have them
+ * where the CPU reaches its memory. The two may share memory.
  *
  * Ownership: unchanged.
  * Threads: any thread, while no other uses to or writes from.
  * Returns: TL_OK, or why the copy was not completed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
- *     TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
- *     several indices, or has gaps on a device out of the CPU's reach; a
- *     device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
+ *     several indices, or has gaps on a device whose memory the CPU cannot
+ *     reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call and the copy.
  */
 TL_API tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
 
 /*
- * tl_tensor_record_stream says that work in a stream uses a tensor: when its last
- * reference goes, its memory is given to others only after the work that is in the
- * stream at that moment. The stream has to live until then.
+ * tl_tensor_record_stream tells the runtime that work in a stream uses a
+ * tensor. When the last reference to the tensor is dropped, its memory is
+ * reused only after the work that is in the stream at that moment. The stream
+ * has to exist until then.
  *
  * Ownership: unchanged.
  * Threads: any thread.
- * Returns: TL_OK, also for NULL, and for a device without streams and the
- *     stream NULL; or why nothing was noted.
+ * Returns: TL_OK, also for a NULL tensor, and for the stream NULL on a device
+ *     without streams; or why nothing was recorded.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
- *     memory that was lent), TL_E_DEVICE (the tensor's device cannot be
- *     asked).
+ *     TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or a
+ *     borrowed buffer), TL_E_DEVICE (the tensor's device is not available).
  * Cost: one cgo call. The release costs an event for each stream.
  */
 TL_API tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
 
 /*
- * tl_tensor_sync_stream lets what is put into a stream from now on wait for the work
- * that is now in the streams where the tensor is used: those recorded, or else the
- * default one. The CPU waits for nothing. It is what a consumer of the tensor's
- * memory asks for before it uses it in a stream of its own.
+ * tl_tensor_sync_stream makes later work in a stream wait for the work that is
+ * now in the streams that use the tensor. These are the recorded streams, or
+ * the default stream if none is recorded. The CPU does not wait. A consumer of
+ * the tensor's memory calls this function before it uses the memory in a stream
+ * of its own.
  *
  * Ownership: unchanged.
  * Threads: any thread.
  * Returns: TL_OK, or why the stream does not wait.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
- *     TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
+ *     TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
+ *     TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE.
  * Cost: four calls of the driver for each stream.
  */
 TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
@@ -2174,24 +2206,25 @@ TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
  * ---------------
  *
  * A sparse matrix stores its nonzeros line by line: a line is a row of a CSR
- * matrix (compressed sparse rows) and a column of a CSC matrix. A line has values
- * and, as many, ascending indices: the columns of a row, the rows of a column.
- * Values are f32 or f64, indices 32 or 64 bits wide.
+ * matrix (compressed sparse rows) and a column of a CSC matrix. A line has
+ * values and the same number of ascending indices: the columns of a row, the
+ * rows of a column. Values are f32 or f64, indices 32 or 64 bits wide.
  *
- * Lines live in blocks, several to each. A block is a counted tensor, and a matrix
- * is a table of blocks that it holds. So a slice of lines and the transpose copy
- * no element: a slice holds the blocks that it shows and outlives the matrix, a
- * transpose holds the matrix itself. A block's memory returns when the last matrix, view or array
- * that holds it goes, on any thread.
+ * A matrix stores its lines in blocks of several lines. A block is a counted
+ * tensor, and the matrix has a table of the blocks that it holds. So a slice of
+ * lines and a transpose copy no elements. A slice holds the blocks that it
+ * shows and may outlive the matrix; a transpose holds the matrix itself. A
+ * block is freed when the last matrix, view or array that holds it is released,
+ * on any thread.
  *
- * A matrix is an object of the runtime: the current scope holds it when it is
- * made, and tl_ptr_acquire, tl_ptr_release, tl_mem_unregister and the rest work on
- * it. It has no owning thread. What it is said to be never changes; the values may
- * be written by whoever has them, and so may indices, which nothing here reads
- * again but tl_sparse_validate.
+ * A matrix is an object of the runtime: a new matrix is registered in the
+ * current scope, and tl_ptr_acquire, tl_ptr_release, tl_mem_unregister and the
+ * other functions for objects accept it. It has no owning thread. What
+ * tl_sparse_info_get returns for a matrix never changes. A program may write
+ * the values, and also the indices, which only tl_sparse_validate checks again.
  */
 
-/* tl_sparse is a sparse matrix. What is inside is asked for with functions. */
+/* tl_sparse is a sparse matrix. Functions return its properties. */
 typedef struct tl_sparse tl_sparse;
 
 /* tl_sparse_format lists the formats. */
@@ -2201,29 +2234,28 @@ enum tl_sparse_format {
 };
 
 /*
- * tl_sparse_options says how lines are put into blocks; 0 is the default. A block
- * takes lines until it has target_rows of them and min_elements nonzeros, and goes
- * on until the heap's slot for it is nearly full. It never takes a line that would
- * make it exceed max_elements: a longer line has a block of its own.
+ * tl_sparse_options says how lines are put into blocks; a field of 0 selects
+ * its default. A block takes lines until it has target_rows of them and
+ * min_elements nonzeros, and goes on until the heap's slot for it is nearly
+ * full. It never takes a line that would make it exceed max_elements: a longer
+ * line has a block of its own.
  */
 typedef struct tl_sparse_options {
     size_t struct_size;   /* sizeof(tl_sparse_options) */
-    int64_t target_rows;  /* lines of a block; 8 */
-    int64_t min_elements; /* nonzeros of a block at least, where there are as many; 4096 */
-    int64_t max_elements; /* nonzeros of a block at most; 262144 */
+    int64_t target_rows;  /* lines of a block; default 8 */
+    int64_t min_elements; /* fewest nonzeros of a block, while lines remain; default 4096 */
+    int64_t max_elements; /* most nonzeros of a block; default 262144 */
 } tl_sparse_options;
 
-/*
- * tl_sparse_info is all that there is to know about a matrix. It grows at the end.
- */
+/* tl_sparse_info describes a matrix. New versions add fields at the end. */
 typedef struct tl_sparse_info {
     size_t struct_size;   /* sizeof(tl_sparse_info) */
     int64_t rows;
     int64_t columns;
     int64_t nonzeros;
     int64_t blocks;
-    size_t bytes;         /* of the heap: the matrix, and each block as a whole; of lent arrays, what they need */
-    size_t payload_bytes; /* what three contiguous arrays of it need */
+    size_t bytes;         /* heap bytes of the matrix and of its whole blocks; for borrowed arrays, their size */
+    size_t payload_bytes; /* size of the matrix as three contiguous arrays */
     int32_t format;       /* tl_sparse_format */
     int32_t value_dtype;  /* tl_dtype */
     int32_t index_dtype;  /* tl_dtype */
@@ -2231,25 +2263,25 @@ typedef struct tl_sparse_info {
 } tl_sparse_info;
 
 /*
- * tl_sparse_block_info is what a matrix shows of one of its blocks: nonzero number
- * offsets[k] - offsets[0] is the first of line first_line + k. In a slice that
- * begins within a block offsets[0] is not 0.
+ * tl_sparse_block_info describes the part of a block that a matrix shows. Line
+ * first_line + k begins with nonzero number offsets[k] - offsets[0]. In a slice
+ * that begins within a block offsets[0] is not 0.
  */
 typedef struct tl_sparse_block_info {
     size_t struct_size;  /* sizeof(tl_sparse_block_info) */
     int64_t first_line;  /* the line of the matrix that is the block's first */
     int64_t lines;
     int64_t nonzeros;
-    void* values;        /* nonzeros of them */
-    void* indices;       /* nonzeros of them */
-    const void* offsets; /* lines + 1 of the indices' type */
-    tl_tensor* memory;   /* what has them: acquire it to keep them beyond the matrix */
+    void* values;        /* as many as nonzeros */
+    void* indices;       /* as many as nonzeros */
+    const void* offsets; /* lines + 1 numbers of the indices' type */
+    tl_tensor* memory;   /* holds the arrays: acquire it to keep them beyond the matrix */
 } tl_sparse_block_info;
 
 /*
  * tl_sparse_create returns a matrix with room for as many nonzeros in each line as
- * lengths says, one number for each line. Values and indices are undefined: fill
- * them in through tl_sparse_row or tl_sparse_block, and have them looked at by
+ * lengths says, one number for each line. Values and indices are undefined:
+ * fill them in through tl_sparse_row or tl_sparse_block, and check them with
  * tl_sparse_validate.
  *
  * Ownership: the current scope holds the matrix; the caller borrows. lengths
@@ -2257,22 +2289,22 @@ typedef struct tl_sparse_block_info {
  * Threads: any thread.
  * Returns: the matrix, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
- *     lengths, a line longer than it has places, NULL lengths, options that
- *     contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit
- *     indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
- *     a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
+ *     lengths, a line with more nonzeros than it has places, NULL lengths,
+ *     options that contradict each other), TL_E_LIMIT (2^44 lines or more;
+ *     with 32-bit indices more than 2^31 - 1 nonzeros, columns of a CSR matrix
+ *     or rows of a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, three looks at every length, and an allocation for each
- *     block.
+ * Cost: one cgo call, three passes over the lengths, and an allocation for
+ *     each block.
  */
 TL_API tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options);
 
 /*
  * tl_sparse_from_csr returns a CSR matrix with a copy of three contiguous arrays:
- * row i has the values and indices offsets[i] to offsets[i + 1]. offsets has
- * rows + 1 numbers of the indices' type, from 0 to nonzeros. Indices have to
- * ascend within each row; the sentence of the error names the row and what was
- * found in it.
+ * row i has the values and indices from offsets[i] to offsets[i + 1] - 1.
+ * offsets has rows + 1 numbers of the indices' type, from 0 to nonzeros.
+ * Indices have to ascend within each row; the message of the error names the
+ * row and what is wrong in it.
  *
  * Ownership: the current scope holds the matrix; the caller borrows. The
  *     arrays and options, which may be NULL, are read during the call.
@@ -2284,7 +2316,7 @@ TL_API tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns
  *     each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
  *     32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, a copy, and a look at every index.
+ * Cost: one cgo call, a copy, and a check of every index.
  */
 TL_API tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options);
 
@@ -2302,19 +2334,20 @@ TL_API tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonz
  *     each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
  *     indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
- * Cost: one cgo call, a copy, and a look at every index.
+ * Cost: one cgo call, a copy, and a check of every index.
  */
 TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options);
 
 /*
- * tl_sparse_wrap returns a matrix of one block over three arrays of the caller's,
- * which stay his: offsets as in tl_sparse_from_csr, one more than there are lines.
- * They are checked once. flags is 0 or TL_TENSOR_FLAG_READ_ONLY. When the last
- * matrix and array over them has gone, deleter(values, ctx) is called once; NULL:
- * nothing is.
+ * tl_sparse_wrap returns a matrix of one block over three arrays of the
+ * caller's, without a copy. offsets is as in tl_sparse_from_csr, with one
+ * number more than there are lines. The call checks the arrays once. flags is 0
+ * or TL_TENSOR_FLAG_READ_ONLY. When the last matrix and array over them is
+ * released, deleter(values, ctx) is called once; deleter may be NULL.
  *
  * Ownership: the current scope holds the matrix; the caller borrows. The
- *     arrays have to last until deleter is called; on failure it is not.
+ *     arrays have to stay valid until the deleter is called; on failure it is
+ *     not called.
  * Threads: any thread. deleter runs on whichever thread drops the last
  *     reference.
  * Returns: the matrix, NULL on failure.
@@ -2322,21 +2355,22 @@ TL_API tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonz
  *     aligned to their elements, or unknown flags), TL_E_LIMIT (as
  *     tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: one cgo call, and a look at every index.
+ * Cost: one cgo call, and a check of every index.
  */
 TL_API tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx);
 
 /*
- * tl_sparse_row tells where the values and the indices of line i stand, and how
- * many there are: of row i of a CSR matrix, of column i of a CSC matrix. An output
- * that is NULL is not wanted.
+ * tl_sparse_row returns the addresses of the values and the indices of line i,
+ * and their number. Line i is row i of a CSR matrix or column i of a CSC
+ * matrix. Each output may be NULL.
  *
  * Ownership: the caller borrows both arrays; valid while it holds the matrix,
  *     or another over the same block.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with zeros.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+ *     error.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     line, or offsets that were changed).
  * Cost: a binary search over the blocks; no cgo call.
  */
@@ -2345,31 +2379,33 @@ TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_va
 /*
  * tl_sparse_slice returns a matrix of the lines start to stop over the same
  * blocks, by the rules of Python's slices: negative numbers count from the end,
- * and what lies beyond either end is cut off, so that INT64_MIN and INT64_MAX are
- * the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
+ * and positions beyond either end are cut off, so that INT64_MIN and INT64_MAX
+ * stand for the ends. The lines are rows of a CSR matrix or columns of a CSC
+ * matrix.
  *
  * Ownership: the current scope holds the slice; the slice holds the blocks
  *     that it shows, not the matrix. The caller borrows.
  * Threads: any thread.
  * Returns: the slice, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call, and one count for each block that it shows.
  */
 TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop);
 
 /*
- * tl_sparse_transpose returns the transpose over the same blocks: of a CSR matrix
- * a CSC matrix whose column i is row i of the matrix, and the other way. Lines
- * stay what they were; tl_sparse_row of it is a column then.
+ * tl_sparse_transpose returns the transpose over the same blocks. The transpose
+ * of a CSR matrix is a CSC matrix whose column i is row i of the matrix, and
+ * the other way round. Lines stay the same, so tl_sparse_row of that CSC matrix
+ * returns a column.
  *
  * Ownership: the current scope holds the transpose; the transpose holds the
  *     matrix whose table of blocks it shows. The caller borrows.
  * Threads: any thread.
  * Returns: the transpose, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call and one count, however many blocks there are.
  */
@@ -2378,13 +2414,14 @@ TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 /*
  * tl_sparse_to_contiguous copies a matrix into three tensors of one dimension:
  * values, indices, and the offsets of lines, which begin with 0 and have the type
- * of the indices. They share nothing with the matrix.
+ * of the indices. The tensors share no memory with the matrix.
  *
  * Ownership: the current scope holds the tensors; the caller borrows.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with NULLs.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+ *     error.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call and a copy.
@@ -2392,32 +2429,33 @@ TL_API tl_sparse* tl_sparse_transpose(const tl_sparse* matrix);
 TL_API tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 
 /*
- * tl_sparse_block tells what a matrix shows of block i: where its lines stand,
- * without a copy.
+ * tl_sparse_block describes the part of block i that a matrix shows, without a
+ * copy.
  *
  * Ownership: the caller borrows all of it; valid while it holds the matrix or
  *     memory.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
- *     was filled in.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+ *     error. struct_size is set to the bytes filled in.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, a NULL out_info or a wrong struct_size).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_info* out_info);
 
 /*
- * tl_sparse_block_tensors returns what a matrix shows of block i as three tensors
- * of one dimension, views without a copy: its values, its indices, and one offset
- * more than it has lines.
+ * tl_sparse_block_tensors returns the part of block i that a matrix shows as
+ * three views of one dimension, without a copy: the values, the indices, and
+ * one offset more than there are lines.
  *
  * Ownership: the current scope holds the tensors, and they hold the block, not
  *     the matrix. The caller borrows.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with NULLs.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+ *     error.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
  *     block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
  *     scope stack is full).
  * Cost: one cgo call.
@@ -2425,30 +2463,30 @@ TL_API tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_b
 TL_API tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 
 /*
- * tl_sparse_validate looks at every index of a matrix: within a line they have to
- * ascend and stay in range. The sentence of the error names the line and what was
- * found there.
+ * tl_sparse_validate checks every index of a matrix: within a line, indices
+ * have to ascend and be in range. The message of the error names the line and
+ * what is wrong there.
  *
  * Ownership: nothing changes.
  * Threads: any thread.
- * Returns: TL_OK; for NULL too.
+ * Returns: TL_OK, also for NULL, or what is wrong.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that
- *     do not ascend, occur twice or are out of range, or offsets that were
- *     changed).
- * Cost: one cgo call, and a look at every index.
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
+ *     that do not ascend, occur twice or are out of range, or offsets that
+ *     were changed).
+ * Cost: one cgo call, and a check of every index.
  */
 TL_API tl_status tl_sparse_validate(const tl_sparse* matrix);
 
 /*
- * tl_sparse_info_get tells what a matrix is.
+ * tl_sparse_info_get describes a matrix.
  *
  * Ownership: nothing changes.
  * Threads: any thread.
- * Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
- *     was filled in.
+ * Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+ *     error. struct_size is set to the bytes filled in.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
  *     out_info or a wrong struct_size).
  * Cost: about as tl_tensor_info_get; no cgo call.
  */
@@ -2458,23 +2496,23 @@ TL_API tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out
  * Devices
  * -------
  *
- * A device is a place for data: the CPU, a GPU, what a driver on this machine
- * offers. Device 0 is the CPU. The others are looked for when one is first
- * asked about, never when the library is loaded, and get the next numbers in
- * this order: CUDA devices, OpenCL devices, Metal devices, each kind in the
- * order of its driver. A number keeps its meaning until the process ends;
- * between processes names are what to rely on. No driver is needed to build or
- * to start: where one is missing, asking for its device says what was looked
- * for.
+ * A device is a place for data: the CPU, a GPU, or whatever else a driver on
+ * this machine offers. Device 0 is the CPU. The runtime looks for the others
+ * when a program first asks about one, never when the library is loaded. They
+ * get the next numbers in this order: CUDA devices, OpenCL devices, Metal
+ * devices, each kind in the order of its driver. A number keeps its meaning
+ * until the process ends; across processes, use names. The library builds and
+ * starts without any driver. When a driver is missing, a request for its device
+ * fails, and the message says what the runtime looked for.
  *
  * An allocator obtains whole blocks from a device's driver. That is slow
- * (microseconds, and some drivers wait for the device), and meant for pools:
- * they take large blocks and hand out parts. The memory of most devices cannot
- * be touched by the CPU; the properties say so. tl_device_copy moves bytes
- * between any two.
+ * (microseconds, and some drivers wait for the device), so allocators are meant
+ * for pools, which take large blocks and hand out parts. The CPU cannot access
+ * the memory of most devices; host_access in tl_device_properties tells.
+ * tl_device_copy copies bytes between any two devices.
  */
 
-/* tl_device_kind tells what stands behind a device. */
+/* tl_device_kind lists the kinds of devices. */
 enum tl_device_kind {
     TL_DEVICE_KIND_CPU = 0,
     TL_DEVICE_KIND_CUDA = 1,
@@ -2484,15 +2522,15 @@ enum tl_device_kind {
 };
 
 /*
- * tl_device_properties is what tl_device_info fills in. It grows at the end.
- * The strings are static.
+ * tl_device_properties is filled in by tl_device_info. New versions add fields
+ * at the end. The strings are static.
  */
 typedef struct tl_device_properties {
     size_t struct_size;      /* in: sizeof(tl_device_properties); out: bytes filled in */
     const char* name;        /* "cuda:0", as TL_DEVICE and tl_device_by_name take it */
-    const char* description; /* the driver's words for the device */
+    const char* description; /* what the driver calls the device */
     const char* driver;      /* the driver and its version */
-    uint64_t total_bytes;    /* of memory; 0 when it does not say */
+    uint64_t total_bytes;    /* of memory; 0 when the driver does not tell */
     size_t alignment;        /* of every block */
     int32_t device;          /* its number */
     int32_t kind;            /* a tl_device_kind */
@@ -2501,22 +2539,22 @@ typedef struct tl_device_properties {
 } tl_device_properties;
 
 /*
- * tl_device_allocate returns a new block of at least that many bytes, NULL when
- * there is none.
+ * tl_device_allocate returns a new block of at least that many bytes, NULL on
+ * failure.
  */
 typedef void* (*tl_device_allocate)(void* ctx, size_t bytes);
 
 /*
- * tl_device_deallocate takes a block back, with the size that was asked for.
+ * tl_device_deallocate takes a block back, with the size that was requested.
  */
 typedef void (*tl_device_deallocate)(void* ctx, void* block, size_t bytes);
 
 /*
- * tl_device_allocator is where the memory of a device comes from. Its functions
- * are called on any thread that uses a pool over it, several at a time. They
- * must return, and cannot call this library, which answers TL_E_BUSY; only the
- * functions of an allocator of tl_device_allocator_for are served there, so
- * that one can be wrapped.
+ * tl_device_allocator provides the memory of a device. The runtime calls its
+ * functions on any thread that uses a pool over it, on several threads at a
+ * time. They must return normally. They cannot call this library, which answers
+ * TL_E_BUSY, with one exception: they may call the functions of an allocator of
+ * tl_device_allocator_for, so that a program can wrap one.
  */
 typedef struct tl_device_allocator {
     size_t struct_size;              /* sizeof(tl_device_allocator) */
@@ -2528,8 +2566,8 @@ typedef struct tl_device_allocator {
 } tl_device_allocator;
 
 /*
- * tl_device_move copies bytes between the CPU and a device, or inside one. It returns
- * TL_OK when they have arrived.
+ * tl_device_move copies bytes between the CPU and a device, or inside one. It
+ * returns TL_OK when the bytes have arrived.
  */
 typedef int32_t (*tl_device_move)(void* ctx, void* to, const void* from, size_t bytes);
 
@@ -2537,15 +2575,16 @@ typedef int32_t (*tl_device_move)(void* ctx, void* to, const void* from, size_t 
 typedef int32_t (*tl_device_set)(void* ctx, void* to, int32_t value, size_t bytes);
 
 /*
- * tl_device_copier is how the memory of a program's own device is copied, and what else
- * is to be known of it. Its functions are called as those of its allocator are: on any
- * thread, several at a time; they must return, and cannot call this library. Where the
- * CPU may use the memory at its addresses none is needed.
+ * tl_device_copier tells how to copy the memory of a program's own device, and
+ * gives properties of the device. Its functions are called like those of the
+ * allocator: on any thread, on several at a time. They must return normally and
+ * cannot call this library. If the CPU may use the memory at its addresses, no
+ * function is needed.
  */
 typedef struct tl_device_copier {
     size_t struct_size;        /* sizeof(tl_device_copier) */
     void* ctx;                 /* handed to all functions */
-    uint64_t total_bytes;      /* of memory; 0: it does not say */
+    uint64_t total_bytes;      /* of memory; 0: not known */
     uint32_t host_access;      /* 1: the CPU may use the memory at its addresses */
     uint32_t reserved;         /* 0 */
     tl_device_move from_host;  /* needed without host_access, as are the next two */
@@ -2556,7 +2595,7 @@ typedef struct tl_device_copier {
 
 /*
  * tl_device_count returns how many devices there are, the CPU included. The
- * first call looks for them.
+ * first call looks for devices.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2568,8 +2607,8 @@ typedef struct tl_device_copier {
 TL_API int32_t tl_device_count(void);
 
 /*
- * tl_device_info describes a device. Set struct_size first. It takes neither
- * memory nor a context on the device.
+ * tl_device_info describes a device. Set struct_size first. The call uses no
+ * memory and creates no context on the device.
  *
  * Ownership: the strings are static.
  * Threads: any thread.
@@ -2582,14 +2621,15 @@ TL_API tl_status tl_device_info(int32_t device, tl_device_properties* out_proper
 
 /*
  * tl_device_by_name returns the number of a device by its name: "cpu",
- * "cuda:0", "opencl:1", "metal:0". A name without a number means 0. Where there
- * is no such device the message says which libraries were looked for, which
- * symbol was missing or what the driver answered.
+ * "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+ * device does not exist, the message says which libraries the runtime looked
+ * for, which symbol was missing or what the driver answered.
  *
  * Ownership: the string is only read.
  * Threads: any thread.
- * Returns: TL_OK, or why there is no number.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, or no name of a device), TL_E_DEVICE.
+ * Returns: TL_OK, or why no number was returned.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device),
+ *     TL_E_DEVICE.
  * Cost: constant; may look for devices.
  */
 TL_API tl_status tl_device_by_name(const char* name, int32_t* out_device);
@@ -2600,34 +2640,34 @@ TL_API tl_status tl_device_by_name(const char* name, int32_t* out_device);
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: TL_OK, or why there is no number.
+ * Returns: TL_OK, or why no number was returned.
  * Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
  * Cost: constant; may look for devices.
  */
 TL_API tl_status tl_device_default(int32_t* out_device);
 
 /*
- * tl_device_memory_info measures the memory of a device now. Both numbers are 0
- * where a device does not say. On CUDA this makes the device's context, which
- * takes memory there.
+ * tl_device_memory_info returns the free and the total memory of a device at
+ * this moment. Both numbers are 0 when the device does not tell. On CUDA the
+ * call creates the device's context, which takes memory there.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was measured.
  * Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
- *     TL_E_OUT_OF_MEMORY (none for the context), TL_E_UNSUPPORTED (says the
- *     driver).
+ *     TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the
+ *     driver says so).
  * Cost: a call of the driver.
  */
 TL_API tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total);
 
 /*
  * tl_device_allocator_for returns the allocator of a device. Its functions may
- * be called from any thread until the process ends. allocate returns NULL and
- * leaves the reason with the thread, as every function here does (0 bytes are
- * NULL with TL_OK); deallocate leaves a reason when the block is not one of
- * this allocator, or not of that size, and then does nothing (NULL is nothing
- * to do, with TL_OK). The blocks of device 0 are zeroed pages.
+ * be called from any thread until the process ends. On failure allocate returns
+ * NULL and sets the thread's last status; for 0 bytes it returns NULL with
+ * TL_OK. When the block is not one of this allocator or has another size,
+ * deallocate sets the last status and does nothing. For NULL it does nothing,
+ * with TL_OK. The blocks of device 0 are zeroed pages.
  *
  * Ownership: the allocator is static; its blocks are the caller's until they
  *     are deallocated.
@@ -2635,7 +2675,7 @@ TL_API tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint6
  * Returns: the allocator, NULL when there is no such device.
  * Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT
- *     (another size), TL_E_UNSUPPORTED (says the driver).
+ *     (another size), TL_E_UNSUPPORTED (the driver says so).
  * Cost: constant; may look for devices. Its functions: a call of the driver, 2
  *     to 1000 microseconds.
  */
@@ -2644,11 +2684,11 @@ TL_API const tl_device_allocator* tl_device_allocator_for(int32_t device);
 /*
  * tl_device_pinned_allocator_for returns an allocator of CPU memory that is
  * never paged out, so that a device copies to and from it at full speed and
- * beside other work. CUDA has such memory.
+ * during other work. CUDA devices have such memory.
  *
  * Ownership: as with tl_device_allocator_for.
  * Threads: any thread.
- * Returns: the allocator, NULL when there is none.
+ * Returns: the allocator, NULL on failure.
  * Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
  *     such memory).
  * Cost: constant; may look for devices.
@@ -2657,26 +2697,27 @@ TL_API const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device)
 
 /*
  * tl_device_copy copies bytes between any two devices, the CPU being device 0.
- * It has happened when the call returns. Both addresses may lie inside of
- * blocks. Within a device whose memory the CPU cannot use the ranges must not
- * overlap. Where two devices have no way to each other the copy goes through
- * the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
- * before the first byte is copied, and does not fault.
+ * The copy is complete when the call returns. Both addresses may lie inside
+ * blocks. Within a device whose memory the CPU cannot use, the ranges must not
+ * overlap. When two devices have no direct path to each other, the copy goes
+ * through the CPU's memory. The call refuses CPU memory that cannot be read or
+ * written before it copies the first byte, and does not fault.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
- * Errors: TL_E_INVALID_ARGUMENT (no memory there, or not so much),
- *     TL_E_UNKNOWN_POINTER (in no block of a device that has no addresses of
- *     its own), TL_E_DEVICE (no such device, or its driver failed),
- *     TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (says the driver).
+ * Errors: TL_E_INVALID_ARGUMENT (no memory at an address, or fewer bytes than
+ *     requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
+ *     addresses of its own), TL_E_DEVICE (no such device, or its driver
+ *     failed), TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
  * Cost: that of the copy; 1 to 20 microseconds for few bytes.
  */
 TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes);
 
 /*
- * tl_device_fill sets bytes of a device to a value. It has happened when the
- * call returns. Memory that cannot be written is refused as tl_device_copy does.
+ * tl_device_fill sets bytes of a device to a value. The memory is filled when
+ * the call returns. The call refuses memory that cannot be written, as
+ * tl_device_copy does.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2688,19 +2729,20 @@ TL_API tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device
 TL_API tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes);
 
 /*
- * tl_device_register makes a device of the program's own, with a number that tensors,
- * pools and copies take like any other. The allocator's name names it: a family of its
- * own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
- * copier there can be tensors on it, and nobody copies them.
+ * tl_device_register adds a device of the program's own. Tensors, pools and
+ * copies accept its number like any other. The device has the name of the
+ * allocator: a family that is not built in and a number, for example "npu:0".
+ * Addresses of its memory are 65536 or more. Without a copier the device can
+ * have tensors, but they cannot be copied.
  *
  * Ownership: both structs are copied; what they refer to has to stay usable
  *     until the process ends.
  * Threads: any thread.
- * Returns: TL_OK and the number in *out_device, or why there is no device.
+ * Returns: TL_OK and the number in *out_device, or why no device was added.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
- *     function that is missing, an alignment that is no power of two, a name
- *     that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of that
- *     name), TL_E_LIMIT (256 devices).
+ *     function that is missing, an alignment that is not a power of two, a
+ *     name that a device cannot have), TL_E_ALREADY_REGISTERED (a device has
+ *     that name already), TL_E_LIMIT (256 devices).
  * Cost: constant.
  */
 TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device);
@@ -2709,19 +2751,20 @@ TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const 
  * Memory pools
  * ------------
  *
- * Devices give memory slowly: a call to the driver or to the system, and for
- * the CPU a page fault for each page. A pool asks once for a chunk and cuts
- * blocks out of it. It gives out the smallest free block that is large enough,
- * of several the one at the lowest address, cuts it when more than 256 bytes
- * would remain, and joins a block that comes back with its free neighbours. So
- * the same calls give the same layout, whatever the memory is: a pool never
- * reads or writes it.
+ * Memory of a device is slow to obtain: it takes a call to the driver or the
+ * system, and on the CPU a page fault for each page. A pool obtains a chunk
+ * once and cuts blocks out of it. For each request it takes the smallest free
+ * block that is large enough, and of several the one at the lowest address. It
+ * splits the block when more than 256 bytes would remain, and merges a returned
+ * block with its free neighbours. A pool never reads or writes the memory, so
+ * the same calls give the same layout on every device.
  *
  * Sizes are rounded up to the alignment of the allocator. When no block fits,
  * the pool asks its allocator for a chunk as large as its first one, or twice
- * the request if that is more, and when that is refused for the request alone.
- * When that is refused as well caches are emptied first, and idle chunks of all
- * pools over that memory returned; see Limits.
+ * the request if that is more, and when the allocator refuses, for a chunk of
+ * the request alone. When the allocator refuses that too, the runtime empties
+ * caches and returns idle chunks of all pools over that memory before the
+ * request fails; see Limits.
  *
  *     tl_memory_pool* pool;
  *     tl_memory_pool_create(allocator, TL_MEMORY_POOL_DEFAULT_BYTES, &pool);
@@ -2731,18 +2774,21 @@ TL_API tl_status tl_device_register(const tl_device_allocator* allocator, const 
  */
 
 /*
- * TL_MEMORY_POOL_DEFAULT_BYTES is a first chunk of 256 MiB. On the CPU it is
- * address space, which costs memory where it is written to.
+ * TL_MEMORY_POOL_DEFAULT_BYTES is a size for the first chunk, 256 MiB. On the
+ * CPU a chunk is address space; only pages that are written to take memory.
  */
 #define TL_MEMORY_POOL_DEFAULT_BYTES 268435456u
 
-/* tl_memory_pool names a pool. It is no address: nothing can be read there. */
+/*
+ * tl_memory_pool is the handle of a pool. It is not an address: nothing can be
+ * read there.
+ */
 typedef struct tl_memory_pool tl_memory_pool;
 
 /*
  * tl_memory_pool_stats are the counters of one pool. Set struct_size before the
- * call; a library that knows fewer fills fewer. Bytes are those of blocks, so
- * requests are counted as what they were rounded to.
+ * call; an older library, which knows fewer counters, fills in fewer. Bytes are
+ * those of blocks, so each request counts with its rounded size.
  */
 typedef struct tl_memory_pool_stats {
     size_t struct_size;              /* sizeof(tl_memory_pool_stats) */
@@ -2752,7 +2798,7 @@ typedef struct tl_memory_pool_stats {
     uint64_t peak_usage;             /* the most that current_usage was, ever or since tl_stats_reset_peak */
     uint64_t num_allocations;        /* blocks ever given out */
     uint64_t num_deallocations;      /* of them, blocks that came back */
-    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: all of them */
+    uint64_t num_pool_allocations;   /* blocks that were cut from chunks: equal to num_allocations */
     uint64_t num_device_allocations; /* chunks ever obtained, the first one included */
     uint64_t reserved;               /* bytes of the chunks that the pool has */
     uint64_t largest_free_block;     /* bytes */
@@ -2768,20 +2814,21 @@ typedef struct tl_memory_pool_stats {
  *
  * Ownership: the caller ends the pool with tl_memory_pool_destroy.
  * Threads: any thread; the pool is for all of them.
- * Returns: TL_OK and the pool in *out_pool, or why there is none.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no
+ * Returns: TL_OK and the pool in *out_pool, or why no pool was made.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a
  *     power of two, a struct_size that is too small, a function that is
  *     missing), TL_E_OVERFLOW (more bytes than a chunk can have),
- *     TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
- *     tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
- *     be), TL_E_LIMIT (1023 pools, or a limit of the memory).
+ *     TL_E_OUT_OF_MEMORY (the allocator returned NULL, or no memory for
+ *     tables), TL_E_DEVICE (the allocator returned memory that is misaligned
+ *     or at an impossible address), TL_E_LIMIT (1023 pools, or a limit of the
+ *     memory).
  * Cost: one call of the allocator, and two of the system for tables.
  */
 TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool);
 
 /*
- * tl_memory_pool_allocate returns a block of at least that many bytes, aligned
- * as the allocator's are. Its contents are undefined.
+ * tl_memory_pool_allocate returns a block of at least that many bytes, with the
+ * allocator's alignment. Its contents are undefined.
  *
  * Ownership: the caller gives the block back with tl_memory_pool_deallocate.
  * Threads: any thread.
@@ -2793,7 +2840,7 @@ TL_API tl_status tl_memory_pool_create(const tl_device_allocator* allocator, siz
  *     allocator returned memory that is misaligned or overlaps an earlier
  *     chunk).
  * Cost: about 5 ns for the size that was given back last; else about 50 ns,
- *     and no more than the logarithm of the number of blocks.
+ *     and at most logarithmic in the number of blocks.
  */
 TL_API void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 
@@ -2804,17 +2851,17 @@ TL_API void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
- *     block of this pool starts there: it came back already, lies inside a
- *     block, is another pool's, or nobody's).
+ *     block of this pool starts there: the block was given back already, or
+ *     the address lies inside a block, belongs to another pool or to none).
  * Cost: about 5 ns for the block that was given out last; else about 50 ns.
  */
 TL_API tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 
 /*
  * tl_memory_pool_allocate_async returns a block for work that will be put into a
- * stream of the pool's device. A block that was given back to the same stream is
- * taken at once, the best fit of them; another is taken as by
- * tl_memory_pool_allocate.
+ * stream of the pool's device. Blocks that were given back in the same stream
+ * can be reused at once; the pool takes the best fit of them. If none fits it
+ * allocates as tl_memory_pool_allocate does.
  *
  * Ownership: the caller gives the block back with
  *     tl_memory_pool_deallocate_async, or with tl_memory_pool_deallocate when
@@ -2831,17 +2878,18 @@ TL_API void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, v
 
 /*
  * tl_memory_pool_deallocate_async gives a block back that work in a stream may still
- * use. Allocations for the same stream may have it at once; all others after the work
- * that is in the stream now. It counts as freed from here on, and as a free block when
- * its wait is over. Before the pool asks its device for memory it looks which blocks
- * are ready; when the device has none left it waits for the oldest.
+ * use. Allocations for the same stream may reuse the block at once, all others
+ * only after the work that is in the stream now. The block counts as freed from
+ * here on, and as a free block when that work is done. Before the pool asks its
+ * device for memory it checks which blocks are ready; when the device has no
+ * memory left, the pool waits for the oldest block.
  *
  * Ownership: takes the block. NULL is fine.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was given back.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
  *     block of this pool starts there), TL_E_UNSUPPORTED (the device has no
- *     streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
+ *     streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an
  *     event), TL_E_DEVICE (the driver did not record one).
  * Cost: one cgo call, and two calls of the driver.
  */
@@ -2849,16 +2897,16 @@ TL_API tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* blo
 
 /*
  * tl_memory_pool_reset takes all blocks back at once: every chunk is one free
- * block again, of the size that it was obtained with. What was live counts as
- * given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
- * their address is given out again. Blocks that were given back in the order of a
- * stream are waited for first.
+ * block again, of the size that it was obtained with. Live blocks count as
+ * given back, and the peak stays. Old pointers are TL_E_UNKNOWN_POINTER until
+ * their address is given out again. The call first waits for blocks that were
+ * given back in the order of a stream.
  *
  * Ownership: takes all blocks.
- * Threads: any thread; the blocks of all of them end.
+ * Threads: any thread; the blocks of all threads end.
  * Returns: TL_OK, or why nothing was done.
- * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does
- *     not tell when the streams are done).
+ * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails
+ *     to tell when the streams are done).
  * Cost: linear in the most blocks that the pool ever had.
  */
 TL_API tl_status tl_memory_pool_reset(tl_memory_pool* pool);
@@ -2871,9 +2919,9 @@ TL_API tl_status tl_memory_pool_reset(tl_memory_pool* pool);
  * Threads: any thread.
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
- *     not take a chunk back; it is no longer the pool's all the same).
+ *     not take a chunk back; the pool gives it up nevertheless).
  * Cost: linear in the number of chunks, and a call of the allocator for each
- *     that goes.
+ *     chunk that it gives back.
  */
 TL_API tl_status tl_memory_pool_trim(tl_memory_pool* pool);
 
@@ -2887,21 +2935,21 @@ TL_API tl_status tl_memory_pool_trim(tl_memory_pool* pool);
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
  *     TL_E_DEVICE (the device did not take a chunk back; the pool has ended
- *     all the same).
+ *     nevertheless).
  * Cost: a call of the allocator for each chunk.
  */
 TL_API tl_status tl_memory_pool_destroy(tl_memory_pool* pool);
 
 /*
  * tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
- * above the limit are given back at once, blocks in use stay, and a request that
- * would need a chunk beyond it is TL_E_LIMIT.
+ * above the limit are given back at once, blocks in use stay, and a request
+ * that would need a chunk beyond the limit fails with TL_E_LIMIT.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
- *     not take a chunk back; the limit is set all the same).
+ *     not take a chunk back; the limit is set nevertheless).
  * Cost: one cgo call; with more reserved than the limit, that of
  *     tl_memory_pool_trim.
  */
@@ -2922,25 +2970,27 @@ TL_API tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_s
  * Limits
  * ------
  *
- * The runtime counts what it holds of every device: spans of the heap and chunks
- * of memory pools over the CPU, chunks of pools over other devices, and chunks
- * of pools over allocators of the program's own. An account can have two limits.
- * The soft one is where caches begin to shrink; the hard one is never passed. The
- * sum of all has both, too. TL_MEM_LIMIT and TL_MEM_SOFT_LIMIT set them from the
- * environment.
+ * The runtime counts the memory that it holds in accounts. The account of the
+ * CPU has the spans of the heap and the chunks of memory pools over the CPU.
+ * Each other device has an account of the chunks of its pools, and one more
+ * account has the chunks of pools over allocators of the program's own. Each
+ * account, and the sum of all, can have two limits: above the soft limit caches
+ * shrink, and the hard limit is never exceeded. TL_MEM_LIMIT and
+ * TL_MEM_SOFT_LIMIT set them from the environment.
  *
- * When a request would pass a hard limit, or the system or a device has no more,
- * memory is sought before it fails: in LIFO caches, in the tensor pool, in empty
- * chunks of pools and idle pages of the heap, and last by a callback of the
- * program's, which can release what it can do without. A little is given up at a
- * time, and the request tried again each time. If all that is not enough the call
- * fails: TL_E_LIMIT for a limit, TL_E_OUT_OF_MEMORY otherwise, from every function
+ * When a request would exceed a hard limit, or the system or a device has no
+ * more memory, the runtime reclaims memory before the request fails: from
+ * magazines, from the tensor pool, from empty chunks of pools and idle pages of
+ * the heap. Last it calls a callback of the program's, which can release what
+ * the program can do without. The runtime reclaims in small steps, and tries
+ * the request again after each. If all that is not enough the call fails:
+ * TL_E_LIMIT for a limit, TL_E_OUT_OF_MEMORY otherwise, from every function
  * that makes objects, tensors or blocks. The message has the figures.
  */
 
 /*
- * tl_mem_account names accounts that are not those of one device. The others have
- * the numbers of their devices, 0 being the CPU.
+ * tl_mem_account lists the accounts that do not belong to one device. The
+ * account of a device has the number of the device; 0 is the CPU.
  */
 enum tl_mem_account {
     TL_MEM_TOTAL = -1,         /* the sum of all */
@@ -2948,52 +2998,54 @@ enum tl_mem_account {
 };
 
 /*
- * tl_out_of_memory_callback is asked to release something when a request for
- * memory is about to fail: bytes of a device (or TL_MEM_OWN_ALLOCATORS), for the
- * attempt-th time, counted from 1. It returns true when the request is to be tried
- * again, and false when it is to fail. It may call any function of the library;
- * calls of its own that find no memory fail at once. It runs on the thread that
- * needs the memory, with no lock held, and may throw or jump away: the call then
- * has done nothing.
+ * tl_out_of_memory_callback is called when a request for memory is about to
+ * fail, so that the program can release something. device is the device of the
+ * memory (or TL_MEM_OWN_ALLOCATORS), requested the size of the request in
+ * bytes, and attempt counts the calls for this request from 1. The callback
+ * returns true to have the request tried again, and false to let it fail. It
+ * may call any function of the library; calls of its own that find no memory
+ * fail at once. It runs on the thread that needs the memory, with no lock held.
+ * It may throw or longjmp; the call that needed the memory has then done
+ * nothing.
  */
 typedef bool (*tl_out_of_memory_callback)(int32_t device, size_t requested, uint32_t attempt, void* ctx);
 
 /*
- * tl_mem_usage_info is what tl_mem_usage fills in. It grows at the end;
- * struct_size tells the library how much of it the caller knows.
+ * tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
+ * the end; struct_size tells the library which fields the caller knows.
  */
 typedef struct tl_mem_usage_info {
     size_t struct_size;          /* in: sizeof(tl_mem_usage_info); out: bytes filled in */
     uint64_t in_use;             /* bytes of live objects and of live blocks of pools */
     uint64_t cached;             /* the rest of what is reserved: kept tensors, free slots and blocks */
-    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits are about */
+    uint64_t reserved;           /* bytes of spans in use and of chunks: what the limits bound */
     uint64_t peak;               /* the most that reserved was, ever or since tl_stats_reset_peak */
     uint64_t soft_limit;         /* 0 = none */
     uint64_t hard_limit;         /* 0 = none */
-    uint64_t relieved;            /* how often caches were asked to give memory up */
-    uint64_t failed;             /* of them, how often that was not enough */
-    uint64_t largest_free_block; /* of what is held */
+    uint64_t relieved;            /* how often caches were asked to give memory back */
+    uint64_t failed;             /* how often that was not enough */
+    uint64_t largest_free_block; /* in the memory that is held */
 } tl_mem_usage_info;
 
 /*
- * tl_pool_key_stats is what tl_pool_key_stats_get fills in: what the tensor pool
- * keeps under one key.
+ * tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
+ * tensor pool keeps under one key.
  */
 typedef struct tl_pool_key_stats {
     size_t struct_size; /* in: sizeof(tl_pool_key_stats); out: bytes filled in */
     uint64_t elements;
-    uint64_t tensors;   /* kept now; 0: there is no such key */
+    uint64_t tensors;   /* kept now; 0: no such key */
     uint64_t bytes;     /* of all of them */
     uint32_t dtype;
     uint32_t device;
 } tl_pool_key_stats;
 
 /*
- * tl_mem_set_limit bounds the memory of a device, or of all. Above the soft limit
- * caches are emptied, at most every 100 milliseconds, and requests succeed; a
- * request that would pass the hard limit empties caches, asks the callback, and
- * then fails. 0 is no limit. What is held above a new limit is given back as far
- * as it is idle; live memory stays, and what is needed next fails until enough
+ * tl_mem_set_limit bounds the memory of a device, or of all. Above the soft
+ * limit caches are emptied, at most every 100 milliseconds, and requests
+ * succeed. A request that would exceed the hard limit empties caches, calls the
+ * callback, and then fails. 0 means no limit. Idle memory above a new limit is
+ * given back at once. Live memory stays, and further requests fail until enough
  * has been released.
  *
  * Ownership: none.
@@ -3001,12 +3053,12 @@ typedef struct tl_pool_key_stats {
  * Returns: TL_OK, or why the limits stay as they were.
  * Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
  *     above the hard one).
- * Cost: one cgo call; linear in what is idle when that has to go.
+ * Cost: one cgo call; linear in the idle memory that is given back.
  */
 TL_API tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes);
 
 /*
- * tl_mem_get_limit tells the limits of a device, or of all; 0 is none.
+ * tl_mem_get_limit returns the limits of a device, or of all; 0 means no limit.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3017,8 +3069,9 @@ TL_API tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t 
 TL_API tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes);
 
 /*
- * tl_mem_usage fills in what is held of a device, or of all. Set struct_size
- * first. The figures are exact while no other thread changes them.
+ * tl_mem_usage tells how much memory the runtime holds of a device, or of all.
+ * Set struct_size first. The figures are exact while no other thread changes
+ * them.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3030,13 +3083,13 @@ TL_API tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint
 TL_API tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 
 /*
- * tl_mem_set_out_of_memory_callback makes a function of the program's the last
- * resort before a request for memory fails; NULL for none. When the callback has
+ * tl_mem_set_out_of_memory_callback sets the function that is called last
+ * before a request for memory fails; NULL removes it. When the callback has
  * released enough the call succeeds, and the thread's last error is cleared.
  *
- * Ownership: none; ctx is passed on as it is.
- * Threads: any thread; the callback is that of all threads, and may run on
- *     several at once.
+ * Ownership: none; ctx is passed to the callback as it is.
+ * Threads: any thread; the callback serves all threads, and may run on several
+ *     at once.
  * Returns: TL_OK, or why the runtime could not start.
  * Errors: TL_E_OUT_OF_MEMORY.
  * Cost: constant.
@@ -3044,10 +3097,11 @@ TL_API tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 TL_API tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx);
 
 /*
- * tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key
- * (elements, dtype, device), 32 unless this is called, and how many bytes of all,
- * 256 MiB. 0 of either keeps none. What is kept above a new limit is freed at
- * once. TL_TENSOR_POOL does the same from the environment.
+ * tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
+ * key (elements, dtype, device), by default 32, and how many bytes of all keys,
+ * by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
+ * new limit are freed at once. TL_TENSOR_POOL does the same from the
+ * environment.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3060,8 +3114,8 @@ TL_API tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 
 /*
  * tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
- * for rank 0 that with the most bytes, for 1 the next one, and so on. Beyond the
- * last one all figures are 0. Set struct_size first.
+ * rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
+ * the last key all figures are 0. Set struct_size first.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3076,26 +3130,28 @@ TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats
  * --------------------------------------
  *
  * Memory that the runtime did not allocate (from malloc, new, a device, another
- * library) can be given an owner: registered, it has a count, it is freed by its
- * kind when the count reaches zero, and any pointer can be asked about. One table
- * holds all of it, also what tl_mem_register_struct adopts.
+ * library) can be registered. Registered memory has a count, and it is freed in
+ * the way of its kind when the count reaches zero. A program can ask about any
+ * pointer. One table holds all registered memory, also what
+ * tl_mem_register_struct adopts.
  *
- * A registration returns with one reference, which the registrant holds until
- * tl_registry_unregister. Scopes, containers and callers may take more
- * (tl_mem_register_*, tl_ptr_acquire); the last one frees, at once, on whichever
- * thread that is.
+ * A registration gives its caller one reference, which tl_registry_unregister
+ * drops. Scopes, containers and callers may add references (tl_mem_register_*,
+ * tl_ptr_acquire). The thread that drops the last one frees the memory at once.
  *
- * A shared buffer is a block with several names: its own address, and aliases
- * into it, such as the columns of a matrix. Each name has a count of its own, and
- * the block goes with the last reference of the last name. An alias may equal the
- * block's address, or another alias: references at one address add up.
+ * A shared buffer is a block with several addresses: its own, and aliases
+ * inside the block, such as the columns of a matrix. Each address has a count
+ * of its own, and the block is freed with the last reference at the last
+ * address. An alias may equal the block's address, or another alias: references
+ * at one address add up.
  *
  *     void* columns[3] = {matrix, matrix + rows, matrix + 2 * rows};
  *     tl_registry_register_buffer(matrix, bytes, columns, 3, TL_ALLOC_NEW_ARRAY, &id);
  *     tl_registry_unregister(matrix);         3 references are left, one of them here
  *     tl_registry_unregister(columns[0]);     2
  *
- * A view that somebody else keeps alive is not registered: nothing is freed for it.
+ * Do not register a view of memory that another owner keeps alive: there is
+ * nothing to free for it.
  *
  * Deleters run with no lock held. They may call anything, and each runs once.
  */
@@ -3104,36 +3160,36 @@ TL_API tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats
 typedef int32_t tl_alloc_kind;
 
 /*
- * tl_alloc_kind_code lists the kinds. Those of C++ need a C++ runtime in the
- * process, of which the operators are looked up when they are first needed.
- * Destructors are not run: for elements that have one, register a deleter, as
- * tl::new_array does.
+ * tl_alloc_kind_code lists the kinds. Those for C++ need a C++ runtime in the
+ * process; its operators are looked up when they are first needed. Destructors
+ * are not run: for elements that have one, register a deleter, as tl::new_array
+ * does.
  */
 enum tl_alloc_kind_code {
     TL_ALLOC_MALLOC = 1,     /* free() */
     TL_ALLOC_NEW_ARRAY = 2,  /* operator delete[], of elements without a destructor */
     TL_ALLOC_NEW_SCALAR = 3, /* operator delete, likewise */
     TL_ALLOC_ALIGNED = 4,    /* free(): aligned_alloc, posix_memalign, tl_aligned_alloc */
-    TL_ALLOC_CUSTOM = 5      /* a deleter: what tl_registry_info tells of tl_registry_register_custom */
+    TL_ALLOC_CUSTOM = 5      /* a deleter; tl_registry_info returns it for tl_registry_register_custom */
 };
 
 /*
- * tl_alloc_info tells what is known of a registered pointer. Set struct_size
- * before the call; a library that knows fewer fields fills fewer.
+ * tl_alloc_info describes a registered pointer. Set struct_size before the
+ * call; an older library, which knows fewer fields, fills in fewer.
  */
 typedef struct tl_alloc_info {
     size_t struct_size;   /* sizeof(tl_alloc_info) */
-    const void* block;    /* where its memory begins; the pointer itself, but for an alias */
+    const void* block;    /* where its memory begins: the pointer itself, unless it is an alias */
     size_t bytes;         /* of the block */
     uint64_t count;       /* references at this address */
     uint64_t block_count; /* references to the block, at all of its addresses */
-    uint64_t addresses;   /* at which the block is registered */
-    uint64_t buffer_id;   /* for tl_registry_add_alias; 0 when the block is no shared buffer */
+    uint64_t addresses;   /* number of addresses at which the block is registered */
+    uint64_t buffer_id;   /* for tl_registry_add_alias; 0 when the block is not a shared buffer */
     int64_t kind;         /* tl_alloc_kind; 0 = memory of the runtime */
-    const char* file;     /* of the line that was told, NULL = none; from here on what tracking recorded */
+    const char* file;     /* source file, NULL = not known; tracking recorded this and what follows */
     uint64_t line;
     const void* const* stack; /* return addresses, innermost first */
-    uint64_t frames;      /* how many */
+    uint64_t frames;      /* number of return addresses */
     uint64_t time;        /* nanoseconds since 1970 */
     uint64_t thread;      /* the system's number */
     const char* tag;      /* tags that were pushed, NULL = none */
@@ -3154,29 +3210,30 @@ typedef struct tl_alloc_info {
 TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
 
 /*
- * tl_registry_register gives a block an owner: the caller, who holds the one
- * reference. A block of 0 bytes counts as one of 1. The caller is believed that the
- * address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
- * not looked whether a smaller registered block begins in those; and where its address
- * is no multiple of 16, not whether that lies inside another block.
+ * tl_registry_register registers a block; the caller holds its one reference. A
+ * block of 0 bytes counts as one of 1. The runtime relies on the caller for the
+ * kind of the block. It does not detect two overlaps. If the block fills 64 KiB
+ * that are aligned to 64 KiB, a smaller registered block that begins there is
+ * not noticed. If the address is not a multiple of 16, a registered block that
+ * contains the address is not noticed.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was registered.
  * Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can
- *     have, more bytes than there are), TL_E_ALREADY_REGISTERED (the address
- *     is, or lies inside a block that is, or a registered block begins in this
- *     one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
- *     loaded), TL_E_OUT_OF_MEMORY.
- * Cost: about 40 ns together with tl_registry_unregister, where the table is
- *     in the cache and the block inside 1 KiB of addresses; larger ones take
- *     several locks.
+ *     have, more bytes than an address space has), TL_E_ALREADY_REGISTERED
+ *     (the address is registered, or lies inside a registered block, or a
+ *     registered block begins in this one), TL_E_UNSUPPORTED (memory of the
+ *     runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
+ * Cost: about 40 ns together with tl_registry_unregister, when the table is in
+ *     the CPU's cache and the block lies inside 1 KiB of addresses; larger
+ *     ones take several locks.
  */
 TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 
 /*
- * tl_registry_register_custom gives an owner to a block that deleter(pointer, ctx)
+ * tl_registry_register_custom registers a block that deleter(pointer, ctx)
  * frees.
  *
  * Ownership: takes the block and, for the deleter, ctx; the caller holds the
@@ -3195,17 +3252,17 @@ TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_del
 /*
  * tl_registry_register_buffer registers a block under its own address and n
  * aliases into it, with one reference each: 1 + n in all. An alias may equal the
- * block's address or another alias. All or nothing.
+ * block's address or another alias. The call registers all addresses or none.
  *
  * Ownership: takes the block; the caller holds the references, one
  *     tl_registry_unregister each. The array of aliases is not kept.
  * Threads: any thread.
- * Returns: TL_OK and in *buffer_id, which may be NULL, the number for
- *     tl_registry_add_alias; or why nothing was registered.
+ * Returns: TL_OK, and the number for tl_registry_add_alias in *buffer_id
+ *     (buffer_id may be NULL); or why nothing was registered.
  * Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
  *     block, no such kind, an address that no block can have, a buffer_id that
- *     is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
- *     alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+ *     is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
+ *     an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
  *     runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and linear in n.
  */
@@ -3227,57 +3284,58 @@ TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* con
 TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
 
 /*
- * tl_registry_unregister drops one reference of a registered pointer. The last one
- * frees the block, before the call returns; called from inside a deleter, when that
- * has returned.
+ * tl_registry_unregister drops one reference of a registered pointer. The last
+ * one frees the block before the call returns. In a call from inside a deleter,
+ * the block is freed when the deleter has returned.
  *
  * Ownership: takes one reference of the caller's at that address.
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
- * Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
- *     (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
- *     and was never registered).
- * Cost: as tl_registry_register; one cgo call for the last reference at a name
- *     of a buffer or to a block with a deleter.
+ * Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
+ *     TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
+ *     tl_aligned_alloc and was never registered).
+ * Cost: as tl_registry_register; one cgo call for the last reference at an
+ *     address of a shared buffer or to a block with a deleter.
  */
 TL_API tl_status tl_registry_unregister(void* pointer);
 
 /*
- * tl_registry_is_registered tells whether somebody holds a reference at exactly
- * this address. It takes no lock: no writer is held up, and while others write to
- * that part of the table it looks again.
+ * tl_registry_is_registered tells whether a reference is held at exactly this
+ * address. It takes no lock, so it delays no writer; while others write to that
+ * part of the table it repeats its lookup.
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.
- * Returns: whether it is; false for NULL. An alias, and an address that is no
- *     multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
- *     tl_mem_free; tl_registry_info tells them apart.
+ * Returns: true when one is; false for NULL. An alias, or an address that is
+ *     not a multiple of 16, also counts as registered after tl_ptr_dec_ref has
+ *     brought its count to zero, until tl_mem_free; tl_registry_info
+ *     distinguishes the two.
  * Errors: none.
  * Cost: about 10 ns; one miss of the cache in a large table.
  */
 TL_API bool tl_registry_is_registered(const void* pointer);
 
 /*
- * tl_registry_total_bytes sums up the registered blocks, each once, however many
- * aliases it has.
+ * tl_registry_total_bytes returns the bytes of all registered blocks. A block
+ * counts once, however many aliases it has.
  *
  * Ownership: none.
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the bytes.
  * Errors: none.
- * Cost: one cgo call and a lock a shard.
+ * Cost: one cgo call and one lock for each shard.
  */
 TL_API size_t tl_registry_total_bytes(void);
 
 /*
- * tl_registry_num_pointers counts the addresses at which somebody holds a
- * reference. Blocks that tl_mem_register_struct has adopted are among them.
+ * tl_registry_num_pointers counts the addresses at which a reference is held.
+ * Blocks that tl_mem_register_struct has adopted are among them.
  *
  * Ownership: none.
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the number.
  * Errors: none.
- * Cost: one cgo call and a lock a shard.
+ * Cost: one cgo call and one lock for each shard.
  */
 TL_API size_t tl_registry_num_pointers(void);
 
@@ -3288,19 +3346,20 @@ TL_API size_t tl_registry_num_pointers(void);
  * Threads: any thread; exact while no other registers or unregisters.
  * Returns: the number.
  * Errors: none.
- * Cost: one cgo call and a lock a shard.
+ * Cost: one cgo call and one lock for each shard.
  */
 TL_API size_t tl_registry_num_buffers(void);
 
 /*
- * tl_registry_info tells what is known of a registered pointer; nothing of NULL.
+ * tl_registry_info describes a registered pointer. For NULL it succeeds, and
+ * all fields are zero.
  *
  * Ownership: none.
  * Threads: any thread; counts are exact while no other changes them.
  * Returns: TL_OK, or why nothing was written.
  * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
- *     TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
- *     TL_E_UNSUPPORTED (memory of the runtime).
+ *     TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
+ *     zero), TL_E_UNSUPPORTED (memory of the runtime).
  * Cost: one cgo call; for a buffer with aliases linear in all registered
  *     pointers, as block_count is summed up.
  */
@@ -3315,20 +3374,20 @@ TL_API tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info);
  * Returns: TL_OK, or why nothing was registered; tl_last_error names the
  *     pointer.
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
- *     TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
+ *     TL_E_ALREADY_REGISTERED (also when a pointer occurs twice),
  *     TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and linear in n.
  */
 TL_API tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind);
 
 /*
- * tl_registry_unregister_many drops one reference of each of n pointers. It goes on
- * after one that is refused; NULL is passed over.
+ * tl_registry_unregister_many drops one reference of each of n pointers. It
+ * continues after a pointer that is refused, and skips NULL.
  *
  * Ownership: takes one reference of the caller's at each address.
  * Threads: any thread.
- * Returns: how many were dropped; when that is not all, tl_last_status tells
- *     why the last one that was refused was.
+ * Returns: how many references were dropped; when some pointers were refused,
+ *     tl_last_status tells why the last of them was.
  * Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
  *     TL_E_NOT_LIVE.
  * Cost: one cgo call, and linear in n.
@@ -3349,12 +3408,13 @@ TL_API tl_status tl_registry_print_statistics(const char* path);
 
 /*
  * tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
- * of two; alignments below 16 are 16. It may be registered as TL_ALLOC_ALIGNED.
+ * of two; an alignment below 16 counts as 16. It may be registered as
+ * TL_ALLOC_ALIGNED.
  *
  * Ownership: the caller frees it with tl_aligned_free, or registers it.
  * Threads: any thread.
  * Returns: the memory, NULL on failure or for zero bytes.
- * Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
+ * Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: that of malloc and of two compare-and-swaps.
  */
@@ -3367,7 +3427,7 @@ TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
- *     registered: then it goes by tl_registry_unregister).
+ *     registered: then use tl_registry_unregister).
  * Cost: that of free and of one compare-and-swap.
  */
 TL_API tl_status tl_aligned_free(void* pointer);
@@ -3376,11 +3436,11 @@ TL_API tl_status tl_aligned_free(void* pointer);
  * Workspaces
  * ----------
  *
- * A workspace is scratch memory for workers: one block each, all of one size, in
- * one allocation, so that a worker takes its own by number, without a lock and
- * without sharing a line of the cache with another. Blocks are at least 128 bytes
- * apart, since processors fetch lines in pairs. The layout of the handle is
- * public and stays as it is: base + rank * stride is all that getting a block is.
+ * A workspace is scratch memory for workers: one allocation that has a block
+ * for each worker, all of one size. A worker takes its block by number, without
+ * a lock, and no two workers share a cache line. Blocks start at least 128
+ * bytes apart, because processors fetch cache lines in pairs. The layout of the
+ * handle is public and fixed: the block of a worker is at base + rank * stride.
  *
  *     tl_workspace* scratch;
  *     tl_workspace_create(threads, bytes, 64, &scratch);
@@ -3389,26 +3449,27 @@ TL_API tl_status tl_aligned_free(void* pointer);
  */
 
 /*
- * tl_workspace is the handle of a workspace, and where its blocks are. Read only.
+ * tl_workspace is the handle of a workspace. It tells where the blocks are;
+ * programs only read it.
  */
 typedef struct tl_workspace {
     void* base;        /* block 0 */
     size_t stride;     /* from one block to the next */
     size_t count;      /* blocks */
-    size_t bytes_each; /* that may be used of a block */
+    size_t bytes_each; /* usable bytes of a block */
 } tl_workspace;
 
 /*
  * tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
  * undefined, each at a multiple of alignment. It is a registered pointer:
- * tl_ptr_acquire and tl_ptr_release count it, and its blocks stay with the last
- * reference.
+ * tl_ptr_acquire and tl_ptr_release count it, and its blocks are valid until
+ * the last reference is dropped.
  *
  * Ownership: the caller holds the reference, until tl_workspace_destroy.
  * Threads: any thread.
- * Returns: TL_OK and the workspace in *out_workspace, or why there is none.
- * Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
- *     two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
+ * Returns: TL_OK and the workspace in *out_workspace, or why none was made.
+ * Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
+ *     of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call, and that of malloc.
  */
 TL_API tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace);
@@ -3419,9 +3480,9 @@ TL_API tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t a
  * Ownership: the caller borrows; valid as long as the workspace.
  * Threads: any thread, also in a forked child; a block is its worker's.
  * Returns: the block; NULL for NULL and on failure.
- * Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT
+ * Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT
  *     (rank is not below the number of blocks).
- * Cost: about 15 ns, for the check that the workspace is one.
+ * Cost: about 15 ns, for the validation of the handle.
  */
 TL_API void* tl_workspace_get(const tl_workspace* workspace, size_t rank);
 
@@ -3431,7 +3492,7 @@ TL_API void* tl_workspace_get(const tl_workspace* workspace, size_t rank);
  * Ownership: none.
  * Threads: any thread, also in a forked child.
  * Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
- * Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+ * Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
  * Cost: about 15 ns.
  */
 TL_API size_t tl_workspace_bytes(const tl_workspace* workspace);
@@ -3442,7 +3503,7 @@ TL_API size_t tl_workspace_bytes(const tl_workspace* workspace);
  * Ownership: takes the caller's reference; the blocks go with the last one.
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
- * Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+ * Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
  * Cost: one cgo call, and that of free.
  */
 TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
@@ -3453,11 +3514,11 @@ TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
  *
  * A compiler that knows when each of its buffers is needed can place them all in one
  * frame before the program runs, and take that frame with one call of
- * tl_mem_frame_enter. A plan finds the offsets: buffers with sizes, alignments and
- * lifetimes go in, an offset for each comes out, so that no two that are alive at
- * the same time share a byte and the frame is as small as can be found. With a
- * budget the search goes on until the frame is proved to be the smallest one or the
- * time is over.
+ * tl_mem_frame_enter. A plan finds the offsets: a program adds buffers with
+ * sizes, alignments and lifetimes, and the plan computes an offset for each. No
+ * two buffers that are alive at the same time share a byte, and the frame is
+ * the smallest that the solver finds. With a budget the search goes on until
+ * the frame is proved to be the smallest one or the time is over.
  *
  *     tl_plan* plan;
  *     tl_plan_create(&plan);
@@ -3469,25 +3530,28 @@ TL_API tl_status tl_workspace_destroy(tl_workspace* workspace);
  *     tl_plan_destroy(plan);
  *
  * Steps are numbers of the caller's own, such as those of instructions. A plan may
- * be changed and solved again; a change drops the solution that there was.
+ * be changed and solved again; a change discards the previous solution.
  */
 
-/* tl_plan names a plan. It is no address: nothing can be read there. */
+/*
+ * tl_plan is the handle of a plan. It is not an address: nothing can be read
+ * there.
+ */
 typedef struct tl_plan tl_plan;
 
 /* tl_plan_buffer is a buffer for tl_plan_add_buffers. */
 typedef struct tl_plan_buffer {
-    size_t bytes;     /* 0 is a buffer too */
+    size_t bytes;     /* may be 0 */
     size_t alignment; /* of its offset: a power of two; 0 for none */
     int64_t first;    /* alive in the steps first to end - 1 */
     int64_t end;
 } tl_plan_buffer;
 
 /*
- * tl_plan_options say how a solution is looked for. Set struct_size first. With
- * neither steps nor time the heuristics answer alone. One seed and one number of
- * steps give the same answer everywhere; an answer that time cut short may differ
- * from run to run.
+ * tl_plan_options control the search for a solution. Set struct_size first.
+ * With neither steps nor time only heuristics run. The same seed and number of
+ * steps give the same solution everywhere; when time ends the search, the
+ * solution may differ from run to run.
  */
 typedef struct tl_plan_options {
     size_t struct_size; /* sizeof(tl_plan_options) */
@@ -3501,7 +3565,7 @@ typedef struct tl_plan_options {
  *
  * Ownership: the caller ends the plan with tl_plan_destroy.
  * Threads: any thread; calls for one plan take turns.
- * Returns: TL_OK and the plan in *out_plan, or why there is none.
+ * Returns: TL_OK and the plan in *out_plan, or why none was made.
  * Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call.
@@ -3513,7 +3577,7 @@ TL_API tl_status tl_plan_create(tl_plan** out_plan);
  *
  * Ownership: takes the plan.
  * Threads: any thread.
- * Returns: TL_OK, for NULL too, or why nothing was done.
+ * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan).
  * Cost: one cgo call.
  */
@@ -3525,9 +3589,9 @@ TL_API tl_status tl_plan_destroy(tl_plan* plan);
  * Ownership: none.
  * Threads: any thread.
  * Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
- * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
- *     of two, end is not above first), TL_E_OVERFLOW (more bytes than any
- *     memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a
+ *     power of two, end is not above first), TL_E_OVERFLOW (more bytes than
+ *     any memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call; tl_plan_add_buffers adds many with one.
  */
 TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
@@ -3546,37 +3610,38 @@ TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment,
 TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
 
 /*
- * tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
- * view of it. The other one stays alive as long as either is. It may be an alias
- * itself. Their sizes and alignments have to allow it.
+ * tl_plan_alias places a buffer inside another one, the base, as a view: offset
+ * bytes after the start of the base. The base stays alive as long as either is.
+ * It may be an alias itself. Sizes and alignments have to permit the place.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
- *     inside its base at that offset, it is pinned, or the two would lie in
- *     each other).
+ *     inside its base at that offset or is pinned, or each would lie in the
+ *     other).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset);
 
 /*
- * tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
- * first space that the buffer may lie in.
+ * tl_plan_pin fixes the offset of a buffer. In a plan with spaces, offset
+ * refers to the first space that the buffer may lie in.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
- *     that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
- *     memory has).
+ *     that is not a multiple of the alignment), TL_E_OVERFLOW (an offset that
+ *     no memory has).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
 
 /*
- * tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
- * to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+ * tl_plan_add_gap tells the plan that nobody needs the contents of a buffer in
+ * the steps first to end - 1. Other buffers may use its bytes in these steps.
+ * Afterwards the buffer is at its offset again.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3588,7 +3653,7 @@ TL_API tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
 TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
 
 /*
- * tl_plan_set_name gives a buffer the name by which messages call it.
+ * tl_plan_set_name sets the name that messages use for a buffer.
  *
  * Ownership: the name is copied.
  * Threads: any thread.
@@ -3600,13 +3665,14 @@ TL_API tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, i
 TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
 
 /*
- * tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
- * plan without spaces has one without a capacity.
+ * tl_plan_add_space adds a space: memory with offsets of its own, such as a
+ * bank of a device. A plan to which no space was added has one of unlimited
+ * capacity.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
- *     none: as much as is needed.
+ * Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0
+ *     means no limit.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call.
@@ -3615,8 +3681,8 @@ TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
 
 /*
  * tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
- * it goes into a later one when the earlier ones are full. Without this call it may
- * lie in any, in their order.
+ * it goes into a later one when the earlier ones are full. Without this call
+ * the buffer may lie in any space, in their order.
  *
  * Ownership: the array is only read.
  * Threads: any thread.
@@ -3628,13 +3694,14 @@ TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
 TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
 
 /*
- * tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
- * millisecond for a thousand buffers. With more, search and then an exact solver go on
- * until the frame is proved to be minimal or the time is over.
+ * tl_plan_solve places the buffers. With a budget of 0 milliseconds only
+ * heuristics run, which take about a millisecond for a thousand buffers. With
+ * more, a search and then an exact solver run until the frame is proved to be
+ * minimal or the time is over.
  *
  * Ownership: none.
  * Threads: any thread; other calls for the plan wait.
- * Returns: TL_OK, or why there is no solution; an earlier one stays.
+ * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
  *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
  *     names it), TL_E_OUT_OF_MEMORY.
@@ -3643,11 +3710,11 @@ TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t
 TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 
 /*
- * tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+ * tl_plan_solve_with is tl_plan_solve with all options.
  *
  * Ownership: the options are only read.
  * Threads: any thread; other calls for the plan wait.
- * Returns: TL_OK, or why there is no solution; an earlier one stays.
+ * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
  *     is too small, a negative number, pins that collide), TL_E_LIMIT (a
  *     buffer fits into none of its spaces; the message names it),
@@ -3657,13 +3724,15 @@ TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
 
 /*
- * tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+ * tl_plan_validate checks the solution pair by pair, with a checker that is
+ * independent of the solver.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK when no two buffers that are alive together share a byte, all
- *     lie in their frames, and pins, aliases and alignments hold; else a
- *     defect of this library was found, and the message tells which.
+ *     lie in their frames, and pins, aliases and alignments hold; else the
+ *     solution has a defect, which is one of this library, and the message
+ *     names it.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: grows with the square of the number of buffers.
@@ -3682,8 +3751,8 @@ TL_API tl_status tl_plan_validate(const tl_plan* plan);
 TL_API int64_t tl_plan_num_buffers(const tl_plan* plan);
 
 /*
- * tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
- * several spaces.
+ * tl_plan_frame_bytes returns the size of the frame, in a plan with several
+ * spaces the sum of the sizes.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3706,8 +3775,8 @@ TL_API size_t tl_plan_frame_bytes(const tl_plan* plan);
 TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
 
 /*
- * tl_plan_lower_bound returns what no placement of these buffers can undercut: the
- * most bytes that are alive in one step, or a sharper bound where one was found.
+ * tl_plan_lower_bound returns a lower bound for the size of the frame: the most
+ * bytes that are alive in one step, or a higher bound if the solver found one.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3718,11 +3787,13 @@ TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
 TL_API size_t tl_plan_lower_bound(const tl_plan* plan);
 
 /*
- * tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+ * tl_plan_is_optimal tells whether the frame is proved to be the smallest
+ * possible.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: true when it is proved; false when it is not known, and on failure.
+ * Returns: true when that is proved; false when it is not known, and on
+ *     failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
  * Cost: one cgo call.
  */
@@ -3769,23 +3840,26 @@ TL_API tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64
  * DLPack
  * ------
  *
- * The structs by which array libraries hand tensors to each other without a
- * copy, in both directions: version 1 (struct DLManagedTensorVersioned of
- * dlpack.h) and the one before it (struct DLManagedTensor), which cannot say
- * that memory is read-only. Both are only declared here; include dlpack.h, before
- * or after this header, to look inside.
+ * Array libraries exchange tensors without a copy in the structs of DLPack. The
+ * functions below export and import them, in version 1 (struct
+ * DLManagedTensorVersioned of dlpack.h) and in the version before it (struct
+ * DLManagedTensor), which cannot mark memory as read-only. This header only
+ * declares the structs; include dlpack.h, before or after it, to use their
+ * fields.
  *
- * What is exported holds a reference to the tensor until the consumer calls its
- * deleter, on any thread, attached or not, scopes or not, and as late as it
- * likes. Exported structs say version 1.3, with strides always there, byte_offset
- * 0 for addresses, and data NULL when there are no elements. Imported tensors hold the
- * producer's struct, and call its deleter when the last reference goes; views of
- * them count.
+ * An exported struct holds a reference to the tensor until the consumer calls
+ * the struct's deleter. The consumer may do so on any thread, attached or not,
+ * at any time, and whatever scopes are open. Exported structs have version 1.3
+ * and always have strides. byte_offset is 0 where data is an address, and data
+ * is NULL when there are no elements. An imported tensor holds the producer's
+ * struct, and calls its deleter when the last reference to the tensor and its
+ * views is dropped.
  *
- * Memory passes of the CPU, of CUDA devices and of pinned CPU memory as addresses, and
- * of OpenCL and Metal devices as a buffer with byte_offset, where this library has made
- * it. The ordinal of a device is the number in its name. Memory of other devices passes
- * as the CPU's if the CPU may use it. Element types are those of tl_dtype.
+ * CPU memory, pinned CPU memory and memory of CUDA devices are passed as
+ * addresses. Memory of OpenCL and Metal devices is passed as a buffer with
+ * byte_offset, if this library has allocated it. Memory of other devices is
+ * passed as memory of the CPU, if the CPU may use it. The ordinal of a device
+ * is the number in its name. Element types are those of tl_dtype.
  */
 
 /* DLManagedTensorVersioned is DLPack's struct from version 1.0 on. */
@@ -3795,33 +3869,34 @@ struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 
 /*
- * tl_tensor_to_dlpack exports a tensor, or with copy a contiguous copy of it,
- * flagged as such, which is all the consumer's. A read-only tensor is flagged
- * read-only.
+ * tl_tensor_to_dlpack exports a tensor. With copy it exports a contiguous copy,
+ * which is flagged as a copy and belongs to the consumer alone. A read-only
+ * tensor is flagged read-only.
  *
  * Ownership: the caller holds the struct, and with it a reference to the
  *     tensor, and gives both back with the struct's deleter.
- * Threads: any thread; so is the deleter.
+ * Threads: any thread; the deleter may also run on any thread.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on
- *     a device that DLPack has no number for), TL_E_DEVICE (the driver failed
- *     to copy), TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
+ *     on a device that DLPack has no number for), TL_E_DEVICE (the driver
+ *     failed to copy), TL_E_OUT_OF_MEMORY.
  * Cost: about 20 ns without a copy.
  */
 TL_API struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool copy);
 
 /*
- * tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers of before 1.0.
+ * tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers that use
+ * DLPack before 1.0.
  *
  * Ownership: the caller holds the struct, and with it a reference to the
  *     tensor, and gives both back with the struct's deleter.
- * Threads: any thread; so is the deleter.
+ * Threads: any thread; the deleter may also run on any thread.
  * Returns: the struct, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not
- *     copied, or one on a device that DLPack has no number for), TL_E_DEVICE
- *     (the driver failed to copy), TL_E_OUT_OF_MEMORY.
+ *     TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
+ *     not copied, or one on a device that DLPack has no number for),
+ *     TL_E_DEVICE (the driver failed to copy), TL_E_OUT_OF_MEMORY.
  * Cost: about 20 ns without a copy.
  */
 TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
@@ -3832,48 +3907,50 @@ TL_API struct DLManagedTensor* tl_tensor_to_dlpack_legacy(tl_tensor* tensor, boo
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
+ * Returns: TL_OK, or why there are no numbers. A NULL tensor is on the CPU.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
- *     TL_E_INVALID_ARGUMENT (NULL).
+ *     TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
+ *     for), TL_E_INVALID_ARGUMENT (NULL).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal);
 
 /*
- * tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
- * struct of another major version is refused, and its deleter called, because
- * nothing else may be done with it.
+ * tl_tensor_from_dlpack imports a tensor over the producer's memory. A struct
+ * of another major version is refused and its deleter called, because DLPack
+ * allows no other use of it.
  *
  * Ownership: the tensor takes the struct, and calls its deleter after the last
- *     reference. On failure it stays the caller's, but for another major
- *     version. The current scope holds the tensor.
+ *     reference. On failure the struct stays the caller's, except with another
+ *     major version. The current scope holds the tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
- *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
- *     such device), TL_E_UNSUPPORTED (another major version, an element type
- *     that is not one of tl_dtype, or a buffer of another library's),
- *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+ *     although there are elements, impossible extents, strides or
+ *     byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (another
+ *     major version, an element type that is not one of tl_dtype, or a buffer
+ *     of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
 
 /*
- * tl_tensor_from_dlpack_legacy imports a tensor of a producer of before 1.0.
+ * tl_tensor_from_dlpack_legacy imports a tensor of a producer that uses DLPack
+ * before 1.0.
  *
  * Ownership: the tensor takes the struct, and calls its deleter after the last
- *     reference. On failure it stays the caller's. The current scope holds the
- *     tensor.
+ *     reference. On failure the struct stays the caller's. The current scope
+ *     holds the tensor.
  * Threads: any thread; the deleter runs on the one that drops the last
  *     reference.
  * Returns: the tensor, NULL on failure.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
- *     elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
- *     such device), TL_E_UNSUPPORTED (an element type that is not one of
- *     tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+ *     although there are elements, impossible extents, strides or
+ *     byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
+ *     type that is not one of tl_dtype, or a buffer of another library),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one cgo call.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
@@ -3889,8 +3966,8 @@ TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
  *         tl_runtime.path, "tl_torch_malloc", "tl_torch_free")
  *     torch.cuda.memory.change_current_allocator(allocator)
  *
- * The memory is that of the device's default pool, and goes back in the order of
- * the stream that it was used in.
+ * The memory comes from the device's default pool, and is given back in the
+ * order of the stream that used it.
  */
 
 /*
@@ -3908,14 +3985,14 @@ TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
 TL_API void* tl_torch_malloc(int64_t size, int32_t device, void* stream);
 
 /*
- * tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
- * once, to others after the work that is in the stream now. tl_last_status tells what
- * went wrong.
+ * tl_torch_free gives memory of tl_torch_malloc back. Work in the same stream
+ * may reuse it at once, other work only after the work that is in the stream
+ * now. tl_last_status tells what went wrong.
  *
  * Ownership: takes the block. NULL is fine.
  * Threads: any thread.
  * Returns: nothing.
- * Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
+ * Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool),
  *     TL_E_DEVICE (no such device, or its driver failed; the block stays the
  *     caller's).
  * Cost: one cgo call and an event.
@@ -3926,21 +4003,23 @@ TL_API void tl_torch_free(void* block, int64_t size, int32_t device, void* strea
  * Python
  * ------
  *
- * What Python and NumPy have to be able to call without running Python: memory
- * for NumPy's arrays, and the ends of DLPack's capsules. The package tl_runtime
- * is pure Python; it hands the addresses of these functions over.
+ * Python and NumPy call these functions without running Python code: they
+ * allocate memory for NumPy's arrays and end DLPack's capsules. The package
+ * tl_runtime is pure Python; it only passes their addresses on.
  *
  * The memory functions have the signatures of NumPy's PyDataMem_Handler (NEP
- * 49). ctx is not looked at. What they return has one counted reference, which
- * tl_numpy_free drops, on any thread; who else acquires the block (an emitted
- * tl_ptr_acquire or tl_mem_register of an array's data) keeps it. In a forked
- * child they go on: what the fast path has not got comes from malloc there.
+ * 49). They ignore ctx. A block that they return has one counted reference,
+ * which tl_numpy_free drops, on any thread. Further references (an emitted
+ * tl_ptr_acquire or tl_mem_register of an array's data) keep the block. The
+ * functions also work in a forked child: memory that the fast path does not
+ * have comes from malloc there.
  */
 
 /*
  * tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
- * bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
- * which the pool keeps afterwards. 0 bytes are 1.
+ * bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
+ * bytes, which the tensor pool keeps afterwards. A request for 0 bytes counts
+ * as 1.
  *
  * Ownership: the caller holds the block and gives it back with tl_numpy_free.
  * Threads: any thread, also in a forked child.
@@ -3962,31 +4041,33 @@ TL_API void* tl_numpy_malloc(void* ctx, size_t bytes);
 TL_API void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
 
 /*
- * tl_numpy_realloc changes the size of a block; as much of the contents is kept
- * as fits. NULL is tl_numpy_malloc.
+ * tl_numpy_realloc changes the size of a block and keeps as much of the
+ * contents as fits. With NULL it is tl_numpy_malloc.
  *
- * Ownership: the block passes to the call; what is returned is the caller's.
- *     On failure the block stays the caller's.
+ * Ownership: the call takes the block; the caller holds the returned one. On
+ *     failure the block stays the caller's.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
- * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
- *     where no such block is, or what malloc cannot have returned),
+ * Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime that
+ *     holds no such block, or an address that malloc cannot have returned),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
  *     is not plain bytes, an arena, a frame). Other memory goes to realloc().
- * Cost: nothing when it fits and is not half empty, else a copy.
+ * Cost: only the call when the new size fits and leaves less than half of the
+ *     block empty, else a copy.
  */
 TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
 
 /*
- * tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
- * to free(). tl_last_status tells what went wrong.
+ * tl_numpy_free drops the reference to a block. Memory that does not belong to
+ * the runtime goes to free(). tl_last_status tells what went wrong.
  *
- * Ownership: takes the caller's reference; bytes is not looked at.
+ * Ownership: takes the caller's reference; bytes is ignored.
  * Threads: any thread, also in a forked child.
  * Returns: nothing.
- * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
- *     or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
- *     TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such
+ *     block, or an address that malloc cannot have returned),
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
+ *     frame).
  * Cost: about 8 ns up to 64 KiB, 20 ns above.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
@@ -4004,10 +4085,10 @@ TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
 TL_API const void* tl_numpy_handler(void);
 
 /*
- * tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
- * Python that wants an array, where its allocation is recorded. Frames whose file begins
- * with skip, such as the folder of NumPy's own code, are passed over. Further calls
- * change nothing.
+ * tl_python_lines makes the memory functions of NumPy's arrays tell tracking
+ * the line of Python code that requests an array, if its allocation is
+ * recorded. Frames whose file name begins with skip, such as the folder of
+ * NumPy's own code, are skipped. Further calls have no effect.
  *
  * Ownership: none; skip is copied.
  * Threads: any thread.
@@ -4015,14 +4096,14 @@ TL_API const void* tl_numpy_handler(void);
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
  *     TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
  *     the symbols of the process).
- * Cost: looks symbols up.
+ * Cost: a lookup of symbols.
  */
 TL_API tl_status tl_python_lines(const char* skip);
 
 /*
- * tl_python_api is what this library has to know of the interpreter that it is
- * loaded into: functions of Python's C interface by address, and an object that
- * lives as long as the interpreter.
+ * tl_python_api tells this library about the interpreter of the process: the
+ * addresses of functions of Python's C interface, and an object that lives as
+ * long as the interpreter.
  */
 typedef struct tl_python_api {
     size_t struct_size;        /* sizeof(tl_python_api) */
@@ -4047,9 +4128,10 @@ typedef struct tl_python_api {
 TL_API tl_status tl_python_attach(const tl_python_api* api);
 
 /*
- * tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
- * capsule named dltensor_versioned for major version 1, dltensor for 0. What
- * nobody has taken out when the capsule ends is given back by C.
+ * tl_python_capsule exports a tensor as Python's DLPack protocol requires: a
+ * capsule named dltensor_versioned for major version 1, dltensor for 0. If no
+ * consumer has taken the struct out when the capsule ends, C code gives it
+ * back.
  *
  * Ownership: the caller holds the capsule, a PyObject, and with it a reference
  *     to the tensor.
@@ -4067,11 +4149,12 @@ TL_API void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy);
 
 /*
  * tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
- * caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+ * caller's reference to a registered pointer. At the capsule's end C code calls
+ * tl_registry_unregister.
  *
  * Ownership: the capsule, a PyObject that the caller holds, takes one
- *     reference of the caller's to the pointer. On failure that stays the
- *     caller's.
+ *     reference of the caller's to the pointer. On failure the reference stays
+ *     the caller's.
  * Threads: one that holds the interpreter's lock.
  * Returns: the capsule; NULL for NULL, and on failure with Python's error set:
  *     a BufferError with the text of tl_last_error, or what PyCapsule_New has
@@ -4087,25 +4170,26 @@ TL_API void* tl_python_registered(void* pointer);
  * -----------------
  *
  * A deleter runs on whichever thread drops the last reference. For a language
- * with an interpreter lock that may be a thread it has never seen, or one that
- * still runs after the interpreter has ended: a callback into it could only
- * deadlock or crash. Such a language passes tl_deferred_push as its deleter. It
- * puts a node on a list and returns; the language takes the list whenever it
- * holds its lock anyway, and lets its objects go there.
+ * with an interpreter lock this may be a thread that the interpreter does not
+ * know, or one that runs after the interpreter has ended. A callback into the
+ * interpreter could then deadlock or crash. Such a language passes
+ * tl_deferred_push as its deleter, which puts a node on a list and returns. The
+ * language takes the list when it holds its lock anyway, and releases its
+ * objects then.
  */
 
 /*
- * tl_deferred is a node of such a list; the ctx of tl_deferred_push. What is
- * kept alive stands behind it, in the same block.
+ * tl_deferred is a node of such a list, and the ctx of tl_deferred_push. The
+ * caller stores what it keeps alive behind the node, in the same block.
  */
 typedef struct tl_deferred {
-    void* next; /* the next node, when it comes back from tl_deferred_take */
-    void* list; /* where to put it: the address of a pointer that starts as NULL */
+    void* next; /* the next node, in what tl_deferred_take returns */
+    void* list; /* the list: the address of a pointer that starts as NULL */
 } tl_deferred;
 
 /*
  * tl_deferred_push is a tl_deleter that puts its ctx, a tl_deferred, on the
- * list which that names. It calls nothing and waits for nobody.
+ * list that the node names. It calls nothing and never waits.
  *
  * Ownership: the list takes the node until tl_deferred_take; ptr is not used.
  * Threads: any thread, also one that the host's language does not know.
@@ -4116,7 +4200,7 @@ typedef struct tl_deferred {
 TL_API void tl_deferred_push(void* ptr, void* ctx);
 
 /*
- * tl_deferred_take empties a list. It touches no status.
+ * tl_deferred_take empties a list. It does not change the last status.
  *
  * Ownership: the nodes pass to the caller.
  * Threads: any thread.
@@ -4130,20 +4214,21 @@ TL_API void* tl_deferred_take(void* list);
  * Diagnostics
  * -----------
  *
- * Counters cost nothing that would show: each thread adds to its own, and a
- * reader sums them up. At quiescence the sums are exact. While others run,
- * frees are read before allocations, so that a live figure may be too high for
- * a moment and is never negative. docs/statistics.md tells what adds up to what.
+ * Counters cost almost nothing: each thread adds to its own, and a reader sums
+ * them up. The sums are exact while no other thread calls the library. While
+ * others do, the reader reads frees before allocations, so a live figure may be
+ * too high for a moment and is never negative. docs/statistics.md tells which
+ * figures add up.
  */
 
 /*
- * tl_stats is what tl_stats_get fills in. It grows at the end; struct_size
- * tells the library how much of it the caller knows.
+ * tl_stats is filled in by tl_stats_get. New versions add fields at the end;
+ * struct_size tells the library which fields the caller knows.
  */
 typedef struct tl_stats {
     size_t struct_size;            /* in: sizeof(tl_stats); out: bytes filled in */
     uint64_t live_objects;         /* heap objects, tensors' headers and data included */
-    uint64_t live_bytes;           /* their size classes */
+    uint64_t live_bytes;           /* bytes of their size classes */
     uint64_t allocations;          /* heap objects ever; allocations - frees = live_objects */
     uint64_t frees;
     uint64_t foreign_live;         /* registered pointers that are not the runtime's memory */
@@ -4151,11 +4236,11 @@ typedef struct tl_stats {
     uint64_t pooled_tensors;       /* kept by the pool; not live */
     uint64_t pooled_bytes;
     uint64_t reserved_bytes;       /* address space */
-    uint64_t committed_bytes;      /* of it, usable memory */
-    uint64_t scope_entries_skipped; /* their object had been freed by hand */
+    uint64_t committed_bytes;      /* the part of it that is usable memory */
+    uint64_t scope_entries_skipped; /* entries whose object had been freed by hand */
     uint64_t releases_deferred;    /* last references dropped by a thread that is not the owner */
     uint64_t slow_calls;           /* calls of the slow path */
-    uint64_t system_calls;         /* about memory */
+    uint64_t system_calls;         /* system calls about memory */
     uint64_t contexts;             /* threads attached or parked */
     uint64_t plain_live;           /* live objects by kind: plain bytes, */
     uint64_t typed_live;           /* of a tl_type, */
@@ -4163,11 +4248,11 @@ typedef struct tl_stats {
     uint64_t sparse_live;          /* sparse matrices, without the tensors that they are made of */
     uint64_t tensor_bytes;         /* live tensors' part of live_bytes */
     uint64_t tensor_allocations;   /* tensors ever; with those that the pool kept and gave out again */
-    uint64_t pool_hits;            /* requests that the tensor pool has served, */
-    uint64_t pool_misses;          /* and not */
-    uint64_t foreign_allocations;  /* pointers ever registered; less foreign_live: released or handed back */
-    uint64_t foreign_bytes;        /* of what is registered */
-    uint64_t registry_buffers;     /* live, with names of their own */
+    uint64_t pool_hits;            /* requests that the tensor pool has served */
+    uint64_t pool_misses;          /* requests that it has not served */
+    uint64_t foreign_allocations;  /* pointers ever registered: foreign_live, and those released or handed back */
+    uint64_t foreign_bytes;        /* bytes of registered memory */
+    uint64_t registry_buffers;     /* live shared buffers of the registry */
     uint64_t pool_blocks_live;     /* blocks of memory pools, */
     uint64_t pool_blocks_allocated; /* ever given out, */
     uint64_t pool_block_bytes;     /* and the bytes of live ones */
@@ -4175,10 +4260,10 @@ typedef struct tl_stats {
     uint64_t arena_bytes;          /* in use in their arenas */
     uint64_t scope_entries;        /* references that their scopes hold */
     uint64_t held_bytes;           /* tl_mem_usage of TL_MEM_TOTAL: reserved */
-    uint64_t held_peak;            /* the most of it since tl_stats_reset_peak */
-    uint64_t in_use_bytes;         /* of it, in live objects and blocks */
-    uint64_t in_use_peak;          /* at least the most of it, at most held_peak */
-    uint64_t bytes_allocated;      /* in objects and blocks, ever; bytes_allocated - bytes_freed = in_use_bytes */
+    uint64_t held_peak;            /* the most that held_bytes was since tl_stats_reset_peak */
+    uint64_t in_use_bytes;         /* the part of it in live objects and blocks */
+    uint64_t in_use_peak;          /* bound of its peak: not below the true peak, not above held_peak */
+    uint64_t bytes_allocated;      /* in objects and blocks, ever; less bytes_freed: in_use_bytes */
     uint64_t bytes_freed;
     uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 } tl_stats;
@@ -4197,14 +4282,14 @@ TL_API tl_status tl_stats_get(tl_stats* out_stats);
 
 /*
  * tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
- * sum, kinds, types, size classes, devices. It fills in as much as fits and always
- * ends it with a zero byte, as snprintf does. The figures, and with them the length,
- * may change from call to call.
+ * sum, kinds, types, size classes, devices. It writes as much of the text as
+ * fits and always ends it with a zero byte, as snprintf does. The figures, and
+ * with them the length, may change from call to call.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: the length of the whole text without its zero byte; when that is
- *     not less than bytes, the text was cut. 0 on failure.
+ * Returns: the length of the whole text without its zero byte; when the length
+ *     is not less than bytes, the text was cut. 0 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
  * Cost: that of tl_stats_get for each device, and some 20 microseconds.
  */
@@ -4226,7 +4311,8 @@ TL_API size_t tl_stats_openmetrics(char* buffer, size_t bytes);
 
 /*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
- * replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+ * replaced (by the rule that stands under Profiles), or to standard error.
+ * TL_SHOW_STATS=1 does it at the end of the process.
  *
  * Ownership: none; path is read during the call only. NULL is standard error.
  * Threads: any thread.
@@ -4238,8 +4324,8 @@ TL_API size_t tl_stats_openmetrics(char* buffer, size_t bytes);
 TL_API tl_status tl_stats_print(const char* path);
 
 /*
- * tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
- * tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+ * tl_stats_reset_peak sets every peak to what is held or in use now: for all
+ * devices, in tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4286,9 +4372,10 @@ TL_API int64_t tl_get_memory_bytes(void);
 TL_API int64_t tl_get_memory_mb(void);
 
 /*
- * tl_log_alloc tells the runtime where emitted code has allocated. With
- * TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
- * becomes the site of that allocation, as with tl_track_site. Else it does nothing.
+ * tl_log_alloc tells the runtime the source line of an allocation by emitted
+ * code. With TL_MEM_LOG set it writes one line to standard error. With tracking
+ * on, the line becomes the site of that allocation, as with tl_track_site.
+ * Otherwise it does nothing.
  *
  * Ownership: none; file is copied if need be.
  * Threads: any thread.
@@ -4300,7 +4387,8 @@ TL_API int64_t tl_get_memory_mb(void);
 TL_API tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 
 /*
- * tl_log_free is the counterpart of tl_log_alloc.
+ * tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
+ * one line to standard error.
  *
  * Ownership: none; file is read during the call only.
  * Threads: any thread.
@@ -4326,18 +4414,20 @@ TL_API tl_status tl_trace_mem(const char* message);
  * Tracking
  * --------
  *
- * Where did the memory go? With TL_TRACK=1 the runtime remembers of every live
- * allocation its call stack, time, thread and size, and with TL_TRACK_SAMPLE=512K
- * of one in so many bytes, which is cheap enough to be left on. All kinds of memory
- * are covered: objects, Vecs, tensors on every device, registered and adopted
- * pointers, blocks of memory pools. Call stacks are what the exception tables of the
- * code tell; a compiler or an interpreter adds its own line with tl_track_site.
- * Tags name what a thread is doing, and reports group by them.
+ * Tracking tells where memory was allocated. With TL_TRACK=1 the runtime
+ * records the call stack, time, thread and size of every live allocation. With
+ * TL_TRACK_SAMPLE=512K it records one allocation in so many bytes, which is
+ * cheap enough to be left on. All kinds of memory are covered: objects, Vecs,
+ * tensors on every device, registered and adopted pointers, blocks of memory
+ * pools. The runtime finds call stacks with the exception tables of the code; a
+ * compiler or an interpreter adds its own line with tl_track_site. Tags name
+ * what a thread is doing, and reports group by them.
  *
  * A leak is a live allocation that nothing will release any more: its reference
- * floats, or was acquired by somebody who never released it, or it is held by
- * another leak, by itself, or by a scope of a thread that has ended. What a scope
- * of a running thread holds is no leak, nor what was handed back to the host.
+ * floats, or was acquired and never released, or it is held by another leak, by
+ * itself, or by a scope of a thread that has ended. What a scope of a running
+ * thread holds is not a leak, and neither is memory that was handed back to the
+ * host.
  *
  *     TL_TRACK=1 TL_LEAK_CHECK=fail ./program
  *
@@ -4345,11 +4435,11 @@ TL_API tl_status tl_trace_mem(const char* message);
  */
 
 /*
- * tl_track_site tells the line at which an object was allocated that the calling
- * thread has just got, beside the call stack that tracking knows. The macros of
- * TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
- * tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
- * nothing happens.
+ * tl_track_site adds a source line to the record of an allocation that the
+ * calling thread has just made; tracking knows the call stack already. The
+ * macros of TL_TRACK_ALLOCATIONS call it for C and C++; compilers and
+ * interpreters call it, or tl_log_alloc, for their own sources. Without
+ * tracking, and for an allocation that was not sampled, it does nothing.
  *
  * Ownership: none; file is copied.
  * Threads: any thread.
@@ -4361,12 +4451,13 @@ TL_API tl_status tl_trace_mem(const char* message);
 TL_API void* tl_track_site(void* pointer, const char* file, uint32_t line);
 
 /*
- * tl_track_count returns the address of the number of allocations that were recorded
- * so far. It stays valid, and may be read at any time: it grows while a sample is
- * taken. tl_leak_report_since takes the value as a mark.
+ * tl_track_count returns the address of the number of allocations that were
+ * recorded so far. The address stays valid, and the number may be read at any
+ * time; it grows while an allocation is recorded. tl_leak_report_since takes
+ * the value as a mark.
  *
  * Ownership: the runtime's, for ever.
- * Threads: any thread; the number is that of all.
+ * Threads: any thread; the number counts the allocations of all threads.
  * Returns: the address.
  * Errors: none.
  * Cost: constant, a few instructions; reading the number costs a load.
@@ -4374,14 +4465,15 @@ TL_API void* tl_track_site(void* pointer, const char* file, uint32_t line);
 TL_API const uint64_t* tl_track_count(void);
 
 /*
- * tl_tag_push gives what the calling thread allocates from now on a tag, inside of
- * those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
- * tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+ * tl_tag_push sets a tag for what the calling thread allocates from now on.
+ * Tags nest: "epoch" and then "load" give "epoch/load". A tag ends with
+ * tl_tag_pop, or with the scope, function or planned frame in which it was
+ * pushed.
  *
- * Ownership: name is copied, and kept for ever: tags are for phases, not for
+ * Ownership: name is copied and kept for ever, so use tags for phases, not for
  *     numbers of steps.
  * Threads: the calling thread's own tags.
- * Returns: TL_OK, or why there is no new tag.
+ * Returns: TL_OK, or why no tag was set.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
  *     TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call.
@@ -4389,40 +4481,43 @@ TL_API const uint64_t* tl_track_count(void);
 TL_API tl_status tl_tag_push(const char* name);
 
 /*
- * tl_tag_pop takes the newest tag of the calling thread away.
+ * tl_tag_pop removes the newest tag of the calling thread.
  *
  * Ownership: none.
  * Threads: the calling thread's own tags.
- * Returns: TL_OK, or why there was none to take.
+ * Returns: TL_OK, or why none was removed.
  * Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
  * Cost: one cgo call.
  */
 TL_API tl_status tl_tag_pop(void);
 
 /*
- * tl_mem_allocation_info tells what is known of a live allocation of any kind: an
- * object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
- * until somebody registers it), a block of a memory pool. What tracking recorded of it
- * stands in the fields from `file` on; they are 0 where it did not.
+ * tl_mem_allocation_info describes a live allocation of any kind: an object, a
+ * tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+ * until it is registered), a block of a memory pool. The fields from `file` on
+ * hold what tracking recorded of it; they are 0 if the allocation was not
+ * recorded.
  *
- * Ownership: none; names and stacks that it points to stay valid for ever.
+ * Ownership: none; names and stacks that the struct points to stay valid for
+ *     ever.
  * Threads: any thread; counts are exact while no other changes them.
- * Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
- *     written.
+ * Returns: TL_OK, also for NULL, for which all fields are zero; or why nothing
+ *     was written.
  * Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
  *     TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (memory of a frame or an arena).
- * Cost: one cgo call; linear in the live blocks of memory pools for what is
- *     neither an object nor registered.
+ * Cost: one cgo call; linear in the live blocks of memory pools for a pointer
+ *     that is neither an object nor registered.
  */
 TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation);
 
 /*
- * tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
- * error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
- * largest first, and then what was handed back to the host, which is no leak. Without
- * either a file becomes empty and nothing is written to standard error. Figures are
- * exact also where sites are known of samples only.
+ * tl_leak_report looks for leaks now and writes a report to a file, or to
+ * standard error for NULL, in the layout of LeakSanitizer. The report groups
+ * leaks by site, type and tag, the largest first. Then it lists memory that was
+ * handed back to the host, which is not a leak. If there is neither, the file
+ * becomes empty, and nothing is written to standard error. Figures are exact,
+ * also where only samples have sites.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. Objects that others use meanwhile may be missing or too
@@ -4435,8 +4530,9 @@ TL_API tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_
 TL_API int64_t tl_leak_report(const char* path);
 
 /*
- * tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
- * it was recorded: a test takes the mark before, with TL_TRACK=1.
+ * tl_leak_report_since is tl_leak_report for the recorded allocations since a
+ * mark. A test runs with TL_TRACK=1 and reads the mark (tl_track_count) before
+ * its work.
  *
  * Ownership: none; the string is not kept.
  * Threads: as tl_leak_report.
@@ -4448,14 +4544,15 @@ TL_API int64_t tl_leak_report(const char* path);
 TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
 
 /*
- * tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
- * in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
- * on standard error and mended, so that it is told once; the last one is the error of the
- * call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
+ * tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
+ * and blocks, and the poison in memory that was released and not given out
+ * again yet. It reports each damage on standard error and repairs it, so that
+ * each is reported once; the last one is the error of the call, TL_E_CORRUPTED.
+ * tl_shutdown and the end of the process check as well.
  *
  * Ownership: none.
- * Threads: any thread; what others allocate or release meanwhile may not be
- *     looked at.
+ * Threads: any thread; what others allocate or release meanwhile may be left
+ *     out.
  * Returns: how many slots are damaged, -1 without TL_DEBUG.
  * Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
  *     damaged).
@@ -4467,37 +4564,42 @@ TL_API int64_t tl_mem_check_all(void);
  * Profiles
  * --------
  *
- * Pictures of where memory goes, in formats that tools read already. A heap profile is
- * for pprof, which shows live and allocated bytes by call stack. It needs tracking
- * (TL_TRACK=1, or TL_TRACK_SAMPLE for samples) to know call stacks.
+ * These functions write where memory goes, in formats of existing tools. A heap
+ * profile is for pprof, which shows live and allocated bytes by call stack. It
+ * needs tracking (TL_TRACK=1, or TL_TRACK_SAMPLE for samples) to know call
+ * stacks.
  *
  * A trace shows what happens over time: counters, scopes, tags, every allocation and
  * release, chunks of memory pools, limits and pressure, in the trace event format that
- * Perfetto and chrome://tracing read; `tl report` makes a page of it. While it runs all
- * calls take the slow path and allocations are recorded as with TL_TRACK=1, so it costs
- * nothing when it does not. A thread follows at its next slow call: what it does on the
- * fast path until then is not in the trace.
+ * Perfetto and chrome://tracing read; `tl report` makes a page of it. While a
+ * trace runs, all calls take the slow path and allocations are recorded as with
+ * TL_TRACK=1; when none runs, traces cost nothing. A thread joins the trace at
+ * its next slow call: what the thread does on the fast path until then is not
+ * in the trace.
  *
  * A snapshot is for https://pytorch.org/memory_viz.
  *
- * Several processes may be given one file: a child inherits TL_TRACE, workers run the same
- * code. The first to open it has it until it closes it or ends; no other process writes
- * to it or truncates it meanwhile. The others write beside it: process 1234 writes
- * trace-1234.json for trace.json. A file that no process has open is replaced. All files
- * are written by this rule, those of tl_leak_report and tl_stats_print too.
+ * Several processes may be told to write one file: a child inherits TL_TRACE,
+ * workers run the same code. The first process that opens the file has it until
+ * that process closes the file or ends; no other process writes to it or
+ * truncates it meanwhile. The other processes write to files beside it: process
+ * 1234 writes trace-1234.json for trace.json. A file that no process has open
+ * is replaced. All files are written by this rule, those of tl_leak_report and
+ * tl_stats_print too.
  */
 
 /*
- * tl_profile_write writes what is live, by where it was allocated, as a heap profile
- * that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
- * inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
- * type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
- * Functions and lines of C and C++ are those of the debugging information of their files.
+ * tl_profile_write writes live allocations by call stack, as a heap profile
+ * that `go tool pprof FILE` and other tools of pprof read. Values are
+ * inuse_space and inuse_objects, and for what was recorded alloc_space and
+ * alloc_objects; labels are type, kind, tag, thread and bytes. With samples,
+ * figures are estimates of the whole. Functions and lines of C and C++ come
+ * from the debugging information of their files.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. Objects that others use meanwhile may be missing or too
  *     many.
- * Returns: TL_OK, or why there is no complete profile.
+ * Returns: TL_OK, or why the profile is not complete.
  * Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: linear in the memory in use; symbols and lines are looked up in files.
@@ -4506,11 +4608,11 @@ TL_API tl_status tl_profile_write(const char* path);
 
 /*
  * tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
- * At the end of the process the file is completed if need be; it is valid JSON however
- * the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
- * bounds the file: what is left out from there on is counted in it. The child of fork()
- * writes no trace. While another process writes to that file, the trace goes to one
- * beside it, see above.
+ * The end of the process completes the file if tl_trace_stop has not. The file
+ * is valid JSON however the process ends, but has no call stacks until it is
+ * completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
+ * beyond the bound. The child of fork() writes no trace. While another process
+ * writes to that file, the trace goes to one beside it, see above.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. The trace is of all threads.
@@ -4541,23 +4643,24 @@ TL_API tl_status tl_trace_stop(void);
  *
  * Ownership: none; the string is copied.
  * Threads: any thread.
- * Returns: TL_OK, also without a trace, or why there is no mark.
+ * Returns: TL_OK, also without a trace, or why no mark was written.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
  * Cost: one cgo call, and that of tl_stats_get while a trace runs.
  */
 TL_API tl_status tl_trace_mark(const char* name);
 
 /*
- * tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
- * pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
- * pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
- * newest 65536 events become the history that the page plots; sites are those that
- * tracking knows.
+ * tl_snapshot_write writes where memory lies now, for
+ * https://pytorch.org/memory_viz, as a pickle like that of
+ * torch.cuda.memory._dump_snapshot. Segments are chunks of memory pools, the
+ * heap and registered blocks; the CPU is device 0. While a trace runs, its
+ * newest 65536 events become the history that the page plots. Sites are those
+ * that tracking knows.
  *
  * Ownership: none; the string is not kept.
  * Threads: any thread. Memory that others use meanwhile may be missing or too
  *     much.
- * Returns: TL_OK, or why there is no complete file.
+ * Returns: TL_OK, or why the file is not complete.
  * Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
  * Cost: linear in the memory in use; symbols are looked up in files.
  */

@@ -5,13 +5,11 @@
  * - A C++ program counts by object lifetime, emitted code by scopes. tl::ref
  *   holds a counted reference of its own, never a floating one, so that code
  *   which registers the same object cannot sink the reference away from it.
- * - Destructors do not throw: what fails while something is closed has already
- *   left everything as it was, and tl_last_status tells. Whatever can be answered
- *   is answered before, in constructors and functions, which throw tl::error;
- *   every function named try_ returns a tl::result instead.
- * - Scopes and frames remember the depth below them and close down to it. What C
- *   code in between has left open, because an exception passed through it, is
- *   closed too.
+ * - Destructors do not throw: a close that fails has changed nothing, and
+ *   tl_last_status has the status. All other failures are reported by constructors
+ *   and functions, which throw tl::error; functions named try_ return a tl::result.
+ * - Scopes and frames remember the depth below them and close down to it. This also
+ *   closes what C code left open because an exception passed through it.
  * - Fields of runtime objects are tl::field, not tl::ref: the runtime releases
  *   them itself, without recursion, and clones and collects through them.
  *
@@ -70,7 +68,7 @@ inline void check(tl_status status)
 	}
 }
 
-/* Throws tl::error for a NULL that is a failure; a NULL that is right passes. */
+/* Throws tl::error for a NULL that is a failure; returns a NULL that is the correct result. */
 template <class T>
 T* check(T* pointer)
 {
@@ -144,8 +142,8 @@ private:
 
 namespace detail {
 
-/* Something of the calling thread that is open and gets closed once: by exit, by
- * the destructor, or not at all. Move-only. */
+/* A scope or frame of the calling thread that is open. It is closed at most once, by exit or by the
+ * destructor. Move-only. */
 template <class Value, Value closed, tl_status (*close_it)(Value)>
 class closing {
 public:
@@ -164,7 +162,7 @@ public:
 	/* Closes it now. */
 	void exit() { check(close()); }
 
-	/* Leaves it open, for whoever closes it instead. */
+	/* Leaves it open; other code has to close it. */
 	void dismiss() noexcept { value_ = closed; }
 
 protected:
@@ -226,7 +224,7 @@ public:
 	}
 };
 
-/* A planned frame: one block, whose offsets a compiler has computed. */
+/* A planned frame: one block with offsets that a compiler has computed. */
 class planned_frame : public detail::closing_planned {
 public:
 	explicit planned_frame(std::size_t bytes) : closing(check(tl_mem_frame_enter(bytes))) {}
@@ -243,8 +241,8 @@ public:
 
 /* A counted reference to an object of the runtime, or NULL.
  *
- * Copying acquires, moving costs no counting at all, the destructor releases.
- * T may be incomplete (tl_tensor) or void.
+ * Copying acquires, moving does not count, the destructor releases. T may be incomplete (tl_tensor)
+ * or void.
  */
 template <class T>
 class ref {
@@ -275,7 +273,7 @@ public:
 		return taken;
 	}
 
-	/* Adds a reference to a live object that somebody else holds. */
+	/* Adds a reference to a live object that other code holds. */
 	static ref retain(T* borrowed) { return adopt(acquired(borrowed)); }
 
 	/* Turns a floating reference (tl_mem_alloc, tl_mem_unregister) into a held one. */
@@ -295,7 +293,7 @@ public:
 		return *pointer_;
 	}
 
-	/* Gives the reference away: whoever takes the pointer releases it. */
+	/* Gives the reference to the caller, who has to release the pointer. */
 	[[nodiscard]] T* detach() noexcept { return std::exchange(pointer_, nullptr); }
 
 	void reset() noexcept { ref().swap(*this); }
@@ -323,8 +321,8 @@ private:
 
 /* A reference inside an object of the runtime, declared in its tl::type.
  *
- * Assigning counts. The end of the object does not: the runtime releases its
- * fields itself, after the destructor, so that long chains need no stack.
+ * Assigning counts. The destructor does not: the runtime releases the fields of an object itself,
+ * after the object's destructor, so that long chains need no stack.
  */
 template <class T>
 class field {
@@ -359,8 +357,8 @@ public:
 	static_assert(alignof(T) <= 32, "objects of the runtime are 32-byte aligned");
 
 	/* Defines it. Fields are members of type tl::field or plain pointers to
-	 * objects of the runtime, for example define("node", &node::next). A T that
-	 * holds runtime objects in any other way is not followed into. */
+	 * objects of the runtime, for example define("node", &node::next). Objects that a T holds in
+	 * any other way are not found. */
 	template <class... Members>
 	static type define(const char* name, Members T::*... members)
 	{
@@ -388,7 +386,7 @@ public:
 
 	tl_type id() const noexcept { return id_; }
 
-	/* A new T that the returned reference alone holds. */
+	/* A new T, held only by the returned reference. */
 	template <class... Args>
 	ref<T> make(Args&&... args) const
 	{
@@ -409,8 +407,8 @@ public:
 	}
 
 private:
-	/* Ends memory in which no T came to live: without its destructor, but with
-	 * the fields that the constructor had set before it threw. */
+	/* Frees the memory of a T whose constructor threw: runs no destructor, but releases the fields
+	 * that the constructor had set. */
 	struct unconstructed {
 		const type* owner;
 
@@ -425,8 +423,8 @@ private:
 		}
 	};
 
-	/* A zeroed object with one counted reference. tl_object_new registers it; a
-	 * scope of its own takes that reference away again. */
+	/* A zeroed object with one counted reference. tl_object_new registers the object; the scope
+	 * opened here drops that reference again. */
 	void* allocate() const noexcept
 	{
 		const std::int64_t depth = tl_get_scope_depth();
@@ -471,15 +469,14 @@ struct type_holder<T, std::void_t<decltype(T::runtime_type())>> {
 
 } // namespace detail
 
-/* The type that T::runtime_type() returns; without such a function one that has
- * no fields. */
+/* The type that T::runtime_type() returns; without such a function a type without fields. */
 template <class T>
 const type<T>& type_of()
 {
 	return detail::type_holder<T>::get();
 }
 
-/* A new T that the returned reference alone holds. */
+/* A new T, held only by the returned reference. */
 template <class T, class... Args>
 ref<T> make(Args&&... args)
 {

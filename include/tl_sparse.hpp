@@ -19,7 +19,7 @@ namespace tl {
 
 class sparse_matrix : public ref<tl_sparse> {
   public:
-	/* One line, where it stands. */
+	/* One line, at its place in the block. */
 	template <class Value, class Index>
 	struct line_of {
 		Value* values;
@@ -72,7 +72,7 @@ class sparse_matrix : public ref<tl_sparse> {
 		});
 	}
 
-	/* One block over three arrays that deleter(values, ctx) ends. On failure they stay the caller's. */
+	/* One block over three arrays that deleter(values, ctx) frees. On failure they stay the caller's. */
 	template <class Value, class Index>
 	static sparse_matrix wrap(tl_sparse_format format, std::int64_t rows, std::int64_t columns, std::int64_t nonzeros,
 	                          Value* values, Index* indices, const std::remove_const_t<Index>* offsets,
@@ -122,14 +122,14 @@ class sparse_matrix : public ref<tl_sparse> {
 	}
 	void validate() const { check(tl_sparse_validate(get())); }
 
-	/* Three tensors that share nothing with the matrix. */
+	/* Three tensors that share no memory with the matrix. */
 	arrays to_contiguous() const
 	{
 		return three(
 			[&](tl_tensor** v, tl_tensor** i, tl_tensor** o) { return tl_sparse_to_contiguous(get(), v, i, o); });
 	}
 
-	/* What the matrix shows of a block, without a copy. */
+	/* The part of a block that the matrix shows, without a copy. */
 	arrays block(std::int64_t number) const
 	{
 		return three([&](tl_tensor** v, tl_tensor** i, tl_tensor** o) {
@@ -138,7 +138,7 @@ class sparse_matrix : public ref<tl_sparse> {
 	}
 
   private:
-	/* What the functions make belongs to a scope; one of its own takes that reference away again. */
+	/* The functions register what they make; the scope opened here drops that reference again. */
 	template <class Make>
 	static sparse_matrix own(Make make)
 	{

@@ -1,11 +1,11 @@
 /* TL Runtime for C++17: tensors, their views, and DLPack.
  *
  * Header only, over tl_runtime.hpp. A tl::tensor is a tl::ref<tl_tensor>, a counted
- * reference of its own, with the questions and views as members. Views share memory
- * and keep it alive; nothing here copies but clone. Functions throw tl::error; copying
- * a tl::tensor counts, moving it does not.
+ * reference of its own, with the properties and views as members. Views share memory and keep it
+ * alive; only clone copies. Functions throw tl::error; copying a tl::tensor counts, moving it does
+ * not.
  *
- * Of DLPack's structs only the names are used: include dlpack.h to look inside.
+ * This header only names DLPack's structs: include dlpack.h to use their fields.
  */
 #ifndef TL_TENSOR_HPP
 #define TL_TENSOR_HPP
@@ -65,7 +65,7 @@ class tensor : public ref<tl_tensor> {
 		return own([&] { return (tl_tensor_zeros)(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
 	}
 
-	/* A tensor over memory that deleter(data, ctx) ends. On failure it stays the caller's. */
+	/* A tensor over memory that deleter(data, ctx) frees. On failure the memory stays the caller's. */
 	template <class T>
 	static tensor borrow(T* data, const extents& shape, tl_deleter deleter = nullptr, void* ctx = nullptr)
 	{
@@ -80,7 +80,7 @@ class tensor : public ref<tl_tensor> {
 		return own([&] { return (tl_tensor_wrap)(&what, deleter, ctx); });
 	}
 
-	/* What there is to know, in one call. Its pointers live as long as the tensor. */
+	/* All properties in one call. The pointers are valid as long as the tensor. */
 	tl_tensor_info info() const
 	{
 		tl_tensor_info known{};
@@ -112,7 +112,7 @@ class tensor : public ref<tl_tensor> {
 		return static_cast<T*>(known.data);
 	}
 
-	/* Views; the functions of the same names in tl_runtime.h say what they mean. */
+	/* Views, as the functions of the same names in tl_runtime.h describe. */
 	tensor reshape(const extents& shape) const
 	{
 		return own([&] { return (tl_tensor_reshape)(get(), rank_of(shape), shape.data()); });
@@ -142,7 +142,7 @@ class tensor : public ref<tl_tensor> {
 		return own([&] { return (tl_tensor_expand_dims)(get(), axis); });
 	}
 
-	/* The tensor whose memory a view shares; none for a tensor that is no view. */
+	/* The tensor whose memory a view shares; none for a tensor that is not a view. */
 	tensor base() const { return tensor(ref::retain(check(tl_tensor_base(get())))); }
 
 	/* A contiguous copy. */
@@ -174,7 +174,7 @@ class tensor : public ref<tl_tensor> {
   private:
 	static std::int64_t rank_of(const extents& shape) { return static_cast<std::int64_t>(shape.size()); }
 
-	/* Functions that make tensors register them; a scope of its own takes that reference away again. */
+	/* Functions that make tensors register them; the scope opened here drops that reference again. */
 	template <class Make>
 	static tensor own(Make make)
 	{

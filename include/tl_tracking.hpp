@@ -43,7 +43,7 @@ class leak_error : public error {
 
 namespace detail {
 
-/* TL_TRACK=1 from the first of several that want it to the last; then what it was. */
+/* Keeps TL_TRACK=1 while at least one of these exists, and restores the former value after the last. */
 class recording {
   public:
 	recording()
@@ -53,7 +53,7 @@ class recording {
 		if (s.users == 0) {
 			s.before = option();
 		}
-		check(tl_configure("TL_TRACK", "1")); /* another thread may have done so; this one follows at once */
+		check(tl_configure("TL_TRACK", "1")); /* repeated, so that this thread follows at once */
 		++s.users;
 	}
 	recording(const recording&) = delete;
@@ -97,16 +97,15 @@ class recording {
 
 } // namespace detail
 
-/* Records what is allocated while it lives: TL_TRACK is on until the last of those that
- * live at the same time ends, and then what it was before. Other threads take part from
- * their next slow call on. */
+/* Records what is allocated while the object lives. TL_TRACK is on until the last such object ends,
+ * which restores the former value. Other threads take part from their next slow call on. */
 class leak_check {
   public:
 	leak_check() : mark_(*tl_track_count()) {}
 	leak_check(const leak_check&) = delete;
 	leak_check& operator=(const leak_check&) = delete;
 
-	/* How many allocations since the constructor have leaked; they are written to a file,
+	/* Returns how many allocations since the constructor have leaked, and reports them to a file,
 	 * or to standard error for nullptr. */
 	std::int64_t leaks(const char* path = nullptr) const
 	{
@@ -123,8 +122,8 @@ class leak_check {
 };
 
 /* Calls body and throws tl::leak_error when what it allocated, on this thread or on
- * others that have made a slow call meanwhile, has leaked. What scopes hold that are
- * still open is no leak. Returns what body returns. */
+ * others that have made a slow call meanwhile, has leaked. What open scopes hold is not a leak.
+ * Returns what body returns. */
 template <class Body>
 decltype(auto) assert_no_leaks(Body&& body)
 {

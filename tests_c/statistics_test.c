@@ -336,7 +336,7 @@ static void what_emitted_code_tells_is_written(void)
 	CHECK_INT(occurrences(told, "tl_runtime: end: "), 0);
 }
 
-/* Tells something before the first use, which is no first use, and after it. */
+/* Logs before the first use, which must not start the library, and after it. */
 static void log_memory(void)
 {
 	char text[4096];

@@ -68,8 +68,8 @@ tl_destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class tl_type_desc(ctypes.Structure):
-    """tl_type_desc describes a type to tl_type_define. All zeros but the size is
-    an object without pointers.
+    """tl_type_desc describes a type to tl_type_define. A description that is zero
+    except for its size describes an object without pointers.
     """
 
     _fields_ = [
@@ -115,7 +115,7 @@ tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class TensorFlag(enum.IntEnum):
-    """tl_tensor_flag lists what tl_tensor_info has in its flags."""
+    """tl_tensor_flag lists the bits of tl_tensor_info.flags."""
 
     CONTIGUOUS = 1
     IN_SLOT = 2
@@ -127,9 +127,9 @@ class TensorFlag(enum.IntEnum):
 
 
 class tl_tensor_info(ctypes.Structure):
-    """tl_tensor_info is all that there is to know about a tensor: what
-    tl_tensor_info_get fills in and tl_tensor_wrap reads. It grows at the end;
-    struct_size tells the library how much of it the caller knows.
+    """tl_tensor_info describes a tensor: tl_tensor_info_get fills it in,
+    tl_tensor_wrap reads it. New versions add fields at the end; struct_size
+    tells the library which fields the caller knows.
     """
 
     _fields_ = [
@@ -155,10 +155,11 @@ class SparseFormat(enum.IntEnum):
 
 
 class tl_sparse_options(ctypes.Structure):
-    """tl_sparse_options says how lines are put into blocks; 0 is the default. A block
-    takes lines until it has target_rows of them and min_elements nonzeros, and goes
-    on until the heap's slot for it is nearly full. It never takes a line that would
-    make it exceed max_elements: a longer line has a block of its own.
+    """tl_sparse_options says how lines are put into blocks; a field of 0 selects
+    its default. A block takes lines until it has target_rows of them and
+    min_elements nonzeros, and goes on until the heap's slot for it is nearly
+    full. It never takes a line that would make it exceed max_elements: a longer
+    line has a block of its own.
     """
 
     _fields_ = [
@@ -170,7 +171,7 @@ class tl_sparse_options(ctypes.Structure):
 
 
 class tl_sparse_info(ctypes.Structure):
-    """tl_sparse_info is all that there is to know about a matrix. It grows at the end."""
+    """tl_sparse_info describes a matrix. New versions add fields at the end."""
 
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
@@ -188,9 +189,9 @@ class tl_sparse_info(ctypes.Structure):
 
 
 class tl_sparse_block_info(ctypes.Structure):
-    """tl_sparse_block_info is what a matrix shows of one of its blocks: nonzero number
-    offsets[k] - offsets[0] is the first of line first_line + k. In a slice that
-    begins within a block offsets[0] is not 0.
+    """tl_sparse_block_info describes the part of a block that a matrix shows. Line
+    first_line + k begins with nonzero number offsets[k] - offsets[0]. In a slice
+    that begins within a block offsets[0] is not 0.
     """
 
     _fields_ = [
@@ -206,7 +207,7 @@ class tl_sparse_block_info(ctypes.Structure):
 
 
 class DeviceKind(enum.IntEnum):
-    """tl_device_kind tells what stands behind a device."""
+    """tl_device_kind lists the kinds of devices."""
 
     CPU = 0
     CUDA = 1
@@ -216,8 +217,8 @@ class DeviceKind(enum.IntEnum):
 
 
 class tl_device_properties(ctypes.Structure):
-    """tl_device_properties is what tl_device_info fills in. It grows at the end.
-    The strings are static.
+    """tl_device_properties is filled in by tl_device_info. New versions add fields
+    at the end. The strings are static.
     """
 
     _fields_ = [
@@ -241,11 +242,11 @@ tl_device_deallocate = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, 
 
 
 class tl_device_allocator(ctypes.Structure):
-    """tl_device_allocator is where the memory of a device comes from. Its functions
-    are called on any thread that uses a pool over it, several at a time. They
-    must return, and cannot call this library, which answers TL_E_BUSY; only the
-    functions of an allocator of tl_device_allocator_for are served there, so
-    that one can be wrapped.
+    """tl_device_allocator provides the memory of a device. The runtime calls its
+    functions on any thread that uses a pool over it, on several threads at a
+    time. They must return normally. They cannot call this library, which answers
+    TL_E_BUSY, with one exception: they may call the functions of an allocator of
+    tl_device_allocator_for, so that a program can wrap one.
     """
 
     _fields_ = [
@@ -265,10 +266,11 @@ tl_device_set = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_
 
 
 class tl_device_copier(ctypes.Structure):
-    """tl_device_copier is how the memory of a program's own device is copied, and what else
-    is to be known of it. Its functions are called as those of its allocator are: on any
-    thread, several at a time; they must return, and cannot call this library. Where the
-    CPU may use the memory at its addresses none is needed.
+    """tl_device_copier tells how to copy the memory of a program's own device, and
+    gives properties of the device. Its functions are called like those of the
+    allocator: on any thread, on several at a time. They must return normally and
+    cannot call this library. If the CPU may use the memory at its addresses, no
+    function is needed.
     """
 
     _fields_ = [
@@ -289,8 +291,8 @@ MEMORY_POOL_DEFAULT_BYTES = 268435456
 
 class tl_memory_pool_stats(ctypes.Structure):
     """tl_memory_pool_stats are the counters of one pool. Set struct_size before the
-    call; a library that knows fewer fills fewer. Bytes are those of blocks, so
-    requests are counted as what they were rounded to.
+    call; an older library, which knows fewer counters, fills in fewer. Bytes are
+    those of blocks, so each request counts with its rounded size.
     """
 
     _fields_ = [
@@ -312,8 +314,8 @@ class tl_memory_pool_stats(ctypes.Structure):
 
 
 class MemAccount(enum.IntEnum):
-    """tl_mem_account names accounts that are not those of one device. The others have
-    the numbers of their devices, 0 being the CPU.
+    """tl_mem_account lists the accounts that do not belong to one device. The
+    account of a device has the number of the device; 0 is the CPU.
     """
 
     MEM_TOTAL = -1
@@ -324,8 +326,8 @@ tl_out_of_memory_callback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int32, ctyp
 
 
 class tl_mem_usage_info(ctypes.Structure):
-    """tl_mem_usage_info is what tl_mem_usage fills in. It grows at the end;
-    struct_size tells the library how much of it the caller knows.
+    """tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
+    the end; struct_size tells the library which fields the caller knows.
     """
 
     _fields_ = [
@@ -343,8 +345,8 @@ class tl_mem_usage_info(ctypes.Structure):
 
 
 class tl_pool_key_stats(ctypes.Structure):
-    """tl_pool_key_stats is what tl_pool_key_stats_get fills in: what the tensor pool
-    keeps under one key.
+    """tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
+    tensor pool keeps under one key.
     """
 
     _fields_ = [
@@ -358,10 +360,10 @@ class tl_pool_key_stats(ctypes.Structure):
 
 
 class AllocKindCode(enum.IntEnum):
-    """tl_alloc_kind_code lists the kinds. Those of C++ need a C++ runtime in the
-    process, of which the operators are looked up when they are first needed.
-    Destructors are not run: for elements that have one, register a deleter, as
-    tl::new_array does.
+    """tl_alloc_kind_code lists the kinds. Those for C++ need a C++ runtime in the
+    process; its operators are looked up when they are first needed. Destructors
+    are not run: for elements that have one, register a deleter, as tl::new_array
+    does.
     """
 
     ALLOC_MALLOC = 1
@@ -372,8 +374,8 @@ class AllocKindCode(enum.IntEnum):
 
 
 class tl_alloc_info(ctypes.Structure):
-    """tl_alloc_info tells what is known of a registered pointer. Set struct_size
-    before the call; a library that knows fewer fields fills fewer.
+    """tl_alloc_info describes a registered pointer. Set struct_size before the
+    call; an older library, which knows fewer fields, fills in fewer.
     """
 
     _fields_ = [
@@ -398,7 +400,9 @@ class tl_alloc_info(ctypes.Structure):
 
 
 class tl_workspace(ctypes.Structure):
-    """tl_workspace is the handle of a workspace, and where its blocks are. Read only."""
+    """tl_workspace is the handle of a workspace. It tells where the blocks are;
+    programs only read it.
+    """
 
     _fields_ = [
         ("base", ctypes.c_void_p),
@@ -420,10 +424,10 @@ class tl_plan_buffer(ctypes.Structure):
 
 
 class tl_plan_options(ctypes.Structure):
-    """tl_plan_options say how a solution is looked for. Set struct_size first. With
-    neither steps nor time the heuristics answer alone. One seed and one number of
-    steps give the same answer everywhere; an answer that time cut short may differ
-    from run to run.
+    """tl_plan_options control the search for a solution. Set struct_size first.
+    With neither steps nor time only heuristics run. The same seed and number of
+    steps give the same solution everywhere; when time ends the search, the
+    solution may differ from run to run.
     """
 
     _fields_ = [
@@ -435,9 +439,9 @@ class tl_plan_options(ctypes.Structure):
 
 
 class tl_python_api(ctypes.Structure):
-    """tl_python_api is what this library has to know of the interpreter that it is
-    loaded into: functions of Python's C interface by address, and an object that
-    lives as long as the interpreter.
+    """tl_python_api tells this library about the interpreter of the process: the
+    addresses of functions of Python's C interface, and an object that lives as
+    long as the interpreter.
     """
 
     _fields_ = [
@@ -451,8 +455,8 @@ class tl_python_api(ctypes.Structure):
 
 
 class tl_deferred(ctypes.Structure):
-    """tl_deferred is a node of such a list; the ctx of tl_deferred_push. What is
-    kept alive stands behind it, in the same block.
+    """tl_deferred is a node of such a list, and the ctx of tl_deferred_push. The
+    caller stores what it keeps alive behind the node, in the same block.
     """
 
     _fields_ = [
@@ -462,8 +466,8 @@ class tl_deferred(ctypes.Structure):
 
 
 class tl_stats(ctypes.Structure):
-    """tl_stats is what tl_stats_get fills in. It grows at the end; struct_size
-    tells the library how much of it the caller knows.
+    """tl_stats is filled in by tl_stats_get. New versions add fields at the end;
+    struct_size tells the library which fields the caller knows.
     """
 
     _fields_ = [
@@ -535,7 +539,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_abi_version returns the interface version of the loaded library. A program
-        compiled against a header whose TL_ABI_VERSION is greater needs a newer one.
+        compiled against a header whose TL_ABI_VERSION is greater needs a newer
+        library.
 
         Ownership: none.
         Threads: any thread, also in a forked child.
@@ -552,14 +557,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT"),
         """tl_init makes the library ready now instead of at the first use. Calling it
-        again does nothing. It tells of settings in the environment that are not
-        understood: a value that does not suit its option, or a name beginning with TL_
-        that is no option and very much like one. The library works all the same, with
-        the default of that option; such a setting is also told on standard error, once.
+        again does nothing. It reports settings in the environment that the library
+        does not understand: a value that is invalid for its option, or a name that
+        begins with TL_, is not an option and resembles one closely. The library then
+        works with the default of that option, and also reports the setting on
+        standard error, once.
 
         Ownership: none.
         Threads: any thread; concurrent first calls wait for one of them.
-        Returns: what went wrong, TL_OK otherwise.
+        Returns: TL_OK, or what went wrong.
         Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
             in the environment; everything works).
         Cost: about a millisecond the first time.
@@ -575,8 +581,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_shutdown closes the calling thread's scopes and frames, releases what its
         root scope holds and gives idle memory back to the system. Live objects stay valid and
         releasable, and later calls work as if nothing had happened. Leaks are reported at the
-        end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
-        tl_mem_check_all does.
+        end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG the call checks
+        for damage as tl_mem_check_all does.
 
         Ownership: every reference held by the calling thread's scopes is released.
         Threads: any thread, while no other has open scopes.
@@ -599,9 +605,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: both strings are copied.
         Threads: any thread; the option holds for all of them.
         Returns: TL_OK, or why the option keeps its value.
-        Errors: TL_E_INVALID_ARGUMENT (no such key, or not a value of it), TL_E_BUSY
-            (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what it asks
-            for).
+        Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for
+            it), TL_E_BUSY (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory
+            for what the option requests).
         Cost: constant; not meant for hot paths.
         """,
     ),
@@ -612,15 +618,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p, ctypes.c_size_t),
         ("buffer", "bytes"),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_config_dump writes every option, one a line, sorted: its name, its value and where
-        that came from (default, environment, tl_configure). Lines that begin with # tell of
-        settings in the environment that were not understood. It fills in as much as fits
-        and always ends it with a zero byte, as snprintf does.
+        """tl_config_dump writes every option, one a line, sorted: its name, its value
+        and the source of the value (default, environment, tl_configure). Lines that
+        begin with # report settings in the environment that the library does not
+        understand. The function writes as much of the text as fits and always ends
+        it with a zero byte, as snprintf does.
 
         Ownership: none.
         Threads: any thread.
-        Returns: the length of the whole text without its zero byte; when that is
-            not less than bytes, the text was cut. 0 on failure.
+        Returns: the length of the whole text without its zero byte; when the length
+            is not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
         Cost: one cgo call; not meant for hot paths.
         """,
@@ -667,8 +674,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_last_error explains the last failure of the calling thread in a sentence:
-        which function, which pointer, what it was found to be, what to do. The text
-        is made here, so that failing costs nothing where nobody asks.
+        which function failed, for which pointer, what the runtime found there, and
+        what to do. Only this function composes the text, so a failure whose text
+        nobody reads costs nothing.
 
         Ownership: the string belongs to the thread and holds until its next failing
             call.
@@ -702,8 +710,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (tl_error_callback, ctypes.c_void_p),
         ("callback", "ctx"),
         (),
-        """tl_set_error_callback installs the function that is told of every failure, in
-        addition to what TL_ON_ERROR says. NULL removes it.
+        """tl_set_error_callback installs a function that is called for every failure,
+        in addition to what TL_ON_ERROR selects. NULL removes it.
 
         Ownership: ctx stays the caller's and must live as long as the callback is
             installed.
@@ -737,14 +745,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         ("TL_E_BUSY",),
-        """tl_thread_detach parks the calling thread's context now, as its end would.
-        What its scopes still hold is released by whoever adopts the context. For
-        thread pools whose threads outlive their use of the runtime; the next call
-        attaches the thread again.
+        """tl_thread_detach parks the calling thread's context now, as the end of the
+        thread would. The thread that adopts the context releases what the scopes
+        still hold. The function is for thread pools whose threads outlive their use
+        of the runtime. The next call attaches the thread again.
 
         Ownership: references held by the thread's scopes pass to the runtime.
         Threads: the calling thread.
-        Returns: TL_OK, also when the thread was not attached, or why it still is.
+        Returns: TL_OK, also when the thread was not attached, or why the thread is
+            still attached.
         Errors: TL_E_BUSY (from inside a callback).
         Cost: constant.
         """,
@@ -760,7 +769,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread; concurrent first calls wait for one of them.
-        Returns: what went wrong, TL_OK otherwise.
+        Returns: TL_OK, or what went wrong.
         Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
             in the environment; everything works).
         Cost: about a millisecond the first time.
@@ -828,14 +837,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_SCOPE_UNDERFLOW"),
         """tl_mem_exit_scopes_to closes scopes, function frames and planned frames of the
         calling thread until depth scopes are open: for early returns, and for unwinding
-        after an exception or a longjmp. With the present depth it closes nothing.
+        after an exception or a longjmp. With the current depth it closes nothing.
 
         Ownership: the references held by the closed scopes are released.
         Threads: the calling thread's scopes.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
             open).
-        Cost: that of the exits it stands for.
+        Cost: that of the exits that it replaces.
         """,
     ),
     Function(
@@ -864,9 +873,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_OUT_OF_MEMORY",),
         """tl_mem_alloc returns an object of plain bytes with one floating reference:
         free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
-        The contents are undefined. Zero bytes are NULL, with TL_OK.
+        The contents are undefined. A request for zero bytes returns NULL with TL_OK.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_OUT_OF_MEMORY.
@@ -914,10 +923,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("object", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
         """tl_mem_realloc changes the size of an object of plain bytes. Contents up to
-        the smaller size, count and registration stay. The address may change, and
-        then the old one is dead: an object moves only while its references float or
-        stand in scopes of this thread, where they follow it. On failure the object is
-        unchanged. NULL is allocated as by tl_mem_alloc.
+        the smaller size, count and registration stay. The address may change; the
+        old address is invalid then. An object moves only while all its references
+        float or stand in scopes of this thread, and its entries in these scopes get
+        the new address. On failure the object is unchanged. With NULL the call is
+        tl_mem_alloc.
 
         Ownership: unchanged; the scopes of this thread hold the object at its new
             address.
@@ -926,9 +936,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
             tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
-            move, and somebody else holds a reference), TL_E_OUT_OF_MEMORY.
-        Cost: nothing but the call when the size class stays, else an allocation and
-            a copy.
+            move, and another holder has a reference), TL_E_OUT_OF_MEMORY.
+        Cost: only the call while the size class stays the same, else an allocation
+            and a copy.
         """,
     ),
     Function(
@@ -938,19 +948,20 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_mem_free frees an object that nobody holds: one whose references all
-        float ends as by tl_ptr_release, with destructor and fields; of one that
-        tl_ptr_dec_ref brought to 0 only the memory goes, since the rest was the
-        caller's part. tl_ptr_release, in contrast, drops a held reference before a
-        floating one: an object that was allocated, pushed onto a Vec and released has
-        one reference left, which floats while the Vec counts on it. What an allocation
-        left floating is given up by registering it.
+        """tl_mem_free frees an object that nobody holds. If all references of the
+        object float, it ends as with tl_ptr_release: the destructor runs and the
+        fields are released. If tl_ptr_dec_ref brought the count to 0, only the
+        memory is freed, because the caller has released the fields itself.
+        tl_ptr_release, in contrast, drops a held reference before a floating one. So
+        an object that was allocated, pushed onto a Vec and then released has one
+        reference left; it floats, although the Vec relies on it. To give up the
+        floating reference of an allocation, register the object.
 
         Ownership: takes the floating references.
         Threads: any thread.
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (somebody holds a reference).
+            TL_E_BUSY (a reference is held).
         Cost: about 3 ns by the owner.
         """,
     ),
@@ -967,7 +978,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (somebody holds a reference).
+            TL_E_BUSY (a reference is held).
         Cost: about 3 ns by the owner.
         """,
     ),
@@ -981,7 +992,7 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_alloc_tmp is tl_mem_alloc as the TL compiler declares it, for temporaries
         that it frees with tl_free_tmp.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
@@ -1001,7 +1012,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (somebody holds a reference).
+            TL_E_BUSY (a reference is held).
         Cost: about 3 ns by the owner.
         """,
     ),
@@ -1012,14 +1023,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.POINTER(tl_type_desc), ctypes.POINTER(ctypes.c_uint32)),
         ("description", "out_type"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_type_define makes a type known. Types are never undefined.
+        """tl_type_define defines a type, which exists until the process ends.
 
         Ownership: the description, its name and its offsets are copied.
         Threads: any thread; the type holds for all of them.
-        Returns: TL_OK and the type in *out_type, or why there is none.
+        Returns: TL_OK and the type in *out_type, or why no type was defined.
         Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
             multiple of 8, given twice or outside the size, unknown flags),
-            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (none for its offsets).
+            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
+            offsets).
         Cost: linear in the number of pointers.
         """,
     ),
@@ -1048,16 +1060,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_deep_clone copies an object and everything it refers to. Typed
-        objects, Vecs and plain objects are copied once each, so that sharing and
-        cycles inside the copy are those of the original; tensors and foreign memory
-        are shared by count.
+        """tl_mem_deep_clone copies an object and everything it refers to. Each typed
+        object, Vec and plain object is copied once, so the copy has the same sharing
+        and the same cycles as the original. Tensors and foreign memory are not
+        copied: the copy holds references to them.
 
         Ownership: the current scope holds the copy; the caller borrows.
         Threads: any thread, while no other changes what is copied.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (arena or frame memory, whose size nobody knows),
+            TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: linear in what is copied.
         """,
@@ -1071,7 +1083,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_OUT_OF_MEMORY",),
         """tl_mem_collect_cycles frees objects of the calling thread that only refer to
         each other. Objects that were ever shared with another thread count as held
-        from outside, and so does what they refer to.
+        from outside, and so do the objects that they refer to.
 
         Ownership: the references inside the garbage are released.
         Threads: the calling thread's objects.
@@ -1087,19 +1099,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_struct puts a reference into the current scope: the floating
-        one when there is one, else a new one. An address that the runtime does not
-        know is adopted as memory from malloc: count 1, and free() when the count
-        comes to 0. That is the one place where the caller is trusted about memory: what
-        malloc can have returned is aligned to 16 bytes and can be read, and more is not
-        looked at.
+        """tl_mem_register_struct puts a reference into the current scope: a floating
+        reference of the object if it has one, else a new one. The runtime adopts an
+        address that it does not know as memory from malloc: the count is 1, and
+        free() is called when it reaches 0. Here the runtime has to trust the caller:
+        it checks only that the address is aligned to 16 bytes and can be read.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or not memory that can be read, so not from malloc),
+            or memory that cannot be read, so not from malloc),
             TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1119,9 +1130,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference; name must be static.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or not memory that can be read, so not from malloc),
+            or memory that cannot be read, so not from malloc),
             TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1140,9 +1151,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no object is),
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or not memory that can be read, so not from malloc),
+            or memory that cannot be read, so not from malloc),
             TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -1156,8 +1167,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_ptr is tl_mem_register_struct for pointers that must be known
-        already; nothing is adopted.
+        """tl_mem_register_ptr is tl_mem_register_struct without adoption: a pointer
+        that the runtime does not know is an error.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -1174,7 +1185,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_tensor is tl_mem_register_ptr, emitted for tensors.
+        """tl_mem_register_tensor is tl_mem_register_ptr under the name that the TL
+        compiler emits for tensors.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -1191,7 +1203,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("vec",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_vec_ptr is tl_mem_register_ptr, emitted for Vecs.
+        """tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
+        compiler emits for Vecs.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -1208,13 +1221,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_OVERFLOW", "TL_E_UNSUPPORTED"),
-        """tl_mem_unregister takes the newest entry of an object out of the innermost
-        scope of this function that has one; its reference floats from then on. The
-        count does not change and the fields are not touched. Only scopes opened since
-        the newest tl_mem_function_enter are searched, so that a function that
-        returns its own parameter cannot take its caller's reference. For memory
-        adopted from malloc the object is marked as handed back: the host may free()
-        it, and registering it again sinks the reference.
+        """tl_mem_unregister removes the newest entry of an object from the innermost
+        scope of this function that has one. The reference of this entry floats from
+        then on. The count does not change and the fields are not touched. Only
+        scopes opened since the newest tl_mem_function_enter are searched, so that a
+        function that returns its own parameter cannot take its caller's reference.
+        Memory that was adopted from malloc is marked as handed back: the program may
+        free() it, or register it again, which sinks the reference.
 
         Ownership: the scope's reference passes to the caller, floating.
         Threads: the calling thread's scopes.
@@ -1223,9 +1236,9 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_OVERFLOW (fifteen references float already), TL_E_UNSUPPORTED
             (arena memory: copy it out).
-        Cost: about 5 ns among the newest 32 entries; for any other a lookup in the
-            scope's index, a miss of the cache or two in a large one. The same in
-            failure.
+        Cost: about 5 ns for one of the newest 32 entries; for any other a lookup in
+            the scope's index, which in a large scope is one or two cache misses. A
+            failure costs the same.
         """,
     ),
     Function(
@@ -1254,8 +1267,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
         """tl_ptr_release drops one reference: a counted one while there is one, else a
         floating one. At zero the destructor runs, fields are released and the memory
-        is freed. When the last reference of an object goes on a thread that does not
-        own it, that happens at the owner's next scope exit, function exit or slow
+        is freed. When a thread that does not own the object drops the last
+        reference, the owner does this at its next scope exit, function exit or slow
         call.
 
         Ownership: takes one reference of the caller's.
@@ -1273,7 +1286,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_inc_ref is tl_ptr_acquire that returns a status.
+        """tl_ptr_inc_ref is tl_ptr_acquire with a status as its result.
 
         Ownership: the caller holds the new reference.
         Threads: any thread.
@@ -1289,11 +1302,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_dec_ref drops one reference and leaves the end to the caller: when it
+        """tl_ptr_dec_ref drops one reference and leaves freeing to the caller. When it
         returns 1 the count is 0, and the caller releases the fields itself and calls
-        tl_mem_free. An object that another thread owns ends by its descriptor, as
-        with tl_ptr_release, and 0 is returned: freeing fields by hand needs an owned,
-        shared or foreign object.
+        tl_mem_free. An object that another thread owns is freed by the rules of its
+        type, as with tl_ptr_release, and the call returns 0. So only an object that
+        is the calling thread's own, shared or foreign can be freed by hand.
 
         Ownership: takes one reference of the caller's.
         Threads: any thread.
@@ -1343,8 +1356,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_check tells what a pointer is without touching it. Any value is
-        allowed.
+        """tl_ptr_check tells whether a pointer is live, without access to the memory
+        there. Any value is allowed.
 
         Ownership: none.
         Threads: any thread.
@@ -1361,9 +1374,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_ptr_share turns the creator's bias off for one object: from then on every
-        thread counts it alike, and its last release frees it at once on whichever
-        thread that is. For objects that are handed to other threads for good.
+        """tl_ptr_share ends the owner's advantage in counting one object: from then on
+        every thread counts it with atomic operations, and the thread that drops the
+        last reference frees it at once. Use it for objects that other threads keep
+        for good.
 
         Ownership: unchanged.
         Threads: the thread that created the object.
@@ -1384,7 +1398,7 @@ FUNCTIONS: tuple[Function, ...] = (
         succeed and change nothing, and the object lives until the process ends. It
         is not reported as a leak.
 
-        Ownership: every reference, present and future, is free of charge.
+        Ownership: references to the object are no longer counted.
         Threads: any thread.
         Returns: TL_OK, also for what is immortal already, or why nothing changed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
@@ -1417,13 +1431,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("vec", "element"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_vec_push appends an element and acquires it. A floating reference of the
-        element stays floating: register the element, and the scope ends it.
+        element keeps floating; register the element so that the scope releases that
+        reference.
 
         Ownership: the Vec holds a reference of its own to the element.
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why nothing was appended.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
         Cost: about 5 ns; a cgo call where the table has to grow.
         """,
     ),
@@ -1440,7 +1455,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while none changes the Vec.
         Returns: the element, NULL on failure or for a NULL element.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+            range).
         Cost: about 3 ns.
         """,
     ),
@@ -1458,7 +1474,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why nothing was replaced.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (index out of range).
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
+            range).
         Cost: one cgo call, plus what releasing the old element costs.
         """,
     ),
@@ -1469,15 +1486,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("vec",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
-        """tl_vec_pop takes the last element out; the reference that the Vec held
-        floats.
+        """tl_vec_pop removes the last element. The reference that the Vec held floats.
 
         Ownership: the Vec's reference passes to the caller, floating.
         Threads: one thread at a time for one Vec.
         Returns: the element, NULL on failure or for a NULL element.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
-            (fifteen references of the element float already).
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty),
+            TL_E_OVERFLOW (fifteen references of the element float already).
         Cost: about 5 ns.
         """,
     ),
@@ -1494,7 +1510,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while none changes the Vec.
         Returns: the number, 0 for NULL, -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec).
+            TL_E_UNSUPPORTED (not a Vec).
         Cost: about 3 ns.
         """,
     ),
@@ -1505,14 +1521,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("vec", "capacity"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_vec_reserve makes room for capacity elements in all, so that as many
-        pushes cannot run out of memory.
+        """tl_vec_reserve makes room for capacity elements in all, so that pushes up to
+        that length cannot run out of memory.
 
         Ownership: unchanged.
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why the capacity stays.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec), TL_E_INVALID_ARGUMENT (the product
+            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product
             overflows), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and a copy when it grows.
         """,
@@ -1530,7 +1546,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: one thread at a time for one Vec.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no Vec).
+            TL_E_UNSUPPORTED (not a Vec).
         Cost: linear in the number of elements.
         """,
     ),
@@ -1564,7 +1580,7 @@ FUNCTIONS: tuple[Function, ...] = (
         planned frames that were opened inside it.
 
         Ownership: the references held by the closed scopes are released; buffers of
-            the slots are dead.
+            the slots become invalid.
         Threads: the calling thread's scopes and frames.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_NO_FRAME.
@@ -1602,8 +1618,8 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the frame owns the block until tl_mem_frame_exit.
         Threads: the calling thread's frames.
-        Returns: the block, NULL on failure; also for zero bytes an address, and a
-            frame to leave.
+        Returns: the block, NULL on failure. A frame of zero bytes has an address
+            too, and has to be closed.
         Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
         Cost: about 3 ns.
         """,
@@ -1618,8 +1634,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_mem_frame_exit closes the newest planned frame of this function, with the
         scopes that were opened inside it.
 
-        Ownership: the frame's block is dead; the references held by the closed
-            scopes are released.
+        Ownership: the frame's block becomes invalid; the references held by the
+            closed scopes are released.
         Threads: the calling thread's frames.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_NO_FRAME (no planned frame is open in this function).
@@ -1634,12 +1650,13 @@ FUNCTIONS: tuple[Function, ...] = (
         ("capacity",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_BUSY"),
         """tl_arena_init makes the calling thread's arena active with room for capacity
-        bytes; 0 is all that TL_ARENA_BYTES reserved. An active arena keeps its
-        contents and takes the new capacity when what is in use fits.
+        bytes; a capacity of 0 means all that TL_ARENA_BYTES reserved. An arena that
+        is active already keeps its contents and gets the new capacity, if the bytes
+        in use fit.
 
         Ownership: none.
         Threads: the calling thread's arena.
-        Returns: TL_OK, or why the arena is as before.
+        Returns: TL_OK, or why the arena is unchanged.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
             reserved), TL_E_BUSY (more is in use).
         Cost: one cgo call.
@@ -1687,10 +1704,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_arena_free makes the calling thread's arena inactive. All its memory is
-        dead, and goes back to the system.
+        """tl_arena_free makes the calling thread's arena inactive and gives its memory
+        back to the system.
 
-        Ownership: everything in the arena is dead.
+        Ownership: everything in the arena becomes invalid.
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none was active.
         Errors: none.
@@ -1706,7 +1723,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         """tl_arena_reset empties the calling thread's arena and keeps it active.
 
-        Ownership: everything in the arena is dead.
+        Ownership: everything in the arena becomes invalid.
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none is active.
         Errors: none.
@@ -1774,7 +1791,7 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_arena_set_offset sets the arena back to an offset that tl_arena_get_offset
         returned.
 
-        Ownership: what lies beyond the offset is dead.
+        Ownership: what lies beyond the offset becomes invalid.
         Threads: the calling thread's arena.
         Returns: TL_OK, or why the offset stays.
         Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
@@ -1841,9 +1858,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("dtype", "device", "rank", "shape"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_empty returns a contiguous tensor with undefined contents, from the
-        pool where it has one of that size. Rank 0 is a scalar. On a device other than the
-        CPU the data is a block of its default memory pool.
+        """tl_tensor_empty returns a contiguous tensor with undefined contents. The
+        tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+        a scalar. On a device other than the CPU the data is a block of its default
+        memory pool.
 
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
@@ -1870,8 +1888,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_DEVICE (no such device, or its
             driver failed), TL_E_UNSUPPORTED (a device of the program's own that
-            does not copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
-            stack is full).
+            cannot copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
+            is full).
         Cost: tl_tensor_empty and a memset.
         """,
     ),
@@ -1882,19 +1900,19 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), tl_deleter, ctypes.c_void_p),
         ("dtype", "device", "rank", "shape", "data", "strides", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_buffer returns a tensor over memory of the caller's, without a
+        """tl_tensor_from_buffer returns a tensor over the caller's memory, without a
         copy. strides count elements and may be NULL for a contiguous buffer; deleter
         may be NULL when the memory outlives the tensor.
 
-        Ownership: the tensor takes data and ends it with deleter(data, ctx); when
+        Ownership: the tensor takes data and frees it with deleter(data, ctx); when
             the call fails data stays the caller's. The current scope holds the
             tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            NULL data for any elements, negative or overflowing extents, overflowing
-            strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
+            NULL data although there are elements, negative or overflowing extents,
+            overflowing strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call.
         """,
@@ -1906,22 +1924,22 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.POINTER(tl_tensor_info), tl_deleter, ctypes.c_void_p),
         ("info", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct, which
-        can also say that the memory is not to be written. Of info it reads data,
-        shape, strides (NULL: row-major), dtype, device, rank, and
-        TL_TENSOR_FLAG_READ_ONLY of the flags.
+        """tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct,
+        which can also mark the memory as read-only. The function reads these fields
+        of info: data, shape, strides (NULL: row-major), dtype, device, rank, and of
+        flags TL_TENSOR_FLAG_READ_ONLY.
 
-        Ownership: data stays valid until deleter(data, ctx) is called, once, after
-            the last reference; NULL when nothing has to be done. On failure data
-            stays the caller's. The current scope holds the tensor.
+        Ownership: data has to stay valid until the runtime calls deleter(data,
+            ctx), once, after the last reference; deleter may be NULL. On failure
+            data stays the caller's. The current scope holds the tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small,
-            no such dtype, rank not 0 to 8, NULL shape, NULL data for any elements,
-            negative or overflowing extents, overflowing strides), TL_E_DEVICE (no
-            such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
-            is full).
+            no such dtype, rank not 0 to 8, NULL shape, NULL data although there are
+            elements, negative or overflowing extents, overflowing strides),
+            TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
         Cost: one cgo call.
         """,
     ),
@@ -1934,7 +1952,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
         in a slot of the newest function frame. Contents are undefined at first; in
-        the next iteration of a loop the slot holds what was left there.
+        the next iteration of a loop the slot still holds what the previous one left
+        there.
 
         Ownership: the frame owns the tensor until tl_mem_function_exit.
         Threads: the calling thread's frames.
@@ -1958,10 +1977,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while no other writes the tensor.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
-            TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (memory that was
-            lent is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
+            TL_E_UNSUPPORTED (not a tensor, or a device that cannot copy),
+            TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
+            buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: tl_tensor_empty and a copy.
         """,
     ),
@@ -1979,7 +1998,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: its argument, always; tl_last_status tells whether it was live.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: one compare-and-swap.
         """,
     ),
@@ -1997,7 +2016,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: one compare-and-swap, about 20 ns more for the last one.
         """,
     ),
@@ -2015,7 +2034,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: that of tl_tensor_release.
         """,
     ),
@@ -2026,15 +2045,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_register puts a reference into the current scope: the floating one
-        when there is one, else a new one.
+        """tl_tensor_register puts a reference into the current scope: a floating
+        reference of the tensor if it has one, else a new one.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_ARENA_EXHAUSTED (the scope stack is
-            full).
+            TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack
+            is full).
         Cost: about 10 ns.
         """,
     ),
@@ -2045,17 +2064,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW"),
-        """tl_tensor_promote takes the newest entry of a tensor out of the scopes of
-        this function, as tl_mem_unregister does: its reference floats. Use
-        tl_tensor_prepare_return for a tensor that may stand in a slot.
+        """tl_tensor_promote removes the newest entry of a tensor from the scopes of
+        this function, as tl_mem_unregister does. The reference of this entry floats
+        from then on. Use tl_tensor_prepare_return for a tensor that may stand in a
+        slot.
 
         Ownership: the scope's reference passes to the caller, floating.
         Threads: the calling thread's scopes.
         Returns: TL_OK, or why nothing was taken out.
         Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_OVERFLOW (fifteen
-            references float already).
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_OVERFLOW
+            (fifteen references float already).
         Cost: that of tl_mem_unregister.
         """,
     ),
@@ -2066,8 +2086,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         (),
-        """tl_tensor_finalize does nothing: scopes end tensors. It exists because the TL
-        compiler emits it.
+        """tl_tensor_finalize does nothing, because scopes release tensors. It exists
+        because the TL compiler emits it.
 
         Ownership: unchanged.
         Threads: any thread.
@@ -2083,18 +2103,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_prepare_return makes a tensor ready to be returned from the function
-        that made it: takes it out of the function's scopes, or copies it to the heap
-        when it stands in a slot.
+        """tl_tensor_prepare_return makes a tensor ready to be returned from the
+        function that made it. It removes the tensor from the function's scopes, or
+        copies it to the heap when it stands in a slot.
 
         Ownership: the returned tensor floats; its receiver registers it.
         Threads: the calling thread's scopes.
-        Returns: the tensor to return: the argument, or the copy of one in a slot;
-            also the argument when it stands in none of the scopes, or is refused.
-            NULL when the copy failed, and when the call was not served
-            (TL_E_FORKED, TL_E_BUSY).
+        Returns: the tensor to return: the argument, or the copy of a tensor in a
+            slot. The argument is also returned when it stands in none of the
+            scopes, and when the call refuses it. NULL when the copy failed, and
+            with TL_E_FORKED and TL_E_BUSY.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_OVERFLOW (fifteen references float
+            TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
             already), TL_E_OUT_OF_MEMORY.
         Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
         """,
@@ -2106,16 +2126,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_free ends a tensor that may still stand in a scope: takes the
-        newest entry out that the scopes of this function have for it, where there is
-        one, and releases the reference, so that the exit of the scope does not
-        release it again. A tensor in a slot stays its frame's.
+        """tl_tensor_free releases a tensor that may still stand in a scope. It removes
+        the newest entry that the scopes of this function have for the tensor, if
+        there is one, and releases the reference, so that the exit of the scope does
+        not release it again. A tensor in a slot stays as it is, because the frame
+        owns it.
 
         Ownership: takes the scope's reference, else one of the caller's.
         Threads: any thread; the calling thread's scopes.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: tl_mem_unregister and tl_tensor_release.
         """,
     ),
@@ -2126,15 +2147,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_tensor_info)),
         ("tensor", "out_info"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_tensor_info_get answers all the questions below in one call.
+        """tl_tensor_info_get returns all the properties below in one call.
 
         Ownership: what out_info points to is borrowed; valid while the caller holds
             the tensor.
         Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in. All zeros for NULL.
+        Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields
+            are zero.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
-            struct_size that is too small).
+            TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
+            or a struct_size that is too small).
         Cost: about 5 ns.
         """,
     ),
@@ -2153,7 +2175,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the address; NULL for NULL, for a tensor without elements and on
             failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2170,7 +2192,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes; 0 for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2187,7 +2209,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2204,7 +2226,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2221,7 +2243,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the rank; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2238,7 +2260,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the first of rank numbers; NULL for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2256,7 +2278,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the first of rank numbers; NULL for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2273,7 +2295,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2290,7 +2312,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: its number; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2306,9 +2328,9 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread.
-        Returns: true for such a tensor; true for NULL; false on failure.
+        Returns: true when they do, and for NULL; false on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: about 3 ns.
         """,
     ),
@@ -2326,7 +2348,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the extent; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor), TL_E_INVALID_ARGUMENT (no such axis).
+            TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
         Cost: about 3 ns.
         """,
     ),
@@ -2338,16 +2360,16 @@ FUNCTIONS: tuple[Function, ...] = (
         ("tensor", "rank", "shape"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_reshape returns a view with the same elements, in row-major order, in
-        another shape. One extent may be -1: it is what the others leave.
+        another shape. One extent may be -1; it is computed from the others.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot, or no strides give that
-            order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to
-            8, NULL shape, negative or overflowing extents, two of -1),
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give
+            that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
+            0 to 8, NULL shape, negative or overflowing extents, more than one -1),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
         """,
@@ -2361,16 +2383,16 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_tensor_slice returns a view of the elements start, start + step, ... before
         stop of one axis, by the rules of Python's slices: a negative start or stop
-        counts from the end, and what lies beyond either end is cut off, so that
-        INT64_MIN and INT64_MAX are the ends. A negative step runs backwards, from
-        start down to the element after stop.
+        counts from the end, and positions beyond either end are cut off, so that
+        INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
+        from start down to the element after stop.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
         Cost: one cgo call, whatever the size.
@@ -2390,7 +2412,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
         Cost: one cgo call, whatever the size.
@@ -2411,7 +2433,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
@@ -2424,16 +2446,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("tensor", "rank", "shape"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_broadcast_to returns a view in which axes of one element, and the
-        whole in new leading axes, are repeated without memory: their stride is 0. An
-        extent of -1 is that of the tensor.
+        """tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+        repeats the whole tensor along new leading axes. Repetition needs no memory:
+        the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (NULL shape, rank below the tensor's or above 8, an extent that is
             neither the tensor's nor repeats one element, an overflow),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -2454,9 +2476,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (no such axis, or it has not one element), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (no such axis, or the axis does not have one element),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
         """,
     ),
@@ -2467,15 +2489,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64),
         ("tensor", "axis"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_expand_dims returns a view with one more axis, of one element: axis
-        axis of the view.
+        """tl_tensor_expand_dims returns a view with one more axis, of one element. The
+        parameter axis is the position of that axis in the view.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
         Threads: any thread.
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, whatever the size.
@@ -2492,10 +2514,10 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the caller borrows; valid while it holds the view.
         Threads: any thread.
-        Returns: the tensor, which is no view; NULL for NULL, for a tensor that is
-            no view and on failure.
+        Returns: the tensor, which is never a view; NULL for NULL, for a tensor that
+            is not a view and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor).
+            TL_E_UNSUPPORTED (not a tensor).
         Cost: one cgo call.
         """,
     ),
@@ -2509,9 +2531,9 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
         undefined and its shape is one dimension of that many elements.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread.
-        Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+        Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
         Cost: about 20 ns.
         """,
@@ -2523,16 +2545,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
         ("tensor", "elements", "dtype", "device"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
-        """tl_pool_release gives a tensor that nobody else holds to the pool. When the
+        """tl_pool_release gives a tensor that has no other holder to the pool. When the
         pool is full for its key the tensor is freed.
 
         Ownership: takes the caller's reference.
         Threads: any thread.
         Returns: TL_OK, or why the tensor was not taken.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+            pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
-            (somebody else holds a reference).
+            (another holder has a reference).
         Cost: about 20 ns.
         """,
     ),
@@ -2546,9 +2568,9 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_pool_acquire_compat is tl_pool_acquire for f32 on the CPU, in the form
         that an older TL compiler emits.
 
-        Ownership: the reference floats; nobody releases it but the caller.
+        Ownership: the reference floats; only the caller can release it.
         Threads: any thread.
-        Returns: the tensor, NULL on a miss, which is no failure (TL_OK).
+        Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: none.
         Cost: about 20 ns.
         """,
@@ -2567,9 +2589,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why the tensor was not taken.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (no tensor, or one in a slot),
+            pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
-            (somebody else holds a reference).
+            (another holder has a reference).
         Cost: about 20 ns.
         """,
     ),
@@ -2615,8 +2637,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-        devices but the CPU: those of the blocks that their default memory pools have
-        given out, to tensors that are live or kept and to PyTorch.
+        devices except the CPU: the bytes of the blocks that their default memory
+        pools have given to live tensors, to tensors that the pool keeps and to
+        PyTorch.
 
         Ownership: none.
         Threads: any thread.
@@ -2632,8 +2655,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_free_count returns how many tensors of all devices but the CPU the
-        pool keeps.
+        """tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+        except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -2649,8 +2672,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_free_bytes returns how many bytes the pool keeps of all devices
-        but the CPU.
+        """tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
+        for all devices except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -2717,8 +2740,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_pool_hit_rate returns which share of the requests for tensors the
-        pool has served, over all devices but the CPU.
+        """tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
+        pool has served, over all devices except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -2751,14 +2774,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int32),
         ("tensor", "device"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_to returns a contiguous copy of a tensor on a device, which may be the
-        one it is on.
+        """tl_tensor_to returns a contiguous copy of a tensor on a device, which may be
+        the tensor's own device.
 
         Ownership: the current scope holds the copy; the caller borrows.
         Threads: any thread, while no other writes the tensor.
         Returns: the copy, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a device that does not copy),
+            TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
             TL_E_DEVICE (no such device, or its driver failed),
             TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
@@ -2774,18 +2797,18 @@ FUNCTIONS: tuple[Function, ...] = (
         ("to", "from"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
         """tl_tensor_copy copies the elements of one tensor into another of the same shape
-        and element type, on whatever devices the two are. Either may have gaps and
-        permuted axes where the CPU reaches its memory; what is read may everywhere. The
-        two may share memory.
+        and element type, on whatever devices the two are. The tensor that is read
+        may have gaps and permuted axes. The tensor that is written may have them
+        where the CPU reaches its memory. The two may share memory.
 
         Ownership: unchanged.
         Threads: any thread, while no other uses to or writes from.
         Returns: TL_OK, or why the copy was not completed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
-            TL_E_UNSUPPORTED (no tensor; to is read-only, has one element under
-            several indices, or has gaps on a device out of the CPU's reach; a
-            device that does not copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
+            several indices, or has gaps on a device whose memory the CPU cannot
+            reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
         Cost: one cgo call and the copy.
         """,
     ),
@@ -2796,18 +2819,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p),
         ("tensor", "stream"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE"),
-        """tl_tensor_record_stream says that work in a stream uses a tensor: when its last
-        reference goes, its memory is given to others only after the work that is in the
-        stream at that moment. The stream has to live until then.
+        """tl_tensor_record_stream tells the runtime that work in a stream uses a
+        tensor. When the last reference to the tensor is dropped, its memory is
+        reused only after the work that is in the stream at that moment. The stream
+        has to exist until then.
 
         Ownership: unchanged.
         Threads: any thread.
-        Returns: TL_OK, also for NULL, and for a device without streams and the
-            stream NULL; or why nothing was noted.
+        Returns: TL_OK, also for a NULL tensor, and for the stream NULL on a device
+            without streams; or why nothing was recorded.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, a stream where the device has none, or
-            memory that was lent), TL_E_DEVICE (the tensor's device cannot be
-            asked).
+            TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or a
+            borrowed buffer), TL_E_DEVICE (the tensor's device is not available).
         Cost: one cgo call. The release costs an event for each stream.
         """,
     ),
@@ -2818,17 +2841,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p),
         ("tensor", "stream"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
-        """tl_tensor_sync_stream lets what is put into a stream from now on wait for the work
-        that is now in the streams where the tensor is used: those recorded, or else the
-        default one. The CPU waits for nothing. It is what a consumer of the tensor's
-        memory asks for before it uses it in a stream of its own.
+        """tl_tensor_sync_stream makes later work in a stream wait for the work that is
+        now in the streams that use the tensor. These are the recorded streams, or
+        the default stream if none is recorded. The CPU does not wait. A consumer of
+        the tensor's memory calls this function before it uses the memory in a stream
+        of its own.
 
         Ownership: unchanged.
         Threads: any thread.
         Returns: TL_OK, or why the stream does not wait.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a stream where the device has none),
-            TL_E_OUT_OF_MEMORY (none for an event), TL_E_DEVICE.
+            TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
+            TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE.
         Cost: four calls of the driver for each stream.
         """,
     ),
@@ -2840,8 +2864,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("format", "rows", "columns", "value_dtype", "index_dtype", "lengths", "options"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_create returns a matrix with room for as many nonzeros in each line as
-        lengths says, one number for each line. Values and indices are undefined: fill
-        them in through tl_sparse_row or tl_sparse_block, and have them looked at by
+        lengths says, one number for each line. Values and indices are undefined:
+        fill them in through tl_sparse_row or tl_sparse_block, and check them with
         tl_sparse_validate.
 
         Ownership: the current scope holds the matrix; the caller borrows. lengths
@@ -2849,13 +2873,13 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the matrix, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
-            lengths, a line longer than it has places, NULL lengths, options that
-            contradict each other), TL_E_LIMIT (2^44 lines or more; with 32-bit
-            indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of
-            a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
+            lengths, a line with more nonzeros than it has places, NULL lengths,
+            options that contradict each other), TL_E_LIMIT (2^44 lines or more;
+            with 32-bit indices more than 2^31 - 1 nonzeros, columns of a CSR matrix
+            or rows of a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, three looks at every length, and an allocation for each
-            block.
+        Cost: one cgo call, three passes over the lengths, and an allocation for
+            each block.
         """,
     ),
     Function(
@@ -2866,10 +2890,10 @@ FUNCTIONS: tuple[Function, ...] = (
         ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_from_csr returns a CSR matrix with a copy of three contiguous arrays:
-        row i has the values and indices offsets[i] to offsets[i + 1]. offsets has
-        rows + 1 numbers of the indices' type, from 0 to nonzeros. Indices have to
-        ascend within each row; the sentence of the error names the row and what was
-        found in it.
+        row i has the values and indices from offsets[i] to offsets[i + 1] - 1.
+        offsets has rows + 1 numbers of the indices' type, from 0 to nonzeros.
+        Indices have to ascend within each row; the message of the error names the
+        row and what is wrong in it.
 
         Ownership: the current scope holds the matrix; the caller borrows. The
             arrays and options, which may be NULL, are read during the call.
@@ -2881,7 +2905,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
             32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, a copy, and a look at every index.
+        Cost: one cgo call, a copy, and a check of every index.
         """,
     ),
     Function(
@@ -2904,7 +2928,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
             indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one cgo call, a copy, and a look at every index.
+        Cost: one cgo call, a copy, and a check of every index.
         """,
     ),
     Function(
@@ -2914,14 +2938,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, tl_deleter, ctypes.c_void_p),
         ("format", "rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "flags", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_wrap returns a matrix of one block over three arrays of the caller's,
-        which stay his: offsets as in tl_sparse_from_csr, one more than there are lines.
-        They are checked once. flags is 0 or TL_TENSOR_FLAG_READ_ONLY. When the last
-        matrix and array over them has gone, deleter(values, ctx) is called once; NULL:
-        nothing is.
+        """tl_sparse_wrap returns a matrix of one block over three arrays of the
+        caller's, without a copy. offsets is as in tl_sparse_from_csr, with one
+        number more than there are lines. The call checks the arrays once. flags is 0
+        or TL_TENSOR_FLAG_READ_ONLY. When the last matrix and array over them is
+        released, deleter(values, ctx) is called once; deleter may be NULL.
 
         Ownership: the current scope holds the matrix; the caller borrows. The
-            arrays have to last until deleter is called; on failure it is not.
+            arrays have to stay valid until the deleter is called; on failure it is
+            not called.
         Threads: any thread. deleter runs on whichever thread drops the last
             reference.
         Returns: the matrix, NULL on failure.
@@ -2929,7 +2954,7 @@ FUNCTIONS: tuple[Function, ...] = (
             aligned to their elements, or unknown flags), TL_E_LIMIT (as
             tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one cgo call, and a look at every index.
+        Cost: one cgo call, and a check of every index.
         """,
     ),
     Function(
@@ -2939,16 +2964,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
         ("matrix", "i", "out_values", "out_indices", "out_length"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_row tells where the values and the indices of line i stand, and how
-        many there are: of row i of a CSR matrix, of column i of a CSC matrix. An output
-        that is NULL is not wanted.
+        """tl_sparse_row returns the addresses of the values and the indices of line i,
+        and their number. Line i is row i of a CSR matrix or column i of a CSC
+        matrix. Each output may be NULL.
 
         Ownership: the caller borrows both arrays; valid while it holds the matrix,
             or another over the same block.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with zeros.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+            error.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             line, or offsets that were changed).
         Cost: a binary search over the blocks; no cgo call.
         """,
@@ -2962,15 +2988,16 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_slice returns a matrix of the lines start to stop over the same
         blocks, by the rules of Python's slices: negative numbers count from the end,
-        and what lies beyond either end is cut off, so that INT64_MIN and INT64_MAX are
-        the ends. Of a CSR matrix these are rows, of a CSC matrix columns.
+        and positions beyond either end are cut off, so that INT64_MIN and INT64_MAX
+        stand for the ends. The lines are rows of a CSR matrix or columns of a CSC
+        matrix.
 
         Ownership: the current scope holds the slice; the slice holds the blocks
             that it shows, not the matrix. The caller borrows.
         Threads: any thread.
         Returns: the slice, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call, and one count for each block that it shows.
         """,
@@ -2982,16 +3009,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("matrix",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_transpose returns the transpose over the same blocks: of a CSR matrix
-        a CSC matrix whose column i is row i of the matrix, and the other way. Lines
-        stay what they were; tl_sparse_row of it is a column then.
+        """tl_sparse_transpose returns the transpose over the same blocks. The transpose
+        of a CSR matrix is a CSC matrix whose column i is row i of the matrix, and
+        the other way round. Lines stay the same, so tl_sparse_row of that CSC matrix
+        returns a column.
 
         Ownership: the current scope holds the transpose; the transpose holds the
             matrix whose table of blocks it shows. The caller borrows.
         Threads: any thread.
         Returns: the transpose, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call and one count, however many blocks there are.
         """,
@@ -3005,13 +3033,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_to_contiguous copies a matrix into three tensors of one dimension:
         values, indices, and the offsets of lines, which begin with 0 and have the type
-        of the indices. They share nothing with the matrix.
+        of the indices. The tensors share no memory with the matrix.
 
         Ownership: the current scope holds the tensors; the caller borrows.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with NULLs.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+            error.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call and a copy.
@@ -3024,16 +3053,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_sparse_block_info)),
         ("matrix", "i", "out_info"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_block tells what a matrix shows of block i: where its lines stand,
-        without a copy.
+        """tl_sparse_block describes the part of block i that a matrix shows, without a
+        copy.
 
         Ownership: the caller borrows all of it; valid while it holds the matrix or
             memory.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
-            was filled in.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+            error. struct_size is set to the bytes filled in.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, a NULL out_info or a wrong struct_size).
         Cost: one cgo call.
         """,
@@ -3045,16 +3074,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
         ("matrix", "i", "out_values", "out_indices", "out_offsets"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_block_tensors returns what a matrix shows of block i as three tensors
-        of one dimension, views without a copy: its values, its indices, and one offset
-        more than it has lines.
+        """tl_sparse_block_tensors returns the part of block i that a matrix shows as
+        three views of one dimension, without a copy: the values, the indices, and
+        one offset more than there are lines.
 
         Ownership: the current scope holds the tensors, and they hold the block, not
             the matrix. The caller borrows.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with NULLs.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
+            error.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (no such
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
             scope stack is full).
         Cost: one cgo call.
@@ -3067,18 +3097,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("matrix",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_validate looks at every index of a matrix: within a line they have to
-        ascend and stay in range. The sentence of the error names the line and what was
-        found there.
+        """tl_sparse_validate checks every index of a matrix: within a line, indices
+        have to ascend and be in range. The message of the error names the line and
+        what is wrong there.
 
         Ownership: nothing changes.
         Threads: any thread.
-        Returns: TL_OK; for NULL too.
+        Returns: TL_OK, also for NULL, or what is wrong.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (indices that
-            do not ascend, occur twice or are out of range, or offsets that were
-            changed).
-        Cost: one cgo call, and a look at every index.
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
+            that do not ascend, occur twice or are out of range, or offsets that
+            were changed).
+        Cost: one cgo call, and a check of every index.
         """,
     ),
     Function(
@@ -3088,14 +3118,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_sparse_info)),
         ("matrix", "out_info"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_info_get tells what a matrix is.
+        """tl_sparse_info_get describes a matrix.
 
         Ownership: nothing changes.
         Threads: any thread.
-        Returns: TL_OK; for a NULL matrix too, with zeros. struct_size becomes what
-            was filled in.
+        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
+            error. struct_size is set to the bytes filled in.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             out_info or a wrong struct_size).
         Cost: about as tl_tensor_info_get; no cgo call.
         """,
@@ -3108,7 +3138,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_device_count returns how many devices there are, the CPU included. The
-        first call looks for them.
+        first call looks for devices.
 
         Ownership: none.
         Threads: any thread.
@@ -3125,8 +3155,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(tl_device_properties)),
         ("device", "out_properties"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_device_info describes a device. Set struct_size first. It takes neither
-        memory nor a context on the device.
+        """tl_device_info describes a device. Set struct_size first. The call uses no
+        memory and creates no context on the device.
 
         Ownership: the strings are static.
         Threads: any thread.
@@ -3144,14 +3174,15 @@ FUNCTIONS: tuple[Function, ...] = (
         ("name", "out_device"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_device_by_name returns the number of a device by its name: "cpu",
-        "cuda:0", "opencl:1", "metal:0". A name without a number means 0. Where there
-        is no such device the message says which libraries were looked for, which
-        symbol was missing or what the driver answered.
+        "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+        device does not exist, the message says which libraries the runtime looked
+        for, which symbol was missing or what the driver answered.
 
         Ownership: the string is only read.
         Threads: any thread.
-        Returns: TL_OK, or why there is no number.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, or no name of a device), TL_E_DEVICE.
+        Returns: TL_OK, or why no number was returned.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device),
+            TL_E_DEVICE.
         Cost: constant; may look for devices.
         """,
     ),
@@ -3167,7 +3198,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread.
-        Returns: TL_OK, or why there is no number.
+        Returns: TL_OK, or why no number was returned.
         Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
         Cost: constant; may look for devices.
         """,
@@ -3179,16 +3210,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
         ("device", "out_free", "out_total"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
-        """tl_device_memory_info measures the memory of a device now. Both numbers are 0
-        where a device does not say. On CUDA this makes the device's context, which
-        takes memory there.
+        """tl_device_memory_info returns the free and the total memory of a device at
+        this moment. Both numbers are 0 when the device does not tell. On CUDA the
+        call creates the device's context, which takes memory there.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why nothing was measured.
         Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
-            TL_E_OUT_OF_MEMORY (none for the context), TL_E_UNSUPPORTED (says the
-            driver).
+            TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the
+            driver says so).
         Cost: a call of the driver.
         """,
     ),
@@ -3200,11 +3231,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("device",),
         ("TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
         """tl_device_allocator_for returns the allocator of a device. Its functions may
-        be called from any thread until the process ends. allocate returns NULL and
-        leaves the reason with the thread, as every function here does (0 bytes are
-        NULL with TL_OK); deallocate leaves a reason when the block is not one of
-        this allocator, or not of that size, and then does nothing (NULL is nothing
-        to do, with TL_OK). The blocks of device 0 are zeroed pages.
+        be called from any thread until the process ends. On failure allocate returns
+        NULL and sets the thread's last status; for 0 bytes it returns NULL with
+        TL_OK. When the block is not one of this allocator or has another size,
+        deallocate sets the last status and does nothing. For NULL it does nothing,
+        with TL_OK. The blocks of device 0 are zeroed pages.
 
         Ownership: the allocator is static; its blocks are the caller's until they
             are deallocated.
@@ -3212,7 +3243,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the allocator, NULL when there is no such device.
         Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT
-            (another size), TL_E_UNSUPPORTED (says the driver).
+            (another size), TL_E_UNSUPPORTED (the driver says so).
         Cost: constant; may look for devices. Its functions: a call of the driver, 2
             to 1000 microseconds.
         """,
@@ -3226,11 +3257,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_DEVICE", "TL_E_UNSUPPORTED"),
         """tl_device_pinned_allocator_for returns an allocator of CPU memory that is
         never paged out, so that a device copies to and from it at full speed and
-        beside other work. CUDA has such memory.
+        during other work. CUDA devices have such memory.
 
         Ownership: as with tl_device_allocator_for.
         Threads: any thread.
-        Returns: the allocator, NULL when there is none.
+        Returns: the allocator, NULL on failure.
         Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
             such memory).
         Cost: constant; may look for devices.
@@ -3244,19 +3275,19 @@ FUNCTIONS: tuple[Function, ...] = (
         ("to_device", "to", "from_device", "from", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
         """tl_device_copy copies bytes between any two devices, the CPU being device 0.
-        It has happened when the call returns. Both addresses may lie inside of
-        blocks. Within a device whose memory the CPU cannot use the ranges must not
-        overlap. Where two devices have no way to each other the copy goes through
-        the CPU's memory. Memory of the CPU that cannot be read, or written, is refused
-        before the first byte is copied, and does not fault.
+        The copy is complete when the call returns. Both addresses may lie inside
+        blocks. Within a device whose memory the CPU cannot use, the ranges must not
+        overlap. When two devices have no direct path to each other, the copy goes
+        through the CPU's memory. The call refuses CPU memory that cannot be read or
+        written before it copies the first byte, and does not fault.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
-        Errors: TL_E_INVALID_ARGUMENT (no memory there, or not so much),
-            TL_E_UNKNOWN_POINTER (in no block of a device that has no addresses of
-            its own), TL_E_DEVICE (no such device, or its driver failed),
-            TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (says the driver).
+        Errors: TL_E_INVALID_ARGUMENT (no memory at an address, or fewer bytes than
+            requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
+            addresses of its own), TL_E_DEVICE (no such device, or its driver
+            failed), TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
         Cost: that of the copy; 1 to 20 microseconds for few bytes.
         """,
     ),
@@ -3267,8 +3298,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint8, ctypes.c_size_t),
         ("device", "to", "value", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
-        """tl_device_fill sets bytes of a device to a value. It has happened when the
-        call returns. Memory that cannot be written is refused as tl_device_copy does.
+        """tl_device_fill sets bytes of a device to a value. The memory is filled when
+        the call returns. The call refuses memory that cannot be written, as
+        tl_device_copy does.
 
         Ownership: none.
         Threads: any thread.
@@ -3285,19 +3317,20 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.POINTER(tl_device_allocator), ctypes.POINTER(tl_device_copier), ctypes.POINTER(ctypes.c_int32)),
         ("allocator", "copier", "out_device"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_LIMIT"),
-        """tl_device_register makes a device of the program's own, with a number that tensors,
-        pools and copies take like any other. The allocator's name names it: a family of its
-        own and a number, "npu:0". Addresses of its memory are 65536 or more. Without a
-        copier there can be tensors on it, and nobody copies them.
+        """tl_device_register adds a device of the program's own. Tensors, pools and
+        copies accept its number like any other. The device has the name of the
+        allocator: a family that is not built in and a number, for example "npu:0".
+        Addresses of its memory are 65536 or more. Without a copier the device can
+        have tensors, but they cannot be copied.
 
         Ownership: both structs are copied; what they refer to has to stay usable
             until the process ends.
         Threads: any thread.
-        Returns: TL_OK and the number in *out_device, or why there is no device.
+        Returns: TL_OK and the number in *out_device, or why no device was added.
         Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
-            function that is missing, an alignment that is no power of two, a name
-            that cannot be one), TL_E_ALREADY_REGISTERED (there is a device of that
-            name), TL_E_LIMIT (256 devices).
+            function that is missing, an alignment that is not a power of two, a
+            name that a device cannot have), TL_E_ALREADY_REGISTERED (a device has
+            that name already), TL_E_LIMIT (256 devices).
         Cost: constant.
         """,
     ),
@@ -3314,13 +3347,14 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the caller ends the pool with tl_memory_pool_destroy.
         Threads: any thread; the pool is for all of them.
-        Returns: TL_OK and the pool in *out_pool, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is no
+        Returns: TL_OK and the pool in *out_pool, or why no pool was made.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a
             power of two, a struct_size that is too small, a function that is
             missing), TL_E_OVERFLOW (more bytes than a chunk can have),
-            TL_E_OUT_OF_MEMORY (the allocator returned NULL, or there is none for
-            tables), TL_E_DEVICE (it returned memory that is misaligned or cannot
-            be), TL_E_LIMIT (1023 pools, or a limit of the memory).
+            TL_E_OUT_OF_MEMORY (the allocator returned NULL, or no memory for
+            tables), TL_E_DEVICE (the allocator returned memory that is misaligned
+            or at an impossible address), TL_E_LIMIT (1023 pools, or a limit of the
+            memory).
         Cost: one call of the allocator, and two of the system for tables.
         """,
     ),
@@ -3331,8 +3365,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("pool", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
-        """tl_memory_pool_allocate returns a block of at least that many bytes, aligned
-        as the allocator's are. Its contents are undefined.
+        """tl_memory_pool_allocate returns a block of at least that many bytes, with the
+        allocator's alignment. Its contents are undefined.
 
         Ownership: the caller gives the block back with tl_memory_pool_deallocate.
         Threads: any thread.
@@ -3344,7 +3378,7 @@ FUNCTIONS: tuple[Function, ...] = (
             allocator returned memory that is misaligned or overlaps an earlier
             chunk).
         Cost: about 5 ns for the size that was given back last; else about 50 ns,
-            and no more than the logarithm of the number of blocks.
+            and at most logarithmic in the number of blocks.
         """,
     ),
     Function(
@@ -3360,8 +3394,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
-            block of this pool starts there: it came back already, lies inside a
-            block, is another pool's, or nobody's).
+            block of this pool starts there: the block was given back already, or
+            the address lies inside a block, belongs to another pool or to none).
         Cost: about 5 ns for the block that was given out last; else about 50 ns.
         """,
     ),
@@ -3373,9 +3407,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool", "bytes", "stream"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
         """tl_memory_pool_allocate_async returns a block for work that will be put into a
-        stream of the pool's device. A block that was given back to the same stream is
-        taken at once, the best fit of them; another is taken as by
-        tl_memory_pool_allocate.
+        stream of the pool's device. Blocks that were given back in the same stream
+        can be reused at once; the pool takes the best fit of them. If none fits it
+        allocates as tl_memory_pool_allocate does.
 
         Ownership: the caller gives the block back with
             tl_memory_pool_deallocate_async, or with tl_memory_pool_deallocate when
@@ -3397,17 +3431,18 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool", "block", "stream"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
         """tl_memory_pool_deallocate_async gives a block back that work in a stream may still
-        use. Allocations for the same stream may have it at once; all others after the work
-        that is in the stream now. It counts as freed from here on, and as a free block when
-        its wait is over. Before the pool asks its device for memory it looks which blocks
-        are ready; when the device has none left it waits for the oldest.
+        use. Allocations for the same stream may reuse the block at once, all others
+        only after the work that is in the stream now. The block counts as freed from
+        here on, and as a free block when that work is done. Before the pool asks its
+        device for memory it checks which blocks are ready; when the device has no
+        memory left, the pool waits for the oldest block.
 
         Ownership: takes the block. NULL is fine.
         Threads: any thread.
         Returns: TL_OK, or why nothing was given back.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
             block of this pool starts there), TL_E_UNSUPPORTED (the device has no
-            streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (none for an
+            streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an
             event), TL_E_DEVICE (the driver did not record one).
         Cost: one cgo call, and two calls of the driver.
         """,
@@ -3420,16 +3455,16 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_memory_pool_reset takes all blocks back at once: every chunk is one free
-        block again, of the size that it was obtained with. What was live counts as
-        given back, the peak stays, and old pointers are TL_E_UNKNOWN_POINTER until
-        their address is given out again. Blocks that were given back in the order of a
-        stream are waited for first.
+        block again, of the size that it was obtained with. Live blocks count as
+        given back, and the peak stays. Old pointers are TL_E_UNKNOWN_POINTER until
+        their address is given out again. The call first waits for blocks that were
+        given back in the order of a stream.
 
         Ownership: takes all blocks.
-        Threads: any thread; the blocks of all of them end.
+        Threads: any thread; the blocks of all threads end.
         Returns: TL_OK, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver does
-            not tell when the streams are done).
+        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails
+            to tell when the streams are done).
         Cost: linear in the most blocks that the pool ever had.
         """,
     ),
@@ -3447,9 +3482,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
-            not take a chunk back; it is no longer the pool's all the same).
+            not take a chunk back; the pool gives it up nevertheless).
         Cost: linear in the number of chunks, and a call of the allocator for each
-            that goes.
+            chunk that it gives back.
         """,
     ),
     Function(
@@ -3468,7 +3503,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
             TL_E_DEVICE (the device did not take a chunk back; the pool has ended
-            all the same).
+            nevertheless).
         Cost: a call of the allocator for each chunk.
         """,
     ),
@@ -3480,14 +3515,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pool", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
-        above the limit are given back at once, blocks in use stay, and a request that
-        would need a chunk beyond it is TL_E_LIMIT.
+        above the limit are given back at once, blocks in use stay, and a request
+        that would need a chunk beyond the limit fails with TL_E_LIMIT.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
-            not take a chunk back; the limit is set all the same).
+            not take a chunk back; the limit is set nevertheless).
         Cost: one cgo call; with more reserved than the limit, that of
             tl_memory_pool_trim.
         """,
@@ -3515,11 +3550,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64),
         ("device", "soft_bytes", "hard_bytes"),
         ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_set_limit bounds the memory of a device, or of all. Above the soft limit
-        caches are emptied, at most every 100 milliseconds, and requests succeed; a
-        request that would pass the hard limit empties caches, asks the callback, and
-        then fails. 0 is no limit. What is held above a new limit is given back as far
-        as it is idle; live memory stays, and what is needed next fails until enough
+        """tl_mem_set_limit bounds the memory of a device, or of all. Above the soft
+        limit caches are emptied, at most every 100 milliseconds, and requests
+        succeed. A request that would exceed the hard limit empties caches, calls the
+        callback, and then fails. 0 means no limit. Idle memory above a new limit is
+        given back at once. Live memory stays, and further requests fail until enough
         has been released.
 
         Ownership: none.
@@ -3527,7 +3562,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the limits stay as they were.
         Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
             above the hard one).
-        Cost: one cgo call; linear in what is idle when that has to go.
+        Cost: one cgo call; linear in the idle memory that is given back.
         """,
     ),
     Function(
@@ -3537,7 +3572,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
         ("device", "out_soft_bytes", "out_hard_bytes"),
         ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_get_limit tells the limits of a device, or of all; 0 is none.
+        """tl_mem_get_limit returns the limits of a device, or of all; 0 means no limit.
 
         Ownership: none.
         Threads: any thread.
@@ -3553,8 +3588,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.POINTER(tl_mem_usage_info)),
         ("device", "out_info"),
         ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_usage fills in what is held of a device, or of all. Set struct_size
-        first. The figures are exact while no other thread changes them.
+        """tl_mem_usage tells how much memory the runtime holds of a device, or of all.
+        Set struct_size first. The figures are exact while no other thread changes
+        them.
 
         Ownership: none.
         Threads: any thread.
@@ -3571,13 +3607,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (tl_out_of_memory_callback, ctypes.c_void_p),
         ("callback", "ctx"),
         ("TL_E_OUT_OF_MEMORY",),
-        """tl_mem_set_out_of_memory_callback makes a function of the program's the last
-        resort before a request for memory fails; NULL for none. When the callback has
+        """tl_mem_set_out_of_memory_callback sets the function that is called last
+        before a request for memory fails; NULL removes it. When the callback has
         released enough the call succeeds, and the thread's last error is cleared.
 
-        Ownership: none; ctx is passed on as it is.
-        Threads: any thread; the callback is that of all threads, and may run on
-            several at once.
+        Ownership: none; ctx is passed to the callback as it is.
+        Threads: any thread; the callback serves all threads, and may run on several
+            at once.
         Returns: TL_OK, or why the runtime could not start.
         Errors: TL_E_OUT_OF_MEMORY.
         Cost: constant.
@@ -3590,10 +3626,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_size_t, ctypes.c_size_t),
         ("per_key", "bytes"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one key
-        (elements, dtype, device), 32 unless this is called, and how many bytes of all,
-        256 MiB. 0 of either keeps none. What is kept above a new limit is freed at
-        once. TL_TENSOR_POOL does the same from the environment.
+        """tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
+        key (elements, dtype, device), by default 32, and how many bytes of all keys,
+        by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
+        new limit are freed at once. TL_TENSOR_POOL does the same from the
+        environment.
 
         Ownership: none.
         Threads: any thread.
@@ -3611,8 +3648,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("rank", "out_stats"),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
-        for rank 0 that with the most bytes, for 1 the next one, and so on. Beyond the
-        last one all figures are 0. Set struct_size first.
+        rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
+        the last key all figures are 0. Set struct_size first.
 
         Ownership: none.
         Threads: any thread.
@@ -3645,24 +3682,25 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32),
         ("pointer", "bytes", "kind"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register gives a block an owner: the caller, who holds the one
-        reference. A block of 0 bytes counts as one of 1. The caller is believed that the
-        address is one of that kind. Where it fills whole 64 KiB, aligned to as many, it is
-        not looked whether a smaller registered block begins in those; and where its address
-        is no multiple of 16, not whether that lies inside another block.
+        """tl_registry_register registers a block; the caller holds its one reference. A
+        block of 0 bytes counts as one of 1. The runtime relies on the caller for the
+        kind of the block. It does not detect two overlaps. If the block fills 64 KiB
+        that are aligned to 64 KiB, a smaller registered block that begins there is
+        not noticed. If the address is not a multiple of 16, a registered block that
+        contains the address is not noticed.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was registered.
         Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can
-            have, more bytes than there are), TL_E_ALREADY_REGISTERED (the address
-            is, or lies inside a block that is, or a registered block begins in this
-            one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
-            loaded), TL_E_OUT_OF_MEMORY.
-        Cost: about 40 ns together with tl_registry_unregister, where the table is
-            in the cache and the block inside 1 KiB of addresses; larger ones take
-            several locks.
+            have, more bytes than an address space has), TL_E_ALREADY_REGISTERED
+            (the address is registered, or lies inside a registered block, or a
+            registered block begins in this one), TL_E_UNSUPPORTED (memory of the
+            runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
+        Cost: about 40 ns together with tl_registry_unregister, when the table is in
+            the CPU's cache and the block lies inside 1 KiB of addresses; larger
+            ones take several locks.
         """,
     ),
     Function(
@@ -3672,7 +3710,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p),
         ("pointer", "bytes", "deleter", "ctx"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register_custom gives an owner to a block that deleter(pointer, ctx)
+        """tl_registry_register_custom registers a block that deleter(pointer, ctx)
         frees.
 
         Ownership: takes the block and, for the deleter, ctx; the caller holds the
@@ -3696,17 +3734,17 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_registry_register_buffer registers a block under its own address and n
         aliases into it, with one reference each: 1 + n in all. An alias may equal the
-        block's address or another alias. All or nothing.
+        block's address or another alias. The call registers all addresses or none.
 
         Ownership: takes the block; the caller holds the references, one
             tl_registry_unregister each. The array of aliases is not kept.
         Threads: any thread.
-        Returns: TL_OK and in *buffer_id, which may be NULL, the number for
-            tl_registry_add_alias; or why nothing was registered.
+        Returns: TL_OK, and the number for tl_registry_add_alias in *buffer_id
+            (buffer_id may be NULL); or why nothing was registered.
         Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
             block, no such kind, an address that no block can have, a buffer_id that
-            is no address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
-            alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+            is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
+            an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
             runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and linear in n.
         """,
@@ -3738,18 +3776,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("pointer",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
-        """tl_registry_unregister drops one reference of a registered pointer. The last one
-        frees the block, before the call returns; called from inside a deleter, when that
-        has returned.
+        """tl_registry_unregister drops one reference of a registered pointer. The last
+        one frees the block before the call returns. In a call from inside a deleter,
+        the block is freed when the deleter has returned.
 
         Ownership: takes one reference of the caller's at that address.
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_UNKNOWN_POINTER (not registered, or no more), TL_E_NOT_LIVE
-            (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc
-            and was never registered).
-        Cost: as tl_registry_register; one cgo call for the last reference at a name
-            of a buffer or to a block with a deleter.
+        Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
+            TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
+            tl_aligned_alloc and was never registered).
+        Cost: as tl_registry_register; one cgo call for the last reference at an
+            address of a shared buffer or to a block with a deleter.
         """,
     ),
     Function(
@@ -3759,15 +3797,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("pointer",),
         (),
-        """tl_registry_is_registered tells whether somebody holds a reference at exactly
-        this address. It takes no lock: no writer is held up, and while others write to
-        that part of the table it looks again.
+        """tl_registry_is_registered tells whether a reference is held at exactly this
+        address. It takes no lock, so it delays no writer; while others write to that
+        part of the table it repeats its lookup.
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: whether it is; false for NULL. An alias, and an address that is no
-            multiple of 16, that tl_ptr_dec_ref has brought to zero still is, until
-            tl_mem_free; tl_registry_info tells them apart.
+        Returns: true when one is; false for NULL. An alias, or an address that is
+            not a multiple of 16, also counts as registered after tl_ptr_dec_ref has
+            brought its count to zero, until tl_mem_free; tl_registry_info
+            distinguishes the two.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,
@@ -3779,14 +3818,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_registry_total_bytes sums up the registered blocks, each once, however many
-        aliases it has.
+        """tl_registry_total_bytes returns the bytes of all registered blocks. A block
+        counts once, however many aliases it has.
 
         Ownership: none.
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the bytes.
         Errors: none.
-        Cost: one cgo call and a lock a shard.
+        Cost: one cgo call and one lock for each shard.
         """,
     ),
     Function(
@@ -3796,14 +3835,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_registry_num_pointers counts the addresses at which somebody holds a
-        reference. Blocks that tl_mem_register_struct has adopted are among them.
+        """tl_registry_num_pointers counts the addresses at which a reference is held.
+        Blocks that tl_mem_register_struct has adopted are among them.
 
         Ownership: none.
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one cgo call and a lock a shard.
+        Cost: one cgo call and one lock for each shard.
         """,
     ),
     Function(
@@ -3819,7 +3858,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one cgo call and a lock a shard.
+        Cost: one cgo call and one lock for each shard.
         """,
     ),
     Function(
@@ -3829,14 +3868,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
         ("pointer", "out_info"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_registry_info tells what is known of a registered pointer; nothing of NULL.
+        """tl_registry_info describes a registered pointer. For NULL it succeeds, and
+        all fields are zero.
 
         Ownership: none.
         Threads: any thread; counts are exact while no other changes them.
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
-            TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (held at zero),
-            TL_E_UNSUPPORTED (memory of the runtime).
+            TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
+            zero), TL_E_UNSUPPORTED (memory of the runtime).
         Cost: one cgo call; for a buffer with aliases linear in all registered
             pointers, as block_count is summed up.
         """,
@@ -3856,7 +3896,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was registered; tl_last_error names the
             pointer.
         Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
-            TL_E_ALREADY_REGISTERED (also when a pointer comes twice),
+            TL_E_ALREADY_REGISTERED (also when a pointer occurs twice),
             TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and linear in n.
         """,
@@ -3868,13 +3908,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("pointers", "n"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
-        """tl_registry_unregister_many drops one reference of each of n pointers. It goes on
-        after one that is refused; NULL is passed over.
+        """tl_registry_unregister_many drops one reference of each of n pointers. It
+        continues after a pointer that is refused, and skips NULL.
 
         Ownership: takes one reference of the caller's at each address.
         Threads: any thread.
-        Returns: how many were dropped; when that is not all, tl_last_status tells
-            why the last one that was refused was.
+        Returns: how many references were dropped; when some pointers were refused,
+            tl_last_status tells why the last of them was.
         Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
             TL_E_NOT_LIVE.
         Cost: one cgo call, and linear in n.
@@ -3905,12 +3945,13 @@ FUNCTIONS: tuple[Function, ...] = (
         ("bytes", "alignment"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
-        of two; alignments below 16 are 16. It may be registered as TL_ALLOC_ALIGNED.
+        of two; an alignment below 16 counts as 16. It may be registered as
+        TL_ALLOC_ALIGNED.
 
         Ownership: the caller frees it with tl_aligned_free, or registers it.
         Threads: any thread.
         Returns: the memory, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two),
+        Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two),
             TL_E_OUT_OF_MEMORY.
         Cost: that of malloc and of two compare-and-swaps.
         """,
@@ -3928,7 +3969,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
-            registered: then it goes by tl_registry_unregister).
+            registered: then use tl_registry_unregister).
         Cost: that of free and of one compare-and-swap.
         """,
     ),
@@ -3941,14 +3982,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
         undefined, each at a multiple of alignment. It is a registered pointer:
-        tl_ptr_acquire and tl_ptr_release count it, and its blocks stay with the last
-        reference.
+        tl_ptr_acquire and tl_ptr_release count it, and its blocks are valid until
+        the last reference is dropped.
 
         Ownership: the caller holds the reference, until tl_workspace_destroy.
         Threads: any thread.
-        Returns: TL_OK and the workspace in *out_workspace, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is no power of
-            two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
+        Returns: TL_OK and the workspace in *out_workspace, or why none was made.
+        Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
+            of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and that of malloc.
         """,
     ),
@@ -3964,9 +4005,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller borrows; valid as long as the workspace.
         Threads: any thread, also in a forked child; a block is its worker's.
         Returns: the block; NULL for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER (no live workspace), TL_E_INVALID_ARGUMENT
+        Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT
             (rank is not below the number of blocks).
-        Cost: about 15 ns, for the check that the workspace is one.
+        Cost: about 15 ns, for the validation of the handle.
         """,
     ),
     Function(
@@ -3981,7 +4022,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: none.
         Threads: any thread, also in a forked child.
         Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+        Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
         Cost: about 15 ns.
         """,
     ),
@@ -3997,7 +4038,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: takes the caller's reference; the blocks go with the last one.
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_UNKNOWN_POINTER (no live workspace).
+        Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
         Cost: one cgo call, and that of free.
         """,
     ),
@@ -4012,7 +4053,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: the caller ends the plan with tl_plan_destroy.
         Threads: any thread; calls for one plan take turns.
-        Returns: TL_OK and the plan in *out_plan, or why there is none.
+        Returns: TL_OK and the plan in *out_plan, or why none was made.
         Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
             TL_E_OUT_OF_MEMORY.
         Cost: one cgo call.
@@ -4029,7 +4070,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: takes the plan.
         Threads: any thread.
-        Returns: TL_OK, for NULL too, or why nothing was done.
+        Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such plan).
         Cost: one cgo call.
         """,
@@ -4046,9 +4087,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: none.
         Threads: any thread.
         Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is no power
-            of two, end is not above first), TL_E_OVERFLOW (more bytes than any
-            memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a
+            power of two, end is not above first), TL_E_OVERFLOW (more bytes than
+            any memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call; tl_plan_add_buffers adds many with one.
         """,
     ),
@@ -4077,16 +4118,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t),
         ("plan", "buffer", "base", "offset"),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_alias puts a buffer inside another one, offset bytes behind its start, as a
-        view of it. The other one stays alive as long as either is. It may be an alias
-        itself. Their sizes and alignments have to allow it.
+        """tl_plan_alias places a buffer inside another one, the base, as a view: offset
+        bytes after the start of the base. The base stays alive as long as either is.
+        It may be an alias itself. Sizes and alignments have to permit the place.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
-            inside its base at that offset, it is pinned, or the two would lie in
-            each other).
+            inside its base at that offset or is pinned, or each would lie in the
+            other).
         Cost: one cgo call.
         """,
     ),
@@ -4097,15 +4138,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
         ("plan", "buffer", "offset"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
-        """tl_plan_pin fixes the offset of a buffer. In a plan with spaces it is one of the
-        first space that the buffer may lie in.
+        """tl_plan_pin fixes the offset of a buffer. In a plan with spaces, offset
+        refers to the first space that the buffer may lie in.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
-            that is no multiple of the alignment), TL_E_OVERFLOW (an offset that no
-            memory has).
+            that is not a multiple of the alignment), TL_E_OVERFLOW (an offset that
+            no memory has).
         Cost: one cgo call.
         """,
     ),
@@ -4116,8 +4157,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
         ("plan", "buffer", "first", "end"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_gap says that nobody needs the contents of a buffer in the steps first
-        to end - 1: others may use its bytes then. Afterwards it is back at its offset.
+        """tl_plan_add_gap tells the plan that nobody needs the contents of a buffer in
+        the steps first to end - 1. Other buffers may use its bytes in these steps.
+        Afterwards the buffer is at its offset again.
 
         Ownership: none.
         Threads: any thread.
@@ -4134,7 +4176,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p),
         ("plan", "buffer", "name"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_set_name gives a buffer the name by which messages call it.
+        """tl_plan_set_name sets the name that messages use for a buffer.
 
         Ownership: the name is copied.
         Threads: any thread.
@@ -4151,13 +4193,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t),
         ("plan", "capacity"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_space adds memory with offsets of its own, such as a bank of a device. A
-        plan without spaces has one without a capacity.
+        """tl_plan_add_space adds a space: memory with offsets of its own, such as a
+        bank of a device. A plan to which no space was added has one of unlimited
+        capacity.
 
         Ownership: none.
         Threads: any thread.
-        Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 is
-            none: as much as is needed.
+        Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0
+            means no limit.
         Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
             TL_E_OUT_OF_MEMORY.
         Cost: one cgo call.
@@ -4171,8 +4214,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("plan", "buffer", "spaces", "n"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
-        it goes into a later one when the earlier ones are full. Without this call it may
-        lie in any, in their order.
+        it goes into a later one when the earlier ones are full. Without this call
+        the buffer may lie in any space, in their order.
 
         Ownership: the array is only read.
         Threads: any thread.
@@ -4189,13 +4232,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64),
         ("plan", "budget_ms"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve places the buffers. 0 milliseconds: heuristics alone, in about a
-        millisecond for a thousand buffers. With more, search and then an exact solver go on
-        until the frame is proved to be minimal or the time is over.
+        """tl_plan_solve places the buffers. With a budget of 0 milliseconds only
+        heuristics run, which take about a millisecond for a thousand buffers. With
+        more, a search and then an exact solver run until the frame is proved to be
+        minimal or the time is over.
 
         Ownership: none.
         Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why there is no solution; an earlier one stays.
+        Returns: TL_OK, or why no solution was found; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
             collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
             names it), TL_E_OUT_OF_MEMORY.
@@ -4209,11 +4253,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
         ("plan", "options"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve_with is tl_plan_solve with all that can be chosen.
+        """tl_plan_solve_with is tl_plan_solve with all options.
 
         Ownership: the options are only read.
         Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why there is no solution; an earlier one stays.
+        Returns: TL_OK, or why no solution was found; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
             is too small, a negative number, pins that collide), TL_E_LIMIT (a
             buffer fits into none of its spaces; the message names it),
@@ -4228,13 +4272,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_validate checks the solution once more, pair by pair, with code of its own.
+        """tl_plan_validate checks the solution pair by pair, with a checker that is
+        independent of the solver.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK when no two buffers that are alive together share a byte, all
-            lie in their frames, and pins, aliases and alignments hold; else a
-            defect of this library was found, and the message tells which.
+            lie in their frames, and pins, aliases and alignments hold; else the
+            solution has a defect, which is one of this library, and the message
+            names it.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
             TL_E_OUT_OF_MEMORY.
         Cost: grows with the square of the number of buffers.
@@ -4263,8 +4309,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_frame_bytes returns the size of the frame, the sum of them in a plan with
-        several spaces.
+        """tl_plan_frame_bytes returns the size of the frame, in a plan with several
+        spaces the sum of the sizes.
 
         Ownership: none.
         Threads: any thread.
@@ -4297,8 +4343,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_lower_bound returns what no placement of these buffers can undercut: the
-        most bytes that are alive in one step, or a sharper bound where one was found.
+        """tl_plan_lower_bound returns a lower bound for the size of the frame: the most
+        bytes that are alive in one step, or a higher bound if the solver found one.
 
         Ownership: none.
         Threads: any thread.
@@ -4314,11 +4360,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("plan",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_is_optimal tells whether the frame is proved to be the smallest there is.
+        """tl_plan_is_optimal tells whether the frame is proved to be the smallest
+        possible.
 
         Ownership: none.
         Threads: any thread.
-        Returns: true when it is proved; false when it is not known, and on failure.
+        Returns: true when that is proved; false when it is not known, and on
+            failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
         Cost: one cgo call.
         """,
@@ -4382,18 +4430,18 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_bool),
         ("tensor", "copy"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_to_dlpack exports a tensor, or with copy a contiguous copy of it,
-        flagged as such, which is all the consumer's. A read-only tensor is flagged
-        read-only.
+        """tl_tensor_to_dlpack exports a tensor. With copy it exports a contiguous copy,
+        which is flagged as a copy and belongs to the consumer alone. A read-only
+        tensor is flagged read-only.
 
         Ownership: the caller holds the struct, and with it a reference to the
             tensor, and gives both back with the struct's deleter.
-        Threads: any thread; so is the deleter.
+        Threads: any thread; the deleter may also run on any thread.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, one in a slot that is not copied, or one on
-            a device that DLPack has no number for), TL_E_DEVICE (the driver failed
-            to copy), TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
+            on a device that DLPack has no number for), TL_E_DEVICE (the driver
+            failed to copy), TL_E_OUT_OF_MEMORY.
         Cost: about 20 ns without a copy.
         """,
     ),
@@ -4404,16 +4452,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_bool),
         ("tensor", "copy"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers of before 1.0.
+        """tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers that use
+        DLPack before 1.0.
 
         Ownership: the caller holds the struct, and with it a reference to the
             tensor, and gives both back with the struct's deleter.
-        Threads: any thread; so is the deleter.
+        Threads: any thread; the deleter may also run on any thread.
         Returns: the struct, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, one that is read-only or in a slot and not
-            copied, or one on a device that DLPack has no number for), TL_E_DEVICE
-            (the driver failed to copy), TL_E_OUT_OF_MEMORY.
+            TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
+            not copied, or one on a device that DLPack has no number for),
+            TL_E_DEVICE (the driver failed to copy), TL_E_OUT_OF_MEMORY.
         Cost: about 20 ns without a copy.
         """,
     ),
@@ -4429,10 +4478,10 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread.
-        Returns: TL_OK, or why there are no numbers. NULL is on the CPU.
+        Returns: TL_OK, or why there are no numbers. A NULL tensor is on the CPU.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tensor, or a device that DLPack has no number for),
-            TL_E_INVALID_ARGUMENT (NULL).
+            TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
+            for), TL_E_INVALID_ARGUMENT (NULL).
         Cost: one cgo call.
         """,
     ),
@@ -4443,21 +4492,22 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("managed",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_dlpack imports a tensor: it stands for the producer's memory. A
-        struct of another major version is refused, and its deleter called, because
-        nothing else may be done with it.
+        """tl_tensor_from_dlpack imports a tensor over the producer's memory. A struct
+        of another major version is refused and its deleter called, because DLPack
+        allows no other use of it.
 
         Ownership: the tensor takes the struct, and calls its deleter after the last
-            reference. On failure it stays the caller's, but for another major
-            version. The current scope holds the tensor.
+            reference. On failure the struct stays the caller's, except with another
+            major version. The current scope holds the tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
-            such device), TL_E_UNSUPPORTED (another major version, an element type
-            that is not one of tl_dtype, or a buffer of another library's),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+            although there are elements, impossible extents, strides or
+            byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (another
+            major version, an element type that is not one of tl_dtype, or a buffer
+            of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
         Cost: one cgo call.
         """,
     ),
@@ -4468,19 +4518,20 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("managed",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_dlpack_legacy imports a tensor of a producer of before 1.0.
+        """tl_tensor_from_dlpack_legacy imports a tensor of a producer that uses DLPack
+        before 1.0.
 
         Ownership: the tensor takes the struct, and calls its deleter after the last
-            reference. On failure it stays the caller's. The current scope holds the
-            tensor.
+            reference. On failure the struct stays the caller's. The current scope
+            holds the tensor.
         Threads: any thread; the deleter runs on the one that drops the last
             reference.
         Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data for any
-            elements, impossible extents, strides or byte_offset), TL_E_DEVICE (no
-            such device), TL_E_UNSUPPORTED (an element type that is not one of
-            tl_dtype, or a buffer of another library's), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
+            although there are elements, impossible extents, strides or
+            byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
+            type that is not one of tl_dtype, or a buffer of another library),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
         Cost: one cgo call.
         """,
     ),
@@ -4510,14 +4561,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
         ("block", "size", "device", "stream"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_DEVICE"),
-        """tl_torch_free gives memory of tl_torch_malloc back: to work in the same stream at
-        once, to others after the work that is in the stream now. tl_last_status tells what
-        went wrong.
+        """tl_torch_free gives memory of tl_torch_malloc back. Work in the same stream
+        may reuse it at once, other work only after the work that is in the stream
+        now. tl_last_status tells what went wrong.
 
         Ownership: takes the block. NULL is fine.
         Threads: any thread.
         Returns: nothing.
-        Errors: TL_E_UNKNOWN_POINTER (no block of the device's default pool),
+        Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool),
             TL_E_DEVICE (no such device, or its driver failed; the block stays the
             caller's).
         Cost: one cgo call and an event.
@@ -4531,8 +4582,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("ctx", "bytes"),
         ("TL_E_OUT_OF_MEMORY",),
         """tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
-        bytes is a multiple of 64. Above 64 KiB it is the data of a tensor of bytes,
-        which the pool keeps afterwards. 0 bytes are 1.
+        bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
+        bytes, which the tensor pool keeps afterwards. A request for 0 bytes counts
+        as 1.
 
         Ownership: the caller holds the block and gives it back with tl_numpy_free.
         Threads: any thread, also in a forked child.
@@ -4564,18 +4616,19 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
         ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_numpy_realloc changes the size of a block; as much of the contents is kept
-        as fits. NULL is tl_numpy_malloc.
+        """tl_numpy_realloc changes the size of a block and keeps as much of the
+        contents as fits. With NULL it is tl_numpy_malloc.
 
-        Ownership: the block passes to the call; what is returned is the caller's.
-            On failure the block stays the caller's.
+        Ownership: the call takes the block; the caller holds the returned one. On
+            failure the block stays the caller's.
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime
-            where no such block is, or what malloc cannot have returned),
+        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime that
+            holds no such block, or an address that malloc cannot have returned),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
             is not plain bytes, an arena, a frame). Other memory goes to realloc().
-        Cost: nothing when it fits and is not half empty, else a copy.
+        Cost: only the call when the new size fits and leaves less than half of the
+            block empty, else a copy.
         """,
     ),
     Function(
@@ -4585,15 +4638,16 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
         ("ctx", "block", "bytes"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_numpy_free drops the reference to a block. Memory that is not the runtime's goes
-        to free(). tl_last_status tells what went wrong.
+        """tl_numpy_free drops the reference to a block. Memory that does not belong to
+        the runtime goes to free(). tl_last_status tells what went wrong.
 
-        Ownership: takes the caller's reference; bytes is not looked at.
+        Ownership: takes the caller's reference; bytes is ignored.
         Threads: any thread, also in a forked child.
         Returns: nothing.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime where no such block is,
-            or what malloc cannot have returned), TL_E_INTERIOR_POINTER,
-            TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a frame).
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such
+            block, or an address that malloc cannot have returned),
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
+            frame).
         Cost: about 8 ns up to 64 KiB, 20 ns above.
         """,
     ),
@@ -4621,10 +4675,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("skip",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
-        """tl_python_lines has the memory functions of NumPy's arrays tell tracking the line of
-        Python that wants an array, where its allocation is recorded. Frames whose file begins
-        with skip, such as the folder of NumPy's own code, are passed over. Further calls
-        change nothing.
+        """tl_python_lines makes the memory functions of NumPy's arrays tell tracking
+        the line of Python code that requests an array, if its allocation is
+        recorded. Frames whose file name begins with skip, such as the folder of
+        NumPy's own code, are skipped. Further calls have no effect.
 
         Ownership: none; skip is copied.
         Threads: any thread.
@@ -4632,7 +4686,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
             TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
             the symbols of the process).
-        Cost: looks symbols up.
+        Cost: a lookup of symbols.
         """,
     ),
     Function(
@@ -4660,9 +4714,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool),
         ("tensor", "major", "copy"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_python_capsule exports a tensor as Python's DLPack protocol wants it: a
-        capsule named dltensor_versioned for major version 1, dltensor for 0. What
-        nobody has taken out when the capsule ends is given back by C.
+        """tl_python_capsule exports a tensor as Python's DLPack protocol requires: a
+        capsule named dltensor_versioned for major version 1, dltensor for 0. If no
+        consumer has taken the struct out when the capsule ends, C code gives it
+        back.
 
         Ownership: the caller holds the capsule, a PyObject, and with it a reference
             to the tensor.
@@ -4685,11 +4740,12 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer",),
         ("TL_E_UNSUPPORTED", "TL_E_UNKNOWN_POINTER"),
         """tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
-        caller's reference to a registered pointer. Its end is tl_registry_unregister, by C.
+        caller's reference to a registered pointer. At the capsule's end C code calls
+        tl_registry_unregister.
 
         Ownership: the capsule, a PyObject that the caller holds, takes one
-            reference of the caller's to the pointer. On failure that stays the
-            caller's.
+            reference of the caller's to the pointer. On failure the reference stays
+            the caller's.
         Threads: one that holds the interpreter's lock.
         Returns: the capsule; NULL for NULL, and on failure with Python's error set:
             a BufferError with the text of tl_last_error, or what PyCapsule_New has
@@ -4707,7 +4763,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("ptr", "ctx"),
         (),
         """tl_deferred_push is a tl_deleter that puts its ctx, a tl_deferred, on the
-        list which that names. It calls nothing and waits for nobody.
+        list that the node names. It calls nothing and never waits.
 
         Ownership: the list takes the node until tl_deferred_take; ptr is not used.
         Threads: any thread, also one that the host's language does not know.
@@ -4723,7 +4779,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("list",),
         (),
-        """tl_deferred_take empties a list. It touches no status.
+        """tl_deferred_take empties a list. It does not change the last status.
 
         Ownership: the nodes pass to the caller.
         Threads: any thread.
@@ -4757,14 +4813,14 @@ FUNCTIONS: tuple[Function, ...] = (
         ("buffer", "bytes"),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
-        sum, kinds, types, size classes, devices. It fills in as much as fits and always
-        ends it with a zero byte, as snprintf does. The figures, and with them the length,
-        may change from call to call.
+        sum, kinds, types, size classes, devices. It writes as much of the text as
+        fits and always ends it with a zero byte, as snprintf does. The figures, and
+        with them the length, may change from call to call.
 
         Ownership: none.
         Threads: any thread.
-        Returns: the length of the whole text without its zero byte; when that is
-            not less than bytes, the text was cut. 0 on failure.
+        Returns: the length of the whole text without its zero byte; when the length
+            is not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
         Cost: that of tl_stats_get for each device, and some 20 microseconds.
         """,
@@ -4796,7 +4852,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_stats_print writes all statistics as a table for people: into a file, which is
-        replaced (by the rule of profiles), or to standard error. TL_SHOW_STATS=1 does it at the end of the process.
+        replaced (by the rule that stands under Profiles), or to standard error.
+        TL_SHOW_STATS=1 does it at the end of the process.
 
         Ownership: none; path is read during the call only. NULL is standard error.
         Threads: any thread.
@@ -4813,8 +4870,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_stats_reset_peak makes what is held and in use now the peak: of all devices, in
-        tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
+        """tl_stats_reset_peak sets every peak to what is held or in use now: for all
+        devices, in tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
 
         Ownership: none.
         Threads: any thread.
@@ -4881,9 +4938,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_uint32),
         ("pointer", "bytes", "file", "line"),
         (),
-        """tl_log_alloc tells the runtime where emitted code has allocated. With
-        TL_MEM_LOG set it writes one line to standard error; with tracking on, the line
-        becomes the site of that allocation, as with tl_track_site. Else it does nothing.
+        """tl_log_alloc tells the runtime the source line of an allocation by emitted
+        code. With TL_MEM_LOG set it writes one line to standard error. With tracking
+        on, the line becomes the site of that allocation, as with tl_track_site.
+        Otherwise it does nothing.
 
         Ownership: none; file is copied if need be.
         Threads: any thread.
@@ -4900,7 +4958,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
         ("pointer", "file", "line"),
         (),
-        """tl_log_free is the counterpart of tl_log_alloc.
+        """tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
+        one line to standard error.
 
         Ownership: none; file is read during the call only.
         Threads: any thread.
@@ -4933,11 +4992,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
         ("pointer", "file", "line"),
         (),
-        """tl_track_site tells the line at which an object was allocated that the calling
-        thread has just got, beside the call stack that tracking knows. The macros of
-        TL_TRACK_ALLOCATIONS call it for C and C++; compilers and interpreters call it, or
-        tl_log_alloc, for their own sources. Without tracking, and for what was not sampled,
-        nothing happens.
+        """tl_track_site adds a source line to the record of an allocation that the
+        calling thread has just made; tracking knows the call stack already. The
+        macros of TL_TRACK_ALLOCATIONS call it for C and C++; compilers and
+        interpreters call it, or tl_log_alloc, for their own sources. Without
+        tracking, and for an allocation that was not sampled, it does nothing.
 
         Ownership: none; file is copied.
         Threads: any thread.
@@ -4954,12 +5013,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_track_count returns the address of the number of allocations that were recorded
-        so far. It stays valid, and may be read at any time: it grows while a sample is
-        taken. tl_leak_report_since takes the value as a mark.
+        """tl_track_count returns the address of the number of allocations that were
+        recorded so far. The address stays valid, and the number may be read at any
+        time; it grows while an allocation is recorded. tl_leak_report_since takes
+        the value as a mark.
 
         Ownership: the runtime's, for ever.
-        Threads: any thread; the number is that of all.
+        Threads: any thread; the number counts the allocations of all threads.
         Returns: the address.
         Errors: none.
         Cost: constant, a few instructions; reading the number costs a load.
@@ -4972,14 +5032,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("name",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_tag_push gives what the calling thread allocates from now on a tag, inside of
-        those that it has already: "epoch", then "load", is "epoch/load". A tag ends with
-        tl_tag_pop, or with the scope, function or planned frame in which it was pushed.
+        """tl_tag_push sets a tag for what the calling thread allocates from now on.
+        Tags nest: "epoch" and then "load" give "epoch/load". A tag ends with
+        tl_tag_pop, or with the scope, function or planned frame in which it was
+        pushed.
 
-        Ownership: name is copied, and kept for ever: tags are for phases, not for
+        Ownership: name is copied and kept for ever, so use tags for phases, not for
             numbers of steps.
         Threads: the calling thread's own tags.
-        Returns: TL_OK, or why there is no new tag.
+        Returns: TL_OK, or why no tag was set.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
             TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call.
@@ -4992,11 +5053,11 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         ("TL_E_SCOPE_UNDERFLOW",),
-        """tl_tag_pop takes the newest tag of the calling thread away.
+        """tl_tag_pop removes the newest tag of the calling thread.
 
         Ownership: none.
         Threads: the calling thread's own tags.
-        Returns: TL_OK, or why there was none to take.
+        Returns: TL_OK, or why none was removed.
         Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
         Cost: one cgo call.
         """,
@@ -5008,20 +5069,22 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
         ("pointer", "out_allocation"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_mem_allocation_info tells what is known of a live allocation of any kind: an
-        object, a tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
-        until somebody registers it), a block of a memory pool. What tracking recorded of it
-        stands in the fields from `file` on; they are 0 where it did not.
+        """tl_mem_allocation_info describes a live allocation of any kind: an object, a
+        tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
+        until it is registered), a block of a memory pool. The fields from `file` on
+        hold what tracking recorded of it; they are 0 if the allocation was not
+        recorded.
 
-        Ownership: none; names and stacks that it points to stay valid for ever.
+        Ownership: none; names and stacks that the struct points to stay valid for
+            ever.
         Threads: any thread; counts are exact while no other changes them.
-        Returns: TL_OK, also for NULL, of which nothing is known, or why nothing was
-            written.
+        Returns: TL_OK, also for NULL, for which all fields are zero; or why nothing
+            was written.
         Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (memory of a frame or an arena).
-        Cost: one cgo call; linear in the live blocks of memory pools for what is
-            neither an object nor registered.
+        Cost: one cgo call; linear in the live blocks of memory pools for a pointer
+            that is neither an object nor registered.
         """,
     ),
     Function(
@@ -5031,11 +5094,12 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("path",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report looks for leaks now and writes what it finds to a file, or to standard
-        error for NULL, in the layout of LeakSanitizer: grouped by site, type and tag, the
-        largest first, and then what was handed back to the host, which is no leak. Without
-        either a file becomes empty and nothing is written to standard error. Figures are
-        exact also where sites are known of samples only.
+        """tl_leak_report looks for leaks now and writes a report to a file, or to
+        standard error for NULL, in the layout of LeakSanitizer. The report groups
+        leaks by site, type and tag, the largest first. Then it lists memory that was
+        handed back to the host, which is not a leak. If there is neither, the file
+        becomes empty, and nothing is written to standard error. Figures are exact,
+        also where only samples have sites.
 
         Ownership: none; the string is not kept.
         Threads: any thread. Objects that others use meanwhile may be missing or too
@@ -5053,8 +5117,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p, ctypes.c_uint64),
         ("path", "mark"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report_since is tl_leak_report for what was allocated since a mark, as far as
-        it was recorded: a test takes the mark before, with TL_TRACK=1.
+        """tl_leak_report_since is tl_leak_report for the recorded allocations since a
+        mark. A test runs with TL_TRACK=1 and reads the mark (tl_track_count) before
+        its work.
 
         Ownership: none; the string is not kept.
         Threads: as tl_leak_report.
@@ -5071,14 +5136,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         ("TL_E_UNSUPPORTED", "TL_E_CORRUPTED"),
-        """tl_mem_check_all looks at the red zones of all live objects and blocks, and at the poison
-        in what was released and not given out again yet, with TL_DEBUG=1. Each damage is told
-        on standard error and mended, so that it is told once; the last one is the error of the
-        call, TL_E_CORRUPTED. tl_shutdown and the end of the process look as well.
+        """tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
+        and blocks, and the poison in memory that was released and not given out
+        again yet. It reports each damage on standard error and repairs it, so that
+        each is reported once; the last one is the error of the call, TL_E_CORRUPTED.
+        tl_shutdown and the end of the process check as well.
 
         Ownership: none.
-        Threads: any thread; what others allocate or release meanwhile may not be
-            looked at.
+        Threads: any thread; what others allocate or release meanwhile may be left
+            out.
         Returns: how many slots are damaged, -1 without TL_DEBUG.
         Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
             damaged).
@@ -5092,16 +5158,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("path",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_profile_write writes what is live, by where it was allocated, as a heap profile
-        that `go tool pprof FILE` and other tools of pprof read. Values are inuse_space,
-        inuse_objects, and of what was recorded alloc_space and alloc_objects; labels are
-        type, kind, tag, thread and bytes. Of samples, figures are estimates of the whole.
-        Functions and lines of C and C++ are those of the debugging information of their files.
+        """tl_profile_write writes live allocations by call stack, as a heap profile
+        that `go tool pprof FILE` and other tools of pprof read. Values are
+        inuse_space and inuse_objects, and for what was recorded alloc_space and
+        alloc_objects; labels are type, kind, tag, thread and bytes. With samples,
+        figures are estimates of the whole. Functions and lines of C and C++ come
+        from the debugging information of their files.
 
         Ownership: none; the string is not kept.
         Threads: any thread. Objects that others use meanwhile may be missing or too
             many.
-        Returns: TL_OK, or why there is no complete profile.
+        Returns: TL_OK, or why the profile is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
             TL_E_OUT_OF_MEMORY.
         Cost: linear in the memory in use; symbols and lines are looked up in files.
@@ -5115,11 +5182,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("path",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
         """tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
-        At the end of the process the file is completed if need be; it is valid JSON however
-        the process ends, but without call stacks when nobody completes it. TL_TRACE_BYTES
-        bounds the file: what is left out from there on is counted in it. The child of fork()
-        writes no trace. While another process writes to that file, the trace goes to one
-        beside it, see above.
+        The end of the process completes the file if tl_trace_stop has not. The file
+        is valid JSON however the process ends, but has no call stacks until it is
+        completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
+        beyond the bound. The child of fork() writes no trace. While another process
+        writes to that file, the trace goes to one beside it, see above.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.
@@ -5160,7 +5227,7 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none; the string is copied.
         Threads: any thread.
-        Returns: TL_OK, also without a trace, or why there is no mark.
+        Returns: TL_OK, also without a trace, or why no mark was written.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
         Cost: one cgo call, and that of tl_stats_get while a trace runs.
         """,
@@ -5172,16 +5239,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("path",),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_snapshot_write writes where memory lies now, for https://pytorch.org/memory_viz: a
-        pickle like that of torch.cuda.memory._dump_snapshot. Segments are chunks of memory
-        pools, the heap and registered blocks, the CPU is device 0. While a trace runs, its
-        newest 65536 events become the history that the page plots; sites are those that
-        tracking knows.
+        """tl_snapshot_write writes where memory lies now, for
+        https://pytorch.org/memory_viz, as a pickle like that of
+        torch.cuda.memory._dump_snapshot. Segments are chunks of memory pools, the
+        heap and registered blocks; the CPU is device 0. While a trace runs, its
+        newest 65536 events become the history that the page plots. Sites are those
+        that tracking knows.
 
         Ownership: none; the string is not kept.
         Threads: any thread. Memory that others use meanwhile may be missing or too
             much.
-        Returns: TL_OK, or why there is no complete file.
+        Returns: TL_OK, or why the file is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
         Cost: linear in the memory in use; symbols are looked up in files.
         """,

@@ -41,11 +41,11 @@ def _find() -> None:
 
 @contextmanager
 def numpy_allocator() -> Iterator[None]:
-    """Has NumPy allocate from the runtime, for arrays made in the with block.
+    """Makes NumPy allocate from the runtime, for arrays that are made in the with block.
 
     It holds for the calling thread, and for what asyncio runs in its context;
-    threads that are started inside begin with NumPy's own. Arrays may be used,
-    resized and freed wherever and whenever: each knows where its memory is from.
+    threads that are started inside begin with NumPy's own allocator. Arrays may be used, resized and freed
+    anywhere and at any time: each knows the allocator of its memory.
     """
     if _set_handler is None:
         _find()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._tensor import Tensor
 
-# What memoryview has a letter for; NumPy makes the others.
+# The types that memoryview has a letter for; NumPy makes the buffers of the others.
 _FORMATS: dict[str, Any] = {
     "<f4": "f",
     "<f8": "d",

@@ -1,12 +1,10 @@
-"""Python objects that the runtime keeps alive, and lets go of from any thread.
+"""Python objects that the runtime keeps alive, and releases from any thread.
 
-A deleter runs on whichever thread drops the last reference: one that Python has
-never seen, or one that is still running after the interpreter has ended. A
-Python callback there could only deadlock or crash. So the deleter is a function
-of the library that puts a node on a list and returns; the objects on the list
-are released by the next call into this package, which holds the interpreter's
-lock by nature. What arrives after the interpreter has ended stays on the list.
-For the same reason list and nodes are raw memory that no finalisation frees.
+A deleter runs on the thread that drops the last reference. Python may not know that thread, or the thread may
+run after the interpreter has ended; a Python callback there could deadlock or crash. So the deleter is a
+function of the library that puts a node on a list and returns. The next call into this package, which holds the
+interpreter's lock anyway, releases the objects on the list. Nodes that arrive after the interpreter has ended
+stay on the list. For the same reason list and nodes are raw memory that no finalisation frees.
 """
 
 from __future__ import annotations
@@ -19,12 +17,12 @@ from ._library import lib
 
 
 class _Node(_abi.tl_deferred):
-    """tl_deferred, and behind it the object that is kept."""
+    """tl_deferred, followed by the object that is kept."""
 
     _fields_ = [("kept", ctypes.c_void_p)]
 
 
-# Prototypes of our own: the functions of ctypes.pythonapi are shared with everybody who sets their types.
+# Prototypes of our own: the functions of ctypes.pythonapi are shared with all code that sets their types.
 _malloc = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("PyMem_RawMalloc", ctypes.pythonapi))
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 _incref = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
@@ -56,7 +54,7 @@ def forever(text: bytes) -> int:
 
 
 def keep(kept: Any) -> int:
-    """Keeps an object alive until DELETER is called with the context that is returned, or forget is."""
+    """Keeps an object alive until DELETER or forget is called with the returned context."""
     address = _malloc(ctypes.sizeof(_Node))
     if not address:
         raise MemoryError
@@ -74,7 +72,7 @@ def forget(context: int) -> None:
 
 
 def drain() -> None:
-    """Releases what the runtime has let go of since the last call."""
+    """Releases the objects whose deleter the runtime has called since the last call."""
     address = _take(ctypes.addressof(head)) if head.value else None
     while address:
         following = _Node.from_address(address).next

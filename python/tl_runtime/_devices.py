@@ -28,7 +28,7 @@ DeviceKind = _abi.DeviceKind
 
 @dataclass(frozen=True)
 class Device:
-    """What is known of a device."""
+    """The properties of a device."""
 
     number: int
     name: str
@@ -69,7 +69,7 @@ def name_of(number: int) -> str:
 
 
 def devices() -> list[Device]:
-    """Returns all devices by number; the first call loads the drivers that are there."""
+    """Returns all devices by number; the first call loads the installed drivers."""
     return [device(number) for number in range(lib.tl_device_count())]
 
 
@@ -92,14 +92,14 @@ def default_device() -> Device:
 
 
 def device_memory(which: DeviceLike) -> tuple[int, int]:
-    """Returns how many bytes of a device are free now, and how many it has; 0 where it does not say."""
+    """Returns how many bytes of a device are free now, and how many it has; 0 if the device does not tell."""
     free, total = ctypes.c_uint64(), ctypes.c_uint64()
     check(lib.tl_device_memory_info(device_number(which), ctypes.byref(free), ctypes.byref(total)))
     return free.value, total.value
 
 
 def device_copy(to_device: DeviceLike, to: int, from_device: DeviceLike, source: int, nbytes: int) -> None:
-    """Copies bytes between addresses of any two devices; it has happened when the call returns."""
+    """Copies bytes between addresses of any two devices; the copy is complete when the call returns."""
     check(lib.tl_device_copy(device_number(to_device), to, device_number(from_device), source, nbytes))
 
 
@@ -112,14 +112,14 @@ Copy = Callable[[int, int, int], None]
 
 
 class DeviceAllocator:
-    """Where memory comes from: two functions of Python's, in the form that C takes.
+    """An allocator of two Python functions, in the form that C takes.
 
-    allocate(nbytes) returns the address of a block that is aligned as promised, or None or 0
-    when there is none; deallocate(address, nbytes) takes it back. They are called on any
-    thread, several at a time, and cannot call the runtime. An exception in one of them counts
-    as no memory and is shown as those in destructors are (sys.unraisablehook).
+    allocate(nbytes) returns the address of a block with the promised alignment, or None or 0 on failure;
+    deallocate(address, nbytes) takes it back. The runtime calls them on any thread, on several at a time, and
+    they cannot call the runtime. An exception in allocate counts as a failure. Exceptions are shown like those
+    in destructors (sys.unraisablehook).
 
-    The object owns what C refers to. Keep it until nothing uses it any more.
+    The object owns memory that C refers to. Keep it while anything uses the allocator.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class DeviceAllocator:
         def call_allocate(_: Any, nbytes: int) -> int:
             try:
                 return allocate(nbytes) or 0
-            except BaseException:  # nothing of Python may pass through the frames of C
+            except BaseException:  # no Python exception may pass through frames of C
                 _unraisable(allocate)
                 return 0
 
@@ -146,7 +146,7 @@ class DeviceAllocator:
             except BaseException:
                 _unraisable(deallocate)
 
-        # The struct refers to both callbacks, and ctypes keeps what a field was set to.
+        # The struct refers to both callbacks, and ctypes keeps the object that a field was set to.
         self._struct = _abi.tl_device_allocator(
             ctypes.sizeof(_abi.tl_device_allocator),
             name.encode(),
@@ -166,12 +166,12 @@ class DeviceAllocator:
         host_access: bool = False,
         total_bytes: int = 0,
     ) -> Device:
-        """Makes a device of the allocator, which tensors can be on; its name names it ("npu:0").
+        """Adds a device whose memory comes from the allocator; the allocator's name is the device's ("npu:0").
 
-        from_host, to_host and within are called with two addresses and a number of bytes,
-        to come first, and fill with an address, a value and a number of bytes; host_access says
-        that the CPU may use the memory at its addresses, and does what is missing. An exception
-        fails the copy. The device stays until the process ends, and the allocator with it.
+        from_host, to_host and within are called with the address to write, the address to read and a number of
+        bytes; fill is called with an address, a value and a number of bytes. host_access says that the CPU may
+        use the memory at its addresses; functions that are missing are then not needed. An exception fails the
+        copy. The device and the allocator stay until the process ends.
         """
         copier = _abi.tl_device_copier(
             struct_size=ctypes.sizeof(_abi.tl_device_copier), host_access=host_access, total_bytes=total_bytes
@@ -189,7 +189,7 @@ class DeviceAllocator:
 
     @classmethod
     def _of(cls, address: int) -> DeviceAllocator:
-        """The allocator that stands at an address in the library, which keeps it."""
+        """The allocator at an address in the library; the library owns it."""
         self = cls.__new__(cls)
         self._struct = _abi.tl_device_allocator.from_address(address)
         return self
@@ -204,7 +204,7 @@ class DeviceAllocator:
 
     @property
     def alignment(self) -> int:
-        """What every block is aligned to."""
+        """The alignment of every block."""
         return int(self._struct.alignment)
 
     @property
@@ -213,7 +213,7 @@ class DeviceAllocator:
         return ctypes.pointer(self._struct)
 
     def allocate(self, nbytes: int) -> int:
-        """Returns the address of a new block, as C would get it; raises when there is none."""
+        """Returns the address of a new block, as C would get it; raises on failure."""
         lib.tl_clear_error()
         block = self._struct.allocate(self._struct.ctx, nbytes)
         if block is None and lib.tl_last_status() == 0 and nbytes > 0:
@@ -221,7 +221,7 @@ class DeviceAllocator:
         return check_pointer(block)
 
     def deallocate(self, block: int, nbytes: int) -> None:
-        """Returns a block of this allocator; nbytes is what was asked for."""
+        """Gives a block back to this allocator; nbytes is the size that was requested."""
         lib.tl_clear_error()
         self._struct.deallocate(self._struct.ctx, block, nbytes)
         if lib.tl_last_status() != 0:
@@ -232,12 +232,12 @@ _registered: list[Any] = []  # what devices refer to for ever
 
 
 def _answering(function: Callable[[int, int, int], None]) -> Callable[..., int]:
-    """A function of Python's as C calls it: it answers a status."""
+    """Wraps a Python function for C: the wrapper returns a status."""
 
     def call(_: Any, to: int | None, second: int | None, nbytes: int) -> int:
         try:
             function(to or 0, second or 0, nbytes)
-        except BaseException:  # nothing of Python may pass through the frames of C
+        except BaseException:  # no Python exception may pass through frames of C
             _unraisable(function)
             return int(_abi.StatusCode.DEVICE)
         return 0
@@ -255,7 +255,8 @@ def _unraisable(function: Any) -> None:
 
 
 def device_allocator(which: DeviceLike, *, pinned: bool = False) -> DeviceAllocator:
-    """Returns the allocator of a device, or that of CPU memory which it copies fastest."""
+    """Returns the allocator of a device, or with pinned that of the CPU memory that the device copies
+    fastest."""
     get = lib.tl_device_pinned_allocator_for if pinned else lib.tl_device_allocator_for
     found = get(device_number(which))
     if not found:

@@ -1,8 +1,7 @@
 """DLPack: tensors from and to other array libraries, without a copy where they are on one device.
 
-The deleters are C functions of the library, also those of capsules that nobody
-has opened: consumers call them from any thread, and as late as when the
-interpreter is gone.
+The deleters are C functions of the library, also those of capsules that no consumer has opened, because
+consumers call them from any thread, even after the interpreter has ended.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ._devices import device_number
 from ._errors import Error
 from ._library import check, last_error, lib
 
-CPU = (1, 0)  # kDLCPU, and the only one of them
+CPU = (1, 0)  # kDLCPU; there is one CPU
 _CUDA = 2
 _FAMILIES = {1: "cpu", _CUDA: "cuda", 3: "cpu", 4: "opencl", 8: "metal"}  # pinned memory is the CPU's
 _CPUS = (1, 3)  # whose ordinals say nothing
@@ -75,7 +74,7 @@ def number_of(device: Any) -> int:
 
 
 def synchronize(address: int, where: tuple[int, int], stream: Any) -> None:
-    """Lets the consumer's stream wait for those of the tensor, as the array API has it."""
+    """Makes the consumer's stream wait for those of the tensor, as the array API specifies."""
     if where[0] != _CUDA:
         if stream is not None:
             raise BufferError(f"a tensor on DLPack device {where} belongs to no stream; pass stream=None")
@@ -130,15 +129,15 @@ def take(source: Any, copy: bool | None) -> int:
 def _ask(source: Any, copy: bool | None) -> Any:
     """Gets a capsule from an object with the DLPack protocol, for the default stream, where the runtime copies."""
     number_of(tuple(source.__dlpack_device__()))  # raises where there is no such device
-    asked: dict[str, Any] = {"copy": False} if copy is False else {}  # a copy is ours to make
+    asked: dict[str, Any] = {"copy": False} if copy is False else {}  # this package makes the copy
     try:
         return source.__dlpack__(max_version=_VERSION, **asked)
-    except TypeError:  # a producer of before DLPack 1.0
+    except TypeError:  # a producer that uses DLPack before 1.0
         return source.__dlpack__()
 
 
 def _take_versioned(managed: int) -> int | None:
-    # Not left to the library: that would end the tensor, and so will the capsule.
+    # Not left to the library: the library would release the tensor, and the capsule does so too.
     major = ctypes.c_uint32.from_address(managed).value
     if major != _VERSION[0]:
         raise BufferError(f"the tensor comes as DLPack {major}, and only version {_VERSION[0]} is understood here")

@@ -1,9 +1,8 @@
 """Statuses of the runtime as exceptions.
 
-Every failing call records a status and a sentence that says which pointer, what
-it was found to be and what to do. Here that sentence becomes the message of an
-exception whose class tells the status; where Python has an exception for the
-same thing (MemoryError, IndexError, ...) the class derives from it too.
+Every failing call records a status and a message, which names the pointer, what the runtime found there and
+what to do. Here that message becomes the message of an exception whose class corresponds to the status. If
+Python has an exception for the same failure (MemoryError, IndexError, ...) the class derives from it too.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ class Error(Exception):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """An argument no call could make sense of: a negative size, a product that overflows, a wrong type."""
+    """An argument is invalid: a negative size, a product that overflows, a wrong type."""
 
     status = Status.INVALID_ARGUMENT
 
 
 class UnknownPointerError(Error, LookupError):
-    """The runtime has never seen this address."""
+    """The address is neither memory of the runtime nor registered."""
 
     status = Status.UNKNOWN_POINTER
 
@@ -62,7 +61,7 @@ class ScopeUnderflowError(Error):
 
 
 class NoFrameError(Error):
-    """A slot was asked for outside of every function frame."""
+    """A slot was requested while no function frame was open."""
 
     status = Status.NO_FRAME
 
@@ -116,7 +115,7 @@ class ForkedError(Error):
 
 
 class BusyError(Error):
-    """Somebody else is using what the call needs."""
+    """Another thread or holder is using what the call needs."""
 
     status = Status.BUSY
 

@@ -1,4 +1,4 @@
-"""What the runtime says about a tensor, and how Tensors are made of it: one call for all of it."""
+"""The properties of a tensor, read with one call, and how Tensors are made from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTIGUOUS = int(_abi.TensorFlag.CONTIGUOUS)
 
 
 def info_of(address: int) -> _abi.tl_tensor_info:
-    """Returns what the runtime knows about the tensor at an address; raises when there is none."""
+    """Returns the properties of the tensor at an address; raises if no tensor is there."""
     info = _abi.tl_tensor_info()
     info.struct_size = ctypes.sizeof(info)
     status = _fill(address, ctypes.addressof(info))

@@ -2,8 +2,8 @@
 
 The library is looked for in this order: the file that TL_RUNTIME_LIBRARY names,
 this package's folder, ../build of a checkout, the system's search path. Its
-symbols stay private to this package (RTLD_LOCAL); whoever generates code takes
-them from symbols(), or asks for make_symbols_global().
+symbols stay private to this package (RTLD_LOCAL); code generators take them from symbols(), or call
+make_symbols_global().
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAME = "libtl_runtime.so"
 
 
 def _candidates() -> list[str]:
-    """Returns the places to look at; a library that is named is the only one."""
+    """Returns the places to look at; if TL_RUNTIME_LIBRARY names a library, only that one."""
     named = os.environ.get("TL_RUNTIME_LIBRARY")
     if named:
         return [named]
@@ -34,7 +34,7 @@ def _candidates() -> list[str]:
 
 
 def _open(path: str) -> ctypes.CDLL:
-    """Loads one library and refuses it when it does not speak this package's version of the interface.
+    """Loads one library and refuses it when it does not have this package's version of the interface.
 
     Within a major version functions are only added, so a newer library serves.
     """
@@ -93,7 +93,7 @@ def symbols() -> dict[str, int]:
 
 
 def error_for(status: int) -> Error:
-    """Returns the exception for a status, with the thread's message when it is about that failure."""
+    """Returns the exception for a status, with the thread's message if that belongs to the failure."""
     text = _last_error() if _last_status() == status else _status_string(status)
     return make_error(status, (text or b"").decode("utf-8", "replace"))
 
@@ -118,7 +118,8 @@ def c_string(text: str | os.PathLike[str]) -> bytes:
 
 
 def check_pointer(address: int | None) -> int:
-    """Returns an address; raises when it is NULL because of a failure, returns 0 when NULL is right."""
+    """Returns an address; raises when it is NULL because of a failure, returns 0 when NULL is the correct
+    result."""
     if address is None:
         status = _last_status()
         if status != Status.OK:

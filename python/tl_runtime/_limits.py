@@ -1,4 +1,4 @@
-"""How much memory the runtime may hold, what it holds, and what happens when that is not enough.
+"""Limits of the memory that the runtime holds, its usage, and the callback for when memory is short.
 
     tl.set_memory_limit("cpu", hard=4 << 30)
     tl.memory_usage("cpu").reserved
@@ -9,8 +9,8 @@
 
     tl.set_out_of_memory_callback(let_go)
 
-Where a device is asked for, a name ("cuda:0"), a number, "total" (the sum of all) or "own"
-(memory pools over allocators of the program's own) will do.
+A device is given by name ("cuda:0") or number; "total" means the sum of all, and "own" means memory pools over
+allocators of the program's own.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ _ACCOUNTS = {"total": int(_abi.MemAccount.MEM_TOTAL), "own": int(_abi.MemAccount
 
 @dataclass(frozen=True)
 class MemoryUsage:
-    """What is held of a device, in bytes: reserved == in_use + cached."""
+    """What the runtime holds of a device, in bytes: reserved == in_use + cached."""
 
     in_use: int  # live objects and blocks
     cached: int  # kept tensors, free slots and blocks
-    reserved: int  # what the limits are about
+    reserved: int  # what the limits bound
     peak: int  # the most that reserved ever was
-    soft_limit: int  # 0: none
-    hard_limit: int  # 0: none
-    relieved: int  # how often caches were asked to give memory up
-    failed: int  # of them, how often that was not enough
+    soft_limit: int  # 0: no limit
+    hard_limit: int  # 0: no limit
+    relieved: int  # how often caches were asked to give memory back
+    failed: int  # how often that was not enough
     largest_free_block: int
 
 
 @dataclass(frozen=True)
 class TensorPoolKey:
-    """What the tensor pool keeps of one kind of tensors."""
+    """What the tensor pool keeps under one key."""
 
     elements: int
     dtype: int
@@ -63,10 +63,10 @@ def _account(which: str | int) -> int:
 
 
 def set_memory_limit(which: str | int = "total", *, soft: int = 0, hard: int = 0) -> None:
-    """Bounds the memory of a device, or of all; 0 is no limit.
+    """Bounds the memory of a device, or of all; 0 means no limit.
 
-    Above the soft limit caches are emptied; what would pass the hard one raises LimitError
-    when emptying caches and the out-of-memory callback were not enough.
+    Above the soft limit caches are emptied. A request that would exceed the hard limit raises LimitError if
+    emptied caches and the out-of-memory callback were not enough.
     """
     if min(soft, hard) < 0 or max(soft, hard) >= 1 << 64:
         raise ValueError("a limit is between 0 and 2 to the power of 64")
@@ -74,7 +74,7 @@ def set_memory_limit(which: str | int = "total", *, soft: int = 0, hard: int = 0
 
 
 def memory_limit(which: str | int = "total") -> tuple[int, int]:
-    """Returns the soft and the hard limit; 0 is none."""
+    """Returns the soft and the hard limit; 0 means no limit."""
     soft, hard = ctypes.c_uint64(), ctypes.c_uint64()
     check(lib.tl_mem_get_limit(_account(which), ctypes.byref(soft), ctypes.byref(hard)))
     return soft.value, hard.value
@@ -89,14 +89,15 @@ def memory_usage(which: str | int = "total") -> MemoryUsage:
 
 
 def set_tensor_pool_limits(per_key: int = 32, nbytes: int = 256 << 20) -> None:
-    """Bounds how many tensors the tensor pool keeps of one kind, and how many bytes of all; 0 keeps none."""
+    """Bounds how many tensors the tensor pool keeps under one key, and how many bytes in all; with 0 it keeps
+    none."""
     if min(per_key, nbytes) < 0:
         raise ValueError("a limit is not negative")
     check(lib.tl_pool_set_limits(per_key, nbytes))
 
 
 def tensor_pool_keys() -> list[TensorPoolKey]:
-    """Returns what the tensor pool keeps, the kind with the most bytes first."""
+    """Returns what the tensor pool keeps, the key with the most bytes first."""
     keys: list[TensorPoolKey] = []
     while True:
         key = _abi.tl_pool_key_stats()
@@ -111,12 +112,11 @@ _callback: OutOfMemoryCallback | None = None
 
 
 def set_out_of_memory_callback(callback: OutOfMemoryCallback | None) -> None:
-    """Makes a function the last resort before a request for memory fails; None for none.
+    """Sets the function that is called last before a request for memory fails; None removes it.
 
-    It is called with the number of the device, the bytes and the number of the attempt, from 1
-    on, by the thread that needs the memory. It can release what the program can do without,
-    and returns whether to try again. An exception in it means no, and is shown where Python
-    shows those that have no caller (sys.unraisablehook).
+    The thread that needs the memory calls it with the number of the device, the bytes and the number of the
+    attempt, from 1 on. The function can release what the program can do without, and returns whether to try
+    again. An exception in it means no, and is shown like those in destructors (sys.unraisablehook).
     """
     global _callback
     _callback = callback

@@ -6,10 +6,10 @@ import threading
 
 
 class Rising:
-    """Holds every counter to the most that it was told to be.
+    """Keeps every counter at the highest value seen.
 
-    While threads work what was freed may be read a little too low, and a counter that falls is taken for one that
-    began anew.
+    While threads work, freed memory may be read a little too low, and readers of OpenMetrics take a counter
+    that falls for one that started again.
     """
 
     def __init__(self) -> None:

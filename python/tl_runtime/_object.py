@@ -7,9 +7,9 @@ from ._library import check, check_pointer, last_error, lib
 
 
 class Object:
-    """A handle on an object. It holds no reference: what the methods do to the count is all that happens.
+    """A handle on an object. It holds no reference: only its methods change the count.
 
-    Any address makes a handle; every method checks it before it touches anything.
+    Any address makes a handle; every method validates the address before it changes anything.
     """
 
     __slots__ = ("address",)
@@ -39,7 +39,7 @@ class Object:
 
     @property
     def status(self) -> Status:
-        """What the pointer is: Status.OK when live."""
+        """The state of the pointer: Status.OK when live."""
         return Status(lib.tl_ptr_check(self.address))
 
     @property
@@ -48,7 +48,7 @@ class Object:
         return int(lib.tl_ptr_refcount(self.address))
 
     def check(self) -> None:
-        """Raises what the pointer is found to be unless it is live."""
+        """Raises the exception for the pointer's state unless it is live."""
         check(lib.tl_ptr_check(self.address))
 
     def acquire(self) -> Object:
@@ -61,21 +61,22 @@ class Object:
         check(lib.tl_ptr_release(self.address))
 
     def register(self) -> Object:
-        """Puts a reference into the current scope: the floating one when there is one. Adopts nothing."""
+        """Puts a reference into the current scope: a floating one if there is one, else a new one. An unknown
+        address is an error."""
         check(lib.tl_mem_register_ptr(self.address))
         return self
 
     def unregister(self) -> Object:
-        """Takes the newest scope's reference out and lets it float."""
+        """Removes the newest entry of the object from the function's scopes; its reference floats then."""
         check(lib.tl_mem_unregister(self.address))
         return self
 
     def free(self) -> None:
-        """Frees an object whose only reference floats."""
+        """Frees an object that nobody holds: all its references float."""
         check(lib.tl_mem_free(self.address))
 
     def share(self) -> None:
-        """Makes every thread count the object alike; its owner calls it before handing it over."""
+        """Makes every thread count the object alike; the owner calls it before it hands the object over."""
         check(lib.tl_ptr_share(self.address))
 
     def realloc(self, nbytes: int) -> None:

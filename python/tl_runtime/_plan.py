@@ -21,7 +21,7 @@ from ._library import check, lib
 
 
 def _index(result: int) -> int:
-    """Raises what a call that returned no index has found."""
+    """Returns an index; raises the exception of a call that returned none."""
     if result < 0:
         check(lib.tl_last_status())
     return result
@@ -30,7 +30,7 @@ def _index(result: int) -> int:
 class Plan:
     """Buffers, the spaces they may lie in, and where they were placed.
 
-    Any thread may use a plan; calls take turns. A change drops the solution that there was.
+    Any thread may use a plan; calls take turns. A change discards the previous solution.
     """
 
     _handle: int | None = None
@@ -81,12 +81,13 @@ class Plan:
         check(lib.tl_plan_pin(self._handle, buffer, offset))
 
     def add_gap(self, buffer: int, first: int, end: int) -> None:
-        """Says that nobody needs a buffer's contents in the steps first to end - 1."""
+        """Tells the plan that nobody needs a buffer's contents in the steps first to end - 1."""
         _steps(first, end)
         check(lib.tl_plan_add_gap(self._handle, buffer, first, end))
 
     def add_space(self, capacity: int = 0) -> int:
-        """Adds memory with offsets of its own, of so many bytes or (0) as many as needed, and returns its index."""
+        """Adds a space, memory with offsets of its own, and returns its index; a capacity of 0 means no
+        limit."""
         _not_negative(capacity)
         return _index(lib.tl_plan_add_space(self._handle, capacity))
 
@@ -98,9 +99,9 @@ class Plan:
     def solve(self, budget: float = 0, *, max_steps: int = 0, seed: int = 0) -> None:
         """Places the buffers.
 
-        With neither a budget in seconds nor steps the heuristics answer alone; else the search
-        goes on until the frame is proved minimal or the budget is spent. One seed and one number
-        of steps give one answer. LimitError names a buffer that fits into none of its spaces.
+        With neither a budget in seconds nor steps only heuristics run; else the search goes on until the frame
+        is proved minimal or the budget is spent. The same seed and number of steps give the same solution.
+        LimitError names a buffer that fits into none of its spaces.
         """
         _not_negative(seed)
         _steps(max_steps)
@@ -110,7 +111,7 @@ class Plan:
         check(lib.tl_plan_solve_with(self._handle, ctypes.byref(options)))
 
     def validate(self) -> None:
-        """Checks the solution pair by pair, with code that shares nothing with the solver."""
+        """Checks the solution pair by pair, with a checker that is independent of the solver."""
         check(lib.tl_plan_validate(self._handle))
 
     @property
@@ -120,12 +121,12 @@ class Plan:
 
     @property
     def lower_bound(self) -> int:
-        """What no placement of these buffers can undercut."""
+        """A lower bound for the size of the frame."""
         return self._figure(lib.tl_plan_lower_bound)
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the frame is proved to be the smallest there is."""
+        """Whether the frame is proved to be the smallest possible."""
         return bool(self._figure(lib.tl_plan_is_optimal))
 
     def space_bytes(self, space: int) -> int:
@@ -148,7 +149,7 @@ class Plan:
         return list(array)
 
     def _figure(self, function: Any, *arguments: int) -> int:
-        """Calls what returns 0 or SIZE_MAX on failure, which can also be a right answer."""
+        """Calls a function that returns 0 or SIZE_MAX on failure, which can also be a correct result."""
         lib.tl_clear_error()
         result: int = function(self._handle, *arguments)
         status = lib.tl_last_status()
@@ -157,11 +158,11 @@ class Plan:
         return result
 
 
-_DAY = 86400.0  # what the library takes at most
+_DAY = 86400.0  # the most that the library takes
 
 
 def _milliseconds(budget: float) -> int:
-    """Rounds up, so that a short budget is not none; any negative one stays negative."""
+    """Rounds up, so that a short budget does not become 0; any negative one stays negative."""
     if math.isnan(budget):
         raise ValueError("a budget of NaN seconds is no time")
     return math.ceil(min(budget, _DAY) * 1000) if budget >= 0 else -1

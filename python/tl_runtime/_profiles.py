@@ -17,7 +17,7 @@ from ._tracking import recording
 
 
 def profile_write(path: str | os.PathLike[str]) -> None:
-    """Writes what is live, by where it was allocated, as a heap profile for `go tool pprof`.
+    """Writes live allocations by call stack, as a heap profile for `go tool pprof`.
 
     Sites are known while TL_TRACK or TL_TRACK_SAMPLE is on; a line of Python is the innermost frame.
     """
@@ -34,9 +34,10 @@ _Traceback = Optional[TracebackType]
 def profile(path: str | os.PathLike[str], *, sample: str | int | None = None) -> Iterator[None]:
     """`with tl.profile("heap.pb.gz"):` records allocations in the block, and writes a heap profile at its end.
 
-    In use is what the block has left; what it allocated in all is alloc_space. With sample, such as "64K", one
-    allocation in so many bytes is recorded instead of all. Of blocks that nest or overlap the last value holds.
-    Allocations of threads that are in the block before it begins are recorded from their next slow call on.
+    In-use figures are what the block has left; alloc_space is what it allocated in all. With sample, such as
+    "64K", one allocation in so many bytes is recorded instead of all. If blocks nest or overlap the last value
+    holds. Allocations of threads that are in the block before it begins are recorded from their next slow call
+    on.
     """
     with recording(*(("TL_TRACK", "1") if sample is None else ("TL_TRACK_SAMPLE", str(sample)))):
         try:
@@ -48,7 +49,7 @@ def profile(path: str | os.PathLike[str], *, sample: str | int | None = None) ->
 class trace(ContextDecorator):
     """`with tl.trace("run.json"):` writes what the memory does in the block, for ui.perfetto.dev and `tl report`.
 
-    There is one trace at a time, of all threads; a thread follows at its next slow call.
+    There is one trace at a time, of all threads; a thread joins it at its next slow call.
     """
 
     __slots__ = ("path",)
@@ -67,7 +68,7 @@ class trace(ContextDecorator):
 
 
 def trace_mark(name: str) -> None:
-    """Writes a mark and the counters as they are now into the trace that runs; without one nothing happens."""
+    """Writes a mark and the current counters into the trace that runs; does nothing without one."""
     _deferred.drain()
     check(lib.tl_trace_mark(c_string(name)))
 

@@ -1,7 +1,7 @@
 """Sparse matrices to and from SciPy, without a copy where SciPy's formats have a place for the memory.
 
-SciPy has one array each of values, indices and offsets. So a matrix of one block
-goes there and back without a copy; several blocks are put together by one.
+SciPy has one array each of values, indices and offsets. So a matrix of one block is passed in both directions
+without a copy; a matrix of several blocks is copied into one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _sparse() -> Any:
 
 
 def take(cls: type[SparseMatrix], matrix: Any, copy: bool | None, blocks: dict[str, int]) -> SparseMatrix:
-    """Makes a matrix of SciPy's."""
+    """Makes a matrix from one of SciPy's."""
     if not _sparse().issparse(matrix):
         raise TypeError(f"a sparse matrix of SciPy's is needed, not {type(matrix).__name__}")
     if matrix.ndim != 2:
@@ -49,7 +49,7 @@ def _straight(array: Any) -> Any:
 
 
 def give(matrix: SparseMatrix, copy: bool | None) -> Any:
-    """Makes a SciPy array of a matrix."""
+    """Makes a SciPy array from a matrix."""
     if copy is False and matrix.block_count != 1:
         raise ValueError(f"a matrix of {matrix.block_count} blocks has to be copied; blocks() shows them without")
     if matrix.block_count == 1 and not copy:
@@ -62,7 +62,7 @@ def give(matrix: SparseMatrix, copy: bool | None) -> Any:
 
 
 def _put_together(kind: Any, arrays: list[Any], shape: tuple[int, int]) -> Any:
-    """Makes a SciPy array of values, indices and offsets."""
+    """Makes a SciPy array from values, indices and offsets."""
     if arrays[1].itemsize == 4:
         return kind(tuple(arrays), shape=shape)
     # The constructor would copy 64-bit indices into 32 bits where they fit.

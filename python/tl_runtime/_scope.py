@@ -76,7 +76,7 @@ class function_frame:
 
 
 class frame:
-    """A planned frame: one block, 64-byte aligned, whose inside the caller has laid out."""
+    """A planned frame: one block, 64-byte aligned, with offsets that the caller has chosen."""
 
     __slots__ = ("_depth", "address", "nbytes")
 
@@ -99,7 +99,7 @@ class frame:
 class arena:
     """The thread's arena: active inside the block, then as it was before.
 
-    A capacity of 0 is all that TL_ARENA_BYTES reserved.
+    A capacity of 0 means all that TL_ARENA_BYTES reserved.
     """
 
     __slots__ = ("capacity", "_offset", "_was_active")
@@ -132,7 +132,7 @@ class arena:
         return check_pointer(lib.tl_arena_alloc(nbytes))
 
     def reset(self) -> None:
-        """Empties the arena; everything in it is dead."""
+        """Empties the arena; everything in it becomes invalid."""
         check(lib.tl_arena_reset())
 
     def __contains__(self, address: int) -> bool:

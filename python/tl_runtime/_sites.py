@@ -1,8 +1,7 @@
 """Tells tracking which line of Python has allocated.
 
-The library counts what it records. A call that allocates compares that number with
-the one that its thread saw last: one load where nothing was recorded, and only what
-was is looked at further.
+The library counts the allocations that it records. A call that allocates compares that number with the one that
+its thread saw last. That costs one load; only if the numbers differ the call looks for its line.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Sites(threading.local):
-    """What a thread knows of the number of recordings."""
+    """The number of recordings that a thread saw last."""
 
     seen = 0
 
 
 class Recorder:
-    """Tells the line of allocations through the functions of one library."""
+    """Tells tracking the line of allocations, with the functions of one library."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.count: ctypes.c_uint64 = library.tl_track_count().contents

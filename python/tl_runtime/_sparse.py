@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Lines that stand together: line first + i has values[offsets[i]:offsets[i + 1]], and indices likewise."""
+    """Lines of one block: line first + i has values[offsets[i]:offsets[i + 1]], and indices likewise."""
 
     first: int
     values: Array
@@ -48,7 +48,7 @@ class Block(NamedTuple):
 
 
 class _Memory:
-    """What an array of a line looks at: the matrix keeps it alive."""
+    """The memory under an array of a line: the matrix keeps it alive."""
 
     __slots__ = ("__array_interface__", "matrix")
 
@@ -69,7 +69,7 @@ class _Lengths(ctypes.Structure):
 
 
 def _int64(value: Any, what: str) -> int:
-    """Returns an integer that C takes as it is: ctypes would cut a larger one off without a word."""
+    """Returns an integer that C takes as it is: ctypes would truncate a larger one silently."""
     number = operator.index(value)
     if not _LOWEST <= number <= _HIGHEST:
         raise OverflowError(f"{what} of {number} has more than 64 bits")
@@ -97,7 +97,7 @@ def _interface(given: Any, what: str) -> dict[str, Any]:
 
 
 def in_scope(make: Callable[[], Any]) -> Any:
-    """Calls make in a scope of its own, which ends what make has not taken a reference to."""
+    """Calls make in a scope of its own, which releases everything that make has not taken a reference to."""
     if _deferred.head.value:
         _deferred.drain()
     check(lib.tl_mem_enter_scope())
@@ -111,8 +111,8 @@ class SparseMatrix:
     """A sparse matrix of the runtime, in the format "csr" or "csc".
 
     It holds one counted reference, as a Tensor does. Slices, transposes and the
-    arrays of blocks share blocks without a copy and keep them alive, whatever
-    becomes of the matrix that they were made of.
+    arrays of blocks share blocks without a copy and keep them alive, even if the matrix that they were made
+    from ends.
     """
 
     __slots__ = ("__weakref__", "_address", "_info")
@@ -156,7 +156,8 @@ class SparseMatrix:
         format: str = "csr",
         **blocks: int,
     ) -> SparseMatrix:
-        """Returns a matrix with room for so many nonzeros in each line; indices and values are undefined."""
+        """Returns a matrix with room for the given number of nonzeros in each line; indices and values are
+        undefined."""
         *extents, number = _check_kind(shape, format)
         lines = extents[number]
         if len(lengths) != lines:
@@ -177,10 +178,10 @@ class SparseMatrix:
         copy: bool = True,
         **blocks: int,
     ) -> SparseMatrix:
-        """Returns a matrix of three contiguous arrays, indices and offsets of one type.
+        """Returns a matrix from three contiguous arrays; indices and offsets have one type.
 
         With copy=False it is one block over the arrays themselves, read-only if one
-        of them is. They live as long as anything looks at them.
+        of them is. They live as long as anything uses them.
         """
         *extents, number = _check_kind(shape, format)
         arrays = [
@@ -210,20 +211,20 @@ class SparseMatrix:
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, copy: bool | None = None, **blocks: int) -> SparseMatrix:
-        """Returns a matrix of a SciPy matrix or array.
+        """Returns a matrix from a SciPy matrix or array.
 
-        Of CSR and CSC with ascending indices without duplicates it is one block over
-        SciPy's own memory, unless copy is true; others are copied once, or refused
-        when copy is false. copy=True makes blocks of several lines.
+        From CSR and CSC with ascending indices without duplicates it is one block over SciPy's own memory,
+        unless copy is true; others are copied once, or refused when copy is false. copy=True makes blocks of
+        several lines.
         """
         return _scipy.take(cls, matrix, copy, blocks)
 
     def to_scipy(self, *, copy: bool | None = None) -> Any:
         """Returns a scipy.sparse.csr_array or csc_array.
 
-        Of a matrix of one block it looks at the block's memory, unless copy is true:
-        a matrix that was made by from_scipy without a copy, a small one, a slice
-        within a block. Others are copied once, or refused when copy is false.
+        For a matrix of one block the result uses the block's memory, unless copy is true. Such a matrix is one
+        that from_scipy made without a copy, a small one, or a slice within a block. Others are copied once, or
+        refused when copy is false.
         """
         return _scipy.give(self, copy)
 
@@ -292,7 +293,7 @@ class SparseMatrix:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the memory was lent by somebody who does not want it written."""
+        """Whether the memory is borrowed and its lender does not allow writes."""
         return bool(self._info.flags & _READ_ONLY)
 
     @property

@@ -5,7 +5,7 @@
     tl.statistics()["types"]                                # everything, by kind, type and size class
     tl.openmetrics()                                        # for Prometheus and its like
 
-docs/statistics.md tells what the figures mean and what adds up to what.
+docs/statistics.md tells what the figures mean and which of them add up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def stats() -> dict[str, int]:
 
 
 def _text(write: Callable[[Any, int], int]) -> str:
-    """Returns a text of the library's; it may have grown since its length was asked for."""
+    """Returns a text of the library; it may have grown since its length was read."""
     room = 0
     buffer = None
     while True:
@@ -64,15 +64,15 @@ def _device(which: str | int | None) -> dict[str, Any]:
             found: dict[str, Any] = device
             return found
     memory_usage(wanted)  # raises when there is no such device
-    return dict.fromkeys(devices[0], 0)  # nothing was ever held of it
+    return dict.fromkeys(devices[0], 0)  # the runtime never held memory of it
 
 
 def memory_stats(device: str | int | None = None) -> dict[str, int]:
-    """Returns the memory of a device, by default of all, under the names that PyTorch has.
+    """Returns the memory of a device, by default of all, under PyTorch's names.
 
-    Of what torch.cuda.memory_stats has: the bytes of live objects and blocks (allocated_bytes.all),
-    how many they are (allocation.all), the bytes that are held (reserved_bytes.all), num_alloc_retries and
-    num_ooms. A `.current` is `.allocated` less `.freed`; of allocation.all there is no peak.
+    It has these of the figures of torch.cuda.memory_stats: the bytes of live objects and blocks
+    (allocated_bytes.all), their number (allocation.all), the bytes that are held (reserved_bytes.all),
+    num_alloc_retries and num_ooms. A `.current` is `.allocated` less `.freed`; allocation.all has no peak.
     """
     d = _device(device)
     return {
@@ -120,7 +120,7 @@ def memory_summary(device: str | int | None = None) -> str:
 
 
 def reset_peak_memory_stats() -> None:
-    """Makes what is held and in use now the peak, of all devices."""
+    """Sets every peak to what is held and in use now, for all devices."""
     check(lib.tl_stats_reset_peak())
 
 

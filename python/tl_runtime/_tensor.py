@@ -44,8 +44,8 @@ class Tensor(Viewable):
 
     It holds one counted reference, whatever scopes are opened and closed
     meanwhile, and drops it when Python drops the Tensor. Arrays made from it keep
-    it alive, so its memory returns with the last of them, on whichever thread
-    that is. Make one with empty, zeros, from_numpy or from_address.
+    it alive, so its memory is freed with the last of them, on any thread. Make one with empty, zeros,
+    from_numpy or from_address.
     """
 
     __slots__ = ("__array_interface__", "__weakref__", "_address", "_device", "_interface")
@@ -62,7 +62,7 @@ class Tensor(Viewable):
     def from_address(cls, address: int) -> Tensor:
         """Takes a reference to the tensor at an address that other code of the process has.
 
-        The address is checked: what is no live tensor raises.
+        The address is validated: the call raises unless a live tensor is there.
         """
         info = info_of(address)
         if not address:
@@ -70,7 +70,7 @@ class Tensor(Viewable):
         return _wrap(_acquire(address), interface_of(info, address), info.device)
 
     def _describe(self, address: int, interface: dict[str, Any], device: int) -> None:
-        """Sets what is known of the tensor: once, so that numpy() is one look-up."""
+        """Sets the properties of the tensor once, so that numpy() is one lookup."""
         self._address = address
         self._interface = interface
         self._device = device
@@ -79,7 +79,7 @@ class Tensor(Viewable):
 
     def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
-        # A failure has nobody to tell; it can only be that of a forked child.
+        # A failure has no caller to report to; it can only be that of a forked child.
         _release(self._address)
         if _deferred.value:
             _drain()
@@ -153,12 +153,12 @@ class Tensor(Viewable):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the memory was lent by somebody who does not want it written."""
+        """Whether the memory is borrowed and its lender does not allow writes."""
         return bool(self._interface["data"][1])
 
     @property
     def base(self) -> Tensor | None:
-        """The tensor whose memory a view shares; None for one that is no view."""
+        """The tensor whose memory a view shares; None for a tensor that is not a view."""
         address = lib.tl_tensor_base(self._address)
         return None if address is None else Tensor.from_address(address)
 
@@ -180,7 +180,7 @@ class Tensor(Viewable):
         return (_asarray or _find_asarray())(self)  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray[Any, Any]:
-        """What NumPy asks for where there is no array interface."""
+        """What NumPy calls when there is no array interface."""
         if not hasattr(self, "__array_interface__"):
             where = name_of(self.device)
             raise TypeError(f"the tensor is on {where}, whose memory the CPU cannot use; copy it with cpu() first")
@@ -192,8 +192,8 @@ class Tensor(Viewable):
     ) -> Any:
         """A capsule for another array library, over the same memory unless copy is true.
 
-        dl_device may be the CPU, (1, 0), wherever the tensor is: then it is copied. For CUDA,
-        stream is that of the consumer, which waits for the tensor's; -1 is no wait.
+        dl_device may be the CPU, (1, 0), for a tensor of any device, which is then copied. For CUDA, stream is
+        that of the consumer, which waits for the tensor's streams; -1 means no wait.
         """
         where = self.__dlpack_device__()
         if dl_device is not None and tuple(dl_device) != where:
@@ -228,7 +228,8 @@ class Tensor(Viewable):
         return self
 
     def record_stream(self, stream: int) -> None:
-        """Says that work in a stream of the device uses the tensor: its memory is not reused before that is done."""
+        """Records that work in a stream of the device uses the tensor: its memory is not reused before that
+        work is done."""
         check(lib.tl_tensor_record_stream(self._address, stream))
 
     def register(self) -> Tensor:
@@ -251,7 +252,7 @@ def _own(address: int | None) -> Tensor:
 
 
 def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType, device: int) -> Tensor:
-    """Wraps a new contiguous tensor, of which everything is known but where its data is."""
+    """Wraps a new contiguous tensor, of which everything is known except the address of its data."""
     held = hold(address)
     data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
     interface = {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None}
@@ -284,9 +285,8 @@ def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
     """Returns a tensor with the elements of an array.
 
     With copy=False it is a tensor over the array's own memory, read-only if the
-    array is, for arrays and anything else with an array interface. The array
-    lives as long as the tensor does and is let go of by the next call into this
-    package after that.
+    array is, for arrays and anything else with an array interface. The array lives as long as the tensor does;
+    the next call into this package after that releases it.
     """
     if copy:
         numpy = _numpy()
@@ -327,9 +327,9 @@ def _element_strides(strides: Sequence[int], itemsize: int) -> ctypes.Array[ctyp
 def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """Returns a tensor over the memory of another library's array, which it keeps alive.
 
-    For anything with the DLPack protocol, and for DLPack capsules. copy=True
-    always copies; copy=False raises BufferError where the producer would have to.
-    device is where the tensor is to be: what is elsewhere is copied there.
+    It takes anything with the DLPack protocol, and DLPack capsules. copy=True always copies; copy=False raises
+    BufferError if the producer would have to copy. device is the device of the result: memory of another device
+    is copied there.
     """
     number = None if device is None else _dlpack.number_of(device)
     tensor = _own(_dlpack.take(source, copy))

@@ -16,7 +16,8 @@ from ._stats import config, configure
 
 
 class AllocationInfo(NamedTuple):
-    """What is known of a live allocation. From file on it is what tracking recorded; 0, None or () where it did not."""
+    """Describes a live allocation. The fields from file on hold what tracking recorded; 0, None or () if it did
+    not."""
 
     block: int
     nbytes: int
@@ -36,7 +37,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def allocation_info(address: int) -> AllocationInfo:
-    """Returns what is known of the live allocation at an address: an object, a tensor, a registered pointer, a block."""
+    """Describes the live allocation at an address: an object, a tensor, a registered pointer, a block."""
     info = _abi.tl_alloc_info()
     info.struct_size = ctypes.sizeof(info)
     check(lib.tl_mem_allocation_info(address, ctypes.byref(info)))
@@ -65,7 +66,7 @@ def leak_report(path: str | os.PathLike[str] | None = None, since: int | None = 
     """Writes what has leaked to a file, or to standard error, and returns how many allocations that is.
 
     A Tensor that Python still holds counts as leaked: the library cannot see who holds a reference.
-    With a mark only what was recorded since counts.
+    With a mark only allocations that were recorded since count.
     """
     _deferred.drain()
     file = None if path is None else c_string(path)
@@ -76,9 +77,9 @@ def leak_report(path: str | os.PathLike[str] | None = None, since: int | None = 
 
 
 def check_all() -> int:
-    """Looks at everything that TL_DEBUG=1 guards, and returns how many objects and blocks are damaged.
+    """Checks all memory that TL_DEBUG=1 guards, and returns how many objects and blocks are damaged.
 
-    Each is told once, on standard error. Without TL_DEBUG that is an UnsupportedError.
+    Each is reported once, on standard error. Without TL_DEBUG the call raises UnsupportedError.
     """
     _deferred.drain()
     damaged = int(lib.tl_mem_check_all())
@@ -88,7 +89,7 @@ def check_all() -> int:
 
 
 class _Setting:
-    """An option from the first of several blocks that set it to the last; then it is what it was."""
+    """An option that is set while at least one of several blocks needs it, and restored after the last."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -99,7 +100,7 @@ class _Setting:
     def enter(self, value: str) -> None:
         with self._lock:
             before = config()[self._key][0]
-            configure(self._key, value)  # also where it is so: this thread follows at once
+            configure(self._key, value)  # also if it is set already, so that this thread follows at once
             if self._users == 0:
                 self._before = before
             self._users += 1

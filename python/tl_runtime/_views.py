@@ -22,15 +22,15 @@ def shape_array(shape: int | Sequence[int]) -> tuple[tuple[int, ...], ctypes.Arr
 
 
 def _one_or_many(shape: tuple[Any, ...]) -> Any:
-    """What f(2, 3) and f((2, 3)) mean alike."""
+    """The arguments of f(2, 3) and of f((2, 3)) as one tuple."""
     return shape[0] if len(shape) == 1 else shape
 
 
 class Viewable:
-    """What a Tensor can be looked at as.
+    """The views of a Tensor.
 
-    Views share the tensor's memory and keep it alive. Nothing here copies: what
-    strides cannot express raises tl.UnsupportedError, and clone() copies.
+    Views share the tensor's memory and keep it alive. No method here copies: a view that strides cannot express
+    raises tl.UnsupportedError; clone() copies.
     """
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Viewable:
         return self._view(lib.tl_tensor_reshape(self._address, len(extents), array))
 
     def transpose(self: View, *axes: Any) -> View:
-        """The axes in another order; without arguments in the opposite one."""
+        """The axes in another order; without arguments in reverse order."""
         rank = len(self._interface["shape"])
         order = _one_or_many(axes) if axes and axes != (None,) else range(rank - 1, -1, -1)
         given, array = shape_array(order)
@@ -62,7 +62,7 @@ class Viewable:
 
     @property
     def T(self: View) -> View:
-        """The axes in the opposite order."""
+        """The axes in reverse order."""
         return self.transpose()
 
     def swapaxes(self: View, axis1: int, axis2: int) -> View:
@@ -70,7 +70,8 @@ class Viewable:
         return self._view(lib.tl_tensor_transpose(self._address, axis1, axis2))
 
     def broadcast_to(self: View, *shape: Any) -> View:
-        """Axes of one element, and the whole in new leading axes, repeated; an extent of -1 stays."""
+        """Axes of one element repeated, and the whole tensor repeated along new leading axes; -1 keeps an
+        extent."""
         extents, array = shape_array(_one_or_many(shape))
         return self._view(lib.tl_tensor_broadcast_to(self._address, len(extents), array))
 

@@ -1,12 +1,12 @@
-"""The registry: foreign memory with an owner, as NumPy arrays.
+"""The registry: counted foreign memory, as NumPy arrays.
 
     array = tl.registry.zeros((1000, 3))             # registered, aligned to 64 bytes
     columns = tl.registry.columns(pointer, (rows, 100), "float32", tl.registry.Kind.MALLOC)
     tl.registry.total_bytes()
 
-An array holds one reference to its address, in a capsule that ends in C: memory goes
-with the last view of the last array, on whichever thread drops it and as late as when
-the interpreter ends. Who hands memory out as arrays has no reference left to drop.
+An array holds one reference to its address, in a capsule whose destructor is a C function. So the memory is
+freed with the last view of the last array, on any thread, even while the interpreter ends. A caller that hands
+memory out as arrays has no reference left to drop.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Kind(IntEnum):
 
 
 class _Memory:
-    """What an array is made from: the description of its elements, and the reference once there is one."""
+    """What an array is made from: the description of its elements, and its reference once it has one."""
 
     __slots__ = ("__array_interface__", "held")
 
@@ -74,7 +74,7 @@ class _Memory:
 
 
 def _number(value: Any, what: str) -> int:
-    """Returns an integer that C takes as it is: ctypes would cut a larger one off without a word."""
+    """Returns an integer that C takes as it is: ctypes would truncate a larger one silently."""
     number = operator.index(value)
     if not 0 <= number < 1 << 64:
         raise InvalidArgumentError(f"{what} of {number} is not between 0 and 2**64 - 1")
@@ -114,7 +114,7 @@ def _dtype(dtype: Any) -> numpy.dtype[Any]:
 def _describe(
     pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequence[int] | None = None
 ) -> tuple[_Memory, Array]:
-    """Returns an array that holds no reference yet; a description that makes no sense raises here."""
+    """Returns an array that holds no reference yet; an invalid description raises here."""
     import numpy
 
     extents, kind = _extents(shape), _dtype(dtype)
@@ -128,7 +128,7 @@ def _describe(
 
 
 def _hold(described: tuple[_Memory, Array]) -> Array:
-    """Gives the array one reference of the caller's at its address, which goes also on failure."""
+    """Gives the array one reference of the caller's at its address; on failure the reference is dropped."""
     memory, array = described
     pointer = memory.__array_interface__["data"][0]
     try:
@@ -169,8 +169,8 @@ def _known(pointer: int) -> None:
 def adopt(pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> Array:
     """Returns an array over registered memory that takes over one reference of the caller's.
 
-    An address that is not registered raises, and so does a description that makes no
-    sense; the reference is the caller's then. Shape and strides are believed.
+    An address that is not registered raises, and so does an invalid description; the reference stays the
+    caller's then. Shape and strides are not checked against the memory.
     """
     described = _describe(pointer, shape, dtype, strides)
     _known(pointer)
@@ -204,11 +204,11 @@ def share(
     views: Iterable[tuple[int, Any, Any] | tuple[int, Any, Any, Any]],
     kind: Kind | int = Kind.MALLOC,
 ) -> list[Array]:
-    """Registers a block and hands it out as arrays: (address, shape, dtype[, strides]) for each.
+    """Registers a block and returns it as arrays: (address, shape, dtype[, strides]) for each.
 
-    The main reference is consumed: the memory goes with the last array. All or nothing:
-    when this raises, nothing is registered and the block is the caller's. Only
-    MemoryError, when Python has no room for an array's reference, ends the block.
+    The arrays take over the main reference: the memory is freed with the last array. When the call raises,
+    nothing is registered and the block stays the caller's. The one exception is MemoryError, when Python has no
+    room for an array's reference: the block is freed then.
     """
     block, size = _address(pointer), _number(nbytes, "a block's size")
     described = [_describe(*one) for one in views]
@@ -231,14 +231,14 @@ def share(
 
 
 def columns(pointer: int, shape: Sequence[int], dtype: Any, kind: Kind | int = Kind.MALLOC) -> list[Array]:
-    """Hands out the columns of a matrix in column-major order, one array each; see share."""
+    """Returns the columns of a matrix in column-major order, one array each; see share."""
     rows, count = _extents(shape)
     step = _dtype(dtype).itemsize * rows
     return share(pointer, step * count, [(pointer + i * step, rows, dtype) for i in range(count)], kind)
 
 
 def register(pointer: int, nbytes: int, kind: Kind | int = Kind.MALLOC) -> None:
-    """Gives a block an owner: the caller, who holds one reference."""
+    """Registers a block; the caller holds one reference."""
     check(lib.tl_registry_register(_number(pointer, "an address"), _number(nbytes, "a block's size"), _kind(kind)))
 
 
@@ -259,7 +259,7 @@ def _new_info() -> Any:
 
 
 def info(pointer: int) -> dict[str, int]:
-    """Returns what is known of a registered pointer, in numbers; tl.allocation_info has the names, too."""
+    """Describes a registered pointer, in numbers; tl.allocation_info has the names, too."""
     details = _new_info()
     check(lib.tl_registry_info(_number(pointer, "an address"), ctypes.byref(details)))
     names = [name for name, kind, *_ in details._fields_ if name != "struct_size" and kind is not ctypes.c_char_p]
@@ -290,9 +290,9 @@ def print_statistics(path: str | os.PathLike[str] | None = None) -> None:
 
 
 class Workspace:
-    """Scratch memory: a block for each worker, no two on one line of the cache.
+    """Scratch memory: a block for each worker, no two on one cache line.
 
-    Arrays of its blocks keep the memory; the object itself need not outlive them.
+    Arrays of its blocks keep the memory alive; the object itself need not outlive them.
     """
 
     def __init__(self, threads: int, nbytes: int, alignment: int = 64) -> None:

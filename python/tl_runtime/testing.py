@@ -1,4 +1,4 @@
-"""For tests of programs that use the runtime: they end without leaks, or show where the leak was allocated.
+"""Leak checks for tests of programs that use the runtime; a failure shows where the leak was allocated.
 
     from tl_runtime.testing import tl_no_leaks      # in conftest.py
 
@@ -26,10 +26,11 @@ class LeakError(AssertionError):
 
 @contextmanager
 def no_leaks() -> Iterator[None]:
-    """Raises LeakError when something that was allocated in the block is live after it and nothing will release it.
+    """Raises LeakError when an allocation of the block is live after it and nothing will release it.
 
     Everything is recorded meanwhile (TL_TRACK=1), on other threads from their next slow call on. What a scope still
-    holds is no leak, but a scope that was opened and not closed is one. Blocks may nest, and overlap on threads.
+    holds is not a leak, but a scope that was opened and not closed is one. Blocks may nest, and overlap on
+    threads.
     """
     gc.collect()
     with recording("TL_TRACK", "1"):
@@ -59,6 +60,6 @@ else:
 
     @pytest.fixture
     def tl_no_leaks() -> Iterator[None]:
-        """The test leaves nothing behind that nobody will release."""
+        """Fails the test when it leaves an allocation that nothing will release."""
         with no_leaks():
             yield

@@ -30,9 +30,10 @@ func (o *Options) Expect(name, value string) {
 // ReadEnvironment takes the options of an environment of "NAME=value" strings, of two for
 // a name the first, as getenv does; others get their default. It keeps a sentence for each
 // setting that is not understood for Dump, and returns those that an earlier call has not
-// returned: values that do not suit, which leave the default, and names beginning with TL_
-// that are very much like an option's. Other programs may use such names for themselves,
-// so what is like nothing is nobody's business.
+// returned: values that do not suit, which leave the default, and names
+// beginning with TL_ that are very much like an option's. Other programs may
+// use names with TL_ for themselves, so a name that resembles no option is
+// ignored.
 func (o *Options) ReadEnvironment(environ []string) []string {
 	told := o.complaints
 	o.complaints = nil

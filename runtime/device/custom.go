@@ -20,8 +20,8 @@ type Own struct {
 	TotalBytes uint64 // 0: it does not say
 }
 
-// NewOwn makes a device of it. What its functions are asked for is looked up first: they
-// may believe every address.
+// NewOwn makes a device of it. The device validates addresses before it calls a
+// function, so the functions may trust them.
 func NewOwn(o Own) Device {
 	a := o.Allocator
 	c := &custom{Ledger: NewLedger(a.Name()), allocator: a, Copier: o.Copier, info: Info{

@@ -3,7 +3,7 @@ package device
 import "tlruntime/runtime/layout"
 
 // HostMemory is the Copier of devices whose memory the CPU reads and writes at its
-// addresses. It believes them: Copy and Fill have asked whether they can be used.
+// addresses. It does not check them, because Copy and Fill have done so.
 type HostMemory struct{}
 
 // FromHost implements Copier.

@@ -13,10 +13,10 @@ type Block struct {
 	Start, Bytes, Handle uintptr
 }
 
-// Ledger knows what a device gave out. A driver believes any address; a ledger
-// refuses those that are foreign, were returned already, or come with another size.
-// Blocks are few and large (chunks of a pool), so that a sorted slice serves: a
-// look-up is a binary search, an entry shifts those behind it.
+// Ledger knows what a device gave out. A driver does not check addresses; a
+// ledger refuses those that are foreign, were returned already, or come with
+// another size. Blocks are few and large (chunks of a pool), so that a sorted
+// slice serves: a look-up is a binary search, an entry shifts those behind it.
 type Ledger struct {
 	owner string
 

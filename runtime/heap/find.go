@@ -6,7 +6,7 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// Kind is what an address was found to be.
+// Kind classifies an address.
 type Kind uint32
 
 // The answers of Find. Outside is an address that is not in the heap's range.

@@ -9,8 +9,7 @@ const (
 	Dtypes      = 24
 )
 
-// header.flags. A tensor with any other than CONTIGUOUS is not the fast path's to pool; with that and
-// ON_DEVICE alone it is kept in its device's tensor cache.
+// header.flags. The fast path pools only tensors that have no flag but CONTIGUOUS.
 const (
 	TensorContiguous = 1
 	TensorInSlot     = 2

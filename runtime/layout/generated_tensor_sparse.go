@@ -4,7 +4,7 @@
 package layout
 
 // header.mark of the matrix at p is p ^ TL_SPARSE_MARK: an object that was overwritten
-// is refused instead of believed.
+// is refused.
 const SparseMark = 0x51A25E0B10C4D3E7
 
 // Written before anybody else has the matrix.

@@ -14,12 +14,14 @@ import (
 // chain) nor free (in no treap), and a list apart knows which events have to pass. The
 // fast path sees a record that it never finds and never joins.
 //
-// What is allocated for the same stream may have such a block at once, since it will be
-// used by later work only. It is lent: however it comes back, it waits for what it has
-// waited for, unless that has passed meanwhile or the same stream is marked again.
+// An allocation for the same stream may have such a block at once, because only
+// later work will use it. The block is then lent: whichever call gives it back,
+// it waits again for the same events, unless they have passed meanwhile or a
+// new event of the same stream replaces them.
 //
-// Blocks are looked through in the order in which they came, and there are few of them:
-// each time the pool is about to grow, those whose wait is over leave.
+// The list is searched in the order in which the blocks came. It is short,
+// because blocks whose wait is over leave it each time the pool is about to
+// grow.
 
 // ordered is what a pool knows of them. Guarded by Pool.mu.
 type ordered struct {

@@ -151,7 +151,8 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 	if s.Flags&(layout.ShImmortal|layout.ShQueued) != 0 || !s.Has(layout.ShMerged) && layout.LocFloatsOf(r.Loc) == 0 {
 		return
 	}
-	// More may be noted as floating than there are references: sums believes the references.
+	// More references may be noted as floating than exist: sums takes the
+	// number of references as correct.
 	references, floats := sums(r.Loc, s)
 	c.Want(floats >= 0, "record %d: %d floats of %d references, %+v", record, floats, references, *r)
 }

@@ -244,7 +244,7 @@ func (at place) finding(p uintptr) finding {
 	return finding{status: status.UnknownPointer, kind: textUnused}
 }
 
-// failPlace records what p was found to be.
+// failPlace records the error for a pointer at which no live object starts.
 func (c *Context) failPlace(p uintptr, at place) status.Status {
 	f := at.finding(p)
 	return c.Fail(f.status, f.kind, p, f.details[:]...)

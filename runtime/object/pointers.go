@@ -9,7 +9,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// place is what an address was found to be, anywhere in the process.
+// place classifies an address anywhere in the process.
 type place struct {
 	heap.Place
 	where region

@@ -10,8 +10,8 @@
 // count. One kind is no object at all: a tensor in a
 // slot stands in the frame stack and ends with its function.
 //
-// Shapes, data and tensors come from C as addresses. They are looked up before
-// they are believed, and never stand in a pointer variable across a call.
+// Shapes, data and tensors come from C as addresses. They are validated before
+// use, and never stand in a pointer variable across a call.
 package tensor
 
 import (

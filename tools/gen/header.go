@@ -32,7 +32,7 @@ func renderHeader(s *source) (string, error) {
 }
 
 const headerPrologue = `
-/* What the library cannot be built for is told here, before the linker says less. */
+/* An unsupported platform fails here, with a clearer message than the linker gives. */
 #if !defined(__linux__) || !defined(__LP64__)
 #error "TL Runtime is for 64-bit Linux: not for Windows, macOS or 32-bit programs"
 #endif

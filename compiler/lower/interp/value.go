@@ -2,13 +2,13 @@ package interp
 
 import "tlruntime/compiler/lower/ir"
 
-// object is a value of a struct type; without fields it is none.
+// object is a value of a struct type; nil fields are the value none.
 type object struct {
 	def    *ir.StructDef
 	fields []any
 }
 
-// tensor is a value of a tensor type; without elements it is none.
+// tensor is a value of a tensor type; nil elements are the value none.
 type tensor struct {
 	typ      ir.Type
 	elements []float64

@@ -141,7 +141,8 @@ func SpendBlock(c *object.Context, address, bytes uintptr) {
 	}
 }
 
-// RecordSample records what the fast path has just made and found to be a sample.
+// RecordSample records an allocation that the fast path has just made and that
+// is a sample.
 func RecordSample(c *object.Context, kind Kind, p uintptr, bytes uint64) {
 	c.SampleLeft = NextBytes()
 	if Period() == 0 {

@@ -67,8 +67,9 @@ func Find(kind, python string) (*Compiler, error) {
 	return nil, ErrNoCompiler
 }
 
-// newest looks for a program under names with a version, which are believed, as asking
-// takes as long as a small model's run, and then under its own.
+// newest looks for a program under names with a version, and then under its own
+// name. It trusts a version in a name, because asking the program takes as long
+// as the run of a small model.
 func newest(kind, name string) *Compiler {
 	for v := Newest + 4; v >= Oldest; v-- {
 		if path, err := exec.LookPath(fmt.Sprintf("%s-%d", name, v)); err == nil {
