@@ -289,7 +289,7 @@ func tlgo_registry_num_pointers(c uintptr) uintptr {
 //
 //export tlgo_registry_num_buffers
 func tlgo_registry_num_buffers(c uintptr) uintptr {
-	return guarded(c, 0, func(*object.Context) uintptr { return uintptr(object.Registry().Totals().Buffers) })
+	return guarded(c, 0, func(*object.Context) uintptr { return uintptr(object.Registry().Totals().SharedBlocks) })
 }
 
 // tl_registry_info describes a registered pointer. For NULL it succeeds, and

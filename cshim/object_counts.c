@@ -107,7 +107,7 @@ static bool release_elsewhere(uintptr_t p)
 	if (!tlc_is_fast(c)) return false;
 	if (p == 0 || tlc_in_live_stack(c, p)) return true;
 	if (tlc_in_heap(p)) return false;
-	uint8_t kind;
+	uint8_t kind = 0;
 	switch (tlc_foreign_release(p, &kind)) {
 	case TLC_OK: return true;
 	case TLC_GONE: tlc_free_foreign(c, p, kind); return true;
@@ -193,7 +193,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 		return;
 	}
 	if (e.record == TL_FOREIGN) {
-		uint8_t kind;
+		uint8_t kind = 0;
 		int result = tlc_foreign_release_entry(e.object, e.gen, &kind);
 		if (result == TLC_OK) return;
 		if (result == TLC_GONE) return tlc_free_foreign(c, e.object, kind);

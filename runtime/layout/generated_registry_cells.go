@@ -59,7 +59,7 @@ type ForeignEntry struct {
 	Gen        uint32 // from shard.gen, never 0
 	Block      uint64 // flags 8 | kind 8 | bytes 48
 	TypeFloats uint32
-	Link       uint32 // the buffer of which this is a name; not 0: the last release is Go's
+	Link       uint32 // the shared block of which this is an alias; not 0: the last release is Go's
 }
 
 // ForeignEntryBytes is sizeof(tl_foreign_entry).

@@ -113,7 +113,7 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 			return 0, c.Fail(status.InvalidArgument, textAliasOutside, alias)
 		}
 	}
-	id, ended, res := process.registry.InsertBuffer(b, aliases)
+	id, ended, res := process.registry.InsertShared(b, aliases)
 	c.freeForeign(ended)
 	if res == registry.OK {
 		c.spendForeign(b.Real, b.Bytes)
@@ -124,7 +124,7 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 	return id, c.registered(b.Real, b.Bytes, res)
 }
 
-// taken returns the first of a buffer's names that somebody else has, for the message.
+// taken returns the first address of a shared block that somebody else has, for the message.
 func taken(real uintptr, aliases []uintptr) uintptr {
 	for _, alias := range aliases {
 		if process.registry.Count(real) < 0 && process.registry.Count(alias) >= 0 {
@@ -134,11 +134,11 @@ func taken(real uintptr, aliases []uintptr) uintptr {
 	return real
 }
 
-// AddAlias adds a reference at an address inside a live buffer.
+// AddAlias adds a reference at an address inside a live shared block.
 func (c *Context) AddAlias(id uint64, alias uintptr) status.Status {
 	ended, res := process.registry.AddAlias(id, alias)
 	c.freeForeign(ended)
-	if res == registry.NoBuffer {
+	if res == registry.NoShared {
 		return c.Fail(status.InvalidArgument, textNoBuffer, 0, id)
 	}
 	return c.registered(alias, 0, res)

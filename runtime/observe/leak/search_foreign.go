@@ -77,7 +77,7 @@ func (f *foreignSearch) visitAll(visit func(Live)) {
 	}
 }
 
-// ofBuffer makes of what is known of one address of a buffer what is known of all.
+// ofBuffer makes of what is known of one address of a shared block what is known of all.
 func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Live) {
 	live.Bytes, live.Type = uint64(d.Bytes), registry.OfKind("buffer", d.Kind)
 	if own := f.at[d.Real]; own != nil && own.Link == n.Link {
