@@ -31,7 +31,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Guards the shared context. It refuses a thread that has it already. */
 static pthread_mutex_t shared_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static _Atomic bool started;
-static sem_t first_entries;      /* threads that may enter Go for the first time at once */
+static sem_t first_entries;           /* threads that may enter Go for the first time at once */
 static _Atomic(volatile char*) alive; /* points to 0 in a forked child: the page is wiped */
 static char alive_fallback = 1;
 
@@ -117,8 +117,7 @@ static void park(tl_context* c)
 	/* Read before the context is given away: afterwards it may belong to another thread. */
 	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0;
 	uint64_t word = atomic_load(&c->word);
-	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
-	}
+	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {}
 	atomic_fetch_add(&tlc_shared->parked, 1);
 	/* An exchange, not a store: a reaper that lowers the flag must see every parker. */
 	if (open || word >> 2 != 0) atomic_exchange(&tlc_shared->reap, 1);
@@ -175,7 +174,7 @@ static tl_status start(void)
 	return status;
 }
 
-__attribute__((constructor)) static void prepare_entry(void) 
+__attribute__((constructor)) static void prepare_entry(void)
 {
 	sem_init(&first_entries, 0, FIRST_ENTRIES);
 	watch_forks(); /* the slow path's threads are missing in a child whether it was used before or not */
@@ -211,8 +210,7 @@ static tl_context* attach(tl_status* why)
 {
 	tlc_quiet before; /* the thread's stack in Go is made now */
 	tlc_begin_quiet(&before);
-	while (sem_wait(&first_entries) != 0 && errno == EINTR) {
-	}
+	while (sem_wait(&first_entries) != 0 && errno == EINTR) {}
 	*why = start();
 	tl_context* c = NULL;
 	if (*why == TL_OK) c = (tl_context*)tlentry_attach();

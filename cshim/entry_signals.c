@@ -20,8 +20,7 @@ void tlc_begin_quiet(tlc_quiet* before)
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 	sigset_t all;
 	sigfillset(&all);
-	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-		sigdelset(&all, faults[i]);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel_state);
 	pthread_sigmask(SIG_SETMASK, &all, &before->mask);
 }
@@ -40,8 +39,7 @@ static struct sigaction found[SIGNALS];
 /* Go's start is a constructor without a priority. */
 __attribute__((constructor(BEFORE_GO))) static void look_at_handlers(void)
 {
-	for (int i = 1; i < SIGNALS; i++)
-		sigaction(i, NULL, &found[i]);
+	for (int i = 1; i < SIGNALS; i++) sigaction(i, NULL, &found[i]);
 }
 
 /* Go adds SA_ONSTACK to the program's handlers for the sake of its own threads. But no handler runs

@@ -88,7 +88,7 @@ enum {
 #define TL_TYPE_TENSOR 3u
 #define TL_TYPE_SPARSE 4u
 #define TL_TYPE_FIRST_USER 16u
-#define TL_KINDS 5 /* plain ... sparse */
+#define TL_KINDS 5                      /* plain ... sparse */
 #define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
 #define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */
 
@@ -149,11 +149,11 @@ typedef struct tl_class_info {
 
 /* What was open when a scope, a function or a planned frame began. */
 typedef struct tl_mark {
-	uint64_t entries;       /* scope entries below it */
-	uint64_t arena;         /* arena bytes below it */
-	uint64_t frame;         /* frame stack bytes below it */
-	uint32_t kind;          /* kind << 30 | TAGGED | slots */
-	uint32_t outer;         /* 1 + index of the enclosing function's mark, 0 = none */
+	uint64_t entries; /* scope entries below it */
+	uint64_t arena;   /* arena bytes below it */
+	uint64_t frame;   /* frame stack bytes below it */
+	uint32_t kind;    /* kind << 30 | TAGGED | slots */
+	uint32_t outer;   /* 1 + index of the enclosing function's mark, 0 = none */
 } tl_mark;
 
 /* mark.kind */
@@ -195,12 +195,12 @@ enum {
 
 /* A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself. */
 typedef struct tl_context {
-	uint32_t owner; /* id << 20, TL_OWNER_NEVER when this context owns nothing */
-	uint32_t id;    /* slice number, from 1; 0 = no context */
+	uint32_t owner;               /* id << 20, TL_OWNER_NEVER when this context owns nothing */
+	uint32_t id;                  /* slice number, from 1; 0 = no context */
 	uint32_t alloc_loc, alloc_sh; /* record words of a floating object */
 	uint32_t new_loc, new_sh;     /* record words of a registered object */
-	uint32_t one;   /* owner | 1: the local word of an object with one reference */
-	tl_entry* top;  /* scope entries: [entries, top) of [entries, end) */
+	uint32_t one;                 /* owner | 1: the local word of an object with one reference */
+	tl_entry* top;                /* scope entries: [entries, top) of [entries, end) */
 	tl_entry* end;
 	tl_entry* entries;
 	tl_mark* mark_top; /* [marks, mark_top) of [marks, mark_end) */
@@ -213,34 +213,34 @@ typedef struct tl_context {
 	tl_slot* slot_table;
 	uintptr_t frame_base, frame_top, frame_end;
 	uintptr_t arena_base, arena_top, arena_end; /* all 0 while no arena is active */
-	uint64_t indexed; /* scope entries below it are in the index */
-	uint64_t holes;   /* scope entries that were taken out */
-	uintptr_t index;  /* hash slots of the scope index (runtime/object) */
+	uint64_t indexed;                           /* scope entries below it are in the index */
+	uint64_t holes;                             /* scope entries that were taken out */
+	uintptr_t index;                            /* hash slots of the scope index (runtime/object) */
 	uint64_t index_mask;
-	uintptr_t index_prev; /* entry position -> next older position of the same pointer */
+	uintptr_t index_prev;    /* entry position -> next older position of the same pointer */
 	struct tl_context* self; /* this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none */
 	_Atomic uint64_t word;
-	uint64_t close_target; /* what the slow path was closing when a destructor had to run */
-	uint32_t unfinished;   /* it was interrupted so */
+	uint64_t close_target;   /* what the slow path was closing when a destructor had to run */
+	uint32_t unfinished;     /* it was interrupted so */
 	uint32_t error_function; /* TL_FN_ id of the call that failed last */
-	uint32_t in_go;   /* a call of this thread is in the slow path */
-	uint32_t draining; /* a call of this thread runs destructors */
-	uintptr_t drain_frame; /* where on the stack that call stands */
+	uint32_t in_go;          /* a call of this thread is in the slow path */
+	uint32_t draining;       /* a call of this thread runs destructors */
+	uintptr_t drain_frame;   /* where on the stack that call stands */
 	/* Dead objects, linked through their records, and foreign blocks that a C function frees
 	 * (runtime/object/deleters.go); first in first out. The heads are read as one word. */
 	uint32_t destroy_first, deleter_first;
 	uint32_t destroy_last, deleter_last;
-	uintptr_t callback;         /* what the drain wants called next: f(object) or f(object, context) */
+	uintptr_t callback; /* what the drain wants called next: f(object) or f(object, context) */
 	uintptr_t callback_object, callback_context;
 	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
 	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the entry guard is left */
-	uint64_t skipped;  /* scope entries whose object was gone already */
-	uint64_t deferred; /* releases that wait for the owner */
+	uint64_t skipped;            /* scope entries whose object was gone already */
+	uint64_t deferred;           /* releases that wait for the owner */
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone;
-	uint64_t slow_calls;  /* calls of the slow path */
-	uint64_t spare;        /* so that no magazine lies in two cache lines */
-	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
+	uint64_t slow_calls;     /* calls of the slow path */
+	uint64_t spare;          /* so that no magazine lies in two cache lines */
+	uint64_t purge_seen;     /* globals.purge when this context last gave its magazines back */
 	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
 	uint32_t short_attempts; /* how often the program was asked to release something for it */
 	int32_t short_device;    /* whose memory, and how much of it */
@@ -248,14 +248,14 @@ typedef struct tl_context {
 	uint64_t short_bytes;
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
-	uint64_t sample_left;   /* bytes that may pass before the next sample */
-	uintptr_t sampled;      /* what was recorded last: tl_track_site may still name its line */
-	uint32_t pending;       /* what this call has recorded lacks its stack; Go clears it */
-	uint32_t tracking_seen; /* globals.tracking when the distances were drawn */
-	uint32_t tags;          /* how many are pushed */
-	uint32_t use_site;      /* TL_DEBUG: where the call that failed last was made */
-	uint32_t damaged;       /* TL_DEBUG: this call has found memory that was overwritten */
-	int32_t cancel_state;   /* the thread's, before its call entered Go */
+	uint64_t sample_left;    /* bytes that may pass before the next sample */
+	uintptr_t sampled;       /* what was recorded last: tl_track_site may still name its line */
+	uint32_t pending;        /* what this call has recorded lacks its stack; Go clears it */
+	uint32_t tracking_seen;  /* globals.tracking when the distances were drawn */
+	uint32_t tags;           /* how many are pushed */
+	uint32_t use_site;       /* TL_DEBUG: where the call that failed last was made */
+	uint32_t damaged;        /* TL_DEBUG: this call has found memory that was overwritten */
+	int32_t cancel_state;    /* the thread's, before its call entered Go */
 	struct tl_context* path; /* what the thread sees when it has left Go: this context or its stub */
 	uint32_t debug_spare[4];
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
@@ -289,22 +289,22 @@ typedef struct tl_globals {
 	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
 	tl_record* records;
 	tl_record* block_metadata; /* of blocks that fill whole pages; see runtime/heap/records.go */
-	uintptr_t slices_base; /* contexts: slice i is [slices_base + i << slice_shift, ...) */
+	uintptr_t slices_base;     /* contexts: slice i is [slices_base + i << slice_shift, ...) */
 	uint64_t slices_bytes;
 	uint64_t slice_shift;
 	uint64_t arena_offset, frame_offset; /* inside a slice */
 	uint64_t arena_capacity;             /* bytes of each */
 	uintptr_t shards;                    /* registry (registry.h) */
 	uint64_t shard_mask;
-	uintptr_t pools;                     /* memory pools (mempool.h) */
+	uintptr_t pools;            /* memory pools (mempool.h) */
 	struct tl_type_info* types; /* by type number, from TL_TYPE_FIRST_USER */
-	uint32_t fast;       /* TL_FASTPATH */
-	_Atomic uint32_t on_error; /* 0 ignore, 1 log, 2 abort, 4 callback set */
-	_Atomic uint32_t reap; /* a parked context holds work */
-	_Atomic uint32_t purge; /* asks contexts to give their magazines back at their next slow call */
-	_Atomic uint32_t parked; /* contexts waiting to be adopted */
-	uint32_t counted_types;  /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
-	_Atomic uint32_t tracking; /* whether allocations are recorded; contexts follow at their next slow call */
+	uint32_t fast;              /* TL_FASTPATH */
+	_Atomic uint32_t on_error;  /* 0 ignore, 1 log, 2 abort, 4 callback set */
+	_Atomic uint32_t reap;      /* a parked context holds work */
+	_Atomic uint32_t purge;     /* asks contexts to give their magazines back at their next slow call */
+	_Atomic uint32_t parked;    /* contexts waiting to be adopted */
+	uint32_t counted_types;     /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
+	_Atomic uint32_t tracking;  /* whether allocations are recorded; contexts follow at their next slow call */
 	tl_class_info classes[TL_CLASSES];
 	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
 	_Atomic uint32_t leak_check; /* what happens at exit */

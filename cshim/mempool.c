@@ -13,7 +13,10 @@ static char* _Atomic pools;
 
 static inline char* table(void) { return atomic_load_explicit(&pools, memory_order_acquire); }
 
-static inline tl_mempool_state* pool_at(char* first, uint64_t slot) { return (tl_mempool_state*)(first + slot * TL_MEMPOOL_STRIDE); }
+static inline tl_mempool_state* pool_at(char* first, uint64_t slot)
+{
+	return (tl_mempool_state*)(first + slot * TL_MEMPOOL_STRIDE);
+}
 
 void tlc_memory_pools_attach(uintptr_t at, bool fast)
 {

@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 enum {
-	TL_MEMPOOL_SPLIT = 256, /* what remains must be more to be a block of its own */
+	TL_MEMPOOL_SPLIT = 256,    /* what remains must be more to be a block of its own */
 	TL_MEMPOOL_LIFO_SIZE = 64, /* a power of two */
 	TL_MEMPOOL_SUBBIN_BITS = 9,
 	TL_MEMPOOL_SUBBINS = 1 << TL_MEMPOOL_SUBBIN_BITS,

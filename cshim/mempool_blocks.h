@@ -108,7 +108,10 @@ static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
 
 /* ---- the LIFO cache --------------------------------------------------------------- */
 
-static inline tl_mempool_lifo* tlc_lifo(tl_mempool_state* p, uint32_t at) { return &p->lifo[at % TL_MEMPOOL_LIFO_SIZE]; }
+static inline tl_mempool_lifo* tlc_lifo(tl_mempool_state* p, uint32_t at)
+{
+	return &p->lifo[at % TL_MEMPOOL_LIFO_SIZE];
+}
 
 /* Moves the blocks that were given back to the log into the tables. */
 static inline void tlc_lifo_flush(tl_mempool_state* p)

@@ -138,7 +138,8 @@ bool tl_ptr_release_bool(void* object)
 	uintptr_t p = (uintptr_t)object;
 	tl_record* r;
 	uint32_t class;
-	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class))) return p != 0 && (release_elsewhere(p) || slow_ptr_release_bool(object));
+	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class)))
+		return p != 0 && (release_elsewhere(p) || slow_ptr_release_bool(object));
 	return TLC_LIKELY(release(p, r, class)) || release_record(p, r) || slow_ptr_release_bool(object);
 }
 
@@ -182,7 +183,8 @@ tl_status tl_ptr_check(const void* object)
 	tl_record* r = tlc_record_at((uintptr_t)object);
 	if (TLC_LIKELY(r != NULL && tlc_is_fast(tlc_tls) && tlc_is_live_object(r))) return TL_OK;
 	uintptr_t p = (uintptr_t)object;
-	if (r == NULL && tlc_is_fast(tlc_tls) && !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_count(p) > 0) return TL_OK;
+	if (r == NULL && tlc_is_fast(tlc_tls) && !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_count(p) > 0)
+		return TL_OK;
 	return slow_ptr_check(object);
 }
 

@@ -89,7 +89,8 @@ static inline bool tlc_recycle(tl_magazine* m, tl_record* r, uintptr_t object, u
 
 /* The same for an object whose only reference the caller has seen in the local word:
  * plain bytes, with this shared word. */
-static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, tl_record* r, uintptr_t object, uint32_t sh)
+static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, tl_record* r, uintptr_t object,
+                                                                uint32_t sh)
 {
 	_Static_assert(TL_TYPE_PLAIN == 0, "the life of a plain object is its generation alone");
 	uint64_t life = tlc_life(r);
@@ -144,8 +145,8 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
 		return true; /* every reference may float already */
 	}
-	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15 &&
-	       tlc_sh_floats(sh) < tlc_sh_count(sh))
+	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
+	       tlc_sh_floats(sh) < 15 && tlc_sh_floats(sh) < tlc_sh_count(sh))
 		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_FLOAT, memory_order_relaxed,
 		                                          memory_order_relaxed))
 			return true;

@@ -35,7 +35,8 @@ static inline bool tlc_held_drop(tl_context* c, uintptr_t p)
 	uint32_t held = TLC_HELD;
 	if (TLC_UNLIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) return false;
 	if (TLC_UNLIKELY(m->top == m->limit || tlc_is_last_life(e.gen))) return false;
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &held, 0, memory_order_acq_rel, memory_order_relaxed)))
+	if (TLC_UNLIKELY(
+			!atomic_compare_exchange_strong_explicit(&r->sh, &held, 0, memory_order_acq_rel, memory_order_relaxed)))
 		return false;
 	*m->top++ = tlc_renew(r, e);
 	return true;

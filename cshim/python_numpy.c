@@ -39,7 +39,8 @@ static uintptr_t object_of(uintptr_t p, tl_record** r)
 {
 	uintptr_t tensor = p - TLC_TENSOR_HEADER;
 	if (tlc_find_record(p, r)) return TLC_LOAD((*r)->type_flags) == TL_TYPE_PLAIN && tlc_is_live_object(*r) ? p : 0;
-	if (!tlc_find_record(tensor, r) || TLC_LOAD((*r)->type_flags) != TL_TYPE_TENSOR || !tlc_is_live_object(*r)) return 0;
+	if (!tlc_find_record(tensor, r) || TLC_LOAD((*r)->type_flags) != TL_TYPE_TENSOR || !tlc_is_live_object(*r))
+		return 0;
 	return ((const tl_tensor_header*)tensor)->data == p ? tensor : 0;
 }
 
@@ -64,7 +65,8 @@ static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
-	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc) : named(slow_numpy_malloc(ctx, bytes));
+	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
+	                    : named(slow_numpy_malloc(ctx, bytes));
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
@@ -186,7 +188,8 @@ _Static_assert(sizeof(handler) == 168, "NumPy's ABI");
 
 const void* tl_numpy_handler(void)
 {
-	static const handler ours = {"tl_runtime", 1, NULL, tl_numpy_malloc, tl_numpy_calloc, tl_numpy_realloc, tl_numpy_free};
+	static const handler ours = {"tl_runtime", 1, NULL, tl_numpy_malloc, tl_numpy_calloc, tl_numpy_realloc,
+	                             tl_numpy_free};
 	return &ours;
 }
 
@@ -215,12 +218,14 @@ static const char legacy_name[] = "dltensor";
  * no consumer did. */
 static void end_versioned(void* capsule)
 {
-	if (tlc_python.is_valid(capsule, versioned_name)) tlc_dlpack_delete(tlc_python.get_pointer(capsule, versioned_name));
+	if (tlc_python.is_valid(capsule, versioned_name))
+		tlc_dlpack_delete(tlc_python.get_pointer(capsule, versioned_name));
 }
 
 static void end_legacy(void* capsule)
 {
-	if (tlc_python.is_valid(capsule, legacy_name)) tlc_dlpack_delete_legacy(tlc_python.get_pointer(capsule, legacy_name));
+	if (tlc_python.is_valid(capsule, legacy_name))
+		tlc_dlpack_delete_legacy(tlc_python.get_pointer(capsule, legacy_name));
 }
 
 /* Sets the Python exception for a capsule that was not made. */

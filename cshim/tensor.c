@@ -138,7 +138,8 @@ static inline bool release(uintptr_t p)
 	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p);
 	uint32_t sh = TLC_LOAD(r->sh);
 	if (is_plain(sh) && tlc_sh_floats(sh) == 0 && tlc_sh_count(sh) > 1 &&
-	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release, memory_order_relaxed))
+	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
+	                                            memory_order_relaxed))
 		return true;
 	return tlc_tensor_drop(c, r, tlc_entry_of(r, p));
 }
@@ -146,7 +147,8 @@ static inline bool release(uintptr_t p)
 tl_status tl_tensor_register(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL && tlc_register_known((uintptr_t)tensor))) return TL_OK;
+	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL && tlc_register_known((uintptr_t)tensor)))
+		return TL_OK;
 	if (tensor == NULL || tlc_tensor_in_slot(c, (uintptr_t)tensor)) return TL_OK;
 	return slow_tensor_register(tensor);
 }
@@ -159,7 +161,8 @@ tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
 	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return slow_tensor_prepare_return(tensor);
 	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
 	if (at == TLC_NOT_FOUND) return tensor;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || !tlc_unregister_at(c, (uint64_t)at))) return slow_tensor_prepare_return(tensor);
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || !tlc_unregister_at(c, (uint64_t)at)))
+		return slow_tensor_prepare_return(tensor);
 	return tensor;
 }
 

@@ -37,8 +37,8 @@ enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
 /* header.flags. The fast path pools only tensors that have no flag but CONTIGUOUS. */
 #define TL_TENSOR_CONTIGUOUS 1u
 #define TL_TENSOR_IN_SLOT 2u
-#define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */
-#define TL_TENSOR_VIEW 8u     /* the data is that of base, which it holds a reference to */
+#define TL_TENSOR_EXTERNAL 4u   /* the data is somebody else's; deleter may end it */
+#define TL_TENSOR_VIEW 8u       /* the data is that of base, which it holds a reference to */
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
 #define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device's default pool, which only Go gives back */
 #define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
@@ -72,8 +72,8 @@ typedef struct tl_tensor_pool_key {
 	uint64_t bytes; /* of the heap that one of its tensors occupies */
 	uint32_t kind;  /* TL_TENSOR_POOL_KIND; 0 = empty cell */
 	uint16_t count;
-	uint16_t referenced;   /* it had a hit since the last search for something to evict */
-	uintptr_t stack; /* of shard.room entries */
+	uint16_t referenced; /* it had a hit since the last search for something to evict */
+	uintptr_t stack;     /* of shard.room entries */
 } tl_tensor_pool_key;
 
 /* One shard, two cache lines. All but `lock` and `misses` is written under the lock;
@@ -83,19 +83,19 @@ typedef struct tl_tensor_pool_shard {
 	uint32_t mask;         /* cells - 1 */
 	uint32_t keys;
 	uint32_t key_limit;
-	uint32_t limit;        /* tensors of a key */
-	uint32_t room;         /* of a stack */
+	uint32_t limit; /* tensors of a key */
+	uint32_t room;  /* of a stack */
 	uint32_t spare[2];
 	_Atomic uintptr_t cells; /* also read without the lock */
-	uintptr_t fresh_stack; /* stacks from here on were never used */
-	uintptr_t free_stack;  /* a stack that no key has, 0 = none; the next one in its first entry */
-	uint64_t bytes;        /* ever kept */
-	uint64_t grant;        /* what `bytes` may come to: the share, and what was taken out */
-	uint64_t puts;         /* tensors ever kept */
-	uint64_t hits;         /* of them, handed out */
-	uint64_t evicted;     /* of them, freed by Go */
+	uintptr_t fresh_stack;   /* stacks from here on were never used */
+	uintptr_t free_stack;    /* a stack that no key has, 0 = none; the next one in its first entry */
+	uint64_t bytes;          /* ever kept */
+	uint64_t grant;          /* what `bytes` may come to: the share, and what was taken out */
+	uint64_t puts;           /* tensors ever kept */
+	uint64_t hits;           /* of them, handed out */
+	uint64_t evicted;        /* of them, freed by Go */
 	_Atomic uint64_t misses; /* without the lock */
-	uint64_t share;        /* bytes that it may keep at once */
+	uint64_t share;          /* bytes that it may keep at once */
 	uint64_t evicted_bytes;
 	uint64_t padding[1];
 } tl_tensor_pool_shard;
@@ -129,7 +129,8 @@ static inline tl_tensor_pool_key* tlc_tensor_pool_home(const tl_tensor_pool_shar
 }
 
 /* The cell of a key, or the empty one where it belongs. Under the lock. */
-static inline tl_tensor_pool_key* tlc_tensor_pool_find(const tl_tensor_pool_shard* s, tl_tensor_pool_key* home, uint64_t elements, uint32_t kind)
+static inline tl_tensor_pool_key* tlc_tensor_pool_find(const tl_tensor_pool_shard* s, tl_tensor_pool_key* home,
+                                                       uint64_t elements, uint32_t kind)
 {
 	tl_tensor_pool_key* cells = (tl_tensor_pool_key*)TLC_LOAD(s->cells);
 	for (tl_tensor_pool_key* k = home;; k = cells + ((uint64_t)(k - cells + 1) & s->mask))
@@ -159,7 +160,8 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 
 static inline void tlc_tensor_pool_missed(uint64_t elements, uint32_t kind)
 {
-	atomic_fetch_add_explicit(&tlc_tensor_pool_shard(tlc_tensor_pool_hash(elements, kind))->misses, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&tlc_tensor_pool_shard(tlc_tensor_pool_hash(elements, kind))->misses, 1,
+	                          memory_order_relaxed);
 }
 
 /* ---- live tensors -------------------------------------------------------------------- */
@@ -186,7 +188,8 @@ static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
 /* Fills the header of a contiguous tensor on the heap whose data follows it. The shape
  * was checked. Fields that have a meaning only with other flags stay as they were. Budget: 4 stores
  * and 2 for each dimension. */
-static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint64_t numel, uint16_t rank, const int64_t* shape)
+static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint64_t numel, uint16_t rank,
+                                       const int64_t* shape)
 {
 	const union {
 		struct {

@@ -6,14 +6,17 @@ _Static_assert(sizeof(tl_tensor_pool_shard) == 128, "shards share no cache line"
 _Static_assert(sizeof(tl_globals) <= TL_TENSOR_POOL_OFFSET, "the shards stand behind the globals");
 
 const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
-	[TL_DTYPE_F32] = 4,  [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4, [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
-	[TL_DTYPE_F16] = 2,  [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1, [TL_DTYPE_I16] = 2,
-	[TL_DTYPE_U16] = 2,  [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8, [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,
+	[TL_DTYPE_F32] = 4, [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4,  [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
+	[TL_DTYPE_F16] = 2, [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1,  [TL_DTYPE_I16] = 2,
+	[TL_DTYPE_U16] = 2, [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8,  [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,
 };
 
 /* ---- locks ------------------------------------------------------------------------- */
 
-static tl_tensor_pool_shard* all_shards(void) { return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET); }
+static tl_tensor_pool_shard* all_shards(void)
+{
+	return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET);
+}
 
 /* For pthread_atfork: prepare takes all locks, parent and child release them. */
 void tlc_tensor_pool_lock_all(void)
@@ -35,7 +38,8 @@ static inline uint64_t needed(const tl_tensor_header* h)
 }
 
 /* Gives the empty cell k to a new key; false when there is no room. Under the lock. */
-static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tensor_pool_key* k, const tl_tensor_header* h, uint64_t bytes)
+static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tensor_pool_key* k,
+                                               const tl_tensor_header* h, uint64_t bytes)
 {
 	if (s->keys >= s->key_limit || needed(h) > bytes) return false;
 	uintptr_t stack = s->free_stack;
@@ -45,7 +49,8 @@ static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tenso
 		stack = s->fresh_stack;
 		s->fresh_stack += s->room * sizeof(tl_entry);
 	}
-	*k = (tl_tensor_pool_key){.elements = h->numel, .bytes = bytes, .kind = TL_TENSOR_POOL_KIND(h->dtype, h->device), .stack = stack};
+	*k = (tl_tensor_pool_key){
+		.elements = h->numel, .bytes = bytes, .kind = TL_TENSOR_POOL_KIND(h->dtype, h->device), .stack = stack};
 	s->keys++;
 	return true;
 }
@@ -98,7 +103,8 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
 	if (TLC_LIKELY(result == KEPT)) {
-		if (TLC_LIKELY(atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
+		if (TLC_LIKELY(
+				atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
 			e.gen = TLC_LOAD(r->gen);
 			((tl_entry*)k->stack)[k->count++] = tlc_renew(r, e);
 			s->bytes += bytes;
@@ -117,7 +123,8 @@ static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	tl_magazine* m = &c->magazines[e.gen & 0xFF];
 	if (m->top == m->limit) return false;
-	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)) return false;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
 	e.gen = TLC_LOAD(r->gen);
 	*m->top++ = tlc_renew(r, e);
@@ -141,7 +148,8 @@ static tl_record* base_record(const tl_context* c, const tl_tensor_header* view)
 static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || tlc_is_last_life(e.gen)) return false;
+	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || tlc_is_last_life(e.gen))
+		return false;
 	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
 	uintptr_t base = h->base; /* before the slot can be used again */
 	if (b == NULL || !recycle(c, r, e, sh)) return false;
@@ -176,7 +184,8 @@ bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
 		int32_t count = tlc_sh_count(sh);
 		if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || count <= 0)) return false;
 		if (TLC_LIKELY(count == 1)) return drop_last(c, r, e, sh);
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, released(sh), memory_order_acq_rel, memory_order_acquire))
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, released(sh), memory_order_acq_rel,
+		                                          memory_order_acquire))
 			return true;
 	}
 }

@@ -21,7 +21,7 @@
 typedef struct tl_sparse_header {
 	uint64_t mark;
 	uint64_t lines, minor, nonzeros, blocks; /* minor: what the indices of a line stay below */
-	uint64_t bytes; /* of the object and of the blocks as a whole */
+	uint64_t bytes;                          /* of the object and of the blocks as a whole */
 	uint8_t format, value_dtype, index_dtype;
 	uint8_t spare;
 	uint32_t flags;

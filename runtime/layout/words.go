@@ -96,7 +96,8 @@ func FillClasses(t *[Classes]ClassInfo) {
 	for class := uint32(1); class <= ClassSmall; class++ {
 		size := classSize(class)
 		slab := slabBytes(size)
-		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size) + 1, Mask: slab - 1, Size: size, Slots: slab / size}
+		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size) + 1, Mask: slab - 1, Size: size,
+			Slots: slab / size}
 	}
 	for _, class := range []uint32{ClassNone, ClassLarge, ClassRest} {
 		t[class] = ClassInfo{Reciprocal: 1, Mask: SpanBytes - 1, Slots: 1}

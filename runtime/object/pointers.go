@@ -187,7 +187,8 @@ func (c *Context) decRefHere(p uintptr, o object, reached *int32) status.Status 
 // or releases a floating one.
 func (c *Context) Free(p uintptr) status.Status {
 	if at := c.locate(p); at.where == inHeap && at.Kind == heap.Live && heldAtZero(process.heap.Record(at.Record)) {
-		return c.freeZero(p, object{process.heap.Record(at.Record), layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}})
+		return c.freeZero(p, object{process.heap.Record(at.Record), layout.Entry{Object: p, Record: at.Record,
+			Gen: at.Gen}})
 	}
 	return c.handle(p,
 		func(o object) status.Status {

@@ -242,7 +242,8 @@ func (c *Context) heldByScopes(o object) (n uint64, known bool) {
 func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
 	at = memory.NewArray[uint64]("realloc")
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
-		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen && !at.Push(i-1) {
+		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen &&
+			!at.Push(i-1) {
 			return at, status.OutOfMemory
 		}
 	}

@@ -33,7 +33,8 @@ func (t *Table) check(held uint32) error {
 	c.sharedBlocks()
 	c.coverage()
 	for up := 1; up < layout.UnitLevels; up++ {
-		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up, t.header.Units[up])
+		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up,
+			t.header.Units[up])
 		c.units[0] += c.units[up]
 	}
 	c.Want(c.units[0] == t.header.Units[0], "%d units above level 0, counted %d", c.units[0], t.header.Units[0])
@@ -128,7 +129,8 @@ func (c *checker) region(index, i uint32, r *layout.Region) {
 func (c *checker) unit(index uint32, at granule, u *layout.Unit) {
 	if u.Starts != 0 && listed(u) {
 		c.list(uintptr(u.Only.Block))
-		c.Want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit, at.region)
+		c.Want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit,
+			at.region)
 	}
 	up := int(at.region>>layout.UnitLevelShift) - layout.UnitLevel0
 	if up > 0 {
@@ -188,7 +190,8 @@ func (c *checker) sharedBlocks() {
 		numbered += uint64(count(b.numbered))
 	}
 	c.Want(len(c.aliases) == 0, "%d names of buffers that there never were", len(c.aliases))
-	c.Want(bytes == s.bytes && numbered == s.numbered, "buffers: %d bytes, %d shared, counted %d and %d", bytes, numbered,
+	c.Want(bytes == s.bytes && numbered == s.numbered, "buffers: %d bytes, %d shared, counted %d and %d", bytes,
+		numbered,
 		s.bytes, s.numbered)
 	for link := s.free; link != 0 && free > 0; link = s.all[link].next {
 		free--

@@ -26,7 +26,8 @@ func (b *modelBlock) ended(p uintptr) Ended {
 	case b.shared.aliases > 0:
 		return Ended{}
 	}
-	return Ended{Pointer: b.shared.real, Bytes: b.shared.bytes, Kind: layout.ForeignCustom, Deleter: 1, Ctx: b.shared.ctx}
+	return Ended{Pointer: b.shared.real, Bytes: b.shared.bytes, Kind: layout.ForeignCustom, Deleter: 1,
+		Ctx: b.shared.ctx}
 }
 
 func (m *model) erase(p uintptr) {

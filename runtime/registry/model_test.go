@@ -51,7 +51,8 @@ func (m *model) overlaps(p, bytes uintptr) bool {
 	return false
 }
 
-var strides = []uintptr{16, 32, 48, 80, 128, 1008, 1024, 1040, 2048, 4096, 4112, 1 << 16, 1<<16 + 16, 1 << 18, 1 << 22, 1<<22 + 16,
+var strides = []uintptr{16, 32, 48, 80, 128, 1008, 1024, 1040, 2048, 4096, 4112, 1 << 16, 1<<16 + 16, 1 << 18, 1 << 22,
+	1<<22 + 16,
 	1 << 28, 1 << 32}
 
 func genPointer(t *rapid.T) uintptr {
@@ -336,7 +337,8 @@ func TestAgainstAModel(t *testing.T) {
 		m := &model{table: table, blocks: map[uintptr]*modelBlock{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"adopt": m.adopt, "adopt too": m.adopt, "adopt more": m.adopt, "insert": m.insert, "register": m.register,
-			"insert shared": m.insertShared, "insert custom": m.insertCustom, "add alias": m.addAlias, "retract": m.retract,
+			"insert shared": m.insertShared, "insert custom": m.insertCustom, "add alias": m.addAlias,
+			"retract": m.retract,
 			"acquire": m.acquire, "release": m.release, "release entry": m.releaseEntry, "float": m.float,
 			"dec ref": m.decRef, "forget": m.forget, "covered": m.covered, "": m.check,
 		})

@@ -62,7 +62,8 @@ func (s *sharedBlocks) create(block Block, numbered bool) (link uint32, id uint6
 	link = s.free
 	b := &s.all[link]
 	s.free = b.next
-	*b = sharedBlock{real: block.Real, bytes: block.Bytes, deleter: block.Deleter, ctx: block.Ctx, aliases: 1, gen: b.gen,
+	*b = sharedBlock{real: block.Real, bytes: block.Bytes, deleter: block.Deleter, ctx: block.Ctx, aliases: 1,
+		gen:  b.gen,
 		kind: block.Kind, numbered: numbered}
 	s.bytes += uint64(block.Bytes)
 	if numbered {

@@ -150,7 +150,8 @@ func keptKeys(of limit.Need) (keys []layout.TensorPoolKey) {
 	}
 	eachDeviceCache(of, func(number int, s *deviceCache) { keys = s.keys(number, keys) })
 	slices.SortFunc(keys, func(a, b layout.TensorPoolKey) int {
-		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes), cmp.Compare(a.Elements, b.Elements),
+		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes),
+			cmp.Compare(a.Elements, b.Elements),
 			cmp.Compare(a.Kind, b.Kind))
 	})
 	return keys

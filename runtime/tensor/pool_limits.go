@@ -128,7 +128,8 @@ func ReadPoolKey(rank uintptr) (k PoolKeyStats) {
 		return k
 	}
 	at := keys[rank]
-	return PoolKeyStats{at.Elements, uint64(at.Count), uint64(at.Count) * at.Bytes, uint32(dtypeOf(at.Kind)), uint32(deviceOf(at.Kind))}
+	return PoolKeyStats{at.Elements, uint64(at.Count), uint64(at.Count) * at.Bytes, uint32(dtypeOf(at.Kind)),
+		uint32(deviceOf(at.Kind))}
 }
 
 // stackBytes is the size of all stacks.

@@ -19,7 +19,8 @@ func (k key) hash() uint64 { return layout.TensorPoolHash(k.elements, k.kind) }
 
 // shardAt returns shard i.
 func shardAt(i uint64) *shard {
-	return layout.At[shard](layout.Address(object.Globals()) + layout.TensorPoolOffset + uintptr(i)*layout.TensorPoolShardBytes)
+	return layout.At[shard](layout.Address(object.Globals()) + layout.TensorPoolOffset +
+		uintptr(i)*layout.TensorPoolShardBytes)
 }
 
 func shardOf(k key) *shard { return shardAt(k.hash() % layout.TensorPoolShards) }

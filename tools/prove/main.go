@@ -105,7 +105,8 @@ func choose(all []part, names string) ([]part, error) {
 	}
 	for _, name := range wanted {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no part or program %q; the parts are %s", name, strings.Join(nameAll(all), ", "))
+			return nil, fmt.Errorf("there is no part or program %q; the parts are %s", name,
+				strings.Join(nameAll(all), ", "))
 		}
 	}
 	return chosen, nil

@@ -76,7 +76,8 @@ func mendPoison(e layout.Entry) int {
 // when it is that object's turn. Nothing of ours stands before the first slot of a slab.
 func (d *debugging) checkBefore(c *object.Context, e layout.Entry) (damaged bool) {
 	before := object.Heap().Find(e.Object - 1)
-	if before.Kind != heap.Interior || before.Record+1 != e.Record || before.Start+uintptr(object.Heap().Size(e.Object)) != e.Object {
+	if before.Kind != heap.Interior || before.Record+1 != e.Record ||
+		before.Start+uintptr(object.Heap().Size(e.Object)) != e.Object {
 		return false
 	}
 	left := layout.Entry{Object: before.Start, Record: before.Record, Gen: before.Gen}

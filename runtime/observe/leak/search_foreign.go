@@ -64,7 +64,8 @@ func (f *foreignSearch) visitAll(visit func(Live)) {
 	seen := map[uint32]bool{}
 	for _, p := range f.order {
 		n := f.at[p]
-		live := Live{Ref: track.OfForeign(object.Registry(), n.Info), Address: p, Bytes: uint64(n.Bytes), Type: n.TypeName(), Reason: n.reason()}
+		live := Live{Ref: track.OfForeign(object.Registry(), n.Info), Address: p, Bytes: uint64(n.Bytes),
+			Type: n.TypeName(), Reason: n.reason()}
 		if n.Link != 0 {
 			d, known := object.Registry().Outline(n.Info)
 			if !known || seen[n.Link] {
