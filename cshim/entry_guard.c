@@ -239,6 +239,7 @@ static void go_in(tl_context* c)
 {
 	c->in_go = 1;
 	atomic_signal_fence(memory_order_seq_cst);
+	tlc_hold_handlers();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel_state);
 	if (is_shared(c)) return; /* a thread without a context sees zeros anyway */
 	c->path = tlc_tls;
@@ -251,6 +252,7 @@ static void go_out(tl_context* c)
 	pthread_setcancelstate(c->cancel_state, NULL);
 	atomic_signal_fence(memory_order_seq_cst);
 	c->in_go = 0;
+	tlc_release_handlers();
 }
 
 /* The context of threads without one; its lock is held. Such a thread may get a new stack from Go. */
