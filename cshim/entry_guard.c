@@ -1,6 +1,7 @@
 /* The entry guard, threads, fork: everything between a C thread and the slow path. */
 #define _GNU_SOURCE
 #include "entry_guard.h"
+#include "object_inbox.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -290,10 +291,11 @@ static tl_context* enter_shared(uint32_t function, tl_status* why)
 	return c;
 }
 
-static bool has_requests(const tl_context* c)
+static bool has_requests(tl_context* c)
 {
-	return (atomic_load_explicit(&c->word, memory_order_relaxed) >> 2) != 0 || TLC_LOAD(tlc_shared->reap) != 0 ||
-	       TLC_LOAD(tlc_shared->purge) != c->purge_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
+	bool mail = tlc_has_mail(c) && (c->path != c || !tlc_read_inbox(c));
+	return mail || TLC_LOAD(tlc_shared->reap) != 0 || TLC_LOAD(tlc_shared->purge) != c->purge_seen ||
+	       TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
 /* Handles requests of other threads, and a change of the path. */

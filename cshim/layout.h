@@ -171,6 +171,23 @@ typedef struct tl_slot {
 /* context.word = inbox node index << 2 | state */
 enum { TL_CTX_FREE = 0, TL_CTX_ACTIVE = 1, TL_CTX_PARKED = 2, TL_CTX_BORROWED = 3, TL_CTX_STATE = 3 };
 
+/* Tells an owner that the last shared reference of one of its objects waits for it. The generation
+ * tells a node of an object that was freed and whose slot was used again. Nodes have numbers from 1;
+ * 0 = none. */
+typedef struct tl_node {
+	uintptr_t object;
+	uint32_t record;
+	uint32_t gen;
+	uint32_t next;          /* in the inbox, or in a chain of free nodes */
+	_Atomic uint32_t chain; /* of the first node of a free chain: the next chain of globals.node_chains */
+} tl_node;
+
+/* Free nodes travel in chains of this many. */
+#define TL_NODE_CHAIN 64
+
+/* globals.node_chains = times that it was changed 32 | first node of the first chain 32 */
+#define TL_CHAINS_CHANGE (1ull << 32)
+
 enum {
 	TL_MESSAGE_BYTES = 2048, /* room for one rendered error message */
 	TL_MAX_TAGS = 32,        /* that a thread can have pushed */
@@ -257,7 +274,10 @@ typedef struct tl_context {
 	uint32_t damaged;        /* TL_DEBUG: this call has found memory that was overwritten */
 	int32_t cancel_state;    /* the thread's, before its call entered Go */
 	struct tl_context* path; /* what the thread sees when it has left Go: this context or its stub */
-	uint32_t debug_spare[4];
+	/* Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one. */
+	uint32_t node_first, node_count;
+	uint32_t node_full;
+	uint32_t node_spare;
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */
@@ -296,15 +316,17 @@ typedef struct tl_globals {
 	uint64_t arena_capacity;             /* bytes of each */
 	uintptr_t shards;                    /* registry (registry.h) */
 	uint64_t shard_mask;
-	uintptr_t pools;            /* memory pools (mempool.h) */
-	struct tl_type_info* types; /* by type number, from TL_TYPE_FIRST_USER */
-	uint32_t fast;              /* TL_FASTPATH */
-	_Atomic uint32_t on_error;  /* 0 ignore, 1 log, 2 abort, 4 callback set */
-	_Atomic uint32_t reap;      /* a parked context holds work */
-	_Atomic uint32_t purge;     /* asks contexts to give their magazines back at their next slow call */
-	_Atomic uint32_t parked;    /* contexts waiting to be adopted */
-	uint32_t counted_types;     /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
-	_Atomic uint32_t tracking;  /* whether allocations are recorded; contexts follow at their next slow call */
+	uintptr_t pools;              /* memory pools (mempool.h) */
+	tl_node* nodes;               /* of inboxes, by number */
+	_Atomic uint64_t node_chains; /* free nodes that no thread keeps */
+	struct tl_type_info* types;   /* by type number, from TL_TYPE_FIRST_USER */
+	uint32_t fast;                /* TL_FASTPATH */
+	_Atomic uint32_t on_error;    /* 0 ignore, 1 log, 2 abort, 4 callback set */
+	_Atomic uint32_t reap;        /* a parked context holds work */
+	_Atomic uint32_t purge;       /* asks contexts to give their magazines back at their next slow call */
+	_Atomic uint32_t parked;      /* contexts waiting to be adopted */
+	uint32_t counted_types;       /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
+	_Atomic uint32_t tracking;    /* whether allocations are recorded; contexts follow at their next slow call */
 	tl_class_info classes[TL_CLASSES];
 	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
 	_Atomic uint32_t leak_check; /* what happens at exit */

@@ -1,5 +1,6 @@
 /* Counting: tl_ptr_* and the release of single references. */
 #include "object_fast.h"
+#include "object_inbox.h"
 
 /* Each call looks its pointer up once. All cases but the owner's continue in a tail call with the
  * record that was found, so that the owner's path saves no register. Budget of the owner's acquire
@@ -77,7 +78,8 @@ static __attribute__((noinline)) bool release_cold(uintptr_t p, tl_record* r)
 	if (!tlc_is_fast(c)) return false;
 	uint32_t loc = TLC_LOAD(r->loc);
 	if (tlc_own(c, loc) < TLC_OWNED) return release_own(c, r, p, loc);
-	return TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR && tlc_tensor_drop(c, r, tlc_entry_of(r, p));
+	tl_entry e = tlc_entry_of(r, p);
+	return TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR ? tlc_tensor_drop(c, r, e) : tlc_hand_over(c, r, e);
 }
 
 /* Releases an object of another owner, or one that release and release_own do not handle. */
@@ -212,7 +214,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 			return;
 		if (same && tlc_own(c, loc) >= TLC_OWNED) {
 			if (tlc_drop_life(r, &e.gen)) return;
-			if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR && tlc_tensor_drop(c, r, e)) return;
+			if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR ? tlc_tensor_drop(c, r, e) : tlc_hand_over(c, r, e)) return;
 		}
 	}
 	tl_status why;

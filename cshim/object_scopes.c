@@ -1,5 +1,6 @@
 /* Scopes: the stack of entries and the marks on it. */
 #include "object_fast.h"
+#include "object_inbox.h"
 
 static inline bool push_mark(tl_context* c, uint32_t kind, uint32_t slots)
 {
@@ -147,7 +148,8 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(target, function);
 		if (TLC_LIKELY(release_entries(c))) pop_mark(c, c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT);
 	}
-	if (TLC_UNLIKELY((TLC_LOAD(c->word) >> 2) != 0 || (tlc_has_to_destroy(c) != 0 && !c->draining))) tlc_poll();
+	bool mail = tlc_has_mail(c) && !tlc_read_inbox(c);
+	if (TLC_UNLIKELY(mail || (tlc_has_to_destroy(c) != 0 && !c->draining))) tlc_poll();
 	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
 	                 entries > (uint64_t)(c->top - c->entries)))
 		trim();

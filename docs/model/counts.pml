@@ -153,7 +153,7 @@ hidden byte x_dead;
 
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
 	REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ,
-	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE,
+	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE, DELIVER_PUSH, DELIVER_FLAG, DELIVER_REAP,
 	TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK, PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
 
 /* The end of an operation, and of a poll or an adoption with nothing left to do. */
@@ -526,6 +526,19 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		if :: STATE(word[w]) == PARKED -> borrow(w, BORROWS) :: else fi;
 		REST }
 #endif
+	/* Or raise the flag for a parked owner, and reap it. */
+	:: d_step { pc == DELIVER && ctx == 0 && BUG != 1 && BUG != 8 ->
+#if BUG == 42
+		if :: STATE(word[w]) == PARKED -> pc = DELIVER_PUSH :: else -> word[w] = word[w] | NODE(o, g); REST fi;
+		reap_flag = reap_flag || pc == DELIVER_PUSH }
+	:: d_step { pc == DELIVER_PUSH -> word[w] = word[w] | NODE(o, g); REST; pc = DELIVER_REAP }
+#else
+		word[w] = word[w] | NODE(o, g);
+		s = STATE(word[w]);
+		if :: s == PARKED && BUG != 41 -> REST; pc = DELIVER_FLAG :: else -> REST fi }
+	:: d_step { pc == DELIVER_FLAG -> reap_flag = true; pc = DELIVER_REAP }
+#endif
+	:: d_step { pc == DELIVER_REAP -> pc = (reap_flag -> REAP : NEXT) }
 
 	/* Serve a context: its inbox, then its open scopes. */
 	:: d_step { pc == ADOPTED || pc == TAKE -> take() }

@@ -101,9 +101,9 @@ clean dead $dead
 clean again $again
 clean rogue $rogue
 
-for bug in $(seq 40); do
+for bug in $(seq 42); do
 	case $bug in
-	9 | 29 | 31 | 32) mutant "$bug" -DBUG="$bug" $exits ;;
+	9 | 29 | 31 | 32 | 41 | 42) mutant "$bug" -DBUG="$bug" $exits ;;
 	14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 34 | 35 | 37 | 40) mutant "$bug" -DBUG="$bug" $floats ;;
 	23 | 24 | 25 | 33) mutant "$bug" -DBUG="$bug" $dead ;;
 	36 | 38) mutant "$bug" -DBUG="$bug" $moves ;;

@@ -185,6 +185,26 @@ const (
 	CtxState    = 3
 )
 
+// Tells an owner that the last shared reference of one of its objects waits for it. The generation
+// tells a node of an object that was freed and whose slot was used again. Nodes have numbers from 1;
+// 0 = none.
+type Node struct {
+	Object uintptr
+	Record uint32
+	Gen    uint32
+	Next   uint32 // in the inbox, or in a chain of free nodes
+	Chain  uint32 // atomic; of the first node of a free chain: the next chain of globals.node_chains
+}
+
+// NodeBytes is sizeof(tl_node).
+const NodeBytes = 24
+
+// Free nodes travel in chains of this many.
+const NodeChain = 64
+
+// globals.node_chains = times that it was changed 32 | first node of the first chain 32
+const ChainsChange = 1 << 32
+
 const (
 	MessageBytes = 2048 // room for one rendered error message
 	MaxTags      = 32   // that a thread can have pushed
@@ -274,9 +294,12 @@ type Context struct {
 	Damaged      uint32  // TL_DEBUG: this call has found memory that was overwritten
 	CancelState  int32   // the thread's, before its call entered Go
 	Path         uintptr // what the thread sees when it has left Go: this context or its stub
-	DebugSpare   [4]uint32
-	TagNames     [MaxTags]uint32 // of all tags up to this one
-	TagDepths    [MaxTags]uint32 // marks that were open when it was pushed
+	// Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one.
+	NodeFirst, NodeCount uint32
+	NodeFull             uint32
+	NodeSpare            uint32
+	TagNames             [MaxTags]uint32 // of all tags up to this one
+	TagDepths            [MaxTags]uint32 // marks that were open when it was pushed
 	// last error
 	Status       int32
 	FunctionId   uint32
@@ -320,6 +343,8 @@ type Globals struct {
 	Shards                   uintptr // registry (registry.h)
 	ShardMask                uint64
 	Pools                    uintptr // memory pools (mempool.h)
+	Nodes                    uintptr // of inboxes, by number
+	NodeChains               uint64  // atomic; free nodes that no thread keeps
 	Types                    uintptr // by type number, from TL_TYPE_FIRST_USER
 	Fast                     uint32  // TL_FASTPATH
 	OnError                  uint32  // atomic; 0 ignore, 1 log, 2 abort, 4 callback set
@@ -337,4 +362,4 @@ type Globals struct {
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 2576
+const GlobalsBytes = 2592

@@ -165,10 +165,11 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 // lists counts the nodes in inboxes and the pending deleter calls in lists, of all contexts.
 func (c *slotChecker) lists() (inboxes, deleterCalls uint32) {
 	EachContext(func(x *Context) {
-		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 &&
-			inboxes < process.nodes.fresh; i = process.nodes.at(i).next {
+		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
 			inboxes++
 		}
+		inboxes += c.chain(x.NodeFirst, x.NodeCount, "its first chain") + c.chain(x.NodeFull, layout.NodeChain,
+			"its full chain")
 		last := uint32(0)
 		for i := x.DeleterFirst; i != 0 &&
 			deleterCalls < uint32(len(process.deleterCalls.all)); i = process.deleterCalls.all[i].next {
@@ -183,12 +184,23 @@ func (c *slotChecker) lists() (inboxes, deleterCalls uint32) {
 	return inboxes, deleterCalls
 }
 
+// chain counts the nodes of a free chain, 0 for none.
+func (c *slotChecker) chain(first, want uint32, name string) (count uint32) {
+	for i := first; i != 0 && count < layout.NodeChain; i = nodeAt(i).Next {
+		count++
+	}
+	if first != 0 || name == "its first chain" {
+		c.Want(count == want, "%s of free nodes has %d, not %d", name, count, want)
+	}
+	return count
+}
+
 func (c *slotChecker) nodes(used uint32) {
 	n := &process.nodes
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for i := n.free; i != 0 && used < n.fresh; i = n.at(i).next {
-		used++
+	for i := uint32(process.g.NodeChains); i != 0 && used < n.fresh; i = nodeAt(i).Chain {
+		used += c.chain(i, layout.NodeChain, "a chain")
 	}
 	c.Want(used+1 == n.fresh, "%d nodes of %d are free or in an inbox", used, n.fresh-1)
 }

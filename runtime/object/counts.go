@@ -212,12 +212,14 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 // QUEUED is set there is no way back.
 func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (done bool, out outcome) {
 	e.Gen = atomic.LoadUint32(&r.Gen)
-	n := process.nodes.take(e)
+	n := c.takeNode()
 	if n == 0 {
 		return true, full
 	}
+	x := nodeAt(n)
+	x.Object, x.Record, x.Gen = e.Object, e.Record, e.Gen
 	if !atomic.CompareAndSwapUint32(&r.Sh, old, old|layout.ShQueued) {
-		process.nodes.give(n)
+		c.giveNode(n)
 		return false, kept
 	}
 	c.Deferred++

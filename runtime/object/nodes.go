@@ -9,27 +9,15 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// node tells an owner that the last shared reference of one of its objects is
-// waiting for it. The generation tells a node of an object that was freed and
-// whose slot was reused.
-type node struct {
-	object uintptr
-	record uint32
-	gen    uint32
-	next   uint32
-	_      uint32
-}
-
-const nodeBytes = 24
-
-// nodes is the process's store of inbox nodes; node 0 is "none".
+// nodes is the process's store of inbox nodes; node 0 is "none". A thread keeps some free
+// ones, so that neither it nor the owner, who gets them back, asks anybody: a chain that it
+// takes from and puts into, and a full one. Full chains lie in a stack that both paths pop
+// and push (globals.node_chains), whose count of changes tells a stack that is the same
+// from one that only looks so.
 type nodes struct {
-	base  uintptr
 	limit uint32
-
-	mu    sync.Mutex // guards free and fresh
-	free  uint32
-	fresh uint32
+	mu    sync.Mutex // guards fresh
+	fresh uint32     // the first node that was never used
 }
 
 func (n *nodes) open() status.Status {
@@ -41,34 +29,86 @@ func (n *nodes) open() status.Status {
 	if err != nil {
 		return status.OutOfMemory
 	}
-	n.base, n.limit, n.fresh = base, uint32(bytes/nodeBytes), 1
+	process.g.Nodes, n.limit, n.fresh = base, uint32(bytes/layout.NodeBytes), 1
 	return status.OK
 }
 
-func (n *nodes) at(i uint32) *node { return layout.At[node](n.base + uintptr(i)*nodeBytes) }
+func nodeAt(i uint32) *layout.Node {
+	return layout.At[layout.Node](process.g.Nodes + uintptr(i)*layout.NodeBytes)
+}
 
-// take returns a node for the entry, 0 when there is none left.
-func (n *nodes) take(e layout.Entry) uint32 {
-	n.mu.Lock()
-	i := n.free
-	if i != 0 {
-		n.free = n.at(i).next
-	} else if n.fresh < n.limit {
-		i = n.fresh
-		n.fresh++
+// takeNode returns a free node, 0 when there is none left. The caller holds c.
+func (c *Context) takeNode() uint32 {
+	if c.NodeCount == 0 && !c.refillNodes() {
+		return 0
 	}
-	n.mu.Unlock()
-	if i != 0 {
-		*n.at(i) = node{object: e.Object, record: e.Record, gen: e.Gen}
-	}
+	i := c.NodeFirst
+	c.NodeFirst = nodeAt(i).Next
+	c.NodeCount--
 	return i
 }
 
-func (n *nodes) give(i uint32) {
+func (c *Context) refillNodes() bool {
+	if c.NodeFull != 0 {
+		c.NodeFirst, c.NodeCount, c.NodeFull = c.NodeFull, layout.NodeChain, 0
+		return true
+	}
+	if c.NodeFirst = popChain(); c.NodeFirst != 0 {
+		c.NodeCount = layout.NodeChain
+		return true
+	}
+	c.NodeFirst, c.NodeCount = process.nodes.freshChain()
+	return c.NodeCount != 0
+}
+
+// giveNode keeps a node that is free again.
+func (c *Context) giveNode(i uint32) {
+	if c.NodeCount == layout.NodeChain {
+		if c.NodeFull != 0 {
+			pushChain(c.NodeFull)
+		}
+		c.NodeFull, c.NodeFirst, c.NodeCount = c.NodeFirst, 0, 0
+	}
+	nodeAt(i).Next = c.NodeFirst
+	c.NodeFirst = i
+	c.NodeCount++
+}
+
+// freshChain links nodes that were never used; the last chain may be short.
+func (n *nodes) freshChain() (first, count uint32) {
 	n.mu.Lock()
-	n.at(i).next = n.free
-	n.free = i
-	n.mu.Unlock()
+	defer n.mu.Unlock()
+	for count < layout.NodeChain && n.fresh < n.limit {
+		nodeAt(n.fresh).Next = first
+		first = n.fresh
+		n.fresh++
+		count++
+	}
+	return first, count
+}
+
+func popChain() uint32 {
+	for {
+		old := atomic.LoadUint64(&process.g.NodeChains)
+		first := uint32(old)
+		if first == 0 {
+			return 0
+		}
+		next := uint64(atomic.LoadUint32(&nodeAt(first).Chain))
+		if atomic.CompareAndSwapUint64(&process.g.NodeChains, old, (old>>32+1)<<32|next) {
+			return first
+		}
+	}
+}
+
+func pushChain(first uint32) {
+	for {
+		old := atomic.LoadUint64(&process.g.NodeChains)
+		atomic.StoreUint32(&nodeAt(first).Chain, uint32(old))
+		if atomic.CompareAndSwapUint64(&process.g.NodeChains, old, (old>>32+1)<<32|uint64(first)) {
+			return
+		}
+	}
 }
 
 // deliver puts a node into the owner's inbox. If the owner is parked the caller
@@ -76,7 +116,7 @@ func (n *nodes) give(i uint32) {
 func (c *Context) deliver(owner *Context, i uint32) {
 	for {
 		w := atomic.LoadUint64(&owner.Word)
-		process.nodes.at(i).next = uint32(w >> 2)
+		nodeAt(i).Next = uint32(w >> 2)
 		state := w & layout.CtxState
 		if state == layout.CtxParked {
 			state = layout.CtxBorrowed
@@ -98,9 +138,9 @@ func (c *Context) drain(me *Context) {
 		w = atomic.LoadUint64(&c.Word)
 	}
 	for i := uint32(w >> 2); i != 0; {
-		n := *process.nodes.at(i)
-		process.nodes.give(i)
-		c.mergeQueued(me, layout.Entry{Object: n.object, Record: n.record, Gen: n.gen})
-		i = n.next
+		n := *nodeAt(i)
+		me.giveNode(i)
+		c.mergeQueued(me, layout.Entry{Object: n.Object, Record: n.Record, Gen: n.Gen})
+		i = n.Next
 	}
 }

@@ -5,12 +5,7 @@
 
 #include "fake.h"
 
-enum { CONTEXTS = 512, MARKS = 64, ENTRIES = 4096, MAGAZINE = 128 };
-
-/* An object waits in at most one inbox at a time, so its record is its node. */
-typedef struct node {
-	uint32_t gen, next;
-} node;
+enum { CONTEXTS = 512, MARKS = 64, ENTRIES = 4096, MAGAZINE = 128, SLICE_SHIFT = 18, NODES = 1 << 22 };
 
 typedef struct slice {
 	tl_context context, stub;
@@ -19,10 +14,28 @@ typedef struct slice {
 	tl_entry magazine[MAGAZINE];
 } slice;
 
+_Static_assert(sizeof(slice) <= 1 << SLICE_SHIFT, "contexts are found by their numbers");
+
 static tl_globals globals;
-static slice* slices[CONTEXTS];
-static _Atomic uint32_t created;
-static node* nodes;
+static _Atomic uint32_t created, used_nodes;
+
+static slice* slice_of(uint32_t id) { return (slice*)(globals.slices_base + ((uintptr_t)id << SLICE_SHIFT)); }
+
+/* Nodes that drain has read are not used again: there are enough. */
+static uint32_t take_node(tl_context* me)
+{
+	if (me->node_count == 0) {
+		uint32_t first = atomic_fetch_add(&used_nodes, TL_NODE_CHAIN) + 1;
+		if (first + TL_NODE_CHAIN > NODES) abort();
+		for (uint32_t i = first; i < first + TL_NODE_CHAIN; i++) globals.nodes[i].next = i + 1;
+		me->node_first = first;
+		me->node_count = TL_NODE_CHAIN;
+	}
+	uint32_t i = me->node_first;
+	me->node_first = globals.nodes[i].next;
+	me->node_count--;
+	return i;
+}
 
 static tl_record* record_of(tl_entry e) { return globals.records + e.record; }
 static bool owns(const tl_context* c, uint32_t loc) { return tlc_own(c, loc) < TLC_OWNED; }
@@ -61,11 +74,11 @@ static void drain(tl_context* c, tl_context* me)
 	while (word >> 2 != 0 && !atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE,
 	                                                                memory_order_acquire, memory_order_relaxed)) {}
 	for (uint32_t i = (uint32_t)(word >> 2); i != 0;) {
-		tl_record* r = globals.records + i;
-		uint32_t next = nodes[i].next;
-		tl_entry e = {globals.heap_base + (uint64_t)(i - 1) * FAKE_BYTES, i, nodes[i].gen};
+		tl_node n = globals.nodes[i];
+		tl_record* r = globals.records + n.record;
+		tl_entry e = {n.object, n.record, n.gen};
 		if (TLC_LOAD(r->gen) == e.gen && (TLC_LOAD(r->sh) & TL_SH_QUEUED)) merge(c, me, r, e, -1, TL_SH_QUEUED);
-		i = next;
+		i = n.next;
 	}
 }
 
@@ -97,7 +110,7 @@ static void deliver(tl_context* me, tl_context* owner, uint32_t n)
 {
 	uint64_t word = atomic_load_explicit(&owner->word, memory_order_relaxed), state;
 	do {
-		nodes[n].next = (uint32_t)(word >> 2);
+		globals.nodes[n].next = (uint32_t)(word >> 2);
 		state = word & TL_CTX_STATE;
 		if (state == TL_CTX_PARKED) state = TL_CTX_BORROWED;
 	} while (!atomic_compare_exchange_weak_explicit(&owner->word, &word, (uint64_t)n << 2 | state, memory_order_acq_rel,
@@ -115,11 +128,15 @@ static tl_status release_shared(tl_context* me, tl_record* r, tl_entry e, uint32
 		if (!(old & TL_SH_ALIVE) || (merged && tlc_sh_count(old) <= 0)) return TL_E_NOT_LIVE;
 		uint32_t next = queue ? old | TL_SH_QUEUED : old - TL_SH_ONE;
 		if (merged && tlc_sh_floats(next) > tlc_sh_count(next)) next -= 1u << TL_SH_FLOAT_SHIFT;
+		e.gen = TLC_LOAD(r->gen);
 		if (!atomic_compare_exchange_weak_explicit(&r->sh, &old, next, memory_order_acq_rel, memory_order_relaxed))
 			continue;
 		if (queue) {
-			nodes[e.record].gen = TLC_LOAD(r->gen);
-			deliver(me, &slices[owner]->context, e.record);
+			uint32_t n = take_node(me);
+			globals.nodes[n].object = e.object;
+			globals.nodes[n].record = e.record;
+			globals.nodes[n].gen = e.gen;
+			deliver(me, &slice_of(owner)->context, n);
 		} else if (merged && tlc_sh_count(next) == 0 && !(next & TL_SH_QUEUED)) {
 			kill(me, r, e);
 		}
@@ -168,7 +185,10 @@ int32_t tlentry_open(uintptr_t out)
 {
 	int status = fake_heap_open(&globals);
 	fake_registry_open(&globals);
-	nodes = calloc(globals.heap_bytes / FAKE_BYTES + 1, sizeof *nodes);
+	globals.nodes = calloc(NODES, sizeof *globals.nodes);
+	globals.slice_shift = SLICE_SHIFT;
+	globals.slices_bytes = (uint64_t)CONTEXTS << SLICE_SHIFT;
+	globals.slices_base = (uintptr_t)aligned_alloc(1 << SLICE_SHIFT, globals.slices_bytes);
 	globals.fast = 1;
 	*(uintptr_t*)out = (uintptr_t)&globals;
 	return status;
@@ -200,7 +220,7 @@ static tl_context* prepare(slice* s, uint32_t id)
 static tl_context* adopt(void)
 {
 	for (uint32_t id = 1; id <= atomic_load_explicit(&created, memory_order_acquire); id++) {
-		tl_context* c = &slices[id]->context;
+		tl_context* c = &slice_of(id)->context;
 		uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
 		if ((word & TL_CTX_STATE) != TL_CTX_PARKED ||
 		    !atomic_compare_exchange_strong_explicit(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_ACTIVE,
@@ -222,9 +242,7 @@ uintptr_t tlentry_attach(void)
 	pthread_mutex_lock(&lock);
 	uint32_t id = atomic_load_explicit(&created, memory_order_relaxed) + 1;
 	if (id == CONTEXTS) abort();
-	slices[id] = aligned_alloc(64, (sizeof(slice) + 63) & ~(size_t)63);
-	memset(slices[id], 0, sizeof(slice));
-	c = prepare(slices[id], id);
+	c = prepare(memset(slice_of(id), 0, sizeof(slice)), id);
 	atomic_store_explicit(&created, id, memory_order_release);
 	pthread_mutex_unlock(&lock);
 	return (uintptr_t)c;
@@ -237,7 +255,7 @@ void tlentry_poll(uintptr_t context)
 	drain(me, me);
 	if (!atomic_compare_exchange_strong(&globals.reap, &wanted, 0)) return;
 	for (uint32_t id = 1; id <= atomic_load_explicit(&created, memory_order_acquire); id++) {
-		tl_context* c = &slices[id]->context;
+		tl_context* c = &slice_of(id)->context;
 		uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
 		if ((word & TL_CTX_STATE) == TL_CTX_PARKED &&
 		    atomic_compare_exchange_strong_explicit(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_BORROWED,

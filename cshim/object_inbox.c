@@ -1,0 +1,150 @@
+/* Releases by a thread that does not own the object: the last shared reference is handed to
+ * the owner, which frees the object at its next poll. runtime/object/nodes.go and counts.go
+ * (queue, mergeQueued) are the Go twins; docs/model has the protocol. */
+#include "object_inbox.h"
+
+#include "object_fast.h"
+
+static tl_node* node_at(uint32_t i) { return tlc_g.nodes + i; }
+
+/* ---- free nodes ----------------------------------------------------------------------- */
+
+static uint32_t pop_chain(void)
+{
+	uint64_t old = atomic_load_explicit(&tlc_shared->node_chains, memory_order_acquire), next;
+	do {
+		if ((uint32_t)old == 0) return 0;
+		next = (old & ~(TL_CHAINS_CHANGE - 1)) + TL_CHAINS_CHANGE + TLC_LOAD(node_at((uint32_t)old)->chain);
+	} while (!atomic_compare_exchange_weak_explicit(&tlc_shared->node_chains, &old, next, memory_order_acq_rel,
+	                                                memory_order_acquire));
+	return (uint32_t)old;
+}
+
+static void push_chain(uint32_t first)
+{
+	uint64_t old = TLC_LOAD(tlc_shared->node_chains), next;
+	do {
+		TLC_STORE(node_at(first)->chain, (uint32_t)old);
+		next = (old & ~(TL_CHAINS_CHANGE - 1)) + TL_CHAINS_CHANGE + first;
+	} while (!atomic_compare_exchange_weak_explicit(&tlc_shared->node_chains, &old, next, memory_order_release,
+	                                                memory_order_relaxed));
+}
+
+/* A free node; 0: Go makes more. */
+static uint32_t take_node(tl_context* c)
+{
+	if (TLC_UNLIKELY(c->node_count == 0)) {
+		uint32_t chain = c->node_full != 0 ? c->node_full : pop_chain();
+		if (chain == 0) return 0;
+		c->node_full = 0;
+		c->node_first = chain;
+		c->node_count = TL_NODE_CHAIN;
+	}
+	uint32_t i = c->node_first;
+	c->node_first = node_at(i)->next;
+	c->node_count--;
+	return i;
+}
+
+static void give_node(tl_context* c, uint32_t i)
+{
+	if (TLC_UNLIKELY(c->node_count == TL_NODE_CHAIN)) {
+		if (c->node_full != 0) push_chain(c->node_full);
+		c->node_full = c->node_first;
+		c->node_first = c->node_count = 0;
+	}
+	node_at(i)->next = c->node_first;
+	c->node_first = i;
+	c->node_count++;
+}
+
+/* ---- the thread that releases ----------------------------------------------------------- */
+
+/* A parked owner cannot look into its inbox: the flag asks a slow call to do it, this one. */
+static void deliver(uint32_t owner, uint32_t i)
+{
+	tl_context* to = (tl_context*)(tlc_g.slices_base + ((uintptr_t)owner << tlc_g.slice_shift));
+	uint64_t word = TLC_LOAD(to->word);
+	do {
+		node_at(i)->next = (uint32_t)(word >> 2);
+	} while (!atomic_compare_exchange_weak_explicit(&to->word, &word, (uint64_t)i << 2 | (word & TL_CTX_STATE),
+	                                                memory_order_acq_rel, memory_order_relaxed));
+	if (TLC_LIKELY((word & TL_CTX_STATE) != TL_CTX_PARKED)) return;
+	atomic_exchange(&tlc_shared->reap, 1);
+	tlc_poll();
+}
+
+/* Budget: 12 loads, 6 stores, two compare-and-swaps. The owner is read before the shared
+ * word: MERGED follows owner 0, so an owner that was there still looks for QUEUED. */
+bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
+{
+	uint32_t owner = atomic_load_explicit(&r->loc, memory_order_acquire) >> TL_LOC_OWNER_SHIFT;
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	if (TLC_LOAD(r->gen) != e.gen || owner == 0 || (sh & TL_SH_FLAGS) != TL_SH_ALIVE || tlc_forked()) return false;
+	if (tlc_sh_count(sh) > (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return false;
+	uint32_t i = take_node(c);
+	if (TLC_UNLIKELY(i == 0)) return false;
+	tl_node* n = node_at(i);
+	n->object = e.object;
+	n->record = e.record;
+	n->gen = e.gen;
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh | TL_SH_QUEUED, memory_order_acq_rel,
+	                                                          memory_order_relaxed))) {
+		give_node(c, i);
+		return false;
+	}
+	c->deferred++;
+	deliver(owner, i);
+	return true;
+}
+
+/* ---- the owner ---------------------------------------------------------------------------- */
+
+/* Frees the object of a node when the queue's reference and the owner's one count are all
+ * that there is, and the object is plain bytes; floats are not references. True: the node
+ * is done with. */
+static bool finish(tl_context* c, const tl_node* n)
+{
+	tl_record* r = tlc_g.records + n->record;
+	if (TLC_LOAD(r->gen) != n->gen) return true;
+	tl_magazine* m = &c->magazines[n->gen & 0xFF];
+	if ((TLC_LOAD(r->loc) & ~TL_LOC_FLOATS) != c->one || TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN) return false;
+	if (m->top == m->limit || tlc_is_last_life(n->gen)) return false;
+	uint32_t sh = TL_SH_ALIVE | TL_SH_QUEUED;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	return tlc_recycle(m, r, n->object, (uint64_t)n->record | (uint64_t)n->gen << 32);
+}
+
+/* What is not finished goes back into the inbox, for Go. */
+static void put_back(tl_context* c, uint32_t first, tl_node* last)
+{
+	uint64_t word = TLC_LOAD(c->word);
+	do {
+		last->next = (uint32_t)(word >> 2);
+	} while (!atomic_compare_exchange_weak_explicit(&c->word, &word, (uint64_t)first << 2 | (word & TL_CTX_STATE),
+	                                                memory_order_acq_rel, memory_order_relaxed));
+}
+
+bool tlc_read_inbox(tl_context* c)
+{
+	uint64_t word = TLC_LOAD(c->word);
+	while (!atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE, memory_order_acq_rel,
+	                                              memory_order_relaxed)) {}
+	uint32_t rest = 0, next;
+	tl_node* last = NULL;
+	for (uint32_t i = (uint32_t)(word >> 2); i != 0; i = next) {
+		tl_node* n = node_at(i);
+		next = n->next;
+		if (finish(c, n)) {
+			give_node(c, i);
+			continue;
+		}
+		if (last == NULL) last = n;
+		n->next = rest;
+		rest = i;
+	}
+	if (rest == 0) return true;
+	put_back(c, rest, last);
+	return false;
+}

@@ -1,0 +1,20 @@
+/* A thread's inbox: objects of its own that wait for it to free them. */
+#ifndef TL_INBOX_H
+#define TL_INBOX_H
+
+#include "entry_guard.h"
+
+#pragma GCC visibility push(hidden)
+
+static inline bool tlc_has_mail(const tl_context* c) { return TLC_LOAD(c->word) >> 2 != 0; }
+
+/* Hands a reference of the caller's, the last shared one of an object of another thread, to
+ * the owner; false: ask Go, nothing changed. May run callbacks where the owner has ended. */
+bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e);
+
+/* Frees what waits for this thread and is plain bytes; false: Go has to do the rest. */
+bool tlc_read_inbox(tl_context* c);
+
+#pragma GCC visibility pop
+
+#endif

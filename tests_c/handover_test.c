@@ -1,0 +1,185 @@
+/* Objects that one thread makes and another releases: the last release hands them to their
+ * owner, in C where they are plain bytes and the owner lives. */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "check.h"
+#include "thread.h"
+
+enum { OBJECTS = 20000, ROUNDS = 50 };
+
+static void* objects[OBJECTS];
+
+static uint64_t slow_calls(void)
+{
+	tl_stats stats = {.struct_size = sizeof stats};
+	CHECK_OK(tl_stats_get(&stats));
+	return stats.slow_calls;
+}
+
+static bool is_fast(void)
+{
+	const char* path = getenv("TL_FASTPATH");
+	return path == NULL || strcmp(path, "0") != 0;
+}
+
+static void make_objects(size_t bytes)
+{
+	for (size_t i = 0; i < OBJECTS; i++) {
+		objects[i] = tl_mem_alloc(bytes);
+		memset(objects[i], (int)i, bytes);
+	}
+}
+
+static void* release_objects(void* unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < OBJECTS; i++) CHECK_OK(tl_ptr_release(objects[i]));
+	return NULL;
+}
+
+static void poll_inbox(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void a_hand_over_needs_no_go(void)
+{
+	make_objects(256);
+	run_thread(release_objects, NULL); /* makes the nodes, which come back with the objects */
+	poll_inbox();
+	make_objects(256);
+	uint64_t before = slow_calls();
+	run_thread(release_objects, NULL);
+	if (is_fast())
+		CHECK(slow_calls() - before < OBJECTS / 40); /* the chains of nodes that were never used, and the start */
+	poll_inbox();
+	for (size_t i = 0; i < OBJECTS; i++) CHECK_DEAD(objects[i]);
+}
+
+/* The owner makes as many objects again and again, without a scope: what was handed over is used
+ * before the heap grows. */
+static void what_waits_is_used_before_the_heap_grows(void)
+{
+	tl_stats stats = {.struct_size = sizeof stats};
+	uint64_t most = 0;
+	for (int round = 0; round < ROUNDS; round++) {
+		make_objects(512);
+		run_thread(release_objects, NULL);
+		CHECK_OK(tl_stats_get(&stats));
+		if (round == 2) most = stats.held_bytes;
+		if (round > 2) CHECK(stats.held_bytes <= most + most / 4);
+	}
+	poll_inbox();
+}
+
+static atomic_int destroyed;
+
+static void count_destroyed(void* object)
+{
+	(void)object;
+	atomic_fetch_add(&destroyed, 1);
+}
+
+static void a_typed_object_is_destroyed_by_its_owner(void)
+{
+	tl_type_desc desc = {.name = "handed", .size = 64, .destructor = count_destroyed};
+	tl_type type;
+	CHECK_OK(tl_type_define(&desc, &type));
+	for (size_t i = 0; i < OBJECTS; i++) objects[i] = i % 2 ? tl_mem_alloc(64) : tl_object_new(type);
+	for (size_t i = 0; i < OBJECTS; i += 2) CHECK_OK(tl_mem_unregister(objects[i]));
+	run_thread(release_objects, NULL);
+	poll_inbox();
+	CHECK_INT(atomic_load(&destroyed), OBJECTS / 2);
+}
+
+static void* acquire_and_release(void* object)
+{
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+/* The owner has references left: the queue's one goes, the object stays. */
+static void the_owner_keeps_what_it_holds(void)
+{
+	for (int held = 1; held < 4; held++) {
+		void* object = tl_mem_alloc(64);
+		for (int i = 0; i < held; i++) tl_ptr_acquire(object);
+		run_thread(acquire_and_release, object);
+		poll_inbox();
+		CHECK_COUNT(object, held);
+		for (int i = 0; i < held; i++) CHECK_OK(tl_ptr_release(object));
+		CHECK_DEAD(object);
+	}
+}
+
+static void* make_and_end(void* unused)
+{
+	(void)unused;
+	make_objects(128);
+	return NULL;
+}
+
+/* Nobody looks into the inbox of a thread that has ended: who releases frees. */
+static void objects_of_an_ended_thread_are_freed_at_once(void)
+{
+	run_thread(make_and_end, NULL);
+	for (size_t i = 0; i < OBJECTS; i++) {
+		CHECK_OK(tl_ptr_release(objects[i]));
+		CHECK_DEAD(objects[i]);
+	}
+}
+
+typedef struct pair {
+	_Atomic(void*) to[2];
+	atomic_int at_work;
+} pair;
+
+static void receive(pair* p, int me)
+{
+	void* got = atomic_exchange(&p->to[me], NULL);
+	if (got != NULL) CHECK_OK(tl_ptr_release(got));
+}
+
+/* Makes objects for the other thread and releases what comes from it, until both have made all. */
+static void exchange(pair* p, int me)
+{
+	for (int i = 0; i < OBJECTS; i++) {
+		void *mine = tl_mem_alloc(32 + (size_t)i % 400), *none = NULL;
+		for (; !atomic_compare_exchange_weak(&p->to[!me], &none, mine); none = NULL) {
+			receive(p, me);
+			sched_yield();
+		}
+		if (i % 100 == 0) poll_inbox();
+	}
+	atomic_fetch_sub(&p->at_work, 1);
+	while (atomic_load(&p->at_work) > 0 || atomic_load(&p->to[me]) != NULL) {
+		receive(p, me);
+		sched_yield();
+	}
+	poll_inbox();
+}
+
+static void* exchange_first(void* p) { return exchange(p, 0), NULL; }
+
+static void two_threads_release_each_others_objects(void)
+{
+	pair p = {.at_work = 2};
+	pthread_t other = start_thread(exchange_first, &p);
+	exchange(&p, 1);
+	pthread_join(other, NULL);
+}
+
+int main(void)
+{
+	RUN(a_hand_over_needs_no_go);
+	RUN(what_waits_is_used_before_the_heap_grows);
+	RUN(a_typed_object_is_destroyed_by_its_owner);
+	RUN(the_owner_keeps_what_it_holds);
+	RUN(objects_of_an_ended_thread_are_freed_at_once);
+	RUN(two_threads_release_each_others_objects);
+	return check_finish();
+}
