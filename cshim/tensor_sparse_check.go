@@ -22,7 +22,7 @@ enum {
 	tlc_size_sparse_part = sizeof(tl_sparse_part),
 	tlc_at_sparse_part_first_line = offsetof(tl_sparse_part, first_line) * 100000 + sizeof(((tl_sparse_part*)0)->first_line),
 	tlc_at_sparse_part_first_element = offsetof(tl_sparse_part, first_element) * 100000 + sizeof(((tl_sparse_part*)0)->first_element),
-	tlc_at_sparse_part_skip = offsetof(tl_sparse_part, skip) * 100000 + sizeof(((tl_sparse_part*)0)->skip),
+	tlc_at_sparse_part_begin = offsetof(tl_sparse_part, begin) * 100000 + sizeof(((tl_sparse_part*)0)->begin),
 	tlc_at_sparse_part_bytes = offsetof(tl_sparse_part, bytes) * 100000 + sizeof(((tl_sparse_part*)0)->bytes),
 	tlc_at_sparse_part_holder = offsetof(tl_sparse_part, holder) * 100000 + sizeof(((tl_sparse_part*)0)->holder),
 	tlc_at_sparse_part_values = offsetof(tl_sparse_part, values) * 100000 + sizeof(((tl_sparse_part*)0)->values),
@@ -58,7 +58,7 @@ var _ [C.tlc_at_sparse_header_parent]struct{} = [unsafe.Offsetof(layout.SparseHe
 var _ [C.tlc_size_sparse_part]struct{} = [unsafe.Sizeof(layout.SparsePart{})]struct{}{}
 var _ [C.tlc_at_sparse_part_first_line]struct{} = [unsafe.Offsetof(layout.SparsePart{}.FirstLine)*100000 + unsafe.Sizeof(layout.SparsePart{}.FirstLine)]struct{}{}
 var _ [C.tlc_at_sparse_part_first_element]struct{} = [unsafe.Offsetof(layout.SparsePart{}.FirstElement)*100000 + unsafe.Sizeof(layout.SparsePart{}.FirstElement)]struct{}{}
-var _ [C.tlc_at_sparse_part_skip]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Skip)*100000 + unsafe.Sizeof(layout.SparsePart{}.Skip)]struct{}{}
+var _ [C.tlc_at_sparse_part_begin]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Begin)*100000 + unsafe.Sizeof(layout.SparsePart{}.Begin)]struct{}{}
 var _ [C.tlc_at_sparse_part_bytes]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Bytes)*100000 + unsafe.Sizeof(layout.SparsePart{}.Bytes)]struct{}{}
 var _ [C.tlc_at_sparse_part_holder]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Holder)*100000 + unsafe.Sizeof(layout.SparsePart{}.Holder)]struct{}{}
 var _ [C.tlc_at_sparse_part_values]struct{} = [unsafe.Offsetof(layout.SparsePart{}.Values)*100000 + unsafe.Sizeof(layout.SparsePart{}.Values)]struct{}{}

@@ -2959,7 +2959,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
         ("matrix", "start", "stop"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_slice returns a matrix of the lines start to stop over the same
         blocks, by the rules of Python's slices: negative numbers count from the end,
         and what lies beyond either end is cut off, so that INT64_MIN and INT64_MAX are
@@ -2970,8 +2970,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the slice, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no sparse matrix), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            TL_E_UNSUPPORTED (no sparse matrix), TL_E_INVALID_ARGUMENT (offsets at
+            its ends that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
         Cost: one cgo call, and one count for each block that it shows.
         """,
     ),

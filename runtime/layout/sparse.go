@@ -25,12 +25,16 @@ type SparseHeader struct {
 // SparsePart is what a matrix uses of a block.
 //
 //	FirstLine and FirstElement ascend, from 0
-//	line i of the matrix is line Skip + i - FirstLine of the block
-//	line k of the block has the elements Offsets[k] to Offsets[k + 1]
+//	line i of the matrix has the elements Offsets[i - FirstLine] to Offsets[i - FirstLine + 1] of the block
+//	the part has the elements Begin to Begin + (FirstElement of the next part, or Nonzeros) - FirstElement
+//
+// The last equation was checked when the part was made. The one before it is of memory
+// that a program may write: a line that leaves the elements of its part is refused.
 type SparsePart struct {
-	FirstLine, FirstElement, Skip, Bytes uint64
-	Holder                               uintptr // the tensor that has the memory, held by count
-	Values, Indices, Offsets             uintptr
+	FirstLine, FirstElement, Begin, Bytes uint64
+	Holder                                uintptr // the tensor that has the memory, held by count
+	Values, Indices                       uintptr // of the block as a whole
+	Offsets                               uintptr // of FirstLine and on
 }
 
 // Sizes of the two.
