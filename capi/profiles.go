@@ -17,7 +17,8 @@
 // code. The first to open it has it until it closes it or ends; no other process writes
 // to it or truncates it meanwhile. The others write beside it: process 1234 writes
 // trace-1234.json for trace.json. A file that no process has open is replaced. All files
-// are written by this rule, those of tl_leak_report and tl_stats_print too.
+// are written by this rule, those of tl_leak_report and tl_stats_print too. No call waits
+// for a reader: the name of a pipe that no process reads is TL_E_INVALID_ARGUMENT.
 package main
 
 import "C"
@@ -38,8 +39,8 @@ import (
 // Ownership: none; the string is not kept.
 // Threads: any thread. Objects that others use meanwhile may be missing or too many.
 // Returns: TL_OK, or why there is no complete profile.
-// Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
-// TL_E_OUT_OF_MEMORY.
+// Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is a pipe that
+// no process reads), TL_E_OUT_OF_MEMORY.
 // Cost: linear in the memory in use; symbols and lines are looked up in files.
 //
 //export tlgo_profile_write

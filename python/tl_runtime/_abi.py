@@ -5084,8 +5084,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread. Objects that others use meanwhile may be missing or too
             many.
         Returns: TL_OK, or why there is no complete profile.
-        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
-            TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is
+            a pipe that no process reads), TL_E_OUT_OF_MEMORY.
         Cost: linear in the memory in use; symbols and lines are looked up in files.
         """,
     ),
