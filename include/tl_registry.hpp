@@ -254,7 +254,7 @@ template <class Pointers, class Sizes>
 void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
 {
 	if (std::size(pointers) != std::size(bytes)) {
-		throw error({TL_E_INVALID_ARGUMENT, "register_many: as many sizes as pointers are needed"});
+		detail::refuse("tl::register_many", "as many sizes as pointers are needed");
 	}
 	const auto all = detail::untyped(pointers);
 	check(tl_registry_register_many(detail::address(all), std::data(bytes), std::size(pointers), kind));
