@@ -55,6 +55,18 @@ func text(addr uintptr) (string, bool) {
 	return "", false
 }
 
+// textOf is text of an argument, and tells what is wrong with it.
+func textOf(o *object.Context, addr uintptr, argument string) (string, status.Status) {
+	s, ok := text(addr)
+	switch {
+	case ok:
+		return s, status.OK
+	case !usable(addr):
+		return "", fail(o, status.InvalidArgument, "%s is needed, and %#x is no string", argument, addr)
+	}
+	return "", fail(o, status.InvalidArgument, "%s is longer than %d bytes", argument, maxString-1)
+}
+
 func defineType(o *object.Context, description, out uintptr) status.Status {
 	if !usable(description) || !usable(out) {
 		return fail(o, status.InvalidArgument, "description and out_type are both needed")

@@ -77,9 +77,12 @@ func word(b bool) uint32 {
 }
 
 func deviceByName(o *object.Context, name, out uintptr) status.Status {
-	wanted, given := text(name)
-	if !given || !usable(out) {
-		return fail(o, status.InvalidArgument, "name and out_device are both needed")
+	wanted, st := textOf(o, name, "name")
+	if st != status.OK {
+		return st
+	}
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "out_device is NULL")
 	}
 	return storeDevice(o, wanted, out)
 }

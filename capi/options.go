@@ -44,10 +44,13 @@ func publishFlags() {
 
 // configure sets the option that the caller's strings name, after the first use.
 func configure(o *object.Context, key, value uintptr) status.Status {
-	name, named := text(key)
-	wanted, given := text(value)
-	if !named || !given {
-		return fail(o, status.InvalidArgument, "key and value are both needed")
+	name, st := textOf(o, key, "key")
+	if st != status.OK {
+		return st
+	}
+	wanted, st := textOf(o, value, "value")
+	if st != status.OK {
+		return st
 	}
 	fixed, err := options.Check(name, wanted)
 	if err != nil {
@@ -72,7 +75,7 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	case "TL_FAIL_MEMORY":
 		memory.FailAfter(options.Count(name))
 	}
-	st := configureLimits(o, name)
+	st = configureLimits(o, name)
 	if st == status.OK {
 		st = configureTracking(o, name)
 	}

@@ -21,7 +21,8 @@
 // truncates it meanwhile. The other processes write to files beside it: process
 // 1234 writes trace-1234.json for trace.json. A file that no process has open
 // is replaced. All files are written by this rule, those of tl_leak_report and
-// tl_stats_print too.
+// tl_stats_print too. No call waits for a reader: the name of a pipe that no process
+// reads is TL_E_INVALID_ARGUMENT.
 package main
 
 import "C"
@@ -43,8 +44,8 @@ import (
 // Ownership: none; the string is not kept.
 // Threads: any thread. Objects that others use meanwhile may be missing or too many.
 // Returns: TL_OK, or why the profile is not complete.
-// Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
-// TL_E_OUT_OF_MEMORY.
+// Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is a pipe that
+// no process reads), TL_E_OUT_OF_MEMORY.
 // Cost: linear in the memory in use; symbols and lines are looked up in files.
 //
 //export tlgo_profile_write

@@ -124,9 +124,9 @@ func printRegistry(o *object.Context, path uintptr) status.Status {
 		_, _ = os.Stderr.WriteString(report)
 		return status.OK
 	}
-	name, named := text(path)
-	if !named {
-		return fail(o, status.InvalidArgument, "%#x is not the name of a file", path)
+	name, st := textOf(o, path, "path")
+	if st != status.OK {
+		return st
 	}
 	if err := output.WriteText(name, report); err != nil {
 		return fail(o, status.InvalidArgument, "%v", fmt.Errorf("the statistics could not be written: %w", err))

@@ -258,8 +258,9 @@ func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int
 // Threads: any thread.
 // Returns: the slice, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-// (the scope stack is full).
+// TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (offsets at its ends
+// that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
+// full).
 // Cost: one cgo call, and one count for each block that it shows.
 //
 //export tlgo_sparse_slice

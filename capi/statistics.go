@@ -71,9 +71,9 @@ func printStats(o *object.Context, path uintptr) status.Status {
 		fmt.Fprint(os.Stderr, table)
 		return status.OK
 	}
-	name, given := text(path)
-	if !given {
-		return fail(o, status.InvalidArgument, "the path is no string; pass NULL for standard error")
+	name, st := textOf(o, path, "path")
+	if st != status.OK {
+		return st
 	}
 	if err := output.WriteText(name, table); err != nil {
 		return fail(o, status.InvalidArgument, "nothing was written: %v", err)

@@ -163,10 +163,13 @@ func recorded(info tl_alloc_info, ref track.Ref) tl_alloc_info {
 
 // leakReport writes what has leaked since a mark, and returns how much.
 func leakReport(o *object.Context, path uintptr, since uint64) int64 {
-	name, named := text(path)
-	if path != 0 && !named {
-		fail(o, status.InvalidArgument, "%#x is not the name of a file", path)
-		return -1
+	name := ""
+	if path != 0 {
+		given, st := textOf(o, path, "path")
+		if st != status.OK {
+			return -1
+		}
+		name = given
 	}
 	report, st := leak.Collect(o, since)
 	if st != status.OK {

@@ -149,5 +149,5 @@ AT(tl_sparse_header, bytes, 40); AT(tl_sparse_header, format, 48); AT(tl_sparse_
 AT(tl_sparse_header, index_dtype, 50); AT(tl_sparse_header, spare, 51); AT(tl_sparse_header, flags, 52);
 AT(tl_sparse_header, parent, 56);
 SIZE(tl_sparse_part, 64); AT(tl_sparse_part, first_line, 0); AT(tl_sparse_part, first_element, 8);
-AT(tl_sparse_part, skip, 16); AT(tl_sparse_part, bytes, 24); AT(tl_sparse_part, holder, 32);
+AT(tl_sparse_part, begin, 16); AT(tl_sparse_part, bytes, 24); AT(tl_sparse_part, holder, 32);
 AT(tl_sparse_part, values, 40); AT(tl_sparse_part, indices, 48); AT(tl_sparse_part, offsets, 56);

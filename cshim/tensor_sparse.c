@@ -69,6 +69,13 @@ static inline int64_t offset_at(const tl_sparse_header* h, const tl_sparse_part*
 	return h->index_dtype == TL_DTYPE_I32 ? ((const int32_t*)b->offsets)[k] : ((const int64_t*)b->offsets)[k];
 }
 
+/* Where the elements of the part b of a table end in its block. */
+static inline int64_t end_of(const tl_sparse_header* h, const tl_sparse_part* table, const tl_sparse_part* b)
+{
+	uint64_t next = b + 1 < table + h->blocks ? b[1].first_element : h->nonzeros;
+	return (int64_t)(b->begin + next - b->first_element);
+}
+
 static inline bool is_optional(const void* out) { return out == NULL || (uintptr_t)out >= TL_LOWEST_ADDRESS; }
 
 static inline void* element(uintptr_t array, int64_t i, uint8_t dtype)
@@ -76,7 +83,7 @@ static inline void* element(uintptr_t array, int64_t i, uint8_t dtype)
 	return array != 0 ? (void*)(array + (uint64_t)i * tlc_dtype_bytes[dtype & ELEMENT_TYPES]) : NULL;
 }
 
-/* Budget: that of header, 4 loads and a step for each halving of the blocks. */
+/* Budget: that of header, 8 loads and a step for each halving of the blocks. */
 tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length)
 {
 	const tl_sparse_part* table;
@@ -84,9 +91,9 @@ tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, v
 	if (TLC_UNLIKELY(h == NULL || (uint64_t)i >= h->lines)) goto ask_go;
 	if (TLC_UNLIKELY(!is_optional(out_values) || !is_optional(out_indices) || !is_optional(out_length))) goto ask_go;
 	const tl_sparse_part* b = block_of(h, table, (uint64_t)i);
-	uint64_t k = b->skip + (uint64_t)i - b->first_line;
+	uint64_t k = (uint64_t)i - b->first_line;
 	int64_t low = offset_at(h, b, k), high = offset_at(h, b, k + 1);
-	if (TLC_UNLIKELY(low < 0 || high < low)) goto ask_go;
+	if (TLC_UNLIKELY(low < (int64_t)b->begin || high < low || high > end_of(h, table, b))) goto ask_go;
 	if (out_values != NULL) *out_values = element(b->values, low, h->value_dtype);
 	if (out_indices != NULL) *out_indices = element(b->indices, low, h->index_dtype);
 	if (out_length != NULL) *out_length = high - low;

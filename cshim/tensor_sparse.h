@@ -5,8 +5,11 @@
  * is a row of a CSR matrix and a column of a CSC matrix.
  *
  *   block[i].first_line and .first_element ascend, from 0
- *   line n of the matrix is line skip + n - first_line of the block
- *   line k of a block has its elements offsets[k] to offsets[k + 1]
+ *   line n of the matrix has the elements offsets[n - first_line] to offsets[n - first_line + 1] of the block
+ *   the part has the elements begin to begin + (first_element of the next part, or nonzeros) - first_element
+ *
+ * The second line was checked when the part was made. The first is of memory that a program may write: a line that
+ * leaves the elements of its part is refused.
  */
 #ifndef TL_SPARSE_H
 #define TL_SPARSE_H
@@ -30,9 +33,10 @@ typedef struct tl_sparse_header {
 
 /* What a matrix uses of a block. */
 typedef struct tl_sparse_part {
-	uint64_t first_line, first_element, skip, bytes;
-	uintptr_t holder; /* the tensor that has the memory, held by count */
-	uintptr_t values, indices, offsets;
+	uint64_t first_line, first_element, begin, bytes;
+	uintptr_t holder;          /* the tensor that has the memory, held by count */
+	uintptr_t values, indices; /* of the block as a whole */
+	uintptr_t offsets;         /* of first_line and on */
 } tl_sparse_part;
 
 #endif

@@ -119,13 +119,20 @@ void delete_scalar(void* object, void*)
 	delete static_cast<T*>(object);
 }
 
+/* What n values occupy; more bytes than any block has when no number tells. */
+template <class T>
+constexpr std::size_t bytes_of(std::size_t n) noexcept
+{
+	return n <= static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T) ? n * sizeof(T) : SIZE_MAX;
+}
+
 template <class T>
 tl_status register_array(T* first, std::size_t n)
 {
 	if constexpr (plain_delete<T>) {
-		return tl_registry_register(first, n * sizeof(T), TL_ALLOC_NEW_ARRAY);
+		return tl_registry_register(first, bytes_of<T>(n), TL_ALLOC_NEW_ARRAY);
 	} else {
-		return tl_registry_register_custom(first, n * sizeof(T), &delete_array<T>, nullptr);
+		return tl_registry_register_custom(first, bytes_of<T>(n), &delete_array<T>, nullptr);
 	}
 }
 
@@ -156,7 +163,7 @@ template <class T>
 registry_guard<T> own(T* first, std::size_t n, tl_alloc_kind kind)
 {
 	static_assert(std::is_trivially_destructible_v<T>, "own_array and own_scalar run destructors");
-	check(tl_registry_register(first, n * sizeof(T), kind));
+	check(tl_registry_register(first, detail::bytes_of<T>(n), kind));
 	return registry_guard<T>::adopt(first);
 }
 
@@ -164,7 +171,7 @@ registry_guard<T> own(T* first, std::size_t n, tl_alloc_kind kind)
 template <class T>
 registry_guard<T> own(T* first, std::size_t n, tl_deleter deleter, void* ctx)
 {
-	check(tl_registry_register_custom(first, n * sizeof(T), deleter, ctx));
+	check(tl_registry_register_custom(first, detail::bytes_of<T>(n), deleter, ctx));
 	return registry_guard<T>::adopt(first);
 }
 
@@ -216,7 +223,7 @@ registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::s
 	registry_buffer<T> made;
 	made.aliases.reserve(count);
 	const std::vector<void*> names(aliases, aliases + count);
-	check(tl_registry_register_buffer(first, n * sizeof(T), names.data(), count, kind, &made.id));
+	check(tl_registry_register_buffer(first, detail::bytes_of<T>(n), names.data(), count, kind, &made.id));
 	made.block = registry_guard<T>::adopt(first);
 	for (std::size_t i = 0; i < count; i++) {
 		made.aliases.push_back(registry_guard<T>::adopt(aliases[i]));
@@ -247,7 +254,7 @@ template <class Pointers, class Sizes>
 void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
 {
 	if (std::size(pointers) != std::size(bytes)) {
-		throw error({TL_E_INVALID_ARGUMENT, "register_many: as many sizes as pointers are needed"});
+		detail::refuse("tl::register_many", "as many sizes as pointers are needed");
 	}
 	const auto all = detail::untyped(pointers);
 	check(tl_registry_register_many(detail::address(all), std::data(bytes), std::size(pointers), kind));

@@ -2392,8 +2392,9 @@ TL_API tl_status tl_sparse_row(const tl_sparse* matrix, int64_t i, void** out_va
  * Threads: any thread.
  * Returns: the slice, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ *     TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (offsets
+ *     at its ends that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+ *     (the scope stack is full).
  * Cost: one cgo call, and one count for each block that it shows.
  */
 TL_API tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop);
@@ -4589,7 +4590,8 @@ TL_API int64_t tl_mem_check_all(void);
  * truncates it meanwhile. The other processes write to files beside it: process
  * 1234 writes trace-1234.json for trace.json. A file that no process has open
  * is replaced. All files are written by this rule, those of tl_leak_report and
- * tl_stats_print too.
+ * tl_stats_print too. No call waits for a reader: the name of a pipe that no process
+ * reads is TL_E_INVALID_ARGUMENT.
  */
 
 /*
@@ -4604,8 +4606,8 @@ TL_API int64_t tl_mem_check_all(void);
  * Threads: any thread. Objects that others use meanwhile may be missing or too
  *     many.
  * Returns: TL_OK, or why the profile is not complete.
- * Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
- *     TL_E_OUT_OF_MEMORY.
+ * Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is
+ *     a pipe that no process reads), TL_E_OUT_OF_MEMORY.
  * Cost: linear in the memory in use; symbols and lines are looked up in files.
  */
 TL_API tl_status tl_profile_write(const char* path);

@@ -29,8 +29,8 @@ class tag {
 class leak_error : public error {
   public:
 	explicit leak_error(std::int64_t count)
-		: error(
-			  failure{TL_E_NOT_LIVE, std::to_string(count) + " allocation(s) leaked; the report is on standard error"}),
+		: error(failure{TL_E_NOT_LIVE, "tl::assert_no_leaks: TL_E_NOT_LIVE: " + std::to_string(count) +
+	                                       " allocation(s) leaked; the report is on standard error"}),
 		  count_(count)
 	{
 	}

@@ -186,6 +186,31 @@ static void what_is_no_tensor(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+static bool says(const char* text) { return strstr(tl_last_error(), text) != NULL; }
+
+/* What is a size_t in the interface is no negative number in a sentence, and an index may be one. */
+static void sizes_have_no_sign(void)
+{
+	static char block[64];
+	tl_workspace* workspace;
+	CHECK_REFUSED(tl_mem_frame_enter(SIZE_MAX), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK(says("18446744073709551615 bytes do not fit"));
+	CHECK_REFUSED(tl_vec_new(SIZE_MAX), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(says("a Vec of 18446744073709551615 elements"));
+	CHECK_FAILS(tl_registry_register(block, SIZE_MAX, TL_ALLOC_MALLOC), TL_E_INVALID_ARGUMENT);
+	CHECK(says("a block of 18446744073709551615 bytes"));
+	CHECK_REFUSED(tl_registry_new_array(SIZE_MAX, SIZE_MAX), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(says("18446744073709551615 times 18446744073709551615 bytes"));
+	CHECK_REFUSED(tl_aligned_alloc(1, SIZE_MAX), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(says("alignment 18446744073709551615"));
+	CHECK_FAILS(tl_workspace_create(SIZE_MAX, SIZE_MAX, 64, &workspace), TL_E_INVALID_ARGUMENT);
+	CHECK(says("18446744073709551615 times 18446744073709551615 bytes"));
+	void* vec = tl_vec_new(1);
+	CHECK_REFUSED(tl_vec_get(vec, INT64_MIN), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(says("index -9223372036854775808 is not below the length 0"));
+	CHECK_OK(tl_ptr_release(vec));
+}
+
 static void diagnostics(void)
 {
 	tl_stats stats = {.struct_size = 8};
@@ -216,6 +241,7 @@ int main(void)
 	RUN(tensors);
 	RUN(properties_of_what_is_no_tensor);
 	RUN(what_is_no_tensor);
+	RUN(sizes_have_no_sign);
 	RUN(diagnostics);
 	return check_finish();
 }

@@ -9,6 +9,28 @@
 #include "no_file.h"
 #include "thread.h"
 
+/* A string is read up to 4095 bytes; one that is longer was given all the same. */
+static void long_strings_are_not_missing(void)
+{
+	static char text[1 << 20];
+	int32_t device;
+	memset(text, 'x', sizeof text - 1);
+	CHECK_FAILS(tl_device_by_name(text, &device), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "name is longer than 4095 bytes") != NULL);
+	CHECK_FAILS(tl_device_by_name(NULL, &device), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "name is needed") != NULL);
+	CHECK_FAILS(tl_configure("TL_DEVICE", text), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "value is longer than 4095 bytes") != NULL);
+	CHECK_FAILS(tl_configure(text, "1"), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "key is longer than 4095 bytes") != NULL);
+	CHECK_FAILS(tl_stats_print(text), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "path is longer than 4095 bytes") != NULL);
+	CHECK_FAILS(tl_registry_print_statistics(text), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "path is longer than 4095 bytes") != NULL);
+	CHECK_REFUSED(tl_leak_report(text), -1, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "path is longer than 4095 bytes") != NULL);
+}
+
 static void check_names(const char* function, tl_status status, int line)
 {
 	const char* text = tl_last_error();
@@ -315,6 +337,7 @@ int main(int count, char** arguments)
 	CHECK_OK(tl_configure("TL_OPENCL_LIBRARY", no_file()));
 	CHECK_OK(tl_init());
 	RUN(messages_begin_with_the_function);
+	RUN(long_strings_are_not_missing);
 	RUN(asking_is_no_failure);
 	RUN(successes_leave_it_alone);
 	RUN(a_call_that_is_repeated_keeps_its_name);

@@ -1,4 +1,5 @@
 /* Heap profiles: sites, sizes and totals as pprof itself reads them. */
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +142,24 @@ static void names_that_are_none(void)
 	CHECK_OK(tl_snapshot_write("/dev/null"));
 }
 
+/* Opening it would wait for a reader. */
+static void a_pipe_that_nobody_reads(void)
+{
+	char name[sizeof path + 8];
+	snprintf(name, sizeof name, "%s.pipe", path);
+	CHECK_INT(mkfifo(name, 0600), 0);
+	alarm(60);
+	CHECK_FAILS(tl_profile_write(name), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "is a pipe that no process reads") != NULL);
+	CHECK_FAILS(tl_snapshot_write(name), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_stats_print(name), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_registry_print_statistics(name), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_trace_start(name), TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_leak_report(name), -1, TL_E_INVALID_ARGUMENT);
+	alarm(0);
+	unlink(name);
+}
+
 /* covers: tl_profile_write TL_E_OUT_OF_MEMORY */
 static void no_memory_for_the_walk(void)
 {
@@ -159,6 +178,7 @@ int main(void)
 	close(file);
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	RUN(names_that_are_none);
+	RUN(a_pipe_that_nobody_reads);
 	RUN(no_memory_for_the_walk);
 	CHECK_OK(tl_profile_write(path));
 	if (pprof("-raw")) {

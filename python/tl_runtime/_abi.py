@@ -2986,7 +2986,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
         ("matrix", "start", "stop"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_sparse_slice returns a matrix of the lines start to stop over the same
         blocks, by the rules of Python's slices: negative numbers count from the end,
         and positions beyond either end are cut off, so that INT64_MIN and INT64_MAX
@@ -2998,8 +2998,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the slice, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (offsets
+            at its ends that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
+            (the scope stack is full).
         Cost: one cgo call, and one count for each block that it shows.
         """,
     ),
@@ -5170,8 +5171,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread. Objects that others use meanwhile may be missing or too
             many.
         Returns: TL_OK, or why the profile is not complete.
-        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
-            TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is
+            a pipe that no process reads), TL_E_OUT_OF_MEMORY.
         Cost: linear in the memory in use; symbols and lines are looked up in files.
         """,
     ),

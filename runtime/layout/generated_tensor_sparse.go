@@ -23,9 +23,10 @@ const SparseHeaderBytes = 64
 
 // What a matrix uses of a block.
 type SparsePart struct {
-	FirstLine, FirstElement, Skip, Bytes uint64
-	Holder                               uintptr // the tensor that has the memory, held by count
-	Values, Indices, Offsets             uintptr
+	FirstLine, FirstElement, Begin, Bytes uint64
+	Holder                                uintptr // the tensor that has the memory, held by count
+	Values, Indices                       uintptr // of the block as a whole
+	Offsets                               uintptr // of first_line and on
 }
 
 // SparsePartBytes is sizeof(tl_sparse_part).

@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"tlruntime/runtime/heap"
@@ -139,22 +140,22 @@ var sentences = map[Text]string{
 	textSlotRange:     "slot %d is not one of the %d of this function",
 	textNegative:      "%d is negative; sizes, counts and offsets are not",
 	textSlots:         "a function has at most 536870911 slots, not %d",
-	textFrameFull:     "%d bytes do not fit into the frame stack: %d of %d bytes are in use; raise TL_ARENA_BYTES",
+	textFrameFull:     "%v bytes do not fit into the frame stack: %v of %v bytes are in use; raise TL_ARENA_BYTES",
 	textArenaFull:     "%d bytes do not fit into the arena: %d of %d bytes are in use",
 	textNoArena:       "no arena is active; call tl_arena_init first",
 	textArenaActive:   "an arena of %d bytes would be smaller than the %d bytes in use",
 	textArenaCapacity: "an arena of %d bytes is more than the %d that TL_ARENA_BYTES reserves",
 	textArenaOffset:   "offset %d is not between 0 and the live offset %d",
 	textTypeSize:      "a type needs a size of at least 1 byte and a descriptor",
-	textTypeOffset:    "pointer offset %d does not fit into a type of %d bytes, or is not a multiple of 8",
+	textTypeOffset:    "pointer offset %v does not fit into a type of %v bytes, or is not a multiple of 8",
 	textTypeFlags:     "flags %#x are unknown; pass 0",
 	textTypeUnknown:   "type %d was not defined",
-	textTypeTwice:     "pointer offset %d is given twice",
+	textTypeTwice:     "pointer offset %v is given twice",
 	textTypeFull:      "%d types are defined, as many as there can be",
 	textNotVec:        "%#x is not a Vec; make one with tl_vec_new",
 	textVecIndex:      "index %d is not below the length %d",
 	textVecEmpty:      "the Vec at %#x is empty",
-	textVecSize:       "a Vec of %d elements is too large",
+	textVecSize:       "a Vec of %v elements is too large",
 	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
 	TextRedZone:       "%#x: byte %d behind its %d bytes was written to",
 	TextPoison:        "%#x was released, and written to afterwards: at byte %d",
@@ -301,17 +302,31 @@ func (c *Context) Sentence() string {
 		kind = c.explain()
 	}
 	format := sentences[kind]
-	values := make([]any, 0, 4)
-	if len(format) > 3 && format[:3] == "%#x" {
-		values = append(values, c.ErrorPointer)
-	}
-	for i := 0; len(values) < verbs(format); i++ {
-		values = append(values, signed(c.ErrorDetail[i]))
-	}
 	if format == "" {
 		return c.prefix()
 	}
-	return c.prefix() + ": " + kind.Format(values...)
+	return c.prefix() + ": " + kind.Format(c.values(format)...)
+}
+
+// values returns what a sentence shows: the pointer where it begins with one, then details.
+// Numbers that stand in it as %d, such as indices and depths, may be negative; sizes and
+// ids, %v, are not.
+func (c *Context) values(format string) []any {
+	var values []any
+	details := c.ErrorDetail[:]
+	for i, verb := range strings.Split(format, "%")[1:] {
+		if i == 0 && strings.HasPrefix(format, "%#x") {
+			values = append(values, c.ErrorPointer)
+			continue
+		}
+		if verb[0] == 'd' {
+			values = append(values, int64(details[0]))
+		} else {
+			values = append(values, details[0])
+		}
+		details = details[1:]
+	}
+	return values
 }
 
 // prefix names the function and the status.
@@ -351,22 +366,4 @@ func (c *Context) explain() Text {
 	f := c.locate(p).finding(p)
 	c.ErrorKind, c.ErrorDetail = uint32(f.kind), f.details
 	return f.kind
-}
-
-func verbs(format string) int {
-	n := 0
-	for i := 0; i+1 < len(format); i++ {
-		if format[i] == '%' {
-			n++
-		}
-	}
-	return n
-}
-
-// signed shows negative inputs as such; addresses stay unsigned.
-func signed(v uint64) any {
-	if int64(v) < 0 && int64(v) > -1<<48 {
-		return int64(v)
-	}
-	return v
 }

@@ -74,14 +74,25 @@ func hold(path string) (*File, error) {
 	return &File{f}, nil
 }
 
-// open opens a file for writing, and tells whether it was not there before.
+// open opens a file for writing, and tells whether it was not there before. It waits for
+// nobody: a pipe that no process reads is an error (fifo(7)), where open would wait for a
+// reader, and with it every other report of the process.
 func open(path string) (f *os.File, made bool, err error) {
-	f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	const flags = os.O_WRONLY | os.O_CREATE | syscall.O_NONBLOCK
+	f, err = os.OpenFile(path, flags|os.O_EXCL, 0o666)
 	if !errors.Is(err, os.ErrExist) {
 		return f, err == nil, err
 	}
-	f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	f, err = os.OpenFile(path, flags, 0o666)
+	if errors.Is(err, syscall.ENXIO) && isPipe(path) {
+		err = fmt.Errorf("%s is a pipe that no process reads: %w", path, err)
+	}
 	return f, false, err
+}
+
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
 }
 
 // lock takes the lock of an open file. Where the file system has no locks, a file that

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -122,13 +123,33 @@ func TestDevicesAndPipesAreEverybodys(t *testing.T) {
 	}
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // not at its end while nobody writes yet
+	require.NoError(t, err)
+	defer reader.Close()
+	long := strings.Repeat("through a pipe, ", 1<<16) // more than a pipe has room for
 	texts := make(chan string)
 	go func() {
-		text, _ := os.ReadFile(pipe)
-		texts <- string(text)
+		text := make([]byte, len(long))
+		n, _ := io.ReadFull(reader, text)
+		texts <- string(text[:n])
 	}()
-	require.NoError(t, WriteText(pipe, "through a pipe"))
-	require.Equal(t, "through a pipe", <-texts)
+	require.NoError(t, WriteText(pipe, long))
+	require.Equal(t, long, <-texts)
+}
+
+// TestAPipeWithoutAReaderIsRefused: opening one waits for a reader otherwise.
+func TestAPipeWithoutAReaderIsRefused(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	refused := make(chan error)
+	go func() { refused <- WriteText(pipe, "for nobody") }()
+	select {
+	case err := <-refused:
+		require.ErrorIs(t, err, syscall.ENXIO)
+		require.ErrorContains(t, err, pipe+" is a pipe that no process reads")
+	case <-time.After(10 * time.Second):
+		t.Fatal("the writer waits for a reader")
+	}
 }
 
 func TestRefusals(t *testing.T) {

@@ -83,8 +83,8 @@ func below[I index](at uintptr, n, minor uint64) uint64 {
 	return low
 }
 
-// checkIndices holds the indices of a block's lines to order and range, and its
-// offsets to the number of its elements.
+// checkIndices holds the indices of a part's lines to order and range, and their
+// offsets to the elements of the part.
 func checkIndices(c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, lines, elements uint64) status.Status {
 	if h.IndexDtype == uint8(tensor.I32) {
 		return checkBlock[int32](c, h, b, lines, elements)
@@ -94,12 +94,14 @@ func checkIndices(c *object.Context, h *layout.SparseHeader, b *layout.SparsePar
 
 func checkBlock[I index](c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, lines, elements uint64) status.Status {
 	size := unsafe.Sizeof(I(0))
-	offsets := b.Offsets + uintptr(b.Skip)*size
-	first := int64(load[I](offsets))
-	low := first
+	first, end := int64(b.Begin), int64(b.Begin+elements)
+	low := int64(load[I](b.Offsets))
+	if low != first {
+		return refuseEnds(c, h, b, low, int64(load[I](b.Offsets+uintptr(lines)*size)), elements)
+	}
 	for k := range lines {
-		high := int64(load[I](offsets + uintptr(k+1)*size))
-		if low < first || high < low || uint64(high-first) > elements {
+		high := int64(load[I](b.Offsets + uintptr(k+1)*size))
+		if high < low || high > end {
 			return tensor.Refuse(c, status.InvalidArgument, "%s %d begins at offset %d and ends at %d in a block of %d nonzeros",
 				lineName(h.Format), b.FirstLine+k, low, high, elements)
 		}
@@ -110,11 +112,16 @@ func checkBlock[I index](c *object.Context, h *layout.SparseHeader, b *layout.Sp
 		}
 		low = high
 	}
-	if uint64(low-first) != elements {
-		return tensor.Refuse(c, status.InvalidArgument, "the offsets of the block of %s %d count %d nonzeros; there are %d",
-			lineName(h.Format), b.FirstLine, low-first, elements)
+	if low != end {
+		return refuseEnds(c, h, b, first, low, elements)
 	}
 	return status.OK
+}
+
+// refuseEnds tells of offsets whose first or last are not those that were checked.
+func refuseEnds(c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, low, high int64, elements uint64) status.Status {
+	return tensor.Refuse(c, status.InvalidArgument, "the offsets of the block of %s %d were changed: they go from %d to %d, and went from %d to %d",
+		lineName(h.Format), b.FirstLine, low, high, b.Begin, b.Begin+elements)
 }
 
 // refuseIndex says what is wrong with the index at a position of a line.

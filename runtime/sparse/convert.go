@@ -45,18 +45,18 @@ func ToContiguous(c *object.Context, p uintptr) (t Tensors, st status.Status) {
 // was then.
 func copyBlock(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, i int, to *Arrays) status.Status {
 	b, lines, elements := &blocks[i], lineCount(h, blocks, i), elementCount(h, blocks, i)
-	begin := offset(b.Offsets, h.IndexDtype, b.Skip)
-	if end := offset(b.Offsets, h.IndexDtype, b.Skip+lines); begin < 0 || uint64(end-begin) != elements {
-		return tensor.Refuse(c, status.InvalidArgument, "the offsets of the block of %s %d were changed: they go from %d to %d for %d nonzeros",
-			lineName(h.Format), b.FirstLine, begin, end, elements)
+	low, high := offset(b.Offsets, h.IndexDtype, 0), offset(b.Offsets, h.IndexDtype, lines)
+	if uint64(low) != b.Begin || uint64(high) != b.Begin+elements {
+		return refuseEnds(c, h, b, low, high, elements)
 	}
-	copyElements(to.Values, b.Values, h.ValueDtype, b.FirstElement, uint64(begin), elements)
-	copyElements(to.Indices, b.Indices, h.IndexDtype, b.FirstElement, uint64(begin), elements)
-	shift := int64(b.FirstElement) - begin
+	copyElements(to.Values, b.Values, h.ValueDtype, b.FirstElement, b.Begin, elements)
+	copyElements(to.Indices, b.Indices, h.IndexDtype, b.FirstElement, b.Begin, elements)
+	shift := shiftOffsets[int64]
 	if h.IndexDtype == uint8(tensor.I32) {
-		shiftOffsets[int32](to.Offsets, b, lines, shift)
-	} else {
-		shiftOffsets[int64](to.Offsets, b, lines, shift)
+		shift = shiftOffsets[int32]
+	}
+	if !shift(to.Offsets, b, lines) {
+		return tensor.Refuse(c, status.InvalidArgument, "the offsets of the block of %s %d were changed: they decrease", lineName(h.Format), b.FirstLine)
 	}
 	return status.OK
 }
@@ -66,20 +66,29 @@ func copyElements(to, from uintptr, dtype uint8, toElement, fromElement, n uint6
 	tensor.CopyBytes(to+uintptr(toElement*size), from+uintptr(fromElement*size), uintptr(n*size))
 }
 
-// shiftOffsets writes the offsets of a block's lines, and of the end of the last.
-func shiftOffsets[I index](offsets uintptr, b *layout.SparsePart, lines uint64, by int64) {
+// shiftOffsets writes the offsets of a block's lines, and of the end of the last. It
+// reports whether none is below the one before it.
+func shiftOffsets[I index](offsets uintptr, b *layout.SparsePart, lines uint64) bool {
 	size := unsafe.Sizeof(I(0))
-	to, from := offsets+uintptr(b.FirstLine)*size, b.Offsets+uintptr(b.Skip)*size
-	for done := uint64(0); done <= lines; done += chunk {
-		shiftChunk(to+uintptr(done)*size, from+uintptr(done)*size, min(lines+1-done, chunk), I(by))
+	to, prev, ascend := offsets+uintptr(b.FirstLine)*size, I(b.Begin), true
+	by := I(b.FirstElement) - prev
+	for done := uint64(0); done <= lines && ascend; done += chunk {
+		prev, ascend = shiftChunk(to+uintptr(done)*size, b.Offsets+uintptr(done)*size, min(lines+1-done, chunk), by, prev)
 	}
+	return ascend
 }
 
 //go:nosplit
 //go:noinline
-func shiftChunk[I index](to, from uintptr, n uint64, by I) {
+func shiftChunk[I index](to, from uintptr, n uint64, by, prev I) (last I, ascend bool) {
+	ascend = true
 	target := unsafe.Slice(layout.At[I](to), n)
 	for i, x := range unsafe.Slice(layout.At[I](from), n) {
 		target[i] = x + by
+		if x < prev {
+			ascend = false
+		}
+		prev = x
 	}
+	return prev, ascend
 }

@@ -63,9 +63,13 @@ func Transpose(c *object.Context, p uintptr) uintptr {
 // show makes a matrix of some lines, first to last, over the blocks that have them,
 // each of which it holds.
 func show(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, first, last uint64) uintptr {
-	from, to := 0, 0
+	from, to, begin, end := 0, 0, edge{}, edge{}
 	if last > first {
 		from, to = blockOf(blocks, first), blockOf(blocks, last-1)+1
+		st := status.OK
+		if begin, end, st = edges(c, h, blocks, first, last); st != status.OK {
+			return 0
+		}
 	}
 	e := room(c, uint64(to-from))
 	if e.Object == 0 {
@@ -77,7 +81,7 @@ func show(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart,
 	} else {
 		shape.Rows = int64(last - first)
 	}
-	made := describe(e.Object, &shape, 0, uint64(to-from), h.Flags)
+	made := describe(e.Object, &shape, end.element-begin.element, uint64(to-from), h.Flags)
 	table := object.SparseParts(e.Object, made)
 	for i := range table {
 		if !hold(c, blocks[from+i].Holder) {
@@ -86,39 +90,54 @@ func show(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart,
 		}
 		table[i] = blocks[from+i]
 	}
-	made.Nonzeros = cut(h, table, first, last, elementCountTo(h, blocks, to))
+	cut(table, first, begin, uintptr(sizeOf(h.IndexDtype)))
 	return finish(c, e, made)
 }
 
-// elementCountTo returns where the elements of the blocks before to end.
-func elementCountTo(h *layout.SparseHeader, blocks []layout.SparsePart, to int) uint64 {
-	if to < len(blocks) {
-		return blocks[to].FirstElement
+// edge is where the elements of a line begin, or those of the one before it end: the
+// number of the element in the matrix, and in the block.
+type edge struct{ element, inBlock uint64 }
+
+// edges returns the first edge of the line first, and the last of the line before last.
+func edges(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, first, last uint64) (begin, end edge, st status.Status) {
+	head, tail := blockOf(blocks, first), blockOf(blocks, last-1)
+	begin, low := edgeAt(h, blocks, head, first)
+	end, high := edgeAt(h, blocks, tail, last)
+	if low && high && begin.element <= end.element {
+		return begin, end, status.OK
 	}
-	return h.Nonzeros
+	return edge{}, edge{}, tensor.Refuse(c, status.InvalidArgument, "the offsets from %s %d to the end of %s %d were changed: they go from %d to %d",
+		lineName(h.Format), first, lineName(h.Format), last-1, int64(begin.inBlock), int64(end.inBlock))
 }
 
-// cut makes a table that was copied start with the line first and end before last;
-// end is where its elements ended. It returns the nonzeros that are left.
-func cut(h *layout.SparseHeader, table []layout.SparsePart, first, last, end uint64) uint64 {
+// edgeAt returns the edge before a line of block i, or after its last. The edges of the
+// block are what was checked; between them the offsets tell, which may have been changed
+// since: they are false outside the block.
+func edgeAt(h *layout.SparseHeader, blocks []layout.SparsePart, i int, line uint64) (edge, bool) {
+	b, elements := &blocks[i], elementCount(h, blocks, i)
+	past := uint64(0)
+	switch k := line - b.FirstLine; k {
+	case 0:
+	case lineCount(h, blocks, i):
+		past = elements
+	default:
+		past = uint64(offset(b.Offsets, h.IndexDtype, k)) - b.Begin
+	}
+	return edge{b.FirstElement + past, b.Begin + past}, past <= elements
+}
+
+// cut makes a table that was copied start with a line and its edge.
+func cut(table []layout.SparsePart, first uint64, begin edge, indexSize uintptr) {
 	if len(table) == 0 {
-		return 0
+		return
 	}
-	tail := &table[len(table)-1]
-	bounds := func(b *layout.SparsePart, line uint64) int64 {
-		return offset(b.Offsets, h.IndexDtype, b.Skip+line-b.FirstLine)
-	}
-	if last != h.Lines {
-		end = tail.FirstElement + uint64(bounds(tail, last)-bounds(tail, tail.FirstLine))
-	}
-	begin := table[0].FirstElement + uint64(bounds(&table[0], first)-bounds(&table[0], table[0].FirstLine))
-	table[0].Skip += first - table[0].FirstLine
-	table[0].FirstLine, table[0].FirstElement = first, begin
+	head := &table[0]
+	head.Offsets += uintptr(first-head.FirstLine) * indexSize
+	head.FirstLine, head.FirstElement, head.Begin = first, begin.element, begin.inBlock
 	for i := range table {
 		table[i].FirstLine -= first
-		table[i].FirstElement -= begin
+		table[i].FirstElement -= begin.element
 	}
-	return end - begin
 }
 
 // hold adds a reference to the tensor of a block.
@@ -145,10 +164,11 @@ func RowOf(c *object.Context, p uintptr, i int64) (r Row, st status.Status) {
 	if uint64(i) >= h.Lines {
 		return r, tensor.Refuse(c, status.InvalidArgument, "there is no %s %d in a matrix of %d", lineName(h.Format), i, h.Lines)
 	}
-	b := &blocks[blockOf(blocks, uint64(i))]
-	k := b.Skip + uint64(i) - b.FirstLine
+	number := blockOf(blocks, uint64(i))
+	b := &blocks[number]
+	k, end := uint64(i)-b.FirstLine, int64(b.Begin+elementCount(h, blocks, number))
 	low, high := offset(b.Offsets, h.IndexDtype, k), offset(b.Offsets, h.IndexDtype, k+1)
-	if low < 0 || high < low {
+	if low < int64(b.Begin) || high < low || high > end {
 		return r, tensor.Refuse(c, status.InvalidArgument, "the offsets of %s %d, %d and %d, were changed", lineName(h.Format), i, low, high)
 	}
 	return Row{elementAt(b.Values, uint64(low), h.ValueDtype), elementAt(b.Indices, uint64(low), h.IndexDtype), high - low}, status.OK
@@ -182,11 +202,10 @@ func BlockOf(c *object.Context, p uintptr, i int64) (b Block, st status.Status) 
 		return b, tensor.Refuse(c, status.InvalidArgument, "there is no block %d in a matrix of %d blocks", i, len(blocks))
 	}
 	of := &blocks[i]
-	begin := uint64(offset(of.Offsets, h.IndexDtype, of.Skip))
 	return Block{
 		First: int64(of.FirstLine), Lines: int64(lineCount(h, blocks, int(i))), Nonzeros: int64(elementCount(h, blocks, int(i))),
-		Values: elementAt(of.Values, begin, h.ValueDtype), Indices: elementAt(of.Indices, begin, h.IndexDtype),
-		Offsets: elementAt(of.Offsets, of.Skip, h.IndexDtype), Holder: of.Holder,
+		Values: elementAt(of.Values, of.Begin, h.ValueDtype), Indices: elementAt(of.Indices, of.Begin, h.IndexDtype),
+		Offsets: of.Offsets, Holder: of.Holder,
 		value: tensor.ElementType(h.ValueDtype), index: tensor.ElementType(h.IndexDtype),
 	}, status.OK
 }

@@ -27,14 +27,15 @@ inline tl_stats counters()
 
 inline std::uint64_t live() { return counters().live_objects; }
 
-// The status of the exception that a block ends with; each has a text.
+// The status of the exception that a block ends with; each has a text that begins with the
+// function and the status.
 template <class Block>
 tl_status status_of(Block block)
 {
 	try {
 		block();
 	} catch (const tl::error& e) {
-		CHECK(std::strlen(e.what()) > 0);
+		CHECK(std::strncmp(e.what(), "tl", 2) == 0 && std::strstr(e.what(), ": TL_E_") != nullptr);
 		return e.status();
 	}
 	return TL_OK;

@@ -181,7 +181,7 @@ void errors_are_exceptions_or_results()
 	tl::ref<node> taken = std::move(made).value();
 	CHECK(taken->value == 3);
 
-	tl::result<int> bad(tl::failure{TL_E_LIMIT, "too many"});
+	tl::result<int> bad(tl::failure{TL_E_LIMIT, "tl_test: TL_E_LIMIT: too many"});
 	CHECK(!bad && bad.error().status == TL_E_LIMIT && std::move(bad).value_or(4) == 4);
 	CHECK(status_of([&] { bad.value(); }) == TL_E_LIMIT);
 

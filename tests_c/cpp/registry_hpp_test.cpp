@@ -281,6 +281,27 @@ void fill(Resource& resource)
 	}
 }
 
+// As many values as their bytes have no number for: the product alone would be 16 bytes.
+void counts_that_overflow()
+{
+	constexpr std::size_t n = (std::size_t{1} << 62) + 4;
+	int* first = new int[4];
+	int* const alias = first + 1;
+	const auto is_refused = [](auto register_it) {
+		CHECK(status_of(register_it) == TL_E_INVALID_ARGUMENT);
+		CHECK(std::strstr(tl_last_error(), "cannot be a block of 18446744073709551615 bytes") != nullptr);
+	};
+	is_refused([=] { tl::own_array(first, n); });
+	is_refused([=] { tl::own(first, n, TL_ALLOC_NEW_ARRAY); });
+	is_refused([=] { tl::own(first, n, [](void*, void*) { std::abort(); }, nullptr); });
+	is_refused([=] { tl::own_buffer(first, n, &alias, 1, TL_ALLOC_NEW_ARRAY); });
+	std::string* text = new std::string[1];
+	is_refused([=] { tl::own_array(text, (SIZE_MAX / sizeof(std::string)) + 2); });
+	CHECK(tl_registry_num_pointers() == 0);
+	delete[] text;
+	delete[] first;
+}
+
 void resources()
 {
 	tl::pmr_resource heap, same;
@@ -348,6 +369,7 @@ int main()
 	many_of_any_type();
 	many_aliases();
 	failures_change_nothing();
+	counts_that_overflow();
 	resources();
 	workspaces();
 	tl_mem_purge();

@@ -114,7 +114,7 @@ void leaks_are_thrown()
 		tl::assert_no_leaks([&p] { p = tl_mem_alloc(64); });
 	} catch (const tl::leak_error& e) {
 		count = e.count();
-		CHECK(std::strstr(e.what(), "1 allocation(s) leaked") != nullptr);
+		CHECK(std::strstr(e.what(), "tl::assert_no_leaks: TL_E_NOT_LIVE: 1 allocation(s) leaked") == e.what());
 	}
 	CHECK_INT(count, 1);
 	CHECK_OK(tl_mem_free(p));
