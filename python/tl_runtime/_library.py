@@ -11,7 +11,9 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from . import _abi
 from ._errors import Error, Status, make_error
@@ -107,6 +109,15 @@ def check(status: int) -> None:
     """Raises the exception for a status other than TL_OK."""
     if status:
         raise error_for(status)
+
+
+def uninterrupted(results: list[Any], *calls: partial[Any]) -> None:
+    """Makes the calls and appends their results; the first call that raises is the last one.
+
+    Neither a signal handler that raises nor, while the calls keep the interpreter's lock, another thread comes
+    between them: Python has no bytecode there. So the list says for certain which calls were made.
+    """
+    results.extend(map(partial.__call__, calls))
 
 
 def c_string(text: str | os.PathLike[str]) -> bytes:
