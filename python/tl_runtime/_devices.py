@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Union
 
 from . import _abi
+from ._callbacks import address_of, answering
 from ._library import check, check_pointer, last_error, lib
 
 DeviceKind = _abi.DeviceKind
@@ -116,8 +116,8 @@ class DeviceAllocator:
 
     allocate(nbytes) returns the address of a block with the promised alignment, or None or 0 on failure;
     deallocate(address, nbytes) takes it back. The runtime calls them on any thread, on several at a time, and
-    they cannot call the runtime. An exception in allocate counts as a failure. Exceptions are shown like those
-    in destructors (sys.unraisablehook).
+    they cannot call the runtime. An exception in allocate counts as a failure, and so does a result that is no
+    address. Exceptions are shown like those in destructors (sys.unraisablehook).
 
     The object owns memory that C refers to. Keep it while anything uses the allocator.
     """
@@ -133,27 +133,16 @@ class DeviceAllocator:
         if alignment <= 0 or alignment & (alignment - 1):
             raise ValueError(f"alignment {alignment} is not a power of two")
 
-        def call_allocate(_: Any, nbytes: int) -> int:
-            try:
-                return allocate(nbytes) or 0
-            except BaseException:  # no Python exception may pass through frames of C
-                _unraisable(allocate)
-                return 0
-
-        def call_deallocate(_: Any, address: int | None, nbytes: int) -> None:
-            try:
-                deallocate(address or 0, nbytes)
-            except BaseException:
-                _unraisable(deallocate)
-
+        take = answering(lambda _, nbytes: allocate(nbytes), address_of, 0, allocate)
+        give = answering(lambda _, block, nbytes: deallocate(block or 0, nbytes), lambda _: None, None, deallocate)
         # The struct refers to both callbacks, and ctypes keeps the object that a field was set to.
         self._struct = _abi.tl_device_allocator(
             ctypes.sizeof(_abi.tl_device_allocator),
             name.encode(),
             alignment,
             None,
-            _abi.tl_device_allocate(call_allocate),
-            _abi.tl_device_deallocate(call_deallocate),
+            _abi.tl_device_allocate(take),
+            _abi.tl_device_deallocate(give),
         )
 
     def register(
@@ -178,9 +167,9 @@ class DeviceAllocator:
         )
         for field, function in (("from_host", from_host), ("to_host", to_host), ("within", within)):
             if function is not None:
-                setattr(copier, field, _abi.tl_device_move(_answering(function)))
+                setattr(copier, field, _abi.tl_device_move(_status(function)))
         if fill is not None:
-            copier.fill = _abi.tl_device_set(_answering(fill))
+            copier.fill = _abi.tl_device_set(_status(fill))
         given = ctypes.byref(copier) if host_access or from_host or to_host or within else None
         number = ctypes.c_int32()
         check(lib.tl_device_register(self.pointer, given, ctypes.byref(number)))
@@ -231,27 +220,14 @@ class DeviceAllocator:
 _registered: list[Any] = []  # what devices refer to for ever
 
 
-def _answering(function: Callable[[int, int, int], None]) -> Callable[..., int]:
+def _status(function: Callable[[int, int, int], None]) -> Callable[..., Any]:
     """Wraps a Python function for C: the wrapper returns a status."""
-
-    def call(_: Any, to: int | None, second: int | None, nbytes: int) -> int:
-        try:
-            function(to or 0, second or 0, nbytes)
-        except BaseException:  # no Python exception may pass through frames of C
-            _unraisable(function)
-            return int(_abi.StatusCode.DEVICE)
-        return 0
-
-    return call
-
-
-def _unraisable(function: Any) -> None:
-    """Shows the exception that is being handled where Python shows those that have no caller."""
-    kind, value, trace = sys.exc_info()
-    arguments = type("UnraisableHookArgs", (), {})()
-    arguments.exc_type, arguments.exc_value, arguments.exc_traceback = kind, value, trace
-    arguments.err_msg, arguments.object = "Exception ignored in a device allocator", function
-    sys.unraisablehook(arguments)
+    return answering(
+        lambda _, to, second, nbytes: function(to or 0, second or 0, nbytes),
+        lambda _: 0,
+        int(_abi.StatusCode.DEVICE),
+        function,
+    )
 
 
 def device_allocator(which: DeviceLike, *, pinned: bool = False) -> DeviceAllocator:
