@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Union
 
 from . import _abi
 from ._callbacks import address_of, answering
-from ._library import check, check_pointer, last_error, lib
+from ._library import c_string, check, check_pointer, last_error, lib
+from ._numbers import size
 
 DeviceKind = _abi.DeviceKind
 
@@ -75,13 +77,19 @@ def devices() -> list[Device]:
 
 def device_number(which: DeviceLike) -> int:
     """Returns the number of a device by its name; a number is taken as it is."""
-    if isinstance(which, int):
-        return which
     if isinstance(which, Device):
         return which.number
-    number = ctypes.c_int32()
-    check(lib.tl_device_by_name(which.encode(), ctypes.byref(number)))
-    return number.value
+    if isinstance(which, str):
+        number = ctypes.c_int32()
+        check(lib.tl_device_by_name(c_string(which), ctypes.byref(number)))
+        return number.value
+    try:
+        found = operator.index(which)
+    except TypeError:
+        raise TypeError(f"{which!r} is no device; a name such as 'cuda:0', a number or a tl.Device is needed") from None
+    if not -(1 << 31) <= found < 1 << 31:
+        raise OverflowError(f"{found} is no number of a device")
+    return found
 
 
 def default_device() -> Device:
@@ -138,8 +146,8 @@ class DeviceAllocator:
         # The struct refers to both callbacks, and ctypes keeps the object that a field was set to.
         self._struct = _abi.tl_device_allocator(
             ctypes.sizeof(_abi.tl_device_allocator),
-            name.encode(),
-            alignment,
+            c_string(name),
+            size(alignment, "an alignment"),
             None,
             _abi.tl_device_allocate(take),
             _abi.tl_device_deallocate(give),
@@ -163,7 +171,7 @@ class DeviceAllocator:
         copy. The device and the allocator stay until the process ends.
         """
         copier = _abi.tl_device_copier(
-            struct_size=ctypes.sizeof(_abi.tl_device_copier), host_access=host_access, total_bytes=total_bytes
+            struct_size=ctypes.sizeof(_abi.tl_device_copier), host_access=host_access, total_bytes=size(total_bytes, "a size")
         )
         for field, function in (("from_host", from_host), ("to_host", to_host), ("within", within)):
             if function is not None:
@@ -203,6 +211,7 @@ class DeviceAllocator:
 
     def allocate(self, nbytes: int) -> int:
         """Returns the address of a new block, as C would get it; raises on failure."""
+        size(nbytes, "a size")
         lib.tl_clear_error()
         block = self._struct.allocate(self._struct.ctx, nbytes)
         if block is None and lib.tl_last_status() == 0 and nbytes > 0:
@@ -211,6 +220,7 @@ class DeviceAllocator:
 
     def deallocate(self, block: int, nbytes: int) -> None:
         """Gives a block back to this allocator; nbytes is the size that was requested."""
+        size(block, "an address"), size(nbytes, "a size")
         lib.tl_clear_error()
         self._struct.deallocate(self._struct.ctx, block, nbytes)
         if lib.tl_last_status() != 0:

@@ -17,6 +17,7 @@ from typing import Any
 
 from . import _abi
 from ._errors import Error, Status, make_error
+from ._numbers import checked
 from ._sites import Recorder
 
 MAJOR = "1"
@@ -69,6 +70,18 @@ def _load() -> tuple[ctypes.CDLL, str]:
 
 lib, _path = _load()
 _abi.declare(lib)
+_ARGUMENTS = {function.name: function.argtypes for function in _abi.FUNCTIONS}
+for _function, _types in _ARGUMENTS.items():
+    getattr(lib, _function).argtypes = checked(_types)
+
+
+def unchecked(name: str) -> Any:
+    """Returns a function whose arguments ctypes may truncate: for frequent calls with arguments that are checked."""
+    function = lib[name]  # another object than lib.name
+    function.restype, function.argtypes = getattr(lib, name).restype, _ARGUMENTS[name]
+    return function
+
+
 recorder = Recorder(lib)
 _made = recorder.made
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from . import _abi
 from ._errors import Status
-from ._library import check, lib
+from ._library import c_string, check, lib
+from ._numbers import HIGHEST, LOWEST, int64_array
 
 
 def _index(result: int) -> int:
@@ -56,9 +57,10 @@ class Plan:
         """Adds a buffer that is alive in the steps first to end - 1, and returns its index."""
         _not_negative(nbytes, alignment)
         _steps(first, end)
+        named = None if name is None else c_string(name)
         buffer = _index(lib.tl_plan_add_buffer(self._handle, nbytes, alignment, first, end))
-        if name is not None:
-            check(lib.tl_plan_set_name(self._handle, buffer, name.encode()))
+        if named is not None:
+            check(lib.tl_plan_set_name(self._handle, buffer, named))
         return buffer
 
     def add_buffers(self, buffers: Iterable[tuple[int, int, int]], *, alignment: int = 64) -> range:
@@ -93,8 +95,8 @@ class Plan:
 
     def set_spaces(self, buffer: int, spaces: Sequence[int]) -> None:
         """Says which spaces a buffer may lie in, the preferred one first."""
-        array = (ctypes.c_int64 * len(spaces))(*spaces)
-        check(lib.tl_plan_set_spaces(self._handle, buffer, array, len(spaces)))
+        array = int64_array(spaces)
+        check(lib.tl_plan_set_spaces(self._handle, buffer, array, len(array)))
 
     def solve(self, budget: float = 0, *, max_steps: int = 0, seed: int = 0) -> None:
         """Places the buffers.
@@ -178,5 +180,5 @@ def _not_negative(*numbers: int) -> None:
 def _steps(*numbers: int) -> None:
     """ctypes would wrap these around."""
     for number in numbers:
-        if not -(1 << 63) <= number < 1 << 63:
+        if not LOWEST <= number <= HIGHEST:
             raise ValueError(f"{number} does not fit into 64 bits")

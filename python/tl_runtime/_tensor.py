@@ -10,16 +10,19 @@ from . import _abi, _buffers, _deferred, _dlpack
 from ._devices import DeviceLike, device_number, name_of
 from ._dtype import TYPESTR, DType, DTypeLike, from_typestr, to_dtype
 from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
-from ._library import check, last_error, lib
+from ._library import check, last_error, lib, unchecked
+from ._numbers import size
 from ._views import Viewable, shape_array
 
 if TYPE_CHECKING:
     import numpy
 
-_acquire = lib.tl_tensor_acquire
-_release = lib.tl_tensor_release
-_data = lib.tl_tensor_data
-_device = lib.tl_tensor_device
+_acquire = unchecked("tl_tensor_acquire")
+_release = unchecked("tl_tensor_release")
+_data = unchecked("tl_tensor_data")
+_device = unchecked("tl_tensor_device")
+_empty = unchecked("tl_tensor_empty")
+_zeros = unchecked("tl_tensor_zeros")
 _DEFAULT = int(_abi.Device.DEFAULT)
 _asarray: Any = None
 
@@ -64,7 +67,7 @@ class Tensor(Viewable):
 
         The address is validated: the call raises unless a live tensor is there.
         """
-        info = info_of(address)
+        info = info_of(size(address, "an address"))
         if not address:
             raise ValueError("NULL is no tensor")
         return _wrap(_acquire(address), interface_of(info, address), info.device)
@@ -269,7 +272,7 @@ def empty(
     """Returns a tensor with undefined contents, on the device that the option TL_DEVICE names unless one is given."""
     kind, number = to_dtype(dtype), _number(device)
     extents, array = shape_array(shape)
-    return _fresh(lib.tl_tensor_empty(kind, number, len(extents), array), extents, kind, number)
+    return _fresh(_empty(kind, number, len(extents), array), extents, kind, number)
 
 
 def zeros(
@@ -278,7 +281,7 @@ def zeros(
     """Returns a tensor whose elements are 0, on the device that the option TL_DEVICE names unless one is given."""
     kind, number = to_dtype(dtype), _number(device)
     extents, array = shape_array(shape)
-    return _fresh(lib.tl_tensor_zeros(kind, number, len(extents), array), extents, kind, number)
+    return _fresh(_zeros(kind, number, len(extents), array), extents, kind, number)
 
 
 def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
