@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _abi, _deferred, _scipy
-from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
+from ._arrays import Lent, lent
+from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, to_dtype
 from ._library import check, error_for, last_error, lib, unchecked
 from ._numbers import HIGHEST, LOWEST, int64, int64_array
 from ._tensor import Tensor, _find_asarray
@@ -77,14 +78,12 @@ def _check_kind(shape: Sequence[int], format: str) -> tuple[int, int, int]:
     return rows, columns, _FORMATS[format]
 
 
-def _interface(given: Any, what: str) -> dict[str, Any]:
-    """Returns the array interface of a contiguous array of one dimension."""
-    interface: dict[str, Any] | None = getattr(given, "__array_interface__", None)
-    if interface is None:
-        raise TypeError(f"{what} have to be an array, such as NumPy's, not {type(given).__name__}")
-    if interface.get("strides") or len(interface["shape"]) != 1:
+def _lent(given: Any, what: str) -> Lent:
+    """Returns the memory of a contiguous array of one dimension."""
+    array = lent(given, what)
+    if array.strides or len(array.shape) != 1:
         raise ValueError(f"{what} have to be a contiguous array of one dimension")
-    return interface
+    return array
 
 
 def in_scope(make: Callable[[], Any]) -> Any:
@@ -175,21 +174,19 @@ class SparseMatrix:
         of them is. They live as long as anything uses them.
         """
         *extents, number = _check_kind(shape, format)
-        arrays = [
-            _interface(given, what) for given, what in ((values, "values"), (indices, "indices"), (offsets, "offsets"))
-        ]
-        value, index, other = (from_typestr(interface["typestr"]) for interface in arrays)
-        nonzeros, lines = arrays[0]["shape"][0], extents[number]
-        if index != other or arrays[1]["shape"][0] != nonzeros or arrays[2]["shape"][0] != lines + 1:
+        arrays = [_lent(given, what) for given, what in ((values, "values"), (indices, "indices"), (offsets, "offsets"))]
+        value, index, other = (array.dtype for array in arrays)
+        nonzeros, lines = arrays[0].shape[0], extents[number]
+        if index != other or arrays[1].shape[0] != nonzeros or arrays[2].shape[0] != lines + 1:
             raise ValueError("as many indices as values, one offset more than lines, and one type for both are needed")
-        addresses = [interface["data"][0] for interface in arrays]
+        addresses = [array.address for array in arrays]
         if copy:
             make = lib.tl_sparse_from_csr if format == "csr" else lib.tl_sparse_from_csc
             return cls._own(lambda: make(*extents, nonzeros, value, index, *addresses, _options(blocks)))
-        flags = _READ_ONLY if any(interface["data"][1] for interface in arrays) else 0
+        flags = _READ_ONLY if any(array.read_only for array in arrays) else 0
 
         def wrap() -> int | None:
-            kept = _deferred.keep((values, indices, offsets))
+            kept = _deferred.keep([array.kept for array in arrays])
             kinds = (nonzeros, value, index)
             made: int | None = lib.tl_sparse_wrap(number, *extents, *kinds, *addresses, flags, _deferred.DELETER, kept)
             if made is None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _abi, _buffers, _deferred, _dlpack
+from ._arrays import lent
 from ._devices import DeviceLike, device_number, name_of
 from ._dtype import TYPESTR, DType, DTypeLike, from_typestr, to_dtype
 from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
 from ._library import check, last_error, lib, unchecked
-from ._numbers import size
+from ._numbers import int64_array, size
 from ._views import Viewable, shape_array
 
 if TYPE_CHECKING:
@@ -302,17 +303,15 @@ def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
     return _borrow(array)
 
 
-def _borrow(array: Any) -> Tensor:
-    interface = array.__array_interface__
-    address, readonly = interface["data"]
-    dtype = from_typestr(interface["typestr"])
-    extents, shape = shape_array(interface["shape"])
-    info = _abi.tl_tensor_info(data=address, shape=shape, dtype=dtype, rank=len(extents))
+def _borrow(given: Any) -> Tensor:
+    array = lent(given)
+    info = _abi.tl_tensor_info(data=array.address, dtype=array.dtype, rank=len(array.shape))
     info.struct_size = ctypes.sizeof(info)
-    info.flags = READ_ONLY if readonly else 0
-    if interface.get("strides"):
-        info.strides = _element_strides(interface["strides"], dtype.itemsize)
-    context = _deferred.keep(array)
+    info.shape = int64_array(array.shape)
+    info.flags = READ_ONLY if array.read_only else 0
+    if array.strides:
+        info.strides = _element_strides(array.strides, array.dtype.itemsize)
+    context = _deferred.keep(array.kept)
     made = lib.tl_tensor_wrap(ctypes.byref(info), _deferred.DELETER, context)
     if made is None:
         error = last_error()
@@ -324,7 +323,7 @@ def _borrow(array: Any) -> Tensor:
 def _element_strides(strides: Sequence[int], itemsize: int) -> ctypes.Array[ctypes.c_int64]:
     if any(stride % itemsize for stride in strides):
         raise ValueError("the array's strides are no multiples of its element size; copy it")
-    return (ctypes.c_int64 * len(strides))(*(stride // itemsize for stride in strides))
+    return int64_array(stride // itemsize for stride in strides)
 
 
 def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
