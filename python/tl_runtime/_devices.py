@@ -191,6 +191,9 @@ class DeviceAllocator:
         self._struct = _abi.tl_device_allocator.from_address(address)
         return self
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a DeviceAllocator is what C refers to and cannot be pickled or copied; make another one")
+
     def __repr__(self) -> str:
         return f"tl.DeviceAllocator({self.name!r})"
 

@@ -35,16 +35,20 @@ class Plan:
     """
 
     _handle: int | None = None
+    _destroy = lib.tl_plan_destroy  # still there when the interpreter has taken the module apart
 
     def __init__(self) -> None:
         handle = ctypes.c_void_p()
         check(lib.tl_plan_create(ctypes.byref(handle)))
         self._handle = handle.value
-        self._destroy = lib.tl_plan_destroy  # still there when the interpreter has taken the module apart
 
     def __del__(self) -> None:
-        if self._handle is not None:
-            self._destroy(self._handle)
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._destroy(handle)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Plan is a handle of this process and cannot be pickled or copied; make another one")
 
     def __len__(self) -> int:
         """Returns how many buffers there are."""

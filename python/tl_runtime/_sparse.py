@@ -218,7 +218,11 @@ class SparseMatrix:
 
     def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
-        _release(self._address)
+        try:
+            address = self._address
+        except AttributeError:  # an exception has ended the construction
+            return
+        _release(address)
         if _deferred.value:
             _drain()
 

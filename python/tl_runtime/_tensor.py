@@ -84,7 +84,11 @@ class Tensor(Viewable):
     def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
         # A failure has no caller to report to; it can only be that of a forked child.
-        _release(self._address)
+        try:
+            address = self._address
+        except AttributeError:  # an exception has ended the construction
+            return
+        _release(address)
         if _deferred.value:
             _drain()
 

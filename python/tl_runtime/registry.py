@@ -307,6 +307,9 @@ class Workspace:
         check(lib.tl_workspace_create(self._threads, self.nbytes, alignment, ctypes.byref(self._handle)))
         self._held = _capsule(ctypes.addressof(self._handle.contents))
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a Workspace is memory of this process and cannot be pickled or copied; make another one")
+
     def __len__(self) -> int:
         return self._threads
 
