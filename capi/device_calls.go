@@ -79,7 +79,8 @@ func word(b bool) uint32 {
 func deviceByName(o *object.Context, name, out uintptr) status.Status {
 	wanted, given := text(name)
 	if !given || !usable(out) {
-		return fail(o, status.InvalidArgument, "name and out_device are both needed")
+		return fail(o, status.InvalidArgument, "name and out_device are both needed, the name with less than %d bytes",
+			maxString)
 	}
 	return storeDevice(o, wanted, out)
 }

@@ -47,7 +47,7 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	name, named := text(key)
 	wanted, given := text(value)
 	if !named || !given {
-		return fail(o, status.InvalidArgument, "key and value are both needed")
+		return fail(o, status.InvalidArgument, "key and value are both needed, each with less than %d bytes", maxString)
 	}
 	fixed, err := options.Check(name, wanted)
 	if err != nil {

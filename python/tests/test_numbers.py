@@ -94,3 +94,9 @@ def test_a_bad_name_adds_no_buffer(name: object) -> None:
 
 def test_lengths_are_numbers_also_as_bytes() -> None:
     assert tl.SparseMatrix.empty((8, 300), b"\1\2\3\4\5\6\7\x08").nnz == 36  # type: ignore[arg-type]
+
+
+def test_what_is_too_long_is_said_so() -> None:
+    for call in (lambda: tl.zeros(3, device="x" * 100000), lambda: tl.configure("TL_TRACK", "x" * 1000000)):
+        with pytest.raises(tl.InvalidArgumentError, match="with less than 4096 bytes"):
+            call()
