@@ -6,15 +6,19 @@ import gc
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
 from between import interrupt, places
 
 import tl_runtime as tl
 from tl_runtime import _dlpack, registry
 
+np = pytest.importorskip("numpy")
+
 VERSIONS = [None, (1, 0)]
-TAKE = {_dlpack.take.__code__, *(f.__code__ for f in vars(_dlpack).values() if getattr(f, "__name__", "") == "_take_out")}
+TAKE = {
+    _dlpack.take.__code__,
+    *(f.__code__ for f in vars(_dlpack).values() if getattr(f, "__name__", "") == "_take_out"),
+}
 LENT = np.arange(1000.0)
 
 
@@ -25,6 +29,7 @@ def capsule(version: Any) -> Any:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_one_of_two_threads_takes_a_capsule(version: Any) -> None:
     count = 0
+    given: Any = None
     taken: list[tl.Tensor] = []
 
     def take() -> None:
@@ -38,7 +43,7 @@ def test_one_of_two_threads_takes_a_capsule(version: Any) -> None:
         run(take)
         assert len(taken) == 1
         taken.clear()
-        del given
+        given = None
         count += 1
     assert count > 20
 
@@ -46,12 +51,13 @@ def test_one_of_two_threads_takes_a_capsule(version: Any) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_signal_while_a_capsule_is_taken(version: Any) -> None:
     count = 0
+    given: Any = None
     before = sys.getrefcount(LENT)
     for run in places(TAKE, interrupt):
         given = capsule(version)
         with tl.scope():
             run(lambda: tl.from_dlpack(given))
-        del given
+        given = None
         gc.collect()
         tl.live_count()
         assert sys.getrefcount(LENT) == before

@@ -171,7 +171,9 @@ class DeviceAllocator:
         copy. The device and the allocator stay until the process ends.
         """
         copier = _abi.tl_device_copier(
-            struct_size=ctypes.sizeof(_abi.tl_device_copier), host_access=host_access, total_bytes=size(total_bytes, "a size")
+            struct_size=ctypes.sizeof(_abi.tl_device_copier),
+            host_access=host_access,
+            total_bytes=size(total_bytes, "a size"),
         )
         for field, function in (("from_host", from_host), ("to_host", to_host), ("within", within)):
             if function is not None:

@@ -49,7 +49,8 @@ def _attach() -> None:
 
 _attach()
 _VERSIONED = b"dltensor_versioned"
-_KINDS = tuple(  # name of a capsule; where its name stands, and the one that it has when its tensor is taken; who takes it
+# A capsule's name, where it stands, where the name of an emptied capsule stands, and what takes the tensor.
+_KINDS = tuple(
     (name, _deferred.forever(name), _deferred.forever(b"used_" + name), take_out)
     for name, take_out in ((_VERSIONED, lib.tl_tensor_from_dlpack), (b"dltensor", lib.tl_tensor_from_dlpack_legacy))
 )

@@ -174,7 +174,7 @@ class SparseMatrix:
         of them is. They live as long as anything uses them.
         """
         *extents, number = _check_kind(shape, format)
-        arrays = [_lent(given, what) for given, what in ((values, "values"), (indices, "indices"), (offsets, "offsets"))]
+        arrays = [_lent(values, "values"), _lent(indices, "indices"), _lent(offsets, "offsets")]
         value, index, other = (array.dtype for array in arrays)
         nonzeros, lines = arrays[0].shape[0], extents[number]
         if index != other or arrays[1].shape[0] != nonzeros or arrays[2].shape[0] != lines + 1:
