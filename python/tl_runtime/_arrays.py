@@ -6,7 +6,7 @@ import sys
 from typing import Any, NamedTuple
 
 from ._dtype import DType, from_typestr
-from ._numbers import int64, size
+from ._numbers import size
 
 
 class Lent(NamedTuple):
@@ -28,12 +28,10 @@ def lent(given: Any, what: str = "the elements") -> Lent:
     if _is_scalar(given):
         raise TypeError(f"{given!r} is a scalar of NumPy's, which has no memory to lend; copy it")
     address, read_only = _data(interface)
-    shape = tuple(int64(extent, "an extent") for extent in interface["shape"])
+    shape = tuple(interface["shape"])
     dtype, strides = from_typestr(interface["typestr"]), interface.get("strides")
-    if strides is not None:
-        strides = tuple(int64(stride, "a stride") for stride in strides)
-        if len(strides) != len(shape):
-            raise ValueError(f"an array interface has {len(strides)} strides for {len(shape)} extents")
+    if strides is not None and len(strides) != len(shape):
+        raise ValueError(f"an array interface has {len(strides)} strides for {len(shape)} extents")
     # An object that makes its interface anew may keep in it what owns the memory.
     return Lent(address, read_only, shape, dtype, strides or None, (given, interface))
 

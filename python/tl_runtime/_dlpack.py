@@ -72,7 +72,7 @@ def number_of(device: Any) -> int:
         kind, ordinal = device
         if kind not in _FAMILIES:
             raise BufferError(f"DLPack device {device} is none that is known here")
-        device = "cpu" if kind in _CPUS else f"{_FAMILIES[kind]}:{ordinal}"
+        device = 0 if kind in _CPUS else f"{_FAMILIES[kind]}:{ordinal}"
     try:
         return device_number(device)
     except Error as error:

@@ -1,7 +1,7 @@
 """Numbers and names for C.
 
 ctypes truncates an integer that has more bits than C takes, and C sees only the beginning of a name with a zero byte.
-So arguments for the library are checked here: by int64, size and int64_array, or when ctypes converts them, which
+So arguments for the library are checked here: by the functions that follow, or when ctypes converts them, which
 raises ctypes.ArgumentError.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import operator
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
@@ -36,6 +36,14 @@ def int64_array(numbers: Iterable[Any]) -> ctypes.Array[ctypes.c_int64]:
     """Returns an array of integers for C; OverflowError if one has more than 64 bits."""
     checked = array("q", iter(numbers))  # bytes would be taken for memory
     return (ctypes.c_int64 * len(checked)).from_buffer(checked) if checked else (ctypes.c_int64 * 0)()
+
+
+def shape_for_c(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
+    """The same for the few integers of a shape, in half the time; they have to be of Python's own type."""
+    for number in numbers:
+        if not LOWEST <= number <= HIGHEST:
+            raise OverflowError(f"{number} has more than 64 bits")
+    return (ctypes.c_int64 * len(numbers))(*numbers)
 
 
 class _Argument:

@@ -12,11 +12,11 @@ from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any, Optional, TypeVar
 
-from ._library import check, check_pointer, lib
+from ._library import check, check_pointer, lib, unchecked
 
 _depth = lib.tl_get_scope_depth
 _enter_scope = lib.tl_mem_enter_scope
-_exit_scopes_to = lib.tl_mem_exit_scopes_to
+_exit_scopes_to = unchecked("tl_mem_exit_scopes_to")
 
 _Self = TypeVar("_Self", bound="Block")
 _Type = Optional[type[BaseException]]
@@ -60,10 +60,12 @@ class Block:
 
     def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
         entered = _entries.open
-        # Not always the last one: generators end their blocks in any order.
-        at = self._newest(entered)
-        if at < 0:
-            raise RuntimeError(f"the calling thread is in no block of this {type(self).__name__}; it cannot leave one")
+        at = -1
+        if not entered or entered[at][0] is not self:  # generators end their blocks in any order
+            at = self._newest(entered)
+            if at < 0:
+                name = type(self).__name__
+                raise RuntimeError(f"the calling thread is in no block of this {name}; it cannot leave one")
         self._end(entered.pop(at)[1])
 
     def _newest(self, entered: list[tuple[Block, Any]]) -> int:
@@ -84,11 +86,15 @@ class scope(Block, ContextDecorator):
 
     def _begin(self) -> int:
         depth: int = _depth()
-        check(_enter_scope())
+        status = _enter_scope()
+        if status:
+            check(status)
         return depth
 
     def _end(self, begun: int) -> None:
-        check(_exit_scopes_to(begun))
+        status = _exit_scopes_to(begun)
+        if status:
+            check(status)
 
 
 class function_frame(Block):

@@ -12,7 +12,7 @@ from ._devices import DeviceLike, device_number, name_of
 from ._dtype import TYPESTR, DType, DTypeLike, from_typestr, to_dtype
 from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
 from ._library import check, last_error, lib, unchecked
-from ._numbers import int64_array, size
+from ._numbers import shape_for_c, size
 from ._views import Viewable, shape_array
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def _borrow(given: Any) -> Tensor:
     array = lent(given)
     info = _abi.tl_tensor_info(data=array.address, dtype=array.dtype, rank=len(array.shape))
     info.struct_size = ctypes.sizeof(info)
-    info.shape = int64_array(array.shape)
+    info.shape = shape_for_c(array.shape)
     info.flags = READ_ONLY if array.read_only else 0
     if array.strides:
         info.strides = _element_strides(array.strides, array.dtype.itemsize)
@@ -327,7 +327,7 @@ def _borrow(given: Any) -> Tensor:
 def _element_strides(strides: Sequence[int], itemsize: int) -> ctypes.Array[ctypes.c_int64]:
     if any(stride % itemsize for stride in strides):
         raise ValueError("the array's strides are no multiples of its element size; copy it")
-    return int64_array(stride // itemsize for stride in strides)
+    return shape_for_c([stride // itemsize for stride in strides])
 
 
 def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from ._info import hold, info_of, interface_of
 from ._library import lib, unchecked
-from ._numbers import HIGHEST, LOWEST, int64, int64_array
+from ._numbers import HIGHEST, LOWEST, int64, shape_for_c
 
+_reshape = unchecked("tl_tensor_reshape")
 _slice = unchecked("tl_tensor_slice")
 
 View = TypeVar("View", bound="Viewable")
@@ -19,7 +20,7 @@ View = TypeVar("View", bound="Viewable")
 def shape_array(shape: int | Sequence[int]) -> tuple[tuple[int, ...], ctypes.Array[ctypes.c_int64]]:
     """Returns a shape as a tuple and as the array that the library reads."""
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    return extents, int64_array(extents)
+    return extents, shape_for_c(extents)
 
 
 def _one_or_many(shape: tuple[Any, ...]) -> Any:
@@ -52,7 +53,7 @@ class Viewable:
     def reshape(self: View, *shape: Any) -> View:
         """The same elements, in row-major order, in another shape; one extent may be -1."""
         extents, array = shape_array(_one_or_many(shape))
-        return self._view(lib.tl_tensor_reshape(self._address, len(extents), array))
+        return self._view(_reshape(self._address, len(extents), array))
 
     def transpose(self: View, *axes: Any) -> View:
         """The axes in another order; without arguments in reverse order."""
