@@ -137,7 +137,7 @@ test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
 test-prove: proof
 	$(PROVE) -scale 0.01 -seed 2
 
-prove: proof ## run the whole proof suite, hours of it, and write docs/proof.md; SCALE=0.1 less, ONLY=matrix,model parts
+prove: proof ## run the whole proof suite, hours of it, and write docs/proof.md; SCALE=0.1 less, ONLY=matrix,builds/arm64 parts or programs
 	$(PROVE) -scale $(SCALE) -seed $(SEED) -page docs/proof.md
 
 proof: $(LIBRARY) $(VENV)/.ready $(BUILD)/cmake/.configured
@@ -178,7 +178,8 @@ lint-lite: ## gofmt, go vet, file sizes
 format: $(VENV)/.ready ## format C and C++ by .clang-format
 	@.ci/format $(IN_VENV)/clang-format -i
 
-lint: lint-lite ## lint-lite and the linters that are installed
+lint: lint-lite $(VENV)/.ready ## lint-lite, clang-format and the linters that are installed
+	@.ci/format $(IN_VENV)/clang-format --dry-run -Werror
 	@.ci/optional staticcheck ./...
 	@.ci/optional shellcheck --severity=error .ci/* $(shell find bench docs packaging tests_c tools -name '*.sh')
 	@.ci/optional $(IN_VENV)/mypy --strict python/tl_runtime

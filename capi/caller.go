@@ -12,13 +12,9 @@ import (
 // address, one load or store at a time: a pointer to it must not live in a Go
 // variable across a call, where the collector would look at it.
 
-// lowest is where memory of a program can begin; smaller addresses are numbers
-// that were passed by mistake.
-const lowest = 64 << 10
-
 const maxString = 4096
 
-func usable(addr uintptr) bool { return addr >= lowest }
+func usable(addr uintptr) bool { return addr >= layout.LowestAddress }
 
 func load[T any](addr uintptr) T { return *layout.At[T](addr) }
 

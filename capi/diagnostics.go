@@ -11,6 +11,7 @@ import "C"
 
 import (
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/openmetrics"
 	"tlruntime/runtime/observe/stats"
 	"tlruntime/runtime/status"
 )
@@ -139,6 +140,26 @@ func tlgo_stats_json(c, buffer, bytes uintptr) uintptr {
 	})
 }
 
+// tl_stats_openmetrics writes all statistics as OpenMetrics text (the OpenMetrics
+// specification 1.0.0), for Prometheus and its like, into a buffer as tl_stats_json
+// does. While other threads work a counter may read a little less than it did before.
+//
+//	C: size_t tl_stats_openmetrics(char* buffer, size_t bytes);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: the length of the whole text without its zero byte; when that is not less
+// than bytes, the text was cut. 0 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+// Cost: that of tl_stats_json.
+//
+//export tlgo_stats_openmetrics
+func tlgo_stats_openmetrics(c, buffer, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return fillText(o, buffer, bytes, openmetrics.Text(stats.Read(stats.All)))
+	})
+}
+
 // tl_stats_print writes all statistics as a table for people: into a file, which is
 // replaced (by the rule that stands under Profiles), or to standard error.
 // TL_SHOW_STATS=1 does it at the end of the process.
@@ -242,7 +263,8 @@ func tlgo_log_alloc(c, pointer uintptr, bytes int64, file uintptr, line uint32) 
 	})
 }
 
-// tl_log_free is the counterpart of tl_log_alloc.
+// tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
+// one line to standard error.
 //
 //	C: tl_status tl_log_free(const void* pointer, const char* file, uint32_t line);
 //

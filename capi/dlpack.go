@@ -15,7 +15,7 @@
 // struct, and calls its deleter when the last reference to the tensor and its
 // views is dropped.
 //
-// Memory of the CPU and of CUDA devices and pinned CPU memory are passed as
+// CPU memory, pinned CPU memory and memory of CUDA devices are passed as
 // addresses. Memory of OpenCL and Metal devices is passed as a buffer with
 // byte_offset, if this library has allocated it. Memory of other devices is
 // passed as memory of the CPU, if the CPU may use it. The ordinal of a device

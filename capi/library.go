@@ -20,7 +20,7 @@ import (
 )
 
 // TL_ABI_VERSION is the version of the interface that this header declares.
-// It grows when functions are added; a number or a layout never changes.
+// It grows when functions are added; numbers and layouts never change.
 //
 //	C: #define TL_ABI_VERSION 1u
 const _ = "TL_ABI_VERSION"
@@ -87,7 +87,8 @@ const _ = "tl_symbol"
 const _ = "tl_version"
 
 // tl_abi_version returns the interface version of the loaded library. A program
-// compiled against a header whose TL_ABI_VERSION is greater needs a newer one.
+// compiled against a header whose TL_ABI_VERSION is greater needs a newer
+// library.
 //
 //	C: uint32_t tl_abi_version(void);
 //
@@ -124,8 +125,8 @@ func tlgo_init(c uintptr) int32 {
 // tl_shutdown closes the calling thread's scopes and frames, releases what its
 // root scope holds and gives idle memory back to the system. Live objects stay valid and
 // releasable, and later calls work as if nothing had happened. Leaks are reported at the
-// end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
-// tl_mem_check_all does.
+// end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG the call checks
+// for damage as tl_mem_check_all does.
 //
 //	C: tl_status tl_shutdown(void);
 //

@@ -36,13 +36,14 @@ import (
 const _ = "tl_mem_account"
 
 // tl_out_of_memory_callback is called when a request for memory is about to
-// fail, so that the program can release something. requested is in bytes of
-// device (or of TL_MEM_OWN_ALLOCATORS), and attempt counts the calls for this
-// request from 1. The callback returns true to have the request tried again,
-// and false to let it fail. It may call any function of the library; calls of
-// its own that find no memory fail at once. It runs on the thread that needs
-// the memory, with no lock held. It may throw or longjmp; the call that needed
-// the memory has then done nothing.
+// fail, so that the program can release something. device is the device of the
+// memory (or TL_MEM_OWN_ALLOCATORS), requested the size of the request in
+// bytes, and attempt counts the calls for this request from 1. The callback
+// returns true to have the request tried again, and false to let it fail. It
+// may call any function of the library; calls of its own that find no memory
+// fail at once. It runs on the thread that needs the memory, with no lock held.
+// It may throw or longjmp; the call that needed the memory has then done
+// nothing.
 //
 //	C: typedef bool (*tl_out_of_memory_callback)(int32_t device, size_t requested, uint32_t attempt, void* ctx);
 const _ = "tl_out_of_memory_callback"

@@ -19,12 +19,12 @@
 //
 // An object lives while its count is above zero. Each count belongs to exactly
 // one holder: an entry of a scope, a slot of a container (a field, an element
-// of a Vec), the caller of an acquire, or nobody yet. The last kind is called a
-// floating reference: an allocation returns one, tl_mem_register_struct sinks
-// it into the current scope without touching the count, and tl_mem_unregister
-// takes the newest entry out of its scope and lets it float again. So a callee
-// that ends in `return unregister(x)` and a caller that begins with
-// `register(x)` hand the object over with its count still 1.
+// of a Vec), the caller of an acquire, or no holder yet. A reference without a
+// holder is called floating: an allocation returns one, tl_mem_register_struct
+// sinks it into the current scope without touching the count, and
+// tl_mem_unregister takes the newest entry out of its scope and lets it float
+// again. So a callee that ends in `return unregister(x)` and a caller that
+// begins with `register(x)` hand the object over with its count still 1.
 //
 //	void* p = tl_mem_alloc(64);     count 1, floating
 //	tl_mem_register_struct(p);      count 1, held by the scope

@@ -146,7 +146,7 @@ func tlentry_numpy_free(c, block uintptr) bool {
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_numpy_handler"
 
-// tl_python_lines makes the memory functions of NumPy's arrays pass tracking
+// tl_python_lines makes the memory functions of NumPy's arrays tell tracking
 // the line of Python code that requests an array, if its allocation is
 // recorded. Frames whose file name begins with skip, such as the folder of
 // NumPy's own code, are skipped. Further calls have no effect.

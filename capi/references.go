@@ -218,7 +218,7 @@ func tlgo_ptr_release(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.Release(pointer) })
 }
 
-// tl_ptr_inc_ref is tl_ptr_acquire that returns a status.
+// tl_ptr_inc_ref is tl_ptr_acquire with a status as its result.
 //
 //	C: tl_status tl_ptr_inc_ref(void* object);
 //

@@ -113,11 +113,11 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 }
 
 // tl_registry_register registers a block; the caller holds its one reference. A
-// block of 0 bytes counts as one of 1. The runtime trusts the caller that the
-// address is one of that kind. It does not detect two overlaps. If the block
-// fills 64 KiB that are aligned to 64 KiB, a smaller registered block that
-// begins there is not noticed. If the address is not a multiple of 16, a
-// registered block that contains the address is not noticed.
+// block of 0 bytes counts as one of 1. The runtime relies on the caller for the
+// kind of the block. It does not detect two overlaps. If the block fills 64 KiB
+// that are aligned to 64 KiB, a smaller registered block that begins there is
+// not noticed. If the address is not a multiple of 16, a registered block that
+// contains the address is not noticed.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //
@@ -289,7 +289,7 @@ func tlgo_registry_num_pointers(c uintptr) uintptr {
 //
 //export tlgo_registry_num_buffers
 func tlgo_registry_num_buffers(c uintptr) uintptr {
-	return guarded(c, 0, func(*object.Context) uintptr { return uintptr(object.Registry().Totals().Buffers) })
+	return guarded(c, 0, func(*object.Context) uintptr { return uintptr(object.Registry().Totals().SharedBlocks) })
 }
 
 // tl_registry_info describes a registered pointer. For NULL it succeeds, and

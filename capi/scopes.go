@@ -1,9 +1,10 @@
 // # Scopes
 //
-// A scope is a mark on a stack of references that each thread has. What is
-// registered goes on top of the stack; leaving the scope pops and releases it,
-// newest first, down to the mark. So a block of emitted code needs two calls,
-// however many objects it creates and however control leaves it.
+// A scope is a mark on a stack of references that each thread has. A
+// registration pushes a reference onto the stack; the exit of the scope pops
+// and releases the references down to the mark, newest first. So a block of
+// emitted code needs two calls, however many objects it creates and however
+// control leaves it.
 //
 // Scopes exist because a compiler finds the end of a block far more cheaply
 // than the last use of every value. Objects are counted as well, because values

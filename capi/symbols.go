@@ -19,17 +19,22 @@ import (
 // reportMutex prevents that reports to the same place mix.
 var reportMutex sync.Mutex
 
-// symbolMutex guards the symbol table of the file that was looked into last, and sources:
-// messages of TL_DEBUG name functions, too, on the thread that asks for one.
+// symbolMutex guards symbols and sources: messages of TL_DEBUG name functions, too, on the
+// thread that asks for one.
 var symbolMutex sync.Mutex
 
-// sources finds the lines of the host's code. What it has read is forgotten when a
-// report, trace or snapshot is complete; messages of TL_DEBUG keep it until then.
-var sources source.Files
+// symbols finds the functions of the host's code, sources its lines. What they have read
+// is forgotten when a report, trace or snapshot is complete; messages of TL_DEBUG keep it
+// until then.
+var (
+	symbols source.Symbols
+	sources source.Files
+)
 
 func forgetSources() {
 	symbolMutex.Lock()
 	defer symbolMutex.Unlock()
+	symbols.Forget()
 	sources.Forget()
 }
 
@@ -40,9 +45,12 @@ func resolve(pc uintptr) leak.Frame {
 	symbolMutex.Lock()
 	defer symbolMutex.Unlock()
 	C.tlc_symbolize(C.uintptr_t(pc), &s)
-	symbol := C.GoString(&s.function[0])
-	return leak.Frame{Function: readable(symbol), Symbol: symbol, Module: C.GoString(&s.module[0]),
-		Offset: uint64(s.offset), Own: s.own != 0}
+	f := leak.Frame{Module: C.GoString(&s.module[0]), Offset: uint64(s.offset), Own: s.own != 0}
+	if !f.Own {
+		f.Symbol = cmp.Or(symbols.Function(f.Module, f.Offset), C.GoString(&s.function[0]))
+	}
+	f.Function = readable(f.Symbol)
+	return f
 }
 
 // readable is a name as its source has it: names of C++ are mangled for the linker

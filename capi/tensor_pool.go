@@ -135,8 +135,9 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 }
 
 // tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-// devices but the CPU: the bytes of the blocks that their default memory pools
-// have given to live tensors, to tensors that the pool keeps and to PyTorch.
+// devices except the CPU: the bytes of the blocks that their default memory
+// pools have given to live tensors, to tensors that the pool keeps and to
+// PyTorch.
 //
 //	C: int64_t tl_get_gpu_total_allocated_bytes(void);
 //
@@ -168,7 +169,7 @@ func tlgo_get_gpu_free_count(c uintptr) int64 {
 }
 
 // tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
-// for all devices but the CPU.
+// for all devices except the CPU.
 //
 //	C: int64_t tl_get_gpu_free_bytes(void);
 //

@@ -1,11 +1,11 @@
 // # Tensor views
 //
 // A view is a tensor without memory of its own: another shape and other strides
-// over the elements of a tensor that exists. What is written through one is seen
-// through all. A view holds a reference to the tensor that has the memory, never
-// to another view, so the memory goes back to the pool, or its deleter runs,
-// when the last reference to the tensor and its views is dropped, in any order
-// and on any thread.
+// over the elements of an existing tensor. A write through one is visible
+// through all. A view holds a reference to the tensor that has the memory,
+// never to another view, so the memory goes back to the pool, or its deleter
+// runs, when the last reference to the tensor and its views is dropped, in any
+// order and on any thread.
 //
 // Strides may be 0 (broadcast: one element under several indices) and negative
 // (a slice that runs backwards: tl_tensor_data is then not the lowest address).

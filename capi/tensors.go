@@ -332,8 +332,8 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return tensor.Release(o, t) })
 }
 
-// tl_tensor_register puts a reference into the current scope: the floating one
-// when there is one, else a new one.
+// tl_tensor_register puts a reference into the current scope: a floating
+// reference of the tensor if it has one, else a new one.
 //
 //	C: tl_status tl_tensor_register(tl_tensor* tensor);
 //

@@ -204,7 +204,10 @@ func tlentry_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
 //
 //export tlentry_settle
 func tlentry_settle(c, stack uintptr, frames uint64, thread uint32) {
-	guarded(c, 0, func(o *object.Context) int { track.Settle(o, layout.Slice[uintptr](stack, frames), thread); return 0 })
+	guarded(c, 0, func(o *object.Context) int {
+		track.Settle(o, layout.Slice[uintptr](stack, frames), thread)
+		return 0
+	})
 }
 
 // tlentry_forget_block drops the record of a block that is being freed.

@@ -106,7 +106,7 @@ func alignedBlock(p uintptr) (d registry.Described, unheld bool) {
 	if !known || info.Count != 0 || info.HandedBack || info.Kind != layout.ForeignAligned {
 		return d, false
 	}
-	return registry.Described{Real: p, Bytes: info.Bytes, Kind: info.Kind, Names: 1}, true
+	return registry.Described{Real: p, Bytes: info.Bytes, Kind: info.Kind, Aliases: 1}, true
 }
 
 // blockBytes returns the size of the memory pools' block that starts at an
@@ -133,7 +133,7 @@ func objectInfo(p uintptr, a object.Allocation) tl_alloc_info {
 // describedInfo is what the registry and tracking know of a pointer; zeros for
 // NULL.
 func describedInfo(p uintptr, d registry.Described) tl_alloc_info {
-	info := tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References, Addresses: d.Names,
+	info := tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References, Addresses: d.Aliases,
 		BufferId: d.Id, Kind: int64(d.Kind)}
 	for _, at := range []uintptr{p, d.Real} {
 		if ref, ok := track.RefOf(at); ok && at != 0 && info.Number == 0 {

@@ -115,8 +115,7 @@ bool tlc_has_mappings(size_t count)
 	char* at = map(count * PAGE, PROT_NONE);
 	if (at == NULL) return can_be_cut();
 	bool enough = true;
-	for (size_t i = 1; i < count && enough; i += 2)
-		enough = mprotect(at + i * PAGE, PAGE, PROT_READ) == 0;
+	for (size_t i = 1; i < count && enough; i += 2) enough = mprotect(at + i * PAGE, PAGE, PROT_READ) == 0;
 	munmap(at, count * PAGE);
 	return enough;
 }
@@ -199,7 +198,8 @@ static void map_next_arena(void)
 	if (wanted == 0) return;
 	void* at = mmap((void*)wanted, ARENA_BYTES, WRITABLE, LAZY | MAP_FIXED_NOREPLACE, -1, 0);
 	if (at == MAP_FAILED) refused = refused || errno != EEXIST;
-	else if ((uintptr_t)at != wanted || !atomic_compare_exchange_strong(&next_arena, &none, wanted)) munmap(at, ARENA_BYTES);
+	else if ((uintptr_t)at != wanted || !atomic_compare_exchange_strong(&next_arena, &none, wanted))
+		munmap(at, ARENA_BYTES);
 	else drop_arenas();
 }
 

@@ -53,7 +53,7 @@ typedef struct task {
 } task;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards: */
-static task tasks[MOST_TASKS]; /* given to waiting threads, not yet begun */
+static task tasks[MOST_TASKS];                           /* given to waiting threads, not yet begun */
 static unsigned given;
 static unsigned waiting; /* threads without a task */
 static pthread_t kept[MOST_KEPT];
@@ -64,8 +64,7 @@ static void (*go_set_g)(void*);
 static void* wait_for_a_task(void* unused)
 {
 	(void)unused;
-	while (sem_wait(&tasks_given) != 0 && errno == EINTR) {
-	}
+	while (sem_wait(&tasks_given) != 0 && errno == EINTR) {}
 	pthread_mutex_lock(&lock);
 	task t = tasks[--given];
 	pthread_mutex_unlock(&lock);
@@ -107,11 +106,9 @@ static void send_home(unsigned count)
 {
 	const task nothing = {0};
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < count; i++)
-		give(&nothing);
+	for (unsigned i = 0; i < count; i++) give(&nothing);
 	pthread_mutex_unlock(&lock);
-	for (unsigned i = 0; i < count; i++)
-		pthread_join(kept[i], NULL);
+	for (unsigned i = 0; i < count; i++) pthread_join(kept[i], NULL);
 }
 
 /* Why the threads, or the start after them, cannot be had. */
@@ -128,15 +125,13 @@ tlc_lack tlc_keep_threads(void)
 	unsigned wanted = 2 * processors() + BESIDE_PROCESSORS;
 	sem_init(&tasks_given, 0, 0);
 	int error = 0;
-	while (waiting < wanted && (error = create(&kept[waiting])) == 0)
-		waiting++;
+	while (waiting < wanted && (error = create(&kept[waiting])) == 0) waiting++;
 	tlc_lack lack = lack_of_threads(error);
 	if (lack != TLC_LACKS_NOTHING) {
 		send_home(waiting);
 		return lack;
 	}
-	for (unsigned i = 0; i < wanted; i++)
-		pthread_detach(kept[i]);
+	for (unsigned i = 0; i < wanted; i++) pthread_detach(kept[i]);
 	return TLC_LACKS_NOTHING;
 }
 

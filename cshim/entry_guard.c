@@ -31,7 +31,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Guards the shared context. It refuses a thread that has it already. */
 static pthread_mutex_t shared_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static _Atomic bool started;
-static sem_t first_entries;      /* threads that may enter Go for the first time at once */
+static sem_t first_entries;           /* threads that may enter Go for the first time at once */
 static _Atomic(volatile char*) alive; /* points to 0 in a forked child: the page is wiped */
 static char alive_fallback = 1;
 
@@ -75,7 +75,8 @@ static void after_fork_child(void)
 {
 	alive = &alive_fallback;
 	alive_fallback = 0;
-	if (tlc_tls->self != NULL) tlc_end_samples(tlc_tls->self);
+	tl_context* own = tlc_own_context();
+	if (own != NULL) tlc_end_samples(own);
 	tlc_choose_path();
 	after_fork_parent();
 }
@@ -116,8 +117,7 @@ static void park(tl_context* c)
 	/* Read before the context is given away: afterwards it may belong to another thread. */
 	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0;
 	uint64_t word = atomic_load(&c->word);
-	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {
-	}
+	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {}
 	atomic_fetch_add(&tlc_shared->parked, 1);
 	/* An exchange, not a store: a reaper that lowers the flag must see every parker. */
 	if (open || word >> 2 != 0) atomic_exchange(&tlc_shared->reap, 1);
@@ -131,7 +131,7 @@ static void thread_ended(void* context)
 
 tl_status tl_thread_detach(void)
 {
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (c == NULL) return TL_OK;
 	if (c->in_go || c->draining || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
@@ -174,7 +174,7 @@ static tl_status start(void)
 	return status;
 }
 
-__attribute__((constructor)) static void prepare_entry(void) 
+__attribute__((constructor)) static void prepare_entry(void)
 {
 	sem_init(&first_entries, 0, FIRST_ENTRIES);
 	watch_forks(); /* the slow path's threads are missing in a child whether it was used before or not */
@@ -198,7 +198,7 @@ static tl_context* stub_of(tl_context* c) { return (tl_context*)((char*)c + TLC_
 
 void tlc_choose_path(void)
 {
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (c == NULL) return;
 	bool fast = tlc_g.fast && (tlc_forked() || !tlc_is_tracing());
 	*(c->in_go ? &c->path : &tlc_tls) = fast ? c : stub_of(c);
@@ -210,8 +210,7 @@ static tl_context* attach(tl_status* why)
 {
 	tlc_quiet before; /* the thread's stack in Go is made now */
 	tlc_begin_quiet(&before);
-	while (sem_wait(&first_entries) != 0 && errno == EINTR) {
-	}
+	while (sem_wait(&first_entries) != 0 && errno == EINTR) {}
 	*why = start();
 	tl_context* c = NULL;
 	if (*why == TL_OK) c = (tl_context*)tlentry_attach();
@@ -240,6 +239,7 @@ static void go_in(tl_context* c)
 {
 	c->in_go = 1;
 	atomic_signal_fence(memory_order_seq_cst);
+	tlc_hold_handlers();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel_state);
 	if (is_shared(c)) return; /* a thread without a context sees zeros anyway */
 	c->path = tlc_tls;
@@ -252,6 +252,7 @@ static void go_out(tl_context* c)
 	pthread_setcancelstate(c->cancel_state, NULL);
 	atomic_signal_fence(memory_order_seq_cst);
 	c->in_go = 0;
+	tlc_release_handlers();
 }
 
 /* The context of threads without one; its lock is held. Such a thread may get a new stack from Go. */
@@ -306,7 +307,7 @@ tl_context* tlc_entry_begin(uint32_t function, tl_status* why)
 {
 	*why = TL_OK;
 	if (tlc_forked()) return refuse(TL_E_FORKED, function, why);
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (TLC_UNLIKELY(c == NULL)) {
 		if (tlc_tls != &exited) c = attach(why);
 		if (c == NULL && *why != TL_OK) return refuse(*why, function, why);

@@ -123,8 +123,8 @@ void tlc_leave_unattached(tl_context* c);
 /* Checks an option before the first use. */
 tl_status tlc_check_option(const char* key, const char* value);
 
-/* The context that does the work; NULL before the first call. */
-static inline tl_context* tlc_real(tl_context* c) { return c->self; }
+/* The calling thread's own context, whatever the thread sees; NULL: it is not attached. */
+static inline tl_context* tlc_own_context(void) { return tlc_tls->self; }
 
 /* Whether the fast path may answer on its own. */
 static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
@@ -178,7 +178,10 @@ static inline tl_record* tlc_record_at(uintptr_t p)
 
 /* Not 0: objects are dying, or foreign blocks wait for their deleter. */
 typedef uint64_t __attribute__((may_alias)) tlc_heads;
-static inline uint64_t tlc_has_to_destroy(const tl_context* c) { return *(const tlc_heads*)(const void*)&c->destroy_first; }
+static inline uint64_t tlc_has_to_destroy(const tl_context* c)
+{
+	return *(const tlc_heads*)(const void*)&c->destroy_first;
+}
 
 /* Both counting words in one store: loc | sh << 32. They are loaded one by one, since
  * a load of both right after a store to one would wait for the store to retire. */
@@ -191,10 +194,7 @@ static inline void tlc_set_counts(tl_record* r, uint64_t counts)
 }
 
 /* A dead object: no other field has to be visible with it. */
-static inline void tlc_clear_counts(tl_record* r)
-{
-	__atomic_store_n((tlc_pair*)(void*)&r->loc, 0, __ATOMIC_RELAXED);
-}
+static inline void tlc_clear_counts(tl_record* r) { __atomic_store_n((tlc_pair*)(void*)&r->loc, 0, __ATOMIC_RELAXED); }
 
 /* Type and generation: type_flags | gen << 32. */
 static inline uint64_t tlc_life(const tl_record* r)

@@ -77,6 +77,7 @@ tl_status tl_log_free(const void* pointer, const char* file, uint32_t line)
 tl_status tl_trace_mem(const char* message)
 {
 	if (logging())
-		fprintf(stderr, "tl_runtime: %s: %lld bytes resident\n", message ? message : "", (long long)tl_get_memory_bytes());
+		fprintf(stderr, "tl_runtime: %s: %lld bytes resident\n", message ? message : "",
+		        (long long)tl_get_memory_bytes());
 	return TL_OK;
 }

@@ -33,7 +33,8 @@ static resort last_resort;
 
 tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx)
 {
-	tl_status why = tlc_visit(TL_FN_tl_mem_set_out_of_memory_callback); /* refuses a forked child, where the lock may be held for ever */
+	/* Refuses a forked child, where the lock may be held for ever. */
+	tl_status why = tlc_visit(TL_FN_tl_mem_set_out_of_memory_callback);
 	if (why != TL_OK) return why;
 	pthread_mutex_lock(&resort_lock);
 	last_resort = (resort){callback, ctx};

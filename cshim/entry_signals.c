@@ -4,7 +4,7 @@
  * goroutine may have a few hundred bytes left. So Go's own threads run no handlers: they inherit a
  * mask that blocks every signal except faults. On a thread of the program that is in a call, the
  * goroutine's stack has room for a handler (runtime/headroom), and handlers stay as the program set
- * them. */
+ * them; on arm64 they wait until the call has left Go. */
 #define _GNU_SOURCE
 #include "entry_signals.h"
 
@@ -15,15 +15,19 @@
 #include <stdint.h>
 #include <string.h>
 
-void tlc_begin_quiet(tlc_quiet* before)
+static void block_handlers(sigset_t* before)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 	sigset_t all;
 	sigfillset(&all);
-	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-		sigdelset(&all, faults[i]);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+void tlc_begin_quiet(tlc_quiet* before)
+{
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel_state);
-	pthread_sigmask(SIG_SETMASK, &all, &before->mask);
+	block_handlers(&before->mask);
 }
 
 void tlc_end_quiet(const tlc_quiet* before)
@@ -31,6 +35,14 @@ void tlc_end_quiet(const tlc_quiet* before)
 	pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
 	pthread_setcancelstate(before->cancel_state, NULL);
 }
+
+#if defined(__aarch64__)
+/* One is enough: a thread leaves Go before it calls the program, which may call again. */
+static _Thread_local sigset_t held;
+
+void tlc_hold_handlers(void) { block_handlers(&held); }
+void tlc_release_handlers(void) { pthread_sigmask(SIG_SETMASK, &held, NULL); }
+#endif
 
 /* ---- what Go does to handlers that were installed before it ---------------------------- */
 
@@ -40,8 +52,7 @@ static struct sigaction found[SIGNALS];
 /* Go's start is a constructor without a priority. */
 __attribute__((constructor(BEFORE_GO))) static void look_at_handlers(void)
 {
-	for (int i = 1; i < SIGNALS; i++)
-		sigaction(i, NULL, &found[i]);
+	for (int i = 1; i < SIGNALS; i++) sigaction(i, NULL, &found[i]);
 }
 
 /* Go adds SA_ONSTACK to the program's handlers for the sake of its own threads. But no handler runs

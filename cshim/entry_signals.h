@@ -18,6 +18,17 @@ typedef struct tlc_quiet {
 void tlc_begin_quiet(tlc_quiet* before);
 void tlc_end_quiet(const tlc_quiet* before);
 
+/* Around each entry into Go. On arm64 Go keeps frame pointers below the stack pointer, where the
+ * kernel puts the frame of a handler that runs on the same stack: handlers wait there until the
+ * thread has left Go. */
+#if defined(__aarch64__)
+void tlc_hold_handlers(void);
+void tlc_release_handlers(void);
+#else
+static inline void tlc_hold_handlers(void) {}
+static inline void tlc_release_handlers(void) {}
+#endif
+
 /* Gives the program's handlers back the flags that they had before Go was loaded. */
 void tlc_restore_handlers(void);
 

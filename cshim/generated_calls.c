@@ -2453,6 +2453,17 @@ size_t tl_stats_json(char* buffer, size_t bytes) {
 	return result;
 }
 
+size_t tl_stats_openmetrics(char* buffer, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_openmetrics, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_stats_openmetrics((uintptr_t)context, (uintptr_t)buffer, (uintptr_t)bytes);
+	tlc_entry_end(context);
+	return result;
+}
+
 tl_status tl_stats_print(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_print, &why);
@@ -2863,6 +2874,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_deferred_take",
 	"tl_stats_get",
 	"tl_stats_json",
+	"tl_stats_openmetrics",
 	"tl_stats_print",
 	"tl_stats_reset_peak",
 	"tl_mem_purge",
@@ -3057,6 +3069,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_sparse_wrap", (void*)(uintptr_t)tl_sparse_wrap},
 	{"tl_stats_get", (void*)(uintptr_t)tl_stats_get},
 	{"tl_stats_json", (void*)(uintptr_t)tl_stats_json},
+	{"tl_stats_openmetrics", (void*)(uintptr_t)tl_stats_openmetrics},
 	{"tl_stats_print", (void*)(uintptr_t)tl_stats_print},
 	{"tl_stats_reset_peak", (void*)(uintptr_t)tl_stats_reset_peak},
 	{"tl_status_string", (void*)(uintptr_t)tl_status_string},

@@ -230,6 +230,7 @@ enum {
 	TL_FN_tl_deferred_take,
 	TL_FN_tl_stats_get,
 	TL_FN_tl_stats_json,
+	TL_FN_tl_stats_openmetrics,
 	TL_FN_tl_stats_print,
 	TL_FN_tl_stats_reset_peak,
 	TL_FN_tl_mem_purge,
@@ -458,6 +459,7 @@ extern uintptr_t tlgo_numpy_calloc(uintptr_t context, uintptr_t ctx, uintptr_t c
 extern uintptr_t tlgo_numpy_realloc(uintptr_t context, uintptr_t ctx, uintptr_t block, uintptr_t bytes);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern uintptr_t tlgo_stats_json(uintptr_t context, uintptr_t buffer, uintptr_t bytes);
+extern uintptr_t tlgo_stats_openmetrics(uintptr_t context, uintptr_t buffer, uintptr_t bytes);
 extern int32_t tlgo_stats_print(uintptr_t context, uintptr_t path);
 extern int32_t tlgo_stats_reset_peak(uintptr_t context);
 extern int32_t tlgo_mem_purge(uintptr_t context);

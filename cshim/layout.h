@@ -1,9 +1,10 @@
 /* The memory layout that the two paths share.
  *
  * Everything here lives outside the Go heap and is read and written by C (the
- * fast path) and by Go (the slow path, runtime/layout). Both declare it; the
- * generated assertions beside it (layout_check.go and its like) fail the build when size or
- * offset of any field differ. 64-bit only.
+ * fast path) and by Go (the slow path). tools/gen writes the Go declarations of what
+ * is called tl_* and TL_* in the headers of this folder, runtime/layout/generated_*.go,
+ * and the assertions of generated_layout.c, which fail the build when the C compiler
+ * lays it out in another way. What is called tlc_* and TLC_* is C's alone. 64-bit only.
  *
  * Who may write what:
  *   record.loc         the holder of the owner's context (plain, relaxed)
@@ -17,6 +18,7 @@
 #define TL_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,11 +26,19 @@
 #error "TL Runtime is for little-endian processors: two words of a record are stored as one"
 #endif
 
+#define TLC_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TLC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* Memory of the program starts here at the earliest; smaller addresses are numbers that
+ * were passed by mistake. */
+#define TL_LOWEST_ADDRESS 0x10000u
+
 /* Memory of the program lies below 2 to this power, whoever allocates it. */
+enum { TL_PROGRAM_BITS_AMD64 = 47, TL_PROGRAM_BITS_ARM64 = 48 };
 #if defined(__aarch64__)
-enum { TL_PROGRAM_BITS = 48 };
+#define TLC_PROGRAM_BITS TL_PROGRAM_BITS_ARM64
 #else
-enum { TL_PROGRAM_BITS = 47 };
+#define TLC_PROGRAM_BITS TL_PROGRAM_BITS_AMD64
 #endif
 
 /* Geometry of the heap. */
@@ -48,6 +58,8 @@ enum {
 #define TL_LOC_FLOATS 0xF0000u
 #define TL_LOC_COUNT 0xFFFFu
 #define TL_OWNER_NEVER 0xFFF00000u /* no record has this owner: a context without the fast path */
+#define TL_MAX_OWNER 4094          /* the last context that owns objects */
+#define TL_MAX_FLOATS 15
 
 /* record.sh = count 22 signed | claims 2 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
  * A claim is a float of the owner's local word that another thread has taken: that
@@ -59,6 +71,7 @@ enum {
 #define TL_SH_IMMORTAL 8u
 #define TL_SH_FLAGS 15u
 #define TL_SH_FLOAT_SHIFT 4
+#define TL_SH_FLOAT (1u << TL_SH_FLOAT_SHIFT)
 #define TL_SH_FLOAT_MASK 0xF0u
 #define TL_SH_CLAIM_SHIFT 8
 #define TL_SH_CLAIM_MASK 0x300u
@@ -75,26 +88,29 @@ enum {
 #define TL_TYPE_TENSOR 3u
 #define TL_TYPE_SPARSE 4u
 #define TL_TYPE_FIRST_USER 16u
-enum { TL_KINDS = 5 }; /* plain ... sparse */
+#define TL_KINDS 5                      /* plain ... sparse */
 #define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
 #define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */
 
-/* record.gen = generation 24 | class 8 */
+/* record.gen = generation 24 | class 8. Each life of a slot has a generation of its own, so a slot
+ * that was freed in its last one is never used again. */
 #define TL_GEN_ONE 0x100u
+#define TL_GEN_LAST 0xFFFFFF00u /* the last one, of class 0 */
 
+/* The state of one heap slot, apart from its payload. */
 typedef struct tl_record {
-	_Atomic uint32_t loc;
-	_Atomic uint32_t sh;
+	_Atomic uint32_t loc; /* written by the holder of the owner's context alone */
+	_Atomic uint32_t sh;  /* compare and swap, but for the owner's alloc and free */
 	_Atomic uint32_t type_flags;
 	_Atomic uint32_t gen;
 } tl_record;
 
-/* A reference held by a magazine or by a scope.
- * Scope entry of a foreign pointer: record == TL_FOREIGN, gen is the registry's.
- * Scope entry that was taken out: object == 0. */
+/* entry.record of a pointer of the registry; entry.gen is the registry's then. */
 #define TL_FOREIGN 0xFFFFFFFFu
+
+/* A reference held by a magazine or by a scope. */
 typedef struct tl_entry {
-	uintptr_t object;
+	uintptr_t object; /* 0: it was taken out */
 	uint32_t record;
 	uint32_t gen;
 } tl_entry;
@@ -132,18 +148,21 @@ typedef struct tl_class_info {
 } tl_class_info;
 
 /* What was open when a scope, a function or a planned frame began. */
-enum { TL_MARK_SCOPE = 0, TL_MARK_FUNCTION = 1, TL_MARK_PLANNED = 2 };
 typedef struct tl_mark {
-	uint64_t entries;       /* scope entries below it */
-	uint64_t arena;         /* arena bytes below it */
-	uint64_t frame;         /* frame stack bytes below it */
-	uint32_t kind;          /* kind << 30 | TAGGED | slots */
-	uint32_t outer;         /* 1 + index of the enclosing function's mark, 0 = none */
+	uint64_t entries; /* scope entries below it */
+	uint64_t arena;   /* arena bytes below it */
+	uint64_t frame;   /* frame stack bytes below it */
+	uint32_t kind;    /* kind << 30 | TAGGED | slots */
+	uint32_t outer;   /* 1 + index of the enclosing function's mark, 0 = none */
 } tl_mark;
+
+/* mark.kind */
+enum { TL_MARK_SCOPE = 0, TL_MARK_FUNCTION = 1, TL_MARK_PLANNED = 2 };
 #define TL_MARK_KIND_SHIFT 30
 #define TL_MARK_SLOTS 0x1FFFFFFFu
 #define TL_MARK_TAGGED 0x20000000u /* a tag was pushed while this was the newest mark */
 
+/* One buffer slot of a function frame. */
 typedef struct tl_slot {
 	uintptr_t buffer;
 	uint64_t bytes;
@@ -152,7 +171,10 @@ typedef struct tl_slot {
 /* context.word = inbox node index << 2 | state */
 enum { TL_CTX_FREE = 0, TL_CTX_ACTIVE = 1, TL_CTX_PARKED = 2, TL_CTX_BORROWED = 3, TL_CTX_STATE = 3 };
 
-enum { TL_MESSAGE_BYTES = 2048, TL_MAX_TAGS = 32 };
+enum {
+	TL_MESSAGE_BYTES = 2048, /* room for one rendered error message */
+	TL_MAX_TAGS = 32,        /* that a thread can have pushed */
+};
 
 /* A number below TL_BLOCK_MARKS for the address of a pool's block. */
 enum { TL_BLOCK_MARKS = 4096 };
@@ -173,12 +195,12 @@ enum {
 
 /* A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself. */
 typedef struct tl_context {
-	uint32_t owner; /* id << 20, TL_OWNER_NEVER when this context owns nothing */
-	uint32_t id;    /* slice number, from 1; 0 = no context */
+	uint32_t owner;               /* id << 20, TL_OWNER_NEVER when this context owns nothing */
+	uint32_t id;                  /* slice number, from 1; 0 = no context */
 	uint32_t alloc_loc, alloc_sh; /* record words of a floating object */
 	uint32_t new_loc, new_sh;     /* record words of a registered object */
-	uint32_t one;   /* owner | 1: the local word of an object with one reference */
-	tl_entry* top;  /* scope entries: [entries, top) of [entries, end) */
+	uint32_t one;                 /* owner | 1: the local word of an object with one reference */
+	tl_entry* top;                /* scope entries: [entries, top) of [entries, end) */
 	tl_entry* end;
 	tl_entry* entries;
 	tl_mark* mark_top; /* [marks, mark_top) of [marks, mark_end) */
@@ -191,34 +213,34 @@ typedef struct tl_context {
 	tl_slot* slot_table;
 	uintptr_t frame_base, frame_top, frame_end;
 	uintptr_t arena_base, arena_top, arena_end; /* all 0 while no arena is active */
-	uint64_t indexed; /* scope entries below it are in the index */
-	uint64_t holes;   /* scope entries that were taken out */
-	uintptr_t index;  /* hash slots of the scope index (runtime/object) */
+	uint64_t indexed;                           /* scope entries below it are in the index */
+	uint64_t holes;                             /* scope entries that were taken out */
+	uintptr_t index;                            /* hash slots of the scope index (runtime/object) */
 	uint64_t index_mask;
-	uintptr_t index_prev; /* entry position -> next older position of the same pointer */
+	uintptr_t index_prev;    /* entry position -> next older position of the same pointer */
 	struct tl_context* self; /* this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none */
 	_Atomic uint64_t word;
-	uint64_t close_target; /* what the slow path was closing when a destructor had to run */
-	uint32_t unfinished;   /* it was interrupted so */
+	uint64_t close_target;   /* what the slow path was closing when a destructor had to run */
+	uint32_t unfinished;     /* it was interrupted so */
 	uint32_t error_function; /* TL_FN_ id of the call that failed last */
-	uint32_t in_go;   /* a call of this thread is in the slow path */
-	uint32_t draining; /* a call of this thread runs destructors */
-	uintptr_t drain_frame; /* where on the stack that call stands */
+	uint32_t in_go;          /* a call of this thread is in the slow path */
+	uint32_t draining;       /* a call of this thread runs destructors */
+	uintptr_t drain_frame;   /* where on the stack that call stands */
 	/* Dead objects, linked through their records, and foreign blocks that a C function frees
 	 * (runtime/object/deleters.go); first in first out. The heads are read as one word. */
 	uint32_t destroy_first, deleter_first;
 	uint32_t destroy_last, deleter_last;
-	uintptr_t callback;         /* what the drain wants called next: f(object) or f(object, context) */
+	uintptr_t callback; /* what the drain wants called next: f(object) or f(object, context) */
 	uintptr_t callback_object, callback_context;
 	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
 	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the entry guard is left */
-	uint64_t skipped;  /* scope entries whose object was gone already */
-	uint64_t deferred; /* releases that wait for the owner */
+	uint64_t skipped;            /* scope entries whose object was gone already */
+	uint64_t deferred;           /* releases that wait for the owner */
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone;
-	uint64_t slow_calls;  /* Calls of the slow path */
-	uint64_t spare;        /* so that no magazine lies in two cache lines */
-	uint64_t purge_seen;   /* globals.purge when this context last gave its magazines back */
+	uint64_t slow_calls;     /* calls of the slow path */
+	uint64_t spare;          /* so that no magazine lies in two cache lines */
+	uint64_t purge_seen;     /* globals.purge when this context last gave its magazines back */
 	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
 	uint32_t short_attempts; /* how often the program was asked to release something for it */
 	int32_t short_device;    /* whose memory, and how much of it */
@@ -226,14 +248,14 @@ typedef struct tl_context {
 	uint64_t short_bytes;
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
-	uint64_t sample_left;   /* bytes that may pass before the next sample */
-	uintptr_t sampled;      /* what was recorded last: tl_track_site may still name its line */
-	uint32_t pending;       /* what this call has recorded lacks its stack; Go clears it */
-	uint32_t tracking_seen; /* globals.tracking when the distances were drawn */
-	uint32_t tags;          /* how many are pushed */
-	uint32_t use_site;      /* TL_DEBUG: where the call that failed last was made */
-	uint32_t damaged;       /* TL_DEBUG: this call has found memory that was overwritten */
-	int32_t cancel_state;   /* the thread's, before its call entered Go */
+	uint64_t sample_left;    /* bytes that may pass before the next sample */
+	uintptr_t sampled;       /* what was recorded last: tl_track_site may still name its line */
+	uint32_t pending;        /* what this call has recorded lacks its stack; Go clears it */
+	uint32_t tracking_seen;  /* globals.tracking when the distances were drawn */
+	uint32_t tags;           /* how many are pushed */
+	uint32_t use_site;       /* TL_DEBUG: where the call that failed last was made */
+	uint32_t damaged;        /* TL_DEBUG: this call has found memory that was overwritten */
+	int32_t cancel_state;    /* the thread's, before its call entered Go */
 	struct tl_context* path; /* what the thread sees when it has left Go: this context or its stub */
 	uint32_t debug_spare[4];
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
@@ -267,22 +289,22 @@ typedef struct tl_globals {
 	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
 	tl_record* records;
 	tl_record* block_metadata; /* of blocks that fill whole pages; see runtime/heap/records.go */
-	uintptr_t slices_base; /* contexts: slice i is [slices_base + i << slice_shift, ...) */
+	uintptr_t slices_base;     /* contexts: slice i is [slices_base + i << slice_shift, ...) */
 	uint64_t slices_bytes;
 	uint64_t slice_shift;
 	uint64_t arena_offset, frame_offset; /* inside a slice */
 	uint64_t arena_capacity;             /* bytes of each */
 	uintptr_t shards;                    /* registry (registry.h) */
 	uint64_t shard_mask;
-	uintptr_t pools;                     /* memory pools (pool.h) */
+	uintptr_t pools;            /* memory pools (mempool.h) */
 	struct tl_type_info* types; /* by type number, from TL_TYPE_FIRST_USER */
-	uint32_t fast;       /* TL_FASTPATH */
-	_Atomic uint32_t on_error; /* 0 ignore, 1 log, 2 abort, 4 callback set */
-	_Atomic uint32_t reap; /* a parked context holds work */
-	_Atomic uint32_t purge; /* asks contexts to give their magazines back at their next slow call */
-	_Atomic uint32_t parked; /* contexts waiting to be adopted */
-	uint32_t counted_types;  /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
-	_Atomic uint32_t tracking; /* whether allocations are recorded; contexts follow at their next slow call */
+	uint32_t fast;              /* TL_FASTPATH */
+	_Atomic uint32_t on_error;  /* 0 ignore, 1 log, 2 abort, 4 callback set */
+	_Atomic uint32_t reap;      /* a parked context holds work */
+	_Atomic uint32_t purge;     /* asks contexts to give their magazines back at their next slow call */
+	_Atomic uint32_t parked;    /* contexts waiting to be adopted */
+	uint32_t counted_types;     /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
+	_Atomic uint32_t tracking;  /* whether allocations are recorded; contexts follow at their next slow call */
 	tl_class_info classes[TL_CLASSES];
 	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
 	_Atomic uint32_t leak_check; /* what happens at exit */

@@ -1,9 +1,6 @@
-/* Memory pools: handles, locks, and the two functions that are called often. mempool_blocks.h has
- * what they do to the tables. */
-#define _GNU_SOURCE
+/* Memory pools: handles, locks, and the two functions that are called often. What they
+ * do to the tables: mempool_blocks.h. */
 #include "mempool_blocks.h"
-
-#include <sched.h>
 
 #include "entry.h"
 #include "object_fast.h"
@@ -16,7 +13,10 @@ static char* _Atomic pools;
 
 static inline char* table(void) { return atomic_load_explicit(&pools, memory_order_acquire); }
 
-static inline tl_mempool_state* pool_at(char* first, uint64_t slot) { return (tl_mempool_state*)(first + slot * TL_MEMPOOL_STRIDE); }
+static inline tl_mempool_state* pool_at(char* first, uint64_t slot)
+{
+	return (tl_mempool_state*)(first + slot * TL_MEMPOOL_STRIDE);
+}
 
 void tlc_memory_pools_attach(uintptr_t at, bool fast)
 {
@@ -25,48 +25,17 @@ void tlc_memory_pools_attach(uintptr_t at, bool fast)
 
 /* ---- locks ------------------------------------------------------------------------- */
 
-static inline void spin(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-/* Takes a lock that another thread holds. Yields after 100 turns: the holder may wait for this
- * processor. */
-__attribute__((noinline, cold)) static void wait_for(tl_mempool_state* p)
-{
-	for (unsigned turn = 0;; turn++) {
-		uint32_t open = 0;
-		if (TLC_LOAD(p->lock) == 0 &&
-		    atomic_compare_exchange_weak_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed))
-			return;
-		if (turn < 100) spin();
-		else sched_yield();
-	}
-}
-
-static inline void lock(tl_mempool_state* p)
-{
-	uint32_t open = 0;
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
-		wait_for(p);
-}
-
-static inline void unlock(tl_mempool_state* p) { atomic_store_explicit(&p->lock, 0, memory_order_release); }
+static inline void lock(tl_mempool_state* p) { tlc_lock(&p->lock); }
+static inline void unlock(tl_mempool_state* p) { tlc_unlock(&p->lock); }
 
 /* The pool of a handle, locked, if no other thread has the lock; NULL: nothing locked. */
 static inline tl_mempool_state* enter_at_once(tl_memory_pool* pool)
 {
 	uint64_t handle = (uintptr_t)pool;
-	uint32_t open = 0;
 	char* first = table();
 	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
 	tl_mempool_state* p = pool_at(first, handle % TL_MEMPOOL_SLOTS);
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&p->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
-		return NULL;
+	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return NULL;
 	if (TLC_LIKELY(p->handle == handle)) return p;
 	unlock(p);
 	return NULL;
@@ -108,7 +77,7 @@ void tlc_memory_pools_unlock_all(void)
 /* Counts a block for tracking, and returns its address. */
 static inline void* given(uint64_t address, size_t bytes)
 {
-	tl_context* c = tlc_tls->self; /* NULL: a thread that is not attached */
+	tl_context* c = tlc_own_context();
 	return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
 }
 

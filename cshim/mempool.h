@@ -1,4 +1,4 @@
-/* Memory pools as both paths see them; runtime/layout/pool.go is the Go view.
+/* Memory pools as both paths see them.
  *
  * A pool gives out blocks of chunks that it got from a device. Nothing is ever read
  * from or written to those bytes: all that is known of a block stands in a record of
@@ -30,16 +30,16 @@
  * The LIFO cache is a log of the allocations that happened since the last change of
  * any other kind, [low, live) still held and [live, high) given back last first:
  *
- *   low <= live <= high <= low + TL_MEMPOOL_LIFO
+ *   low <= live <= high <= low + TL_MEMPOOL_LIFO_SIZE
  *
  * Giving the newest one back restores the state that it was made in. A request of the
  * same size in that state has the same answer, so both are one step along the log and
- * the tables need not change. What is in [live, high) counts as free; anything that
- * would look at the tables gives it back for good first. So the blocks that a pool
- * gives out are those that exact best fit without a cache would give out, always.
+ * the tables need not change. The blocks in [live, high) count as free; any operation that looks at
+ * the tables first gives them back for good. So the blocks that a pool gives out are those that
+ * exact best fit without a cache would give out, always.
  *
- * A pool's lock guards its record but `handle`, which is also read by whoever waits
- * for it, and is innermost: under it nothing is called, obtained or locked.
+ * A pool's lock guards its record except `handle`, which waiting threads read too. The lock is
+ * innermost: while it is held nothing is called, obtained or locked.
  */
 #ifndef TL_MEMPOOL_H
 #define TL_MEMPOOL_H
@@ -49,8 +49,8 @@
 #include <stdint.h>
 
 enum {
-	TL_MEMPOOL_SPLIT = 256, /* what remains must be more to be a block of its own */
-	TL_MEMPOOL_LIFO = 64,   /* a power of two */
+	TL_MEMPOOL_SPLIT = 256,    /* what remains must be more to be a block of its own */
+	TL_MEMPOOL_LIFO_SIZE = 64, /* a power of two */
 	TL_MEMPOOL_SUBBIN_BITS = 9,
 	TL_MEMPOOL_SUBBINS = 1 << TL_MEMPOOL_SUBBIN_BITS,
 	TL_MEMPOOL_SIZE_BITS = 48,
@@ -73,6 +73,7 @@ enum {
 #define TL_MEMPOOL_LENT (2ull << TL_MEMPOOL_TAG_SHIFT)
 #define TL_MEMPOOL_FREE (1ull << 63)
 
+/* The record of a block. */
 typedef struct tl_mempool_block {
 	uint64_t address;
 	uint64_t word;
@@ -118,7 +119,7 @@ typedef struct tl_mempool_state {
 	uintptr_t bins;
 	uint64_t reserved; /* bytes of chunks */
 	uint64_t device_allocations;
-	tl_mempool_lifo lifo[TL_MEMPOOL_LIFO];
+	tl_mempool_lifo lifo[TL_MEMPOOL_LIFO_SIZE];
 } tl_mempool_state;
 
 #endif

@@ -108,7 +108,10 @@ static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
 
 /* ---- the LIFO cache --------------------------------------------------------------- */
 
-static inline tl_mempool_lifo* tlc_lifo(tl_mempool_state* p, uint32_t at) { return &p->lifo[at % TL_MEMPOOL_LIFO]; }
+static inline tl_mempool_lifo* tlc_lifo(tl_mempool_state* p, uint32_t at)
+{
+	return &p->lifo[at % TL_MEMPOOL_LIFO_SIZE];
+}
 
 /* Moves the blocks that were given back to the log into the tables. */
 static inline void tlc_lifo_flush(tl_mempool_state* p)
@@ -124,7 +127,7 @@ static inline void tlc_lifo_push(tl_mempool_state* p, uint64_t request, const tl
 	x->address = b->address;
 	x->bytes = tlc_block_bytes(b);
 	p->high = ++p->live;
-	if (p->live - p->low > TL_MEMPOOL_LIFO) p->low++;
+	if (p->live - p->low > TL_MEMPOOL_LIFO_SIZE) p->low++;
 }
 
 /* ---- operations -------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ enum { DEVICES = 256 };
 static tl_context* enter(bool inside)
 {
 	tl_status why;
-	return inside ? tlc_tls->self : tlc_entry_begin(TL_FN_tl_device_allocator_for, &why);
+	return inside ? tlc_own_context() : tlc_entry_begin(TL_FN_tl_device_allocator_for, &why);
 }
 
 static void leave(bool inside, tl_context* c)

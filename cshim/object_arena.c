@@ -46,7 +46,8 @@ tl_status tl_arena_set_offset(int64_t offset)
 {
 	tl_context* c = tlc_tls;
 	/* Without an arena base and top are equal, which allows 0; Go distinguishes that from an error. */
-	if (TLC_UNLIKELY(c->arena_base == 0 || (uint64_t)offset > c->arena_top - c->arena_base)) return slow_arena_set_offset(offset);
+	if (TLC_UNLIKELY(c->arena_base == 0 || (uint64_t)offset > c->arena_top - c->arena_base))
+		return slow_arena_set_offset(offset);
 	c->arena_top = c->arena_base + (uint64_t)offset;
 	return TL_OK;
 }

@@ -107,7 +107,7 @@ static bool release_elsewhere(uintptr_t p)
 	if (!tlc_is_fast(c)) return false;
 	if (p == 0 || tlc_in_live_stack(c, p)) return true;
 	if (tlc_in_heap(p)) return false;
-	uint8_t kind;
+	uint8_t kind = 0;
 	switch (tlc_foreign_release(p, &kind)) {
 	case TLC_OK: return true;
 	case TLC_GONE: tlc_free_foreign(c, p, kind); return true;
@@ -138,7 +138,8 @@ bool tl_ptr_release_bool(void* object)
 	uintptr_t p = (uintptr_t)object;
 	tl_record* r;
 	uint32_t class;
-	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class))) return p != 0 && (release_elsewhere(p) || slow_ptr_release_bool(object));
+	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class)))
+		return p != 0 && (release_elsewhere(p) || slow_ptr_release_bool(object));
 	return TLC_LIKELY(release(p, r, class)) || release_record(p, r) || slow_ptr_release_bool(object);
 }
 
@@ -182,7 +183,8 @@ tl_status tl_ptr_check(const void* object)
 	tl_record* r = tlc_record_at((uintptr_t)object);
 	if (TLC_LIKELY(r != NULL && tlc_is_fast(tlc_tls) && tlc_is_live_object(r))) return TL_OK;
 	uintptr_t p = (uintptr_t)object;
-	if (r == NULL && tlc_is_fast(tlc_tls) && !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_count(p) > 0) return TL_OK;
+	if (r == NULL && tlc_is_fast(tlc_tls) && !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_count(p) > 0)
+		return TL_OK;
 	return slow_ptr_check(object);
 }
 
@@ -193,7 +195,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 		return;
 	}
 	if (e.record == TL_FOREIGN) {
-		uint8_t kind;
+		uint8_t kind = 0;
 		int result = tlc_foreign_release_entry(e.object, e.gen, &kind);
 		if (result == TLC_OK) return;
 		if (result == TLC_GONE) return tlc_free_foreign(c, e.object, kind);

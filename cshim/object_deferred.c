@@ -4,7 +4,8 @@
 
 #include "tl_runtime.h"
 
-void tl_deferred_push(void* ptr, void* ctx) {
+void tl_deferred_push(void* ptr, void* ctx)
+{
 	tl_deferred* node = ctx;
 	_Atomic(void*)* list;
 	void* first;
@@ -19,7 +20,8 @@ void tl_deferred_push(void* ptr, void* ctx) {
 	} while (!atomic_compare_exchange_weak_explicit(list, &first, node, memory_order_release, memory_order_relaxed));
 }
 
-void* tl_deferred_take(void* list) {
+void* tl_deferred_take(void* list)
+{
 	if (list == NULL) {
 		return NULL;
 	}

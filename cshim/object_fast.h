@@ -46,13 +46,31 @@ static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
 	__atomic_store_n((tlc_pair*)(void*)&e->record, tag, __ATOMIC_RELAXED);
 }
 
-/* Makes the slot of a dead object available again, as plain bytes, at place `at` of its magazine.
- * Returns false when the magazine is full or does not exist (a large object), or when the
- * generation would wrap. */
+/* Was this the last life of the slot? */
+static inline bool tlc_is_last_life(uint32_t gen) { return gen >= TL_GEN_LAST; }
+
+/* The tag of the slot's next life; false: this one was the last. */
+static inline bool tlc_next_life(uint64_t tag, uint64_t* next)
+{
+	_Static_assert((uint32_t)(TL_GEN_LAST + TL_GEN_ONE) == 0, "the generation after the last one overflows");
+	return !__builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, next);
+}
+
+/* Gives a record whose life was not its last the next one; the entry shows it. */
+static inline tl_entry tlc_renew(tl_record* r, tl_entry e)
+{
+	e.gen += TL_GEN_ONE;
+	TLC_STORE(r->gen, e.gen);
+	return e;
+}
+
+/* Makes the slot of a dead object available again, as plain bytes, in the place at of
+ * its magazine; false when that is full (or none: the object is large), or when this
+ * life was its last. */
 static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record* r, uintptr_t object, uint64_t tag)
 {
 	uint64_t next;
-	if (TLC_UNLIKELY(at == limit || __builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, &next))) return false;
+	if (TLC_UNLIKELY(at == limit || !tlc_next_life(tag, &next))) return false;
 	tlc_clear_counts(r);
 	tlc_set_life(r, next >> 32 << 32);
 	tlc_set_entry(at, object, next);
@@ -71,7 +89,8 @@ static inline bool tlc_recycle(tl_magazine* m, tl_record* r, uintptr_t object, u
 
 /* The same for an object whose only reference the caller has seen in the local word:
  * plain bytes, with this shared word. */
-static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, tl_record* r, uintptr_t object, uint32_t sh)
+static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, tl_record* r, uintptr_t object,
+                                                                uint32_t sh)
 {
 	_Static_assert(TL_TYPE_PLAIN == 0, "the life of a plain object is its generation alone");
 	uint64_t life = tlc_life(r);
@@ -126,9 +145,9 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
 		return true; /* every reference may float already */
 	}
-	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15 &&
-	       tlc_sh_floats(sh) < tlc_sh_count(sh))
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + (1u << TL_SH_FLOAT_SHIFT), memory_order_relaxed,
+	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
+	       tlc_sh_floats(sh) < 15 && tlc_sh_floats(sh) < tlc_sh_count(sh))
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_FLOAT, memory_order_relaxed,
 		                                          memory_order_relaxed))
 			return true;
 	return false;

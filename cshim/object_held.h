@@ -34,12 +34,11 @@ static inline bool tlc_held_drop(tl_context* c, uintptr_t p)
 	tl_magazine* m = &c->magazines[e.gen & 0xFF];
 	uint32_t held = TLC_HELD;
 	if (TLC_UNLIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) return false;
-	if (TLC_UNLIKELY(m->top == m->limit || e.gen >= 0xFFFFFE00u)) return false;
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &held, 0, memory_order_acq_rel, memory_order_relaxed)))
+	if (TLC_UNLIKELY(m->top == m->limit || tlc_is_last_life(e.gen))) return false;
+	if (TLC_UNLIKELY(
+			!atomic_compare_exchange_strong_explicit(&r->sh, &held, 0, memory_order_acq_rel, memory_order_relaxed)))
 		return false;
-	e.gen += TL_GEN_ONE;
-	TLC_STORE(r->gen, e.gen);
-	*m->top++ = e;
+	*m->top++ = tlc_renew(r, e);
 	return true;
 }
 

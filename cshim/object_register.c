@@ -18,8 +18,9 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 	}
 	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
 	       tlc_sh_count(sh) > 0 && tlc_sh_count(sh) < TL_SH_COUNT_MAX) {
-		uint32_t next = tlc_sh_floats(sh) > 0 ? sh - (1u << TL_SH_FLOAT_SHIFT) : sh + TL_SH_ONE;
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, next, memory_order_relaxed, memory_order_relaxed)) return true;
+		uint32_t next = tlc_sh_floats(sh) > 0 ? sh - TL_SH_FLOAT : sh + TL_SH_ONE;
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, next, memory_order_relaxed, memory_order_relaxed))
+			return true;
 	}
 	return false;
 }
@@ -36,7 +37,10 @@ static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* s
 
 /* Only an address outside of all registered blocks may be taken for malloc's and measured: inside a
  * block, malloc's size would be read from the block's contents. */
-static __attribute__((noinline)) bool is_malloced(uintptr_t p) { return !tlc_foreign_covered(p) && tlc_may_be_malloced(p); }
+static __attribute__((noinline)) bool is_malloced(uintptr_t p)
+{
+	return !tlc_foreign_covered(p) && tlc_may_be_malloced(p);
+}
 
 /* Registers a known block, or adopts one in the cases that take longer. */
 static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintptr_t p, bool adopt)
@@ -92,7 +96,8 @@ tl_status tl_mem_register_struct(void* object)
 
 tl_status tl_mem_register_struct_named(void* object, const char* name)
 {
-	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register_struct_named(object, name);
+	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK
+	                                                              : slow_mem_register_struct_named(object, name);
 }
 
 tl_status tl_mem_register(void* object)
@@ -134,7 +139,10 @@ static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->positi
 static inline index_slot* bucket(const tl_context* c, uint64_t i) { return (index_slot*)c->index + i; }
 
 /* The record of the newest entry; they stand behind all slots. */
-static inline uint32_t* records_of(const tl_context* c, uint64_t i) { return (uint32_t*)bucket(c, c->index_mask + 1) + i; }
+static inline uint32_t* records_of(const tl_context* c, uint64_t i)
+{
+	return (uint32_t*)bucket(c, c->index_mask + 1) + i;
+}
 
 static inline uint32_t* record_of(const tl_context* c, const index_slot* s)
 {
@@ -258,8 +266,7 @@ bool tlc_unregister_at(tl_context* c, uint64_t at) { return unregister_at(c, at)
 static tl_status not_registered(uintptr_t p)
 {
 	tl_record* r = tlc_record_at(p);
-	if (r != NULL && tlc_is_live_object(r))
-		return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	if (r != NULL && tlc_is_live_object(r)) return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
 	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
 	int64_t count = tlc_foreign_count(p);
 	if (count == 0) return slow_mem_unregister((void*)p);

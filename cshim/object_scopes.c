@@ -197,7 +197,8 @@ tl_status tl_mem_exit_scopes_to(int64_t target)
 {
 	tl_context* c = tlc_tls;
 	if (c->self != NULL) restart_drain(c->self, (uintptr_t)__builtin_frame_address(0));
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || target < 0 || (uint64_t)target > depth(c))) return slow_mem_exit_scopes_to(target);
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || target < 0 || (uint64_t)target > depth(c)))
+		return slow_mem_exit_scopes_to(target);
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	for (uint64_t open = depth(c); open > (uint64_t)target; n--)
 		open -= c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED;
@@ -232,7 +233,8 @@ tl_status tl_mem_function_exit(void)
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(c->function == 0)) return slow_mem_function_exit();
 	tl_mark* mark = c->mark_top - 1;
-	if (TLC_UNLIKELY(c->mark_top != c->marks + c->function)) return close_to(c, c->function - 1, TL_FN_tl_mem_function_exit);
+	if (TLC_UNLIKELY(c->mark_top != c->marks + c->function))
+		return close_to(c, c->function - 1, TL_FN_tl_mem_function_exit);
 	return leave_empty(c, mark, TL_MARK_FUNCTION) ? TL_OK : leave(c, mark, TL_FN_tl_mem_function_exit);
 }
 

@@ -11,7 +11,7 @@
 #include "object_fast.h"
 
 enum {
-	WHOLE_PAGES = 1024,  /* purgeable of runtime/heap */
+	WHOLE_PAGES = 1024, /* purgeable of runtime/heap */
 	PAGE_RECORDS = 256,
 };
 
@@ -71,7 +71,8 @@ static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class_info* k)
 {
 	const tl_record* first = r - slot;
-	const tl_record* metadata = k->slots >= WHOLE_PAGES ? tlc_g.block_metadata + (first - tlc_g.records) / PAGE_RECORDS : first + k->slots;
+	const tl_record* metadata =
+		k->slots >= WHOLE_PAGES ? tlc_g.block_metadata + (first - tlc_g.records) / PAGE_RECORDS : first + k->slots;
 	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
 }
 
@@ -144,7 +145,8 @@ static bool dismantle_first(tl_context* c)
 	for (uint32_t i = 0; i < info->fields; i++) drop_field(c, ((const uintptr_t*)object)[info->offsets[i]]);
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
 	count_of(c, type)->gone++;
-	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tlc_tag(&e)))) recycle_slowly(e); /* fields have filled the magazine */
+	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tlc_tag(&e))))
+		recycle_slowly(e); /* fields have filled the magazine */
 	return true;
 }
 
@@ -156,8 +158,7 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 	enqueue(c, r, object);
 	if (c->draining) return true; /* the call that drains continues with it */
 	c->draining = 1;              /* no callback runs below: nothing can unwind past this */
-	while (c->destroy_first != 0 && dismantle_first(c)) {
-	}
+	while (c->destroy_first != 0 && dismantle_first(c)) {}
 	c->draining = 0;
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_poll(); /* a destructor, or a deleter of what a field held */
 	return true;

@@ -12,7 +12,8 @@ static inline bool has_table(const vec* v)
 {
 	tl_record* data = tlc_record_at(v->data.object);
 	if (TLC_UNLIKELY(data == NULL || (uint32_t)(data - tlc_g.records) != v->data.record)) return false;
-	if (TLC_UNLIKELY(TLC_LOAD(data->gen) != v->data.gen || TLC_LOAD(data->type_flags) != TL_TYPE_VEC_DATA)) return false;
+	if (TLC_UNLIKELY(TLC_LOAD(data->gen) != v->data.gen || TLC_LOAD(data->type_flags) != TL_TYPE_VEC_DATA))
+		return false;
 	uint64_t size = tlc_g.classes[v->data.gen & 0xFF].size;
 	return TLC_LIKELY(v->len <= v->cap && v->cap <= size / 8);
 }

@@ -10,18 +10,18 @@
 
 /* Objects are PyObject*; the caller owns those that are marked new. */
 typedef struct interpreter {
-	int (*has_lock)(void);        /* PyGILState_Check */
-	void* (*own_thread)(void);    /* PyGILState_GetThisThreadState; NULL: Python does not know this thread */
-	void* (*frame)(void);         /* PyEval_GetFrame: borrowed, NULL: no Python runs */
-	void* (*caller)(void*);       /* PyFrame_GetBack: new, NULL: the outermost */
-	void* (*code)(void*);         /* PyFrame_GetCode: new */
-	int (*line)(void*);           /* PyFrame_GetLineNumber */
+	int (*has_lock)(void);                  /* PyGILState_Check */
+	void* (*own_thread)(void);              /* PyGILState_GetThisThreadState; NULL: Python does not know this thread */
+	void* (*frame)(void);                   /* PyEval_GetFrame: borrowed, NULL: no Python runs */
+	void* (*caller)(void*);                 /* PyFrame_GetBack: new, NULL: the outermost */
+	void* (*code)(void*);                   /* PyFrame_GetCode: new */
+	int (*line)(void*);                     /* PyFrame_GetLineNumber */
 	void* (*attribute)(void*, const char*); /* PyObject_GetAttrString: new, NULL with an error set */
-	const char* (*text)(void*);   /* PyUnicode_AsUTF8: the string's, NULL with an error set */
-	void (*clear)(void);          /* PyErr_Clear */
-	void (*hold)(void*);          /* Py_IncRef */
-	void (*drop)(void*);          /* Py_DecRef; NULL is nothing */
-	char skip[4096];              /* files whose names begin so are skipped */
+	const char* (*text)(void*);             /* PyUnicode_AsUTF8: the string's, NULL with an error set */
+	void (*clear)(void);                    /* PyErr_Clear */
+	void (*hold)(void*);                    /* Py_IncRef */
+	void (*drop)(void*);                    /* Py_DecRef; NULL is nothing */
+	char skip[4096];                        /* files whose names begin so are skipped */
 } interpreter;
 
 static interpreter python;
@@ -38,10 +38,10 @@ static bool find(void* out, const char* name)
 static bool find_all(interpreter* p)
 {
 	return find(&p->has_lock, "PyGILState_Check") && find(&p->own_thread, "PyGILState_GetThisThreadState") &&
-	       find(&p->frame, "PyEval_GetFrame") && find(&p->caller, "PyFrame_GetBack") && find(&p->code, "PyFrame_GetCode") &&
-	       find(&p->line, "PyFrame_GetLineNumber") && find(&p->attribute, "PyObject_GetAttrString") &&
-	       find(&p->text, "PyUnicode_AsUTF8") && find(&p->clear, "PyErr_Clear") && find(&p->hold, "Py_IncRef") &&
-	       find(&p->drop, "Py_DecRef");
+	       find(&p->frame, "PyEval_GetFrame") && find(&p->caller, "PyFrame_GetBack") &&
+	       find(&p->code, "PyFrame_GetCode") && find(&p->line, "PyFrame_GetLineNumber") &&
+	       find(&p->attribute, "PyObject_GetAttrString") && find(&p->text, "PyUnicode_AsUTF8") &&
+	       find(&p->clear, "PyErr_Clear") && find(&p->hold, "Py_IncRef") && find(&p->drop, "Py_DecRef");
 }
 
 static tl_status refuse(tl_status why) { return tlc_fail(why, TL_FN_tl_python_lines, NULL); }

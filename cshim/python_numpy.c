@@ -28,7 +28,7 @@ static inline void* pooled(tl_context* c, size_t n)
 		tlc_sampled_object(c, (void*)e.object, n);
 		tlc_python_name((const void*)e.object);
 	}
-	return (char*)e.object + TL_TENSOR_HEADER;
+	return (char*)e.object + TLC_TENSOR_HEADER;
 }
 
 static inline size_t at_least_1(size_t n) { return n != 0 ? n : 1; }
@@ -37,9 +37,10 @@ static inline size_t at_least_1(size_t n) { return n != 0 ? n : 1; }
  * its slot; 0: none, or it is not live. */
 static uintptr_t object_of(uintptr_t p, tl_record** r)
 {
-	uintptr_t tensor = p - TL_TENSOR_HEADER;
+	uintptr_t tensor = p - TLC_TENSOR_HEADER;
 	if (tlc_find_record(p, r)) return TLC_LOAD((*r)->type_flags) == TL_TYPE_PLAIN && tlc_is_live_object(*r) ? p : 0;
-	if (!tlc_find_record(tensor, r) || TLC_LOAD((*r)->type_flags) != TL_TYPE_TENSOR || !tlc_is_live_object(*r)) return 0;
+	if (!tlc_find_record(tensor, r) || TLC_LOAD((*r)->type_flags) != TL_TYPE_TENSOR || !tlc_is_live_object(*r))
+		return 0;
 	return ((const tl_tensor_header*)tensor)->data == p ? tensor : 0;
 }
 
@@ -64,7 +65,8 @@ static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
-	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc) : named(slow_numpy_malloc(ctx, bytes));
+	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
+	                    : named(slow_numpy_malloc(ctx, bytes));
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
@@ -186,7 +188,8 @@ _Static_assert(sizeof(handler) == 168, "NumPy's ABI");
 
 const void* tl_numpy_handler(void)
 {
-	static const handler ours = {"tl_runtime", 1, NULL, tl_numpy_malloc, tl_numpy_calloc, tl_numpy_realloc, tl_numpy_free};
+	static const handler ours = {"tl_runtime", 1, NULL, tl_numpy_malloc, tl_numpy_calloc, tl_numpy_realloc,
+	                             tl_numpy_free};
 	return &ours;
 }
 
@@ -196,7 +199,7 @@ tlc_python_api tlc_python;
 
 tl_status tl_python_attach(const tl_python_api* api)
 {
-	if ((uintptr_t)api < 64 << 10 || api->struct_size < sizeof *api || api->capsule_new == NULL ||
+	if ((uintptr_t)api < TL_LOWEST_ADDRESS || api->struct_size < sizeof *api || api->capsule_new == NULL ||
 	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
 	    api->buffer_error == NULL)
 		return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
@@ -215,12 +218,14 @@ static const char legacy_name[] = "dltensor";
  * no consumer did. */
 static void end_versioned(void* capsule)
 {
-	if (tlc_python.is_valid(capsule, versioned_name)) tlc_dlpack_delete(tlc_python.get_pointer(capsule, versioned_name));
+	if (tlc_python.is_valid(capsule, versioned_name))
+		tlc_dlpack_delete(tlc_python.get_pointer(capsule, versioned_name));
 }
 
 static void end_legacy(void* capsule)
 {
-	if (tlc_python.is_valid(capsule, legacy_name)) tlc_dlpack_delete_legacy(tlc_python.get_pointer(capsule, legacy_name));
+	if (tlc_python.is_valid(capsule, legacy_name))
+		tlc_dlpack_delete_legacy(tlc_python.get_pointer(capsule, legacy_name));
 }
 
 /* Sets the Python exception for a capsule that was not made. */

@@ -1,12 +1,9 @@
-/* The parts of the registry that are not inlined: waiting, reading without a lock, fork.
- * See registry.h; blocks that leave their unit: registry_wide.c. */
-#define _GNU_SOURCE
+/* The registry's locks, and what it answers without changing anything. registry_wide.c has
+ * the operations that are not inlined. */
 #include "registry.h"
 
-#include <sched.h>
-
-/* What tlc_shards points to before the library is attached: no table, limit 0, so
- * that lookups miss and adoption takes the slow path. */
+/* What tlc_shards points to before the library is attached. The table has one empty cell and no
+ * room, so that searches find nothing and registering takes the slow path. */
 static tl_region tlc_no_region;
 
 static struct {
@@ -28,7 +25,7 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
 
 /* ---- locks ------------------------------------------------------------------- */
 
-/* Takes a lock that somebody holds. Yields after 100 turns: the holder may wait for this processor. */
+/* Takes a lock that somebody holds. */
 __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 {
 	for (unsigned turn = 0;; turn++) {
@@ -36,12 +33,11 @@ __attribute__((noinline)) void tlc_shard_wait(tl_shard* s)
 		if (!(v & 1) &&
 		    atomic_compare_exchange_weak_explicit(&s->lock, &v, v + 1, memory_order_acquire, memory_order_relaxed))
 			return;
-		if (turn < 100) tlc_spin();
-		else sched_yield();
+		tlc_wait(turn);
 	}
 }
 
-/* For pthread_atfork: prepare takes all locks, parent and child release them. */
+/* fork() with a lock held by another thread would leave it held for ever in the child. */
 void tlc_foreign_lock_all(void)
 {
 	for (uint64_t i = 0; i <= tlc_shard_mask; i++) tlc_shard_lock(&tlc_shards[i]);
@@ -54,40 +50,24 @@ void tlc_foreign_unlock_all(void)
 
 /* ---- reading without the lock -------------------------------------------------- */
 
-enum { PEEK_TRIES = 32 };
+enum { PEEK_TRIES = 32, PEEK_PROBES = 1 << 20 };
 
-/* The bits of a unit, without its lock: 1 found, 0 not there, -1 a writer was in the
- * way. Whatever was read is void unless the version is still the one before: table and
- * capacity are compared before either is used, and so is what a cell says of its list.
- * None of that memory is ever unmapped. */
-static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_place at, uint64_t* starts,
+/* The bits of a unit: 1 found, 0 not in the list, -1 a writer was in the way. */
+static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_granule at, uint64_t* starts,
                                                            uint64_t* covers)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
-	if (v & 1) return -1;
-	const tl_region* table = tlc_table(s);
-	uint64_t n = tlc_capacity(s), k = 0;
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
-	uint64_t i = tlc_home(at.region, n);
-	for (uint64_t probes = 0; probes < n; probes++) {
-		k = tlc_get(&table[i].key);
-		if (TLC_LIKELY(k == at.region) || k == 0) break;
-		if (++i == n) i = 0;
-	}
-	uint64_t present = tlc_get(&table[i].present), list = tlc_get(&table[i].list);
-	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&s->lock, memory_order_relaxed) != v) return -1;
-	if (k != at.region || !(present >> at.unit & 1)) return 0;
-	const tl_unit* u = tlc_units(list) + tlc_rank(present, at.unit);
-	*starts = tlc_get(&u->starts);
-	*covers = tlc_get(&u->covers);
+	tlc_glimpse seen = tlc_peek(s, v, at, PEEK_PROBES);
+	if (TLC_UNLIKELY(seen.cell == NULL)) return -1;
+	if (seen.unit == NULL) return 0;
+	*starts = tlc_get(&seen.unit->starts);
+	*covers = tlc_get(&seen.unit->covers);
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&s->lock, memory_order_relaxed) == v ? 1 : -1;
 }
 
-/* peek with the lock, lest a busy shard starve it. The caller holds none. */
-static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+/* peek with the lock, where writers were in the way all the time. The caller holds no lock. */
+static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
 	tlc_shard_lock(s);
 	const tl_unit* u = tlc_find(s, at);
@@ -99,20 +79,19 @@ static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_place at, uin
 	return u != NULL;
 }
 
-/* peek_once again, until it succeeds. */
-static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
-	for (int i = 1; i < PEEK_TRIES; i++) {
-		tlc_spin();
+	for (unsigned i = 1; i < PEEK_TRIES; i++) {
+		tlc_wait(i);
 		int found = peek_once(s, at, starts, covers);
 		if (found >= 0) return found;
 	}
 	return peek_locked(s, at, starts, covers);
 }
 
-static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_place at, uint64_t* starts, uint64_t* covers)
+static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
 {
-	uint64_t in[2] = {0, 0}; /* lest the others lose their registers to an address */
+	uint64_t in[2] = {0, 0}; /* has an address, so that starts and covers stay in registers */
 	int found = peek_once(s, at, starts, covers);
 	if (TLC_LIKELY(found >= 0)) return found;
 	bool later = peek_again(s, at, &in[0], &in[1]);
@@ -121,12 +100,12 @@ static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_place at
 	return later;
 }
 
-/* A start that is owned: what was handed back or is held at zero owns nothing. Starts
- * between granules do not tell that, and are taken to be held. */
+/* A block that was handed back or is held at zero has a start and owns nothing. Starts between
+ * granules own nothing either way, and are taken to be held. */
 bool tlc_foreign_known(uintptr_t p)
 {
 	uint64_t starts = 0, covers = 0;
-	tlc_place at = tlc_start(p);
+	tlc_granule at = tlc_start(p);
 	if (!peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
 	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
 	if (!(starts & tlc_bit(at.bit))) return false;
@@ -135,14 +114,14 @@ bool tlc_foreign_known(uintptr_t p)
 
 /* ---- covers of all levels ------------------------------------------------------- */
 
-static bool covered_at(int up, uintptr_t p)
+static inline __attribute__((always_inline)) bool covered_at(int up, uintptr_t p)
 {
-	uint64_t granule = (p >> 4) >> (6 * up), starts = 0, covers = 0;
-	tlc_place at = tlc_place_of(TL_UNIT_0 + up, granule);
-	return peek(&tlc_shards[tlc_shard_of_place(up, granule)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
+	uint64_t number = (p >> 4) >> (6 * up), starts = 0, covers = 0;
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, number);
+	return peek(&tlc_shards[tlc_shard_of_granule(up, number)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 
-/* Is p inside a block so large that it owns whole units? Takes no lock. */
+/* Is p inside a block that owns the whole unit of p? Takes no lock. */
 bool tlc_covered_above(uintptr_t p)
 {
 	for (int up = 1; up < TL_UNIT_LEVELS; up++)
@@ -155,55 +134,11 @@ bool tlc_foreign_covered(uintptr_t p)
 	return tlc_possible(p) && (covered_at(0, p) || (tlc_units_up(0) != 0 && tlc_covered_above(p)));
 }
 
-/* ---- operations, cold edges ------------------------------------------------------- */
-
-/* One more reference for an entry that is live: somebody else adopted it since the
- * caller looked. */
-static uint32_t adopt_live(tl_foreign_entry* e)
-{
-	if (tlc_floats(e) != 0) e->type_floats -= TL_FOREIGN_FLOAT;
-	else if (e->count != TL_FOREIGN_STICKY) e->count++;
-	return e->gen;
-}
-
-/* Brings an entry back that was handed back (its float sinks) or held at zero (count
- * 1); the caller covers it. Without a counted reference it may be another block at
- * the same address, so it gets a new generation; the size is the one measured now. */
-static uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
-{
-	if (tlc_floats(e) == e->count) e->gen = tlc_next_gen(s);
-	if (e->count == 0) {
-		s->zeros--;
-		e->count = 1;
-		e->type_floats = 0;
-	} else {
-		s->handed_back--;
-		e->type_floats -= TL_FOREIGN_FLOAT;
-	}
-	s->bytes += bytes;
-	e->block = bytes | TL_FOREIGN_AS_ADOPTED;
-	return e->gen;
-}
-
-/* Adopts what has an entry already, under the lock of s. */
-uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
-{
-	return tlc_is_live(e) ? adopt_live(e) : revive(s, e, bytes);
-}
-
-int tlc_foreign_make_immortal(uintptr_t p)
-{
-	tlc_spot x = tlc_lock_entry(p);
-	if (x.entry == NULL) return TLC_MISS;
-	int result = tlc_is_live(x.entry) ? TLC_OK : TLC_STALE;
-	if (result == TLC_OK) x.entry->count = TL_FOREIGN_STICKY;
-	tlc_shard_unlock(x.shard);
-	return result;
-}
+/* ---- what is known of an entry -------------------------------------------------------- */
 
 uint32_t tlc_foreign_type(uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return 0;
 	uint32_t type = tlc_is_live(x.entry) ? x.entry->type_floats & (TL_FOREIGN_FLOAT - 1) : 0;
 	tlc_shard_unlock(x.shard);
@@ -212,7 +147,7 @@ uint32_t tlc_foreign_type(uintptr_t p)
 
 int64_t tlc_foreign_count(uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return -1;
 	int64_t count = x.entry->count;
 	tlc_shard_unlock(x.shard);

@@ -1,12 +1,15 @@
-/* What the fast path does with foreign pointers. How they are kept: registry_cells.h.
+/* What the fast path does with foreign pointers. registry_cells.h has the table.
  *
- * Every function takes any address; what is not in the table is TLC_MISS. None calls
- * back, allocates or enters Go: what needs memory is TLC_SLOW, and the slow path does
- * the whole operation. Threads: any.
+ * Every function takes any address and answers TLC_MISS for one that is not in the table. None
+ * calls back, allocates or enters Go. TLC_SLOW says that memory is needed or that only Go knows
+ * the answer: the caller takes the slow path, which does the whole operation. Threads: any.
  *
- * Budget of the common case, a block inside one unit: one compare-and-swap (half of the
- * time spent), three multiplications to find the cell, the cell's line and the entry's.
- * One that ends in the next unit: some 300 instructions more for coming and going, and no other lock.
+ * There is one function that registers any block (tlc_enter) and one that drops any reference
+ * (tlc_drop). The common case, a new block inside its unit that goes with its only reference,
+ * is inlined where the public function is: tlc_enter_new and tlc_end.
+ *
+ * Budget of the common case: one compare-and-swap each (half of the time), three
+ * multiplications to find the cell, the cell's cache line and the entry's.
  */
 #ifndef TL_REGISTRY_H
 #define TL_REGISTRY_H
@@ -25,18 +28,17 @@ enum tlc_foreign_result {
 	TLC_REFUSED = 5,   /* inside a registered block, misaligned, or still held */
 	TLC_OVERFLOW = 6,  /* 15 references float already */
 	TLC_RETURNED = 7,  /* known, but back with the host: measure it and adopt it again */
-	TLC_ZERO = 8,      /* count is 0; the entry stays until it is forgotten */
+	TLC_ZERO = 8,      /* count is 0; the entry stays until the block is freed or registered again */
 	TLC_NO_MEMORY = 9, /* never from C, nor are those that follow it in Go */
 };
 
-/* ---- cold edges, registry.c and registry_wide.c ----------------------------------------------------- */
+enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
-bool tlc_covered_above(uintptr_t p);
-uint32_t tlc_adopt_known(tl_shard* s, tl_foreign_entry* e, uint64_t bytes);
-int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
+/* ---- out of line: registry.c and registry_wide.c --------------------------------------- */
+
+int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
-int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* kind);
-int tlc_foreign_make_immortal(uintptr_t p);
+bool tlc_covered_above(uintptr_t p);    /* inside a block that owns the whole unit of p; takes no lock */
 int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
 bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
@@ -44,85 +46,119 @@ bool tlc_foreign_covered(uintptr_t p);  /* inside a registered block, its start 
 void tlc_foreign_lock_all(void);        /* before fork */
 void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
 
-/* ---- taking references ------------------------------------------------------------ */
+/* ---- searching without the lock -------------------------------------------------------- */
 
-/* Takes a malloc'ed block into the table: count 1, not floating. A block that was
- * handed back or is held at zero comes back to life; one that somebody else has
- * registered in the meantime gets one more reference. */
-static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
+/* What is seen of a granule without the lock. `cell` and `unit` are what tlc_cell and the list
+ * of the cell would give under it; the unit may be vacant. */
+typedef struct tlc_glimpse {
+	tl_region* cell; /* NULL: a writer was in the way, or the search took too long */
+	tl_unit* unit;   /* NULL: not in the list */
+} tlc_glimpse;
+
+/* Searches for a granule without the lock, at version v and with so many probes. Whatever is
+ * read is void unless the version is still v: table and capacity are compared before either is
+ * used, and so is what the cell says of its list. None of that memory is ever unmapped. */
+static inline __attribute__((always_inline)) tlc_glimpse tlc_peek(const tl_shard* s, uint32_t v, tlc_granule at,
+                                                                  uint64_t probes)
 {
-	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
-	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen);
-	bool above = tlc_units_up(0) != 0 && tlc_covered_above(p);
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
-	uint64_t bits = tlc_range(at.bit, tlc_last(p, usable) & 63);
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	int result = TLC_SLOW;
-	tlc_shard_lock(s);
-	tl_region* cell = tlc_cell(s, at.region);
-	tl_unit* u = tlc_find_in(cell, at);
-	tl_foreign_entry* e = u != NULL && TLC_UNLIKELY(tlc_has(&u->starts, at.bit)) ? tlc_entry(u, at.bit) : NULL;
-	if (TLC_UNLIKELY(e != NULL && tlc_is_live(e))) {
-		*gen = tlc_adopt_known(s, e, usable);
-		result = TLC_OK;
-		goto out;
+	const tlc_glimpse nothing = {NULL, NULL};
+	tl_region* table = tlc_table(s);
+	uint64_t n = tlc_capacity(s), k;
+	atomic_thread_fence(memory_order_acquire);
+	if (TLC_UNLIKELY((v & 1) || atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return nothing;
+	tl_region* r = table + tlc_home(at.region, n);
+	while ((k = tlc_get(&r->key)) != at.region && k != 0) {
+		if (TLC_UNLIKELY(probes-- == 0)) return nothing;
+		if (++r == table + n) r = table;
 	}
-	if (TLC_UNLIKELY(e != NULL && !tlc_is_revivable(e))) {
-		result = TLC_STALE;
-		goto out;
-	}
-	if (TLC_UNLIKELY(above || (u != NULL && (tlc_get(&u->covers) & bits)))) {
-		result = TLC_REFUSED;
-		goto out;
-	}
-	if (u == NULL && (u = tlc_open_unit(s, cell, at)) == NULL) goto out;
-	if (TLC_UNLIKELY(e != NULL)) *gen = tlc_adopt_known(s, e, usable);
-	else if (TLC_LIKELY((e = tlc_insert(s, u, at.bit)) != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
-	else goto out;
+	uint64_t present = tlc_get(&r->present), list = tlc_get(&r->list);
+	atomic_thread_fence(memory_order_acquire);
+	if (TLC_UNLIKELY(atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return nothing;
+	if (r == NULL) __builtin_unreachable();
+	if (k == 0 || !(present >> at.unit & 1)) return (tlc_glimpse){r, NULL};
+	tl_unit* u = tlc_units(list) + tlc_rank(present, at.unit);
+	if (u == NULL) __builtin_unreachable();
+	return (tlc_glimpse){r, u};
+}
+
+/* ---- registering a block ------------------------------------------------------------ */
+
+/* Registers a new block inside its unit, in a locked shard; u is the unit, or NULL when it is
+ * not in use. false, nothing changed: some granules are taken, or no memory is at hand. */
+static inline bool tlc_enter_new(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes, uint64_t as,
+                                 uint32_t* gen)
+{
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
+	uint64_t bits = tlc_range(at.bit, tlc_last(p, bytes) & 63);
+	if (u == NULL) u = tlc_open_unit(s, cell, at);
+	else if (TLC_UNLIKELY((tlc_get(&u->covers) & bits) || tlc_has(&u->starts, at.bit))) return false;
+	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert(s, u, at.bit) : NULL;
+	if (TLC_UNLIKELY(e == NULL)) return false;
 	tlc_set(&u->covers, bits);
-	result = TLC_OK;
-out:
-	tlc_shard_unlock(s);
-	return result;
+	*gen = tlc_fill(s, e, bytes, as);
+	return true;
 }
 
-/* The entry and the granules bit .. last of a new block. NULL, nothing changed: some are
- * taken, or no memory is at hand; neither is so of a unit that was opened for it. */
-static inline tl_foreign_entry* tlc_insert_new(tl_shard* s, tl_unit* u, unsigned bit, unsigned last)
-{
-	uint64_t bits = tlc_range(bit, last);
-	if (TLC_UNLIKELY((tlc_get(&u->covers) & bits) || tlc_has(&u->starts, bit))) return NULL;
-	tl_foreign_entry* e = tlc_insert(s, u, bit);
-	if (TLC_LIKELY(e != NULL)) tlc_set(&u->covers, bits);
-	return e;
-}
-
-/* Registers a block of another owner than a scope: count 1, held by the owner. false:
- * anything but a new block that touches no other; the slow path says what it is.
+/* Registers a block of another owner than a scope: count 1, held by the owner. false: this is
+ * not a new block that touches no other, and the slow path says what it is.
  * Budget: one compare-and-swap, about 90 instructions. */
 static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind)
 {
 	uint64_t as = (uint64_t)kind << TL_FOREIGN_KIND_SHIFT;
 	uint32_t gen;
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(tlc_wide(p, bytes))) return tlc_enter_wide(p, bytes, as, &gen) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, &gen) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	tlc_shard_lock(s);
 	tl_region* cell = tlc_cell(s, at.region);
-	tl_unit* u = tlc_find_in(cell, at);
-	if (u == NULL) u = tlc_open_unit(s, cell, at);
-	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert_new(s, u, at.bit, tlc_last(p, bytes) & 63) : NULL;
-	if (TLC_LIKELY(e != NULL)) tlc_fill(s, e, bytes, as);
+	bool entered = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as, &gen);
 	tlc_shard_unlock(s);
-	return e != NULL;
+	return entered;
 }
 
-/* A reference to a known pointer for the caller's scope: sinks a float, else counts. */
+/* Registers a block of malloc's for a scope: count 1, not floating. A block that was handed
+ * back or is held at zero comes back to life. One that another thread has registered in the
+ * meantime gets one more reference. */
+static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
+{
+	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
+	return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
+}
+
+/* The same for a new block; p is a multiple of 16. false: tlc_foreign_adopt knows more. The
+ * search comes before malloc_usable_size, which must not read the inside of a registered block,
+ * and the lock comes after it, since it may take long. The lock is taken at the version of the
+ * search, so that what was found still holds. Budget: one compare-and-swap, about 110 instructions. */
+static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
+{
+	enum { PROBES = 8 };
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
+	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
+	tlc_glimpse seen = tlc_peek(s, v, at, PROBES);
+	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
+	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
+	tl_unit* u = seen.unit;
+	if (u != NULL && tlc_vacant(u)) u = NULL;
+	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
+	size_t usable = malloc_usable_size((void*)p);
+	*size = usable;
+	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES)) return false;
+	if (TLC_UNLIKELY(!tlc_inside(p, usable))) return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
+	bool entered = tlc_enter_new(s, seen.cell, u, p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
+	tlc_shard_unlock(s);
+	return entered;
+}
+
+/* ---- taking references ------------------------------------------------------------ */
+
+/* A reference for the caller's scope: a floating one if there is one, else a new one. */
 static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = tlc_is_revivable(x.entry) ? TLC_RETURNED : TLC_STALE;
 	if (TLC_LIKELY(tlc_is_live(x.entry))) {
@@ -137,7 +173,7 @@ static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 
 static inline int tlc_foreign_acquire(uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
+	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = x.entry->count != 0 ? TLC_OK : TLC_STALE;
 	if (TLC_LIKELY(x.entry->count - 1 < TL_FOREIGN_STICKY - 1)) x.entry->count++;
@@ -145,9 +181,9 @@ static inline int tlc_foreign_acquire(uintptr_t p)
 	return result;
 }
 
-/* ---- losing references -------------------------------------------------------------- */
+/* ---- dropping references ------------------------------------------------------------ */
 
-enum tlc_drop { TLC_DROP_RELEASE, TLC_DROP_ENTRY, TLC_DROP_FLOAT, TLC_DROP_DECREF, TLC_DROP_FORGET };
+enum tlc_drop { TLC_DROP_RELEASE, TLC_DROP_ENTRY, TLC_DROP_FLOAT, TLC_DROP_DECREF, TLC_DROP_ALIGNED };
 
 /* What a drop does to an entry. */
 typedef struct tlc_effect {
@@ -156,17 +192,17 @@ typedef struct tlc_effect {
 	bool hand_back;
 } tlc_effect;
 
-/* What would `drop` do? Changes nothing. */
+/* Tells what `drop` would do, and changes nothing. */
 static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint32_t gen)
 {
 	tlc_effect f = {TLC_OK, e->count, tlc_floats(e), false};
 	bool held = f.count > f.floats;
-	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen || f.count == 0))
-		f.result = TLC_STALE;
-	else if (drop == TLC_DROP_FORGET) f.result = held ? TLC_REFUSED : TLC_GONE;
+	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen)) f.result = TLC_STALE;
+	else if (drop == TLC_DROP_ALIGNED)
+		f.result = f.count == 0 && tlc_kind(e) == TL_FOREIGN_ALIGNED ? TLC_GONE : TLC_REFUSED;
 	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
 	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
-	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_FOREIGN_FLOATS_MAX) f.result = TLC_OVERFLOW;
+	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_MAX_FLOATS) f.result = TLC_OVERFLOW;
 	else if (drop == TLC_DROP_FLOAT) f.floats += held;
 	else if (--f.count == 0) f.result = drop == TLC_DROP_DECREF ? TLC_ZERO : TLC_GONE;
 	if (f.floats > f.count) f.floats = f.count;                    /* counted references go before floats */
@@ -175,17 +211,12 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 	return f;
 }
 
-/* Does the block stop owning its granules? */
-static inline bool tlc_ends_cover(const tl_foreign_entry* e, tlc_effect f)
+/* Takes the granules of a block from it. Its entry stays, and so does the unit of the entry;
+ * the cell may move. false, nothing changed: another thread had a lock that the block needs.
+ * The shard is unlocked, and that thread is done. */
+static inline __attribute__((always_inline)) bool tlc_uncover(tlc_lookup* x, uintptr_t p, uint64_t bytes)
 {
-	return (f.hand_back || f.result == TLC_GONE || f.result == TLC_ZERO) && tlc_is_covered(e);
-}
-
-/* Takes a block's granules from it; its entry is still there, so that its unit stays. false,
- * nothing changed: a lock that this needs is somebody's. The cell may move. */
-static inline __attribute__((always_inline)) bool tlc_uncover(tlc_spot* x, uintptr_t p, uint64_t bytes)
-{
-	if (TLC_LIKELY(!tlc_wide(p, bytes))) {
+	if (TLC_LIKELY(tlc_inside(p, bytes))) {
 		tlc_clear(&x->unit->covers, tlc_range(x->at.bit, tlc_last(p, bytes) & 63));
 		return true;
 	}
@@ -194,57 +225,54 @@ static inline __attribute__((always_inline)) bool tlc_uncover(tlc_spot* x, uintp
 	return cell != NULL;
 }
 
-/* Carries an effect out on everything but covers. An entry that is gone is erased. */
-static inline void tlc_apply(tlc_spot x, tlc_effect f, uint8_t* kind)
+/* Erases an entry whose block the shard counts no more. */
+static inline __attribute__((always_inline)) void tlc_erase_entry(tlc_lookup x)
 {
-	tl_shard* s = x.shard;
-	tl_foreign_entry* e = x.entry;
-	bool back = (e->block & TL_FOREIGN_HANDED_BACK) != 0;
-	if (f.result == TLC_GONE) {
-		*kind = (uint8_t)(e->block >> TL_FOREIGN_KIND_SHIFT);
-		s->handed_back -= back;
-		s->zeros -= e->count == 0;
-		s->entries--;
-		if (tlc_is_live(e)) s->bytes -= tlc_bytes(e);
-		tlc_erase(s, x.unit, x.at.bit);
-		return;
-	}
-	if (f.result == TLC_ZERO) {
-		s->handed_back -= back;
-		if (!back) s->bytes -= tlc_bytes(e);
-		s->zeros++;
-		e->block &= ~TL_FOREIGN_HANDED_BACK;
-	} else if (f.result != TLC_OK) {
-		return;
-	} else if (f.hand_back) {
-		s->handed_back += !back;
-		if (!back) s->bytes -= tlc_bytes(e);
-		e->block |= TL_FOREIGN_HANDED_BACK;
-	}
-	e->count = f.count;
-	e->type_floats = (e->type_floats & (TL_FOREIGN_FLOAT - 1)) | f.floats * TL_FOREIGN_FLOAT;
+	x.shard->entries--;
+	tlc_erase(x.shard, x.unit, x.at.bit);
+	if (TLC_UNLIKELY(tlc_vacant(x.unit))) tlc_close_unit(x.shard, x.cell);
 }
 
-/* The result of dropping what is not there; a scope need not know why its entry is gone. */
-static inline int tlc_unknown(int drop) { return drop == TLC_DROP_ENTRY ? TLC_STALE : TLC_MISS; }
-
-/* All drops. `drop` is a constant after inlining. */
-static inline int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
+/* Takes a block off the counts of its shard and its granules from it: it is gone, at zero, or
+ * back with the host. false: tlc_uncover said so. */
+static inline __attribute__((always_inline)) bool tlc_leave(tlc_lookup* x, tlc_effect f, uintptr_t p)
 {
-	tlc_spot x = tlc_lock_entry(p);
-	if (x.entry == NULL) return tlc_unknown(drop);
-	tlc_effect f = tlc_effect_of(x.entry, drop, gen);
-	if (tlc_ends_cover(x.entry, f)) {
-		uint64_t bytes = tlc_bytes(x.entry);
-		if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) {
-			tlc_shard_unlock(x.shard);
-			return tlc_drop_wide(p, bytes, drop, gen, kind);
-		}
+	tl_shard* s = x->shard;
+	tl_foreign_entry* e = x->entry;
+	bool back = (e->block & TL_FOREIGN_HANDED_BACK) != 0;
+	if (tlc_is_live(e)) {
+		uint64_t bytes = tlc_bytes(e);
+		if (bytes != 0 && TLC_UNLIKELY(!tlc_uncover(x, p, bytes))) return false;
+		s->bytes -= bytes;
 	}
-	tlc_apply(x, f, kind);
-	if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
-	tlc_shard_unlock(x.shard);
-	return f.result;
+	s->handed_back += (uint32_t)f.hand_back - (uint32_t)back;
+	if (f.hand_back != back) e->block ^= TL_FOREIGN_HANDED_BACK;
+	return true;
+}
+
+/* Drops a reference; `drop` is a constant after inlining. A scope's entry is TLC_STALE also where
+ * nothing is: the scope need not know why. */
+static inline __attribute__((always_inline)) int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
+{
+	for (;;) {
+		tlc_lookup x = tlc_lock_entry(p);
+		tl_foreign_entry* e = x.entry;
+		if (e == NULL) return drop == TLC_DROP_ENTRY ? TLC_STALE : TLC_MISS;
+		tlc_effect f = tlc_effect_of(e, drop, gen);
+		bool ends = f.result == TLC_GONE || f.result == TLC_ZERO;
+		if ((ends || f.hand_back) && TLC_UNLIKELY(!tlc_leave(&x, f, p))) continue;
+		if (f.result == TLC_GONE) {
+			*kind = (uint8_t)tlc_kind(e);
+			x.shard->zeros -= e->count == 0;
+			tlc_erase_entry(x);
+		} else if (f.result == TLC_OK || ends) {
+			x.shard->zeros += ends;
+			e->count = f.count;
+			e->type_floats = (e->type_floats & (TL_FOREIGN_FLOAT - 1)) | f.floats * TL_FOREIGN_FLOAT;
+		}
+		tlc_shard_unlock(x.shard);
+		return f.result;
+	}
 }
 
 /* Drops a counted reference, or a floating one when no other is left. */
@@ -259,124 +287,46 @@ static inline int tlc_foreign_release_entry(uintptr_t p, uint32_t gen, uint8_t* 
 /* Unregister: the reference of a scope's entry floats. The block is handed back when no other is held. */
 static inline int tlc_foreign_float(uintptr_t p, uint32_t gen) { return tlc_drop(p, TLC_DROP_FLOAT, gen, NULL); }
 
-/* Like release, but what comes to TLC_ZERO stays, dead and uncovered, until it is forgotten or adopted again. */
+/* Like release, but what comes to TLC_ZERO stays, dead and uncovered, until it is freed or adopted again. */
 static inline int tlc_foreign_decref(uintptr_t p) { return tlc_drop(p, TLC_DROP_DECREF, 0, NULL); }
 
-/* Removes an entry of which no counted reference is left: TLC_GONE, else TLC_REFUSED. */
-static inline int tlc_foreign_forget(uintptr_t p, uint8_t* kind) { return tlc_drop(p, TLC_DROP_FORGET, 0, kind); }
-
-/* ---- the common block -----------------------------------------------------------------
- *
- * A new block of malloc's comes; it goes with its only reference.
- * false: it is anything else, nothing changed, and the operations above do it.
- */
-
-enum { TLC_PROBES = 8 };
-
-/* Finds the unit of a place, or NULL, without the lock at version v. false: ask again under it. */
-static inline bool tlc_peek_unit(tl_shard* s, uint32_t v, tlc_place at, tl_unit** u)
+/* Erases an aligned block that is held at zero: TLC_GONE, and the caller frees it. */
+static inline int tlc_foreign_free_aligned(uintptr_t p)
 {
-	const tl_region* table = tlc_table(s);
-	uint64_t n = tlc_capacity(s), k = 0;
-	atomic_thread_fence(memory_order_acquire);
-	if (TLC_UNLIKELY((v & 1) || atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return false;
-	uint64_t i = tlc_home(at.region, n);
-	for (int probe = 0; (k = tlc_get(&table[i].key)) != at.region && k != 0; probe++) {
-		if (probe == TLC_PROBES) return false;
-		if (++i == n) i = 0;
-	}
-	uint64_t present = tlc_get(&table[i].present), list = tlc_get(&table[i].list);
-	atomic_thread_fence(memory_order_acquire);
-	if (TLC_UNLIKELY(atomic_load_explicit(&s->lock, memory_order_relaxed) != v)) return false;
-	*u = k != 0 && (present >> at.unit & 1) ? tlc_units(list) + tlc_rank(present, at.unit) : NULL;
-	if (*u != NULL && tlc_vacant(*u)) *u = NULL;
-	return true;
+	uint8_t kind = 0;
+	return tlc_drop(p, TLC_DROP_ALIGNED, 0, &kind);
 }
 
-/* p is a multiple of 16. What was seen before the block is measured, which no lock should
- * wait for, holds under the lock if that is taken at the same version.
+/* Ends a block with its only reference and returns its kind; the caller frees the block.
+ * TLC_NO_KIND, nothing changed: another reference is left, or the only one floats, or it is an
+ * alias. gen 0 stands for any generation, and `only` 0 for any kind.
  * Budget: one compare-and-swap, about 110 instructions. */
-static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
+static inline uint32_t tlc_end(uintptr_t p, uint32_t gen, uint32_t only)
 {
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_place at = tlc_place_of(TL_UNIT_0, p >> 4);
-	tl_unit* u;
-	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
-	if (TLC_UNLIKELY(!tlc_peek_unit(s, v, at, &u))) return false;
-	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
-	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
-	size_t usable = malloc_usable_size((void*)p);
-	*size = usable;
-	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(tlc_wide(p, usable))) return tlc_enter_wide(p, usable, TL_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
-	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
-	if (u == NULL) u = tlc_open_unit(s, tlc_cell(s, at.region), at);
-	tl_foreign_entry* e = u != NULL ? tlc_insert_new(s, u, at.bit, tlc_last(p, usable) & 63) : NULL;
-	if (TLC_LIKELY(e != NULL)) *gen = tlc_fill(s, e, usable, TL_FOREIGN_AS_ADOPTED);
-	tlc_shard_unlock(s);
-	return e != NULL;
-}
-
-/* Is this reference of that generation all there is of a block that free() takes? */
-static inline bool tlc_is_sole(const tl_foreign_entry* e, uint32_t gen)
-{
-	return e->gen == gen && e->count == 1 && tlc_floats(e) == 0 && e->link == 0 &&
-	       e->block >> TL_FOREIGN_KIND_SHIFT == (TL_FOREIGN_MALLOC | TL_FOREIGN_ADOPTED >> TL_FOREIGN_KIND_SHIFT);
-}
-
-/* Takes the granules and the entry of a block. false: as tlc_uncover. */
-static inline __attribute__((always_inline)) bool tlc_end(tlc_spot x, uintptr_t p, uint64_t bytes)
-{
-	if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) return false;
-	x.shard->entries--;
-	x.shard->bytes -= bytes;
-	tlc_erase(x.shard, x.unit, x.at.bit);
-	if (TLC_UNLIKELY(tlc_vacant(x.unit))) tlc_close_unit(x.shard, x.cell);
-	return true;
-}
-
-/* Ends a block of one owner with its only reference; the caller frees it by kind. What
- * floats was handed back, or is somebody's to take: not this. */
-static inline bool tlc_foreign_end_owned(uintptr_t p, uint32_t* kind)
-{
-	tlc_spot x = tlc_lock_entry(p);
-	if (TLC_UNLIKELY(x.entry == NULL)) return false;
-	uint64_t bytes = tlc_bytes(x.entry);
-	bool ends = x.entry->count == 1 && tlc_floats(x.entry) == 0 && x.entry->link == 0 && bytes != 0;
-	if (TLC_LIKELY(ends)) {
-		*kind = tlc_kind(x.entry);
-		ends = tlc_end(x, p, bytes);
+	tlc_lookup x = tlc_lock_entry(p);
+	if (TLC_UNLIKELY(x.entry == NULL)) return TLC_NO_KIND;
+	const tl_foreign_entry* e = x.entry;
+	uint64_t bytes = tlc_bytes(e);
+	uint32_t kind = tlc_kind(e);
+	bool sole = e->count == 1 && tlc_floats(e) == 0 && e->link == 0 && bytes != 0;
+	if (TLC_LIKELY(sole && (gen == 0 || e->gen == gen) && (only == 0 || kind == only))) {
+		if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) return TLC_NO_KIND;
+		x.shard->bytes -= bytes;
+		tlc_erase_entry(x);
+		tlc_shard_unlock(x.shard);
+		return kind;
 	}
 	tlc_shard_unlock(x.shard);
-	return ends;
+	return TLC_NO_KIND;
 }
 
-/* Ends a block of that kind which is held at zero; the caller frees it. It owns no granules. */
-static inline bool tlc_foreign_end_zero(uintptr_t p, uint32_t kind)
-{
-	tlc_spot x = tlc_lock_entry(p);
-	if (TLC_UNLIKELY(x.entry == NULL)) return false;
-	bool ends = x.entry->count == 0 && tlc_kind(x.entry) == kind && x.entry->link == 0;
-	if (TLC_LIKELY(ends)) {
-		x.shard->entries--;
-		x.shard->zeros--;
-		tlc_erase(x.shard, x.unit, x.at.bit);
-		if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
-	}
-	tlc_shard_unlock(x.shard);
-	return ends;
-}
+/* tl_registry_unregister: any owner, any kind. */
+static inline uint32_t tlc_foreign_end_owned(uintptr_t p) { return tlc_end(p, 0, 0); }
 
-/* Ends a block with the reference of a scope's entry; the caller frees it. p was registered.
- * Budget: one compare-and-swap, about 110 instructions. */
+/* The exit of a scope: the generation of its entry, and a block that free() takes. */
 static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
 {
-	tlc_spot x = tlc_lock_entry(p);
-	if (TLC_UNLIKELY(x.entry == NULL)) return false;
-	uint64_t bytes = tlc_bytes(x.entry);
-	bool ends = tlc_is_sole(x.entry, gen) && tlc_end(x, p, bytes);
-	tlc_shard_unlock(x.shard);
-	return ends;
+	return tlc_end(p, gen, TL_FOREIGN_MALLOC) != TLC_NO_KIND;
 }
 
 #endif

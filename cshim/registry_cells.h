@@ -1,68 +1,73 @@
-/* The registry of foreign pointers: memory that somebody else allocated (malloc,
- * new[], a device) and that the runtime counts and frees.
+/* The table of the registry: memory that the runtime counts and did not allocate (malloc,
+ * new[], a device).
  *
- * Why a side table: the blocks are not ours, so nothing can be stored beside them,
- * and a bad pointer must be an answer. Why it knows extents: freeing a pointer into
- * the middle of a registered block would corrupt the host's heap, so such a pointer
- * must be refused when it is registered.
+ * The table stands apart from the blocks, because they belong to others, who leave no room
+ * for a header, and because any address has to get an answer. It knows which bytes a block
+ * has, because free() of a pointer into the middle of a block would corrupt the host's heap:
+ * such a pointer has to be refused when it is registered.
  *
- * The address space is cut into units of 64 granules, and those into regions of 64
- * units. A granule is 16 bytes at level 0, and a whole unit of the level
- * below above it: units are 1 KiB, 64 KiB, 4 MiB, ... A region in
- * which something is registered is a cell of an open addressing table:
+ * Words for places:
  *
- *   present  which of its units are in the list
- *   list     units in order of address, unit u = list[number of those present below u].
- *            One that is in use by nothing stays as long as there is room: what was
- *            freed comes again, and then nothing need be moved
+ *   granule  16 bytes of the address space, the smallest part that a block owns
+ *   unit     64 granules, 1 KiB: two words of bits, and the entries of the blocks that start here
+ *   region   64 units, 64 KiB
+ *   cell     an element of a shard's hash table: empty, or one region with a list of its units
  *
- *   starts   granules of a unit at which a registered block starts; each has an entry
- *   covers   granules that belong to a registered block
- *   only     the first entry; with the second they move to a list in order of
- *            address, entry of granule g = list[number of starts below g], and stay
- *            in it until the last one goes
+ * That is level 0. A granule of level n+1 is a unit of level n, so that the units of the
+ * levels have 1 KiB, 64 KiB, 4 MiB, ... A block owns the granules that start inside it.
+ * Where they fill whole units it owns those as granules of the next level, and so on. What a
+ * block owns in one unit is a *cover*, and all of its covers are its *extent*: two covers in
+ * each level at most, whatever the size. Addresses that are no multiple of 16 start in units
+ * of level FINE (64 granules of one byte), where nothing is covered.
  *
- * A block owns the granules of 16 bytes that start inside it. Where they fill whole
- * units they are one granule of the next level, and so on, so that a block owns bits
- * in at most two units of a level, whatever its size. Addresses that are no multiple
- * of 16 start in units of their own (level FINE: 64 granules of one byte) and those
- * cover nothing. Thus one probe tells whether a pointer is registered and whether it
- * is inside another block, and what neighbours in memory need are neighbours: the
- * cell of 64 KiB, the units in it, the entries of a unit. A registered pointer costs
- * 24 bytes where units are shared, 40 where it has one of its own, and its share of a cell.
+ * A cell has a list of units, and a unit has a list of entries:
+ *
+ *   present  which units of the region are in the list, in order of address:
+ *            unit u = list[number of bits of present below u].
+ *            A unit without a bit and an entry is vacant. It stays in the list while there is
+ *            room, because memory that was freed is allocated again
+ *   starts   granules at which a registered block starts; each has an entry
+ *   covers   granules that a registered block owns
+ *   only     the entry of a unit that has one. With the second they move to a list in order
+ *            of address, entry of granule g = list[number of bits of starts below g], and stay
+ *            there until the last one is gone
+ *
+ * Thus one search tells whether a pointer is registered and whether it is inside another
+ * block, and neighbours in memory are neighbours in the table. A registered pointer costs 24
+ * bytes where units are shared, 40 where it has one of its own, and its share of a cell.
  *
  * Invariants (registry.Table.Check runs them):
  *
  *   an entry is covered     <=>  count > 0 && !HANDED_BACK && bytes > 0
- *   bit g of covers is set  <=>  exactly one covered block or buffer owns g at that level
+ *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level
  *   shard.bytes             ==   sum of bytes over entries that are live
  *   vacant units of a cell  ==   those present whose starts | covers == 0
  *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
- *   used == cells of the shard <= limit < capacity
+ *   used == cells of the shard that hold a region <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
  *
- * A block with several names, or with a deleter, is a buffer (runtime/registry/buffers.go):
- * the buffer owns the granules, and each of its names is an entry of 0 bytes that links
- * to it. References are counted at the name, under one lock; only the last one at a name
- * has to ask how many names are left, and that is Go's.
+ * A block with several addresses, or with a deleter, is a shared block
+ * (runtime/registry/shared_blocks.go). The shared block owns the granules, and each of its
+ * aliases is an entry of 0 bytes that links to it. References are counted at the alias, under
+ * one lock. The last reference at an alias has to ask how many aliases are left, which Go does.
  *
- * Memory of tl_aligned_alloc is an entry held at zero until it is registered: known, so
- * that tl_aligned_free can tell it from any other address, and nobody's.
+ * Memory of tl_aligned_alloc is an entry with count 0 until the program registers it. The
+ * entry tells tl_aligned_free that the address is one of these.
  *
- * The host may free() a handed back block (unregistered: all references float)
- * without telling. It stops covering, so that what malloc makes of its memory can
- * be registered; the entry stays until its address is registered again.
+ * The host may free() a block that was handed back (unregistered: all references float)
+ * without telling. Therefore such a block is not covered, and what malloc makes of its memory
+ * can be registered. The entry stays until its address is registered again.
  *
- * Regions of level 0 live in the shard of their 64 KiB, with those of FINE that are inside
- * them; the others where their key says. The common block, inside one unit or in two
- * neighbours that it does not fill, needs one lock. Any other takes the locks of all its
- * units before it changes anything, and makes sure that there is memory for all of them.
+ * Regions of level 0 are in the shard of their 64 KiB, and so are the regions of FINE inside
+ * them. Any other region is in the shard that its key says. A block inside one unit, or in two
+ * neighbouring units that it does not fill, needs one lock. Any other block takes the locks of
+ * all its units, and makes sure that there is memory for all of them, before it changes anything.
  *
- * Lock order: shard locks by ascending index, out of order only where nobody waits for
- * them; nothing else is locked or called under one. A lock word is also the shard's version: odd while it is held, so
- * readers that must not wait read without it and compare (tlc_foreign_known).
- * Tables that were outgrown stay mapped, emptied, for their sake, and so does the memory of lists.
+ * Lock order: shard locks by ascending index. Out of order a lock is only tried. Nothing else
+ * is locked or called under a shard lock. The lock word is also the shard's version, odd while
+ * it is held: readers that must not wait read without the lock and compare versions
+ * (tlc_foreign_known). For them an outgrown table stays mapped, emptied, and so do all lists.
  *
  * registry.h has the operations. runtime/registry is the Go twin on the same memory;
  * it alone grows tables.
@@ -70,14 +75,9 @@
 #ifndef TL_REGISTRY_CELLS_H
 #define TL_REGISTRY_CELLS_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#define TLC_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TLC_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#include "layout_lock.h"
 
 /* entry.block = flags 8 | kind 8 | bytes 48 */
 #define TL_FOREIGN_BYTES 0xFFFFFFFFFFFFull
@@ -93,34 +93,40 @@
 
 #define TL_FOREIGN_STICKY 0xFFFFFFFFu /* a count that got here never changes again */
 #define TL_FOREIGN_FLOAT (1u << 24)   /* entry.type_floats = floats 8 | type 24 */
-#define TL_FOREIGN_FLOATS_MAX 15u
-#define TL_FOREIGN_ADDRESS_BITS 57 /* of user space, with five levels of pages */
+#define TL_FOREIGN_ADDRESS_BITS 57    /* of user space, with five levels of pages */
 
 /* region.key = level 7 | number of the region 57 */
 #define TL_UNIT_LEVEL_SHIFT 57
-enum { TL_UNIT_FINE = 1, TL_UNIT_0 = 2, TL_UNIT_LEVELS = 8, TL_LISTS = 6, TL_UNIT_ROOMS = 12 };
+enum { TL_UNIT_FINE = 1, TL_UNIT_LEVEL_0 = 2, TL_UNIT_LEVELS = 8 };
 
 /* region.list = class of its room 8 | vacant units 8 | address 48. Rooms go up by a third or a half. */
 #define TL_REGION_ROOM_SHIFT 56
 #define TL_REGION_VACANT_SHIFT 48
 #define TL_REGION_VACANT (1ull << TL_REGION_VACANT_SHIFT) /* one of them */
 #define TL_REGION_ADDRESS (TL_REGION_VACANT - 1)
-static const uint8_t tlc_rooms[TL_UNIT_ROOMS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+
+enum {
+	TL_ENTRY_LISTS = 6, /* sizes of lists of entries: 2 << i */
+	TL_UNIT_ROOMS = 12, /* sizes of lists of units */
+};
+
+/* The sizes of lists of units. */
+static const uint8_t tl_region_rooms[TL_UNIT_ROOMS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 
 /* What opening a unit takes of a chunk at most, and what a longer list of entries does. */
-#define TL_FOREIGN_UNIT_RESERVE (64u * 40)
-#define TL_FOREIGN_LIST_RESERVE (64u * 24)
+#define TL_UNIT_RESERVE (64 * sizeof(tl_unit))
+#define TL_ENTRY_RESERVE (64 * sizeof(tl_foreign_entry))
 
 /* A registered pointer. Guarded by the lock of its shard. */
 typedef struct tl_foreign_entry {
 	uint32_t count;
-	uint32_t gen; /* from shard.gen, never 0 */
-	uint64_t block;
+	uint32_t gen;   /* from shard.gen, never 0 */
+	uint64_t block; /* flags 8 | kind 8 | bytes 48 */
 	uint32_t type_floats;
-	uint32_t link; /* the buffer of which this is a name; not 0: the last release is Go's */
+	uint32_t link; /* the shared block of which this is an alias; not 0: the last release is Go's */
 } tl_foreign_entry;
 
-/* A unit in use. Written under the lock of its shard; the bits are also read without. */
+/* A unit in use: 64 granules of the address space. Written under the lock of its shard; the bits are also read without. */
 typedef struct tl_unit {
 	_Atomic uint64_t starts, covers;
 	tl_foreign_entry only; /* gen 0: a list at address `block` with room for `count` entries */
@@ -146,8 +152,8 @@ typedef struct tl_shard {
 	uint32_t handed_back;
 	uint32_t zeros;                      /* entries held at zero */
 	uintptr_t chunk, chunk_end;          /* what no list has used yet */
-	uintptr_t lists[TL_LISTS];           /* free lists for 2 << i entries, linked through entry.block */
-	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tlc_rooms[i] units, linked through only.block */
+	uintptr_t lists[TL_ENTRY_LISTS];     /* free lists for 2 << i entries, linked through entry.block */
+	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tl_region_rooms[i] units, linked through only.block */
 	uint64_t chunk_bytes;                /* memory for lists, in all */
 	uint64_t units;                      /* in use */
 	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
@@ -171,46 +177,38 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask);
 
 static inline bool tlc_possible(uintptr_t p) { return p - 1 < (1ull << TL_FOREIGN_ADDRESS_BITS) - 1; }
 
-/* A granule of a level, and where it is kept. */
-typedef struct tlc_place {
+/* A granule of a level, by the region that it is in. */
+typedef struct tlc_granule {
 	uint64_t region; /* key */
 	unsigned unit, bit;
-} tlc_place;
+} tlc_granule;
 
-static inline tlc_place tlc_place_of(int level, uint64_t granule)
+static inline tlc_granule tlc_granule_of(int level, uint64_t number)
 {
-	uint64_t region = (uint64_t)level << TL_UNIT_LEVEL_SHIFT | granule >> 12;
-	return (tlc_place){region, (unsigned)(granule >> 6) & 63, (unsigned)granule & 63};
+	uint64_t region = (uint64_t)level << TL_UNIT_LEVEL_SHIFT | number >> 12;
+	return (tlc_granule){region, (unsigned)(number >> 6) & 63, (unsigned)number & 63};
 }
 
 /* The granule at which p starts, of FINE or of level 0. */
-static inline tlc_place tlc_start(uintptr_t p)
+static inline tlc_granule tlc_start(uintptr_t p)
 {
-	return TLC_UNLIKELY((p & 15) != 0) ? tlc_place_of(TL_UNIT_FINE, p) : tlc_place_of(TL_UNIT_0, p >> 4);
+	return TLC_UNLIKELY((p & 15) != 0) ? tlc_granule_of(TL_UNIT_FINE, p) : tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 }
 
 /* The granules that [p, p+bytes) owns are first .. last (none: last < first). */
 static inline uint64_t tlc_first(uintptr_t p) { return (p + 15) >> 4; }
 static inline uint64_t tlc_last(uintptr_t p, uint64_t bytes) { return ((p + bytes + 15) >> 4) - 1; }
 
-/* Does it own anything outside the unit in which it starts? */
-static inline bool tlc_wide(uintptr_t p, uint64_t bytes)
+/* Does [p, p+bytes) own granules of one unit alone, that in which it starts? */
+static inline bool tlc_inside(uintptr_t p, uint64_t bytes)
 {
-	return ((p >> 4) ^ tlc_last(p, bytes)) >> 6 != 0 || (p & 15) != 0;
+	return ((p >> 4) ^ tlc_last(p, bytes)) >> 6 == 0 && (p & 15) == 0;
 }
 
-/* Does it own granules of two neighbouring units of one region, and fill neither? It is in one cell then. */
-static inline bool tlc_straddles(uintptr_t p, uint64_t bytes)
-{
-	uint64_t first = p >> 4, last = tlc_last(p, bytes);
-	return (last >> 6) - (first >> 6) == 1 && (first ^ last) >> 12 == 0 && (first & 63) != 0 && (last & 63) != 63 &&
-	       (p & 15) == 0;
-}
-
-/* Regions that follow each other are in different shards. */
+/* Neighbouring regions are in different shards, so that threads with neighbouring memory do not wait. */
 static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 16) * 0x9E3779B97F4A7C15ull >> 32) & tlc_shard_mask; }
 
-/* A bijection; one multiplication alone leaves strides that resonate with it in runs. */
+/* A bijection. One multiplication alone would leave addresses of a regular stride in runs of cells. */
 static inline uint64_t tlc_mix(uint64_t key)
 {
 	key *= 0x9E3779B97F4A7C15ull;
@@ -218,39 +216,30 @@ static inline uint64_t tlc_mix(uint64_t key)
 	return key * 0xD6E8FEB86659FD93ull;
 }
 
-/* Of the unit, `up` levels above 0, that granule is in. */
-static inline uint64_t tlc_shard_of_place(int up, uint64_t granule)
+/* The shard of a granule's unit, `up` levels above 0. */
+static inline uint64_t tlc_shard_of_granule(int up, uint64_t number)
 {
-	if (up == 0) return tlc_shard_of(granule << 4);
-	return (tlc_mix(tlc_place_of(TL_UNIT_0 + up, granule).region) >> 20) & tlc_shard_mask;
+	if (up == 0) return tlc_shard_of(number << 4);
+	return (tlc_mix(tlc_granule_of(TL_UNIT_LEVEL_0 + up, number).region) >> 20) & tlc_shard_mask;
 }
 
-/* Units in use, `up` levels above 0; of 0: above it in all. */
+/* Units in use, `up` levels above 0. For 0: those of all levels above it. */
 static inline uint32_t tlc_units_up(int up)
 {
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
 	return atomic_load_explicit(&r->units[up], memory_order_relaxed);
 }
 
-/* Scaled, not masked: a table grows in steps smaller than doubling, and is rehashed in order. */
+/* The cell where the search for key begins. Scaled and not masked, because a table grows in steps
+ * smaller than doubling, and so that it is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
-/* Out of line, registry.c. */
+/* registry.c has the first, registry_lists.c the others. */
 void tlc_shard_wait(tl_shard* s);
-tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at);
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
 void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);
-
-/* One turn of waiting for a lock. */
-static inline void tlc_spin(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
 
 /* ---- lock --------------------------------------------------------------------- */
 
@@ -263,7 +252,7 @@ static inline void tlc_shard_lock(tl_shard* s)
 	atomic_thread_fence(memory_order_release); /* the odd version before any change */
 }
 
-/* Takes it if nothing has happened since it was open at version v. */
+/* Takes the lock if nobody has had it since version v. */
 static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
 {
 	if (TLC_UNLIKELY(
@@ -273,7 +262,7 @@ static inline bool tlc_shard_lock_at(tl_shard* s, uint32_t v)
 	return true;
 }
 
-/* Takes it if nobody has it. */
+/* Takes the lock if it is free. */
 static inline bool tlc_shard_try_lock(tl_shard* s)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_relaxed);
@@ -341,24 +330,33 @@ static inline tl_unit* tlc_units(uint64_t list) { return (tl_unit*)(uintptr_t)(l
 
 static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGION_VACANT_SHIFT & 255; }
 
-/* Is u in use by nothing? */
 static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
-/* The unit of a place in its cell, NULL when it is not in use. */
-static inline tl_unit* tlc_find_in(const tl_region* r, tlc_place at)
+/* The unit of a granule in the list of its cell, in use or vacant; NULL when it is not in the list. */
+static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 {
 	uint64_t present = tlc_get(&r->present);
 	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
 	tl_unit* u = tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
 	if (u == NULL) __builtin_unreachable();
-	return TLC_LIKELY(!tlc_vacant(u)) ? u : NULL;
+	return u;
 }
 
-static inline tl_unit* tlc_find(const tl_shard* s, tlc_place at) { return tlc_find_in(tlc_cell(s, at.region), at); }
+/* The same; NULL also when the unit is vacant. */
+static inline tl_unit* tlc_used_unit(const tl_region* r, tlc_granule at)
+{
+	tl_unit* u = tlc_listed_unit(r, at);
+	return TLC_LIKELY(u != NULL && !tlc_vacant(u)) ? u : NULL;
+}
 
-/* Makes a unit that is not in use; r is its cell, or the empty one for it. NULL where no memory is at hand,
- * or no room for a cell. Units of the same region move. */
-static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_place at)
+static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at)
+{
+	return tlc_listed_unit(tlc_cell(s, at.region), at);
+}
+
+/* Opens a unit that is not in use; r is its cell, or the empty one for it. NULL: no memory is at
+ * hand, or the table has no room for a cell. Units of the same region move. */
+static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_granule at)
 {
 	if (tlc_get(&r->key) == 0 || !tlc_has(&r->present, at.unit)) return tlc_add_unit(s, r, at);
 	uint64_t list = tlc_get(&r->list) - TL_REGION_VACANT;
@@ -368,8 +366,8 @@ static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_place at)
 	return tlc_units(list) + tlc_rank(tlc_get(&r->present), at.unit);
 }
 
-/* Gives back a unit of r that nothing is in any more. A cell without others stays until
- * the next one is without: a block that comes and goes alone finds its place again. */
+/* Counts a unit of r that has become vacant. A cell of vacant units is kept until another one is:
+ * a block that comes and goes alone finds its cell again. */
 static inline void tlc_close_unit(tl_shard* s, tl_region* r)
 {
 	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT, key = tlc_get(&r->key);
@@ -393,8 +391,8 @@ static inline tl_foreign_entry* tlc_entry(tl_unit* u, unsigned bit)
 	return tlc_listed(u) ? tlc_list(u) + tlc_rank(tlc_get(&u->starts), bit) : &u->only;
 }
 
-/* Sets a start bit and makes room for its entry. NULL, nothing changed: no memory at hand,
- * which a unit without entries needs none of. */
+/* Sets a start bit and makes room for its entry. NULL, nothing changed: no memory is at hand. A
+ * unit without entries needs none. */
 static inline tl_foreign_entry* tlc_insert(tl_shard* s, tl_unit* u, unsigned bit)
 {
 	uint64_t starts = tlc_get(&u->starts);
@@ -428,26 +426,24 @@ static inline uint32_t tlc_next_gen(tl_shard* s)
 static inline uint32_t tlc_floats(const tl_foreign_entry* e) { return e->type_floats >> 24; }
 static inline uint64_t tlc_bytes(const tl_foreign_entry* e) { return e->block & TL_FOREIGN_BYTES; }
 
-/* Held by somebody who did not give the block back to the host. */
+/* Is the block held, and not handed back to the host? */
 static inline bool tlc_is_live(const tl_foreign_entry* e)
 {
 	return e->count != 0 && !(e->block & TL_FOREIGN_HANDED_BACK);
 }
 
-static inline bool tlc_is_covered(const tl_foreign_entry* e) { return tlc_is_live(e) && tlc_bytes(e) != 0; }
-
 static inline uint32_t tlc_kind(const tl_foreign_entry* e) { return e->block >> TL_FOREIGN_KIND_SHIFT & 0xFF; }
 
-/* A dead entry under which free() takes the memory: it may stand for another block of malloc's. */
+/* May a dead entry stand for another block of malloc's? It may where free() takes the memory. */
 static inline bool tlc_is_revivable(const tl_foreign_entry* e)
 {
 	return e->link == 0 && (tlc_kind(e) == TL_FOREIGN_MALLOC || tlc_kind(e) == TL_FOREIGN_ALIGNED);
 }
 
-/* Kind and flags of blocks that tl_mem_register_* adopts. */
-#define TL_FOREIGN_AS_ADOPTED ((uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED)
+/* Kind and flags of a block that a scope registers. */
+#define TLC_FOREIGN_AS_ADOPTED ((uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT | TL_FOREIGN_ADOPTED)
 
-/* Fills the new entry of a block: count 1, not floating. `as` is kind and flags. */
+/* Fills a new entry: count 1, not floating, `as` for kind and flags. */
 static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes, uint64_t as)
 {
 	uint32_t gen = tlc_next_gen(s);
@@ -457,21 +453,22 @@ static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes
 	return gen;
 }
 
-/* A locked shard and an entry in it. */
-typedef struct tlc_spot {
+/* What a search for the start of a block found. The shard is locked. */
+typedef struct tlc_lookup {
 	tl_shard* shard;
 	tl_region* cell;
 	tl_unit* unit;
-	tl_foreign_entry* entry; /* NULL: p is unknown, and nothing is locked */
-	tlc_place at;
-} tlc_spot;
+	tl_foreign_entry* entry; /* NULL: nothing starts there */
+	tlc_granule at;
+} tlc_lookup;
 
-static inline __attribute__((always_inline)) tlc_spot tlc_lock_entry(uintptr_t p)
+/* Locks the shard of p and searches for its entry. Without an entry the shard is unlocked again. */
+static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t p)
 {
-	tlc_spot x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
+	tlc_lookup x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
 	tlc_shard_lock(x.shard);
 	x.cell = tlc_cell(x.shard, x.at.region);
-	x.unit = tlc_find_in(x.cell, x.at);
+	x.unit = tlc_listed_unit(x.cell, x.at);
 	if (TLC_LIKELY(x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit))) {
 		x.entry = tlc_entry(x.unit, x.at.bit);
 		return x;

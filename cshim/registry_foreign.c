@@ -1,28 +1,14 @@
-/* The registry's functions that need no slow path, and operator delete. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-
+/* The registry's public functions that have a fast path, and operator delete. */
 #include "object_fast.h"
+#include "report_symbols.h"
 
 /* ---- operator delete ------------------------------------------------------------------
  *
- * This library is linked with no C++ runtime. Who registers memory of new has one in the
- * process; its functions are looked up then, and kept, since what was registered with
- * them must go by them. */
+ * This library is linked with no C++ runtime. A process that registers memory of new has one. Its
+ * functions are looked up at the first registration and kept, because a block has to be freed by
+ * the runtime that was there when it was registered. */
 
 typedef void (*delete_function)(void*);
-
-/* A C++ runtime of a plug-in that was loaded privately, as Python loads its extensions. */
-static delete_function find_private(const char* name)
-{
-	static const char* const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
-	for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
-		void* library = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD); /* never closed: the address stays good */
-		void* found = library != NULL ? dlsym(library, name) : NULL;
-		if (found != NULL) return (delete_function)found;
-	}
-	return NULL;
-}
 
 static _Atomic(delete_function) deleters[2]; /* of TL_FOREIGN_NEW_ARRAY and TL_FOREIGN_NEW_SCALAR, once found */
 
@@ -31,8 +17,8 @@ static __attribute__((noinline)) delete_function find_deleter(uint32_t kind)
 	static const char* const names[] = {"_ZdaPv", "_ZdlPv"};
 	uint32_t i = kind - TL_FOREIGN_NEW_ARRAY;
 	if (i >= 2) return NULL;
-	delete_function f = (delete_function)dlsym(RTLD_DEFAULT, names[i]);
-	if (f == NULL) f = find_private(names[i]);
+	void* library; /* never closed: the address stays good */
+	delete_function f = (delete_function)tlc_find_cxx(names[i], &library);
 	atomic_store_explicit(&deleters[i], f, memory_order_relaxed);
 	return f;
 }
@@ -44,10 +30,10 @@ static inline delete_function deleter_of(uint32_t kind)
 	return TLC_LIKELY(f != NULL) ? f : find_deleter(kind);
 }
 
-/* The operator delete of a kind; NULL: no C++ runtime is loaded, or no such kind. */
+/* The address of a kind's operator delete. 0: no C++ runtime is loaded, or the kind has none. */
 uintptr_t tlc_deleter_of(uint32_t kind) { return (uintptr_t)deleter_of(kind); }
 
-/* Its function was found when the block was registered. */
+/* The function was found when the block was registered, so there is one. */
 void tlc_free_new(uintptr_t p, uint32_t kind)
 {
 	delete_function f = deleter_of(kind);
@@ -64,8 +50,8 @@ static inline bool is_freeable(tl_alloc_kind kind)
 static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < 65536 || tlc_in_heap(p) || tlc_in_slices(p))) return false;
-	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_PROGRAM_BITS != 0)) return false;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY((p | (p + bytes)) >> TLC_PROGRAM_BITS != 0)) return false;
 	if (TLC_UNLIKELY(!is_freeable(kind) || !tlc_foreign_insert(p, bytes, (uint32_t)kind))) return false;
 	c->foreign_adopted++;
 	return true;
@@ -75,17 +61,20 @@ tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
 	uint64_t left;
-	/* A sample is the slow path's. Counted before, so that nothing is kept for it meanwhile. */
-	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left))) return slow_registry_register(pointer, bytes, kind);
-	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind))) return slow_registry_register(pointer, bytes, kind);
+	/* The slow path samples. The bytes are counted before the block is registered: the call that is
+	 * sampled then does nothing here. */
+	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left)))
+		return slow_registry_register(pointer, bytes, kind);
+	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind)))
+		return slow_registry_register(pointer, bytes, kind);
 	c->sample_left = left;
 	return TL_OK;
 }
 
-/* One reference of several, or of a block that spans units. */
+/* One reference of several, a floating one, or that at an alias. */
 static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
 {
-	uint8_t kind;
+	uint8_t kind = 0;
 	switch (tlc_foreign_release((uintptr_t)pointer, &kind)) {
 	case TLC_GONE: tlc_free_foreign(tlc_tls, (uintptr_t)pointer, kind); return TL_OK;
 	case TLC_OK: return TL_OK;
@@ -96,16 +85,16 @@ static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
 tl_status tl_registry_unregister(void* pointer)
 {
 	tl_context* c = tlc_tls;
-	uint32_t kind;
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
-	if (TLC_UNLIKELY(!tlc_foreign_end_owned((uintptr_t)pointer, &kind))) return unregister_rest(pointer);
+	uint32_t kind = tlc_foreign_end_owned((uintptr_t)pointer);
+	if (TLC_UNLIKELY(kind == TLC_NO_KIND)) return unregister_rest(pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, kind);
 	return TL_OK;
 }
 
-/* ---- memory of the registry's own making ------------------------------------------------- */
+/* ---- memory that the registry allocates ------------------------------------------------ */
 
-/* A block that is registered for the caller; NULL: the slow path tells why. */
+/* A block that is registered for the caller. NULL: the slow path says why there is none. */
 static void* new_block(tl_context* c, size_t bytes, size_t alignment)
 {
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;
@@ -127,7 +116,7 @@ void* tl_registry_new_array(size_t count, size_t element_bytes)
 	return TLC_LIKELY(array != NULL) ? array : slow_registry_new_array(count, element_bytes);
 }
 
-/* Nobody knows the block yet, so that its reference is there to be dropped. */
+/* The decref cannot fail: no other thread knows the block yet. */
 void* tl_aligned_alloc(size_t bytes, size_t alignment)
 {
 	bool power = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= TL_FOREIGN_BYTES;
@@ -140,14 +129,13 @@ void* tl_aligned_alloc(size_t bytes, size_t alignment)
 tl_status tl_aligned_free(void* pointer)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_foreign_end_zero((uintptr_t)pointer, TL_FOREIGN_ALIGNED)))
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_foreign_free_aligned((uintptr_t)pointer) != TLC_GONE))
 		return slow_aligned_free(pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, TL_FOREIGN_ALIGNED);
 	return TL_OK;
 }
 
-/* The functions below may be called by a thread without a context, while another one makes
- * the table. */
+/* A thread without a context may ask before another thread has made the table. */
 static inline bool has_table(void) { return TLC_LIKELY(tlc_shared != &tlc_g); }
 
 bool tl_registry_is_registered(const void* pointer)

@@ -12,15 +12,16 @@
 
 _Atomic uint64_t tlc_known_pages[TLC_KNOWN_REGIONS];
 
-/* Where the program's break was; most of what malloc returns lies between there and where
- * it is. */
+/* The program's break at load. Most of what malloc returns lies between there and the break of the
+ * moment, where everything can be read. */
 static uintptr_t first_break;
 
 __attribute__((constructor)) static void note_break(void) { first_break = (uintptr_t)sbrk(0); }
 
-/* Has the kernel read the byte at p: where the program would fault it answers EFAULT. Of the
- * ways to ask, valgrind has this one look at nothing itself. A sandbox or an emulator may not
- * have it; then the kernel reads 16 bytes for a call that fails with EBADF after that. */
+/* Lets the kernel read the byte at p: where the program would fault the kernel answers EFAULT. Of
+ * the calls that read, this is the one that valgrind does not check itself. A sandbox or an
+ * emulator may forbid it. Then the kernel reads the 16 bytes of an epoll event, for a call that
+ * fails with EBADF afterwards. */
 static bool is_readable(uintptr_t p)
 {
 	if (p >= first_break && p < (uintptr_t)sbrk(0)) return true;
@@ -28,12 +29,13 @@ static bool is_readable(uintptr_t p)
 	struct iovec to = {&byte, 1}, from = {(void*)p, 1};
 	int before = errno;
 	bool read = syscall(SYS_process_vm_readv, getpid(), &to, 1ul, &from, 1ul, 0ul) == 1;
-	if (!read && errno != EFAULT) read = epoll_ctl(-1, EPOLL_CTL_ADD, -1, (struct epoll_event*)p) < 0 && errno != EFAULT;
+	if (!read && errno != EFAULT)
+		read = epoll_ctl(-1, EPOLL_CTL_ADD, -1, (struct epoll_event*)p) < 0 && errno != EFAULT;
 	errno = before;
 	return read;
 }
 
-/* Of two threads one may lose its page, which is looked at again then. */
+/* Two threads may write at once. The page of one is lost then, and looked at again the next time. */
 static void know_page(uintptr_t p)
 {
 	uint64_t region = p >> TLC_REGION_BITS, page = 1ull << (p >> TLC_PAGE_BITS & 15);
@@ -42,14 +44,15 @@ static void know_page(uintptr_t p)
 	TLC_STORE(*at, (known >> 16 == region ? known : region << 16) | page);
 }
 
-/* Whether malloc is the C library's, which has a header before each block. The page before
- * what others return, or a sanitizer, may be nobody's. */
+/* Is malloc the C library's, which has a header before each block? Before a block of another
+ * allocator, or of a sanitizer, there may be no memory. */
 static bool has_headers(void)
 {
 	static _Atomic int answer; /* 0 = not known, 1, -1 */
 	if (TLC_LOAD(answer) == 0) {
 		Dl_info ours, theirs;
-		bool found = dladdr((void*)(uintptr_t)malloc_usable_size, &ours) && dladdr((void*)(uintptr_t)gnu_get_libc_version, &theirs);
+		bool found = dladdr((void*)(uintptr_t)malloc_usable_size, &ours) &&
+		             dladdr((void*)(uintptr_t)gnu_get_libc_version, &theirs);
 		TLC_STORE(answer, found && ours.dli_fbase == theirs.dli_fbase ? 1 : -1);
 	}
 	return TLC_LOAD(answer) > 0;
@@ -57,7 +60,7 @@ static bool has_headers(void)
 
 bool tlc_may_be_malloced(uintptr_t p)
 {
-	if ((p & 15) != 0 || p < 1u << TLC_REGION_BITS || p >> TL_PROGRAM_BITS != 0) return false;
+	if ((p & 15) != 0 || p < TL_LOWEST_ADDRESS || p >> TLC_PROGRAM_BITS != 0) return false;
 	if (tlc_is_known(p)) return true;
 	if (!is_readable(p) || (has_headers() && !is_readable(p - TLC_HEADER_BYTES))) return false;
 	know_page(p);

@@ -1,4 +1,4 @@
-/* What can be told of the host's memory without touching it. */
+/* What the runtime can know of the host's memory without touching it. */
 #ifndef TL_HOST_MEMORY_H
 #define TL_HOST_MEMORY_H
 
@@ -6,10 +6,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Pages that can be read, as far as they were looked at: region << 16 | a bit for each of
- * its pages. A region has its place by its number, and drives out the one that was there.
- * A block with a mapping of its own, which goes with it, starts one in the C library:
- * behind a header of 16 bytes. Its page is looked at each time. */
+/* Pages that were found to be readable, a word for 64 KiB: number of the 64 KiB << 16 | a bit for
+ * each of its pages. The number decides which word, and replaces another one there. The C library
+ * gives a large block a mapping of its own that ends with the block. Such a block starts 16 bytes
+ * behind the mapping's first page boundary, so an address there is looked at each time. */
 enum { TLC_PAGE_BITS = 12, TLC_REGION_BITS = 16, TLC_KNOWN_REGIONS = 2048, TLC_HEADER_BYTES = 16 };
 extern _Atomic uint64_t tlc_known_pages[TLC_KNOWN_REGIONS];
 
@@ -20,12 +20,12 @@ static inline bool tlc_knows_page(uintptr_t p)
 	return known >> 16 == 0 && (known & page) != 0;
 }
 
-/* Whether p can be a block of malloc's: an address that it returns, and memory that can be
- * read, with what stands before it, where malloc_usable_size looks. More cannot be told. A
- * call of the system for a page that is not known. */
+/* Can p be a block of malloc's? It can when malloc might return the address and the memory can be
+ * read, with the header before it, which malloc_usable_size reads. More cannot be known. A page
+ * that is not known yet takes a system call. */
 bool tlc_may_be_malloced(uintptr_t p);
 
-/* The same without asking; false: that is not known. Budget: 1 load, 3 branches. */
+/* The same for pages that are known, without a system call. Budget: 1 load, 3 branches. */
 static inline bool tlc_is_known(uintptr_t p)
 {
 	const uintptr_t aligned = 15, in_page = (1u << TLC_PAGE_BITS) - 1;

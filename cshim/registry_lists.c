@@ -1,4 +1,5 @@
-/* The lists and cells of the registry: what takes and gives memory of a shard, under its lock. */
+/* The lists of units and entries of a shard, and its cells: what takes memory of the shard and
+ * gives it back, under its lock. The memory is the shard's chunk and its free lists; Go obtains it. */
 #include "registry_cells.h"
 
 /* ---- lists of entries, under the lock --------------------------------------------- */
@@ -24,7 +25,8 @@ static void list_free(tl_shard* s, tl_foreign_entry* list, unsigned class)
 
 static unsigned class_of(uint32_t room) { return (unsigned)__builtin_ctz(room) - 1; }
 
-/* Moves the entries of a unit that has some to a list, or to one of twice the room. false, nothing changed: no memory. */
+/* Moves the entries of a unit that has some to a list, or from there to one with twice the room.
+ * false, nothing changed: no memory. */
 bool tlc_lengthen(tl_shard* s, tl_unit* u)
 {
 	bool listed = tlc_listed(u);
@@ -44,7 +46,7 @@ void tlc_free_list(tl_shard* s, const tl_unit* u) { list_free(s, tlc_list(u), cl
 
 static tl_unit* units_new(tl_shard* s, unsigned class)
 {
-	uintptr_t list = s->unit_lists[class], bytes = sizeof(tl_unit) * tlc_rooms[class];
+	uintptr_t list = s->unit_lists[class], bytes = sizeof(tl_unit) * tl_region_rooms[class];
 	if (list != 0) {
 		s->unit_lists[class] = ((tl_unit*)list)->only.block;
 	} else if (s->chunk_end - s->chunk >= bytes) {
@@ -68,7 +70,7 @@ static inline void unit_move(tl_unit* to, const tl_unit* from)
 	to->only = from->only;
 }
 
-/* Moves the units to the next longer list. false, nothing changed: no memory. */
+/* Moves the n units of a cell to the next longer list. false, nothing changed: no memory. */
 static bool units_grow(tl_shard* s, tl_region* r, unsigned n)
 {
 	uint64_t list = tlc_get(&r->list);
@@ -82,7 +84,7 @@ static bool units_grow(tl_shard* s, tl_region* r, unsigned n)
 	return true;
 }
 
-/* Drops the vacant units from a list. */
+/* Takes the vacant units out of a list. */
 static void units_compact(tl_region* r)
 {
 	uint64_t list = tlc_get(&r->list), present = tlc_get(&r->present);
@@ -95,8 +97,8 @@ static void units_compact(tl_region* r)
 	tlc_put(&r->list, list & ~(255 * TL_REGION_VACANT));
 }
 
-/* Makes room in a list that is full of n units. Moving units about costs more than memory
- * until most of it is vacant. */
+/* Makes room in a list that is full of n units. Until most of them are vacant, a longer list costs
+ * less than moving units about each time. */
 static bool units_room(tl_shard* s, tl_region* r, unsigned n)
 {
 	unsigned vacant = n == 0 ? 0 : tlc_vacant_units(tlc_get(&r->list));
@@ -106,14 +108,14 @@ static bool units_room(tl_shard* s, tl_region* r, unsigned n)
 	return true;
 }
 
-/* tlc_open_unit, where the unit is not in the list. */
-tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_place at)
+/* tlc_open_unit of a unit that is not in the list. */
+tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at)
 {
 	bool fresh = tlc_get(&r->key) == 0;
 	if (fresh && s->used >= s->limit) return NULL;
 	uint64_t present = fresh ? 0 : tlc_get(&r->present);
 	unsigned n = tlc_ones(present);
-	if (fresh || n == tlc_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
+	if (fresh || n == tl_region_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
 		if (!units_room(s, r, n)) return NULL;
 		present = fresh ? 0 : tlc_get(&r->present);
 		n = tlc_ones(present);
@@ -141,7 +143,8 @@ static void cell_move(tl_region* to, const tl_region* from)
 	tlc_put(&to->key, tlc_get(&from->key));
 }
 
-/* Empties a cell and shifts back what probed past it, so that nothing is left behind. */
+/* Empties a cell and moves those back that were searched past it: a mark in its place would be
+ * passed over by every later search. */
 static void cell_remove(tl_shard* s, tl_region* hole)
 {
 	tl_region* table = tlc_table(s);
@@ -153,7 +156,7 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 		uint64_t home = tlc_home(k, n);
 		uint64_t probed = i >= home ? i - home : i + n - home;
 		uint64_t gap = i >= h ? i - h : i + n - h;
-		if (probed < gap) continue; /* its home is behind the hole */
+		if (probed < gap) continue; /* its search begins behind the hole */
 		cell_move(&table[h], &table[i]);
 		h = i;
 	}
@@ -161,7 +164,7 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 	s->used--;
 }
 
-/* Removes the cell that is kept without units in use. */
+/* Removes the cell that tlc_close_unit has kept. */
 void tlc_drop_idle(tl_shard* s)
 {
 	tl_region* r = tlc_cell(s, s->idle);

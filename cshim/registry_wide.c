@@ -1,189 +1,208 @@
-/* Blocks that leave the unit in which they start: two neighbours under one lock, any other
- * as a span of pieces. See registry_cells.h for what they own. */
+/* Registers any block (tlc_enter), and takes its granules from one that leaves the unit in
+ * which it starts (tlc_uncover_wide).
+ *
+ * A block in one unit, or in two neighbours of a region that it does not fill, is near: one lock
+ * and one search find all that it owns. Any other block has an extent, whose covers are found
+ * and locked one by one. RATIONALE.md has what the two cost. */
 #include "registry.h"
 
-/* The unit and entry of p in a shard that is locked and has room; NULL when new. */
-static tlc_spot spot_of(uintptr_t p)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* Searches for a granule in a shard that is locked. */
+ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
 {
-	tlc_spot x = {.shard = &tlc_shards[tlc_shard_of(p)], .at = tlc_start(p)};
+	tlc_lookup x = {.shard = s, .at = at};
 	x.cell = tlc_cell(x.shard, x.at.region);
-	x.unit = tlc_find_in(x.cell, x.at);
+	x.unit = tlc_used_unit(x.cell, x.at);
 	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
 	return x;
 }
 
-/* What entering a block comes to where its address is known already; TLC_MISS: it may be entered. */
-static int enter_known(tlc_spot x, uint64_t as, uint32_t* gen)
+/* One more reference for a live entry: another thread has registered the block since the caller
+ * looked. */
+ALWAYS_INLINE uint32_t adopt_live(tl_foreign_entry* e)
+{
+	if (tlc_floats(e) != 0) e->type_floats -= TL_FOREIGN_FLOAT;
+	else if (e->count != TL_FOREIGN_STICKY) e->count++;
+	return e->gen;
+}
+
+/* Brings an entry back that was handed back (its float sinks) or held at zero (count 1); the
+ * caller covers it. Without a counted reference it may be another block at the same address, so
+ * it gets a new generation and the size that was measured. */
+ALWAYS_INLINE uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
+{
+	if (tlc_floats(e) == e->count) e->gen = tlc_next_gen(s);
+	if (e->count == 0) {
+		s->zeros--;
+		e->count = 1;
+		e->type_floats = 0;
+	} else {
+		s->handed_back--;
+		e->type_floats -= TL_FOREIGN_FLOAT;
+	}
+	s->bytes += bytes;
+	e->block = bytes | TLC_FOREIGN_AS_ADOPTED;
+	return e->gen;
+}
+
+/* Does [p, p+bytes) begin or end inside a block that owns whole units there? No lock may be held. */
+ALWAYS_INLINE bool is_inside_above(uintptr_t p, uint64_t bytes)
+{
+	uintptr_t last = tlc_last(p, bytes) << 4;
+	return tlc_units_up(0) != 0 && (tlc_covered_above(p) || ((p ^ last) >> 10 != 0 && tlc_covered_above(last)));
+}
+
+/* The result where the address has an entry already; TLC_MISS: the block may be registered. */
+ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as, uint32_t* gen)
 {
 	if (x.entry == NULL) return TLC_MISS;
 	if (!(as & TL_FOREIGN_ADOPTED)) return TLC_SLOW; /* only Go gives an entry another owner */
 	if (!tlc_is_live(x.entry)) return tlc_is_revivable(x.entry) ? TLC_MISS : TLC_STALE;
-	*gen = tlc_adopt_known(x.shard, x.entry, 0);
+	*gen = adopt_live(x.entry);
 	return TLC_OK;
 }
 
-/* Gives the block its entry, new or revived. false, nothing changed: no memory at hand. Units may move. */
-static bool enter_entry(tlc_spot x, uint64_t bytes, uint64_t as, uint32_t* gen)
+/* Makes or revives the entry, and opens its unit. false, nothing changed: no memory is at hand. A
+ * unit that was opened here needs none for its first entry. Units may move. */
+ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
-	if (x.entry != NULL) {
-		*gen = tlc_adopt_known(x.shard, x.entry, bytes);
+	if (x->entry != NULL) {
+		*gen = revive(x->shard, x->entry, bytes);
 		return true;
 	}
-	tl_unit* u = x.unit != NULL ? x.unit : tlc_open_unit(x.shard, x.cell, x.at);
-	tl_foreign_entry* e = u != NULL ? tlc_insert(x.shard, u, x.at.bit) : NULL;
-	if (e != NULL) *gen = tlc_fill(x.shard, e, bytes, as);
+	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->at);
+	tl_foreign_entry* e = x->unit != NULL ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
+	if (e != NULL) *gen = tlc_fill(x->shard, e, bytes, as);
 	return e != NULL;
 }
 
-/* ---- two neighbouring units ------------------------------------------------------------
- *
- * Both are in one cell, so that one lock and one search do, and beside each other in its list.
- */
+/* ---- near blocks ----------------------------------------------------------------------- */
 
-/* Where a block that straddles ends, and what it owns in either unit. */
-static tlc_place tail_of(uintptr_t p, uint64_t bytes) { return tlc_place_of(TL_UNIT_0, tlc_last(p, bytes)); }
-static uint64_t head_bits(tlc_place start) { return ~tlc_below(start.bit); }
-static uint64_t tail_bits(tlc_place tail) { return tlc_range(0, tail.bit); }
+/* What a near block owns in the unit where it starts, and in the next one. */
+typedef struct near_extent {
+	uint64_t head, tail; /* tail 0: one unit alone; both 0: the block is not near */
+	unsigned next;       /* the unit of tail */
+} near_extent;
 
-/* The unit of a place, in use or vacant, when the next one is in the list too; else NULL. */
-static tl_unit* both_units(const tl_region* cell, tlc_place at)
+/* A block that fills one of two units is not near: it owns that unit at the next level. */
+ALWAYS_INLINE near_extent near_extent_of(uintptr_t p, uint64_t bytes)
 {
-	uint64_t present = tlc_get(&cell->present);
-	if (tlc_get(&cell->key) == 0 || (present >> at.unit & 3) != 3) return NULL;
-	return tlc_units(tlc_get(&cell->list)) + tlc_rank(present, at.unit);
+	uint64_t first = p >> 4, last = tlc_last(p, bytes), units = (last >> 6) - (first >> 6);
+	if (units == 0) return (near_extent){.head = tlc_range(first & 63, last & 63)};
+	if (units != 1 || (first & 63) == 0 || (last & 63) == 63 || (first ^ last) >> 12 != 0) return (near_extent){0};
+	return (near_extent){.head = ~tlc_below(first & 63), .tail = tlc_range(0, last & 63), .next = (last >> 6) & 63};
 }
 
-/* Units of the list that were vacant are in use. */
-static void count_opened(tl_shard* s, tl_region* cell, unsigned units)
-{
-	if (units == 0) return;
-	tlc_put(&cell->list, tlc_get(&cell->list) - units * TL_REGION_VACANT);
-	s->units += units;
-	if (s->idle == tlc_get(&cell->key)) s->idle = 0;
-}
+static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL && (tlc_get(&u->covers) & bits) != 0; }
 
-/* TLC_MISS, nothing changed: a unit has to be made, as for any span. */
-static int enter_straddling(uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
+/* Registers a near block in a shard that is locked. TLC_MISS, nothing changed: one of two units is
+ * not in the list. To add it may move units or fail for want of memory, which enter_extent does. */
+ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t bytes, uint64_t as, bool above,
+                             uint32_t* gen)
 {
-	tlc_spot x = spot_of(p);
+	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
 	int known = enter_known(x, as, gen);
 	if (known != TLC_MISS) return known;
-	tl_unit* u = both_units(x.cell, x.at);
-	if (u == NULL) return TLC_MISS;
-	tlc_place tail = tail_of(p, bytes);
-	uint64_t covers = tlc_get(&u[0].covers), next = tlc_get(&u[1].covers);
-	if (above || (covers & head_bits(x.at)) || (next & tail_bits(tail))) return TLC_REFUSED;
-	unsigned vacant = (unsigned)tlc_vacant(&u[0]) + tlc_vacant(&u[1]);
-	x.unit = u;
-	if (!enter_entry(x, bytes, as, gen)) return TLC_SLOW; /* has entries: was not vacant */
-	tlc_put(&u[0].covers, covers | head_bits(x.at));
-	tlc_put(&u[1].covers, next | tail_bits(tail));
-	count_opened(x.shard, x.cell, vacant);
+	bool both = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) >> x.at.unit & 3) == 3;
+	if (b.tail != 0 && !both) return TLC_MISS;
+	tlc_granule next = {x.at.region, b.next, 0};
+	tl_unit* u = b.tail != 0 ? tlc_used_unit(x.cell, next) : NULL;
+	if (above || is_taken(x.unit, b.head) || is_taken(u, b.tail)) return TLC_REFUSED;
+	if (!enter_entry(&x, bytes, as, gen)) return TLC_SLOW;
+	tlc_set(&x.unit->covers, b.head);
+	if (b.tail == 0) return TLC_OK;
+	if (u == NULL) u = tlc_open_unit(s, x.cell, next);
+	tlc_set(&u->covers, b.tail);
 	return TLC_OK;
 }
 
-/* The unit of the start keeps its entry. */
-static void uncover_straddling(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes)
-{
-	tlc_clear(&u[0].covers, head_bits(tlc_start(p)));
-	tlc_clear(&u[1].covers, tail_bits(tail_of(p, bytes)));
-	if (tlc_vacant(&u[1])) tlc_close_unit(s, cell);
-}
+/* ---- extents ---------------------------------------------------------------------------- */
 
-/* ---- blocks that own granules of several units -------------------------------------- */
-
-/* The part of a block in one unit. At level 1 its granules are units of the region `below`. */
-typedef struct piece {
-	tlc_place at;
+/* What a block owns in one unit. At level 1 its granules are units of the region `below`. */
+typedef struct cover {
+	tlc_granule at;
 	uint64_t bits, below;
 	uint32_t shard, shard_below;
 	int up;
-} piece;
+} cover;
 
-/* A block: its pieces, and the shards to lock, ascending. */
-typedef struct span {
-	int pieces, shards;
-	piece piece[2 * TL_UNIT_LEVELS];
-	uint32_t shard[2 * TL_UNIT_LEVELS + 3];
-} span;
+/* All that a block owns, and the shards to lock, ascending. The shard of its start is one. */
+typedef struct extent {
+	int n, locks;
+	cover covers[2 * TL_UNIT_LEVELS];
+	uint32_t shards[2 * TL_UNIT_LEVELS + 3];
+} extent;
 
-static void span_add_shard(span* b, uint32_t shard)
+static inline void extent_add_shard(extent* b, uint32_t shard)
 {
 	int i;
-	for (i = 0; i < b->shards; i++)
-		if (b->shard[i] == shard) return;
-	for (b->shards++; i > 0 && b->shard[i - 1] > shard; i--) b->shard[i] = b->shard[i - 1];
-	b->shard[i] = shard;
+	for (i = 0; i < b->locks; i++)
+		if (b->shards[i] == shard) return;
+	for (b->locks++; i > 0 && b->shards[i - 1] > shard; i--) b->shards[i] = b->shards[i - 1];
+	b->shards[i] = shard;
 }
 
 /* Granules first .. last of one unit. */
-static void span_add(span* b, int up, uint64_t first, uint64_t last)
+static inline void extent_add(extent* b, int up, uint64_t first, uint64_t last)
 {
-	piece* x = &b->piece[b->pieces++];
-	*x = (piece){.at = tlc_place_of(TL_UNIT_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
-	x->shard = (uint32_t)tlc_shard_of_place(up, first);
-	span_add_shard(b, x->shard);
+	cover* x = &b->covers[b->n++];
+	*x = (cover){.at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
+	x->shard = (uint32_t)tlc_shard_of_granule(up, first);
+	extent_add_shard(b, x->shard);
 	if (up != 1) return;
-	x->below = tlc_place_of(TL_UNIT_0, first << 6).region;
-	x->shard_below = (uint32_t)tlc_shard_of_place(0, first << 6);
-	span_add_shard(b, x->shard_below);
+	x->below = tlc_granule_of(TL_UNIT_LEVEL_0, first << 6).region;
+	x->shard_below = (uint32_t)tlc_shard_of_granule(0, first << 6);
+	extent_add_shard(b, x->shard_below);
 }
 
-/* Cuts [p, p+bytes) into pieces: what does not fill a unit at either end, then the
- * units between as granules of the next level. */
-static void span_of(span* b, uintptr_t p, uint64_t bytes)
+/* Cuts [p, p+bytes) into covers: what does not fill a unit at either end, then the units between
+ * as granules of the next level. */
+static void extent_of(extent* b, uintptr_t p, uint64_t bytes)
 {
 	uint64_t first = tlc_first(p), end = tlc_last(p, bytes) + 1;
-	b->pieces = b->shards = 0;
-	span_add_shard(b, (uint32_t)tlc_shard_of(p));
+	b->n = b->locks = 0;
+	extent_add_shard(b, (uint32_t)tlc_shard_of(p));
 	for (int up = 0; first < end; up++) {
 		if ((first ^ (end - 1)) >> 6 == 0) {
-			span_add(b, up, first, end - 1);
+			extent_add(b, up, first, end - 1);
 			return;
 		}
-		if (first & 63) span_add(b, up, first, first | 63);
-		if (end & 63) span_add(b, up, end & ~63ull, end - 1);
+		if (first & 63) extent_add(b, up, first, first | 63);
+		if (end & 63) extent_add(b, up, end & ~63ull, end - 1);
 		first = (first + 63) >> 6;
 		end >>= 6;
 	}
 }
 
-static void span_lock(const span* b)
+static inline void extent_unlock(const extent* b, int n, const tl_shard* held)
 {
-	for (int i = 0; i < b->shards; i++) tlc_shard_lock(&tlc_shards[b->shard[i]]);
+	for (int i = 0; i < n; i++)
+		if (&tlc_shards[b->shards[i]] != held) tlc_shard_unlock(&tlc_shards[b->shards[i]]);
 }
 
-static void span_unlock(const span* b)
+/* Takes the locks in order. With one of them held the others are only tried: then the shard that
+ * another thread has is returned, and none was taken. */
+static inline tl_shard* extent_lock(const extent* b, const tl_shard* held)
 {
-	for (int i = 0; i < b->shards; i++) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
-}
-
-/* Takes the locks but that of `held`, if nobody has them. */
-static bool span_try_lock(const span* b, const tl_shard* held)
-{
-	for (int i = 0; i < b->shards; i++) {
-		tl_shard* s = &tlc_shards[b->shard[i]];
-		if (s == held || tlc_shard_try_lock(s)) continue;
-		while (i-- > 0)
-			if (&tlc_shards[b->shard[i]] != held) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
-		return false;
+	for (int i = 0; i < b->locks; i++) {
+		tl_shard* s = &tlc_shards[b->shards[i]];
+		if (held == NULL) tlc_shard_lock(s);
+		else if (s != held && !tlc_shard_try_lock(s)) {
+			extent_unlock(b, i, held);
+			return s;
+		}
 	}
-	return true;
+	return NULL;
 }
 
-static void span_unlock_others(const span* b, const tl_shard* held)
+/* Has every shard room and memory, should the units of all covers and of the start be new? */
+static bool extent_fits(const extent* b)
 {
-	for (int i = 0; i < b->shards; i++)
-		if (&tlc_shards[b->shard[i]] != held) tlc_shard_unlock(&tlc_shards[b->shard[i]]);
-}
-
-/* Every shard has room and memory, should all pieces and the start be new in it. */
-static bool span_fits(const span* b)
-{
-	uint32_t units = (uint32_t)b->pieces + 1;
-	uint64_t bytes = units * TL_FOREIGN_UNIT_RESERVE + TL_FOREIGN_LIST_RESERVE;
-	for (int i = 0; i < b->shards; i++) {
-		const tl_shard* s = &tlc_shards[b->shard[i]];
+	uint32_t units = (uint32_t)b->n + 1;
+	uint64_t bytes = units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
+	for (int i = 0; i < b->locks; i++) {
+		const tl_shard* s = &tlc_shards[b->shards[i]];
 		if (s->used + units > s->limit || s->chunk_end - s->chunk < bytes) return false;
 	}
 	return true;
@@ -201,12 +220,12 @@ static bool units_are_free(const tl_shard* s, uint64_t region, uint64_t units)
 	return true;
 }
 
-/* Does nobody own a granule of the pieces? Of those that fill a unit of level 1 it is not
- * asked what is below: that would take as long as they are large. */
-static bool span_is_free(const span* b)
+/* Does no block own a granule of the covers? Below a granule of level 1 the units are looked at,
+ * below those of higher levels nothing is: that would take as long as the block is large. */
+static bool extent_is_free(const extent* b)
 {
-	for (int i = 0; i < b->pieces; i++) {
-		const piece* x = &b->piece[i];
+	for (int i = 0; i < b->n; i++) {
+		const cover* x = &b->covers[i];
 		const tl_unit* u = tlc_find(&tlc_shards[x->shard], x->at);
 		if (u != NULL && (tlc_get(&u->covers) & x->bits)) return false;
 		if (x->up == 1 && !units_are_free(&tlc_shards[x->shard_below], x->below, x->bits)) return false;
@@ -214,7 +233,7 @@ static bool span_is_free(const span* b)
 	return true;
 }
 
-/* A unit came (1) or went (-1). */
+/* Counts a unit that came (1) or went (-1). */
 static void count_unit(int up, int change)
 {
 	tl_registry* r = (tl_registry*)tlc_shards - 1;
@@ -223,14 +242,14 @@ static void count_unit(int up, int change)
 	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
 }
 
-/* The caller has seen to it that it fits. */
-static void span_cover(const span* b)
+/* Needs extent_fits. */
+static void extent_cover(const extent* b)
 {
-	for (int i = 0; i < b->pieces; i++) {
-		const piece* x = &b->piece[i];
+	for (int i = 0; i < b->n; i++) {
+		const cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
 		tl_region* cell = tlc_cell(s, x->at.region);
-		tl_unit* u = tlc_find_in(cell, x->at);
+		tl_unit* u = tlc_used_unit(cell, x->at);
 		if (u == NULL) {
 			u = tlc_open_unit(s, cell, x->at);
 			count_unit(x->up, 1);
@@ -239,13 +258,13 @@ static void span_cover(const span* b)
 	}
 }
 
-static void span_uncover(const span* b)
+static void extent_uncover(const extent* b)
 {
-	for (int i = 0; i < b->pieces; i++) {
-		const piece* x = &b->piece[i];
+	for (int i = 0; i < b->n; i++) {
+		const cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
 		tl_region* cell = tlc_cell(s, x->at.region);
-		tl_unit* u = tlc_find_in(cell, x->at);
+		tl_unit* u = tlc_listed_unit(cell, x->at);
 		tlc_clear(&u->covers, x->bits);
 		if (!tlc_vacant(u)) continue;
 		tlc_close_unit(s, cell);
@@ -253,81 +272,74 @@ static void span_uncover(const span* b)
 	}
 }
 
-/* ---- entering and dropping them -------------------------------------------------------- */
-
-static int enter_span(const span* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
+static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
 {
-	if (!span_fits(b)) return TLC_SLOW;
-	tlc_spot x = spot_of(p);
+	if (!extent_fits(b)) return TLC_SLOW;
+	tlc_lookup x = look_up(&tlc_shards[tlc_shard_of(p)], tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
 	int known = enter_known(x, as, gen);
 	if (known != TLC_MISS) return known;
-	/* All granules of the block may be at higher levels; its start must be free at level 0 too. */
+	/* All covers may be at higher levels; the start must be free at level 0 too. */
 	bool inside = x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit);
-	if (above || inside || !span_is_free(b)) return TLC_REFUSED;
-	if (!enter_entry(x, bytes, as, gen)) return TLC_SLOW;
-	span_cover(b);
+	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
+	if (!enter_entry(&x, bytes, as, gen)) return TLC_SLOW;
+	extent_cover(b);
 	return TLC_OK;
 }
 
-/* tlc_foreign_adopt, and by the flags in `as` tlc_foreign_insert, for a block that is not
- * inside one unit. */
-int tlc_enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
+static __attribute__((noinline)) int enter_extent(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
 	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_SLOW; /* no block: Go says so */
-	bool above = tlc_units_up(0) != 0 && (tlc_covered_above(p) || tlc_covered_above(tlc_last(p, bytes) << 4));
-	int result = TLC_MISS;
-	if (tlc_straddles(p, bytes)) {
-		tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-		tlc_shard_lock(s);
-		result = enter_straddling(p, bytes, as, above, gen);
-		tlc_shard_unlock(s);
-	}
-	if (result != TLC_MISS) return result;
-	span b;
-	span_of(&b, p, bytes);
-	span_lock(&b);
-	result = enter_span(&b, p, bytes, as, above, gen);
-	span_unlock(&b);
+	bool above = is_inside_above(p, bytes);
+	extent b;
+	extent_of(&b, p, bytes);
+	extent_lock(&b, NULL);
+	int result = enter_extent_locked(&b, p, bytes, as, above, gen);
+	extent_unlock(&b, b.locks, NULL);
 	return result;
 }
 
-/* tlc_uncover for a block that is not inside one unit. Returns its cell, which may have
- * moved; NULL, nothing changed: somebody holds another lock that it needs. */
-tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes)
+/* false: tlc_uncover says so. Waiting with a lock held might never end, so it waits without. */
+static __attribute__((noinline)) bool uncover_extent(tl_shard* held, uintptr_t p, uint64_t bytes)
 {
-	if (TLC_LIKELY(tlc_straddles(p, bytes))) {
-		uncover_straddling(s, cell, u, p, bytes);
-		return cell;
+	extent b;
+	extent_of(&b, p, bytes);
+	tl_shard* busy = extent_lock(&b, held);
+	if (busy != NULL) {
+		tlc_shard_unlock(held);
+		tlc_shard_lock(busy);
+		tlc_shard_unlock(busy);
+		return false;
 	}
-	span b;
-	span_of(&b, p, bytes);
-	if (!span_try_lock(&b, s)) return NULL;
-	span_uncover(&b);
-	span_unlock_others(&b, s);
-	return tlc_cell(s, tlc_start(p).region);
+	extent_uncover(&b);
+	extent_unlock(&b, b.locks, held);
+	return true;
 }
 
-/* tlc_drop for such a block, where somebody was in the way: all its locks in order, then a
- * second look. `bytes` is what the entry said; that is repeated until it still does. */
-int tlc_drop_wide(uintptr_t p, uint64_t bytes, int drop, uint32_t gen, uint8_t* kind)
+/* ---- any block -------------------------------------------------------------------------- */
+
+/* Registers [p, p+bytes), with `as` for its kind and flags. p is a multiple of 16. */
+int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
 {
-	for (;;) {
-		span b;
-		span_of(&b, p, bytes);
-		span_lock(&b);
-		tlc_spot x = spot_of(p);
-		int result = tlc_unknown(drop);
-		uint64_t now = x.entry != NULL ? tlc_bytes(x.entry) : bytes;
-		if (x.entry != NULL && now == bytes) {
-			tlc_effect f = tlc_effect_of(x.entry, drop, gen);
-			bool ends = tlc_ends_cover(x.entry, f);
-			tlc_apply(x, f, kind);
-			if (tlc_vacant(x.unit)) tlc_close_unit(x.shard, x.cell);
-			if (ends) span_uncover(&b);
-			result = f.result;
-		}
-		span_unlock(&b);
-		if (now == bytes) return result;
-		bytes = now;
+	near_extent b = near_extent_of(p, bytes);
+	if (b.head == 0) return enter_extent(p, bytes, as, gen);
+	bool above = is_inside_above(p, bytes);
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tlc_shard_lock(s);
+	int result = enter_near(s, b, p, bytes, as, above, gen);
+	tlc_shard_unlock(s);
+	return result != TLC_MISS ? result : enter_extent(p, bytes, as, gen);
+}
+
+/* tlc_uncover of a block that is not inside one unit. Returns its cell, which may have moved, or
+ * NULL for false. */
+tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes)
+{
+	near_extent b = (p & 15) == 0 ? near_extent_of(p, bytes) : (near_extent){0};
+	if (TLC_LIKELY(b.head != 0)) {
+		tlc_clear(&u[0].covers, b.head);
+		tlc_clear(&u[1].covers, b.tail);
+		if (tlc_vacant(&u[1])) tlc_close_unit(s, cell);
+		return cell;
 	}
+	return uncover_extent(s, p, bytes) ? tlc_cell(s, tlc_start(p).region) : NULL;
 }

@@ -49,11 +49,15 @@ const char* tl_status_string(tl_status status)
 	return (uint32_t)status < STATUSES ? sentences[status] : "unknown status";
 }
 
-tl_status tl_last_status(void) { return tlc_tls->self != NULL ? tlc_tls->self->status : tlc_apart.status; }
+tl_status tl_last_status(void)
+{
+	const tl_context* c = tlc_own_context();
+	return c != NULL ? c->status : tlc_apart.status;
+}
 
 void tl_clear_error(void)
 {
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (c == NULL) {
 		tlc_apart.status = TL_OK;
 		return;
@@ -88,7 +92,7 @@ const char* tlc_error_text(tl_status status, uint32_t function)
 
 const char* tl_last_error(void)
 {
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	if (tl_last_status() == TL_OK) return "";
 	if (c == NULL) return tlc_error_text(tlc_apart.status, tlc_apart.function);
 	if (c->message_ready) return c->message;
@@ -147,7 +151,7 @@ static void record(tl_context* c, tl_status status, uint32_t function, const voi
 
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
 {
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	bool tells = TLC_LOAD(tlc_shared->on_error) != 0;
 	bool alone = tells && (c == NULL || c->in_go || tlc_forked());
 	if (TLC_UNLIKELY(alone)) report_message(status, tlc_error_text(status, function));

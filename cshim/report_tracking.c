@@ -53,7 +53,7 @@ void tlc_settle(tl_context* c)
 void tlc_end_samples(tl_context* c)
 {
 	c->sample_left = UINT64_MAX >> 1;
-	for (int class = 0; class < TL_CLASSES; class++) c->magazines[class].allocs &= UINT64_MAX >> 1; /* far from zero */
+	for (int class = 0; class < TL_CLASSES; class ++) c->magazines[class].allocs &= UINT64_MAX >> 1; /* far from zero */
 }
 
 static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes)
@@ -69,9 +69,15 @@ static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes
 	return address;
 }
 
-void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes) { return sampled(c, TLC_TRACK_OBJECT, object, bytes); }
+void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes)
+{
+	return sampled(c, TLC_TRACK_OBJECT, object, bytes);
+}
 void* tlc_sampled_foreign(tl_context* c, void* p, uint64_t bytes) { return sampled(c, TLC_TRACK_FOREIGN, p, bytes); }
-void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes) { return sampled(c, TLC_TRACK_BLOCK, block, bytes); }
+void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes)
+{
+	return sampled(c, TLC_TRACK_BLOCK, block, bytes);
+}
 
 void tlc_forget_block(const void* block)
 {
@@ -107,9 +113,10 @@ tl_status tl_trace_stop(void)
 /* With samples only the last recorded allocation can be meant, so this needs no cgo call. */
 bool tlc_may_name(const void* pointer)
 {
-	const tl_context* c = tlc_tls->self;
+	const tl_context* c = tlc_own_context();
 	if (c == NULL || pointer == NULL) return false;
-	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL) return false;
+	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL)
+		return false;
 	return !c->in_go && !tlc_forked(); /* a call that records nothing is not refused */
 }
 
@@ -139,7 +146,7 @@ __attribute__((destructor)) static void report_at_exit(void)
 	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
 	bool guards = tlc_shared->debug != 0;
 	if (!checks && !traces && !guards) return;
-	tl_context* c = tlc_tls->self;
+	tl_context* c = tlc_own_context();
 	bool attached = c != NULL && !c->in_go;
 	/* An exit() from inside a call, for example by an allocator of the program: that call may hold
 	 * locks. */

@@ -5,9 +5,7 @@
 
 /* ---- making -------------------------------------------------------------------------- */
 
-enum { LOWEST_ADDRESS = 64 << 10 };
-
-/* The size of a request; bytes 0: ask Go, which reports what is wrong. */
+/* What a request comes to; bytes 0: ask Go, which says what is wrong. */
 typedef struct size {
 	uint64_t numel;
 	uint64_t bytes; /* header included */
@@ -17,7 +15,7 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 {
 	const size wrong = {0, 0};
 	if (TLC_UNLIKELY((uint32_t)dtype >= TL_DTYPES || (uint64_t)rank > TL_MAX_RANK)) return wrong;
-	if (TLC_UNLIKELY(rank != 0 && (uintptr_t)shape < LOWEST_ADDRESS)) return wrong;
+	if (TLC_UNLIKELY(rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS)) return wrong;
 	uint64_t numel = 1, spread = tlc_dtype_bytes[dtype]; /* spread counts empty dimensions as 1 */
 	for (int64_t i = 0; i < rank; i++) {
 		if (TLC_UNLIKELY(shape[i] < 0 || __builtin_mul_overflow(spread, (uint64_t)tlc_at_least_1(shape[i]), &spread)))
@@ -25,7 +23,7 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 		numel *= (uint64_t)shape[i];
 	}
 	if (TLC_UNLIKELY(spread == 0 || spread > 1ull << 47)) return wrong;
-	return (size){numel, TL_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
+	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
 /* A slot from the magazine, for a key for which the pool has no tensor; object 0: ask Go. */
@@ -140,7 +138,8 @@ static inline bool release(uintptr_t p)
 	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p);
 	uint32_t sh = TLC_LOAD(r->sh);
 	if (is_plain(sh) && tlc_sh_floats(sh) == 0 && tlc_sh_count(sh) > 1 &&
-	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release, memory_order_relaxed))
+	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
+	                                            memory_order_relaxed))
 		return true;
 	return tlc_tensor_drop(c, r, tlc_entry_of(r, p));
 }
@@ -148,7 +147,8 @@ static inline bool release(uintptr_t p)
 tl_status tl_tensor_register(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL && tlc_register_known((uintptr_t)tensor))) return TL_OK;
+	if (TLC_LIKELY(tlc_tensor_record(c, (uintptr_t)tensor) != NULL && tlc_register_known((uintptr_t)tensor)))
+		return TL_OK;
 	if (tensor == NULL || tlc_tensor_in_slot(c, (uintptr_t)tensor)) return TL_OK;
 	return slow_tensor_register(tensor);
 }
@@ -161,7 +161,8 @@ tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
 	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return slow_tensor_prepare_return(tensor);
 	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
 	if (at == TLC_NOT_FOUND) return tensor;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || !tlc_unregister_at(c, (uint64_t)at))) return slow_tensor_prepare_return(tensor);
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || !tlc_unregister_at(c, (uint64_t)at)))
+		return slow_tensor_prepare_return(tensor);
 	return tensor;
 }
 
@@ -250,7 +251,7 @@ static inline const tl_tensor_header* header(const tl_tensor* tensor)
 tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info)
 {
 	const tl_tensor_header* h = header(tensor);
-	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
+	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < TL_LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
 		return slow_tensor_info_get(tensor, out_info);
 	*out_info = (tl_tensor_info){
 		.struct_size = sizeof *out_info,

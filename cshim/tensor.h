@@ -1,11 +1,10 @@
-/* Tensors and their pool, as both paths see them; runtime/layout/tensor.go is the Go
- * view and tensor_check.go holds the two together.
+/* Tensors and their pool, as both paths see them.
  *
  * A tensor is one heap object of type TL_TYPE_TENSOR: this header, then the data, both
- * aligned to 64 bytes. Its count is never biased: record.loc is 0 and record.sh has
+ * aligned to TL_TENSOR_ALIGN. Its count is never biased: record.loc is 0 and record.sh has
  * MERGED, so that the last reference frees at once on any thread. The header lies in
- * memory that a program can overwrite; before a dead tensor is kept for somebody else,
- * what the header says is checked against the slot that holds it.
+ * memory that a program can overwrite; before the pool keeps a dead tensor, its header is checked
+ * against the slot that holds it.
  *
  * The pool keeps dead tensors by (elements, dtype, device), newest first, with header
  * and data as they were. While it does:
@@ -22,24 +21,24 @@
  *   shard.bytes - bytes ever taken out == sum of key.count * key.bytes
  *   no cell between home(key) and the cell of a key is empty   (linear probing)
  *
- * A key whose stack is empty stays until its cell is wanted; Go removes it. All zeros
- * is a pool without any room: every take misses, and whoever has something to keep asks
- * Go, which maps the tables the first time.
+ * A key whose stack is empty stays until its cell is needed; Go removes it. A pool of zeros has no
+ * room: every take misses, and a thread that wants to keep a tensor asks Go, which maps the tables
+ * the first time.
  *
- * Lock order: the pool's shards are innermost, and nobody but fork holds two.
+ * Lock order: the pool's shards are innermost, and only fork holds two.
  */
 #ifndef TL_TENSOR_H
 #define TL_TENSOR_H
 
 #include "object_fast.h"
 
-enum { TL_MAX_RANK = 8, TL_TENSOR_HEADER = 192, TL_DTYPES = 24 };
+enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
 
-/* header.flags. A tensor with any other than CONTIGUOUS is not the fast path's to pool. */
+/* header.flags. The fast path pools only tensors that have no flag but CONTIGUOUS. */
 #define TL_TENSOR_CONTIGUOUS 1u
 #define TL_TENSOR_IN_SLOT 2u
-#define TL_TENSOR_EXTERNAL 4u /* the data is somebody else's; deleter may end it */
-#define TL_TENSOR_VIEW 8u     /* the data is that of base, which it holds a reference to */
+#define TL_TENSOR_EXTERNAL 4u   /* the data is somebody else's; deleter may end it */
+#define TL_TENSOR_VIEW 8u       /* the data is that of base, which it holds a reference to */
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
 #define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device's default pool, which only Go gives back */
 #define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
@@ -65,14 +64,16 @@ typedef struct tl_tensor_header {
 	int64_t strides[TL_MAX_RANK]; /* in elements */
 } tl_tensor_header;
 
+enum { TLC_TENSOR_HEADER = sizeof(tl_tensor_header) };
+
 /* A key of the pool and its stack. Guarded by the lock of its shard. */
 typedef struct tl_tensor_pool_key {
 	uint64_t elements;
 	uint64_t bytes; /* of the heap that one of its tensors occupies */
 	uint32_t kind;  /* TL_TENSOR_POOL_KIND; 0 = empty cell */
 	uint16_t count;
-	uint16_t referenced;   /* it had a hit since the last search for something to evict */
-	uintptr_t stack; /* of shard.room entries */
+	uint16_t referenced; /* it had a hit since the last search for something to evict */
+	uintptr_t stack;     /* of shard.room entries */
 } tl_tensor_pool_key;
 
 /* One shard, two cache lines. All but `lock` and `misses` is written under the lock;
@@ -82,19 +83,19 @@ typedef struct tl_tensor_pool_shard {
 	uint32_t mask;         /* cells - 1 */
 	uint32_t keys;
 	uint32_t key_limit;
-	uint32_t limit;        /* tensors of a key */
-	uint32_t room;         /* of a stack */
+	uint32_t limit; /* tensors of a key */
+	uint32_t room;  /* of a stack */
 	uint32_t spare[2];
 	_Atomic uintptr_t cells; /* also read without the lock */
-	uintptr_t fresh_stack; /* stacks from here on were never used */
-	uintptr_t free_stack;  /* a stack that no key has, 0 = none; the next one in its first entry */
-	uint64_t bytes;        /* ever kept */
-	uint64_t grant;        /* what `bytes` may come to: the share, and what was taken out */
-	uint64_t puts;         /* tensors ever kept */
-	uint64_t hits;         /* of them, handed out */
-	uint64_t evicted;     /* of them, freed by Go */
+	uintptr_t fresh_stack;   /* stacks from here on were never used */
+	uintptr_t free_stack;    /* a stack that no key has, 0 = none; the next one in its first entry */
+	uint64_t bytes;          /* ever kept */
+	uint64_t grant;          /* what `bytes` may come to: the share, and what was taken out */
+	uint64_t puts;           /* tensors ever kept */
+	uint64_t hits;           /* of them, handed out */
+	uint64_t evicted;        /* of them, freed by Go */
 	_Atomic uint64_t misses; /* without the lock */
-	uint64_t share;        /* bytes that it may keep at once */
+	uint64_t share;          /* bytes that it may keep at once */
 	uint64_t evicted_bytes;
 	uint64_t padding[1];
 } tl_tensor_pool_shard;
@@ -103,24 +104,10 @@ typedef struct tl_tensor_pool_shard {
 enum { TL_TENSOR_POOL_OFFSET = 8192, TL_TENSOR_POOL_SHARDS = 64 };
 #define TL_TENSOR_POOL_KIND(dtype, device) (0x10000u | (uint32_t)(device) << 8 | (uint32_t)(dtype))
 
-/* What a generation must be below for its record to have another life. */
-#define TLC_LAST_GEN 0xFFFFFE00u
-
 /* Bytes of an element, 0 = no such dtype. */
 extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidden")));
 
 /* ---- the pool ---------------------------------------------------------------------- */
-
-void tlc_tensor_pool_wait(tl_tensor_pool_shard* s);
-
-static inline void tlc_tensor_pool_lock(tl_tensor_pool_shard* s)
-{
-	uint32_t open = 0;
-	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)))
-		tlc_tensor_pool_wait(s);
-}
-
-static inline void tlc_tensor_pool_unlock(tl_tensor_pool_shard* s) { atomic_store_explicit(&s->lock, 0, memory_order_release); }
 
 static inline uint64_t tlc_tensor_pool_hash(uint64_t elements, uint32_t kind)
 {
@@ -133,8 +120,8 @@ static inline tl_tensor_pool_shard* tlc_tensor_pool_shard(uint64_t hash)
 	return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET) + hash % TL_TENSOR_POOL_SHARDS;
 }
 
-/* Where the search for a key begins; NULL while there are no cells. Before the lock is
- * taken, so that the one does not wait for the other. */
+/* Where the search for a key begins; NULL while there are no cells. It is computed before the lock
+ * is taken, so that neither waits for the other. */
 static inline tl_tensor_pool_key* tlc_tensor_pool_home(const tl_tensor_pool_shard* s, uint64_t hash)
 {
 	tl_tensor_pool_key* cells = (tl_tensor_pool_key*)atomic_load_explicit(&s->cells, memory_order_acquire);
@@ -142,7 +129,8 @@ static inline tl_tensor_pool_key* tlc_tensor_pool_home(const tl_tensor_pool_shar
 }
 
 /* The cell of a key, or the empty one where it belongs. Under the lock. */
-static inline tl_tensor_pool_key* tlc_tensor_pool_find(const tl_tensor_pool_shard* s, tl_tensor_pool_key* home, uint64_t elements, uint32_t kind)
+static inline tl_tensor_pool_key* tlc_tensor_pool_find(const tl_tensor_pool_shard* s, tl_tensor_pool_key* home,
+                                                       uint64_t elements, uint32_t kind)
 {
 	tl_tensor_pool_key* cells = (tl_tensor_pool_key*)TLC_LOAD(s->cells);
 	for (tl_tensor_pool_key* k = home;; k = cells + ((uint64_t)(k - cells + 1) & s->mask))
@@ -158,7 +146,7 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	tl_entry e = {0, 0, 0};
 	if (TLC_UNLIKELY(home == NULL)) return e;
-	tlc_tensor_pool_lock(s);
+	tlc_lock(&s->lock);
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->count != 0)) {
 		e = ((const tl_entry*)k->stack)[--k->count];
@@ -166,13 +154,14 @@ static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
 		s->grant += k->bytes;
 		s->hits++;
 	}
-	tlc_tensor_pool_unlock(s);
+	tlc_unlock(&s->lock);
 	return e;
 }
 
 static inline void tlc_tensor_pool_missed(uint64_t elements, uint32_t kind)
 {
-	atomic_fetch_add_explicit(&tlc_tensor_pool_shard(tlc_tensor_pool_hash(elements, kind))->misses, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&tlc_tensor_pool_shard(tlc_tensor_pool_hash(elements, kind))->misses, 1,
+	                          memory_order_relaxed);
 }
 
 /* ---- live tensors -------------------------------------------------------------------- */
@@ -185,21 +174,22 @@ static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
 	return TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) ? r : NULL;
 }
 
-/* Is p a tensor in live frame memory of the calling thread, data and all? */
+/* Whether p is a tensor whose header and data lie in live frame memory of the calling thread. */
 static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 {
-	if (!tlc_is_fast(c) || (p & 63) != 0 || p - c->frame_base >= c->frame_top - c->frame_base) return false;
+	if (!tlc_is_fast(c) || p % TL_TENSOR_ALIGN != 0 || p - c->frame_base >= c->frame_top - c->frame_base) return false;
 	const tl_tensor_header* h = (const tl_tensor_header*)p;
 	uint64_t left = c->frame_top - p;
-	return left >= TL_TENSOR_HEADER && h->mark == (p ^ TL_TENSOR_MARK) && h->nbytes <= left - TL_TENSOR_HEADER;
+	return left >= TLC_TENSOR_HEADER && h->mark == (p ^ TL_TENSOR_MARK) && h->nbytes <= left - TLC_TENSOR_HEADER;
 }
 
 static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
 
 /* Fills the header of a contiguous tensor on the heap whose data follows it. The shape
- * was checked. What only other flags give a meaning stays as it was.
- * Budget: 4 stores and 2 for each dimension. */
-static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint64_t numel, uint16_t rank, const int64_t* shape)
+ * was checked. Fields that have a meaning only with other flags stay as they were. Budget: 4 stores
+ * and 2 for each dimension. */
+static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint64_t numel, uint16_t rank,
+                                       const int64_t* shape)
 {
 	const union {
 		struct {
@@ -209,7 +199,7 @@ static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint6
 		} of;
 		uint64_t word;
 	} kind = {.of = {dtype, 0, rank, TL_TENSOR_CONTIGUOUS}};
-	h->data = (uintptr_t)h + TL_TENSOR_HEADER;
+	h->data = (uintptr_t)h + TLC_TENSOR_HEADER;
 	h->numel = numel;
 	h->nbytes = numel * tlc_dtype_bytes[dtype];
 	__builtin_memcpy(&h->dtype, &kind.word, sizeof kind.word);

@@ -5,7 +5,7 @@
 #include "tensor.h"
 
 _Static_assert(sizeof(tl_dl_tensor) == 48 && sizeof(struct DLManagedTensorVersioned) == 80 &&
-                       sizeof(struct DLManagedTensor) == 64,
+                   sizeof(struct DLManagedTensor) == 64,
                "DLPack's ABI");
 
 _Static_assert((int)TL_DL_TYPES == (int)TL_DTYPES, "a type for each dtype");
@@ -13,11 +13,11 @@ _Static_assert((int)TL_DL_TYPES == (int)TL_DTYPES, "a type for each dtype");
 enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
 
 const tl_dl_type tlc_dl_types[TL_DTYPES] = {
-	[TL_DTYPE_F32] = {DL_FLOAT, 32, 1},  [TL_DTYPE_F64] = {DL_FLOAT, 64, 1},   [TL_DTYPE_I32] = {DL_INT, 32, 1},
-	[TL_DTYPE_I64] = {DL_INT, 64, 1},    [TL_DTYPE_U8] = {DL_UINT, 8, 1},      [TL_DTYPE_F16] = {DL_FLOAT, 16, 1},
-	[TL_DTYPE_BF16] = {DL_BFLOAT, 16, 1}, [TL_DTYPE_BOOL] = {DL_BOOL, 8, 1},   [TL_DTYPE_I8] = {DL_INT, 8, 1},
-	[TL_DTYPE_I16] = {DL_INT, 16, 1},    [TL_DTYPE_U16] = {DL_UINT, 16, 1},    [TL_DTYPE_U32] = {DL_UINT, 32, 1},
-	[TL_DTYPE_U64] = {DL_UINT, 64, 1},   [TL_DTYPE_C64] = {DL_COMPLEX, 64, 1}, [TL_DTYPE_C128] = {DL_COMPLEX, 128, 1},
+	[TL_DTYPE_F32] = {DL_FLOAT, 32, 1},   [TL_DTYPE_F64] = {DL_FLOAT, 64, 1},   [TL_DTYPE_I32] = {DL_INT, 32, 1},
+	[TL_DTYPE_I64] = {DL_INT, 64, 1},     [TL_DTYPE_U8] = {DL_UINT, 8, 1},      [TL_DTYPE_F16] = {DL_FLOAT, 16, 1},
+	[TL_DTYPE_BF16] = {DL_BFLOAT, 16, 1}, [TL_DTYPE_BOOL] = {DL_BOOL, 8, 1},    [TL_DTYPE_I8] = {DL_INT, 8, 1},
+	[TL_DTYPE_I16] = {DL_INT, 16, 1},     [TL_DTYPE_U16] = {DL_UINT, 16, 1},    [TL_DTYPE_U32] = {DL_UINT, 32, 1},
+	[TL_DTYPE_U64] = {DL_UINT, 64, 1},    [TL_DTYPE_C64] = {DL_COMPLEX, 64, 1}, [TL_DTYPE_C128] = {DL_COMPLEX, 128, 1},
 };
 
 /* ---- exporting ----------------------------------------------------------------------- */
@@ -118,14 +118,12 @@ void tlc_dlpack_delete_legacy(struct DLManagedTensor* self)
 
 /* ---- importing ------------------------------------------------------------------------- */
 
-enum { LOWEST_ADDRESS = 64 << 10 };
-
-/* In a struct of another major version only the deleter has a known place, and no other code is
- * going to call it. It is not called from Go, because it may do anything. */
+/* Of another major version nothing is known but that its deleter ends it, and nobody
+ * else is going to call that. Not from Go: it may be anything. */
 tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed)
 {
 	tl_tensor* tensor = slow_tensor_from_dlpack(managed);
-	if (TLC_LIKELY(tensor != NULL) || (uintptr_t)managed < LOWEST_ADDRESS) return tensor;
+	if (TLC_LIKELY(tensor != NULL) || (uintptr_t)managed < TL_LOWEST_ADDRESS) return tensor;
 	if (managed->major != TL_DL_MAJOR && managed->deleter != NULL) managed->deleter(managed);
 	return NULL;
 }

@@ -26,8 +26,8 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// As in layout_check.go: where the two views of DLPack's structs differ the build
-// stops and shows both.
+// An array type that names what C has is assigned one that names what Go has: where the
+// two views of DLPack's structs differ the build stops and shows both.
 var _ [C.tlc_dl_size_type]struct{} = [unsafe.Sizeof(tensor.DLType{})]struct{}{}
 var _ [C.tlc_dl_size_tensor]struct{} = [unsafe.Sizeof(tensor.DLTensor{})]struct{}{}
 var _ [C.tlc_dl_at_ndim]struct{} = [unsafe.Offsetof(tensor.DLTensor{}.Ndim)]struct{}{}

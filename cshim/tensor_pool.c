@@ -1,46 +1,32 @@
-/* The tensor pool's cold parts, keeping or freeing a dead tensor, and tl_pool_*. */
-#define _GNU_SOURCE
+/* The tensor pool's cold parts, what becomes of a dead tensor, and tl_pool_*. */
 #include "tensor.h"
 
-#include <sched.h>
-
-_Static_assert(sizeof(tl_tensor_header) == TL_TENSOR_HEADER, "the data starts on a cache line");
+_Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts on a cache line");
 _Static_assert(sizeof(tl_tensor_pool_shard) == 128, "shards share no cache line");
 _Static_assert(sizeof(tl_globals) <= TL_TENSOR_POOL_OFFSET, "the shards stand behind the globals");
 
 const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
-	[TL_DTYPE_F32] = 4,  [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4, [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
-	[TL_DTYPE_F16] = 2,  [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1, [TL_DTYPE_I16] = 2,
-	[TL_DTYPE_U16] = 2,  [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8, [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,
+	[TL_DTYPE_F32] = 4, [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4,  [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
+	[TL_DTYPE_F16] = 2, [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1,  [TL_DTYPE_I16] = 2,
+	[TL_DTYPE_U16] = 2, [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8,  [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,
 };
 
 /* ---- locks ------------------------------------------------------------------------- */
 
-/* Takes a lock that another thread holds. Yields after 100 turns: the holder may wait for this
- * processor. */
-__attribute__((noinline)) void tlc_tensor_pool_wait(tl_tensor_pool_shard* s)
+static tl_tensor_pool_shard* all_shards(void)
 {
-	for (unsigned turn = 0;; turn++) {
-		if (TLC_LOAD(s->lock) == 0) {
-			uint32_t open = 0;
-			if (atomic_compare_exchange_weak_explicit(&s->lock, &open, 1, memory_order_acquire, memory_order_relaxed)) return;
-		}
-		if (turn < 100) tlc_spin();
-		else sched_yield();
-	}
+	return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET);
 }
-
-static tl_tensor_pool_shard* all_shards(void) { return (tl_tensor_pool_shard*)((char*)tlc_shared + TL_TENSOR_POOL_OFFSET); }
 
 /* For pthread_atfork: prepare takes all locks, parent and child release them. */
 void tlc_tensor_pool_lock_all(void)
 {
-	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_lock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_lock(&all_shards()[i].lock);
 }
 
 void tlc_tensor_pool_unlock_all(void)
 {
-	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_tensor_pool_unlock(&all_shards()[i]);
+	for (int i = 0; i < TL_TENSOR_POOL_SHARDS; i++) tlc_unlock(&all_shards()[i].lock);
 }
 
 /* ---- keeping ------------------------------------------------------------------------- */
@@ -48,11 +34,12 @@ void tlc_tensor_pool_unlock_all(void)
 /* The bytes that a tensor needs by its header, header included. */
 static inline uint64_t needed(const tl_tensor_header* h)
 {
-	return TL_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
+	return TLC_TENSOR_HEADER + TLC_ALIGNED64(h->numel * tlc_dtype_bytes[h->dtype]);
 }
 
 /* Gives the empty cell k to a new key; false when there is no room. Under the lock. */
-static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tensor_pool_key* k, const tl_tensor_header* h, uint64_t bytes)
+static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tensor_pool_key* k,
+                                               const tl_tensor_header* h, uint64_t bytes)
 {
 	if (s->keys >= s->key_limit || needed(h) > bytes) return false;
 	uintptr_t stack = s->free_stack;
@@ -62,7 +49,8 @@ static __attribute__((noinline)) bool open_key(tl_tensor_pool_shard* s, tl_tenso
 		stack = s->fresh_stack;
 		s->fresh_stack += s->room * sizeof(tl_entry);
 	}
-	*k = (tl_tensor_pool_key){.elements = h->numel, .bytes = bytes, .kind = TL_TENSOR_POOL_KIND(h->dtype, h->device), .stack = stack};
+	*k = (tl_tensor_pool_key){
+		.elements = h->numel, .bytes = bytes, .kind = TL_TENSOR_POOL_KIND(h->dtype, h->device), .stack = stack};
 	s->keys++;
 	return true;
 }
@@ -81,7 +69,7 @@ static __attribute__((noinline)) uint64_t large_bytes(const tl_tensor_header* h,
  * against its elements once, and a slot's bytes against its key's each time. */
 static inline uint64_t slot_bytes(const tl_tensor_header* h, tl_entry e)
 {
-	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || e.gen >= TLC_LAST_GEN)) return 0;
+	if (TLC_UNLIKELY(h->flags != TL_TENSOR_CONTIGUOUS || tlc_is_last_life(e.gen))) return 0;
 	if (TLC_UNLIKELY(h->dtype >= TL_DTYPES || h->device != 0 || h->numel > 1ull << 47)) return 0;
 	uint32_t class = e.gen & 0xFF;
 	return TLC_LIKELY(class <= TL_CLASS_SMALL) ? tlc_g.classes[class].size : large_bytes(h, e.object);
@@ -111,14 +99,14 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	if (TLC_UNLIKELY(home == NULL)) return ASK_GO;
 	enum keeping result = ASK_GO;
-	tlc_tensor_pool_lock(s);
+	tlc_lock(&s->lock);
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
 	if (TLC_LIKELY(result == KEPT)) {
-		if (TLC_LIKELY(atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
-			e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-			TLC_STORE(r->gen, e.gen);
-			((tl_entry*)k->stack)[k->count++] = e;
+		if (TLC_LIKELY(
+				atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {
+			e.gen = TLC_LOAD(r->gen);
+			((tl_entry*)k->stack)[k->count++] = tlc_renew(r, e);
 			s->bytes += bytes;
 			s->puts++;
 			c->tensors_gone++;
@@ -126,7 +114,7 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 			result = ASK_GO;
 		}
 	}
-	tlc_tensor_pool_unlock(s);
+	tlc_unlock(&s->lock);
 	return result;
 }
 
@@ -135,11 +123,11 @@ static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	tl_magazine* m = &c->magazines[e.gen & 0xFF];
 	if (m->top == m->limit) return false;
-	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)) return false;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
-	e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-	TLC_STORE(r->gen, e.gen);
-	*m->top++ = e;
+	e.gen = TLC_LOAD(r->gen);
+	*m->top++ = tlc_renew(r, e);
 	c->tensors_gone++;
 	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->gone++;
@@ -160,7 +148,8 @@ static tl_record* base_record(const tl_context* c, const tl_tensor_header* view)
 static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || e.gen >= TLC_LAST_GEN) return false;
+	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || tlc_is_last_life(e.gen))
+		return false;
 	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
 	uintptr_t base = h->base; /* before the slot can be used again */
 	if (b == NULL || !recycle(c, r, e, sh)) return false;
@@ -195,7 +184,8 @@ bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
 		int32_t count = tlc_sh_count(sh);
 		if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || count <= 0)) return false;
 		if (TLC_LIKELY(count == 1)) return drop_last(c, r, e, sh);
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, released(sh), memory_order_acq_rel, memory_order_acquire))
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, released(sh), memory_order_acq_rel,
+		                                          memory_order_acquire))
 			return true;
 	}
 }
@@ -215,8 +205,8 @@ static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dt
 	}
 	int64_t shape = (int64_t)elements;
 	tlc_tensor_describe((tl_tensor_header*)e.object, dtype, elements, 1, &shape);
-	tlc_tensor_revive(c, tlc_g.records + e.record, 1u << TL_SH_FLOAT_SHIFT);
-	const uint64_t bytes = ((const tl_tensor_header*)e.object)->nbytes + TL_TENSOR_HEADER;
+	tlc_tensor_revive(c, tlc_g.records + e.record, TL_SH_FLOAT);
+	const uint64_t bytes = ((const tl_tensor_header*)e.object)->nbytes + TLC_TENSOR_HEADER;
 	return tlc_spend(c, bytes) ? tlc_sampled_object(c, (void*)e.object, bytes) : (tl_tensor*)e.object;
 }
 

@@ -3,9 +3,8 @@
 
 #include "tensor.h"
 
-/* Values and indices have the element types 0 to 3; an overwritten header cannot select another
- * one. */
-enum { LOWEST_ADDRESS = 64 << 10, CSC = TL_SPARSE_CSC, ELEMENT_TYPES = 3 };
+/* Values and indices are of the element types 0 to 3: a header that was overwritten leads no further. */
+enum { CSC = TL_SPARSE_CSC, ELEMENT_TYPES = 3 };
 
 /* The header at p, if record and mark show a live matrix there. */
 static inline const tl_sparse_header* marked(uintptr_t p, uint32_t* class)
@@ -70,7 +69,7 @@ static inline int64_t offset_at(const tl_sparse_header* h, const tl_sparse_part*
 	return h->index_dtype == TL_DTYPE_I32 ? ((const int32_t*)b->offsets)[k] : ((const int64_t*)b->offsets)[k];
 }
 
-static inline bool is_optional(const void* out) { return out == NULL || (uintptr_t)out >= LOWEST_ADDRESS; }
+static inline bool is_optional(const void* out) { return out == NULL || (uintptr_t)out >= TL_LOWEST_ADDRESS; }
 
 static inline void* element(uintptr_t array, int64_t i, uint8_t dtype)
 {
@@ -101,7 +100,7 @@ tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info)
 {
 	const tl_sparse_part* table;
 	const tl_sparse_header* h = header(matrix, &table);
-	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
+	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < TL_LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
 		return slow_sparse_info_get(matrix, out_info);
 	uint64_t index = tlc_dtype_bytes[h->index_dtype & ELEMENT_TYPES];
 	uint64_t element_bytes = tlc_dtype_bytes[h->value_dtype & ELEMENT_TYPES] + index;

@@ -22,12 +22,12 @@
  *
  * An object lives while its count is above zero. Each count belongs to exactly
  * one holder: an entry of a scope, a slot of a container (a field, an element
- * of a Vec), the caller of an acquire, or nobody yet. The last kind is called a
- * floating reference: an allocation returns one, tl_mem_register_struct sinks
- * it into the current scope without touching the count, and tl_mem_unregister
- * takes the newest entry out of its scope and lets it float again. So a callee
- * that ends in `return unregister(x)` and a caller that begins with
- * `register(x)` hand the object over with its count still 1.
+ * of a Vec), the caller of an acquire, or no holder yet. A reference without a
+ * holder is called floating: an allocation returns one, tl_mem_register_struct
+ * sinks it into the current scope without touching the count, and
+ * tl_mem_unregister takes the newest entry out of its scope and lets it float
+ * again. So a callee that ends in `return unregister(x)` and a caller that
+ * begins with `register(x)` hand the object over with its count still 1.
  *
  *     void* p = tl_mem_alloc(64);     count 1, floating
  *     tl_mem_register_struct(p);      count 1, held by the scope
@@ -136,7 +136,7 @@ extern "C" {
 
 /*
  * TL_ABI_VERSION is the version of the interface that this header declares.
- * It grows when functions are added; a number or a layout never changes.
+ * It grows when functions are added; numbers and layouts never change.
  */
 #define TL_ABI_VERSION 1u
 
@@ -197,7 +197,8 @@ TL_API const char* tl_version(void);
 
 /*
  * tl_abi_version returns the interface version of the loaded library. A program
- * compiled against a header whose TL_ABI_VERSION is greater needs a newer one.
+ * compiled against a header whose TL_ABI_VERSION is greater needs a newer
+ * library.
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.
@@ -228,8 +229,8 @@ TL_API tl_status tl_init(void);
  * tl_shutdown closes the calling thread's scopes and frames, releases what its
  * root scope holds and gives idle memory back to the system. Live objects stay valid and
  * releasable, and later calls work as if nothing had happened. Leaks are reported at the
- * end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
- * tl_mem_check_all does.
+ * end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG the call checks
+ * for damage as tl_mem_check_all does.
  *
  * Ownership: every reference held by the calling thread's scopes is released.
  * Threads: any thread, while no other has open scopes.
@@ -389,10 +390,11 @@ TL_API tl_status tl_mem_manager_shutdown(void);
  * Scopes
  * ------
  *
- * A scope is a mark on a stack of references that each thread has. What is
- * registered goes on top of the stack; leaving the scope pops and releases it,
- * newest first, down to the mark. So a block of emitted code needs two calls,
- * however many objects it creates and however control leaves it.
+ * A scope is a mark on a stack of references that each thread has. A
+ * registration pushes a reference onto the stack; the exit of the scope pops
+ * and releases the references down to the mark, newest first. So a block of
+ * emitted code needs two calls, however many objects it creates and however
+ * control leaves it.
  *
  * Scopes exist because a compiler finds the end of a block far more cheaply
  * than the last use of every value. Objects are counted as well, because values
@@ -834,7 +836,7 @@ TL_API void* tl_ptr_acquire(void* object);
 TL_API tl_status tl_ptr_release(void* object);
 
 /*
- * tl_ptr_inc_ref is tl_ptr_acquire that returns a status.
+ * tl_ptr_inc_ref is tl_ptr_acquire with a status as its result.
  *
  * Ownership: the caller holds the new reference.
  * Threads: any thread.
@@ -1528,8 +1530,8 @@ TL_API tl_status tl_tensor_release(tl_tensor* tensor);
 TL_API tl_status tl_tensor_release_safe(tl_tensor* tensor);
 
 /*
- * tl_tensor_register puts a reference into the current scope: the floating one
- * when there is one, else a new one.
+ * tl_tensor_register puts a reference into the current scope: a floating
+ * reference of the tensor if it has one, else a new one.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -1771,11 +1773,11 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  * ------------
  *
  * A view is a tensor without memory of its own: another shape and other strides
- * over the elements of a tensor that exists. What is written through one is seen
- * through all. A view holds a reference to the tensor that has the memory, never
- * to another view, so the memory goes back to the pool, or its deleter runs,
- * when the last reference to the tensor and its views is dropped, in any order
- * and on any thread.
+ * over the elements of an existing tensor. A write through one is visible
+ * through all. A view holds a reference to the tensor that has the memory,
+ * never to another view, so the memory goes back to the pool, or its deleter
+ * runs, when the last reference to the tensor and its views is dropped, in any
+ * order and on any thread.
  *
  * Strides may be 0 (broadcast: one element under several indices) and negative
  * (a slice that runs backwards: tl_tensor_data is then not the lowest address).
@@ -2014,8 +2016,9 @@ TL_API int64_t tl_get_refcount_count(void);
 
 /*
  * tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
- * devices but the CPU: the bytes of the blocks that their default memory pools
- * have given to live tensors, to tensors that the pool keeps and to PyTorch.
+ * devices except the CPU: the bytes of the blocks that their default memory
+ * pools have given to live tensors, to tensors that the pool keeps and to
+ * PyTorch.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2039,7 +2042,7 @@ TL_API int64_t tl_get_gpu_free_count(void);
 
 /*
  * tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
- * for all devices but the CPU.
+ * for all devices except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2996,13 +2999,14 @@ enum tl_mem_account {
 
 /*
  * tl_out_of_memory_callback is called when a request for memory is about to
- * fail, so that the program can release something. requested is in bytes of
- * device (or of TL_MEM_OWN_ALLOCATORS), and attempt counts the calls for this
- * request from 1. The callback returns true to have the request tried again,
- * and false to let it fail. It may call any function of the library; calls of
- * its own that find no memory fail at once. It runs on the thread that needs
- * the memory, with no lock held. It may throw or longjmp; the call that needed
- * the memory has then done nothing.
+ * fail, so that the program can release something. device is the device of the
+ * memory (or TL_MEM_OWN_ALLOCATORS), requested the size of the request in
+ * bytes, and attempt counts the calls for this request from 1. The callback
+ * returns true to have the request tried again, and false to let it fail. It
+ * may call any function of the library; calls of its own that find no memory
+ * fail at once. It runs on the thread that needs the memory, with no lock held.
+ * It may throw or longjmp; the call that needed the memory has then done
+ * nothing.
  */
 typedef bool (*tl_out_of_memory_callback)(int32_t device, size_t requested, uint32_t attempt, void* ctx);
 
@@ -3207,11 +3211,11 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
 
 /*
  * tl_registry_register registers a block; the caller holds its one reference. A
- * block of 0 bytes counts as one of 1. The runtime trusts the caller that the
- * address is one of that kind. It does not detect two overlaps. If the block
- * fills 64 KiB that are aligned to 64 KiB, a smaller registered block that
- * begins there is not noticed. If the address is not a multiple of 16, a
- * registered block that contains the address is not noticed.
+ * block of 0 bytes counts as one of 1. The runtime relies on the caller for the
+ * kind of the block. It does not detect two overlaps. If the block fills 64 KiB
+ * that are aligned to 64 KiB, a smaller registered block that begins there is
+ * not noticed. If the address is not a multiple of 16, a registered block that
+ * contains the address is not noticed.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3851,7 +3855,7 @@ TL_API tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64
  * struct, and calls its deleter when the last reference to the tensor and its
  * views is dropped.
  *
- * Memory of the CPU and of CUDA devices and pinned CPU memory are passed as
+ * CPU memory, pinned CPU memory and memory of CUDA devices are passed as
  * addresses. Memory of OpenCL and Metal devices is passed as a buffer with
  * byte_offset, if this library has allocated it. Memory of other devices is
  * passed as memory of the CPU, if the CPU may use it. The ordinal of a device
@@ -4081,7 +4085,7 @@ TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
 TL_API const void* tl_numpy_handler(void);
 
 /*
- * tl_python_lines makes the memory functions of NumPy's arrays pass tracking
+ * tl_python_lines makes the memory functions of NumPy's arrays tell tracking
  * the line of Python code that requests an array, if its allocation is
  * recorded. Frames whose file name begins with skip, such as the folder of
  * NumPy's own code, are skipped. Further calls have no effect.
@@ -4292,6 +4296,20 @@ TL_API tl_status tl_stats_get(tl_stats* out_stats);
 TL_API size_t tl_stats_json(char* buffer, size_t bytes);
 
 /*
+ * tl_stats_openmetrics writes all statistics as OpenMetrics text (the OpenMetrics
+ * specification 1.0.0), for Prometheus and its like, into a buffer as tl_stats_json
+ * does. While other threads work a counter may read a little less than it did before.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: the length of the whole text without its zero byte; when that is
+ *     not less than bytes, the text was cut. 0 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+ * Cost: that of tl_stats_json.
+ */
+TL_API size_t tl_stats_openmetrics(char* buffer, size_t bytes);
+
+/*
  * tl_stats_print writes all statistics as a table for people: into a file, which is
  * replaced (by the rule that stands under Profiles), or to standard error.
  * TL_SHOW_STATS=1 does it at the end of the process.
@@ -4369,7 +4387,8 @@ TL_API int64_t tl_get_memory_mb(void);
 TL_API tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 
 /*
- * tl_log_free is the counterpart of tl_log_alloc.
+ * tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
+ * one line to standard error.
  *
  * Ownership: none; file is read during the call only.
  * Threads: any thread.

@@ -51,12 +51,12 @@ struct failure {
 
 /* A failure as an exception. what() is the text of tl_last_error. */
 class error : public std::runtime_error {
-public:
+  public:
 	explicit error(const failure& why) : std::runtime_error(why.message), status_(why.status) {}
 
 	tl_status status() const noexcept { return status_; }
 
-private:
+  private:
 	tl_status status_;
 };
 
@@ -82,7 +82,7 @@ T* check(T* pointer)
  * std::expected. */
 template <class T>
 class result {
-public:
+  public:
 	result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
 	result(failure why) : state_(std::in_place_index<1>, std::move(why)) {}
 
@@ -105,7 +105,7 @@ public:
 	/* The failure; only without a value. */
 	const failure& error() const noexcept { return *std::get_if<1>(&state_); }
 
-private:
+  private:
 	void require() const
 	{
 		if (!has_value()) {
@@ -119,7 +119,7 @@ private:
 /* Success or a failure. */
 template <>
 class result<void> {
-public:
+  public:
 	result() noexcept : why_{TL_OK, {}} {}
 	result(failure why) : why_(std::move(why)) {}
 
@@ -136,7 +136,7 @@ public:
 	}
 	const failure& error() const noexcept { return why_; }
 
-private:
+  private:
 	failure why_;
 };
 
@@ -146,7 +146,7 @@ namespace detail {
  * destructor. Move-only. */
 template <class Value, Value closed, tl_status (*close_it)(Value)>
 class closing {
-public:
+  public:
 	closing(closing&& other) noexcept : value_(std::exchange(other.value_, closed)) {}
 	closing& operator=(closing&& other) noexcept
 	{
@@ -165,13 +165,13 @@ public:
 	/* Leaves it open; other code has to close it. */
 	void dismiss() noexcept { value_ = closed; }
 
-protected:
+  protected:
 	explicit closing(Value value) noexcept : value_(value) {}
 	~closing() { close(); }
 
 	Value value_;
 
-private:
+  private:
 	tl_status close() noexcept
 	{
 		const Value value = std::exchange(value_, closed);
@@ -197,16 +197,15 @@ std::int64_t opened(Enter enter)
 
 /* A scope of the calling thread, open as long as the object lives. */
 class scope : public detail::closing_scopes {
-public:
+  public:
 	scope() : closing(detail::opened(&tl_mem_enter_scope)) {}
 };
 
 /* A function's frame: a scope and numbered buffers that live until it closes,
  * with the scopes that were opened inside it. */
 class frame : public detail::closing_scopes {
-public:
-	explicit frame(std::int64_t slots = 0)
-		: closing(detail::opened([slots] { return tl_mem_function_enter(slots); }))
+  public:
+	explicit frame(std::int64_t slots = 0) : closing(detail::opened([slots] { return tl_mem_function_enter(slots); }))
 	{
 	}
 
@@ -226,7 +225,7 @@ public:
 
 /* A planned frame: one block with offsets that a compiler has computed. */
 class planned_frame : public detail::closing_planned {
-public:
+  public:
 	explicit planned_frame(std::size_t bytes) : closing(check(tl_mem_frame_enter(bytes))) {}
 
 	void* data() const noexcept { return value_; }
@@ -246,15 +245,16 @@ public:
  */
 template <class T>
 class ref {
-public:
+  public:
 	ref() noexcept = default;
 	ref(std::nullptr_t) noexcept {}
 	ref(const ref& other) : pointer_(acquired(other.pointer_)) {}
 	ref(ref&& other) noexcept : pointer_(other.detach()) {}
 
 	/* To const T and to void, where the address stays the same. */
-	template <class U, class = std::enable_if_t<std::is_convertible_v<U*, T*> &&
-	                                            (std::is_void_v<T> || std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>>)>>
+	template <class U,
+	          class = std::enable_if_t<std::is_convertible_v<U*, T*> &&
+	                                   (std::is_void_v<T> || std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>>)>>
 	ref(ref<U> other) noexcept : pointer_(other.detach())
 	{
 	}
@@ -308,7 +308,7 @@ public:
 	friend bool operator!=(const ref& a, std::nullptr_t) noexcept { return a.pointer_ != nullptr; }
 	friend void swap(ref& a, ref& b) noexcept { a.swap(b); }
 
-private:
+  private:
 	static void* address(T* pointer) noexcept { return const_cast<std::remove_cv_t<T>*>(pointer); }
 	static T* acquired(T* pointer)
 	{
@@ -326,7 +326,7 @@ private:
  */
 template <class T>
 class field {
-public:
+  public:
 	field() noexcept = default;
 	field(const field&) = delete;
 	field& operator=(const field&) = delete;
@@ -346,14 +346,14 @@ public:
 	/* Another reference to the same object. */
 	ref<T> share() const { return ref<T>::retain(pointer_); }
 
-private:
+  private:
 	T* pointer_ = nullptr;
 };
 
 /* A type that the runtime knows: where the fields of a T are, and its destructor. */
 template <class T>
 class type {
-public:
+  public:
 	static_assert(alignof(T) <= 32, "objects of the runtime are 32-byte aligned");
 
 	/* Defines it. Fields are members of type tl::field or plain pointers to
@@ -406,7 +406,7 @@ public:
 		return ref<T>::adopt(object);
 	}
 
-private:
+  private:
 	/* Frees the memory of a T whose constructor threw: runs no destructor, but releases the fields
 	 * that the constructor had set. */
 	struct unconstructed {
@@ -440,7 +440,7 @@ private:
 	static void destroy(void* object) { std::destroy_at(static_cast<T*>(object)); }
 
 	template <class Member>
-	static std::size_t offset(Member T::*member) noexcept
+	static std::size_t offset(Member T::* member) noexcept
 	{
 		alignas(T) static std::byte space[sizeof(T)];
 		const T* object = reinterpret_cast<const T*>(space);

@@ -283,6 +283,7 @@ declare ptr @tl_deferred_take(ptr) nounwind
 ; Diagnostics
 declare i32 @tl_stats_get(ptr)
 declare i64 @tl_stats_json(ptr, i64)
+declare i64 @tl_stats_openmetrics(ptr, i64)
 declare i32 @tl_stats_print(ptr)
 declare i32 @tl_stats_reset_peak()
 declare i32 @tl_mem_purge()

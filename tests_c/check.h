@@ -77,6 +77,13 @@ static inline void check_status(tl_status got, tl_status want, const char* file,
 		        tl_status_string(want), tl_last_error());
 }
 
+/* Whether a signal handler can interrupt a call of the slow path: on arm64 it waits. */
+#if defined(__aarch64__)
+enum { HANDLERS_INTERRUPT_CALLS = 0 };
+#else
+enum { HANDLERS_INTERRUPT_CALLS = 1 };
+#endif
+
 #define CHECK(condition) check_true((condition) ? true : false, __FILE__, __LINE__, #condition)
 #define CHECK_INT(got, want) check_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, #got)
 #define CHECK_PTR(got, want) check_pointer((got), (want), __FILE__, __LINE__, #got)

@@ -454,7 +454,7 @@ int main(int count, char** arguments)
 	RUN(the_quarantine_is_bounded);
 	RUN(resizing_moves_the_zone);
 	RUN(a_call_keeps_its_name_over_a_destructor);
-	RUN(a_call_from_a_signal_handler_is_refused);
+	if (HANDLERS_INTERRUPT_CALLS) RUN(a_call_from_a_signal_handler_is_refused);
 	damage_is_told_on_standard_error(arguments[0]);
 	without_the_option_there_is_nothing_to_check(arguments[0]);
 	return check_finish();

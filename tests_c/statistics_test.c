@@ -165,6 +165,7 @@ static void check_text(size_t (*text)(char*, size_t))
 		CHECK(memcmp(part, whole, room < 40 ? room - 1 : 39) == 0); /* figures may change */
 	}
 	/* covers: tl_stats_json TL_E_INVALID_ARGUMENT */
+	/* covers: tl_stats_openmetrics TL_E_INVALID_ARGUMENT */
 	/* covers: tl_config_dump TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(text(NULL, 1), 0, TL_E_INVALID_ARGUMENT);
 }
@@ -173,8 +174,12 @@ static void the_texts_are_as_long_as_they_say(void)
 {
 	char text[65536];
 	check_text(tl_stats_json);
+	check_text(tl_stats_openmetrics);
 	check_text(tl_config_dump);
 	node_type();
+	tl_stats_openmetrics(text, sizeof text);
+	CHECK(strncmp(text, "# TYPE tl_objects_live gauge\n", 29) == 0);
+	CHECK(strstr(text, "\n# EOF\n") == text + strlen(text) - 7);
 	tl_stats_json(text, sizeof text);
 	CHECK(strncmp(text, "{\n  \"version\": 1,\n", 18) == 0);
 	CHECK(strstr(text, "\"name\": \"statistics \\\"node\\\"\"") != NULL);

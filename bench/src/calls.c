@@ -111,19 +111,47 @@ OPERATION op_malloc_register_struct(long n)
 }
 
 /* A malloc and a free are part of it. */
-static void register_beside(long n, size_t live)
+static void register_pairs(long n, size_t bytes)
 {
-	for (size_t i = 0; i < live; i++)
-		tl_registry_register_custom((char*)((uintptr_t)1 << 44) + i * 128, 64, (tl_deleter)(uintptr_t)abort, NULL);
 	for (long i = 0; i < n; i++) {
-		void* block = malloc(64);
-		tl_registry_register(block, 64, TL_ALLOC_MALLOC);
+		void* block = malloc(bytes);
+		tl_registry_register(block, bytes, TL_ALLOC_MALLOC);
 		tl_registry_unregister(block);
 	}
 }
 
+static void register_beside(long n, size_t live)
+{
+	for (size_t i = 0; i < live; i++)
+		tl_registry_register_custom((char*)((uintptr_t)1 << 44) + i * 128, 64, (tl_deleter)(uintptr_t)abort, NULL);
+	register_pairs(n, 64);
+}
+
 OPERATION op_registry_pair(long n) { register_beside(n, 1000); }
 OPERATION op_registry_pair_1e6(long n) { register_beside(n, 1000000); }
+OPERATION op_registry_pair_4096(long n) { register_pairs(n, 4096); }
+
+/* A block that ends in the next unit of the registry. malloc returns it again each time. */
+OPERATION op_registry_pair_2_units(long n)
+{
+	uintptr_t block, last;
+	do {
+		block = (uintptr_t)malloc(64);
+		last = block + 63;
+	} while (block >> 10 == last >> 10 || block >> 16 != last >> 16);
+	free((void*)block);
+	register_pairs(n, 64);
+}
+
+OPERATION op_registry_acquire_release(long n)
+{
+	void* block = malloc(64);
+	tl_registry_register(block, 64, TL_ALLOC_MALLOC);
+	for (long i = 0; i < n; i++) {
+		tl_ptr_acquire(block);
+		tl_ptr_release(block);
+	}
+}
 
 OPERATION op_registry_hit(long n)
 {
@@ -273,6 +301,9 @@ static const struct {
 	NAMED(malloc_register_struct),
 	NAMED(registry_pair),
 	NAMED(registry_pair_1e6),
+	NAMED(registry_pair_2_units),
+	NAMED(registry_pair_4096),
+	NAMED(registry_acquire_release),
 	NAMED(registry_hit),
 	NAMED(registry_alias),
 	NAMED(function),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tlruntime/cmd/tl/internal/openmetrics"
+	"tlruntime/runtime/observe/openmetrics"
 	"tlruntime/runtime/observe/stats"
 )
 
@@ -22,7 +22,8 @@ func metricsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return openmetrics.Write(c.OutOrStdout(), s)
+			_, err = c.OutOrStdout().Write(openmetrics.Text(s))
+			return err
 		},
 	}
 }

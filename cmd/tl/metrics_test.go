@@ -23,7 +23,7 @@ func runMetrics(t *testing.T, in string, args ...string) (string, error) {
 }
 
 func TestMetricsReadsAFileOrStandardInput(t *testing.T) {
-	folder := "internal/openmetrics/testdata"
+	folder := "../../runtime/observe/openmetrics/testdata"
 	want, err := os.ReadFile(filepath.Join(folder, "metrics.txt"))
 	require.NoError(t, err)
 	got, err := runMetrics(t, "", filepath.Join(folder, "stats.json"))

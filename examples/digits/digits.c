@@ -37,7 +37,7 @@ static void show_epoch(int epoch, epoch_result r)
 	if (epoch == TRAIN_EPOCHS - 1) before_last_epoch = stats_now();
 }
 
-/* What the pool keeps is given back first: it is not live, but it is allocated. */
+/* The pool's tensors are given back first: they are not live, but they are allocated. */
 static uint64_t leaked(const tl_stats* begin)
 {
 	tl_mem_purge();
@@ -88,7 +88,8 @@ static int keep_faster(const char* program, const char* data, figures* best)
 	return 0;
 }
 
-/* Alternates, so that both sides see the same machine, and keeps the best of each: what else runs only slows down. */
+/* Alternates, so that both sides see the same machine, and keeps the best of each, because other
+ * processes only slow it down. */
 static int compare_runs(const char* folder, const char* data, figures* ours, figures* theirs)
 {
 	char tl[4096], plain[4096];

@@ -3,7 +3,7 @@
  * train.c is written once against these names and compiled twice. memory_tl.h answers through the runtime: scopes,
  * frames and counts give everything back, and the calls of the group "by hand" compile to nothing. memory_malloc.h
  * answers with malloc and free: there the scopes compile to nothing, and only the calls "by hand" give memory back.
- * Neither side does work that the other would need.
+ * Neither side does work that only the other one needs.
  *
  *   function_enter(slots), function_exit()   around a function body
  *   scope_enter(), scope_exit()              around a block or a loop iteration

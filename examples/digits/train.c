@@ -27,7 +27,7 @@ typedef struct activations {
 	tensor *hidden, *probabilities;
 } activations;
 
-/* Borrows its tensors: whoever took the batch owns them. */
+/* Borrows its tensors: the code that took the batch owns them. */
 typedef struct batch {
 	tensor *images, *targets;
 	int rows;

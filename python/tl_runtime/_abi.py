@@ -539,7 +539,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_abi_version returns the interface version of the loaded library. A program
-        compiled against a header whose TL_ABI_VERSION is greater needs a newer one.
+        compiled against a header whose TL_ABI_VERSION is greater needs a newer
+        library.
 
         Ownership: none.
         Threads: any thread, also in a forked child.
@@ -580,8 +581,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_shutdown closes the calling thread's scopes and frames, releases what its
         root scope holds and gives idle memory back to the system. Live objects stay valid and
         releasable, and later calls work as if nothing had happened. Leaks are reported at the
-        end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG it looks for damage as
-        tl_mem_check_all does.
+        end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG the call checks
+        for damage as tl_mem_check_all does.
 
         Ownership: every reference held by the calling thread's scopes is released.
         Threads: any thread, while no other has open scopes.
@@ -1285,7 +1286,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_inc_ref is tl_ptr_acquire that returns a status.
+        """tl_ptr_inc_ref is tl_ptr_acquire with a status as its result.
 
         Ownership: the caller holds the new reference.
         Threads: any thread.
@@ -2044,8 +2045,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_register puts a reference into the current scope: the floating one
-        when there is one, else a new one.
+        """tl_tensor_register puts a reference into the current scope: a floating
+        reference of the tensor if it has one, else a new one.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -2636,8 +2637,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-        devices but the CPU: the bytes of the blocks that their default memory pools
-        have given to live tensors, to tensors that the pool keeps and to PyTorch.
+        devices except the CPU: the bytes of the blocks that their default memory
+        pools have given to live tensors, to tensors that the pool keeps and to
+        PyTorch.
 
         Ownership: none.
         Threads: any thread.
@@ -2671,7 +2673,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         """tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
-        for all devices but the CPU.
+        for all devices except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -3681,11 +3683,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer", "bytes", "kind"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_registry_register registers a block; the caller holds its one reference. A
-        block of 0 bytes counts as one of 1. The runtime trusts the caller that the
-        address is one of that kind. It does not detect two overlaps. If the block
-        fills 64 KiB that are aligned to 64 KiB, a smaller registered block that
-        begins there is not noticed. If the address is not a multiple of 16, a
-        registered block that contains the address is not noticed.
+        block of 0 bytes counts as one of 1. The runtime relies on the caller for the
+        kind of the block. It does not detect two overlaps. If the block fills 64 KiB
+        that are aligned to 64 KiB, a smaller registered block that begins there is
+        not noticed. If the address is not a multiple of 16, a registered block that
+        contains the address is not noticed.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -4673,7 +4675,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_char_p,),
         ("skip",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
-        """tl_python_lines makes the memory functions of NumPy's arrays pass tracking
+        """tl_python_lines makes the memory functions of NumPy's arrays tell tracking
         the line of Python code that requests an array, if its allocation is
         recorded. Frames whose file name begins with skip, such as the folder of
         NumPy's own code, are skipped. Further calls have no effect.
@@ -4824,6 +4826,25 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_stats_openmetrics",
+        "Diagnostics",
+        ctypes.c_size_t,
+        (ctypes.c_char_p, ctypes.c_size_t),
+        ("buffer", "bytes"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_stats_openmetrics writes all statistics as OpenMetrics text (the OpenMetrics
+        specification 1.0.0), for Prometheus and its like, into a buffer as tl_stats_json
+        does. While other threads work a counter may read a little less than it did before.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: the length of the whole text without its zero byte; when that is
+            not less than bytes, the text was cut. 0 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
+        Cost: that of tl_stats_json.
+        """,
+    ),
+    Function(
         "tl_stats_print",
         "Diagnostics",
         ctypes.c_int32,
@@ -4937,7 +4958,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
         ("pointer", "file", "line"),
         (),
-        """tl_log_free is the counterpart of tl_log_alloc.
+        """tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
+        one line to standard error.
 
         Ownership: none; file is read during the call only.
         Threads: any thread.

@@ -21,7 +21,7 @@ from . import _abi, _deferred
 from ._devices import device_number
 from ._library import c_string, check, last_error, lib
 from ._limits import memory_usage
-from ._metrics import Rising, openmetrics_text
+from ._metrics import Rising
 
 
 def stats() -> dict[str, int]:
@@ -135,7 +135,8 @@ _counters = Rising()
 
 def openmetrics() -> str:
     """Returns all statistics as OpenMetrics text. No counter is less than in an earlier text."""
-    return _counters.hold(openmetrics_text(statistics()))
+    _deferred.drain()
+    return _counters.hold(_text(lib.tl_stats_openmetrics))
 
 
 _SETTING = re.compile(r"(\w+)=(.*) \((\w+)\)")

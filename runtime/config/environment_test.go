@@ -35,7 +35,8 @@ func TestAnEnvironmentThatIsReadAgainIsTheOnlyOne(t *testing.T) {
 	o := New()
 	o.ReadEnvironment([]string{"TL_FAIL_MEMORY=2", "TL_MEM_LOG=1", "TL_HUGE_PAGES=perhaps"})
 	complaints := o.ReadEnvironment([]string{"TL_MEM_LOG=1", "TL_HUGE_PAGES=perhaps", "TL_FASTPATH=maybe"})
-	require.Equal(t, []string{`TL_FASTPATH="maybe": not 0 or 1; it stays "1"`}, complaints, "what was told is not told again")
+	require.Equal(t, []string{`TL_FASTPATH="maybe": not 0 or 1; it stays "1"`}, complaints,
+		"what was told is not told again")
 	require.Len(t, o.Complaints(), 2)
 	require.EqualValues(t, -1, o.Count("TL_FAIL_MEMORY"))
 	require.Equal(t, FromDefault, o.Source("TL_FAIL_MEMORY"))
@@ -85,6 +86,7 @@ func TestALevelCanBeAFlag(t *testing.T) {
 		require.NoError(t, o.Set("TL_LEAK_CHECK", value, FromCall), value)
 		require.Equal(t, word, o.Word("TL_LEAK_CHECK"), value)
 	}
-	require.EqualError(t, o.Set("TL_LEAK_CHECK", "FAIL", FromCall), `TL_LEAK_CHECK="FAIL": not one of off, report, fail`)
+	require.EqualError(t, o.Set("TL_LEAK_CHECK", "FAIL", FromCall),
+		`TL_LEAK_CHECK="FAIL": not one of off, report, fail`)
 	require.Error(t, o.Set("TL_ON_ERROR", "1", FromCall), "a list of words is none")
 }

@@ -24,7 +24,8 @@ func Check() error {
 // the runtime.
 func CheckBeside(c *object.Context) error {
 	_, inPool := tensor.Check()
-	return errors.Join(c.CheckStacks(), object.Heap().Check(func(uint32) {}), object.Registry().CheckBeside(), inPool, pools())
+	return errors.Join(c.CheckStacks(), object.Heap().Check(func(uint32) {}), object.Registry().CheckBeside(), inPool,
+		pools())
 }
 
 // pools checks the memory pools, and that what is charged is what is held.
@@ -46,10 +47,12 @@ func accounts(held map[int32]uint64) error {
 		if account == limit.Total {
 			continue
 		}
-		found.Want(limit.Used(account) == held[account], "account %d: %d bytes are charged, %d are held", account, limit.Used(account),
+		found.Want(limit.Used(account) == held[account], "account %d: %d bytes are charged, %d are held", account,
+			limit.Used(account),
 			held[account])
 		total += limit.Used(account)
 	}
-	found.Want(limit.Used(limit.Total) == total, "%d bytes are charged in all, the accounts have %d", limit.Used(limit.Total), total)
+	found.Want(limit.Used(limit.Total) == total, "%d bytes are charged in all, the accounts have %d",
+		limit.Used(limit.Total), total)
 	return found.Err()
 }

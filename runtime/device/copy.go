@@ -8,10 +8,6 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// lowest is where memory can begin; smaller addresses are numbers that were passed
-// by mistake.
-const lowest = 64 << 10
-
 // stagingBytes is how much a copy between devices without a way of their own takes
 // through the CPU's memory at a time.
 const stagingBytes = 4 << 20
@@ -65,7 +61,7 @@ func check(n uintptr, places ...place) error {
 	var room [2]memory.Range
 	ranges := room[:0]
 	for _, p := range places {
-		if p.at < lowest || n > MaxBytes || p.at+n < p.at {
+		if p.at < layout.LowestAddress || n > MaxBytes || p.at+n < p.at {
 			return Errorf(status.InvalidArgument, "%d bytes at %#x are no memory of %s", n, p.at, p.device.Name())
 		}
 		if p.device.Info().HostAccess {

@@ -68,7 +68,8 @@ func (l *Ledger) Take(start, n uintptr) (Block, error) {
 			start, start-b.Start, l.owner, b.Start)
 	}
 	if n != b.Bytes {
-		return Block{}, Errorf(status.InvalidArgument, "the block of %s at %#x has %d bytes, not %d", l.owner, start, b.Bytes, n)
+		return Block{}, Errorf(status.InvalidArgument, "the block of %s at %#x has %d bytes, not %d", l.owner, start,
+			b.Bytes, n)
 	}
 	l.blocks = slices.Delete(l.blocks, i, i+1)
 	l.bytes -= b.Bytes
@@ -85,7 +86,8 @@ func (l *Ledger) Find(p, n uintptr) (Block, error) {
 	}
 	b := l.blocks[i]
 	if left := b.Start + b.Bytes - p; n > left {
-		return Block{}, Errorf(status.InvalidArgument, "%d bytes at %#x reach beyond the block of %s, which has %d there",
+		return Block{}, Errorf(status.InvalidArgument,
+			"%d bytes at %#x reach beyond the block of %s, which has %d there",
 			n, p, l.owner, left)
 	}
 	return b, nil

@@ -26,7 +26,8 @@ func (m *ledgerModel) holder(p uintptr) *Block {
 }
 
 func (m *ledgerModel) add(t *rapid.T) {
-	b := Block{Start: uintptr(rapid.IntRange(1, 60).Draw(t, "start")) * 16, Bytes: uintptr(rapid.IntRange(1, 40).Draw(t, "bytes"))}
+	b := Block{Start: uintptr(rapid.IntRange(1, 60).Draw(t, "start")) * 16,
+		Bytes: uintptr(rapid.IntRange(1, 40).Draw(t, "bytes"))}
 	for _, o := range m.model {
 		if b.Start < o.Start+o.Bytes && o.Start < b.Start+b.Bytes {
 			t.Skip("overlaps")
@@ -117,7 +118,8 @@ func TestParseName(t *testing.T) {
 		require.Equal(t, want.family, family)
 		require.Equal(t, want.ordinal, ordinal)
 	}
-	for _, name := range []string{"", "CPU", "cuda:", "cuda:-1", "cuda:00", "cuda:0:1", "0", "cuda:12345", "ä:0", "a\x00b"} {
+	for _, name := range []string{"", "CPU", "cuda:", "cuda:-1", "cuda:00", "cuda:0:1", "0", "cuda:12345", "ä:0",
+		"a\x00b"} {
 		_, _, err := ParseName(name)
 		require.Equal(t, status.InvalidArgument, StatusOf(err), "%q", name)
 	}

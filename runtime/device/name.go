@@ -14,7 +14,8 @@ var nameForm = regexp.MustCompile(`^([a-z][a-z0-9_-]{0,30})(?::(0|[1-9][0-9]{0,3
 func ParseName(name string) (family string, ordinal int, err error) {
 	m := nameForm.FindStringSubmatch(name)
 	if m == nil {
-		return "", 0, Errorf(status.InvalidArgument, "%q is no name of a device; names are cpu, cuda:0, opencl:0, metal:0", name)
+		return "", 0, Errorf(status.InvalidArgument,
+			"%q is no name of a device; names are cpu, cuda:0, opencl:0, metal:0", name)
 	}
 	if m[2] != "" {
 		ordinal, _ = strconv.Atoi(m[2]) // at most four digits

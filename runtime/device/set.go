@@ -138,7 +138,8 @@ func (s *Set) Register(d Device) (int32, error) {
 		return 0, err
 	}
 	if _, ours := builtin(family); ours || d.Name() != canonical(family, ordinal) {
-		return 0, Errorf(status.InvalidArgument, "%q cannot name a device of your own; use a family of your own and a number, npu:0",
+		return 0, Errorf(status.InvalidArgument,
+			"%q cannot name a device of your own; use a family of your own and a number, npu:0",
 			d.Name())
 	}
 	s.mu.Lock()

@@ -70,7 +70,8 @@ func TestDiscoveryIsLazyAndOnce(t *testing.T) {
 
 func TestMissingDevicesSayWhy(t *testing.T) {
 	var asked atomic.Int32
-	s := device.NewSet(processor(), missing(device.CUDA, "no CUDA driver here; looked for libcuda.so.1"), found(device.OpenCL, 1, &asked))
+	s := device.NewSet(processor(), missing(device.CUDA, "no CUDA driver here; looked for libcuda.so.1"),
+		found(device.OpenCL, 1, &asked))
 	_, err := s.ByName("cuda")
 	require.EqualError(t, err, "cuda:0: no CUDA driver here; looked for libcuda.so.1")
 	_, err = s.ByName("opencl:1")

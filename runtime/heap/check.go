@@ -65,7 +65,8 @@ func (c *checker) bins() {
 				break
 			}
 			c.binned[run] = true
-			c.Want(m.state == spanFree && bin(m.run) == b && m.prev == before, "the run at span %d: state %d, %d spans in bin %d, after %d",
+			c.Want(m.state == spanFree && bin(m.run) == b && m.prev == before,
+				"the run at span %d: state %d, %d spans in bin %d, after %d",
 				run, m.state, m.run, b, m.prev)
 			if m.dirty {
 				c.dirty += uint64(m.run) << layout.SpanShift
@@ -83,7 +84,8 @@ func (c *checker) spans() {
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		c.partial(class)
 	}
-	c.Want(t.never <= t.committed && t.committed <= t.total, "%d spans used, %d committed, of %d", t.never, t.committed, t.total)
+	c.Want(t.never <= t.committed && t.committed <= t.total, "%d spans used, %d committed, of %d", t.never, t.committed,
+		t.total)
 	wasFree := false
 	for span := uint32(8); span < t.never; {
 		m := t.meta(span)
@@ -105,7 +107,8 @@ func (c *checker) spans() {
 		wasFree = m.state == spanFree
 		span += m.run
 	}
-	c.Want(len(c.binned) == 0 && len(c.partly) == 0, "%d free runs and %d slabs in lists are none", len(c.binned), len(c.partly))
+	c.Want(len(c.binned) == 0 && len(c.partly) == 0, "%d free runs and %d slabs in lists are none", len(c.binned),
+		len(c.partly))
 }
 
 // partial walks the list of a depot.
@@ -118,7 +121,8 @@ func (c *checker) partial(class uint32) {
 			return
 		}
 		c.partly[span] = true
-		c.Want(m.state == spanSlab && uint32(m.class) == class && m.prev == before, "the slab at span %d: state %d, class %d of %d, after %d",
+		c.Want(m.state == spanSlab && uint32(m.class) == class && m.prev == before,
+			"the slab at span %d: state %d, class %d of %d, after %d",
 			span, m.state, m.class, class, m.prev)
 		before = span
 	}
@@ -127,7 +131,8 @@ func (c *checker) partial(class uint32) {
 func (c *checker) freeRun(span uint32, m *spanMeta) {
 	c.Want(c.binned[span], "the free run at span %d is in no bin", span)
 	delete(c.binned, span)
-	c.Want(c.h.spans.meta(span+m.run-1).run == m.run, "the run at span %d ends as one of %d", span, c.h.spans.meta(span+m.run-1).run)
+	c.Want(c.h.spans.meta(span+m.run-1).run == m.run, "the run at span %d ends as one of %d", span,
+		c.h.spans.meta(span+m.run-1).run)
 	c.words(span, m.run, func(uint32) uint64 { return 0 })
 }
 
@@ -147,9 +152,11 @@ func (c *checker) slab(span uint32, m *spanMeta) {
 		return
 	}
 	c.words(span, m.run, func(uint32) uint64 { return layout.SpanWord(class, m.record, 0) })
-	c.Want(uint32(m.fresh) <= info.Slots && m.freeCount <= m.fresh, "the slab at span %d: %d free of %d of %d", span, m.freeCount, m.fresh, info.Slots)
+	c.Want(uint32(m.fresh) <= info.Slots && m.freeCount <= m.fresh, "the slab at span %d: %d free of %d of %d", span,
+		m.freeCount, m.fresh, info.Slots)
 	c.freeSlots(span, m)
-	c.Want(c.partly[span] == (m.freeHead != 0 || uint32(m.fresh) < info.Slots), "the slab at span %d, %d free of %d, in a list: %v", span,
+	c.Want(c.partly[span] == (m.freeHead != 0 || uint32(m.fresh) < info.Slots),
+		"the slab at span %d, %d free of %d, in a list: %v", span,
 		m.freeCount, m.fresh, c.partly[span])
 	delete(c.partly, span)
 	at := &c.of[class]
@@ -196,7 +203,8 @@ func (c *checker) large(span uint32, m *spanMeta) {
 // block notes the records of what stands at a span, and checks what is kept of them.
 func (c *checker) block(span, first, slots uint32) {
 	metadata := c.h.recs.metadata(first, slots)
-	c.Want(metadata.Loc == 0 && metadata.TypeFlags == span && metadata.Sh == 0, "the records from %d: %+v, not of span %d", first, *metadata, span)
+	c.Want(metadata.Loc == 0 && metadata.TypeFlags == span && metadata.Sh == 0,
+		"the records from %d: %+v, not of span %d", first, *metadata, span)
 	c.blocks = append(c.blocks, block{first, first + slots + sentinels(slots)})
 }
 
@@ -214,7 +222,8 @@ func (c *checker) depots() {
 	for class := range c.h.depot {
 		d, at := &c.h.depot[class], &c.of[class]
 		c.Want(d.slabs == at.slabs && d.empty == at.empty && d.out+d.retired == at.out,
-			"class %d: %d slabs, %d of them empty, %d slots out, counted %d, %d, and %d with %d retired", class, at.slabs, at.empty,
+			"class %d: %d slabs, %d of them empty, %d slots out, counted %d, %d, and %d with %d retired", class,
+			at.slabs, at.empty,
 			at.out, d.slabs, d.empty, d.out, d.retired)
 		if class == layout.ClassLarge {
 			handed += uint64(d.slabs) << layout.SpanShift
@@ -242,7 +251,8 @@ func (c *checker) records() {
 	slices.SortFunc(c.blocks, func(a, b block) int { return int(int64(a.first) - int64(b.first)) })
 	end := uint32(64)
 	for _, b := range c.blocks {
-		c.Want(b.first >= end && b.end <= t.next, "records %d to %d, the block before ends at %d, the last one at %d", b.first, b.end, end, t.next)
+		c.Want(b.first >= end && b.end <= t.next, "records %d to %d, the block before ends at %d, the last one at %d",
+			b.first, b.end, end, t.next)
 		end = max(end, b.end)
 	}
 }

@@ -50,7 +50,7 @@ func TestTheCheckerFinds(t *testing.T) {
 			h.Record(slab.record + uint32(slab.freeHead) - 1).Loc = uint32(slab.freeHead)
 		},
 		"a free slot that is alive": func(h *Heap, slab *spanMeta, _ uint32) {
-			h.Record(slab.record + uint32(slab.freeHead) - 1).Sh = layout.Alive
+			h.Record(slab.record + uint32(slab.freeHead) - 1).Sh = layout.ShAlive
 		},
 		"a free slot with a type": func(h *Heap, slab *spanMeta, _ uint32) {
 			h.Record(slab.record + uint32(slab.freeHead) - 1).TypeFlags = 16
@@ -62,9 +62,11 @@ func TestTheCheckerFinds(t *testing.T) {
 		"an empty slab":             func(h *Heap, _ *spanMeta, _ uint32) { h.depot[5].empty++ },
 		"the number of slabs":       func(h *Heap, _ *spanMeta, _ uint32) { h.depot[5].slabs-- },
 		"bytes handed out":          func(h *Heap, _ *spanMeta, _ uint32) { h.handed.Add(32) },
-		"a run in no bin":           func(h *Heap, _ *spanMeta, run uint32) { h.spans.unlink(&h.spans.bins[bin(16)], run) },
-		"a run of another length":   func(h *Heap, _ *spanMeta, run uint32) { h.spans.meta(run).run-- },
-		"a run that ends wrong":     func(h *Heap, _ *spanMeta, run uint32) { h.spans.meta(run + 15).run = 3 },
+		"a run in no bin": func(h *Heap, _ *spanMeta, run uint32) {
+			h.spans.unlink(&h.spans.bins[bin(16)], run)
+		},
+		"a run of another length": func(h *Heap, _ *spanMeta, run uint32) { h.spans.meta(run).run-- },
+		"a run that ends wrong":   func(h *Heap, _ *spanMeta, run uint32) { h.spans.meta(run + 15).run = 3 },
 		"a run that classification sees": func(h *Heap, _ *spanMeta, run uint32) {
 			h.spans.setWord(run+1, layout.SpanWord(layout.ClassRest, 0, 1))
 		},

@@ -69,7 +69,7 @@ func (h *Heap) inSlot(record uint32, start, addr uintptr) Place {
 	switch {
 	case addr != start:
 		p.Kind = Interior
-	case atomic.LoadUint32(&r.Sh)&layout.Alive != 0:
+	case atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0:
 		p.Kind = Live
 	}
 	return p

@@ -183,7 +183,8 @@ func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
 		} else {
 			break
 		}
-		dst[n] = layout.Entry{Object: base + uintptr(slot*info.Size), Record: m.record + slot, Gen: h.Record(m.record + slot).Gen}
+		dst[n] = layout.Entry{Object: base + uintptr(slot*info.Size), Record: m.record + slot,
+			Gen: h.Record(m.record + slot).Gen}
 	}
 	if m.freeHead == 0 && uint32(m.fresh) == info.Slots {
 		h.spans.unlink(&d.partial, first)
@@ -286,7 +287,8 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	}
 	h.recs.reuse(record, 1, first)
 	h.recs.prepare(record, 0, 1, layout.ClassLarge)
-	h.spans.use(first, spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans), bytes: uint64(bytes)})
+	h.spans.use(first, spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans),
+		bytes: uint64(bytes)})
 	for i := uint32(1); i < uint32(spans); i++ {
 		h.spans.setWord(first+i, layout.SpanWord(layout.ClassRest, 0, i))
 	}

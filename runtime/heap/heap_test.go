@@ -33,7 +33,7 @@ func refill(t *testing.T, h *Heap, class uint32, n int) []layout.Entry {
 }
 
 // revive and bury stand for what contexts do with a slot.
-func revive(h *Heap, e layout.Entry) { atomic.StoreUint32(&h.Record(e.Record).Sh, layout.Alive) }
+func revive(h *Heap, e layout.Entry) { atomic.StoreUint32(&h.Record(e.Record).Sh, layout.ShAlive) }
 
 func bury(h *Heap, e *layout.Entry) {
 	r := h.Record(e.Record)
@@ -77,7 +77,7 @@ func TestSentinelAnswersForTheTailOfASlab(t *testing.T) {
 	require.Equal(t, Unused, h.Find(tail).Kind)
 	block := layout.SpanRecord(h.spans.word(h.spans.number(tail)))
 	sentinel := h.Record(block + uint32(slots))
-	require.Zero(t, sentinel.Sh&layout.Alive, "the fast path reads this record for the tail")
+	require.Zero(t, sentinel.Sh&layout.ShAlive, "the fast path reads this record for the tail")
 	require.NotEqual(t, block+uint32(slots), second[0].Record)
 }
 

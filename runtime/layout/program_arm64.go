@@ -1,4 +1,4 @@
 package layout
 
 // ProgramBits bounds the addresses of the program's memory, whoever allocates it.
-const ProgramBits = 48
+const ProgramBits = ProgramBitsArm64

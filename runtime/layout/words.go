@@ -26,12 +26,17 @@ type Sh struct {
 
 // UnpackSh reads a shared word.
 func UnpackSh(w uint32) Sh {
-	return Sh{int32(w) >> 10, int32(w >> 8 & 3), int32(w >> 4 & 15), w & ShFlags}
+	return Sh{
+		Count:  int32(w) >> ShCountShift,
+		Claims: int32(w & ShClaimMask >> ShClaimShift),
+		Floats: int32(w & ShFloatMask >> ShFloatShift),
+		Flags:  w & ShFlags,
+	}
 }
 
 // Pack writes a shared word.
 func (s Sh) Pack() uint32 {
-	return uint32(s.Count)<<10 | uint32(s.Claims)<<8 | uint32(s.Floats)<<4 | s.Flags
+	return uint32(s.Count)<<ShCountShift | uint32(s.Claims)<<ShClaimShift | uint32(s.Floats)<<ShFloatShift | s.Flags
 }
 
 // Has reports whether all of the flags are set.
@@ -40,7 +45,10 @@ func (s Sh) Has(flags uint32) bool { return s.Flags&flags == flags }
 // LocOwner, LocCountOf and LocFloatsOf unpack record.loc.
 func LocOwner(w uint32) uint32    { return w >> LocOwnerShift }
 func LocCountOf(w uint32) uint32  { return w & LocCount }
-func LocFloatsOf(w uint32) uint32 { return w >> 16 & 15 }
+func LocFloatsOf(w uint32) uint32 { return w & LocFloats / LocFloat }
+
+// NextGen returns the generation of a slot's next life; false: gen was the last, and the slot is never used again.
+func NextGen(gen uint32) (uint32, bool) { return gen + GenOne, gen < GenLast }
 
 // ClassOf returns the size class of a request, 0 when it needs a large object.
 // Classes step by 32 bytes up to 512 and by eighths of a power of two above:
@@ -88,7 +96,8 @@ func FillClasses(t *[Classes]ClassInfo) {
 	for class := uint32(1); class <= ClassSmall; class++ {
 		size := classSize(class)
 		slab := slabBytes(size)
-		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size) + 1, Mask: slab - 1, Size: size, Slots: slab / size}
+		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size) + 1, Mask: slab - 1, Size: size,
+			Slots: slab / size}
 	}
 	for _, class := range []uint32{ClassNone, ClassLarge, ClassRest} {
 		t[class] = ClassInfo{Reciprocal: 1, Mask: SpanBytes - 1, Slots: 1}

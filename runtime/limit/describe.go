@@ -56,7 +56,8 @@ func Describe(f func(of Need) Part) { describers = append(describers, f) }
 // Read returns the figures of an account; exact while nothing else happens.
 func Read(device int32) Figures {
 	a := at(device)
-	f := Figures{Reserved: a.used.Load(), Obtained: a.obtained.Load(), Peak: a.peak.Load(), Soft: a.soft.Load(), Hard: a.hard.Load(),
+	f := Figures{Reserved: a.used.Load(), Obtained: a.obtained.Load(), Peak: a.peak.Load(), Soft: a.soft.Load(),
+		Hard:     a.hard.Load(),
 		Relieved: a.reclaimed.Load(), Failed: a.failed.Load()}
 	var live, idle, peak, idleBlocks uint64
 	for _, describe := range describers {

@@ -265,7 +265,8 @@ func TestAccountsAgainstAModel(t *testing.T) {
 			"": func(r *rapid.T) {
 				for _, d := range append(devices, Total) {
 					if Used(d) != used[d] || Read(d).Peak != peak[d] {
-						r.Fatalf("account %d has %d (peak %d), want %d (%d)", d, Used(d), Read(d).Peak, used[d], peak[d])
+						r.Fatalf("account %d has %d (peak %d), want %d (%d)", d, Used(d), Read(d).Peak, used[d],
+							peak[d])
 					}
 				}
 			},

@@ -107,7 +107,8 @@ func TestNoMemory(t *testing.T) {
 		protect(t, bytes, testPages-1, 1, unix.PROT_NONE) // what lies behind it may be mapped
 		requireUsable(t, start, 1<<45, false, false)
 		requireUsable(t, start, 1<<56, false, false)
-		hole, err := unix.MmapPtr(-1, 0, nil, 64*PageBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		hole, err := unix.MmapPtr(-1, 0, nil, 64*PageBytes, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANON)
 		require.NoError(t, err)
 		from := uintptr(hole)
 		require.NoError(t, unix.MunmapPtr(unsafe.Add(hole, 40*PageBytes), PageBytes))
@@ -117,7 +118,8 @@ func TestNoMemory(t *testing.T) {
 		at, _ := Usable(Range{from, 64 * PageBytes, true})
 		require.Equal(t, from+40*PageBytes, at)
 		require.NoError(t, unix.MunmapPtr(hole, 64*PageBytes))
-		for _, nowhere := range []uintptr{1 << 16, 1 << 20, 0x4080_0000_0000_0000, 0xFF00_0000_0000_0000, ^uintptr(0) - 1<<20} {
+		for _, nowhere := range []uintptr{1 << 16, 1 << 20, 0x4080_0000_0000_0000, 0xFF00_0000_0000_0000,
+			^uintptr(0) - 1<<20} {
 			requireUsable(t, nowhere, 8, false, false)
 			requireUsable(t, nowhere, 1<<19, false, false)
 		}
@@ -159,7 +161,9 @@ func TestUsableIsWhatEveryPageSays(t *testing.T) {
 			first := random.IntN(testPages)
 			last := first + random.IntN(min(60, testPages-first))
 			covered := of[first : last+1]
-			read, write := !slices.Contains(covered, unix.PROT_NONE), !slices.ContainsFunc(covered, func(p int) bool { return p&unix.PROT_WRITE == 0 })
+			read, write := !slices.Contains(covered, unix.PROT_NONE), !slices.ContainsFunc(covered, func(p int) bool {
+				return p&unix.PROT_WRITE == 0
+			})
 			requireUsable(t, start+uintptr(first)*PageBytes+9, uintptr(last-first)*PageBytes+1, read, write)
 		}
 	})
@@ -173,7 +177,8 @@ func BenchmarkUsable(b *testing.B) {
 				request, file := queryMapping, mappingsFile
 				defer func() { queryMapping, mappingsFile = request, file }()
 				set()
-				bytes, err := unix.Mmap(-1, 0, int(2*n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
+				bytes, err := unix.Mmap(-1, 0, int(2*n), unix.PROT_READ|unix.PROT_WRITE,
+					unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
 				require.NoError(b, err)
 				defer unix.Munmap(bytes)
 				start := uintptr(unsafe.Pointer(&bytes[0]))

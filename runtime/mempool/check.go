@@ -94,7 +94,8 @@ func (c *checker) chunk(of chunk) {
 		}
 		at, before, wasFree = b.Address+bytesOf(b), i, isFree(b)
 	}
-	c.Want(at == of.address+of.bytes, "the chunk at %#x ends at %#x, its blocks at %#x", of.address, of.address+of.bytes, at)
+	c.Want(at == of.address+of.bytes, "the chunk at %#x ends at %#x, its blocks at %#x", of.address,
+		of.address+of.bytes, at)
 	c.reserved += of.bytes
 }
 
@@ -107,7 +108,8 @@ func (c *checker) records() {
 		unused++
 	}
 	c.Want(uint32(len(c.free)+len(c.live)+len(c.tagged))+unused+1 == c.Fresh && c.Fresh <= c.Limit,
-		"%d free, %d live, %d tagged and %d unused of %d records", len(c.free), len(c.live), len(c.tagged), unused, c.Fresh-1)
+		"%d free, %d live, %d tagged and %d unused of %d records", len(c.free), len(c.live), len(c.tagged), unused,
+		c.Fresh-1)
 }
 
 // index: the treaps hold the free blocks, each in its bin, in order.
@@ -157,7 +159,8 @@ func (c *checker) hash() {
 				break
 			}
 			delete(c.live, i)
-			c.Want(c.blocks[i].Address*0x9E3779B97F4A7C15>>c.HashShift == uint64(slot), "record %d is in chain %d", i, slot)
+			c.Want(c.blocks[i].Address*0x9E3779B97F4A7C15>>c.HashShift == uint64(slot), "record %d is in chain %d", i,
+				slot)
 		}
 	}
 	c.Want(len(c.live) == 0, "%d live blocks are in no chain", len(c.live))
@@ -166,7 +169,8 @@ func (c *checker) hash() {
 // log: what is in it is live in the tables, and what is pending is counted as free.
 func (c *checker) log() {
 	held, pending := c.Live-c.Low, c.High-c.Live
-	c.Want(held <= layout.MempoolLifoSize && pending <= layout.MempoolLifoSize-held, "the log is %d, %d, %d", c.Low, c.Live, c.High)
+	c.Want(held <= layout.MempoolLifoSize && pending <= layout.MempoolLifoSize-held, "the log is %d, %d, %d", c.Low,
+		c.Live, c.High)
 	for at := c.Low; at != c.High; at++ {
 		x := c.lifo(at)
 		i := *c.findLive(x.Address)
@@ -181,7 +185,9 @@ func (c *checker) log() {
 
 func (c *checker) counters() {
 	c.Want(c.reserved == c.Reserved, "chunks of %d bytes, counted %d", c.reserved, c.Reserved)
-	c.Want(c.liveBytes == c.TotalAllocated-c.TotalFreed, "%d live bytes, counted %d - %d", c.liveBytes, c.TotalAllocated, c.TotalFreed)
-	c.Want(c.liveCount == c.Allocations-c.Deallocations, "%d live blocks, counted %d - %d", c.liveCount, c.Allocations, c.Deallocations)
+	c.Want(c.liveBytes == c.TotalAllocated-c.TotalFreed, "%d live bytes, counted %d - %d", c.liveBytes,
+		c.TotalAllocated, c.TotalFreed)
+	c.Want(c.liveCount == c.Allocations-c.Deallocations, "%d live blocks, counted %d - %d", c.liveCount, c.Allocations,
+		c.Deallocations)
 	c.Want(c.Peak >= c.liveBytes && c.Peak <= c.TotalAllocated, "a peak of %d", c.Peak)
 }

@@ -71,7 +71,8 @@ func TestCheckerSeesDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, tables := damaged(t)
-			state, records, bins, chains := *tables.MempoolState, clone(tables.blocks), *tables.bins, clone(tables.chains)
+			state, records, bins, chains := *tables.MempoolState, clone(tables.blocks), *tables.bins,
+				clone(tables.chains)
 			damage(tables)
 			if Check(h) == nil {
 				t.Error("the checker sees nothing")

@@ -110,12 +110,14 @@ func deviceError(err error, otherwise status.Status) *Error {
 func (p *Pool) admit(c chunk) error {
 	name := p.device.Name()
 	if c.address+c.bytes < c.address {
-		return refuse(status.Device, "%s returned %#x for %d bytes, which is beyond the address space", name, c.address, c.bytes)
+		return refuse(status.Device, "%s returned %#x for %d bytes, which is beyond the address space", name, c.address,
+			c.bytes)
 	}
 	below := p.chunkBelow(c.address + c.bytes - 1)
 	if below >= 0 {
 		if b := p.chunks.At(uint64(below)); b.address+b.bytes > c.address {
-			return refuse(status.Device, "%s returned %#x for %d bytes, which overlaps its chunk of %d bytes at %#x", name,
+			return refuse(status.Device, "%s returned %#x for %d bytes, which overlaps its chunk of %d bytes at %#x",
+				name,
 				c.address, c.bytes, b.bytes, b.address)
 		}
 	}

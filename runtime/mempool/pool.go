@@ -6,16 +6,16 @@
 //
 // cshim/mempool.h explains the structure and lists its invariants, which Check verifies.
 //
-//	pool.go      handles, create, destroy
-//	index.go     free blocks by (bytes, address)
-//	blocks.go    records, neighbours, the LIFO cache
-//	requests.go  allocate and deallocate
-//	ordered.go   blocks that wait for streams
-//	marks.go     what they wait for
-//	chunks.go    growth by chunks; trim
-//	tables.go    growth of tables
-//	pressure.go  what is done when memory is short
-//	upkeep.go    reset, limit, statistics
+//	pool.go         handles, create, destroy
+//	index.go        free blocks by (bytes, address)
+//	blocks.go       records, neighbours, the LIFO cache
+//	requests.go     allocate and deallocate
+//	ordered.go      blocks that wait for streams
+//	marks.go        what they wait for
+//	chunks.go       growth by chunks; trim
+//	tables.go       growth of tables
+//	give_chunks.go  what is done when memory is short
+//	upkeep.go       reset, limit, statistics
 //
 // Lock order: Pool.mu, then slots.mu, then the lock in a pool's state. Under the last
 // nothing is called, obtained or locked; a device is asked under Pool.mu alone, so that
@@ -132,6 +132,9 @@ func unknownPool(h Handle) *Error {
 	}
 	return refuse(status.InvalidArgument, "%#x is no memory pool, or one that was destroyed", uintptr(h))
 }
+
+func lock(s *layout.MempoolState)   { layout.Lock(&s.Lock) }
+func unlock(s *layout.MempoolState) { layout.Unlock(&s.Lock) }
 
 // enter takes the lock of the pool's state; false: the pool has been destroyed.
 func (p *Pool) enter() bool {

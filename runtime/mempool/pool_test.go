@@ -144,7 +144,8 @@ func TestAlignments(t *testing.T) {
 // size still has one.
 func TestBinsAreMonotone(t *testing.T) {
 	last := uint32(0)
-	for _, n := range []uint64{1, 2, 511, 512, 513, 1023, 1024, 1025, 1026, 2047, 2048, 1 << 20, 1<<20 + 2048, 1 << 47, layout.MempoolBytes} {
+	for _, n := range []uint64{1, 2, 511, 512, 513, 1023, 1024, 1025, 1026, 2047, 2048, 1 << 20, 1<<20 + 2048, 1 << 47,
+		layout.MempoolBytes} {
 		bin := binOf(n)
 		if bin < last || bin >= layout.MempoolLeaves*64 {
 			t.Fatalf("size %d is in bin %d, a smaller one in %d", n, bin, last)

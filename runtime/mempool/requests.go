@@ -188,7 +188,8 @@ func (p *Pool) takeLent(address uint64) error {
 func (p *Pool) unknownBlock(address uint64) error {
 	if i := p.chunkBelow(address); i >= 0 && address-p.chunks.At(uint64(i)).address < p.chunks.At(uint64(i)).bytes {
 		return refuse(status.UnknownPointer,
-			"%#x is memory of this pool, but no live block starts there: it was released already, or lies inside a block", address)
+			"%#x is memory of this pool, but no live block starts there: it was released already, or lies inside a "+
+				"block", address)
 	}
 	return refuse(status.UnknownPointer, "%#x is no memory of this pool", address)
 }

@@ -77,11 +77,12 @@ func (c *Context) bury(r *layout.Record, e layout.Entry) {
 
 // renew gives a dead slot its next generation; false: they are used up, and it is retired.
 func renew(r *layout.Record, e layout.Entry) (next layout.Entry, left bool) {
-	if e.Gen >= ^uint32(0)-layout.GenOne {
+	gen, left := layout.NextGen(e.Gen)
+	if !left {
 		retire(e)
 		return e, false
 	}
-	e.Gen += layout.GenOne
+	e.Gen = gen
 	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
 	return e, true

@@ -44,7 +44,8 @@ func (c *Context) ArenaAlloc(n int64) uintptr {
 	}
 	at := memory.Round(c.ArenaTop, arenaAlign)
 	if at > c.ArenaEnd || uint64(n) > uint64(c.ArenaEnd-at) {
-		c.Fail(status.ArenaExhausted, textArenaFull, 0, uint64(n), uint64(c.ArenaTop-c.ArenaBase), uint64(c.ArenaEnd-c.ArenaBase))
+		c.Fail(status.ArenaExhausted, textArenaFull, 0, uint64(n), uint64(c.ArenaTop-c.ArenaBase),
+			uint64(c.ArenaEnd-c.ArenaBase))
 		return 0
 	}
 	c.ArenaTop = at + uintptr(n)
@@ -58,7 +59,8 @@ func (c *Context) ArenaMalloc(n int64) uintptr {
 		c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
 		return 0
 	}
-	if at := memory.Round(c.ArenaTop, arenaAlign); c.ArenaBase != 0 && at <= c.ArenaEnd && uint64(n) <= uint64(c.ArenaEnd-at) {
+	if at := memory.Round(c.ArenaTop, arenaAlign); c.ArenaBase != 0 && at <= c.ArenaEnd &&
+		uint64(n) <= uint64(c.ArenaEnd-at) {
 		return c.ArenaAlloc(n)
 	}
 	return c.Alloc(uintptr(n))

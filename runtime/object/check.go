@@ -19,7 +19,7 @@ func CheckStats() error {
 		for slot := range slots {
 			r := process.heap.Record(record + slot)
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
-			if atomic.LoadUint32(&r.Sh)&layout.Alive == 0 && typ == layout.TypePlain {
+			if atomic.LoadUint32(&r.Sh)&layout.ShAlive == 0 && typ == layout.TypePlain {
 				continue
 			}
 			want.countSlot(types, typ, r.Gen&0xFF, process.heap.Size(start+uintptr(slot*size)))
@@ -50,8 +50,10 @@ func (s *Stats) compare(types map[uint32]uint64, got Stats, gotTypes []TypeStats
 	waiting, _ := quarantined()
 	for class := range s.Classes {
 		k, want := &got.Classes[class], &s.Classes[class]
-		if k.Live() != want.Live() || k.Bytes != want.Bytes || uint64(out[class]) != k.Live()+cached(uint32(class))+uint64(waiting[class]) {
-			return fmt.Errorf("class %d: %d objects of %d bytes are counted, there are %d of %d; %d slots are out", class,
+		if k.Live() != want.Live() || k.Bytes != want.Bytes ||
+			uint64(out[class]) != k.Live()+cached(uint32(class))+uint64(waiting[class]) {
+			return fmt.Errorf("class %d: %d objects of %d bytes are counted, there are %d of %d; %d slots are out",
+				class,
 				k.Live(), k.Bytes, want.Live(), want.Bytes, out[class])
 		}
 	}

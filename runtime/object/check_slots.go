@@ -70,7 +70,8 @@ func (c *slotChecker) unused(e layout.Entry, class uint32, where string) {
 	r, at := process.heap.Record(e.Record), process.heap.Find(e.Object)
 	c.Want(at.Record == e.Record && at.Start == e.Object && at.Kind == heap.Dead && e.Gen&0xFF == class,
 		"%s: class %d, %+v is at %+v", where, class, e, at)
-	c.Want(r.Gen == e.Gen && r.Sh == 0 && r.Loc == 0 && r.TypeFlags == layout.TypePlain, "%s: %+v has the record %+v", where, e, *r)
+	c.Want(r.Gen == e.Gen && r.Sh == 0 && r.Loc == 0 && r.TypeFlags == layout.TypePlain, "%s: %+v has the record %+v",
+		where, e, *r)
 	c.found(e.Record, where)
 }
 
@@ -78,7 +79,8 @@ func (c *slotChecker) magazine(x *Context, class uint32) {
 	m := &x.Magazines[class]
 	full := m.Base + uintptr(process.slices.magazines[class])*layout.EntryBytes
 	if m.Base > m.Top || m.Top > m.Limit || m.Limit > full || (m.Top-m.Base)%layout.EntryBytes != 0 {
-		c.Want(false, "context %d, class %d: a magazine of %#x, %#x, %#x, at most %#x", x.Id, class, m.Base, m.Top, m.Limit, full)
+		c.Want(false, "context %d, class %d: a magazine of %#x, %#x, %#x, at most %#x", x.Id, class, m.Base, m.Top,
+			m.Limit, full)
 		return
 	}
 	for at := m.Base; at < m.Top; at += layout.EntryBytes {
@@ -100,7 +102,8 @@ func (c *slotChecker) dying(x *Context) {
 	for record := x.DestroyFirst; record != 0; {
 		r := process.heap.Record(record)
 		object := process.heap.Locate(record, r.Loc&0xFFFF, r.Gen&0xFF)
-		c.Want(r.Sh&layout.Alive == 0 && process.heap.Find(object).Record == record, "dying record %d is %+v, at %#x", record, *r, object)
+		c.Want(r.Sh&layout.ShAlive == 0 && process.heap.Find(object).Record == record, "dying record %d is %+v, at %#x",
+			record, *r, object)
 		if c.free[record] != "" {
 			c.Want(false, "record %d is dying and in %s", record, c.free[record])
 			return
@@ -108,7 +111,8 @@ func (c *slotChecker) dying(x *Context) {
 		c.free[record] = "a destruction queue"
 		last, record = record, nextToDestroy(r)
 	}
-	c.Want(x.DestroyFirst == 0 || last == x.DestroyLast, "context %d: the destruction queue ends with %d, not %d", x.Id, last, x.DestroyLast)
+	c.Want(x.DestroyFirst == 0 || last == x.DestroyLast, "context %d: the destruction queue ends with %d, not %d", x.Id,
+		last, x.DestroyLast)
 }
 
 // slots walks everything that was ever handed out.
@@ -120,7 +124,7 @@ func (c *slotChecker) slots() {
 			where := c.free[record]
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 			switch {
-			case r.Sh&layout.Alive != 0:
+			case r.Sh&layout.ShAlive != 0:
 				c.Want(where == "", "record %d is alive and in %s", record, where)
 				c.live(record, r, typ)
 			case c.kept[record]:
@@ -128,7 +132,7 @@ func (c *slotChecker) slots() {
 			case where != "" || typ == layout.TypeVecData:
 				c.Want(where == "" || typ != layout.TypeVecData, "the table at record %d is in %s", record, where)
 			default:
-				c.Want(r.Gen >= ^uint32(0)-layout.GenOne-0xFF, "record %d is nowhere: %+v", record, *r)
+				c.Want(r.Gen >= layout.GenLast, "record %d is nowhere: %+v", record, *r)
 				c.retired[r.Gen&0xFF]++
 			}
 		}
@@ -142,13 +146,14 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 	known := typ == layout.TypePlain || typ == layout.TypeVec || typ == layout.TypeTensor || typ == layout.TypeSparse ||
 		process.types.get(typ) != nil
 	c.Want(known && r.TypeFlags == typ, "record %d is of type %#x", record, r.TypeFlags)
-	if s.Has(layout.Merged) {
+	if s.Has(layout.ShMerged) {
 		c.Want(r.Loc == 0 && s.Claims == 0, "record %d is merged and has a local word: %+v", record, *r)
 	} else {
-		c.Want(owner >= 1 && owner <= min(process.slices.created.Load(), layout.MaxOwner), "record %d is of context %d", record, owner)
+		c.Want(owner >= 1 && owner <= min(process.slices.created.Load(), layout.MaxOwner), "record %d is of context %d",
+			record, owner)
 	}
 	// Another thread that lets a reference float cannot see how many the owner counts.
-	if s.Flags&(layout.Immortal|layout.Queued) != 0 || !s.Has(layout.Merged) && layout.LocFloatsOf(r.Loc) == 0 {
+	if s.Flags&(layout.ShImmortal|layout.ShQueued) != 0 || !s.Has(layout.ShMerged) && layout.LocFloatsOf(r.Loc) == 0 {
 		return
 	}
 	// More references may be noted as floating than exist: sums takes the
@@ -160,16 +165,20 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 // lists counts the nodes in inboxes and the pending deleter calls in lists, of all contexts.
 func (c *slotChecker) lists() (inboxes, deleterCalls uint32) {
 	EachContext(func(x *Context) {
-		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = process.nodes.at(i).next {
+		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 &&
+			inboxes < process.nodes.fresh; i = process.nodes.at(i).next {
 			inboxes++
 		}
 		last := uint32(0)
-		for i := x.DeleterFirst; i != 0 && deleterCalls < uint32(len(process.deleterCalls.all)); i = process.deleterCalls.all[i].next {
-			c.Want(process.deleterCalls.all[i].function != 0, "context %d: pending deleter call %d has no function", x.Id, i)
+		for i := x.DeleterFirst; i != 0 &&
+			deleterCalls < uint32(len(process.deleterCalls.all)); i = process.deleterCalls.all[i].next {
+			c.Want(process.deleterCalls.all[i].function != 0, "context %d: pending deleter call %d has no function",
+				x.Id, i)
 			deleterCalls++
 			last = i
 		}
-		c.Want(last == x.DeleterLast || x.DeleterFirst == 0, "context %d: pending deleter calls end with %d, not %d", x.Id, last, x.DeleterLast)
+		c.Want(last == x.DeleterLast || x.DeleterFirst == 0, "context %d: pending deleter calls end with %d, not %d",
+			x.Id, last, x.DeleterLast)
 	})
 	return inboxes, deleterCalls
 }

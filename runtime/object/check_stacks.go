@@ -34,14 +34,16 @@ type stackChecker struct {
 func (k *stackChecker) bounds() {
 	c := k.c
 	within := func(what string, from, top, end uintptr, unit uintptr) {
-		k.Want(from <= top && top <= end && (top-from)%unit == 0, "context %d: %s from %#x to %#x, room to %#x", c.Id, what, from, top, end)
+		k.Want(from <= top && top <= end && (top-from)%unit == 0, "context %d: %s from %#x to %#x, room to %#x", c.Id,
+			what, from, top, end)
 	}
 	within("entries", c.Entries, c.Top, c.End, layout.EntryBytes)
 	within("marks", c.Marks, c.MarkTop, c.MarkEnd, layout.MarkBytes)
 	within("frames", c.FrameBase, c.FrameTop, c.FrameEnd, 1)
 	within("the arena", c.ArenaBase, c.ArenaTop, c.ArenaEnd, 1)
 	k.Want(c.ArenaBase == 0 && c.ArenaEnd == 0 || c.ArenaBase == c.address()+uintptr(process.g.ArenaOffset) &&
-		uint64(c.ArenaEnd-c.ArenaBase) <= process.g.ArenaCapacity, "context %d: an arena from %#x to %#x", c.Id, c.ArenaBase, c.ArenaEnd)
+		uint64(c.ArenaEnd-c.ArenaBase) <= process.g.ArenaCapacity, "context %d: an arena from %#x to %#x", c.Id,
+		c.ArenaBase, c.ArenaEnd)
 	k.Want(c.Tags <= layout.MaxTags, "context %d: %d tags", c.Id, c.Tags)
 }
 
@@ -51,7 +53,8 @@ func (k *stackChecker) marks() {
 	function, planned := uint64(0), uint64(0)
 	for i := range c.OpenMarks() {
 		m := *c.OpenMark(i)
-		k.Want(m.Entries >= before.Entries && m.Frame >= before.Frame, "context %d: mark %d is %+v, the one below %+v", c.Id, i, m, before)
+		k.Want(m.Entries >= before.Entries && m.Frame >= before.Frame, "context %d: mark %d is %+v, the one below %+v",
+			c.Id, i, m, before)
 		k.Want(uint64(m.Outer) == function, "context %d: mark %d is in function %d, not %d", c.Id, i, function, m.Outer)
 		switch m.Kind >> layout.MarkKindShift {
 		case layout.MarkFunction:
@@ -64,9 +67,11 @@ func (k *stackChecker) marks() {
 		}
 		before = m
 	}
-	k.Want(before.Entries <= c.entryCount() && before.Frame <= uint64(c.FrameTop-c.FrameBase), "context %d: %d entries, %d bytes of frames, below %+v",
+	k.Want(before.Entries <= c.entryCount() && before.Frame <= uint64(c.FrameTop-c.FrameBase),
+		"context %d: %d entries, %d bytes of frames, below %+v",
 		c.Id, c.entryCount(), c.FrameTop-c.FrameBase, before)
-	k.Want(function == c.Function && planned == c.Planned, "context %d: function %d, %d planned frames, counted %d, %d", c.Id, function, planned,
+	k.Want(function == c.Function && planned == c.Planned, "context %d: function %d, %d planned frames, counted %d, %d",
+		c.Id, function, planned,
 		c.Function, c.Planned)
 	var floor, slots uint64
 	var table uintptr
@@ -75,7 +80,8 @@ func (k *stackChecker) marks() {
 		floor, slots = m.Entries, uint64(m.Kind&layout.MarkSlots)
 		table = memory.Round(c.FrameBase+uintptr(m.Frame), frameAlign)
 	}
-	k.Want(c.Floor == floor && c.Slots == slots && c.SlotTable == table, "context %d: floor %d, %d slots at %#x, not %d, %d at %#x", c.Id,
+	k.Want(c.Floor == floor && c.Slots == slots && c.SlotTable == table,
+		"context %d: floor %d, %d slots at %#x, not %d, %d at %#x", c.Id,
 		c.Floor, c.Slots, c.SlotTable, floor, slots, table)
 }
 
@@ -94,7 +100,8 @@ func (k *stackChecker) entries() {
 // visited from the newest one down, and each is the one that is due in its chain.
 func (k *stackChecker) index() {
 	c := k.c
-	k.Want(c.Indexed <= c.entryCount() && (c.Index != 0 || c.Indexed == 0), "context %d: %d entries indexed of %d, at %#x", c.Id, c.Indexed,
+	k.Want(c.Indexed <= c.entryCount() && (c.Index != 0 || c.Indexed == 0),
+		"context %d: %d entries indexed of %d, at %#x", c.Id, c.Indexed,
 		c.entryCount(), c.Index)
 	if c.Index == 0 {
 		return
@@ -109,7 +116,8 @@ func (k *stackChecker) index() {
 		if !seen {
 			word = k.head(e)
 		}
-		k.Want(uint64(word&positionMask) == i, "context %d: entry %d of %#x, its chain goes on with %d", c.Id, i-1, e.Object,
+		k.Want(uint64(word&positionMask) == i, "context %d: entry %d of %#x, its chain goes on with %d", c.Id, i-1,
+			e.Object,
 			int64(word&positionMask)-1)
 		due[e.Object] = 0
 		if word&older != 0 {
@@ -143,7 +151,9 @@ func (k *stackChecker) slots() {
 	c := k.c
 	for i := range c.Slots {
 		s := layout.At[layout.Slot](c.SlotTable + uintptr(i)*layout.SlotBytes)
-		k.Want(s.Bytes == 0 || s.Buffer >= c.FrameBase && s.Buffer <= c.FrameTop && s.Bytes <= uint64(c.FrameTop-s.Buffer),
-			"context %d: slot %d has %d bytes at %#x, frames from %#x to %#x", c.Id, i, s.Bytes, s.Buffer, c.FrameBase, c.FrameTop)
+		k.Want(s.Bytes == 0 || s.Buffer >= c.FrameBase && s.Buffer <= c.FrameTop &&
+			s.Bytes <= uint64(c.FrameTop-s.Buffer),
+			"context %d: slot %d has %d bytes at %#x, frames from %#x to %#x", c.Id, i, s.Bytes, s.Buffer, c.FrameBase,
+			c.FrameTop)
 	}
 }

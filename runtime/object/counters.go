@@ -62,7 +62,8 @@ func (c *Context) typeCount(n uint32) *layout.TypeCount {
 	if n >= process.g.CountedTypes {
 		return nil
 	}
-	return layout.At[layout.TypeCount](c.address() + uintptr(process.slices.types.offset) + uintptr(n)*layout.TypeCountBytes)
+	return layout.At[layout.TypeCount](c.address() + uintptr(process.slices.types.offset) +
+		uintptr(n)*layout.TypeCountBytes)
 }
 
 // countTyped counts a slot that gets a type.

@@ -45,7 +45,7 @@ func clampFloats(s *layout.Sh) { s.Floats = max(0, min(s.Floats, s.Count, layout
 // addShared adds n to a shared count, which sticks at its limit for ever.
 func addShared(s *layout.Sh, n int32) {
 	if s.Count+n > layout.ShCountMax {
-		s.Flags |= layout.Immortal
+		s.Flags |= layout.ShImmortal
 		return
 	}
 	s.Count += n
@@ -64,11 +64,11 @@ func (c *Context) retain(r *layout.Record) status.Status {
 	}
 	st := status.OK
 	updateSh(r, func(s *layout.Sh) bool {
-		if !s.Has(layout.Alive) || s.Has(layout.Merged) && s.Count <= 0 && !s.Has(layout.Immortal) {
+		if !s.Has(layout.ShAlive) || s.Has(layout.ShMerged) && s.Count <= 0 && !s.Has(layout.ShImmortal) {
 			st = status.NotLive
 			return false
 		}
-		if s.Has(layout.Immortal) {
+		if s.Has(layout.ShImmortal) {
 			return false
 		}
 		addShared(s, 1)
@@ -101,7 +101,7 @@ func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
 		c.storeLoc(r, c.settle(r, loc)-1)
 		return kept
 	}
-	if atomic.LoadUint32(&r.Sh) == layout.Alive {
+	if atomic.LoadUint32(&r.Sh) == layout.ShAlive {
 		return zero
 	}
 	return merge(r, loc, -1)
@@ -136,7 +136,7 @@ func merge(r *layout.Record, loc uint32, delta int32) outcome {
 		mergeWord(s, loc, delta)
 		return true
 	})
-	if s.Count <= 0 && !s.Has(layout.Queued) && !s.Has(layout.Immortal) {
+	if s.Count <= 0 && !s.Has(layout.ShQueued) && !s.Has(layout.ShImmortal) {
 		return zero
 	}
 	return kept
@@ -148,14 +148,14 @@ func mergeWord(s *layout.Sh, loc uint32, delta int32) {
 	addShared(s, int32(layout.LocCountOf(loc))+delta-n)
 	s.Floats += int32(layout.LocFloatsOf(loc)) - n
 	s.Claims = 0
-	s.Flags |= layout.Merged
+	s.Flags |= layout.ShMerged
 	clampFloats(s)
 }
 
 // mergeQueued handles one inbox node: the queue's reference is dropped and bias ends.
 func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 	r := process.heap.Record(e.Record)
-	if atomic.LoadUint32(&r.Gen) != e.Gen || atomic.LoadUint32(&r.Sh)&layout.Queued == 0 {
+	if atomic.LoadUint32(&r.Gen) != e.Gen || atomic.LoadUint32(&r.Sh)&layout.ShQueued == 0 {
 		return
 	}
 	loc := atomic.LoadUint32(&r.Loc)
@@ -165,10 +165,10 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 	atomic.StoreUint32(&r.Loc, 0)
 	s, _ := updateSh(r, func(s *layout.Sh) bool {
 		mergeWord(s, loc, -1)
-		s.Flags &^= layout.Queued
+		s.Flags &^= layout.ShQueued
 		return true
 	})
-	if s.Count <= 0 && !s.Has(layout.Immortal) {
+	if s.Count <= 0 && !s.Has(layout.ShImmortal) {
 		me.kill(r, e)
 	}
 }
@@ -182,26 +182,26 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 		old := atomic.LoadUint32(&r.Sh)
 		s := layout.UnpackSh(old)
 		switch {
-		case !s.Has(layout.Alive):
+		case !s.Has(layout.ShAlive):
 			return dead
-		case s.Has(layout.Immortal):
+		case s.Has(layout.ShImmortal):
 			return kept
-		case s.Has(layout.Merged) && s.Count <= 0:
+		case s.Has(layout.ShMerged) && s.Count <= 0:
 			return dead // brought to zero by dec_ref, waiting for free
-		case !s.Has(layout.Merged) && !s.Has(layout.Queued) && s.Count <= s.Claims && owner != 0:
+		case !s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count <= s.Claims && owner != 0:
 			if done, out := c.queue(r, e, old, owner); done {
 				return out
 			}
 			continue
 		}
 		s.Count--
-		if s.Has(layout.Merged) {
+		if s.Has(layout.ShMerged) {
 			clampFloats(&s)
 		}
 		if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
 			continue
 		}
-		if s.Has(layout.Merged) && !s.Has(layout.Queued) && s.Count == 0 {
+		if s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count == 0 {
 			return zero
 		}
 		return kept
@@ -216,7 +216,7 @@ func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (do
 	if n == 0 {
 		return true, full
 	}
-	if !atomic.CompareAndSwapUint32(&r.Sh, old, old|layout.Queued) {
+	if !atomic.CompareAndSwapUint32(&r.Sh, old, old|layout.ShQueued) {
 		process.nodes.give(n)
 		return false, kept
 	}
@@ -236,7 +236,7 @@ func (me *Context) kill(r *layout.Record, e layout.Entry) {
 	if typ == layout.TypeTensor && process.debug == nil && TensorHooks.Keep(me, r, e) {
 		return
 	}
-	if atomic.SwapUint32(&r.Sh, 0)&layout.Alive == 0 {
+	if atomic.SwapUint32(&r.Sh, 0)&layout.ShAlive == 0 {
 		return // somebody who had no reference was faster; the object dies once
 	}
 	if typ == layout.TypePlain {
@@ -254,7 +254,7 @@ func (c *Context) share(r *layout.Record) status.Status {
 		merge(r, loc, 0)
 		return status.OK
 	}
-	if atomic.LoadUint32(&r.Sh)&layout.Merged == 0 {
+	if atomic.LoadUint32(&r.Sh)&layout.ShMerged == 0 {
 		return status.Busy
 	}
 	return status.OK
@@ -264,7 +264,7 @@ func (c *Context) share(r *layout.Record) status.Status {
 // Floats say nothing: the owner's own stand there beyond the third.
 func ownersAlone(sh uint32) bool {
 	s := layout.UnpackSh(sh)
-	return s.Flags == layout.Alive && s.Count == 0 && s.Claims == 0
+	return s.Flags == layout.ShAlive && s.Count == 0 && s.Claims == 0
 }
 
 // sums returns the references of an object and how many of them float. Those in the
@@ -272,7 +272,7 @@ func ownersAlone(sh uint32) bool {
 func sums(loc uint32, s layout.Sh) (references, floats int32) {
 	n := claimed(loc, s)
 	references = int32(layout.LocCountOf(loc)) + s.Count - n
-	if s.Has(layout.Queued) {
+	if s.Has(layout.ShQueued) {
 		references--
 	}
 	references = max(references, 0)
@@ -282,7 +282,7 @@ func sums(loc uint32, s layout.Sh) (references, floats int32) {
 // references returns how many references a live object has; those that float count.
 func references(r *layout.Record) int64 {
 	s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
-	if s.Has(layout.Immortal) {
+	if s.Has(layout.ShImmortal) {
 		return ImmortalCount
 	}
 	n, _ := sums(atomic.LoadUint32(&r.Loc), s)
@@ -307,7 +307,7 @@ func (c *Context) float(r *layout.Record) status.Status {
 		loc = c.settle(r, loc)
 		s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
 		switch references, floats := sums(loc, s); {
-		case s.Has(layout.Immortal), floats >= references:
+		case s.Has(layout.ShImmortal), floats >= references:
 			return status.OK
 		case floats >= layout.MaxFloats:
 			return status.Overflow
@@ -319,7 +319,7 @@ func (c *Context) float(r *layout.Record) status.Status {
 	st := status.OK
 	updateSh(r, func(s *layout.Sh) bool {
 		references, floats := sums(0, *s)
-		if s.Has(layout.Immortal) || s.Has(layout.Merged) && floats >= references {
+		if s.Has(layout.ShImmortal) || s.Has(layout.ShMerged) && floats >= references {
 			return false
 		}
 		if floats >= layout.MaxFloats {
@@ -352,7 +352,7 @@ func (c *Context) sink(r *layout.Record) sunk {
 		s := layout.UnpackSh(old)
 		loc := atomic.LoadUint32(&r.Loc)
 		switch {
-		case !s.Has(layout.Alive):
+		case !s.Has(layout.ShAlive):
 			return gone
 		case c.owns(loc) && s.Claims > 0:
 			c.settle(r, loc)
@@ -362,7 +362,7 @@ func (c *Context) sink(r *layout.Record) sunk {
 		case c.owns(loc) && loc&layout.LocFloats != 0:
 			atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
 			return sank
-		case s.Has(layout.Merged), c.owns(loc):
+		case s.Has(layout.ShMerged), c.owns(loc):
 			return noFloat
 		case layout.LocOwner(loc) == 0:
 			runtime.Gosched() // its owner is merging: the floats arrive in the shared word

@@ -40,7 +40,8 @@ func (c *Context) CollectCycles() int64 {
 		c.failAlloc(st, 0)
 		return -1
 	}
-	k := collector{c: c, candidates: memory.NewArray[layout.Entry]("cycles"), reached: memory.NewArray[layout.Entry]("cycles")}
+	k := collector{c: c, candidates: memory.NewArray[layout.Entry]("cycles"),
+		reached: memory.NewArray[layout.Entry]("cycles")}
 	k.find()
 	k.subtract()
 	k.restore()

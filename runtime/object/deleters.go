@@ -71,7 +71,7 @@ func (c *Context) dropped(ended registry.Ended, res registry.Result) {
 // does not take waits for the entry guard, a few instructions from here.
 func (c *Context) freeForeign(ended registry.Ended) {
 	if ended.Pointer == 0 {
-		return // one name of several
+		return // one alias of several
 	}
 	c.ForeignFreed++
 	if !ended.Returned && Tracing.Load() {

@@ -36,7 +36,6 @@ func (c *Context) registerBlock(p, bytes uintptr, kind int32) (gen uint32, st st
 
 // checkBlock refuses what cannot be a foreign block, and kinds that could not be freed.
 func (c *Context) checkBlock(b ForeignBlock, kind int32) status.Status {
-	const lowest = 64 << 10
 	end := uintptr(1) << layout.ProgramBits
 	if kind == layout.ForeignCustom { // a deleter may know addresses of a device
 		end = 1 << layout.ForeignAddressBits
@@ -44,7 +43,7 @@ func (c *Context) checkBlock(b ForeignBlock, kind int32) status.Status {
 	switch at := c.locate(b.Real); {
 	case at.where != elsewhere:
 		return c.Fail(status.Unsupported, textOurMemory, b.Real)
-	case b.Real < lowest || b.Real >= end || b.Bytes > layout.ForeignBytes || b.Bytes > end-b.Real:
+	case b.Real < layout.LowestAddress || b.Real >= end || b.Bytes > layout.ForeignBytes || b.Bytes > end-b.Real:
 		return c.Fail(status.InvalidArgument, textForeignBytes, b.Real, uint64(b.Bytes))
 	}
 	switch kind {
@@ -114,7 +113,7 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 			return 0, c.Fail(status.InvalidArgument, textAliasOutside, alias)
 		}
 	}
-	id, ended, res := process.registry.InsertBuffer(b, aliases)
+	id, ended, res := process.registry.InsertShared(b, aliases)
 	c.freeForeign(ended)
 	if res == registry.OK {
 		c.spendForeign(b.Real, b.Bytes)
@@ -125,7 +124,7 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 	return id, c.registered(b.Real, b.Bytes, res)
 }
 
-// taken returns the first of a buffer's names that somebody else has, for the message.
+// taken returns the first address of a shared block that somebody else has, for the message.
 func taken(real uintptr, aliases []uintptr) uintptr {
 	for _, alias := range aliases {
 		if process.registry.Count(real) < 0 && process.registry.Count(alias) >= 0 {
@@ -135,11 +134,11 @@ func taken(real uintptr, aliases []uintptr) uintptr {
 	return real
 }
 
-// AddAlias adds a reference at an address inside a live buffer.
+// AddAlias adds a reference at an address inside a live shared block.
 func (c *Context) AddAlias(id uint64, alias uintptr) status.Status {
 	ended, res := process.registry.AddAlias(id, alias)
 	c.freeForeign(ended)
-	if res == registry.NoBuffer {
+	if res == registry.NoShared {
 		return c.Fail(status.InvalidArgument, textNoBuffer, 0, id)
 	}
 	return c.registered(alias, 0, res)

@@ -12,7 +12,8 @@ const frameAlign = 64
 func (c *Context) bump(n uint64) uintptr {
 	at := memory.Round(c.FrameTop, frameAlign)
 	if at > c.FrameEnd || n > uint64(c.FrameEnd-at) {
-		c.Fail(status.ArenaExhausted, textFrameFull, 0, n, uint64(c.FrameTop-c.FrameBase), uint64(c.FrameEnd-c.FrameBase))
+		c.Fail(status.ArenaExhausted, textFrameFull, 0, n, uint64(c.FrameTop-c.FrameBase),
+			uint64(c.FrameEnd-c.FrameBase))
 		return 0
 	}
 	c.FrameTop = at + uintptr(n)

@@ -155,7 +155,7 @@ func (c *Context) DecRef(p uintptr) int32 {
 	reached := int32(0)
 	c.handle(p,
 		func(o object) status.Status {
-			if c.owns(atomic.LoadUint32(&o.Loc)) || atomic.LoadUint32(&o.Sh)&layout.Merged != 0 {
+			if c.owns(atomic.LoadUint32(&o.Loc)) || atomic.LoadUint32(&o.Sh)&layout.ShMerged != 0 {
 				return c.decRefHere(p, o, &reached)
 			}
 			return c.dropAt(p, o)
@@ -175,7 +175,7 @@ func (c *Context) decRefHere(p uintptr, o object, reached *int32) status.Status 
 	switch c.drop(c, o.Record, o.Entry) {
 	case zero:
 		atomic.StoreUint32(&o.Loc, 0)
-		atomic.StoreUint32(&o.Sh, layout.Alive|layout.Merged)
+		atomic.StoreUint32(&o.Sh, layout.ShAlive|layout.ShMerged)
 		*reached = 1
 	case dead:
 		return c.orDead(p, status.NotLive)
@@ -187,7 +187,8 @@ func (c *Context) decRefHere(p uintptr, o object, reached *int32) status.Status 
 // or releases a floating one.
 func (c *Context) Free(p uintptr) status.Status {
 	if at := c.locate(p); at.where == inHeap && at.Kind == heap.Live && heldAtZero(process.heap.Record(at.Record)) {
-		return c.freeZero(p, object{process.heap.Record(at.Record), layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}})
+		return c.freeZero(p, object{process.heap.Record(at.Record), layout.Entry{Object: p, Record: at.Record,
+			Gen: at.Gen}})
 	}
 	return c.handle(p,
 		func(o object) status.Status {
@@ -225,7 +226,7 @@ func (c *Context) freeZero(p uintptr, o object) status.Status {
 		c.kill(o.Record, o.Entry) // its deleter or its blocks are nobody else's to call or to release
 		return status.OK
 	}
-	if !atomic.CompareAndSwapUint32(&o.Sh, layout.Alive|layout.Merged, 0) {
+	if !atomic.CompareAndSwapUint32(&o.Sh, layout.ShAlive|layout.ShMerged, 0) {
 		return c.orDead(p, status.NotLive)
 	}
 	if o.TypeFlags&layout.TypeMask == layout.TypeVec {
@@ -237,7 +238,7 @@ func (c *Context) freeZero(p uintptr, o object) status.Status {
 
 // heldAtZero tells an object that dec_ref brought to zero and nobody freed yet.
 func heldAtZero(r *layout.Record) bool {
-	return atomic.LoadUint32(&r.Sh) == layout.Alive|layout.Merged
+	return atomic.LoadUint32(&r.Sh) == layout.ShAlive|layout.ShMerged
 }
 
 // Refcount returns the references of p, -1 when it is not live, 0 for NULL.
@@ -301,8 +302,8 @@ func (c *Context) MakeImmortal(p uintptr) status.Status {
 	return c.handle(p,
 		func(o object) status.Status {
 			_, done := updateSh(o.Record, func(s *layout.Sh) bool {
-				s.Flags |= layout.Immortal
-				return s.Has(layout.Alive)
+				s.Flags |= layout.ShImmortal
+				return s.Has(layout.ShAlive)
 			})
 			if !done {
 				return c.orDead(p, status.NotLive)

@@ -72,13 +72,13 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 // adoptable refuses what malloc cannot have returned: small numbers, what is not
 // aligned for any type, addresses beyond the user's half.
 func (c *Context) adoptable(p uintptr) status.Status {
-	const align, lowest, highest = 16, 64 << 10, 1 << layout.ProgramBits
+	const align, highest = 16, 1 << layout.ProgramBits
 	switch {
 	case process.cfg.UsableSize == nil:
 		return c.failPlace(p, place{where: elsewhere})
 	case p%align != 0:
 		return c.Fail(status.InvalidArgument, textMisaligned, p, align)
-	case p < lowest || p >= highest:
+	case p < layout.LowestAddress || p >= highest:
 		return c.Fail(status.InvalidArgument, textNotMalloc, p)
 	}
 	return status.OK
@@ -242,7 +242,8 @@ func (c *Context) heldByScopes(o object) (n uint64, known bool) {
 func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
 	at = memory.NewArray[uint64]("realloc")
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
-		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen && !at.Push(i-1) {
+		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen &&
+			!at.Push(i-1) {
 			return at, status.OutOfMemory
 		}
 	}

@@ -138,7 +138,8 @@ func (c *Context) popMark() {
 }
 
 // markNames are the names of marks in a trace.
-var markNames = [...]string{layout.MarkScope: "scope", layout.MarkFunction: "function", layout.MarkPlanned: "planned frame"}
+var markNames = [...]string{layout.MarkScope: "scope", layout.MarkFunction: "function",
+	layout.MarkPlanned: "planned frame"}
 
 // Close is CloseTo for the C path: when a destructor has to run it leaves word in
 // the context, and the entry guard drains the destruction queue and calls again.

@@ -12,7 +12,8 @@ import (
 func (c *Context) Shutdown() status.Status {
 	busy := false
 	process.slices.each(func(p *Context) {
-		if p != c && p.Self != 0 && atomic.LoadUint64(&p.Word)&layout.CtxState == layout.CtxActive && p.MarkTop != p.Marks {
+		if p != c && p.Self != 0 && atomic.LoadUint64(&p.Word)&layout.CtxState == layout.CtxActive &&
+			p.MarkTop != p.Marks {
 			busy = true
 		}
 	})

@@ -134,12 +134,12 @@ func (s *slices) prepare(c *Context, id uint32) {
 	addr := c.address()
 	c.Id, c.Self = id, addr
 	c.Owner = layout.OwnerNever
-	const unbiased = layout.Alive | layout.Merged | layout.ShOne
+	const unbiased = layout.ShAlive | layout.ShMerged | layout.ShOne
 	c.AllocSh, c.NewSh = unbiased|layout.ShFloat, unbiased
 	if id >= 1 && id <= layout.MaxOwner {
 		c.Owner = id << layout.LocOwnerShift
 		c.AllocLoc, c.NewLoc = c.Owner|layout.LocFloat|1, c.Owner|1
-		c.AllocSh, c.NewSh = layout.Alive, layout.Alive
+		c.AllocSh, c.NewSh = layout.ShAlive, layout.ShAlive
 	}
 	stub := At(addr + memory.Round(contextBytes, 64))
 	stub.Owner, stub.Self = layout.OwnerNever, addr

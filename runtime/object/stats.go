@@ -175,8 +175,8 @@ func (s *Stats) readForeign() {
 	t := process.registry.Totals()
 	s.ForeignBack = t.HandedBack
 	s.ForeignLive = t.Pointers - min(t.Pointers, t.HandedBack)
-	s.ForeignMade = max(s.ForeignMade+process.registry.Named(), s.ForeignLive)
-	s.ForeignBytes, s.RegistryBuffers, s.RegistryBytes = t.Bytes, t.Buffers, t.Memory
+	s.ForeignMade = max(s.ForeignMade+process.registry.Aliases(), s.ForeignLive)
+	s.ForeignBytes, s.RegistryBuffers, s.RegistryBytes = t.Bytes, t.SharedBlocks, t.Memory
 }
 
 // largestFree returns the size of the largest slot that is held and free. Free spans are

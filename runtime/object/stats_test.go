@@ -90,7 +90,9 @@ func modelKinds(t *testing.T, c *Context) []modelKind {
 	for _, size := range []uintptr{24, 4000, 20_000} {
 		typ, st := c.Define(Type{Name: "model", Size: size})
 		require.Equal(t, status.OK, st)
-		kinds = append(kinds, modelKind{"typed", slotBytes(size), unregistered(c, func() uintptr { return c.ObjectNew(typ) }),
+		kinds = append(kinds, modelKind{"typed", slotBytes(size), unregistered(c, func() uintptr {
+			return c.ObjectNew(typ)
+		}),
 			func(n counts) KindStats { return n.types[typ-layout.TypeFirstUser].KindStats }})
 	}
 	return kinds

@@ -158,7 +158,7 @@ func TestStickyCount(t *testing.T) {
 	require.EqualValues(t, ImmortalCount, c.Refcount(p))
 	require.Equal(t, status.OK, c.Release(p))
 	require.Equal(t, status.OK, c.Check(p))
-	r.Sh = layout.Alive | layout.Merged | layout.ShOne // undo, so that the test ends clean
+	r.Sh = layout.ShAlive | layout.ShMerged | layout.ShOne // undo, so that the test ends clean
 	require.Equal(t, status.OK, c.Release(p))
 }
 

@@ -11,7 +11,7 @@ import (
 // What package tensor needs of contexts. A tensor's record is never biased: its
 // local word is 0 and its shared word MERGED from birth.
 const (
-	unbiasedHeld     = layout.ShOne | layout.Merged | layout.Alive
+	unbiasedHeld     = layout.ShOne | layout.ShMerged | layout.ShAlive
 	unbiasedFloating = unbiasedHeld | layout.ShFloat
 )
 
@@ -124,7 +124,7 @@ func (c *Context) TakeOut(e layout.Entry) bool {
 func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
 	r := process.heap.Record(e.Record)
 	s, dropped := updateSh(r, func(s *layout.Sh) bool {
-		if !s.Has(layout.Alive) || s.Count != 1 || s.Has(layout.Immortal) {
+		if !s.Has(layout.ShAlive) || s.Count != 1 || s.Has(layout.ShImmortal) {
 			return false
 		}
 		s.Count, s.Floats = 0, 0
@@ -134,7 +134,7 @@ func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
 	case dropped:
 		c.kill(r, e)
 		return status.OK
-	case s.Has(layout.Alive) && (s.Count > 0 || s.Has(layout.Immortal)):
+	case s.Has(layout.ShAlive) && (s.Count > 0 || s.Has(layout.ShImmortal)):
 		return c.Fail(status.Busy, TextPoolShared, e.Object, uint64(references(r)))
 	}
 	return c.orDead(e.Object, status.NotLive)
@@ -147,7 +147,7 @@ func (c *Context) Hold(e layout.Entry) bool {
 	for {
 		old := atomic.LoadUint32(&r.Sh)
 		s := layout.UnpackSh(old)
-		if !s.Has(layout.Alive|layout.Merged) || s.Has(layout.Immortal) || s.Count <= 0 || s.Count >= holdLimit {
+		if !s.Has(layout.ShAlive|layout.ShMerged) || s.Has(layout.ShImmortal) || s.Count <= 0 || s.Count >= holdLimit {
 			return c.Acquire(e.Object) == status.OK
 		}
 		if atomic.CompareAndSwapUint32(&r.Sh, old, old+layout.ShOne) {

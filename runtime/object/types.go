@@ -113,7 +113,8 @@ func (t *types) add(ty *Type) (uint32, status.Status) {
 }
 
 // DefineType copies a descriptor and returns the type's number.
-func (c *Context) DefineType(name string, size uintptr, offsets []uintptr, destructor uintptr, flags uint32) (uint32, status.Status) {
+func (c *Context) DefineType(name string, size uintptr, offsets []uintptr, destructor uintptr, flags uint32) (uint32,
+	status.Status) {
 	if flags != 0 {
 		return 0, c.Fail(status.InvalidArgument, textTypeFlags, 0, uint64(flags))
 	}

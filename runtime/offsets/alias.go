@@ -74,7 +74,8 @@ func (f *forest) resolve(p *Problem, i int, chain []int32) error {
 		at = p.Buffers[at].Base
 	}
 	if f.root[at] == onChain {
-		return &InputError{Buffer: at, Name: p.Buffers[at].Name, Reason: "it is an alias of itself through its bases; one buffer of the cycle must be no alias"}
+		return &InputError{Buffer: at, Name: p.Buffers[at].Name,
+			Reason: "it is an alias of itself through its bases; one buffer of the cycle must be no alias"}
 	}
 	if !p.Buffers[at].Alias {
 		f.root[at] = int32(at)
@@ -82,7 +83,10 @@ func (f *forest) resolve(p *Problem, i int, chain []int32) error {
 	for _, member := range slices.Backward(chain) {
 		b, base := &p.Buffers[member], p.Buffers[member].Base
 		if inside := p.Buffers[base].Bytes; b.BaseOffset > inside || b.Bytes > inside-b.BaseOffset {
-			return &InputError{Buffer: int(member), Name: b.Name, Reason: fmt.Sprintf("it takes the bytes [%d, %d) of buffer %d%s, which has %d; make the base larger or the alias smaller", b.BaseOffset, b.BaseOffset+b.Bytes, base, quoted(p.Buffers[base].Name), inside)}
+			return &InputError{Buffer: int(member), Name: b.Name,
+				Reason: fmt.Sprintf("it takes the bytes [%d, %d) of buffer %d%s, which has %d; make the base larger or "+
+					"the "+
+					"alias smaller", b.BaseOffset, b.BaseOffset+b.Bytes, base, quoted(p.Buffers[base].Name), inside)}
 		}
 		f.root[member] = f.root[base]
 		f.shift[member] = f.shift[base] + b.BaseOffset

@@ -125,7 +125,9 @@ func (in *instance) constrain(p *Problem, it *item) error {
 		it.pinned = b.Offset
 	}
 	if b.Pinned && b.Offset&it.mask != 0 {
-		return &InputError{Buffer: int(it.buffer), Name: b.Name, Reason: fmt.Sprintf("it is pinned at offset %d, which is no multiple of its alignment %d; change one of them", b.Offset, b.Alignment)}
+		return &InputError{Buffer: int(it.buffer), Name: b.Name,
+			Reason: fmt.Sprintf("it is pinned at offset %d, which is no multiple of its alignment %d; change one of them",
+				b.Offset, b.Alignment)}
 	}
 	return nil
 }
@@ -145,7 +147,9 @@ func (in *instance) constrainAliases(p *Problem) error {
 	for i := range in.items {
 		it := &in.items[i]
 		if b := &p.Buffers[it.buffer]; it.pinned >= 0 && it.pinned&it.mask != it.residue {
-			return &InputError{Buffer: int(it.buffer), Name: b.Name, Reason: fmt.Sprintf("it or an alias is pinned so that it starts at %d, where one of its aliases is not aligned; change the pin or the alignment", it.pinned)}
+			return &InputError{Buffer: int(it.buffer), Name: b.Name,
+				Reason: fmt.Sprintf("it or an alias is pinned so that it starts at %d, where one of its aliases is not "+
+					"aligned; change the pin or the alignment", it.pinned)}
 		}
 	}
 	return nil
@@ -156,7 +160,8 @@ func (it *item) obey(b *Buffer, shift int64) string {
 	mask := max(b.Alignment, 1) - 1
 	residue := -shift & mask
 	if common := min(mask, it.mask); residue&common != it.residue&common {
-		return fmt.Sprintf("it is aligned to %d and lies %d bytes into a base that is aligned to %d; no offset serves both", b.Alignment, shift, it.mask+1)
+		return fmt.Sprintf("it is aligned to %d and lies %d bytes into a base that is aligned to %d; no offset "+
+			"serves both", b.Alignment, shift, it.mask+1)
 	}
 	if mask > it.mask {
 		it.mask, it.residue = mask, residue
@@ -167,7 +172,8 @@ func (it *item) obey(b *Buffer, shift int64) string {
 	at := b.Offset - shift
 	switch {
 	case at < 0:
-		return fmt.Sprintf("it is pinned at offset %d and lies %d bytes into its base, which would start below 0", b.Offset, shift)
+		return fmt.Sprintf("it is pinned at offset %d and lies %d bytes into its base, which would start below 0",
+			b.Offset, shift)
 	case it.pinned >= 0 && it.pinned != at:
 		return fmt.Sprintf("its pin puts the start of its base at %d, another pin at %d; keep one", at, it.pinned)
 	}

@@ -30,7 +30,8 @@ func TestSeedsAreProblems(t *testing.T) {
 	require.Equal(t, problems.Wide(100).Problem(7), problems.Wide(100).Problem(7))
 	require.NotEqual(t, problems.Wide(100).Problem(7), problems.Wide(100).Problem(8))
 	short := problems.Shape{Buffers: 3, MinBytes: 5, MaxBytes: 6, PerStep: 2}.Problem(1)
-	require.Equal(t, []offsets.Buffer{{Bytes: 5, End: 1}, {Bytes: 5, End: 1}, {Bytes: 5, First: 1, End: 2}}, short.Buffers)
+	require.Equal(t, []offsets.Buffer{{Bytes: 5, End: 1}, {Bytes: 5, End: 1}, {Bytes: 5, First: 1, End: 2}},
+		short.Buffers)
 }
 
 func BenchmarkGenerated(b *testing.B) {

@@ -11,7 +11,8 @@ const mendSteps = 200
 // for the tree. What fits nowhere below the limit goes to its lowest offset above; the
 // result is kept when it is better than what was. It says whether limit was reached.
 func (a *area) mend(s *solver, limit int64) bool {
-	m := &mender{area: a, s: s, limit: limit, ground: newShelf(a.in, slices.Clone(a.offset)), seen: make([]int32, len(a.in.items))}
+	m := &mender{area: a, s: s, limit: limit, ground: newShelf(a.in, slices.Clone(a.offset)),
+		seen: make([]int32, len(a.in.items))}
 	lifted := []int32{}
 	s.spend(int64(len(a.in.items) / itemsPerStep))
 	for i := range a.in.items {

@@ -17,7 +17,8 @@ import (
 func anyProblem(t *rapid.T) offsets.Problem {
 	p := offsets.Problem{}
 	for range rapid.IntRange(0, 3).Draw(t, "spaces") {
-		p.Spaces = append(p.Spaces, offsets.Space{Capacity: rapid.SampledFrom([]int64{0, 0, 40, 100, 200}).Draw(t, "capacity")})
+		p.Spaces = append(p.Spaces, offsets.Space{Capacity: rapid.SampledFrom([]int64{0, 0, 40, 100, 200}).Draw(t,
+			"capacity")})
 	}
 	for i := range rapid.IntRange(0, 40).Draw(t, "buffers") {
 		p.Buffers = append(p.Buffers, anyBuffer(t, p, i))
@@ -34,7 +35,8 @@ func anyBuffer(t *rapid.T, p offsets.Problem, i int) offsets.Buffer {
 	b.End = b.First + rapid.Int64Range(1, 9).Draw(t, "life")
 	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "gaps") {
 		first := rapid.Int64Range(b.First, b.End-1).Draw(t, "gap")
-		b.Gaps = append(b.Gaps, offsets.Interval{First: first, End: rapid.Int64Range(first+1, b.End).Draw(t, "gap end")})
+		b.Gaps = append(b.Gaps, offsets.Interval{First: first, End: rapid.Int64Range(first+1, b.End).Draw(t,
+			"gap end")})
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "kind") {
 	case 0:
@@ -46,7 +48,8 @@ func anyBuffer(t *rapid.T, p offsets.Problem, i int) offsets.Buffer {
 		}
 	case 3:
 		if n := len(p.Spaces); n > 0 {
-			b.Spaces = rapid.Permutation([]int{0, 1, 2}[:n]).Draw(t, "spaces of it")[:rapid.IntRange(1, n).Draw(t, "choices")]
+			b.Spaces = rapid.Permutation([]int{0, 1, 2}[:n]).Draw(t, "spaces of it")[:rapid.IntRange(1, n).Draw(t,
+				"choices")]
 		}
 	}
 	return b
@@ -76,7 +79,8 @@ func TestEveryAnswerIsRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := wellMeant(t)
 		before := slices.Clone(p.Buffers)
-		o := offsets.Options{Seed: rapid.Uint64().Draw(t, "seed"), MaxSteps: rapid.SampledFrom([]int64{0, 50, 2000}).Draw(t, "steps")}
+		o := offsets.Options{Seed: rapid.Uint64().Draw(t, "seed"),
+			MaxSteps: rapid.SampledFrom([]int64{0, 50, 2000}).Draw(t, "steps")}
 		s, err := offsets.Solve(p, o)
 		require.Equal(t, before, p.Buffers, "the problem changed")
 		var limit *offsets.LimitError
@@ -93,7 +97,8 @@ func TestEveryAnswerIsRight(t *testing.T) {
 // least is the smallest frame of one space, by trying every offset for every
 // buffer: no order, no bound, no canonical form.
 func least(p offsets.Problem, most int64) int64 {
-	s := &offsets.Solution{Offsets: make([]int64, len(p.Buffers)), Space: make([]int, len(p.Buffers)), Frames: make([]offsets.SpaceResult, 1)}
+	s := &offsets.Solution{Offsets: make([]int64, len(p.Buffers)), Space: make([]int, len(p.Buffers)),
+		Frames: make([]offsets.SpaceResult, 1)}
 	for frame := int64(0); frame < most; frame++ {
 		if fits(p, s, 0, frame) {
 			return frame
@@ -122,7 +127,8 @@ func rightSoFar(p offsets.Problem, s *offsets.Solution, n int) bool {
 	for i, b := range part.Buffers {
 		top = max(top, s.Offsets[i]+b.Bytes)
 	}
-	return check.Solution(part, &offsets.Solution{Offsets: s.Offsets[:n], Space: s.Space[:n], Frames: []offsets.SpaceResult{{Bytes: top}}}) == nil
+	return check.Solution(part, &offsets.Solution{Offsets: s.Offsets[:n], Space: s.Space[:n],
+		Frames: []offsets.SpaceResult{{Bytes: top}}}) == nil
 }
 
 // tiny draws a problem of one space that brute force can solve.
@@ -139,7 +145,8 @@ func tiny(t *rapid.T) offsets.Problem {
 		case kind == 0:
 			b.Pinned, b.Offset = true, rapid.Int64Range(0, 9).Draw(t, "pin")
 		case kind == 1 && i > 0:
-			b.Alias, b.Base, b.BaseOffset = true, rapid.IntRange(0, i-1).Draw(t, "base"), rapid.Int64Range(0, 3).Draw(t, "base offset")
+			b.Alias, b.Base, b.BaseOffset = true, rapid.IntRange(0, i-1).Draw(t, "base"), rapid.Int64Range(0, 3).Draw(t,
+				"base offset")
 		case kind == 2 && b.End-b.First > 2:
 			b.Gaps = []offsets.Interval{{First: b.First + 1, End: b.End - 1}}
 		}

@@ -35,7 +35,8 @@ func (s *solver) several(in *instance) (*Solution, error) {
 
 // settle assigns items until every space holds what asked for it.
 func (s *solver) settle(in *instance) (*assignment, error) {
-	a := &assignment{rank: make([]int32, len(in.items)), drafts: make([]*draft, len(s.spaces)), parts: make([][]int32, len(s.spaces))}
+	a := &assignment{rank: make([]int32, len(in.items)), drafts: make([]*draft, len(s.spaces)),
+		parts: make([][]int32, len(s.spaces))}
 	for i := range in.items {
 		space := s.preferred(&in.items[i], 0)
 		a.parts[space] = append(a.parts[space], int32(i))
@@ -145,7 +146,8 @@ func (s *solver) neighbour(in *instance, a *assignment, i int32, space int) int3
 	best := int32(-1)
 	for _, x := range a.parts[space] {
 		it := &in.items[x]
-		if x != i && it.size > 0 && (best < 0 || it.size > in.items[best].size) && s.preferred(it, int(a.rank[x])+1) >= 0 && in.conflict(it, &in.items[i]) {
+		if x != i && it.size > 0 && (best < 0 || it.size > in.items[best].size) &&
+			s.preferred(it, int(a.rank[x])+1) >= 0 && in.conflict(it, &in.items[i]) {
 			best = x
 		}
 	}

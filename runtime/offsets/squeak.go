@@ -27,7 +27,8 @@ func (s *solver) squeak(in *instance, ground *shelf, d *draft, rounds int) {
 			return
 		}
 		slices.SortFunc(order, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(in.items[a].first, in.items[b].first), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(in.items[a].first, in.items[b].first),
+				cmp.Compare(a, b))
 		})
 		s.placeBy(in, ground, order)
 		if vain++; ground.frame < d.frame {

@@ -98,9 +98,12 @@ type (
 
 func newTree(in *instance) *tree {
 	n, sections := len(in.items), in.sections
-	s := &tree{in: in, offset: make([]int64, n), floor: make([]int64, n), size: make([]int64, n), at: make([][]int32, sections),
-		near: make([][]int32, n), next: make([]int32, n), states: make([]state, sections), cross: make([]int32, sections+1),
-		done: make([]bool, n), hash: make([]digest, sections), score: make([]int64, n), queued: make([]bool, sections), support: make([]support, n)}
+	s := &tree{in: in, offset: make([]int64, n), floor: make([]int64, n), size: make([]int64, n),
+		at:   make([][]int32, sections),
+		near: make([][]int32, n), next: make([]int32, n), states: make([]state, sections), cross: make([]int32,
+			sections+1),
+		done: make([]bool, n), hash: make([]digest, sections), score: make([]int64, n), queued: make([]bool, sections),
+		support: make([]support, n)}
 	s.pin()
 	for i := range in.items {
 		it := &in.items[i]
@@ -171,7 +174,8 @@ func (s *tree) meet() {
 
 // twin says whether two free items are the same but for their names.
 func (it *item) twin(other *item) bool {
-	return it.span == other.span && it.size == other.size && it.mask == other.mask && it.residue == other.residue && it.holes|other.holes == 0
+	return it.span == other.span && it.size == other.size && it.mask == other.mask && it.residue == other.residue &&
+		it.holes|other.holes == 0
 }
 
 // ask says whether everything fits below limit: found, with the offsets; or not,

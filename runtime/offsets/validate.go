@@ -16,11 +16,14 @@ const maxSum = 1 << 61
 // validate reports the first thing in p that means nothing.
 func validate(p *Problem) error {
 	if len(p.Buffers) > maxBuffers {
-		return &InputError{Buffer: -1, Reason: fmt.Sprintf("%d buffers; split the problem, at most %d are taken", len(p.Buffers), maxBuffers)}
+		return &InputError{Buffer: -1, Reason: fmt.Sprintf("%d buffers; split the problem, at most %d are taken",
+			len(p.Buffers), maxBuffers)}
 	}
 	for i, s := range p.Spaces {
 		if s.Capacity < 0 {
-			return &InputError{Buffer: -1, Name: s.Name, Reason: fmt.Sprintf("space %d%s: its capacity is %d; it is a number of bytes, 0 is unlimited", i, quoted(s.Name), s.Capacity)}
+			return &InputError{Buffer: -1, Name: s.Name,
+				Reason: fmt.Sprintf("space %d%s: its capacity is %d; it is a number of bytes, 0 is unlimited", i,
+					quoted(s.Name), s.Capacity)}
 		}
 	}
 	spaces := max(1, len(p.Spaces))
@@ -33,7 +36,9 @@ func validate(p *Problem) error {
 		// Each buffer takes at most its size, what aligns it, and what lies below its pin.
 		for _, more := range [...]int64{b.Bytes, b.Alignment, b.Offset, b.BaseOffset} {
 			if sum += more; sum < 0 || sum > maxSum {
-				return &InputError{Buffer: i, Name: b.Name, Reason: "the sizes, alignments and offsets up to this one add up to more than 2^61; look for a size that overflowed"}
+				return &InputError{Buffer: i, Name: b.Name,
+					Reason: "the sizes, alignments and offsets up to this one add up to more than 2^61; look for a size " +
+						"that overflowed"}
 			}
 		}
 	}
@@ -48,7 +53,8 @@ func (b *Buffer) fault(index, buffers, spaces int) string {
 	case b.Alignment < 0 || bits.OnesCount64(uint64(b.Alignment)) > 1:
 		return fmt.Sprintf("its alignment is %d; an alignment is a power of two, or 0 for none", b.Alignment)
 	case b.First >= b.End:
-		return fmt.Sprintf("its lifetime [%d, %d) is empty; End is the step after the last one that uses it", b.First, b.End)
+		return fmt.Sprintf("its lifetime [%d, %d) is empty; End is the step after the last one that uses it", b.First,
+			b.End)
 	case !b.Pinned && b.Offset != 0:
 		return fmt.Sprintf("it has the offset %d and is not pinned; set Pinned, or leave Offset 0", b.Offset)
 	case b.Offset < 0:
@@ -76,10 +82,12 @@ func (b *Buffer) fault(index, buffers, spaces int) string {
 func (b *Buffer) gapFault() string {
 	for _, g := range b.Gaps {
 		if g.First >= g.End {
-			return fmt.Sprintf("its gap [%d, %d) is empty; End is the step after the last one of the gap", g.First, g.End)
+			return fmt.Sprintf("its gap [%d, %d) is empty; End is the step after the last one of the gap", g.First,
+				g.End)
 		}
 		if g.First < b.First || g.End > b.End {
-			return fmt.Sprintf("its gap [%d, %d) is not inside its lifetime [%d, %d); shorten one of them", g.First, g.End, b.First, b.End)
+			return fmt.Sprintf("its gap [%d, %d) is not inside its lifetime [%d, %d); shorten one of them", g.First,
+				g.End, b.First, b.End)
 		}
 	}
 	if len(b.Gaps) > 0 && len(b.alive(nil)) == 0 {
@@ -91,7 +99,8 @@ func (b *Buffer) gapFault() string {
 func (b *Buffer) aliasFault(index, buffers int) string {
 	switch {
 	case !b.Alias && b.BaseOffset != 0:
-		return fmt.Sprintf("it has the base offset %d and is no alias; set Alias and Base, or leave BaseOffset 0", b.BaseOffset)
+		return fmt.Sprintf("it has the base offset %d and is no alias; set Alias and Base, or leave BaseOffset 0",
+			b.BaseOffset)
 	case !b.Alias && b.Base != 0 && b.Base != -1:
 		return fmt.Sprintf("it names buffer %d as its base and is no alias; set Alias, or leave Base 0", b.Base)
 	case !b.Alias:

@@ -146,7 +146,8 @@ func Add(h Handle, n uint64, request func(i uint64) Request) (first int64, faile
 	failed = change(h, func(p *plan) *Error {
 		first = int64(len(p.problem.Buffers))
 		if n > maxBuffers-uint64(first) {
-			return refuse(status.Limit, "%d buffers and %d more are beyond what a plan can have: %d", first, n, maxBuffers)
+			return refuse(status.Limit, "%d buffers and %d more are beyond what a plan can have: %d", first, n,
+				maxBuffers)
 		}
 		if err := p.room(uint64(first)+n, uint64(cap(p.problem.Buffers)), bytesToAdd); err != nil {
 			return err
@@ -185,7 +186,8 @@ func (p *plan) add(r Request) *Error {
 	case r.Alignment&(r.Alignment-1) != 0 || r.Alignment > 1<<32:
 		return refuse(status.InvalidArgument, "buffer %d: alignment %d is no power of two up to 4 GiB", i, r.Alignment)
 	case r.End <= r.First:
-		return refuse(status.InvalidArgument, "buffer %d: it is alive in [%d, %d), which is no step; end has to be above first", i, r.First, r.End)
+		return refuse(status.InvalidArgument,
+			"buffer %d: it is alive in [%d, %d), which is no step; end has to be above first", i, r.First, r.End)
 	}
 	p.problem.Buffers = append(p.problem.Buffers, offsets.Buffer{
 		Bytes: int64(r.Bytes), Alignment: int64(r.Alignment), First: r.First, End: r.End})
@@ -200,12 +202,15 @@ func Alias(h Handle, buffer, base int64, offset uint64) *Error {
 		case err != nil:
 			return err
 		case b.Pinned:
-			return refuse(status.InvalidArgument, "buffer %d is pinned; pin buffer %d, which it would lie in", buffer, base)
+			return refuse(status.InvalidArgument, "buffer %d is pinned; pin buffer %d, which it would lie in", buffer,
+				base)
 		case offset > uint64(in.Bytes) || uint64(b.Bytes) > uint64(in.Bytes)-offset:
-			return refuse(status.InvalidArgument, "buffer %d has %d bytes, which at offset %d do not fit into the %d of buffer %d",
+			return refuse(status.InvalidArgument,
+				"buffer %d has %d bytes, which at offset %d do not fit into the %d of buffer %d",
 				buffer, b.Bytes, offset, in.Bytes, base)
 		case p.lies(base, buffer):
-			return refuse(status.InvalidArgument, "buffer %d lies in buffer %d already; they cannot lie in each other", base, buffer)
+			return refuse(status.InvalidArgument, "buffer %d lies in buffer %d already; they cannot lie in each other",
+				base, buffer)
 		}
 		b.Alias, b.Base, b.BaseOffset = true, int(base), int64(offset)
 		return nil
@@ -229,11 +234,13 @@ func Pin(h Handle, buffer int64, offset uint64) *Error {
 	return edit(h, buffer, func(_ *plan, b *offsets.Buffer) *Error {
 		switch {
 		case b.Alias:
-			return refuse(status.InvalidArgument, "buffer %d is an alias; pin buffer %d, which it lies in", buffer, b.Base)
+			return refuse(status.InvalidArgument, "buffer %d is an alias; pin buffer %d, which it lies in", buffer,
+				b.Base)
 		case offset > math.MaxInt64/2-uint64(b.Bytes):
 			return refuse(status.Overflow, "buffer %d: offset %d is more than any memory has", buffer, offset)
 		case b.Alignment > 0 && int64(offset)%b.Alignment != 0:
-			return refuse(status.InvalidArgument, "buffer %d: offset %d is no multiple of its alignment %d", buffer, offset, b.Alignment)
+			return refuse(status.InvalidArgument, "buffer %d: offset %d is no multiple of its alignment %d", buffer,
+				offset, b.Alignment)
 		}
 		b.Pinned, b.Offset = true, int64(offset)
 		return nil
@@ -244,7 +251,8 @@ func Pin(h Handle, buffer int64, offset uint64) *Error {
 func AddGap(h Handle, buffer, first, end int64) *Error {
 	return edit(h, buffer, func(_ *plan, b *offsets.Buffer) *Error {
 		if first < b.First || end > b.End || end <= first {
-			return refuse(status.InvalidArgument, "[%d, %d) is no part of [%d, %d), in which buffer %d is alive", first, end, b.First, b.End, buffer)
+			return refuse(status.InvalidArgument, "[%d, %d) is no part of [%d, %d), in which buffer %d is alive", first,
+				end, b.First, b.End, buffer)
 		}
 		b.Gaps = append(b.Gaps, offsets.Interval{First: first, End: end})
 		return nil

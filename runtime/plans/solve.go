@@ -76,7 +76,8 @@ func Summary(h Handle) (r Result, failed *Error) {
 func SpaceBytes(h Handle, space int64) (bytes int64, failed *Error) {
 	failed = solved(h, func(p *plan) *Error {
 		if space < 0 || space >= int64(len(p.solution.Frames)) {
-			return refuse(status.InvalidArgument, "there is no space %d; the plan has %d", space, len(p.solution.Frames))
+			return refuse(status.InvalidArgument, "there is no space %d; the plan has %d", space,
+				len(p.solution.Frames))
 		}
 		bytes = p.solution.Frames[space].Bytes
 		return nil
@@ -106,7 +107,8 @@ func PlaceOf(h Handle, buffer int64) (place Place, failed *Error) {
 func Places(h Handle, n uint64, visit func(i uint64, p Place)) *Error {
 	return solved(h, func(p *plan) *Error {
 		if n != uint64(len(p.problem.Buffers)) {
-			return refuse(status.InvalidArgument, "an array for %d buffers was passed; the plan has %d", n, len(p.problem.Buffers))
+			return refuse(status.InvalidArgument, "an array for %d buffers was passed; the plan has %d", n,
+				len(p.problem.Buffers))
 		}
 		for i := range n {
 			visit(i, Place{p.solution.Offsets[i], int64(p.solution.Space[i])})

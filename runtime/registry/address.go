@@ -9,31 +9,31 @@ import (
 // possible tells whether p can be an address of user space at all.
 func possible(p uintptr) bool { return p-1 < 1<<layout.ForeignAddressBits-1 }
 
-// place is a granule of a level, and where it is kept.
-type place struct {
+// granule is a granule of a level, by the region that it is in.
+type granule struct {
 	region    uint64 // key
 	unit, bit uint
 }
 
-func placeOf(level int, granule uint64) place {
-	return place{uint64(level)<<layout.UnitLevelShift | granule>>12, uint(granule >> 6 & 63), uint(granule & 63)}
+func granuleOf(level int, number uint64) granule {
+	return granule{uint64(level)<<layout.UnitLevelShift | number>>12, uint(number >> 6 & 63), uint(number & 63)}
 }
 
-// start returns where p starts.
-func start(p uintptr) place {
+// start returns the granule at which p starts, of level FINE or of level 0.
+func start(p uintptr) granule {
 	if p&15 != 0 {
-		return placeOf(layout.UnitFine, uint64(p))
+		return granuleOf(layout.UnitFine, uint64(p))
 	}
-	return placeOf(layout.UnitLevel0, uint64(p>>4))
+	return granuleOf(layout.UnitLevel0, uint64(p>>4))
 }
 
-// pointer inverts start.
-func (at place) pointer() uintptr {
-	granule := at.region&(1<<layout.UnitLevelShift-1)<<12 | uint64(at.unit)<<6 | uint64(at.bit)
+// pointer returns the address that starts at a granule.
+func (at granule) pointer() uintptr {
+	number := at.region&(1<<layout.UnitLevelShift-1)<<12 | uint64(at.unit)<<6 | uint64(at.bit)
 	if at.region>>layout.UnitLevelShift == layout.UnitFine {
-		return uintptr(granule)
+		return uintptr(number)
 	}
-	return uintptr(granule << 4)
+	return uintptr(number << 4)
 }
 
 // owned returns the granules of 16 bytes that [p, p+bytes) owns: those that start in it.
@@ -43,26 +43,27 @@ func owned(p, bytes uintptr) (first, end uint64) {
 
 const golden = 0x9E3779B97F4A7C15
 
-// mix is a bijection; one multiplication alone leaves strides that resonate with it in runs.
+// mix is a bijection. One multiplication alone would leave addresses of a regular stride in
+// runs of cells.
 func mix(key uint64) uint64 {
 	key *= golden
 	key ^= key >> 32
 	return key * 0xD6E8FEB86659FD93
 }
 
-// home is where probing for key starts.
+// home is the cell where the search for key begins.
 func home(key uint64, capacity uint32) uint32 {
 	return uint32((mix(key) >> 32) * uint64(capacity) >> 32)
 }
 
 func (t *Table) shardOf(p uintptr) uint32 { return uint32(uint64(p>>16) * golden >> 32 & t.mask) }
 
-// shardOfPlace is the shard of the unit, `up` levels above 0, that granule is in.
-func (t *Table) shardOfPlace(up int, granule uint64) uint32 {
+// shardOfGranule is the shard of a granule's unit, `up` levels above 0.
+func (t *Table) shardOfGranule(up int, number uint64) uint32 {
 	if up == 0 {
-		return t.shardOf(uintptr(granule << 4))
+		return t.shardOf(uintptr(number << 4))
 	}
-	return uint32(mix(placeOf(layout.UnitLevel0+up, granule).region) >> 20 & t.mask)
+	return uint32(mix(granuleOf(layout.UnitLevel0+up, number).region) >> 20 & t.mask)
 }
 
 // set is a set of 64: granules of a unit, or units of a region.
@@ -70,7 +71,7 @@ type set uint64
 
 func single(n uint) set { return 1 << n }
 
-// between returns first .. last.
+// between is the set of first .. last.
 func between(first, last uint) set { return ^set(0) >> (63 - (last - first)) << first }
 
 func (s set) has(n uint) bool { return s>>n&1 != 0 }

@@ -12,7 +12,8 @@ func cell(s *layout.Shard, i uint32) *layout.Region {
 	return layout.At[layout.Region](s.Table + uintptr(i)*layout.RegionBytes)
 }
 
-// probe returns the cell of a region, or the empty cell where it belongs.
+// probe searches for the cell of a region, and returns the empty cell where it belongs
+// when it is not found.
 func probe(s *layout.Shard, key uint64) (i uint32, found bool) {
 	for i = home(key, s.Capacity); ; {
 		switch cell(s, i).Key {
@@ -27,8 +28,8 @@ func probe(s *layout.Shard, key uint64) (i uint32, found bool) {
 	}
 }
 
-// find returns the unit of a place, nil when it is not in use.
-func find(s *layout.Shard, at place) *layout.Unit {
+// find returns the unit of a granule, nil when that is not in use.
+func find(s *layout.Shard, at granule) *layout.Unit {
 	i, found := probe(s, at.region)
 	if !found || !set(cell(s, i).Present).has(at.unit) {
 		return nil
@@ -39,9 +40,9 @@ func find(s *layout.Shard, at place) *layout.Unit {
 	return nil
 }
 
-// open makes a unit that is not in use. nil, and nothing changed, when there is no
-// memory at hand; the caller has seen to a cell. Units of the same region move.
-func open(s *layout.Shard, at place) *layout.Unit {
+// open opens a unit that is not in use. It returns nil and changes nothing when no memory
+// is at hand; the table has room for a cell. Units of the same region move.
+func open(s *layout.Shard, at granule) *layout.Unit {
 	i, found := probe(s, at.region)
 	r := cell(s, i)
 	switch {
@@ -62,18 +63,17 @@ func open(s *layout.Shard, at place) *layout.Unit {
 	return insertUnit(r, at.unit)
 }
 
-// opened counts a unit; its cell is idle no more.
-func opened(s *layout.Shard, at place) {
+// opened counts a unit in use, whose cell is not idle then.
+func opened(s *layout.Shard, at granule) {
 	s.Units++
 	if s.Idle == at.region {
 		s.Idle = 0
 	}
 }
 
-// closeUnit gives back a unit that nothing is in any more. A cell without others
-// stays until the next one is without: a block that comes and goes alone finds its
-// place again.
-func closeUnit(s *layout.Shard, at place) {
+// closeUnit counts a unit that has become vacant. A cell of vacant units is kept until
+// another one is: a block that comes and goes alone finds its cell again.
+func closeUnit(s *layout.Shard, at granule) {
 	i, _ := probe(s, at.region)
 	r := cell(s, i)
 	s.Units--
@@ -98,7 +98,8 @@ func move(to, from *layout.Region) {
 	atomic.StoreUint64(&to.Key, from.Key)
 }
 
-// remove empties a cell and shifts back what probed past it.
+// remove empties a cell and moves those back that were searched past it: a mark in its
+// place would be passed over by every later search.
 func remove(s *layout.Shard, hole uint32) {
 	n := s.Capacity
 	distance := func(to, from uint32) uint32 {
@@ -126,28 +127,28 @@ func remove(s *layout.Shard, hole uint32) {
 
 func vacant(u *layout.Unit) bool { return u.Starts|u.Covers == 0 }
 
-// spot is a start granule in a shard that is locked.
-type spot struct {
+// lookup is what a search for a start granule found. The shard is locked.
+type lookup struct {
 	shard *layout.Shard
-	at    place
+	at    granule
 	unit  *layout.Unit         // nil: not in use
 	entry *layout.ForeignEntry // nil: nothing starts there
 }
 
-// vacate gives the unit back when nothing is in it any more.
-func (x *spot) vacate() {
+// vacate closes the unit when it has become vacant.
+func (x *lookup) vacate() {
 	if vacant(x.unit) {
 		closeUnit(x.shard, x.at)
 	}
 }
 
-// covered tells whether a block owns the granule. Those of the block that starts
-// here may all be at higher levels, so looking at its pieces is not enough.
-func (x *spot) covered() bool { return x.unit != nil && set(x.unit.Covers).has(x.at.bit) }
+// covered tells whether a block owns the granule. A search in the covers of the block that
+// starts here would not tell: they may all be at higher levels.
+func (x *lookup) covered() bool { return x.unit != nil && set(x.unit.Covers).has(x.at.bit) }
 
-// spotOf looks p up; the lock of its shard must be held.
-func (t *Table) spotOf(p uintptr) spot {
-	x := spot{shard: &t.shards[t.shardOf(p)], at: start(p)}
+// lookUp searches for p; the lock of its shard must be held.
+func (t *Table) lookUp(p uintptr) lookup {
+	x := lookup{shard: &t.shards[t.shardOf(p)], at: start(p)}
 	x.unit = find(x.shard, x.at)
 	if x.unit != nil && set(x.unit.Starts).has(x.at.bit) {
 		x.entry = entryOf(x.unit, x.at.bit)
@@ -155,14 +156,14 @@ func (t *Table) spotOf(p uintptr) spot {
 	return x
 }
 
-// look locks the shard of p and looks p up. Without an entry nothing is locked.
-func (t *Table) look(p uintptr) (x spot, found bool) {
+// lockEntry locks the shard of p and looks p up. It unlocks the shard when p has no entry.
+func (t *Table) lockEntry(p uintptr) (x lookup, found bool) {
 	if !possible(p) {
 		return x, false
 	}
 	s := &t.shards[t.shardOf(p)]
 	lock(s)
-	if x = t.spotOf(p); x.entry == nil {
+	if x = t.lookUp(p); x.entry == nil {
 		unlock(s)
 		return x, false
 	}

@@ -7,9 +7,8 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// Check verifies every invariant of the structure, each by a way of its own: it
-// walks the memory and recomputes what the operations maintain. Nothing may run
-// beside it. For tests and debug builds.
+// Check verifies the invariants of cshim/registry_cells.h: it walks the memory and recomputes
+// what the operations maintain. Nothing may run beside it. For tests and debug builds.
 func (t *Table) Check() error { return t.check(0) }
 
 // CheckBeside is Check while the fast path may be in the table, which waits meanwhile.
@@ -27,32 +26,33 @@ func (t *Table) CheckBeside() error {
 
 // check expects every lock to be held (1) or free (0).
 func (t *Table) check(held uint32) error {
-	c := checker{t: t, held: held, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, names: map[uint32]uint32{}}
+	c := checker{t: t, held: held, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, aliases: map[uint32]uint32{}}
 	for i := range t.shards {
 		c.shard(uint32(i))
 	}
-	c.buffers()
+	c.sharedBlocks()
 	c.coverage()
 	for up := 1; up < layout.UnitLevels; up++ {
-		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up, t.header.Units[up])
+		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up,
+			t.header.Units[up])
 		c.units[0] += c.units[up]
 	}
 	c.Want(c.units[0] == t.header.Units[0], "%d units above level 0, counted %d", c.units[0], t.header.Units[0])
 	return c.Err()
 }
 
-type extent struct{ from, to uint64 }
+type interval struct{ from, to uint64 }
 
 type checker struct {
 	invariant.Found
-	t      *Table
-	held   uint32
-	seen   map[uint64]bool   // region keys
-	lists  map[uintptr]bool  // addresses of lists, free ones included
-	names  map[uint32]uint32 // entries by link
-	blocks []extent          // of covered entries and buffers, in bytes
-	bits   []extent          // of set bits of covers
-	units  [8]uint32
+	t       *Table
+	held    uint32
+	seen    map[uint64]bool   // region keys
+	lists   map[uintptr]bool  // addresses of lists, free ones included
+	aliases map[uint32]uint32 // entries by link
+	blocks  []interval        // of covered entries and shared blocks, in bytes
+	bits    []interval        // of set bits of covers
+	units   [8]uint32
 }
 
 func (c *checker) shard(index uint32) {
@@ -97,7 +97,7 @@ func count(b bool) uint32 {
 	return 0
 }
 
-// region checks one cell, that probing finds it, and its units.
+// region checks a cell, its units, and that a search finds it.
 func (c *checker) region(index, i uint32, r *layout.Region) {
 	s := &c.t.shards[index]
 	c.Want(!c.seen[r.Key], "region %#x is there twice", r.Key)
@@ -119,17 +119,18 @@ func (c *checker) region(index, i uint32, r *layout.Region) {
 		if vacant(&list[0]) {
 			unused++
 		} else {
-			c.unit(index, place{region: r.Key, unit: unit}, &list[0])
+			c.unit(index, granule{region: r.Key, unit: unit}, &list[0])
 		}
 		list = list[1:]
 	}
 	c.Want(unused == vacantUnits(r), "region %#x: %d vacant units, counted %d", r.Key, unused, vacantUnits(r))
 }
 
-func (c *checker) unit(index uint32, at place, u *layout.Unit) {
+func (c *checker) unit(index uint32, at granule, u *layout.Unit) {
 	if u.Starts != 0 && listed(u) {
 		c.list(uintptr(u.Only.Block))
-		c.Want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit, at.region)
+		c.Want(uint32(set(u.Starts).len()) <= u.Only.Count, "unit %d of %#x has more entries than room", at.unit,
+			at.region)
 	}
 	up := int(at.region>>layout.UnitLevelShift) - layout.UnitLevel0
 	if up > 0 {
@@ -141,11 +142,11 @@ func (c *checker) unit(index uint32, at place, u *layout.Unit) {
 		if !set(u.Covers).has(uint(bit)) {
 			continue
 		}
-		granule := first | bit
+		number := first | bit
 		c.Want(up >= 0, "unit %d of %#x owns single bytes", at.unit, at.region)
-		c.Want(c.t.shardOfPlace(up, granule) == index, "region %#x is in shard %d", at.region, index)
+		c.Want(c.t.shardOfGranule(up, number) == index, "region %#x is in shard %d", at.region, index)
 		shift := 4 + 6*up
-		c.bits = append(c.bits, extent{granule << shift, (granule + 1) << shift})
+		c.bits = append(c.bits, interval{number << shift, (number + 1) << shift})
 	}
 }
 
@@ -156,7 +157,7 @@ func (c *checker) entry(index uint32, info Info) {
 	c.Want(info.Floats <= min(info.Count, layout.MaxFloats), "%#x: %d floats of %d", p, info.Floats, info.Count)
 	c.Want(!info.HandedBack || info.Adopted && info.Floats > 0, "%#x is handed back, %d floats", p, info.Floats)
 	if info.Link != 0 {
-		c.names[info.Link]++
+		c.aliases[info.Link]++
 		c.Want(info.Bytes == 0, "%#x is a name of buffer %d and has %d bytes", p, info.Link, info.Bytes)
 	}
 	if info.Count > 0 && !info.HandedBack {
@@ -167,29 +168,31 @@ func (c *checker) entry(index uint32, info Info) {
 func (c *checker) block(p, bytes uintptr) {
 	from, to := uint64(p+15)&^15, uint64(p+bytes+15)&^15
 	if bytes > 0 && from < to {
-		c.blocks = append(c.blocks, extent{from, to})
+		c.blocks = append(c.blocks, interval{from, to})
 	}
 }
 
-// buffers checks that each has the names that it counts, and nobody else any.
-func (c *checker) buffers() {
-	var bytes, shared, free uint64
-	s := &c.t.buffers
+// sharedBlocks checks that each shared block has the aliases that it counts, and that there are no others.
+func (c *checker) sharedBlocks() {
+	var bytes, numbered, free uint64
+	s := &c.t.shared
 	for link := range s.all {
 		b := &s.all[link]
-		c.Want(b.names == c.names[uint32(link)], "buffer %d: %d names, counted %d", link, c.names[uint32(link)], b.names)
-		delete(c.names, uint32(link))
-		if b.names == 0 {
+		c.Want(b.aliases == c.aliases[uint32(link)], "buffer %d: %d names, counted %d", link,
+			c.aliases[uint32(link)], b.aliases)
+		delete(c.aliases, uint32(link))
+		if b.aliases == 0 {
 			free++
 			continue
 		}
 		c.block(b.real, b.bytes)
 		bytes += uint64(b.bytes)
-		shared += uint64(count(b.shared))
+		numbered += uint64(count(b.numbered))
 	}
-	c.Want(len(c.names) == 0, "%d names of buffers that there never were", len(c.names))
-	c.Want(bytes == s.bytes && shared == s.shared, "buffers: %d bytes, %d shared, counted %d and %d", bytes, shared,
-		s.bytes, s.shared)
+	c.Want(len(c.aliases) == 0, "%d names of buffers that there never were", len(c.aliases))
+	c.Want(bytes == s.bytes && numbered == s.numbered, "buffers: %d bytes, %d shared, counted %d and %d", bytes,
+		numbered,
+		s.bytes, s.numbered)
 	for link := s.free; link != 0 && free > 0; link = s.all[link].next {
 		free--
 	}

@@ -12,8 +12,8 @@ func (t *Table) ReleaseEntry(p uintptr, gen uint32) (Ended, Result) { return t.d
 // handed back to the host when no other reference is held.
 func (t *Table) Float(p uintptr, gen uint32) (Ended, Result) { return t.drop(p, dropFloat, gen) }
 
-// DecRef is Release, but what comes to Zero stays, dead and owning nothing,
-// until it is forgotten or adopted again.
+// DecRef is Release, but a block that comes to Zero stays, dead and owning nothing, until it
+// is forgotten or registered again.
 func (t *Table) DecRef(p uintptr) Result {
 	_, r := t.drop(p, dropDecRef, 0)
 	return r
@@ -40,7 +40,6 @@ type effect struct {
 	handBack      bool
 }
 
-// effectOf tells what w would do to e.
 func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
 	f := effect{OK, e.Count, floats(e), false}
 	held := f.count > f.floats
@@ -70,7 +69,7 @@ func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
 			}
 		}
 	}
-	f.handBack = f.result == OK && f.count == f.floats && e.Block&layout.ForeignIsAdopted != 0
+	f.handBack = f.result == OK && f.count == f.floats && e.Block&layout.ForeignAdopted != 0
 	return f
 }
 
@@ -79,18 +78,18 @@ func (f effect) endsCover(e *layout.ForeignEntry) bool {
 	return (f.handBack || f.result == Gone || f.result == Zero) && isCovered(e)
 }
 
-// drop carries one out. Whether the block stops owning granules is known only
-// under the lock of its start, and then it needs those of all its units: locks
-// are taken again until they are the right ones.
+// drop drops a reference. Whether the block stops owning granules is known only under the
+// lock of its start, and then the locks of all its units are needed: they are taken again
+// until they are the right ones.
 func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 	if !possible(p) {
 		return Ended{}, unknown(w)
 	}
-	var b span
+	var b extent
 	for bytes := uintptr(0); ; {
 		b.cut(t, p, bytes)
 		b.lock(t)
-		x := t.spotOf(p)
+		x := t.lookUp(p)
 		if x.entry == nil {
 			b.unlock(t)
 			return Ended{}, unknown(w)
@@ -115,7 +114,7 @@ func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 	}
 }
 
-// unknown is the result for what is not there; a scope need not know why its entry is gone.
+// unknown is the result where nothing is. A scope need not know why its entry is stale.
 func unknown(w way) Result {
 	if w == dropEntry {
 		return Stale
@@ -123,9 +122,9 @@ func unknown(w way) Result {
 	return Miss
 }
 
-// apply carries an effect out on everything but covers. An entry that is gone is
-// erased; of a buffer's name only the link is left to end.
-func apply(x spot, f effect) (ended Ended, link uint32) {
+// apply carries an effect out on everything but covers. An entry that is gone is erased; the
+// caller unlinks an alias.
+func apply(x lookup, f effect) (ended Ended, link uint32) {
 	s, e := x.shard, x.entry
 	back := e.Block&layout.ForeignHandedBack != 0
 	switch {
@@ -156,12 +155,13 @@ func apply(x spot, f effect) (ended Ended, link uint32) {
 	return ended, 0
 }
 
-func (x *spot) ended(returned bool) Ended {
-	return Ended{Pointer: x.at.pointer(), Bytes: bytesOf(x.entry), Kind: uint8(x.entry.Block >> layout.ForeignKindShift), Returned: returned}
+func (x *lookup) ended(returned bool) Ended {
+	kind := uint8(x.entry.Block >> layout.ForeignKindShift)
+	return Ended{Pointer: x.at.pointer(), Bytes: bytesOf(x.entry), Kind: kind, Returned: returned}
 }
 
 // drop erases an entry and what is counted of it, covers excepted.
-func (x *spot) drop() {
+func (x *lookup) drop() {
 	s, e := x.shard, x.entry
 	switch {
 	case e.Count == 0:

@@ -31,11 +31,10 @@ func nextCapacity(cells, used uint32) uint64 {
 	return n
 }
 
-// makeRoom lets a block that did not fit be entered: it grows the tables of its
-// shards and their memory for lists. False when the system refuses the memory;
-// nothing changed then.
+// makeRoom makes a block fit: it grows the tables of its shards and their memory for lists.
+// False when the system refuses the memory.
 func (t *Table) makeRoom(p, bytes uintptr) bool {
-	var b span
+	var b extent
 	b.cut(t, p, bytes)
 	units, chunk := b.needs()
 	for _, i := range b.shards[:b.locks] {
@@ -62,8 +61,8 @@ func (t *Table) Grow(units uint64) bool {
 	return true
 }
 
-// growShard makes room for more cells in one table, without a lock while it
-// obtains the memory.
+// growShard makes room for more cells in one table. It holds no lock while it obtains the
+// memory.
 func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 	lock(s)
 	old, used, fits := s.Capacity, s.Used, uint64(s.Used)+uint64(more) <= uint64(s.Limit)
@@ -96,8 +95,8 @@ func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 	return true
 }
 
-// rehash moves the cells of a locked shard to an empty table. In order, as homes
-// in the two tables have the same order.
+// rehash moves the cells of a locked shard to an empty table. Homes have the same order in
+// both, so that one pass in order fills the new table.
 func rehash(s *layout.Shard, table uintptr, capacity uint32) {
 	from := *s
 	next := layout.Shard{Table: table, Capacity: capacity}
@@ -119,8 +118,8 @@ func install(s *layout.Shard, table uintptr, capacity uint32) {
 	s.Limit = limitOf(capacity)
 }
 
-// reserve makes sure that a shard has so many bytes for lists. What it gets is an
-// eighth of what it has, or twice of what is needed.
+// reserve makes sure that a shard has that many bytes for lists. It obtains an eighth of what
+// the shard has, or twice the need.
 func (t *Table) reserve(s *layout.Shard, need uintptr) bool {
 	lock(s)
 	enough, bytes := s.ChunkEnd-s.Chunk >= need, memory.Round(uintptr(s.ChunkBytes/8), firstChunk)

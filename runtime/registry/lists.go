@@ -16,7 +16,7 @@ func listBytes(room uint32) uintptr { return uintptr(room) * layout.ForeignEntry
 
 func classOf(room uint32) int { return bits.TrailingZeros32(room) - 1 }
 
-// entries returns the entries of a unit, with capacity for all there is room for.
+// entries returns the entries of a unit. The capacity is their room.
 func entries(u *layout.Unit) []layout.ForeignEntry {
 	n := set(u.Starts).len()
 	if n == 0 || !listed(u) {
@@ -30,8 +30,8 @@ func entryOf(u *layout.Unit, bit uint) *layout.ForeignEntry {
 	return &entries(u)[set(u.Starts).rank(bit)]
 }
 
-// insert sets a start bit and makes room for its entry. nil, and nothing
-// changed, when the shard has no memory for a longer list.
+// insert sets a start bit and makes room for its entry. It returns nil and changes nothing
+// when the shard has no memory for a longer list.
 func insert(s *layout.Shard, u *layout.Unit, bit uint) *layout.ForeignEntry {
 	list, rank := entries(u), set(u.Starts).rank(bit)
 	if len(list) == cap(list) {
@@ -63,7 +63,7 @@ func erase(s *layout.Shard, u *layout.Unit, bit uint) {
 	store(&u.Starts, set(u.Starts)&^single(bit))
 }
 
-// newList returns a list with room for so many entries, nil when there is no memory for it.
+// newList returns a list with that room, nil without memory.
 func newList(s *layout.Shard, room uint32) []layout.ForeignEntry {
 	free := &s.Lists[classOf(room)]
 	addr := *free
@@ -82,7 +82,7 @@ func freeList(s *layout.Shard, list []layout.ForeignEntry) {
 	s.Lists[class] = addr
 }
 
-// takeChunk cuts a list from the shard's chunk, 0 when it is too small.
+// takeChunk cuts a list from the shard's chunk; 0 when the rest of that is too small.
 func takeChunk(s *layout.Shard, bytes uintptr) (addr uintptr) {
 	if s.ChunkEnd-s.Chunk < bytes {
 		return 0
@@ -92,7 +92,7 @@ func takeChunk(s *layout.Shard, bytes uintptr) (addr uintptr) {
 	return addr
 }
 
-// giveChunk adds memory for lists. What is left of the chunk before becomes free lists.
+// giveChunk adds memory for lists. The rest of the chunk before becomes free lists.
 func giveChunk(s *layout.Shard, addr, bytes uintptr) {
 	for class := layout.EntryLists - 1; class >= 0; class-- {
 		room := uint32(2) << class

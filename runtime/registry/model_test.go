@@ -13,9 +13,9 @@ import (
 
 // model is the registry as a map, with coverage by looking at every block.
 type model struct {
-	table   *Table
-	blocks  map[uintptr]*modelBlock
-	buffers []*modelBuffer // also those that ended
+	table  *Table
+	blocks map[uintptr]*modelBlock
+	shared []*modelShared // also those that ended
 }
 
 type modelBlock struct {
@@ -23,7 +23,7 @@ type modelBlock struct {
 	count, floats uint32
 	gen           uint32
 	adopted, back bool
-	buffer        *modelBuffer // of which it is a name
+	shared        *modelShared // of which it is an alias
 }
 
 func (b *modelBlock) live() bool { return b.count > 0 && !b.back }
@@ -35,12 +35,12 @@ func (m *model) inside(p uintptr) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(m.buffers, func(b *modelBuffer) bool { return b.names > 0 && p-b.real < b.bytes })
+	return slices.ContainsFunc(m.shared, func(b *modelShared) bool { return b.aliases > 0 && p-b.real < b.bytes })
 }
 
 // overlaps tells whether a covered block starts in [p, p+bytes).
 func (m *model) overlaps(p, bytes uintptr) bool {
-	if slices.ContainsFunc(m.buffers, func(b *modelBuffer) bool { return b.names > 0 && b.real-p < bytes }) {
+	if slices.ContainsFunc(m.shared, func(b *modelShared) bool { return b.aliases > 0 && b.real-p < bytes }) {
 		return true
 	}
 	for start, b := range m.blocks {
@@ -51,7 +51,8 @@ func (m *model) overlaps(p, bytes uintptr) bool {
 	return false
 }
 
-var strides = []uintptr{16, 32, 48, 80, 128, 1008, 1024, 1040, 2048, 4096, 4112, 1 << 16, 1<<16 + 16, 1 << 18, 1 << 22, 1<<22 + 16,
+var strides = []uintptr{16, 32, 48, 80, 128, 1008, 1024, 1040, 2048, 4096, 4112, 1 << 16, 1<<16 + 16, 1 << 18, 1 << 22,
+	1<<22 + 16,
 	1 << 28, 1 << 32}
 
 func genPointer(t *rapid.T) uintptr {
@@ -129,7 +130,7 @@ func (m *model) insert(t *rapid.T) {
 	gen, r := m.table.Insert(p, bytes, layout.ForeignNewScalar, 7)
 	b := m.blocks[p]
 	switch {
-	case b != nil && (b.live() || b.buffer != nil):
+	case b != nil && (b.live() || b.shared != nil):
 		require.Equal(t, Present, r)
 		return
 	case bytes > 0 && m.inside(p):
@@ -294,10 +295,10 @@ func (m *model) forget(t *rapid.T) {
 // covered asks about addresses near the edges of blocks.
 func (m *model) covered(t *rapid.T) {
 	q := m.known(t)
-	if b := m.blocks[q]; b != nil && b.buffer != nil {
-		q = b.buffer.real
+	if b := m.blocks[q]; b != nil && b.shared != nil {
+		q = b.shared.real
 		if rapid.Bool().Draw(t, "end") {
-			q += b.buffer.bytes
+			q += b.shared.bytes
 		}
 	} else if b != nil && rapid.Bool().Draw(t, "end") {
 		q += b.bytes
@@ -321,10 +322,10 @@ func (m *model) check(t *rapid.T) {
 		info, known := m.table.Info(p)
 		require.True(t, known)
 		require.Equal(t, *b, modelBlock{info.Bytes, info.Count, info.Floats, info.Gen, info.Adopted, info.HandedBack,
-			b.buffer})
-		require.Equal(t, b.buffer != nil, info.Link != 0)
+			b.shared})
+		require.Equal(t, b.shared != nil, info.Link != 0)
 	}
-	m.checkBuffers(t, &want)
+	m.checkShared(t, &want)
 	want.Units, want.Memory = sum.Units, sum.Memory
 	require.Equal(t, want, sum)
 }
@@ -336,7 +337,8 @@ func TestAgainstAModel(t *testing.T) {
 		m := &model{table: table, blocks: map[uintptr]*modelBlock{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"adopt": m.adopt, "adopt too": m.adopt, "adopt more": m.adopt, "insert": m.insert, "register": m.register,
-			"insert buffer": m.insertBuffer, "insert custom": m.insertCustom, "add alias": m.addAlias, "retract": m.retract,
+			"insert shared": m.insertShared, "insert custom": m.insertCustom, "add alias": m.addAlias,
+			"retract": m.retract,
 			"acquire": m.acquire, "release": m.release, "release entry": m.releaseEntry, "float": m.float,
 			"dec ref": m.decRef, "forget": m.forget, "covered": m.covered, "": m.check,
 		})

@@ -2,27 +2,27 @@ package registry
 
 import "tlruntime/runtime/layout"
 
-// Ended is memory that nobody refers to any more: the caller frees it. Zeros when
-// there is nothing to free: what is gone was one name of several. With OK it is a block
-// that the host has back from now on, or zeros.
+// Ended is a block without references, which the caller frees. It is zero when there is
+// nothing to free, because what went was one alias of several. With OK it is a block that was
+// handed back to the host, or zero.
 type Ended struct {
 	Pointer, Bytes uintptr
 	Kind           uint8
 	Deleter, Ctx   uintptr // of layout.ForeignCustom: what to call, and with what
-	Returned       bool    // the host has it back
+	Returned       bool    // it was handed back to the host
 }
 
 func floats(e *layout.ForeignEntry) uint32 { return e.TypeFloats >> 24 }
 
 func bytesOf(e *layout.ForeignEntry) uintptr { return uintptr(e.Block & layout.ForeignBytes) }
 
-// live: held by somebody who did not give the block back to the host.
+// live tells whether the block is held and was not handed back to the host.
 func live(e *layout.ForeignEntry) bool { return e.Count != 0 && e.Block&layout.ForeignHandedBack == 0 }
 
 func isCovered(e *layout.ForeignEntry) bool { return live(e) && bytesOf(e) != 0 }
 
-// revivable: a dead entry under which free() takes the memory, so that it may stand
-// for another block of malloc's by now.
+// revivable tells whether a dead entry may stand for another block of malloc's by now. It may
+// where free() takes the memory.
 func revivable(e *layout.ForeignEntry) bool {
 	kind := uint8(e.Block >> layout.ForeignKindShift)
 	return e.Link == 0 && (kind == layout.ForeignMalloc || kind == layout.ForeignAligned)
@@ -35,23 +35,23 @@ func nextGen(s *layout.Shard) uint32 {
 	return s.Gen
 }
 
-// Adopt takes a malloc'ed block into the table: count 1, not floating. A block
-// that was handed back or is held at zero comes back to life; one that somebody
-// else has registered in the meantime gets one more reference.
+// Adopt registers a block of malloc's for a scope: count 1, not floating. A block that was
+// handed back or is held at zero comes back to life. One that another thread has registered
+// in the meantime gets one more reference.
 func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
 	if p&15 != 0 || usable == 0 {
 		return 0, Refused
 	}
-	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignIsAdopted, 0)
+	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignAdopted, 0)
 	if r == Present {
-		return t.Register(p) // it may be gone again: then its caller broke the rules
+		return t.Register(p) // Miss if it is gone again: two threads use one block without a reference
 	}
 	return gen, r
 }
 
-// Insert registers a block on behalf of an owner other than a scope: count 1,
-// held by the owner; 24 bits of type. Present when p is live. Of an address that
-// is no multiple of 16 it is not checked what it is inside of.
+// Insert registers a block for another owner than a scope: count 1, held by the owner; 24
+// bits of type. Present when p is live. An address that is no multiple of 16 is not refused
+// inside another block.
 func (t *Table) Insert(p, bytes uintptr, kind uint8, typ uint32) (gen uint32, r Result) {
 	return t.enter(p, bytes, uint64(kind)<<layout.ForeignKindShift, typ)
 }
@@ -60,7 +60,7 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 	if !possible(p) || bytes > layout.ForeignBytes {
 		return 0, Refused
 	}
-	var b span
+	var b extent
 	b.cut(t, p, bytes)
 	for {
 		above := t.insideAbove(p, bytes)
@@ -76,10 +76,10 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 	}
 }
 
-func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, typ uint32) (uint32, Result) {
-	x := t.spotOf(p)
+func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ uint32) (uint32, Result) {
+	x := t.lookUp(p)
 	e := x.entry
-	adopting := block&layout.ForeignIsAdopted != 0
+	adopting := block&layout.ForeignAdopted != 0
 	switch {
 	case e != nil && (live(e) || e.Link != 0):
 		return e.Gen, Present
@@ -106,16 +106,16 @@ func (t *Table) enterLocked(b *span, p uintptr, above bool, block uint64, typ ui
 	return gen, OK
 }
 
-// create makes the entry of a spot that has none: count 1. nil, and nothing
-// changed, when the shard has no memory for it; the caller has seen to a cell.
-func (x *spot) create(block uint64, link uint32) *layout.ForeignEntry {
+// create makes the entry of a start that has none: count 1. It returns nil and changes
+// nothing when the shard has no memory; the table has room for a cell.
+func (x *lookup) create(block uint64, link uint32) *layout.ForeignEntry {
 	if x.unit == nil {
 		if x.unit = open(x.shard, x.at); x.unit == nil {
 			return nil
 		}
 	}
 	e := insert(x.shard, x.unit, x.at.bit)
-	if e == nil { // not in a unit that was opened here: that has room for one
+	if e == nil { // the unit had entries: one that was opened here has room for its first
 		return nil
 	}
 	*e = layout.ForeignEntry{Count: 1, Gen: nextGen(x.shard), Block: block, Link: link}
@@ -124,9 +124,9 @@ func (x *spot) create(block uint64, link uint32) *layout.ForeignEntry {
 	return e
 }
 
-// revive adopts anew what was handed back (its float sinks) or held at zero (count
-// 1); the caller covers it. Without a counted reference it may be another block at
-// the same address, so it gets a new generation.
+// revive brings an entry back that was handed back (its float sinks) or held at zero (count
+// 1); the caller covers it. Without a counted reference it may be another block at the same
+// address, so it gets a new generation.
 func revive(s *layout.Shard, e *layout.ForeignEntry, block uint64) {
 	if floats(e) == e.Count {
 		e.Gen = nextGen(s)
@@ -143,8 +143,8 @@ func revive(s *layout.Shard, e *layout.ForeignEntry, block uint64) {
 	e.Block = block
 }
 
-// replace makes a dead entry that of another owner's block: count 1, whoever let
-// a reference to the earlier one float has handed that back.
+// replace gives a dead entry to another owner's block: count 1. References that float were
+// to the block that was handed back.
 func replace(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32) {
 	if e.Count == 0 {
 		s.Zeros--
@@ -155,10 +155,9 @@ func replace(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32)
 	s.Bytes += block & layout.ForeignBytes
 }
 
-// Register takes a reference to a known pointer for a scope: it sinks a float,
-// else counts.
+// Register takes a reference for a scope: a floating one if there is one, else a new one.
 func (t *Table) Register(p uintptr) (gen uint32, r Result) {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return 0, Miss
 	}
@@ -178,7 +177,7 @@ func (t *Table) Register(p uintptr) (gen uint32, r Result) {
 
 // Acquire counts one more reference.
 func (t *Table) Acquire(p uintptr) Result {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Miss
 	}
@@ -194,7 +193,7 @@ func (t *Table) Acquire(p uintptr) Result {
 
 // Immortal freezes the count.
 func (t *Table) Immortal(p uintptr) Result {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Miss
 	}
@@ -209,7 +208,7 @@ func (t *Table) Immortal(p uintptr) Result {
 // Count returns the references to p; -1 when p is unknown, 0 when it is held at
 // zero, 2^32 - 1 when the count is frozen.
 func (t *Table) Count(p uintptr) int64 {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return -1
 	}
@@ -219,7 +218,7 @@ func (t *Table) Count(p uintptr) int64 {
 
 // SetType records the type of a pointer's fields, 24 bits.
 func (t *Table) SetType(p uintptr, typ uint32) Result {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Miss
 	}

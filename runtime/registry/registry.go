@@ -1,13 +1,13 @@
-// Package registry keeps foreign pointers: memory that somebody else allocated
-// and that the runtime counts and frees. It is the complete Go twin of
-// cshim/registry.h on the same memory, and alone obtains memory for it.
+// Package registry counts and frees memory that the runtime did not allocate. It is the
+// complete Go twin of cshim/registry.h on the same table, and alone obtains memory for it.
 //
-// cshim/registry_cells.h explains the structure and its invariants. In short: the
-// address space is cut into regions of 64 units of 64 granules. A region in use is a
-// cell of a sharded open addressing table and has a list of its units in use; a
-// unit says at which granules registered blocks start and which granules they own.
+// cshim/registry_cells.h explains the table, its words and its invariants. In short: a
+// granule is 16 bytes of the address space, a unit 64 granules, a region 64 units. A cell
+// of a shard's hash table has one region with a list of its units. A unit says at which of
+// its granules registered blocks start and which granules they own. What a block owns in one
+// unit is a cover, and its covers are its extent.
 //
-// Lock order: shard locks by ascending index; Table.mu and buffers.mu are taken
+// Lock order: shard locks by ascending index; Table.mu and sharedBlocks.mu are taken
 // under none of them, and they under neither.
 // No memory is obtained and nothing is called under a shard lock.
 package registry
@@ -22,7 +22,7 @@ import (
 )
 
 // Result is the outcome of an operation; the numbers are those of enum
-// tlc_foreign_result. All but OK, Gone and Zero: nothing changed.
+// tlc_foreign_result. Nothing changed unless it is OK, Gone or Zero.
 type Result int32
 
 // The results.
@@ -35,15 +35,15 @@ const (
 	Refused         // inside a registered block, misaligned, or still held
 	Overflow        // 15 references float already
 	Returned        // known, but back with the host: measure it and adopt it again
-	Zero            // count is 0; the entry stays until it is forgotten
+	Zero            // count is 0; the entry stays until it is forgotten or registered again
 	NoMemory
-	Present // Insert: a live entry is there
-	Outside // not inside the buffer that it should be a name of
-	NoBuffer
+	Present  // Insert: a live entry is there
+	Outside  // not inside the shared block that it should be an alias of
+	NoShared // no live shared block has this number
 )
 
 var results = [...]string{"OK", "Miss", "slow", "Gone", "Stale", "Refused", "Overflow", "Returned", "Zero", "NoMemory",
-	"Present", "Outside", "NoBuffer"}
+	"Present", "Outside", "NoShared"}
 
 // String returns the name of the result.
 func (r Result) String() string { return results[r] }
@@ -64,14 +64,14 @@ type Table struct {
 	shards []layout.Shard
 	mask   uint64
 
-	buffers buffers
-	named   atomic.Uint64 // addresses of buffers, ever
+	shared  sharedBlocks
+	aliases atomic.Uint64 // of shared blocks, ever made
 
 	mu     sync.Mutex // guards mapped
-	mapped []region   // all memory ever obtained
+	mapped []mapping  // all memory ever obtained
 }
 
-type region struct{ addr, bytes uintptr }
+type mapping struct{ addr, bytes uintptr }
 
 // Open makes an empty registry of a power of two of shards; 0 means 64.
 func Open(shards int) (*Table, status.Status) {
@@ -113,8 +113,8 @@ func (t *Table) Close() {
 	t.base, t.header, t.shards, t.mapped = 0, nil, nil, nil
 }
 
-// obtain maps memory that lives as long as the table: readers without the lock
-// may still look at a table that was outgrown.
+// obtain maps memory that lives as long as the table: a reader without the lock may still
+// be in cells that were outgrown.
 func (t *Table) obtain(bytes uintptr) (uintptr, bool) {
 	addr, err := memory.Map(bytes, purpose)
 	if err != nil {
@@ -122,6 +122,6 @@ func (t *Table) obtain(bytes uintptr) (uintptr, bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mapped = append(t.mapped, region{addr, bytes})
+	t.mapped = append(t.mapped, mapping{addr, bytes})
 	return addr, true
 }

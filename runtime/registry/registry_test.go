@@ -218,7 +218,7 @@ func TestCountsStick(t *testing.T) {
 	assert.Equal(t, Refused, r)
 
 	adopt(t, table, base+64, 64)
-	x, _ := table.look(base + 64)
+	x, _ := table.lockEntry(base + 64)
 	x.entry.Count = layout.ForeignSticky - 1
 	unlock(x.shard)
 	assert.Equal(t, OK, table.Acquire(base+64))

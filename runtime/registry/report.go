@@ -14,7 +14,7 @@ type Info struct {
 	Floats     uint32
 	Gen        uint32
 	Type       uint32
-	Link       uint32 // the buffer of which it is a name, 0 = none
+	Link       uint32 // the shared block of which it is an alias, 0 = none
 	Kind       uint8
 	Adopted    bool // by tl_mem_register_*
 	HandedBack bool
@@ -32,14 +32,14 @@ func infoOf(p uintptr, e *layout.ForeignEntry) Info {
 	return Info{
 		Pointer: p, Bytes: bytesOf(e), Count: e.Count, Floats: floats(e), Gen: e.Gen,
 		Type: e.TypeFloats & layout.TypeMask, Link: e.Link, Kind: uint8(e.Block >> layout.ForeignKindShift),
-		Adopted:    e.Block&layout.ForeignIsAdopted != 0,
+		Adopted:    e.Block&layout.ForeignAdopted != 0,
 		HandedBack: e.Block&layout.ForeignHandedBack != 0,
 	}
 }
 
-// Info tells what is known of p.
+// Info describes the entry of p.
 func (t *Table) Info(p uintptr) (Info, bool) {
-	x, found := t.look(p)
+	x, found := t.lockEntry(p)
 	if !found {
 		return Info{}, false
 	}
@@ -47,13 +47,13 @@ func (t *Table) Info(p uintptr) (Info, bool) {
 	return infoOf(p, x.entry), true
 }
 
-// HasBuffer tells whether a number is that of a live buffer.
-func (t *Table) HasBuffer(id uint64) bool {
-	s := &t.buffers
+// HasShared tells whether a number is that of a live shared block.
+func (t *Table) HasShared(id uint64) bool {
+	s := &t.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	link := uint32(id)
-	return uint64(link) < uint64(len(s.all)) && s.all[link].names != 0 && s.all[link].idOf(link) == id
+	return uint64(link) < uint64(len(s.all)) && s.all[link].aliases != 0 && s.all[link].idOf(link) == id
 }
 
 // Described is what a program may know of a pointer.
@@ -61,41 +61,41 @@ type Described struct {
 	Real, Bytes uintptr
 	Kind        uint8
 	Count       uint64 // references at this address
-	References  uint64 // at all names of the block
-	Names       uint64
-	Id          uint64 // of a buffer that has aliases or may get them, else 0
+	References  uint64 // at all aliases of the block
+	Aliases     uint64
+	Id          uint64 // of a shared block that was registered as one, else 0
 }
 
-// Describe tells what is known of a live pointer. For a buffer of several names it
-// looks through all entries.
+// Describe tells what is known of a live pointer. For a shared block of several
+// aliases it looks through all entries.
 func (t *Table) Describe(p uintptr) (Described, bool) {
 	info, known := t.Info(p)
 	if !known {
 		return Described{}, false
 	}
 	d, known := t.Outline(info)
-	if known && d.Names > 1 {
+	if known && d.Aliases > 1 {
 		d.References = t.references(info.Link)
 	}
 	return d, known
 }
 
-// Outline is Describe of an entry, without References where a buffer has several names:
-// it looks nowhere else.
+// Outline is Describe of an entry, without References where a shared block has several
+// aliases: it looks nowhere else.
 func (t *Table) Outline(info Info) (Described, bool) {
 	if info.Count == 0 || info.HandedBack {
 		return Described{}, false
 	}
 	d := Described{Real: info.Pointer, Bytes: info.Bytes, Kind: info.Kind, Count: uint64(info.Count),
-		References: uint64(info.Count), Names: 1}
+		References: uint64(info.Count), Aliases: 1}
 	if info.Link == 0 {
 		return d, true
 	}
-	t.buffers.mu.Lock()
-	b := t.buffers.all[info.Link]
-	t.buffers.mu.Unlock()
-	d.Real, d.Bytes, d.Kind, d.Names = b.real, b.bytes, b.kind, uint64(b.names)
-	if b.shared {
+	t.shared.mu.Lock()
+	b := t.shared.all[info.Link]
+	t.shared.mu.Unlock()
+	d.Real, d.Bytes, d.Kind, d.Aliases = b.real, b.bytes, b.kind, uint64(b.aliases)
+	if b.numbered {
 		d.Id = b.idOf(info.Link)
 	}
 	return d, true
@@ -114,16 +114,16 @@ func (t *Table) references(link uint32) (sum uint64) {
 // Totals sums the registry up.
 type Totals struct {
 	Pointers          uint64
-	Bytes             uint64 // of blocks that are held, and of buffers
-	Buffers           uint64 // with names that were asked for: not those of a single owner
+	Bytes             uint64 // of blocks that are held, shared blocks included
+	SharedBlocks      uint64 // those with a number: a block with a deleter has none
 	HandedBack, Zeros uint64
 	Units             uint64
 	Memory            uint64 // of tables and lists, in use or not
 }
 
-// Named returns how many addresses of buffers there ever were. Those of blocks with a
-// single address are counted by who registers them.
-func (t *Table) Named() uint64 { return t.named.Load() }
+// Aliases returns how many aliases were ever made. Whoever registers a block with a single
+// address counts that.
+func (t *Table) Aliases() uint64 { return t.aliases.Load() }
 
 // Totals is exact when nothing else runs.
 func (t *Table) Totals() (sum Totals) {
@@ -138,16 +138,16 @@ func (t *Table) Totals() (sum Totals) {
 		sum.Memory += uint64(s.Capacity)*layout.RegionBytes + s.ChunkBytes
 		unlock(s)
 	}
-	t.buffers.mu.Lock()
-	defer t.buffers.mu.Unlock()
-	sum.Bytes += t.buffers.bytes
-	sum.Buffers = t.buffers.shared
+	t.shared.mu.Lock()
+	defer t.shared.mu.Unlock()
+	sum.Bytes += t.shared.bytes
+	sum.SharedBlocks = t.shared.numbered
 	return sum
 }
 
-// Each calls f with every pointer, in the order of addresses within a shard,
-// until f returns false. No lock is held: f may change the registry, and what
-// it sees is each shard at one moment.
+// Each calls f with every pointer, in the order of addresses within a shard, until f returns
+// false. f sees each shard as it was at one moment. No lock is held, so f may change the
+// registry.
 func (t *Table) Each(f func(Info) bool) {
 	var infos []Info
 	for i := range t.shards {
@@ -176,14 +176,14 @@ func appendRegion(infos []Info, r *layout.Region) []Info {
 	list := units(r)
 	for unit := range uint(64) {
 		if set(r.Present).has(unit) {
-			infos = appendUnit(infos, place{region: r.Key, unit: unit}, &list[0])
+			infos = appendUnit(infos, granule{region: r.Key, unit: unit}, &list[0])
 			list = list[1:]
 		}
 	}
 	return infos
 }
 
-func appendUnit(infos []Info, at place, u *layout.Unit) []Info {
+func appendUnit(infos []Info, at granule, u *layout.Unit) []Info {
 	list := entries(u)
 	for at.bit = 0; at.bit < 64; at.bit++ {
 		if set(u.Starts).has(at.bit) {

@@ -29,7 +29,7 @@ func (t *Table) Report() string {
 	out.WriteString("registry of foreign memory\n")
 	row("addresses registered", live)
 	row("bytes", sum.Bytes)
-	row("shared buffers", sum.Buffers)
+	row("shared buffers", sum.SharedBlocks)
 	for kind, n := range t.kinds() {
 		if n > 0 {
 			row("addresses of kind "+kindNames[uint8(kind)], n)

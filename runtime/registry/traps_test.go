@@ -19,13 +19,13 @@ func custom(p, bytes uintptr) Block {
 
 func TestAnAliasEqualToTheBlockCountsOnItsOwn(t *testing.T) {
 	table := open64(t)
-	_, _, r := table.InsertBuffer(custom(base, 4096), []uintptr{base, base + 1024, base})
+	_, _, r := table.InsertShared(custom(base, 4096), []uintptr{base, base + 1024, base})
 	require.Equal(t, OK, r)
 	require.EqualValues(t, 3, table.Count(base))
 	for range 3 {
 		require.NotEqual(t, int64(-1), table.Count(base))
 		ended, _ := table.Release(base)
-		require.Equal(t, Ended{}, ended, "another name is left")
+		require.Equal(t, Ended{}, ended, "another alias is left")
 	}
 	_, r = table.Release(base)
 	assert.Equal(t, Miss, r, "one too many")
@@ -96,13 +96,13 @@ func TestAMillionThatCameAndWentLeaveLookupsAsTheyWere(t *testing.T) {
 
 func TestCountsSplitOverThreadsComeToZeroOnce(t *testing.T) {
 	table := open64(t)
-	const workers, names = 4, 8
+	const workers, places = 4, 8
 	for range 200 {
-		aliases := make([]uintptr, 0, workers*names)
-		for i := range uintptr(workers * names) {
-			aliases = append(aliases, base+i%names*600)
+		aliases := make([]uintptr, 0, workers*places)
+		for i := range uintptr(workers * places) {
+			aliases = append(aliases, base+i%places*600)
 		}
-		id, _, r := table.InsertBuffer(custom(base, 8192), aliases)
+		id, _, r := table.InsertShared(custom(base, 8192), aliases)
 		require.Equal(t, OK, r)
 		var ends atomic.Int32
 		drop := func(p uintptr) {
@@ -114,8 +114,8 @@ func TestCountsSplitOverThreadsComeToZeroOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for w := range uintptr(workers) {
 			all.Go(func() {
-				for i := range uintptr(names) {
-					p := base + (i+3*w)%names*600
+				for i := range uintptr(places) {
+					p := base + (i+3*w)%places*600
 					assert.Equal(t, OK, table.Acquire(p))
 					if _, r := table.AddAlias(id, p+1); assert.Equal(t, OK, r) {
 						drop(p + 1)
@@ -130,14 +130,14 @@ func TestCountsSplitOverThreadsComeToZeroOnce(t *testing.T) {
 		require.EqualValues(t, 1, ends.Load())
 		require.Equal(t, Totals{Memory: table.Totals().Memory}, table.Totals())
 		_, r = table.AddAlias(id, base)
-		require.Equal(t, NoBuffer, r)
+		require.Equal(t, NoShared, r)
 	}
 	require.NoError(t, table.Check())
 }
 
-// Somebody who drops a name that he was not given yet ends a buffer that is being made,
+// Somebody who drops an alias that he was not given yet ends a shared block that is being made,
 // and nobody frees it twice.
-func TestABufferThatIsDroppedWhileItIsMade(t *testing.T) {
+func TestASharedBlockThatIsDroppedWhileItIsMade(t *testing.T) {
 	table := open64(t)
 	for range 300 {
 		var ends atomic.Int32
@@ -153,7 +153,7 @@ func TestABufferThatIsDroppedWhileItIsMade(t *testing.T) {
 				count(ended)
 			}
 		})
-		_, ended, r := table.InsertBuffer(custom(base, 4096), []uintptr{base, base, base})
+		_, ended, r := table.InsertShared(custom(base, 4096), []uintptr{base, base, base})
 		assert.Equal(t, OK, r)
 		count(ended)
 		all.Wait()
@@ -166,7 +166,7 @@ func TestABufferThatIsDroppedWhileItIsMade(t *testing.T) {
 	require.NoError(t, table.Check())
 }
 
-// A registration that fails half way frees nothing, whatever others have done to its names.
+// A registration that fails half way frees nothing, whatever others have done to its aliases.
 func TestARegistrationThatFailsFreesNothing(t *testing.T) {
 	table := open64(t)
 	_, r := table.Insert(base+1001, 1, layout.ForeignNewScalar, 0) // not a granule: found when its turn comes
@@ -179,7 +179,7 @@ func TestARegistrationThatFailsFreesNothing(t *testing.T) {
 				assert.Equal(t, Ended{}, ended)
 			}
 		})
-		_, ended, r := table.InsertBuffer(custom(base, 4096), []uintptr{base + 64, base + 128, base + 1001})
+		_, ended, r := table.InsertShared(custom(base, 4096), []uintptr{base + 64, base + 128, base + 1001})
 		assert.Equal(t, Present, r)
 		assert.Equal(t, Ended{}, ended)
 		all.Wait()

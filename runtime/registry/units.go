@@ -7,27 +7,26 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// The units of a region: a list ordered by address. One that nothing is in any more
-// stays in it as long as there is room.
+// The units of a region: a list in order of address. A unit that has become vacant stays in
+// the list as long as there is room.
 // The functions of this file need the lock of the shard they are given.
 
 func roomClass(r *layout.Region) int { return int(r.List >> layout.RegionRoomShift) }
 
 func unitBytes(class int) uintptr { return uintptr(layout.RegionRooms[class]) * layout.UnitBytes }
 
-// vacantUnits is how many units of the list are in use by nothing.
 func vacantUnits(r *layout.Region) int { return int(r.List / layout.RegionVacant & 255) }
 
-// units returns the list of a cell that is in use, with capacity for all there is room for.
+// units returns the list of a cell that is not empty. The capacity is its room.
 func units(r *layout.Region) []layout.Unit {
 	room := uint64(layout.RegionRooms[roomClass(r)])
 	return layout.Slice[layout.Unit](uintptr(r.List&layout.RegionAddress), room)[:set(r.Present).len()]
 }
 
-// unitOf returns a unit that is present.
+// unitOf returns a unit that is in the list.
 func unitOf(r *layout.Region, unit uint) *layout.Unit { return &units(r)[set(r.Present).rank(unit)] }
 
-// insertUnit adds a unit to a list with room.
+// insertUnit adds a unit to a list that has room.
 func insertUnit(r *layout.Region, unit uint) *layout.Unit {
 	list, rank := units(r), set(r.Present).rank(unit)
 	list = list[:len(list)+1]
@@ -40,8 +39,8 @@ func insertUnit(r *layout.Region, unit uint) *layout.Unit {
 	return &list[rank]
 }
 
-// roomFor makes room for one more unit. Moving units about costs more than memory
-// until most of it is vacant. False, and nothing changed, when there is no memory.
+// roomFor makes room for one more unit. Until most of them are vacant, a longer list costs
+// less than moving units about each time. False, and nothing changed, without memory.
 func roomFor(s *layout.Shard, r *layout.Region) bool {
 	list, vacant := units(r), vacantUnits(r)
 	switch {
@@ -56,7 +55,7 @@ func roomFor(s *layout.Shard, r *layout.Region) bool {
 	return true
 }
 
-// compact drops the vacant units from a list.
+// compact takes the vacant units out of a list.
 func compact(r *layout.Region) {
 	list, kept, present := units(r), 0, set(r.Present)
 	for unit := range uint(64) {
@@ -75,8 +74,8 @@ func compact(r *layout.Region) {
 	atomic.StoreUint64(&r.List, r.List&^(255*layout.RegionVacant))
 }
 
-// growUnits moves the units of a cell to a longer list, the next in size; nil is
-// that of an empty cell. False, and nothing changed, when there is no memory for it.
+// growUnits moves the units of a cell to the next longer list; an empty cell has the list
+// nil. False, and nothing changed, without memory.
 func growUnits(s *layout.Shard, r *layout.Region, list []layout.Unit) bool {
 	class, vacant := 0, 0
 	if list != nil {

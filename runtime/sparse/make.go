@@ -20,7 +20,7 @@ func Create(c *object.Context, s Shape, lengths uintptr, o Options) uintptr {
 	if s.check(c) != status.OK || o.check(c) != status.OK {
 		return 0
 	}
-	if lines, _ := s.lines(); lines > 0 && lengths < lowest {
+	if lines, _ := s.lines(); lines > 0 && lengths < layout.LowestAddress {
 		tensor.Refuse(c, status.InvalidArgument, "lengths is NULL for %d lines", lines)
 		return 0
 	}
@@ -171,9 +171,9 @@ func checkArrays(c *object.Context, s *Shape, from *Arrays) status.Status {
 	switch {
 	case from.Nonzeros < 0:
 		return tensor.Refuse(c, status.InvalidArgument, "%d nonzeros are less than none", from.Nonzeros)
-	case from.Offsets < lowest:
+	case from.Offsets < layout.LowestAddress:
 		return tensor.Refuse(c, status.InvalidArgument, "offsets is NULL; a matrix of no lines has the one offset 0")
-	case from.Nonzeros > 0 && (from.Values < lowest || from.Indices < lowest):
+	case from.Nonzeros > 0 && (from.Values < layout.LowestAddress || from.Indices < layout.LowestAddress):
 		return tensor.Refuse(c, status.InvalidArgument, "values or indices is NULL for %d nonzeros", from.Nonzeros)
 	}
 	if st := s.checkNonzeros(c, uint64(from.Nonzeros)); st != status.OK {

@@ -78,9 +78,6 @@ func lineName(format uint8) string {
 
 func sizeOf(dtype uint8) uint64 { return tensor.ElementType(dtype).Size() }
 
-// lowest is where memory of a program can begin.
-const lowest = 64 << 10
-
 // load reads a number of the caller's; nosplit, like tensor.load.
 //
 //go:nosplit

@@ -227,6 +227,7 @@ var functions = [...]string{
 	"tl_deferred_take",
 	"tl_stats_get",
 	"tl_stats_json",
+	"tl_stats_openmetrics",
 	"tl_stats_print",
 	"tl_stats_reset_peak",
 	"tl_mem_purge",

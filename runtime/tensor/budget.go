@@ -9,35 +9,24 @@ import (
 // that all shards share. So each shard has a share and counts against that; only
 // when it is used up does Go get it more:
 //
-//	shard.kept() <= shard.Share, granted = sum of shard.Share <= pool.limit
+//	shard.kept() <= shard.Share, granted.used = sum of shard.Share
 //
-// When everything is granted, what shards do not use is called in, and then a
-// clockHand goes round and evicts the tensors of keys that had no hit since it last
-// came by (the clock algorithm; Corbató 1968). A program whose shapes have
-// changed gets its old tensors' memory back that way.
+// When everything is granted, what shards do not use is called in, and then the clock
+// evicts.
 
 // grow gives a shard room for n more bytes.
 func (p *tensorPool) grow(me *object.Context, s *shard, n uint64) bool {
-	for {
-		granted, limit := p.granted.Load(), p.limit.Load()
-		if n > limit {
+	more := p.granted.take(n, grantStep)
+	for ; more == 0; more = p.granted.take(n, grantStep) {
+		if n > p.limit.Load() || !p.reclaim(me, n) {
 			return false
 		}
-		if granted+n > limit {
-			if !p.reclaim(me, n) {
-				return false
-			}
-			continue
-		}
-		more := max(n, min(grantStep, limit-granted))
-		if p.granted.CompareAndSwap(granted, granted+more) {
-			s.lock()
-			s.Grant += more
-			s.Share += more
-			s.unlock()
-			return true
-		}
 	}
+	s.lock()
+	s.Grant += more
+	s.Share += more
+	s.unlock()
+	return true
 }
 
 // handReach bounds what one release may spend on the search.
@@ -49,15 +38,12 @@ func (p *tensorPool) reclaim(me *object.Context, n uint64) bool {
 	for i := range uint64(layout.TensorPoolShards) {
 		p.callIn(shardAt(i))
 	}
-	for range handReach {
-		if p.granted.Load()+n <= p.limit.Load() {
-			return true
-		}
-		s := shardAt(p.clockHand.Add(1) % layout.TensorPoolShards)
+	enough := func() bool { return p.granted.fits(n) }
+	return p.clock.search(handReach, layout.TensorPoolShards, enough, func(place, _ uint64) {
+		s := shardAt(place)
 		s.evict(me, false)
 		p.callIn(s)
-	}
-	return p.granted.Load()+n <= p.limit.Load()
+	})
 }
 
 // callIn takes back the part of a grant that is not used.
@@ -67,7 +53,7 @@ func (p *tensorPool) callIn(s *shard) {
 	s.Grant -= idle
 	s.Share -= idle
 	s.unlock()
-	p.granted.Add(^idle + 1)
+	p.granted.giveBack(idle)
 }
 
 // evict frees the tensors of keys without a hit since the last time, or all.
@@ -91,8 +77,7 @@ func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint
 	}
 	for ; from <= uint64(s.Mask); from++ {
 		at := s.cell(from)
-		if at.Referenced != 0 && !all {
-			at.Referenced = 0
+		if !all && spared(&at.Referenced) {
 			continue
 		}
 		for ; at.Count > 0; n++ {

@@ -21,8 +21,9 @@ func Check() (keptRecords map[uint32]bool, err error) {
 		granted += s.Share
 		s.unlock()
 	}
-	c.Want(granted == pool.granted.Load() && granted <= pool.limit.Load(), "shares of %d bytes, counted %d, of %d", granted,
-		pool.granted.Load(), pool.limit.Load())
+	c.Want(granted == pool.granted.used.Load() && granted <= pool.limit.Load(), "shares of %d bytes, counted %d, of %d",
+		granted,
+		pool.granted.used.Load(), pool.limit.Load())
 	blocks.mu.Lock()
 	defer blocks.mu.Unlock()
 	for i := range deviceCaches {
@@ -48,7 +49,8 @@ func (c *checker) shard(number uint64, s *shard) {
 		keys++
 		count += uint64(at.Count)
 		bytes += uint64(at.Count) * at.Bytes
-		c.Want(uint32(at.Count) <= min(s.Limit, s.Room), "%+v: %d tensors, %d are allowed, with room for %d", k, at.Count, s.Limit, s.Room)
+		c.Want(uint32(at.Count) <= min(s.Limit, s.Room), "%+v: %d tensors, %d are allowed, with room for %d", k,
+			at.Count, s.Limit, s.Room)
 		c.Want(s.find(k) == at && shardOf(k) == s, "%+v: its cell in shard %d is not where probing ends", k, number)
 		c.Want(!stacks[at.Stack], "%+v: its stack is another key's, too", k)
 		stacks[at.Stack] = true
@@ -56,10 +58,12 @@ func (c *checker) shard(number uint64, s *shard) {
 			c.kept(*entry(at.Stack, uint16(i)), at.Bytes)
 		}
 	})
-	c.Want(s.count() == count && s.kept() == bytes && s.Keys == keys, "shard %d: %d tensors, %d bytes, %d keys, counted %d, %d, %d",
+	c.Want(s.count() == count && s.kept() == bytes && s.Keys == keys,
+		"shard %d: %d tensors, %d bytes, %d keys, counted %d, %d, %d",
 		number, count, bytes, keys, s.count(), s.kept(), s.Keys)
 	c.Want(keys <= s.KeyLimit, "shard %d: %d keys of %d", number, keys, s.KeyLimit)
-	c.Want(s.Bytes <= s.Grant && s.EvictedBytes <= s.taken(), "shard %d: %d bytes of %d, %d evicted of %d", number, s.Bytes, s.Grant,
+	c.Want(s.Bytes <= s.Grant && s.EvictedBytes <= s.taken(), "shard %d: %d bytes of %d, %d evicted of %d", number,
+		s.Bytes, s.Grant,
 		s.EvictedBytes, s.taken())
 }
 
@@ -68,7 +72,8 @@ func (c *checker) kept(e layout.Entry, bytes uint64) {
 	r := object.Heap().Record(e.Record)
 	c.Want(!c.seen[e.Record], "record %d is kept twice", e.Record)
 	c.seen[e.Record] = true
-	c.Want(r.Sh == 0 && r.Loc == 0 && r.Gen == e.Gen && r.TypeFlags == layout.TypeTensor, "record %d, kept with generation %#x, is %+v",
+	c.Want(r.Sh == 0 && r.Loc == 0 && r.Gen == e.Gen && r.TypeFlags == layout.TypeTensor,
+		"record %d, kept with generation %#x, is %+v",
 		e.Record, e.Gen, *r)
 	size := object.Heap().Size(e.Object)
 	c.Want(size == bytes, "record %d: %d bytes, kept as %d", e.Record, size, bytes)
@@ -88,8 +93,9 @@ func (c *checker) deviceCache(number uint8, s *deviceCache) {
 		}
 	}
 	c.Want(len(s.ring) == len(s.stacks), "device %d: %d keys, %d in the ring", number, len(s.stacks), len(s.ring))
-	c.Want(s.puts-s.hits-s.evicted == count && s.bytes == bytes, "device %d: %d tensors, %d bytes, counted %d, %d", number, count, bytes,
-		s.puts-s.hits-s.evicted, s.bytes)
+	c.Want(s.puts-s.hits-s.evicted == count && s.used.Load() == bytes,
+		"device %d: %d tensors, %d bytes, counted %d, %d", number, count, bytes,
+		s.puts-s.hits-s.evicted, s.used.Load())
 	c.Want(bytes <= pool.limit.Load(), "device %d keeps %d bytes of %d", number, bytes, pool.limit.Load())
 }
 
@@ -111,7 +117,8 @@ func (c *checker) blocks() {
 			continue
 		}
 		of := lent[deviceCacheOf(b.device).handle()]
-		c.Want(uint64(of[b.address]) == b.room && b.room >= uint64(b.bytes), "the block %#x of tensor %#x has %d bytes, device %d lends %d there", b.address, tensor, b.room,
+		c.Want(uint64(of[b.address]) == b.room && b.room >= uint64(b.bytes),
+			"the block %#x of tensor %#x has %d bytes, device %d lends %d there", b.address, tensor, b.room,
 			b.device, of[b.address])
 		delete(of, b.address)
 	}

@@ -36,20 +36,23 @@ func TestTheCheckerFinds(t *testing.T) {
 	swapped := func(a, b *layout.Entry) func() { return func() { *a, *b = *b, *a } }
 	block := blocks.of[tensor]
 	for what, damage := range map[string]struct{ do, undo func() }{
-		"puts":                     {added(&s.Puts), func() { s.Puts-- }},
-		"bytes":                    {added(&s.Bytes), func() { s.Bytes-- }},
-		"a grant":                  {added(&s.Grant), func() { s.Grant-- }},
-		"a share":                  {func() { s.Share += 8 }, func() { s.Share -= 8 }},
-		"a limit":                  {func() { s.Limit = 1 }, func() { s.Limit = defaultLimit }},
-		"keys":                     {func() { s.Keys++ }, func() { s.Keys-- }},
-		"a key's elements":         {func() { at.Elements = 301 }, func() { at.Elements = 300 }},
-		"a tensor that lives":      {func() { r.Sh = layout.Alive }, func() { r.Sh = 0 }},
-		"a tensor that is plain":   {func() { r.TypeFlags = 0 }, func() { r.TypeFlags = layout.TypeTensor }},
-		"an old generation":        {func() { r.Gen += layout.GenOne }, func() { r.Gen -= layout.GenOne }},
-		"tensors that are swapped": {swapped(first, &of.ring[0].entries[0].Entry), swapped(first, &of.ring[0].entries[0].Entry)},
-		"puts in a device cache":   {added(&of.puts), func() { of.puts-- }},
-		"bytes in a device cache":  {added(&of.bytes), func() { of.bytes-- }},
-		"a key beside the ring":    {func() { of.stacks[key{1, 1}] = of.ring[0] }, func() { delete(of.stacks, key{1, 1}) }},
+		"puts":                   {added(&s.Puts), func() { s.Puts-- }},
+		"bytes":                  {added(&s.Bytes), func() { s.Bytes-- }},
+		"a grant":                {added(&s.Grant), func() { s.Grant-- }},
+		"a share":                {func() { s.Share += 8 }, func() { s.Share -= 8 }},
+		"a limit":                {func() { s.Limit = 1 }, func() { s.Limit = defaultLimit }},
+		"keys":                   {func() { s.Keys++ }, func() { s.Keys-- }},
+		"a key's elements":       {func() { at.Elements = 301 }, func() { at.Elements = 300 }},
+		"a tensor that lives":    {func() { r.Sh = layout.ShAlive }, func() { r.Sh = 0 }},
+		"a tensor that is plain": {func() { r.TypeFlags = 0 }, func() { r.TypeFlags = layout.TypeTensor }},
+		"an old generation":      {func() { r.Gen += layout.GenOne }, func() { r.Gen -= layout.GenOne }},
+		"tensors that are swapped": {swapped(first, &of.ring[0].entries[0].Entry),
+			swapped(first, &of.ring[0].entries[0].Entry)},
+		"puts in a device cache":  {added(&of.puts), func() { of.puts-- }},
+		"bytes in a device cache": {func() { of.used.Add(1) }, func() { of.giveBack(1) }},
+		"a key beside the ring": {func() {
+			of.stacks[key{1, 1}] = of.ring[0]
+		}, func() { delete(of.stacks, key{1, 1}) }},
 		"a tensor without a block": {func() { delete(blocks.of, tensor) }, func() { blocks.of[tensor] = block }},
 		"the number of blocks":     {func() { blocks.count.Add(1) }, func() { blocks.count.Add(-1) }},
 		"a block of nobody": {func() {

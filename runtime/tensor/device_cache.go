@@ -18,7 +18,7 @@ import (
 // path's. Limits are those of the pool: so many of a key, so many bytes of a device.
 //
 //	count == puts - hits - evicted == sum of len(stack.entries)
-//	bytes == sum of the kept tensors' blocks <= byteLimit
+//	used == sum of the kept tensors' blocks
 var deviceCaches [device.MaxDevices]deviceCache
 
 // firstChunk is what a device's default memory pool asks for at first, and leastChunk
@@ -33,11 +33,11 @@ type deviceCache struct {
 	pool    atomic.Uintptr
 
 	mu            sync.Mutex // guards the rest
+	budget                   // of bytes of blocks
+	clock                    // over the ring
 	stacks        map[key]*stack
 	ring          []*stack // all stacks, in the order in which they came
-	clockHand     int      // where in the ring the search for something to evict goes on
-	bytes         uint64
-	header        uint64 // bytes of the heap that one of its tensors occupies
+	header        uint64   // bytes of the heap that one of its tensors occupies
 	puts, evicted uint64
 	hits, misses  uint64
 	hitBytes      uint64 // of the blocks of all hits
@@ -46,7 +46,7 @@ type deviceCache struct {
 // stack are the kept tensors of a key, the newest last.
 type stack struct {
 	key        key
-	referenced bool // it had a hit since the search came by
+	referenced uint16 // it had a hit since the clock hand came by
 	entries    []keptTensor
 }
 
@@ -131,7 +131,7 @@ func (s *deviceCache) take(k key) (e keptTensor) {
 		return e
 	}
 	s.hits++
-	of.referenced = true
+	of.referenced = 1
 	e = s.pop(of)
 	s.hitBytes += e.bytes
 	return e
@@ -141,7 +141,7 @@ func (s *deviceCache) pop(of *stack) keptTensor {
 	last := len(of.entries) - 1
 	e := of.entries[last]
 	of.entries = of.entries[:last]
-	s.bytes -= e.bytes
+	s.giveBack(e.bytes)
 	return e
 }
 
@@ -164,8 +164,9 @@ func (s *deviceCache) stack(k key) *stack {
 func keepOn(me *object.Context, r *layout.Record, e layout.Entry, b block) bool {
 	h := header(e.Object)
 	size := ElementType(h.Dtype).Size()
+	_, left := layout.NextGen(e.Gen)
 	if h.Flags != layout.TensorContiguous|layout.TensorOnDevice || h.Device != b.device || size == 0 ||
-		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || e.Gen >= lastGen {
+		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || !left {
 		return false
 	}
 	s, bytes := deviceCacheOf(b.device), b.room
@@ -181,17 +182,15 @@ func (s *deviceCache) keep(me *object.Context, r *layout.Record, e layout.Entry,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.stack(k)
-	if uint32(len(of.entries)) >= perKey || s.bytes+bytes > pool.limit.Load() {
+	if uint32(len(of.entries)) >= perKey || !s.fits(bytes) {
 		return false
 	}
-	if !atomic.CompareAndSwapUint32(&r.Sh, layout.Alive|layout.Merged, 0) {
+	if !atomic.CompareAndSwapUint32(&r.Sh, layout.ShAlive|layout.ShMerged, 0) {
 		return true // somebody who had no reference was faster; it dies once
 	}
-	e.Gen += layout.GenOne
-	atomic.StoreUint32(&r.Loc, 0)
-	atomic.StoreUint32(&r.Gen, e.Gen)
+	e = renewed(r, e)
 	of.entries = append(of.entries, keptTensor{e, bytes})
-	s.bytes += bytes
+	s.used.Add(bytes)
 	s.header = object.Heap().Size(e.Object)
 	s.puts++
 	me.TensorsGone++
@@ -202,24 +201,22 @@ func (s *deviceCache) keep(me *object.Context, r *layout.Record, e layout.Entry,
 // makeRoom evicts tensors of keys without a hit until there is room for n bytes more,
 // or the clock hand has gone round twice.
 func (s *deviceCache) makeRoom(n uint64) {
-	bytes := pool.limit.Load()
-	s.evict(func(s *deviceCache) []keptTensor { return s.cold(func() bool { return s.bytes+n <= bytes }) })
+	s.evict(func(s *deviceCache) []keptTensor { return s.cold(func() bool { return s.fits(n) }) })
 }
 
 // cold takes off tensors of keys without a hit until it is enough; those of the others
 // are when the clock hand comes by again.
 func (s *deviceCache) cold(enough func() bool) (out []keptTensor) {
-	for turn := 0; turn < 2*len(s.ring) && !enough(); turn++ {
-		of := s.ring[s.clockHand%len(s.ring)]
-		s.clockHand++
-		if of.referenced {
-			of.referenced = false
-			continue
+	n := uint64(len(s.ring))
+	s.search(2*n, n, enough, func(place, _ uint64) {
+		of := s.ring[place]
+		if spared(&of.referenced) {
+			return
 		}
 		for len(of.entries) > 0 && !enough() {
 			out = append(out, s.pop(of))
 		}
-	}
+	})
 	return out
 }
 
@@ -230,7 +227,7 @@ func (s *deviceCache) excess(perKey uint32, bytes uint64) (out []keptTensor) {
 			out = append(out, s.pop(of))
 		}
 	}
-	return append(out, s.cold(func() bool { return s.bytes <= bytes })...)
+	return append(out, s.cold(func() bool { return s.used.Load() <= bytes })...)
 }
 
 // everything takes all tensors out of a device cache, and the keys.
@@ -238,14 +235,15 @@ func everything(s *deviceCache) (out []keptTensor) {
 	for _, of := range s.ring {
 		out = append(out, s.empty(of)...)
 	}
-	s.stacks, s.ring, s.clockHand = nil, nil, 0
+	s.stacks, s.ring = nil, nil
+	s.hand.Store(0)
 	return out
 }
 
 func (s *deviceCache) empty(of *stack) []keptTensor {
 	out := of.entries
 	for _, e := range out {
-		s.bytes -= e.bytes
+		s.giveBack(e.bytes)
 	}
 	of.entries = nil
 	return out

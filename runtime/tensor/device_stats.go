@@ -38,7 +38,7 @@ func ReadDevices() (sum DeviceStats) {
 		sum.Evicted += s.evicted
 		sum.HeaderBytes += kept * s.header
 		sum.HitHeaders += s.hits * s.header
-		sum.KeptBytes += s.bytes
+		sum.KeptBytes += s.used.Load()
 		sum.Hits += s.hits
 		sum.Misses += s.misses
 		s.mu.Unlock()

@@ -68,7 +68,8 @@ func work(t *testing.T, c *object.Context) bool {
 // attempt succeeds.
 func TestDeviceFailsAtEveryCall(t *testing.T) {
 	c := withFar(t)
-	for _, call := range []devicetest.Call{devicetest.Allocate, devicetest.FromHost, devicetest.ToHost, devicetest.Within, devicetest.Fill} {
+	for _, call := range []devicetest.Call{devicetest.Allocate, devicetest.FromHost, devicetest.ToHost,
+		devicetest.Within, devicetest.Fill} {
 		for k := 1; ; k++ {
 			Purge(c)
 			far.FailAt(call, k)
@@ -78,7 +79,8 @@ func TestDeviceFailsAtEveryCall(t *testing.T) {
 			far.FailAt(call, 0)
 			inScope(t, c, func() { require.True(t, work(t, c), c.Message()) })
 			c.Drain()
-			require.Equal(t, DeviceFreeCount(c), int64(ReadPool().Tensors)-cpuTensors(), "what is not kept was given back")
+			require.Equal(t, DeviceFreeCount(c), int64(ReadPool().Tensors)-cpuTensors(),
+				"what is not kept was given back")
 			if good {
 				break
 			}
@@ -173,7 +175,8 @@ func TestKeptTensorsOfADeviceGiveWay(t *testing.T) {
 	keptNow := func() uint64 { return ReadDevices().Kept }
 	keep(10, 4*mega)
 	require.EqualValues(t, 10, keptNow())
-	require.Equal(t, PoolKeyStats{Elements: 4 * mega, Tensors: 10, Bytes: 40 << 20, Dtype: uint32(F32), Device: 1}, ReadPoolKey(0))
+	require.Equal(t, PoolKeyStats{Elements: 4 * mega, Tensors: 10, Bytes: 40 << 20, Dtype: uint32(F32), Device: 1},
+		ReadPoolKey(0))
 	inScope(t, c, func() { // 64 MiB are all there is, and 40 are kept
 		require.NotZero(t, Empty(c, int32(F32), 1, 1, array[int64](t, 48*mega)))
 	})

@@ -68,7 +68,8 @@ func export(c *object.Context, p uintptr, copied bool, n uintptr) (block, held u
 	case st != status.OK:
 		return 0, 0
 	case e.Object == 0 && !copied:
-		c.Failf(status.Unsupported, "%#x stands in a slot of a frame, which ends without asking who shares it; export a copy", p)
+		c.Failf(status.Unsupported,
+			"%#x stands in a slot of a frame, which ends without asking who shares it; export a copy", p)
 		return 0, 0
 	}
 	if _, err := dlPlace(header(p)); err != nil {
@@ -127,7 +128,8 @@ func ToDLPack(c *object.Context, p uintptr, copied bool) uintptr {
 // memory is not to be written.
 func ToDLPackLegacy(c *object.Context, p uintptr, copied bool) uintptr {
 	if h, st := Describe(c, p); st == status.OK && h.Flags&layout.TensorReadOnly != 0 && !copied {
-		c.Failf(status.Unsupported, "%#x is read-only, which DLPack before 1.0 cannot tell; export a copy or a versioned struct", p)
+		c.Failf(status.Unsupported,
+			"%#x is read-only, which DLPack before 1.0 cannot tell; export a copy or a versioned struct", p)
 		return 0
 	}
 	block, held := export(c, p, copied, unsafe.Sizeof(DLManaged{}))
@@ -140,13 +142,14 @@ func ToDLPackLegacy(c *object.Context, p uintptr, copied bool) uintptr {
 // FromDLPack returns a tensor over the memory of a DLManagedTensorVersioned. On
 // failure that stays the caller's.
 func FromDLPack(c *object.Context, managed uintptr) uintptr {
-	if managed < lowest {
+	if managed < layout.LowestAddress {
 		c.Failf(status.InvalidArgument, "managed is NULL")
 		return 0
 	}
 	m := layout.At[DLManagedVersioned](managed)
 	if major := m.Major; major != DLMajor {
-		c.Failf(status.Unsupported, "the tensor comes as DLPack %d, and only major version %d is understood here", major, DLMajor)
+		c.Failf(status.Unsupported, "the tensor comes as DLPack %d, and only major version %d is understood here",
+			major, DLMajor)
 		return 0
 	}
 	return fromDL(c, managed+unsafe.Offsetof(m.Tensor), m.Flags&DLReadOnly != 0, DLPack.End, managed)
@@ -154,7 +157,7 @@ func FromDLPack(c *object.Context, managed uintptr) uintptr {
 
 // FromDLPackLegacy does it with the struct of before 1.0.
 func FromDLPackLegacy(c *object.Context, managed uintptr) uintptr {
-	if managed < lowest {
+	if managed < layout.LowestAddress {
 		c.Failf(status.InvalidArgument, "managed is NULL")
 		return 0
 	}
@@ -182,8 +185,9 @@ func fromDL(c *object.Context, at uintptr, readOnly bool, end, managed uintptr) 
 		}
 		data = uintptr(sum)
 	}
-	return Borrow(c, Borrowed{Dtype: int32(dtype), Device: device, Rank: int64(t.Ndim), Shape: t.Shape, Strides: t.Strides,
-		Data: data, ReadOnly: readOnly, Deleter: end, Context: managed})
+	return Borrow(c, Borrowed{Dtype: int32(dtype), Device: device, Rank: int64(t.Ndim), Shape: t.Shape,
+		Strides: t.Strides,
+		Data:    data, ReadOnly: readOnly, Deleter: end, Context: managed})
 }
 
 func dtypeOfDL(t DLType) (ElementType, bool) {

@@ -48,7 +48,8 @@ func dlPlace(h *layout.TensorHeader) (dlAt, error) {
 	case info.HostAccess && info.Kind != device.Metal:
 		return at, nil
 	case !known:
-		return at, device.Errorf(status.Unsupported, "DLPack has no number for %s; copy the tensor to the CPU", info.Name)
+		return at, device.Errorf(status.Unsupported, "DLPack has no number for %s; copy the tensor to the CPU",
+			info.Name)
 	}
 	_, ordinal, err := device.ParseName(info.Name)
 	if err != nil {

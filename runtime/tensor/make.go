@@ -52,7 +52,7 @@ func newFrom(c *object.Context, dtype ElementType, data uintptr, rank int64, sha
 	if st != status.OK {
 		return 0
 	}
-	if s.numel > 0 && data < lowest {
+	if s.numel > 0 && data < layout.LowestAddress {
 		c.Fail(status.InvalidArgument, object.TextNullData, 0, s.numel)
 		return 0
 	}
@@ -106,7 +106,7 @@ func Borrow(c *object.Context, from Borrowed) uintptr {
 		return 0
 	}
 	data := from.Data
-	if data == 0 && s.numel > 0 || data != 0 && data < lowest {
+	if data == 0 && s.numel > 0 || data != 0 && data < layout.LowestAddress {
 		c.Fail(status.InvalidArgument, object.TextNullData, 0, s.numel)
 		return 0
 	}

@@ -39,7 +39,9 @@ func newOn(c *object.Context, s *spec) layout.Entry {
 	b := block{device: s.device, bytes: uintptr(s.nbytes)}
 	if s.nbytes > 0 {
 		var err error
-		b.address, err = Allocate(s.device, func(h mempool.Handle) (uintptr, error) { return mempool.Allocate(h, b.bytes) })
+		b.address, err = Allocate(s.device, func(h mempool.Handle) (uintptr, error) {
+			return mempool.Allocate(h, b.bytes)
+		})
 		if err != nil {
 			noBlock(c, err)
 			return layout.Entry{}
@@ -143,7 +145,8 @@ func Copy(c *object.Context, to, from uintptr) status.Status {
 	case t.Flags&layout.TensorReadOnly != 0:
 		return c.Failf(status.Unsupported, "%#x is read-only: whoever lent its memory does not want it written", to)
 	case repeats(t):
-		return c.Failf(status.Unsupported, "%#x is broadcast: one element stands under several indices; copy into the tensor itself", to)
+		return c.Failf(status.Unsupported,
+			"%#x is broadcast: one element stands under several indices; copy into the tensor itself", to)
 	}
 	return transfer(c, t, f)
 }

@@ -27,10 +27,10 @@ type tensorPool struct {
 	room   uint32     // of a stack; 0 = there are no tables
 	stacks uintptr    // one for each key of each shard
 
-	limit     atomic.Uint64 // bytes of all kept tensors
-	opened    atomic.Bool   // there are tables
-	granted   atomic.Uint64 // sum of the shards' grants
-	clockHand atomic.Uint64 // the shard where the search for something to evict goes on
+	limit   atomic.Uint64 // bytes of all kept tensors
+	opened  atomic.Bool   // there are tables
+	granted budget        // to shards
+	clock   clock         // over the shards
 }
 
 const (
@@ -93,7 +93,8 @@ func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
 func keyOf(e layout.Entry) (k key, bytes uint64, ok bool) {
 	h := header(e.Object)
 	d := ElementType(h.Dtype)
-	if h.Flags != layout.TensorContiguous || d.Size() == 0 || h.Device != CPU || h.Numel > maxElements || e.Gen >= lastGen {
+	_, left := layout.NextGen(e.Gen)
+	if h.Flags != layout.TensorContiguous || d.Size() == 0 || h.Device != CPU || h.Numel > maxElements || !left {
 		return k, 0, false
 	}
 	s := spec{nbytes: h.Numel * d.Size()}
@@ -103,11 +104,16 @@ func keyOf(e layout.Entry) (k key, bytes uint64, ok bool) {
 	return key{h.Numel, layout.TensorPoolKind(h.Dtype, h.Device)}, bytes, true
 }
 
+// renewed gives a dead tensor, whose life was not its last, the generation of its next one.
+func renewed(r *layout.Record, e layout.Entry) layout.Entry {
+	e.Gen, _ = layout.NextGen(e.Gen)
+	atomic.StoreUint32(&r.Loc, 0)
+	atomic.StoreUint32(&r.Gen, e.Gen)
+	return e
+}
+
 // maxElements keeps sums and products of sizes far from overflow.
 const maxElements = 1 << 47
-
-// lastGen is what a generation must be below for its record to have another life.
-const lastGen = ^uint32(0) - 2*layout.GenOne + 1
 
 // answer is what became of a tensor that was to be kept.
 type answer int
@@ -137,13 +143,10 @@ func (s *shard) keep(r *layout.Record, e layout.Entry, k key, bytes uint64) answ
 	if uint32(at.Count) >= s.Limit || at.Bytes != bytes {
 		return full
 	}
-	if !atomic.CompareAndSwapUint32(&r.Sh, layout.Alive|layout.Merged, 0) {
+	if !atomic.CompareAndSwapUint32(&r.Sh, layout.ShAlive|layout.ShMerged, 0) {
 		return kept // by tl_mem_free, which took it for one that dec_ref brought to zero
 	}
-	e.Gen += layout.GenOne
-	atomic.StoreUint32(&r.Loc, 0)
-	atomic.StoreUint32(&r.Gen, e.Gen)
-	s.push(at, e)
+	s.push(at, renewed(r, e))
 	return kept
 }
 

@@ -51,6 +51,24 @@ func TestPoolKeepsWhatDied(t *testing.T) {
 	}
 }
 
+// A slot has as many lives as there are generations, and is retired with the last.
+func TestPoolRetiresATensorInItsLastLife(t *testing.T) {
+	c := newContext(t)
+	p := floating(t, c, F32, 20, 5)
+	r := object.Heap().Record(object.Heap().Find(p).Record)
+	last := layout.GenLast | r.Gen&0xFF
+	r.Gen = last - layout.GenOne
+	require.Equal(t, status.OK, Release(c, p))
+	require.EqualValues(t, 1, PoolCount(c))
+	require.Equal(t, p, PoolAcquire(c, 100, uint8(F32), CPU))
+	require.Equal(t, last, r.Gen)
+	require.Equal(t, status.OK, Release(c, p))
+	require.Zero(t, PoolCount(c))
+	require.Equal(t, last, r.Gen)
+	require.Equal(t, status.NotLive, Release(c, p))
+	checkPool(t)
+}
+
 func TestPoolReleaseIsChecked(t *testing.T) {
 	c := newContext(t)
 	p := floating(t, c, F32, 10)

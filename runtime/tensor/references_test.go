@@ -103,7 +103,8 @@ func TestCloneOfAViewIsContiguous(t *testing.T) {
 			{[]int64{2, 2, 2}, []int64{6, 3, 2}, []int32{0, 2, 3, 5, 6, 8, 9, 11}},
 			{[]int64{3}, []int64{4}, []int32{0, 4, 8}},
 		} {
-			p := fromBuffer(c, int32(I32), CPU, int64(len(v.shape)), array(t, v.shape...), data, array(t, v.strides...), 0, 0)
+			p := fromBuffer(c, int32(I32), CPU, int64(len(v.shape)), array(t, v.shape...), data, array(t, v.strides...),
+				0, 0)
 			require.NotZero(t, p)
 			require.False(t, IsContiguous(c, p))
 			q := Clone(c, p)
@@ -126,7 +127,8 @@ func recordCalls(t *testing.T) *[]call {
 	return &calls
 }
 
-func fromBuffer(c *object.Context, dtype, device int32, rank int64, shape, data, strides, deleter, context uintptr) uintptr {
+func fromBuffer(c *object.Context, dtype, device int32, rank int64, shape, data, strides, deleter,
+	context uintptr) uintptr {
 	return Borrow(c, Borrowed{Dtype: dtype, Device: device, Rank: rank, Shape: shape, Strides: strides, Data: data,
 		Deleter: deleter, Context: context})
 }

@@ -40,7 +40,7 @@ func request(c *object.Context, dtype, device int32, rank int64, shape uintptr) 
 	if rank < 0 || rank > layout.MaxRank {
 		return s, c.Fail(status.InvalidArgument, object.TextRank, 0, uint64(rank), layout.MaxRank)
 	}
-	if rank > 0 && shape < lowest {
+	if rank > 0 && shape < layout.LowestAddress {
 		return s, nullArray(c, "shape")
 	}
 	s.rank = int(rank)
@@ -79,7 +79,7 @@ func (s *spec) compact() (axis int, ok bool) {
 //
 //	sum of (extent - 1) * |stride| * size <= bytes of the address space
 func (s *spec) setStrides(c *object.Context, strides uintptr) status.Status {
-	if strides < lowest {
+	if strides < layout.LowestAddress {
 		return nullArray(c, "strides")
 	}
 	const addressSpace = 1 << 47

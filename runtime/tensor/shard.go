@@ -1,10 +1,6 @@
 package tensor
 
 import (
-	"runtime"
-	"sync/atomic"
-	"time"
-
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 )
@@ -23,28 +19,14 @@ func (k key) hash() uint64 { return layout.TensorPoolHash(k.elements, k.kind) }
 
 // shardAt returns shard i.
 func shardAt(i uint64) *shard {
-	return layout.At[shard](layout.Address(object.Globals()) + layout.TensorPoolOffset + uintptr(i)*layout.TensorPoolShardBytes)
+	return layout.At[shard](layout.Address(object.Globals()) + layout.TensorPoolOffset +
+		uintptr(i)*layout.TensorPoolShardBytes)
 }
 
 func shardOf(k key) *shard { return shardAt(k.hash() % layout.TensorPoolShards) }
 
-const (
-	spins  = 100
-	yields = 200
-)
-
-func (s *shard) lock() {
-	for turn := 0; !atomic.CompareAndSwapUint32(&s.Lock, 0, 1); turn++ {
-		switch {
-		case turn >= yields:
-			time.Sleep(time.Microsecond) // the holder may be a C thread without a processor
-		case turn >= spins:
-			runtime.Gosched()
-		}
-	}
-}
-
-func (s *shard) unlock() { atomic.StoreUint32(&s.Lock, 0) }
+func (s *shard) lock()   { layout.Lock(&s.Lock) }
+func (s *shard) unlock() { layout.Unlock(&s.Lock) }
 
 func (s *shard) cell(i uint64) *layout.TensorPoolKey {
 	return layout.At[layout.TensorPoolKey](s.Cells + uintptr(i&uint64(s.Mask))*layout.TensorPoolKeyBytes)

@@ -30,7 +30,8 @@ type PoolStats struct {
 // ReadPool sums up the shards and the device tensor caches; exact at quiescence.
 func ReadPool() (sum PoolStats) {
 	d := ReadDevices()
-	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, Evicted: d.Evicted, Bytes: d.HeaderBytes, Hits: d.Hits, Misses: d.Misses, HitBytes: d.HitHeaders}
+	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, Evicted: d.Evicted, Bytes: d.HeaderBytes, Hits: d.Hits,
+		Misses: d.Misses, HitBytes: d.HitHeaders}
 	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()

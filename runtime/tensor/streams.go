@@ -41,7 +41,8 @@ func RecordStream(c *object.Context, p uintptr, s device.Stream) status.Status {
 		return st
 	}
 	if !blocks.use(owner, s) {
-		return c.Failf(status.Unsupported, "the memory of %#x is lent; whoever lent it says when it may be used again", p)
+		return c.Failf(status.Unsupported, "the memory of %#x is lent; whoever lent it says when it may be used again",
+			p)
 	}
 	return status.OK
 }

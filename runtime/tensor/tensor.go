@@ -23,10 +23,6 @@ import (
 // header returns the header of the tensor at p, which was looked up.
 func header(p uintptr) *layout.TensorHeader { return layout.At[layout.TensorHeader](p) }
 
-// lowest is where memory of a program can begin; smaller addresses are numbers
-// that were passed by mistake.
-const lowest = 64 << 10
-
 // load reads a number of the caller's. Like copyBytes it is nosplit, and
 // therefore free of points where the collector could see the address as a
 // pointer: the memory is not Go's, and nobody knows what it is.

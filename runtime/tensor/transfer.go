@@ -18,8 +18,9 @@ func transfer(c *object.Context, to, from *layout.TensorHeader) status.Status {
 	case dense(to) && dense(from) && !overlap(to, from):
 		return move(c, to.Device, to.Data, from.Device, from.Data, uintptr(to.Nbytes))
 	case !dense(to) && !inReach(to.Device):
-		return c.Failf(status.Unsupported, "the elements written to lie apart from each other, on a device whose memory the CPU "+
-			"cannot reach; copy into a contiguous tensor")
+		return c.Failf(status.Unsupported,
+			"the elements written to lie apart from each other, on a device whose memory the CPU "+
+				"cannot reach; copy into a contiguous tensor")
 	}
 	return transferByCPU(c, to, from)
 }

@@ -31,7 +31,8 @@ func look(c *object.Context, p uintptr) (v view, ok bool) {
 
 // lookWith is look, and copies n numbers that say what the view is to be. (A function
 // that took what to do with them would cost every view garbage.)
-func lookWith(c *object.Context, p uintptr, n int64, list uintptr, what string, kept *[layout.MaxRank]int64) (v view, to []int64, ok bool) {
+func lookWith(c *object.Context, p uintptr, n int64, list uintptr, what string, kept *[layout.MaxRank]int64) (v view,
+	to []int64, ok bool) {
 	if v, ok = look(c, p); ok {
 		to, ok = numbers(c, n, list, what, kept)
 	}
@@ -92,7 +93,7 @@ func numbers(c *object.Context, n int64, p uintptr, what string, to *[layout.Max
 		c.Fail(status.InvalidArgument, object.TextRank, 0, uint64(n), layout.MaxRank)
 		return nil, false
 	}
-	if n > 0 && p < lowest {
+	if n > 0 && p < layout.LowestAddress {
 		nullArray(c, what)
 		return nil, false
 	}

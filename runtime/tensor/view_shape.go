@@ -227,7 +227,8 @@ func (v *view) reshape(shape []int64) refusal {
 		return invalid("%d elements cannot take a shape of %d", v.numel, to.numel)
 	}
 	if !v.contiguous() && !to.follow(v) {
-		return refusal{status.Unsupported, "the elements do not lie so that strides could give them this shape; clone the tensor first"}
+		return refusal{status.Unsupported,
+			"the elements do not lie so that strides could give them this shape; clone the tensor first"}
 	}
 	*v = to
 	return granted

@@ -80,7 +80,8 @@ func TestViewsOfLentMemory(t *testing.T) {
 	data := array[float64](t, 1, 2, 3, 4)
 	var kept uintptr
 	inScope(t, c, func() {
-		p := Borrow(c, Borrowed{Dtype: int32(F64), Rank: 1, Shape: array[int64](t, 4), Data: data, ReadOnly: true, Deleter: 0x1000})
+		p := Borrow(c, Borrowed{Dtype: int32(F64), Rank: 1, Shape: array[int64](t, 4), Data: data, ReadOnly: true,
+			Deleter: 0x1000})
 		kept = Slice(c, p, 0, 3, -9, -1)
 		require.Equal(t, data+24, Data(c, kept))
 		require.Equal(t, []int64{-1}, dims(c, Strides(c, kept), kept))

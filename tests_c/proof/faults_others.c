@@ -89,6 +89,7 @@ static void remove_trace(void) { unlink(trace_file()); }
 static bool print_stats(void) { return ok(tl_stats_print("/dev/null")); }
 static bool registry_statistics(void) { return ok(tl_registry_print_statistics("/dev/null")); }
 static bool json(void) { return tl_stats_json(NULL, 0) > 0; }
+static bool openmetrics(void) { return tl_stats_openmetrics(NULL, 0) > 0; }
 
 /* Records of what is tracked are memory of the runtime, too: without it nothing is recorded,
  * and nothing fails for it. */
@@ -107,6 +108,7 @@ static const step tracking[] = {
 	{.name = "tl_stats_print", .call = print_stats},
 	{.name = "tl_registry_print_statistics", .call = registry_statistics},
 	{.name = "tl_stats_json", .call = json},
+	{.name = "tl_stats_openmetrics", .call = openmetrics},
 	{.name = "tl_mem_new", .call = tracked_object, .before = track, .finally = no_track},
 };
 const steps tracking_steps = {tracking, sizeof tracking / sizeof *tracking};

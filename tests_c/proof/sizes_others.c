@@ -159,6 +159,7 @@ void sizes_of_others(size_t bytes)
 	plan_of(bytes);
 	filled_and_copied(bytes);
 	text_in(tl_stats_json, bytes);
+	text_in(tl_stats_openmetrics, bytes);
 	text_in(tl_config_dump, bytes);
 	registered(bytes);
 }

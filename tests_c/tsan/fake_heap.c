@@ -58,9 +58,8 @@ void fake_recycle(tl_context* me, tl_record* r, tl_entry e)
 		for (int i = 0; i < BATCH; i++) depot[in_depot++] = *--m->top;
 		pthread_mutex_unlock(&depot_lock);
 	}
-	e.gen = TLC_LOAD(r->gen) + TL_GEN_ONE;
-	TLC_STORE(r->gen, e.gen);
-	*m->top++ = e;
+	e.gen = TLC_LOAD(r->gen);
+	*m->top++ = tlc_renew(r, e);
 }
 
 void fake_registry_open(tl_globals* g)

@@ -79,11 +79,11 @@ static void* come_and_go(void* argument)
 		uintptr_t p = edge - step / 4 - 16, bytes = step / 2;
 		EXPECT(tlc_foreign_insert(p, bytes, TL_FOREIGN_NEW_ARRAY));
 		uint8_t kind = 0;
-		uint32_t ended = TL_FOREIGN_NEW_ARRAY;
 		EXPECT(tlc_foreign_known(p) && tlc_foreign_covered(edge));
 		if (random >> 59 & 1) EXPECT(tlc_foreign_acquire(p) == TLC_OK && tlc_foreign_release(p, &kind) == TLC_OK);
 		/* A lock that the block needs besides may be somebody's. */
-		if (!tlc_foreign_end_owned(p, &ended)) EXPECT(tlc_foreign_release(p, &kind) == TLC_GONE);
+		uint32_t ended = tlc_foreign_end_owned(p);
+		if (ended == TLC_NO_KIND && tlc_foreign_release(p, &kind) == TLC_GONE) ended = kind;
 		EXPECT(ended == TL_FOREIGN_NEW_ARRAY && !tlc_foreign_covered(edge));
 	}
 	return NULL;

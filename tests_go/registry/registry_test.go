@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 	"tlruntime/tests_go/registry/cpath"
@@ -78,8 +79,9 @@ func (m *machine) adopt(t *rapid.T) {
 
 func (m *machine) insert(t *rapid.T) {
 	p, bytes := block(t)
-	_, wanted := m.slow.Insert(p, bytes, 2, 0)
-	require.Equal(t, wanted, m.fast.Insert(p, bytes), "%#x, %d bytes", p, bytes)
+	kind := rapid.SampledFrom([]uint8{layout.ForeignNewArray, layout.ForeignAligned}).Draw(t, "kind")
+	_, wanted := m.slow.Insert(p, bytes, kind, 0)
+	require.Equal(t, wanted, m.fast.Insert(p, bytes, kind), "%#x, %d bytes", p, bytes)
 	if wanted == registry.OK {
 		m.enter(p)
 	}
@@ -104,6 +106,19 @@ func (m *machine) each(fast, slow func(p uintptr, gen uint32) registry.Result) f
 		wanted := slow(p, gen)
 		require.Equal(t, wanted, fast(p, gen), "%#x", p)
 	}
+}
+
+// freeAligned is what Go does for tl_aligned_free (object.Context.AlignedFree).
+func (m *machine) freeAligned(p uintptr) registry.Result {
+	info, known := m.slow.Info(p)
+	if !known {
+		return registry.Miss
+	}
+	if info.Count != 0 || info.Kind != layout.ForeignAligned {
+		return registry.Refused
+	}
+	_, r := m.slow.Forget(p)
+	return r
 }
 
 func (m *machine) covered(t *rapid.T) {
@@ -135,14 +150,13 @@ func TestBothPathsMakeTheSameTable(t *testing.T) {
 		release := func(p uintptr) registry.Result { _, r := m.slow.Release(p); return r }
 		floated := func(p uintptr, gen uint32) registry.Result { _, r := m.slow.Float(p, gen); return r }
 		entry := func(p uintptr, gen uint32) registry.Result { _, r := m.slow.ReleaseEntry(p, gen); return r }
-		forget := func(p uintptr) registry.Result { _, r := m.slow.Forget(p); return r }
 		t.Repeat(map[string]func(*rapid.T){
 			"adopt": m.adopt, "adopt too": m.adopt, "adopt more": m.adopt, "insert": m.insert, "insert too": m.insert,
 			"register": m.register, "covered": m.covered, "": m.check,
 			"acquire":       m.each(without(m.fast.Acquire), without(m.slow.Acquire)),
 			"dec ref":       m.each(without(m.fast.DecRef), without(m.slow.DecRef)),
 			"float":         m.each(m.fast.Float, floated),
-			"forget":        m.each(without(m.fast.Forget), without(forget)),
+			"free aligned":  m.each(without(m.fast.FreeAligned), without(m.freeAligned)),
 			"release":       m.each(without(m.fast.Release), without(release)),
 			"release entry": m.each(m.fast.ReleaseEntry, entry),
 		})

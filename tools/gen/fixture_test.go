@@ -113,13 +113,31 @@ func tlgo_known(c, deleter, out uintptr) bool {
 	return guarded(c, false, known)
 }
 `,
-	"cshim/layout.h": `typedef struct tl_word {
+	"cshim/layout.h": `/* What the header is about. */
+
+/* How much fits.
+ * In bytes. */
+#define TL_TEXT_SHIFT 3
+#define TL_TEXT_BYTES (1u << TL_TEXT_SHIFT) /* and no more */
+
+enum { TL_COLOR_RED = 0, TL_COLOR_BLUE = 1 };
+enum { TLC_OWN, TLC_ALONE };
+
+/* Sizes of rooms. */
+static const uint8_t tl_rooms[TL_COLOR_BLUE] = {1};
+
+/* Two numbers. */
+typedef struct tl_word {
 	_Atomic uint32_t low_part, high; /* both */
+	/* The one
+	 * behind it. */
 	struct tl_word* next;
-	char text[8];
+	char text[TL_TEXT_BYTES];
 } tl_word;
+
+typedef struct tlc_alone { int x : 3; } tlc_alone;
+static inline int tlc_add(int a) { return a + TL_TEXT_SHIFT; }
 `,
-	"runtime/layout/layout.go": "package layout\n\ntype Word struct{ LowPart, High uint32; Next uintptr; Text [8]byte }\n",
 }
 
 // repository writes minimal, with changes over it, into a fresh directory. Each

@@ -67,11 +67,19 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"        \"tl_lend\",\n        \"Library\",\n        ctypes.c_int32,\n        (ctypes.c_void_p,),\n",
 	},
 	"runtime/status/functions.go": {"\t\"\",\n\t\"tl_lend\",\n\t\"tl_version\",\n\t\"tl_take\",\n\t\"tl_known\",\n"},
-	"cshim/layout_check.go": {
-		"\ttlc_at_word_low_part = offsetof(tl_word, low_part) * 100000 + sizeof(((tl_word*)0)->low_part),\n",
-		"var _ [C.tlc_at_word_high]struct{} = [unsafe.Offsetof(layout.Word{}.High)*100000 + " +
-			"unsafe.Sizeof(layout.Word{}.High)]struct{}{}\n",
-		"var _ [C.tlc_size_word]struct{} = [unsafe.Sizeof(layout.Word{})]struct{}{}\n",
+	"runtime/layout/generated_layout.go": {
+		"// How much fits.\n// In bytes.\n" +
+			"const (\n\tTextShift = 3\n\tTextBytes = 1 << TextShift // and no more\n)\n\n" +
+			"const (\n\tColorRed  = 0\n\tColorBlue = 1\n)\n\n" +
+			"// Sizes of rooms.\nvar Rooms = [ColorBlue]uint8{1}\n\n" +
+			"// Two numbers.\ntype Word struct {\n\tLowPart, High uint32 // atomic; both\n" +
+			"\t// The one\n\t// behind it.\n\tNext uintptr\n\tText [TextBytes]byte\n}\n\n" +
+			"// WordBytes is sizeof(tl_word).\nconst WordBytes = 24\n",
+	},
+	"cshim/generated_layout.c": {
+		"IS(TL_TEXT_SHIFT, 3); IS(TL_TEXT_BYTES, 8); IS(TL_COLOR_RED, 0); IS(TL_COLOR_BLUE, 1);\n",
+		"SIZE(tl_word, 24); AT(tl_word, low_part, 0); AT(tl_word, high, 4); " +
+			"AT(tl_word, next, 8); AT(tl_word, text, 16);\n",
 	},
 	matrixCalls: {
 		`static const matrix_param params_take[] = {
@@ -151,7 +159,7 @@ func TestMatrixKnowsWhatIsTrusted(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	const library = "capi/library.go"
+	const library, shared = "capi/library.go", "cshim/layout.h"
 	for name, c := range map[string]struct {
 		change [3]string
 		want   string
@@ -204,7 +212,15 @@ func TestRefuses(t *testing.T) {
 			"there is no parameter subject"},
 		"broken promise": {[3]string{library, "// Returns: true or false.", "// Returns: -1 on failure."},
 			"a line `Fails: -1.` is needed"},
-		"missing Go struct": {[3]string{"runtime/layout/layout.go", "type Word", "type Sword"}, "no Go struct Word"},
+		"bit-field": {[3]string{shared, "char text[TL_TEXT_BYTES];", "uint32_t text : 3;"},
+			"not a member that Go can have"},
+		"type without width": {[3]string{shared, "char text[TL_TEXT_BYTES];", "long text;"},
+			"not a type that Go can have"},
+		"union": {[3]string{shared, "typedef struct tlc_alone {", "typedef union tl_alone {"},
+			"1 of 2 structs tl_* are understood"},
+		"counting enum":    {[3]string{shared, "TL_COLOR_BLUE = 1", "TL_COLOR_BLUE"}, "without a value of its own"},
+		"unknown constant": {[3]string{shared, "#define TL_TEXT_SHIFT 3\n", ""}, "undefined: TextShift"},
+		"one name twice":   {[3]string{shared, "TL_COLOR_RED", "TL_WORD"}, "Word redeclared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, faults := render(repository(t, c.change))

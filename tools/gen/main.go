@@ -1,8 +1,8 @@
 // Command gen writes everything that repeats the C interface: the public
 // header, the export map, the prototypes and trampolines of the slow path, the
-// LLVM declarations, the ctypes table, the names of functions, and the
-// assertions that C and Go agree about memory. Its source is capi/, where each
-// public function stands once.
+// LLVM declarations, the ctypes table, the names of functions, and the Go
+// declarations of the memory that C and Go share. Its sources are capi/, where
+// each public function stands once, and the headers of cshim/.
 //
 //	go run ./tools/gen             writes
 //	go run ./tools/gen -check      fails when a file is stale or an error untested
@@ -58,7 +58,7 @@ type output struct {
 // matrixCalls is written by the build of the tests alone, with -matrix, and checked with the others.
 const matrixCalls = "matrix_calls.c"
 
-// outputs lists the generated files, but for the checks of the layout.
+// outputs lists the generated files, but for those of the layout.
 var outputs = []output{
 	{"include/tl_runtime.h", renderHeader},
 	{"include/tl_runtime.ll", renderLLVM},
@@ -84,11 +84,11 @@ func render(root string) (map[string]string, []string) {
 		}
 		files[o.path] = text
 	}
-	checks, err := renderLayoutChecks(src)
+	shared, err := renderLayout(src)
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
-	maps.Copy(files, checks)
+	maps.Copy(files, shared)
 	return files, faults
 }
 

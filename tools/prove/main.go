@@ -17,13 +17,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
 func main() {
 	var o options
-	only := flag.String("only", "", "names of parts, separated by commas; all when empty")
+	only := flag.String("only", "", "parts, or programs such as builds/arm64, separated by commas; all when empty")
 	flag.StringVar(&o.build, "build", "build", "where the programs are, and where logs go")
 	flag.Float64Var(&o.scale, "scale", 1, "how much of the whole proof is tried")
 	flag.Int64Var(&o.seed, "seed", time.Now().Unix(), "where random sequences start")
@@ -79,22 +80,34 @@ func prove(o options, only, page string) error {
 	return nil
 }
 
-// choose returns the parts with these names, in the order of the table.
+// choose returns the parts with these names, in the order of the table. A name such as builds/arm64 is one program.
 func choose(all []part, names string) ([]part, error) {
 	if names == "" {
 		return all, nil
 	}
-	var chosen []part
 	wanted := strings.Split(names, ",")
+	var known []string
+	var chosen []part
 	for _, p := range all {
-		for _, name := range wanted {
-			if p.Name == name {
-				chosen = append(chosen, p)
+		known = append(known, p.Name)
+		runs := p.Runs
+		p.Runs = nil
+		for _, r := range runs {
+			program := p.Name + "/" + r.Name
+			known = append(known, program)
+			if slices.Contains(wanted, p.Name) || slices.Contains(wanted, program) {
+				p.Runs = append(p.Runs, r)
 			}
 		}
+		if len(p.Runs) > 0 {
+			chosen = append(chosen, p)
+		}
 	}
-	if len(chosen) != len(wanted) {
-		return nil, fmt.Errorf("no such part in %q; there are %s", names, strings.Join(nameAll(all), ", "))
+	for _, name := range wanted {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no part or program %q; the parts are %s", name,
+				strings.Join(nameAll(all), ", "))
+		}
 	}
 	return chosen, nil
 }

@@ -58,10 +58,15 @@ func TestResultsAreKept(t *testing.T) {
 }
 
 func TestPartsAreChosenByName(t *testing.T) {
-	all := []part{{Name: "a"}, {Name: "b"}}
+	all := []part{{Name: "a", Runs: []run{{Name: "x"}, {Name: "y"}}}, {Name: "b", Runs: []run{{Name: "x"}}}}
 	chosen, err := choose(all, "b,a")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"a", "b"}, nameAll(chosen))
-	_, err = choose(all, "c")
-	assert.Error(t, err)
+	assert.Equal(t, all, chosen)
+	chosen, err = choose(all, "a/y,b")
+	require.NoError(t, err)
+	assert.Equal(t, []part{{Name: "a", Runs: all[0].Runs[1:]}, all[1]}, chosen)
+	for _, wrong := range []string{"c", "a,b/y", "a,"} {
+		_, err = choose(all, wrong)
+		assert.Error(t, err, wrong)
+	}
 }

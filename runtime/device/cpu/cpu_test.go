@@ -79,7 +79,8 @@ func TestHugePages(t *testing.T) {
 		huge   func() bool
 		bytes  uintptr
 		marked bool
-	}{{always, 6<<20 + 4097, true}, {always, memory.HugePageBytes, true}, {always, 1 << 20, false}, {never, 8 << 20, false}} {
+	}{{always, 6<<20 + 4097, true}, {always, memory.HugePageBytes, true}, {always, 1 << 20, false},
+		{never, 8 << 20, false}} {
 		d := cpu.New(c.huge)
 		block, err := d.Allocate(c.bytes)
 		require.NoError(t, err)
@@ -123,7 +124,8 @@ func TestCopyOfNoMemory(t *testing.T) {
 	block, err := d.Allocate(8192)
 	require.NoError(t, err)
 	page := uintptr(1 << 20) // below every mapping of a Go program
-	for _, wrong := range [][3]uintptr{{block, page, 64}, {page, block, 64}, {block, 0xFF00_0000_0000_0000, 64}, {block, block, 1 << 44}} {
+	for _, wrong := range [][3]uintptr{{block, page, 64}, {page, block, 64}, {block, 0xFF00_0000_0000_0000, 64},
+		{block, block, 1 << 44}} {
 		err := device.Copy(d, wrong[0], d, wrong[1], wrong[2])
 		require.Equal(t, status.InvalidArgument, device.StatusOf(err), "%v", err)
 	}

@@ -28,7 +28,8 @@ func (d *Device) Deallocate(block, n uintptr) error {
 // take obtains a block of at most that many bytes and enters it into a ledger. The
 // driver is not asked for what cannot be: its answer to that differs from version to
 // version.
-func (d *Device) take(ledger *device.Ledger, name string, n uintptr, most uint64, obtain func(block *uintptr) error) (uintptr, error) {
+func (d *Device) take(ledger *device.Ledger, name string, n uintptr, most uint64,
+	obtain func(block *uintptr) error) (uintptr, error) {
 	if err := device.CheckSize(name, n); err != nil {
 		return 0, err
 	}

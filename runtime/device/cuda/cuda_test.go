@@ -94,7 +94,8 @@ func TestInfo(t *testing.T) {
 func TestMissingLibrary(t *testing.T) {
 	_, err := Open("/nowhere/libcuda.so.1")
 	require.Equal(t, status.Device, device.StatusOf(err))
-	require.ErrorContains(t, err, "no CUDA driver here; looked for /nowhere/libcuda.so.1: cannot open shared object file")
+	require.ErrorContains(t, err,
+		"no CUDA driver here; looked for /nowhere/libcuda.so.1: cannot open shared object file")
 }
 
 func TestMissingSymbol(t *testing.T) {
@@ -114,7 +115,8 @@ func TestNoDevice(t *testing.T) {
 
 // Whatever the driver refuses while devices are looked for is an error with its name.
 func TestFailuresOfDiscovery(t *testing.T) {
-	for _, name := range []string{"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem_v2"} {
+	for _, name := range []string{"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName",
+		"cuDeviceTotalMem_v2"} {
 		f := compile(t)
 		f.fail(name, 1, 999)
 		_, err := Open(f.path)
@@ -172,7 +174,8 @@ func useBlocks(d, other *Device) (err error) {
 	}
 	defer held(d.Pinned(), pinned, 4096, &err)
 	for _, step := range []error{
-		d.FromHost(block, pinned, 4096), d.ToHost(pinned, block, 4096), d.Within(block, block+2048, 1024), d.Fill(block, 1, 4096),
+		d.FromHost(block, pinned, 4096), d.ToHost(pinned, block, 4096), d.Within(block, block+2048, 1024), d.Fill(block,
+			1, 4096),
 		device.Copy(other, there, d, block, 4096),
 	} {
 		if step != nil {
@@ -204,7 +207,9 @@ func useStreams(d *Device) error {
 			first = err
 		}
 	}
-	for _, end := range []func() error{func() error { return d.CloseEvent(e) }, func() error { return d.CloseStream(s) }} {
+	for _, end := range []func() error{func() error {
+		return d.CloseEvent(e)
+	}, func() error { return d.CloseStream(s) }} {
 		if err := end(); err != nil {
 			if first == nil {
 				first = err
@@ -270,7 +275,8 @@ func TestOutOfMemory(t *testing.T) {
 	require.NoError(t, err)
 	_, err = all[0].Allocate(1<<29 + 1)
 	require.Equal(t, status.OutOfMemory, device.StatusOf(err))
-	require.EqualError(t, err, "cuMemAlloc_v2 (cuda:0, 536870913 bytes) answered CUDA_ERROR_OUT_OF_MEMORY (2): out of memory")
+	require.EqualError(t, err,
+		"cuMemAlloc_v2 (cuda:0, 536870913 bytes) answered CUDA_ERROR_OUT_OF_MEMORY (2): out of memory")
 	require.NoError(t, all[0].Deallocate(block, 1<<29))
 }
 

@@ -87,7 +87,8 @@ func describe(a *api, i int) (*Device, error) {
 		return nil, a.failure(cuDeviceTotalMem, r, name)
 	}
 	var pools int32
-	if r := a.call(cuDeviceGetAttribute, uintptr(unsafe.Pointer(&pools)), memoryPoolsSupported, uintptr(d.handle)); r != 0 {
+	if r := a.call(cuDeviceGetAttribute, uintptr(unsafe.Pointer(&pools)), memoryPoolsSupported,
+		uintptr(d.handle)); r != 0 {
 		pools = 0 // a driver that does not know the attribute
 	}
 	d.info = device.Info{

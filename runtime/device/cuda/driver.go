@@ -152,7 +152,8 @@ func (a *api) failure(s symbol, r result, detail string) error {
 	if detail != "" {
 		detail = " (" + detail + ")"
 	}
-	return device.Errorf(st, "%s%s answered %s (%d): %s", name(s), detail, a.words(cuGetErrorName, r), r, a.words(cuGetErrorString, r))
+	return device.Errorf(st, "%s%s answered %s (%d): %s", name(s), detail, a.words(cuGetErrorName, r), r,
+		a.words(cuGetErrorString, r))
 }
 
 // name is a symbol's name as the driver has it.

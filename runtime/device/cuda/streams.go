@@ -36,7 +36,8 @@ func (d *Device) needsPools() error {
 	if d.info.StreamOrdered {
 		return nil
 	}
-	return device.Errorf(status.Unsupported, "%s with %s has no cuMemAllocAsync; it needs CUDA 11.2 and a device with memory pools",
+	return device.Errorf(status.Unsupported,
+		"%s with %s has no cuMemAllocAsync; it needs CUDA 11.2 and a device with memory pools",
 		d.info.Name, d.info.Driver)
 }
 

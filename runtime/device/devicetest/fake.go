@@ -121,7 +121,8 @@ func (f *Fake) Allocate(n uintptr) (uintptr, error) {
 		return 0, err
 	}
 	if _, taken := f.Outstanding(); n > f.capacity-taken {
-		return 0, device.Errorf(status.OutOfMemory, "%s has %d of %d bytes left, not %d", f.info.Name, f.capacity-taken, f.capacity, n)
+		return 0, device.Errorf(status.OutOfMemory, "%s has %d of %d bytes left, not %d", f.info.Name, f.capacity-taken,
+			f.capacity, n)
 	}
 	block := f.next
 	f.next += (n + 2*fakeAlignment - 1) &^ (fakeAlignment - 1) // a gap behind each block

@@ -15,7 +15,8 @@ func Compile(t testing.TB, source string, flags ...string) string {
 		t.Skip("skip: no C compiler for the driver of the tests' own")
 	}
 	library := filepath.Join(t.TempDir(), "libfake.so")
-	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-lpthread"}, flags...)
+	args := append([]string{"-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-lpthread"},
+		flags...)
 	if out, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %v: %v\n%s", cc, args, err, out)
 	}

@@ -140,7 +140,8 @@ func (d *Device) Allocate(n uintptr) (block uintptr, err error) {
 		return 0, err
 	}
 	if uint64(n) > d.longest {
-		return 0, device.Errorf(status.OutOfMemory, "%s has no block of %d bytes; its largest is %d", d.info.Name, n, d.longest)
+		return 0, device.Errorf(status.OutOfMemory, "%s has no block of %d bytes; its largest is %d", d.info.Name, n,
+			d.longest)
 	}
 	pooled(func() { block, err = d.newBuffer(n) })
 	return block, err

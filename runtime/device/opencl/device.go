@@ -162,7 +162,8 @@ func (d *Device) ready() error {
 		return nil
 	}
 	var c code
-	context := d.api.pointer(clCreateContext, 0, 1, uintptr(unsafe.Pointer(&d.handle)), 0, 0, uintptr(unsafe.Pointer(&c)))
+	context := d.api.pointer(clCreateContext, 0, 1, uintptr(unsafe.Pointer(&d.handle)), 0, 0,
+		uintptr(unsafe.Pointer(&c)))
 	if c != 0 {
 		return failure(clCreateContext, c, d.info.Name)
 	}
@@ -181,7 +182,8 @@ func (d *Device) Allocate(n uintptr) (uintptr, error) {
 		return 0, err
 	}
 	if uint64(n) > d.largest {
-		return 0, device.Errorf(status.OutOfMemory, "%s has no block of %d bytes; its largest is %d", d.info.Name, n, d.largest)
+		return 0, device.Errorf(status.OutOfMemory, "%s has no block of %d bytes; its largest is %d", d.info.Name, n,
+			d.largest)
 	}
 	if err := d.ready(); err != nil {
 		return 0, err

@@ -129,5 +129,6 @@ func (m bufferMemory) fill(to uintptr, value byte, n uintptr) error {
 	if err != nil {
 		return err
 	}
-	return m.d.do(clEnqueueFillBuffer, sized(n), m.d.queue, buffer, uintptr(unsafe.Pointer(&value)), 1, offset, n, 0, 0, 0)
+	return m.d.do(clEnqueueFillBuffer, sized(n), m.d.queue, buffer, uintptr(unsafe.Pointer(&value)), 1, offset, n, 0, 0,
+		0)
 }

@@ -197,7 +197,8 @@ func TestFailuresAreSeen(t *testing.T) {
 	calls := map[string][]symbol{
 		"3": {clGetPlatformIDs, clGetDeviceIDs, clGetDeviceInfo, clCreateContext, clCreateCommandQueue, clFinish,
 			clSVMAlloc, clEnqueueSVMMemcpy, clEnqueueSVMMemFill},
-		"0": {clCreateBuffer, clReleaseMemObject, clEnqueueReadBuffer, clEnqueueWriteBuffer, clEnqueueCopyBuffer, clEnqueueFillBuffer},
+		"0": {clCreateBuffer, clReleaseMemObject, clEnqueueReadBuffer, clEnqueueWriteBuffer, clEnqueueCopyBuffer,
+			clEnqueueFillBuffer},
 	}
 	for svm, all := range calls {
 		t.Setenv("FAKECL_SVM", svm)

@@ -26,7 +26,8 @@ func TestPlaces(t *testing.T) {
 				live = append(live[:i], live[i+1:]...)
 				continue
 			}
-			n := uintptr(rapid.OneOf(rapid.IntRange(1, 10_000), rapid.IntRange(placesBytes/8, placesBytes/2)).Draw(t, "bytes"))
+			n := uintptr(rapid.OneOf(rapid.IntRange(1, 10_000), rapid.IntRange(placesBytes/8, placesBytes/2)).Draw(t,
+				"bytes"))
 			start, err := p.take(ledger, device.Block{Bytes: n})
 			if err != nil {
 				require.Equal(t, status.OutOfMemory, device.StatusOf(err))
@@ -36,7 +37,8 @@ func TestPlaces(t *testing.T) {
 			require.GreaterOrEqual(t, start, p.first)
 			require.LessOrEqual(t, start+n+granule, limit)
 			for _, b := range live {
-				require.True(t, start+n+granule <= b.Start || b.Start+b.Bytes+granule <= start, "%#x too near to %#x", start, b.Start)
+				require.True(t, start+n+granule <= b.Start || b.Start+b.Bytes+granule <= start, "%#x too near to %#x",
+					start, b.Start)
 			}
 			live = append(live, device.Block{Start: start, Bytes: n})
 		}

@@ -76,7 +76,8 @@ func mendPoison(e layout.Entry) int {
 // when it is that object's turn. Nothing of ours stands before the first slot of a slab.
 func (d *debugging) checkBefore(c *object.Context, e layout.Entry) (damaged bool) {
 	before := object.Heap().Find(e.Object - 1)
-	if before.Kind != heap.Interior || before.Record+1 != e.Record || before.Start+uintptr(object.Heap().Size(e.Object)) != e.Object {
+	if before.Kind != heap.Interior || before.Record+1 != e.Record ||
+		before.Start+uintptr(object.Heap().Size(e.Object)) != e.Object {
 		return false
 	}
 	left := layout.Entry{Object: before.Start, Record: before.Record, Gen: before.Gen}
@@ -119,7 +120,7 @@ func lastForeign(b []byte, guarded bool) int {
 // isGuarded tells whether a slot holds an object, or the table of a Vec, with a red zone.
 func (d *debugging) isGuarded(e layout.Entry) bool {
 	r := object.Heap().Record(e.Record)
-	inUse := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
+	inUse := atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0 || atomic.LoadUint32(&r.TypeFlags) == layout.TypeVecData
 	return inUse && atomic.LoadUint32(&r.Gen) == e.Gen && atomic.LoadUint32(&d.guard(e.Record).gen) == e.Gen
 }
 

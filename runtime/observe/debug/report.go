@@ -54,7 +54,8 @@ func (d *debugging) Report(c *object.Context, site uint32) {
 	found := f.waiting[c]
 	delete(f.waiting, c)
 	f.mu.Unlock()
-	if n := len(found); n > 0 && site != 0 && c.ErrorPending == 1 && atomic.LoadUint32(&object.Globals().OnError)&3 != 0 {
+	if n := len(found); n > 0 && site != 0 && c.ErrorPending == 1 &&
+		atomic.LoadUint32(&object.Globals().OnError)&3 != 0 {
 		found = found[:n-1]
 	}
 	for _, text := range found {

@@ -118,7 +118,8 @@ func TestLinesOfTheSource(t *testing.T) {
 	Resolve = func(uintptr) Frame { return Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20} }
 	InSource = func(f Located) []Located {
 		asked++
-		return []Located{{Frame{Function: "inlined", File: "a.c", Line: 3}, f.PC}, {Frame{Function: "f", File: "a.c", Line: 9}, f.PC}}
+		return []Located{{Frame{Function: "inlined", File: "a.c", Line: 3}, f.PC},
+			{Frame{Function: "f", File: "a.c", Line: 9}, f.PC}}
 	}
 	defer func() { Resolve, InSource = resolve, func(Located) []Located { return nil } }()
 	var b strings.Builder
@@ -136,10 +137,13 @@ func TestFramesWithoutNames(t *testing.T) {
 	Located{PC: 0x10}.write(&b, 0)
 	Located{Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}, 0x1020}.write(&b, 1)
 	Located{Frame{File: "a.tl", Line: 3}, 0x30}.write(&b, 2)
-	require.Equal(t, "    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n", b.String())
+	require.Equal(t,
+		"    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n",
+		b.String())
 	require.Equal(t, "0x10", Located{PC: 0x10}.Place())
 	require.Equal(t, "f (x.so+0x20)", Located{Frame: Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}}.Place())
-	require.Equal(t, "f", Located{Frame: Frame{Function: "f", File: "a.c", Line: 3, Module: "/lib/x.so", Offset: 0x20}}.Place())
+	require.Equal(t, "f", Located{Frame: Frame{Function: "f", File: "a.c", Line: 3, Module: "/lib/x.so",
+		Offset: 0x20}}.Place())
 	b.Reset()
 	writeSite(&b, track.Site{}, lines)
 	require.Equal(t, "    <empty stack>\n", b.String())

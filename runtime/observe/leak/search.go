@@ -102,14 +102,14 @@ func (s *search) find() {
 		for i := range slots {
 			r := s.heap.Record(first + i)
 			sh := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
-			if !sh.Has(layout.Alive) {
+			if !sh.Has(layout.ShAlive) {
 				continue
 			}
 			held, floating, atZero := object.CountsOf(r)
 			v := s.heap.Side().At(first + i)
 			v.Flags, v.Value = leakNode, uint64(held)
 			switch {
-			case sh.Has(layout.Immortal):
+			case sh.Has(layout.ShImmortal):
 				v.Flags |= leakImmortal
 			case atZero:
 				v.Flags |= leakZero
@@ -117,7 +117,8 @@ func (s *search) find() {
 				v.Flags |= leakFloating
 				v.Value -= uint64(floating)
 			}
-			s.add(&s.nodes, layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)})
+			s.add(&s.nodes, layout.Entry{Object: start + uintptr(i*size), Record: first + i,
+				Gen: atomic.LoadUint32(&r.Gen)})
 		}
 	})
 }
@@ -178,7 +179,9 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue),
 // explain takes the references that objects hold off the counts.
 func (s *search) explain() {
 	for i := range s.nodes.Len() {
-		s.each(*s.nodes.At(i), func(_ layout.Entry, v *heap.SideValue) { v.Value-- }, func(p uintptr) { s.foreign.explain(p, 0) })
+		s.each(*s.nodes.At(i), func(_ layout.Entry, v *heap.SideValue) {
+			v.Value--
+		}, func(p uintptr) { s.foreign.explain(p, 0) })
 	}
 }
 
@@ -285,7 +288,8 @@ func reasonOf(v *heap.SideValue) Reason {
 func (s *search) visitAll(visit func(Live)) {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		visit(Live{Ref: track.OfObject(e), Address: e.Object, Bytes: object.BytesAnywhere(e), Type: object.TypeName(e.Record),
+		visit(Live{Ref: track.OfObject(e), Address: e.Object, Bytes: object.BytesAnywhere(e),
+			Type:   object.TypeName(e.Record),
 			Reason: reasonOf(s.heap.Side().At(e.Record))})
 	}
 }

@@ -64,7 +64,8 @@ func (f *foreignSearch) visitAll(visit func(Live)) {
 	seen := map[uint32]bool{}
 	for _, p := range f.order {
 		n := f.at[p]
-		live := Live{Ref: track.OfForeign(object.Registry(), n.Info), Address: p, Bytes: uint64(n.Bytes), Type: n.TypeName(), Reason: n.reason()}
+		live := Live{Ref: track.OfForeign(object.Registry(), n.Info), Address: p, Bytes: uint64(n.Bytes),
+			Type: n.TypeName(), Reason: n.reason()}
 		if n.Link != 0 {
 			d, known := object.Registry().Outline(n.Info)
 			if !known || seen[n.Link] {
@@ -77,7 +78,7 @@ func (f *foreignSearch) visitAll(visit func(Live)) {
 	}
 }
 
-// ofBuffer makes of what is known of one address of a buffer what is known of all.
+// ofBuffer makes of what is known of one address of a shared block what is known of all.
 func (f *foreignSearch) ofBuffer(n *foreignNode, d registry.Described, live *Live) {
 	live.Bytes, live.Type = uint64(d.Bytes), registry.OfKind("buffer", d.Kind)
 	if own := f.at[d.Real]; own != nil && own.Link == n.Link {

@@ -31,7 +31,8 @@ var InSource = func(Located) []Located { return nil }
 // GoFrame resolves addresses of Go code.
 func GoFrame(pc uintptr) Frame {
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	own := strings.HasPrefix(f.Function, "tlruntime/runtime/object.") || strings.HasPrefix(f.Function, "tlruntime/runtime/observe/track.")
+	own := strings.HasPrefix(f.Function, "tlruntime/runtime/object.") ||
+		strings.HasPrefix(f.Function, "tlruntime/runtime/observe/track.")
 	return Frame{Function: f.Function, File: f.File, Line: f.Line, Own: own}
 }
 
@@ -63,10 +64,12 @@ func (r *Report) Text() string {
 		return b.String()
 	}
 	if r.Held.Count > 0 {
-		fmt.Fprintf(&b, "Not leaked: %d byte(s) in %d allocation(s) that scopes of running threads hold.\n\n", r.Held.Bytes, r.Held.Count)
+		fmt.Fprintf(&b, "Not leaked: %d byte(s) in %d allocation(s) that scopes of running threads hold.\n\n",
+			r.Held.Bytes, r.Held.Count)
 	}
 	if track.Period() == 0 {
-		b.WriteString("Run with TL_TRACK=1 to see where it was allocated, or with TL_TRACK_SAMPLE=512K to see it of samples.\n\n")
+		b.WriteString("Run with TL_TRACK=1 to see where it was allocated, or with TL_TRACK_SAMPLE=512K to see it of " +
+			"samples.\n\n")
 	}
 	if n := track.Lost(); n > 0 {
 		fmt.Fprintf(&b, "%d allocation(s) were not recorded: the system refused the memory for it.\n\n", n)

@@ -129,8 +129,9 @@ type place struct {
 }
 
 func newWriter(mappings []mapping) *writer {
-	return &writer{strings: newTable(), functions: map[function]uint64{}, places: map[place]uint64{}, mappings: mappings,
-		used: map[int]bool{}}
+	return &writer{strings: newTable(), functions: map[function]uint64{}, places: map[place]uint64{},
+		mappings: mappings,
+		used:     map[int]bool{}}
 }
 
 func (w *writer) valueType(field uint64, name, unit string) {

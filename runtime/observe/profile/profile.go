@@ -75,7 +75,8 @@ func (p *Profile) add(l leak.Live) {
 // code.
 func (p *Profile) Write(to io.Writer, files *source.Files) error {
 	w := newWriter(mappings())
-	for _, t := range [][2]string{{"alloc_objects", "count"}, {"alloc_space", "bytes"}, {"inuse_objects", "count"}, {"inuse_space", "bytes"}} {
+	for _, t := range [][2]string{{"alloc_objects", "count"}, {"alloc_space", "bytes"}, {"inuse_objects", "count"},
+		{"inuse_space", "bytes"}} {
 		w.valueType(profileSampleType, t[0], t[1])
 	}
 	w.number(profileDefault, w.strings.number("inuse_space"))

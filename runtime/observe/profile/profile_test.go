@@ -75,7 +75,8 @@ func TestFiguresAndLabels(t *testing.T) {
 			names = s.Location[0].Line[0].Function.Name
 		}
 	}
-	assert.Equal(t, "tlruntime/runtime/observe/profile.TestFiguresAndLabels", names, "frames of the runtime are left out")
+	assert.Equal(t, "tlruntime/runtime/observe/profile.TestFiguresAndLabels", names,
+		"frames of the runtime are left out")
 	for _, p := range all[2:] {
 		require.Equal(t, status.OK, c.Free(p))
 	}
@@ -93,7 +94,8 @@ zz-1 r-xp 0 0 0 /x
 		{0x400000, 0x452000, 0x1000, "/usr/bin/dbus daemon"},
 		{0x35b1800000, 0x35b1820000, 0, "/usr/lib64/ld-2.15.so"},
 	}, all)
-	for pc, want := range map[uintptr]int{0x3fffff: -1, 0x400000: 0, 0x451fff: 0, 0x452000: -1, 0x35b1800001: 1, 0x35b1820000: -1} {
+	for pc, want := range map[uintptr]int{0x3fffff: -1, 0x400000: 0, 0x451fff: 0, 0x452000: -1, 0x35b1800001: 1,
+		0x35b1820000: -1} {
 		assert.Equal(t, want, find(all, pc), "%#x", pc)
 	}
 	assert.Equal(t, -1, find(nil, 1))

@@ -23,7 +23,8 @@ func heapSlots(visit func(slot)) {
 		for i := range slots {
 			r := h.Record(first + i)
 			e := layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)}
-			used := atomic.LoadUint32(&r.Sh)&layout.Alive != 0 || atomic.LoadUint32(&r.TypeFlags)&layout.TypeMask == layout.TypeVecData
+			used := atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0 ||
+				atomic.LoadUint32(&r.TypeFlags)&layout.TypeMask == layout.TypeVecData
 			bytes := uint64(size)
 			if slots == 1 {
 				bytes = h.Size(e.Object)
@@ -39,7 +40,8 @@ func registeredBlocks(visit func(slot)) {
 	var all []registry.Info
 	object.Registry().Each(func(info registry.Info) bool { all = append(all, info); return true })
 	for _, info := range all {
-		b := slot{ref: track.OfForeign(object.Registry(), info), address: uint64(info.Pointer), bytes: uint64(info.Bytes), used: true}
+		b := slot{ref: track.OfForeign(object.Registry(), info), address: uint64(info.Pointer),
+			bytes: uint64(info.Bytes), used: true}
 		if info.Link != 0 {
 			d, known := object.Registry().Outline(info)
 			if !known || seen[info.Link] {

@@ -76,8 +76,11 @@ func (s *Snapshot) heap(history []trace.Event) {
 	}
 	slices.SortFunc(blocks, func(a, b block) int { return cmp.Compare(a.address, b.address) })
 	for _, at := range merge(spans) {
-		n, _ := slices.BinarySearchFunc(blocks, at.end, func(b block, end uint64) int { return cmp.Compare(b.address, end) })
-		s.segments = append(s.segments, segment{address: at.start, bytes: at.end - at.start, kind: "heap", blocks: tile(at, blocks[:n])})
+		n, _ := slices.BinarySearchFunc(blocks, at.end, func(b block, end uint64) int {
+			return cmp.Compare(b.address, end)
+		})
+		s.segments = append(s.segments, segment{address: at.start, bytes: at.end - at.start, kind: "heap",
+			blocks: tile(at, blocks[:n])})
 		blocks = blocks[n:]
 	}
 }

@@ -116,7 +116,8 @@ func TestFilesWithoutLines(t *testing.T) {
 	var files Files
 	text := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(text, []byte("no program"), 0o600))
-	for _, path := range []string{"", text, filepath.Join(t.TempDir(), "none"), t.TempDir(), compiled(t, "-O2"), compiled(t, "-g", "-s")} {
+	for _, path := range []string{"", text, filepath.Join(t.TempDir(), "none"), t.TempDir(), compiled(t, "-O2"),
+		compiled(t, "-g", "-s")} {
 		assert.Empty(t, files.Frames(path, 0x1000, ""), "%s", path)
 		assert.Nil(t, files.tables[path])
 	}

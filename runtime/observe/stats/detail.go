@@ -98,7 +98,8 @@ func devices() (out []Device) {
 func deviceOf(number int32) Device {
 	f := limit.Read(number)
 	d := Device{Device: limit.Name(number), Number: number, Reserved: f.Reserved, InUse: f.InUse, Cached: f.Cached,
-		Obtained: f.Obtained, Returned: f.Obtained - f.Reserved, Peak: f.Peak, PeakInUse: f.PeakInUse, Allocated: f.Allocated, Freed: f.Allocated - f.InUse,
+		Obtained: f.Obtained, Returned: f.Obtained - f.Reserved, Peak: f.Peak, PeakInUse: f.PeakInUse,
+		Allocated: f.Allocated, Freed: f.Allocated - f.InUse,
 		Allocations: f.Allocations, Frees: f.Allocations - min(f.Allocations, f.Live), Live: f.Live,
 		SoftLimit: f.Soft, HardLimit: f.Hard, Relieved: f.Relieved, Failed: f.Failed, LargestFree: f.LargestFree}
 	if number == limit.Own {

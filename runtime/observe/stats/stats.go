@@ -150,8 +150,9 @@ func count(allocations, live, bytes uint64) Count {
 	return Count{Allocations: allocations, Frees: allocations - live, Live: live, Bytes: bytes}
 }
 
-var kindNames = [layout.Kinds]string{layout.TypePlain: "objects", layout.TypeVec: "vecs", layout.TypeVecData: "vec_tables",
-	layout.TypeTensor: "tensors", layout.TypeSparse: "sparse"}
+var kindNames = [layout.Kinds]string{layout.TypePlain: "objects", layout.TypeVec: "vecs",
+	layout.TypeVecData: "vec_tables",
+	layout.TypeTensor:  "tensors", layout.TypeSparse: "sparse"}
 
 // kinds divides the sum up; what nobody else claims are plain objects.
 func kinds(all *object.Stats, sum Count, types []object.TypeStats, kept tensor.PoolStats, put uint64) []Kind {

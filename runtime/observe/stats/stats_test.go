@@ -34,7 +34,8 @@ func requireSums(t require.TestingT, s *Snapshot) {
 	hits := s.TensorPool.Hits
 	for _, k := range s.Kinds {
 		require.Equal(t, k.Allocations-k.Frees, k.Live, k.Kind)
-		kinds = Count{kinds.Allocations + k.Allocations, kinds.Frees + k.Frees, kinds.Live + k.Live, kinds.Bytes + k.Bytes}
+		kinds = Count{kinds.Allocations + k.Allocations, kinds.Frees + k.Frees, kinds.Live + k.Live, kinds.Bytes +
+			k.Bytes}
 	}
 	require.Equal(t, s.Total, kinds)
 	for _, k := range s.Classes {
@@ -50,7 +51,8 @@ func requireSums(t require.TestingT, s *Snapshot) {
 	require.Equal(t, s.Total, Count{classes.Allocations + hits, classes.Frees + hits, classes.Live, classes.Bytes})
 	for _, k := range s.Types {
 		require.Equal(t, k.Allocations-k.Frees, k.Live, k.Name)
-		types = Count{types.Allocations + k.Allocations, types.Frees + k.Frees, types.Live + k.Live, types.Bytes + k.Bytes}
+		types = Count{types.Allocations + k.Allocations, types.Frees + k.Frees, types.Live + k.Live, types.Bytes +
+			k.Bytes}
 	}
 	require.Equal(t, "typed", s.Kinds[1].Kind)
 	require.Equal(t, s.Kinds[1].Count, types)
@@ -166,7 +168,8 @@ func TestASnapshotAddsUpWhileThreadsWork(t *testing.T) {
 		for _, k := range s.Kinds {
 			require.Equal(t, k.Allocations-k.Frees, k.Live, k.Kind)
 			require.LessOrEqual(t, k.Live, k.Allocations, k.Kind)
-			kinds = Count{kinds.Allocations + k.Allocations, kinds.Frees + k.Frees, kinds.Live + k.Live, kinds.Bytes + k.Bytes}
+			kinds = Count{kinds.Allocations + k.Allocations, kinds.Frees + k.Frees, kinds.Live + k.Live, kinds.Bytes +
+				k.Bytes}
 		}
 		require.Equal(t, s.Total, kinds)
 		for _, d := range s.Devices {
@@ -204,7 +207,8 @@ func TestTheTableHasAlignedColumns(t *testing.T) {
 	c := newContext(t)
 	defer everyKind(t, c)()
 	table := Read(All).Table()
-	for _, part := range []string{"objects", "  typed", "vec tables", "blocks of pools", "large", "cpu", "tensor pool", "MiB"} {
+	for _, part := range []string{"objects", "  typed", "vec tables", "blocks of pools", "large", "cpu", "tensor pool",
+		"MiB"} {
 		require.Contains(t, table, part)
 	}
 	for _, part := range strings.Split(table, "\n\n")[1:] {

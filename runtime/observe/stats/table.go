@@ -118,7 +118,8 @@ func (t *table) classes(rows []Class) {
 		if c.SlotBytes != 0 {
 			name = number(c.SlotBytes)
 		}
-		t.row(name, number(c.Live), bytes(c.Bytes), number(c.Allocations), number(c.Kept), number(c.Free), bytes(c.Held))
+		t.row(name, number(c.Live), bytes(c.Bytes), number(c.Allocations), number(c.Kept), number(c.Free),
+			bytes(c.Held))
 	}
 }
 
@@ -126,7 +127,8 @@ func (t *table) devices(rows []Device) {
 	if len(rows) == 0 {
 		return
 	}
-	t.head("device", "in use", "cached", "reserved", "peak in use", "peak", "soft limit", "hard limit", "relieved", "failed")
+	t.head("device", "in use", "cached", "reserved", "peak in use", "peak", "soft limit", "hard limit", "relieved",
+		"failed")
 	for _, d := range rows {
 		t.row(d.Device, bytes(d.InUse), bytes(d.Cached), bytes(d.Reserved), bytes(d.PeakInUse), bytes(d.Peak),
 			limitText(d.SoftLimit), limitText(d.HardLimit), number(d.Relieved), number(d.Failed))
@@ -136,7 +138,8 @@ func (t *table) devices(rows []Device) {
 func (t *table) rest(s *Snapshot) {
 	p := s.Process
 	t.head("tensor pool", "tensors", "bytes", "hits", "misses")
-	t.row("", number(s.TensorPool.Tensors), bytes(s.TensorPool.Bytes), number(s.TensorPool.Hits), number(s.TensorPool.Misses))
+	t.row("", number(s.TensorPool.Tensors), bytes(s.TensorPool.Bytes), number(s.TensorPool.Hits),
+		number(s.TensorPool.Misses))
 	t.head("stacks of threads", "scope entries", "frames", "arenas", "contexts")
 	t.row("", number(s.Stacks.ScopeEntries), bytes(s.Stacks.FrameBytes), bytes(s.Stacks.ArenaBytes), number(p.Contexts))
 	t.head("process", "resident", "slow calls", "system calls", "deferred", "skipped")

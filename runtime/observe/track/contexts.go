@@ -199,7 +199,7 @@ func typeOf(ref Ref, address uint64) string {
 // isCurrent tells whether what is known of a registered block holds still.
 func isCurrent(key uint64, gen uint32) bool {
 	if key&BufferKey != 0 {
-		return object.Registry().HasBuffer(key &^ BufferKey)
+		return object.Registry().HasShared(key &^ BufferKey)
 	}
 	info, known := object.Registry().Info(uintptr(key))
 	return known && info.Gen == gen

@@ -35,7 +35,9 @@ func gone(context uintptr, ref Ref, address uint64) {
 	if e == nil {
 		return
 	}
-	if p := tracker.pending[context]; p != nil && slices.ContainsFunc(p.made, func(m pendingMade) bool { return m.ref == ref }) {
+	if p := tracker.pending[context]; p != nil && slices.ContainsFunc(p.made, func(m pendingMade) bool {
+		return m.ref == ref
+	}) {
 		e.Seq = 0
 		return
 	}

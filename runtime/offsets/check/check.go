@@ -87,11 +87,14 @@ func frames(p offsets.Problem, s *offsets.Solution) error {
 	for k, f := range s.Frames {
 		switch {
 		case f.Bytes != ends[k]:
-			return fmt.Errorf("space %d: the frame is given as %d bytes, the highest buffer ends at %d", k, f.Bytes, ends[k])
+			return fmt.Errorf("space %d: the frame is given as %d bytes, the highest buffer ends at %d", k, f.Bytes,
+				ends[k])
 		case f.LowerBound > f.Bytes:
-			return fmt.Errorf("space %d: the frame has %d bytes, its lower bound is given as %d", k, f.Bytes, f.LowerBound)
+			return fmt.Errorf("space %d: the frame has %d bytes, its lower bound is given as %d", k, f.Bytes,
+				f.LowerBound)
 		case s.Optimal && f.LowerBound != f.Bytes:
-			return fmt.Errorf("space %d: called optimal with a frame of %d bytes and a lower bound of %d", k, f.Bytes, f.LowerBound)
+			return fmt.Errorf("space %d: called optimal with a frame of %d bytes and a lower bound of %d", k, f.Bytes,
+				f.LowerBound)
 		case len(p.Spaces) > 0 && p.Spaces[k].Capacity > 0 && f.Bytes > p.Spaces[k].Capacity:
 			return fmt.Errorf("space %d: the frame has %d bytes, the capacity is %d", k, f.Bytes, p.Spaces[k].Capacity)
 		}
@@ -124,7 +127,8 @@ func overlaps(p offsets.Problem, s *offsets.Solution) error {
 				continue
 			}
 			if step, both := together(a, b); both {
-				return fmt.Errorf("buffers %d (%q) and %d (%q) share bytes in step %d", a.root, p.Buffers[a.root].Name, b.root, p.Buffers[b.root].Name, step)
+				return fmt.Errorf("buffers %d (%q) and %d (%q) share bytes in step %d", a.root, p.Buffers[a.root].Name,
+					b.root, p.Buffers[b.root].Name, step)
 			}
 		}
 	}

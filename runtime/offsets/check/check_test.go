@@ -37,25 +37,56 @@ func TestRightIsRight(t *testing.T) {
 
 func TestWrongIsFound(t *testing.T) {
 	for want, spoil := range map[string]func(*offsets.Problem, *offsets.Solution){
-		"6 offsets and 7 spaces for 7 buffers":        func(_ *offsets.Problem, s *offsets.Solution) { s.Offsets = s.Offsets[:6] },
-		"7 offsets and 6 spaces for 7 buffers":        func(_ *offsets.Problem, s *offsets.Solution) { s.Space = s.Space[:6] },
-		"1 frames for 2 spaces":                       func(_ *offsets.Problem, s *offsets.Solution) { s.Frames = s.Frames[:1] },
-		"lies in space 2 of 2":                        func(_ *offsets.Problem, s *offsets.Solution) { s.Space[1] = 2 },
-		"lies in space -1 of 2":                       func(_ *offsets.Problem, s *offsets.Solution) { s.Space[1] = -1 },
-		"lies at offset -8":                           func(_ *offsets.Problem, s *offsets.Solution) { s.Offsets[1] = -8 },
-		"lies at offset 4, its alignment is 8":        func(_ *offsets.Problem, s *offsets.Solution) { s.Offsets[2] = 4 },
-		"lies at offset 20 and is pinned at 16":       func(_ *offsets.Problem, s *offsets.Solution) { s.Offsets[4] = 20 },
-		"lies in space 1 and is pinned in space 0":    func(_ *offsets.Problem, s *offsets.Solution) { s.Space[4] = 1 },
-		"4 bytes into buffer 2 is offset 12 of space": func(_ *offsets.Problem, s *offsets.Solution) { s.Offsets[3] = 13 },
-		"lies at offset 12 of space 1, 4 bytes into":  func(_ *offsets.Problem, s *offsets.Solution) { s.Space[3] = 1 },
-		"lies in space 0 and may lie in [1]":          func(_ *offsets.Problem, s *offsets.Solution) { s.Space[5] = 0 },
-		"given as 24 bytes, the highest buffer ends":  func(_ *offsets.Problem, s *offsets.Solution) { s.Frames[0].Bytes = 24 },
-		"its lower bound is given as 21":              func(_ *offsets.Problem, s *offsets.Solution) { s.Frames[0].LowerBound = 21 },
-		"called optimal with a frame of 20":           func(_ *offsets.Problem, s *offsets.Solution) { s.Frames[0].LowerBound = 19 },
-		"the capacity is 19":                          func(p *offsets.Problem, _ *offsets.Solution) { p.Spaces[0].Capacity = 19 },
-		`0 ("a") and 2 ("c") share bytes in step 0`:   func(_ *offsets.Problem, s *offsets.Solution) { s.Offsets[0] = 1 },
-		`0 ("a") and 1 ("b") share bytes in step 2`:   func(p *offsets.Problem, _ *offsets.Solution) { p.Buffers[0].Gaps[0].First = 3 },
-		`2 ("c") and 1 ("b") share bytes in step 3`:   func(p *offsets.Problem, s *offsets.Solution) { s.Offsets[1] = 8; p.Buffers[1].First = 3 },
+		"6 offsets and 7 spaces for 7 buffers": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Offsets = s.Offsets[:6]
+		},
+		"7 offsets and 6 spaces for 7 buffers": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Space = s.Space[:6]
+		},
+		"1 frames for 2 spaces": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Frames = s.Frames[:1]
+		},
+		"lies in space 2 of 2": func(_ *offsets.Problem, s *offsets.Solution) { s.Space[1] = 2 },
+		"lies in space -1 of 2": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Space[1] = -1
+		},
+		"lies at offset -8": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Offsets[1] = -8
+		},
+		"lies at offset 4, its alignment is 8": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Offsets[2] = 4
+		},
+		"lies at offset 20 and is pinned at 16": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Offsets[4] = 20
+		},
+		"lies in space 1 and is pinned in space 0": func(_ *offsets.Problem, s *offsets.Solution) { s.Space[4] = 1 },
+		"4 bytes into buffer 2 is offset 12 of space": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Offsets[3] = 13
+		},
+		"lies at offset 12 of space 1, 4 bytes into": func(_ *offsets.Problem, s *offsets.Solution) { s.Space[3] = 1 },
+		"lies in space 0 and may lie in [1]":         func(_ *offsets.Problem, s *offsets.Solution) { s.Space[5] = 0 },
+		"given as 24 bytes, the highest buffer ends": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Frames[0].Bytes = 24
+		},
+		"its lower bound is given as 21": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Frames[0].LowerBound = 21
+		},
+		"called optimal with a frame of 20": func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Frames[0].LowerBound = 19
+		},
+		"the capacity is 19": func(p *offsets.Problem, _ *offsets.Solution) {
+			p.Spaces[0].Capacity = 19
+		},
+		`0 ("a") and 2 ("c") share bytes in step 0`: func(_ *offsets.Problem, s *offsets.Solution) {
+			s.Offsets[0] = 1
+		},
+		`0 ("a") and 1 ("b") share bytes in step 2`: func(p *offsets.Problem, _ *offsets.Solution) {
+			p.Buffers[0].Gaps[0].First = 3
+		},
+		`2 ("c") and 1 ("b") share bytes in step 3`: func(p *offsets.Problem, s *offsets.Solution) {
+			s.Offsets[1] = 8
+			p.Buffers[1].First = 3
+		},
 		`2 ("c") and 4 ("e") share bytes in step 0`: func(_ *offsets.Problem, s *offsets.Solution) {
 			s.Offsets[2], s.Offsets[3] = 16, 20
 			s.Frames[0] = offsets.SpaceResult{Bytes: 24}

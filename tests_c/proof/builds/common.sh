@@ -12,7 +12,7 @@ few='scopes references objects types tensors memory_pool registry vec frames clo
 few_tests="^($(echo "$few" | tr ' ' '|'))\.(fast|slow)\$"
 
 # Tests that are about another library than the one that was built, or measure the machine.
-never='^(consume_|headers\.|compilers|linear|symbols|soname|tsan\.)'
+never='^(consume_|headers\.|compilers|linear|instructions|symbols|soname|tsan\.)'
 
 whole() { awk "BEGIN { exit !(${PROVE_SCALE:-1} >= 1) }"; }
 

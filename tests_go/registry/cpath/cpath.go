@@ -23,12 +23,11 @@ static int registered(uintptr_t p, uint32_t* gen) { return tlc_foreign_register(
 static int acquire(uintptr_t p) { return tlc_foreign_acquire(p); }
 static int decref(uintptr_t p) { return tlc_foreign_decref(p); }
 static int floated(uintptr_t p, uint32_t gen) { return tlc_foreign_float(p, gen); }
-static int forget(uintptr_t p) { uint8_t kind; return tlc_foreign_forget(p, &kind); }
+static int free_aligned(uintptr_t p) { return tlc_foreign_free_aligned(p); }
 static int release(uintptr_t p)
 {
-	uint32_t owned;
 	uint8_t kind;
-	return tlc_foreign_end_owned(p, &owned) ? TLC_GONE : tlc_foreign_release(p, &kind);
+	return tlc_foreign_end_owned(p) != TLC_NO_KIND ? TLC_GONE : tlc_foreign_release(p, &kind);
 }
 static int release_entry(uintptr_t p, uint32_t gen)
 {
@@ -39,7 +38,6 @@ static int release_entry(uintptr_t p, uint32_t gen)
 import "C"
 
 import (
-	"tlruntime/runtime/layout"
 	"tlruntime/runtime/registry"
 )
 
@@ -74,11 +72,11 @@ func (d Path) Adopt(p, bytes uintptr) (uint32, registry.Result) {
 }
 
 // Insert is what tl_registry_register does: Go says why C did not.
-func (d Path) Insert(p, bytes uintptr) registry.Result {
-	if C.insert(C.uintptr_t(p), C.uint64_t(bytes), layout.ForeignNewArray) {
+func (d Path) Insert(p, bytes uintptr, kind uint8) registry.Result {
+	if C.insert(C.uintptr_t(p), C.uint64_t(bytes), C.uint32_t(kind)) {
 		return registry.OK
 	}
-	_, r := d.Table.Insert(p, bytes, layout.ForeignNewArray, 0)
+	_, r := d.Table.Insert(p, bytes, kind, 0)
 	return r
 }
 
@@ -103,9 +101,9 @@ func (d Path) Float(p uintptr, gen uint32) registry.Result {
 		func() registry.Result { _, r := d.Table.Float(p, gen); return r })
 }
 
-// Forget removes an entry that nobody holds.
-func (d Path) Forget(p uintptr) registry.Result {
-	return result(C.forget(C.uintptr_t(p)), func() registry.Result { _, r := d.Table.Forget(p); return r })
+// FreeAligned is tl_aligned_free's part in the table.
+func (d Path) FreeAligned(p uintptr) registry.Result {
+	return registry.Result(C.free_aligned(C.uintptr_t(p)))
 }
 
 // Release is tl_registry_unregister's part in the table.

@@ -36,11 +36,12 @@ func giveTensors(need limit.Need) (freed uint64) {
 	if !object.Opened() {
 		return 0
 	}
-	for turn := uint64(0); turn < 2*layout.TensorPoolShards && freed < need.Bytes; turn++ {
-		s := shardAt(pool.clockHand.Add(1) % layout.TensorPoolShards)
+	enough := func() bool { return freed >= need.Bytes }
+	pool.clock.search(2*layout.TensorPoolShards, layout.TensorPoolShards, enough, func(place, turn uint64) {
+		s := shardAt(place)
 		freed += s.give(need, need.Bytes-freed, turn < layout.TensorPoolShards)
 		pool.callIn(s)
-	}
+	})
 	eachDeviceCache(need, func(_ int, s *deviceCache) {
 		if freed < need.Bytes {
 			freed += s.reclaim(need.Bytes - freed)
@@ -49,12 +50,12 @@ func giveTensors(need limit.Need) (freed uint64) {
 	return freed
 }
 
-// relieve evicts the coldest tensors of a device until their blocks are enough. What
+// reclaim evicts the coldest tensors of a device until their blocks are enough. What
 // cannot be given back stays out of use, and is found by whoever looks for it.
 func (s *deviceCache) reclaim(enough uint64) uint64 {
 	freed, _ := s.evict(func(s *deviceCache) []keptTensor {
-		least := s.bytes - min(s.bytes, enough)
-		return s.cold(func() bool { return s.bytes <= least })
+		least := s.used.Load() - min(s.used.Load(), enough)
+		return s.cold(func() bool { return s.used.Load() <= least })
 	})
 	return freed
 }
@@ -149,7 +150,8 @@ func keptKeys(of limit.Need) (keys []layout.TensorPoolKey) {
 	}
 	eachDeviceCache(of, func(number int, s *deviceCache) { keys = s.keys(number, keys) })
 	slices.SortFunc(keys, func(a, b layout.TensorPoolKey) int {
-		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes), cmp.Compare(a.Elements, b.Elements),
+		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes),
+			cmp.Compare(a.Elements, b.Elements),
 			cmp.Compare(a.Kind, b.Kind))
 	})
 	return keys

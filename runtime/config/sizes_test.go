@@ -12,7 +12,8 @@ func TestLimitsAreReadByName(t *testing.T) {
 	require.NoError(t, o.Set("TL_MEM_LIMIT", "8GiB, cpu=4GiB,cuda=20GiB,own=1MiB,npu:3=7", "test"))
 	require.Equal(t, map[string]uint64{"": 8 << 30, "cpu": 4 << 30, "cuda:0": 20 << 30, "own": 1 << 20, "npu:3": 7},
 		o.Limits("TL_MEM_LIMIT"))
-	for _, bad := range []string{"much", "cpu=", "=1GiB", "1GiB,2GiB", "cpu=1,cpu=2", "cuda=1,cuda:0=2", "cpu=1GiB;2", "-1", ","} {
+	for _, bad := range []string{"much", "cpu=", "=1GiB", "1GiB,2GiB", "cpu=1,cpu=2", "cuda=1,cuda:0=2", "cpu=1GiB;2",
+		"-1", ","} {
 		require.Error(t, o.Set("TL_MEM_LIMIT", bad, "test"), bad)
 	}
 	require.NoError(t, o.Set("TL_MEM_SOFT_LIMIT", "", "test"))

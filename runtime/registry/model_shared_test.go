@@ -7,62 +7,63 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// modelBuffer is a block with names.
-type modelBuffer struct {
+// modelShared is a shared block.
+type modelShared struct {
 	real, bytes uintptr
-	names       int // addresses in model.blocks
+	aliases     int // addresses in model.blocks
 	id          uint64
 	ctx         uintptr
-	shared      bool
+	numbered    bool
 }
 
 // ended is what the registry hands out for freeing when the entry at p goes.
 func (b *modelBlock) ended(p uintptr) Ended {
 	switch {
-	case b.buffer == nil && b.adopted:
+	case b.shared == nil && b.adopted:
 		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignMalloc, Returned: b.back}
-	case b.buffer == nil:
+	case b.shared == nil:
 		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignNewScalar}
-	case b.buffer.names > 0:
+	case b.shared.aliases > 0:
 		return Ended{}
 	}
-	return Ended{Pointer: b.buffer.real, Bytes: b.buffer.bytes, Kind: layout.ForeignCustom, Deleter: 1, Ctx: b.buffer.ctx}
+	return Ended{Pointer: b.shared.real, Bytes: b.shared.bytes, Kind: layout.ForeignCustom, Deleter: 1,
+		Ctx: b.shared.ctx}
 }
 
 func (m *model) erase(p uintptr) {
-	if b := m.blocks[p].buffer; b != nil {
-		b.names--
+	if b := m.blocks[p].shared; b != nil {
+		b.aliases--
 	}
 	delete(m.blocks, p)
 }
 
-// foreign tells whether something else than the buffer has the address p.
-func (m *model) foreign(p uintptr, buffer *modelBuffer) bool {
+// foreign tells whether something else than the shared block has the address p.
+func (m *model) foreign(p uintptr, shared *modelShared) bool {
 	b := m.blocks[p]
-	return b != nil && b.buffer != buffer && (b.live() || b.buffer != nil)
+	return b != nil && b.shared != shared && (b.live() || b.shared != nil)
 }
 
-// name counts a reference at p.
-func (m *model) name(p uintptr, buffer *modelBuffer) {
+// countAlias counts a reference at p.
+func (m *model) countAlias(p uintptr, shared *modelShared) {
 	b := m.blocks[p]
-	if b == nil || b.buffer != buffer {
+	if b == nil || b.shared != shared {
 		info, _ := m.table.Info(p)
-		m.blocks[p] = &modelBlock{count: 1, gen: info.Gen, buffer: buffer}
-		buffer.names++
+		m.blocks[p] = &modelBlock{count: 1, gen: info.Gen, shared: shared}
+		shared.aliases++
 		return
 	}
 	b.count++
 }
 
-func (m *model) draw(t *rapid.T, shared bool) (*modelBuffer, Block) {
-	b := &modelBuffer{real: genPointer(t), bytes: genBytes(t), ctx: uintptr(len(m.buffers)), shared: shared}
+func (m *model) draw(t *rapid.T, numbered bool) (*modelShared, Block) {
+	b := &modelShared{real: genPointer(t), bytes: genBytes(t), ctx: uintptr(len(m.shared)), numbered: numbered}
 	return b, Block{Real: b.real, Bytes: b.bytes, Kind: layout.ForeignCustom, Deleter: 1, Ctx: b.ctx}
 }
 
-// refused is what may come of registering a buffer with these names. Blocks that lie
+// refused is what may come of registering a shared block with these aliases. Blocks that lie
 // where it owns whole units go unseen, as for every block.
-func (m *model) refused(b *modelBuffer, names []uintptr) []Result {
-	for _, p := range names {
+func (m *model) refused(b *modelShared, aliases []uintptr) []Result {
+	for _, p := range aliases {
 		if p-b.real >= b.bytes {
 			return []Result{Outside}
 		}
@@ -74,7 +75,7 @@ func (m *model) refused(b *modelBuffer, names []uintptr) []Result {
 		return []Result{Refused}
 	}
 	want := OK
-	for _, p := range names {
+	for _, p := range aliases {
 		if m.foreign(p, b) {
 			want = Present
 		}
@@ -85,26 +86,26 @@ func (m *model) refused(b *modelBuffer, names []uintptr) []Result {
 	return []Result{want}
 }
 
-func (m *model) insertBuffer(t *rapid.T) {
+func (m *model) insertShared(t *rapid.T) {
 	b, block := m.draw(t, true)
-	names := make([]uintptr, rapid.IntRange(0, 6).Draw(t, "aliases"))
-	for i := range names {
+	aliases := make([]uintptr, rapid.IntRange(0, 6).Draw(t, "aliases"))
+	for i := range aliases {
 		offset := uintptr(rapid.SampledFrom([]int{0, 0, 4, 8, 16, 24, 256, 2048}).Draw(t, "offset"))
-		if names[i] = b.real + offset; rapid.IntRange(0, 3).Draw(t, "inside") > 0 {
-			names[i] = b.real + offset%b.bytes
+		if aliases[i] = b.real + offset; rapid.IntRange(0, 3).Draw(t, "inside") > 0 {
+			aliases[i] = b.real + offset%b.bytes
 		}
 	}
-	want := m.refused(b, names)
-	id, ended, r := m.table.InsertBuffer(block, names)
+	want := m.refused(b, aliases)
+	id, ended, r := m.table.InsertShared(block, aliases)
 	require.Contains(t, want, r)
 	require.Equal(t, Ended{}, ended)
 	if r != OK {
 		return
 	}
 	b.id = id
-	m.buffers = append(m.buffers, b)
-	for _, p := range append([]uintptr{b.real}, names...) {
-		m.name(p, b)
+	m.shared = append(m.shared, b)
+	for _, p := range append([]uintptr{b.real}, aliases...) {
+		m.countAlias(p, b)
 	}
 }
 
@@ -114,32 +115,32 @@ func (m *model) insertCustom(t *rapid.T) {
 	_, r := m.table.InsertCustom(block)
 	require.Contains(t, want, r)
 	if r == OK {
-		m.buffers = append(m.buffers, b)
-		m.name(b.real, b)
+		m.shared = append(m.shared, b)
+		m.countAlias(b.real, b)
 	}
 }
 
-// addAlias draws among all buffers that ever were.
+// addAlias draws among all shared blocks that ever were.
 func (m *model) addAlias(t *rapid.T) {
-	if len(m.buffers) == 0 {
+	if len(m.shared) == 0 {
 		_, r := m.table.AddAlias(uint64(rapid.IntRange(0, 3).Draw(t, "id")), base)
-		require.Equal(t, NoBuffer, r)
+		require.Equal(t, NoShared, r)
 		return
 	}
-	b := rapid.SampledFrom(m.buffers).Draw(t, "buffer")
+	b := rapid.SampledFrom(m.shared).Draw(t, "shared")
 	p := b.real + uintptr(rapid.IntRange(-2, 40).Draw(t, "offset"))
 	ended, r := m.table.AddAlias(b.id, p)
 	require.Equal(t, Ended{}, ended)
 	switch {
-	case !b.shared || b.names == 0:
-		require.Equal(t, NoBuffer, r)
+	case !b.numbered || b.aliases == 0:
+		require.Equal(t, NoShared, r)
 	case p-b.real >= b.bytes:
 		require.Equal(t, Outside, r)
 	case m.foreign(p, b):
 		require.Equal(t, Present, r)
 	default:
 		require.Equal(t, OK, r)
-		m.name(p, b)
+		m.countAlias(p, b)
 	}
 }
 
@@ -152,33 +153,33 @@ func (m *model) retract(t *rapid.T) {
 		gen += b.gen
 	}
 	m.table.Retract(p, gen)
-	if b != nil && b.gen == gen && b.buffer == nil {
+	if b != nil && b.gen == gen && b.shared == nil {
 		delete(m.blocks, p)
 	}
 }
 
-// checkBuffers compares names and sums, and what a program is told.
-func (m *model) checkBuffers(t *rapid.T, want *Totals) {
-	references := map[*modelBuffer]uint64{}
+// checkShared compares aliases and sums, and what a program is told.
+func (m *model) checkShared(t *rapid.T, want *Totals) {
+	references := map[*modelShared]uint64{}
 	for _, b := range m.blocks {
-		if b.buffer != nil {
-			references[b.buffer] += uint64(b.count)
+		if b.shared != nil {
+			references[b.shared] += uint64(b.count)
 		}
 	}
-	for _, b := range m.buffers {
-		if b.names > 0 {
+	for _, b := range m.shared {
+		if b.aliases > 0 {
 			want.Bytes += uint64(b.bytes)
-			want.Buffers += uint64(count(b.shared))
+			want.SharedBlocks += uint64(count(b.numbered))
 		}
 	}
 	for p, b := range m.blocks {
-		if b.buffer == nil || !b.live() {
+		if b.shared == nil || !b.live() {
 			continue
 		}
 		d, known := m.table.Describe(p)
 		require.True(t, known)
-		require.Equal(t, Described{b.buffer.real, b.buffer.bytes, layout.ForeignCustom, uint64(b.count),
-			references[b.buffer], uint64(b.buffer.names), b.buffer.id}, d)
+		require.Equal(t, Described{b.shared.real, b.shared.bytes, layout.ForeignCustom, uint64(b.count),
+			references[b.shared], uint64(b.shared.aliases), b.shared.id}, d)
 		info, _ := m.table.Info(p)
 		d.References = d.Count
 		outline, known := m.table.Outline(info)

@@ -1,7 +1,6 @@
 package openmetrics
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -19,9 +18,7 @@ func written(t *testing.T) string {
 	require.NoError(t, err)
 	var s stats.Snapshot
 	require.NoError(t, json.Unmarshal(text, &s))
-	var out bytes.Buffer
-	require.NoError(t, Write(&out, &s))
-	return out.String()
+	return string(Text(&s))
 }
 
 func TestTheTextIsTheKnownOne(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// MaxPerKey is the most tensors of one key in TL_TENSOR_POOL.
+// MaxPerKey is the most tensors of one key that the tensor pool can be told to keep.
 const MaxPerKey = 1024
 
 // Limits returns sizes by the name of a device; "" is the sum of all.

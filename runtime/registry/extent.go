@@ -7,27 +7,27 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// piece is the part of a block in one unit. At level 1 its granules are units of the
+// cover is what a block owns in one unit. At level 1 its granules are units of the
 // region below.
-type piece struct {
-	at                place
+type cover struct {
+	at                granule
 	bits              set
 	below             uint64
 	shard, shardBelow uint32
 	up                int
 }
 
-// span is a block: its pieces, and the shards to lock, ascending. The shard of
-// its start is always among them.
-type span struct {
+// extent is all that a block owns: its covers, and the shards to lock, ascending. The shard
+// of its start is always among them.
+type extent struct {
 	n, locks int
-	pieces   [2 * layout.UnitLevels]piece
+	covers   [2 * layout.UnitLevels]cover
 	shards   [2*layout.UnitLevels + 3]uint32
 }
 
-// cut makes b the span of [p, p+bytes): what does not fill a unit at either end,
-// then the units between as granules of the next level.
-func (b *span) cut(t *Table, p, bytes uintptr) {
+// cut makes b the extent of [p, p+bytes): what does not fill a unit at either end, then
+// the units between as granules of the next level.
+func (b *extent) cut(t *Table, p, bytes uintptr) {
 	b.n, b.locks = 0, 0
 	b.addShard(t.shardOf(p))
 	first, end := owned(p, bytes)
@@ -47,20 +47,20 @@ func (b *span) cut(t *Table, p, bytes uintptr) {
 }
 
 // add appends granules first .. last of one unit.
-func (b *span) add(t *Table, up int, first, last uint64) {
-	x := &b.pieces[b.n]
+func (b *extent) add(t *Table, up int, first, last uint64) {
+	x := &b.covers[b.n]
 	b.n++
-	*x = piece{at: placeOf(layout.UnitLevel0+up, first), bits: between(uint(first&63), uint(last&63)), up: up}
-	x.shard = t.shardOfPlace(up, first)
+	*x = cover{at: granuleOf(layout.UnitLevel0+up, first), bits: between(uint(first&63), uint(last&63)), up: up}
+	x.shard = t.shardOfGranule(up, first)
 	b.addShard(x.shard)
 	if up == 1 {
-		x.below = placeOf(layout.UnitLevel0, first<<6).region
-		x.shardBelow = t.shardOfPlace(0, first<<6)
+		x.below = granuleOf(layout.UnitLevel0, first<<6).region
+		x.shardBelow = t.shardOfGranule(0, first<<6)
 		b.addShard(x.shardBelow)
 	}
 }
 
-func (b *span) addShard(shard uint32) {
+func (b *extent) addShard(shard uint32) {
 	i := b.locks
 	for i > 0 && b.shards[i-1] > shard {
 		i--
@@ -73,27 +73,27 @@ func (b *span) addShard(shard uint32) {
 	b.locks++
 }
 
-func (b *span) lock(t *Table) {
+func (b *extent) lock(t *Table) {
 	for _, i := range b.shards[:b.locks] {
 		lock(&t.shards[i])
 	}
 }
 
-func (b *span) unlock(t *Table) {
+func (b *extent) unlock(t *Table) {
 	for _, i := range b.shards[:b.locks] {
 		unlock(&t.shards[i])
 	}
 }
 
-// needs returns how many units are new at most, should all pieces and the start be,
-// and how much of a chunk that takes.
-func (b *span) needs() (units uint32, bytes uintptr) {
+// needs returns how many units have to be opened at most, those of all covers and of the
+// start, and how much of a chunk that takes.
+func (b *extent) needs() (units uint32, bytes uintptr) {
 	units = uint32(b.n + 1)
 	return units, uintptr(units)*layout.UnitReserve + layout.EntryReserve
 }
 
 // fits tells whether every shard has room and memory for what the block needs.
-func (b *span) fits(t *Table) bool {
+func (b *extent) fits(t *Table) bool {
 	units, bytes := b.needs()
 	for _, i := range b.shards[:b.locks] {
 		s := &t.shards[i]
@@ -104,11 +104,12 @@ func (b *span) fits(t *Table) bool {
 	return true
 }
 
-// free tells whether nobody owns a granule of the pieces. Of those that fill a unit
-// of level 1 it is not asked what is below: that would take as long as they are large.
-func (b *span) free(t *Table) bool {
-	for i := range b.pieces[:b.n] {
-		x := &b.pieces[i]
+// free tells whether no block owns a granule of the covers. Below a granule of level 1 the
+// units are looked at, below those of higher levels nothing is: that would take as long as
+// the block is large.
+func (b *extent) free(t *Table) bool {
+	for i := range b.covers[:b.n] {
+		x := &b.covers[i]
 		if u := find(&t.shards[x.shard], x.at); u != nil && set(u.Covers)&x.bits != 0 {
 			return false
 		}
@@ -135,8 +136,8 @@ func unitsAreFree(s *layout.Shard, region uint64, wanted set) bool {
 }
 
 // cover gives the granules to the block, which fits.
-func (b *span) cover(t *Table) {
-	for _, x := range b.pieces[:b.n] {
+func (b *extent) cover(t *Table) {
+	for _, x := range b.covers[:b.n] {
 		s := &t.shards[x.shard]
 		u := find(s, x.at)
 		if u == nil {
@@ -147,8 +148,8 @@ func (b *span) cover(t *Table) {
 	}
 }
 
-func (b *span) uncover(t *Table) {
-	for _, x := range b.pieces[:b.n] {
+func (b *extent) uncover(t *Table) {
+	for _, x := range b.covers[:b.n] {
 		s := &t.shards[x.shard]
 		u := find(s, x.at)
 		store(&u.Covers, set(u.Covers)&^x.bits)
@@ -159,7 +160,7 @@ func (b *span) uncover(t *Table) {
 	}
 }
 
-// countUnit notes that a unit came (1) or went (-1).
+// countUnit counts a unit that came (1) or went (-1).
 func (t *Table) countUnit(up int, change int32) {
 	if up > 0 {
 		atomic.AddUint32(&t.header.Units[up], uint32(change))
@@ -169,17 +170,17 @@ func (t *Table) countUnit(up int, change int32) {
 
 // coveredAt tells whether the granule of p, `up` levels above 0, is owned.
 func (t *Table) coveredAt(up int, p uintptr) bool {
-	granule := uint64(p>>4) >> (6 * up)
-	s := &t.shards[t.shardOfPlace(up, granule)]
-	at := placeOf(layout.UnitLevel0+up, granule)
+	number := uint64(p>>4) >> (6 * up)
+	s := &t.shards[t.shardOfGranule(up, number)]
+	at := granuleOf(layout.UnitLevel0+up, number)
 	lock(s)
 	defer unlock(s)
 	u := find(s, at)
 	return u != nil && set(u.Covers).has(at.bit)
 }
 
-// coveredAbove tells whether p is inside a block so large that it owns whole
-// units. No lock may be held.
+// coveredAbove tells whether p is inside a block that owns the whole unit of p. No lock may
+// be held.
 func (t *Table) coveredAbove(p uintptr) bool {
 	for up := 1; up < layout.UnitLevels; up++ {
 		if atomic.LoadUint32(&t.header.Units[up]) != 0 && t.coveredAt(up, p) {
@@ -189,7 +190,8 @@ func (t *Table) coveredAbove(p uintptr) bool {
 	return false
 }
 
-// insideAbove tells whether a block begins or ends inside one that owns whole units there.
+// insideAbove tells whether [p, p+bytes) begins or ends inside a block that owns whole units
+// there.
 func (t *Table) insideAbove(p, bytes uintptr) bool {
 	if bytes == 0 || atomic.LoadUint32(&t.header.Units[0]) == 0 {
 		return false

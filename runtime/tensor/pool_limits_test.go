@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/config"
 	"tlruntime/runtime/device/devicetest"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/mempool"
@@ -125,7 +126,7 @@ func TestPoolLimitsMoveWhatIsKept(t *testing.T) {
 	require.Zero(t, PoolCount(c))
 	keepTensors(t, c, 5, 64)
 	require.Zero(t, PoolCount(c))
-	require.Equal(t, status.InvalidArgument, SetPoolLimits(c, MaxPerKey+1, byteLimit))
+	require.Equal(t, status.InvalidArgument, SetPoolLimits(c, config.MaxPerKey+1, byteLimit))
 }
 
 // Limits of both kinds change while threads make and drop tensors.

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package registry
+package layout
 
 func yieldThread() {}

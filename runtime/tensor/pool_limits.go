@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"sync/atomic"
 
+	"tlruntime/runtime/config"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
@@ -11,14 +12,11 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// MaxPerKey is the most tensors that a key can be allowed.
-const MaxPerKey = 1024
-
 // SetPoolLimits replaces how many tensors the pool keeps of a key and how many bytes of
 // all; 0 of either keeps none. What is above goes at once.
 func SetPoolLimits(c *object.Context, perKey, bytes uint64) status.Status {
-	if perKey > MaxPerKey {
-		return c.Failf(status.InvalidArgument, "%d tensors of a key are more than %d", perKey, MaxPerKey)
+	if perKey > config.MaxPerKey {
+		return c.Failf(status.InvalidArgument, "%d tensors of a key are more than %d", perKey, config.MaxPerKey)
 	}
 	if !pool.setLimits(uint32(perKey), bytes) {
 		return c.Failf(status.OutOfMemory, "no memory for tables of %d tensors of each key", perKey)
@@ -39,7 +37,9 @@ func (p *tensorPool) keyLimit() uint32 {
 }
 
 // ConfigurePool is SetPoolLimits before the first context.
-func ConfigurePool(perKey, bytes uint64) { pool.setLimits(uint32(min(perKey, MaxPerKey)), bytes) }
+func ConfigurePool(perKey, bytes uint64) {
+	pool.setLimits(uint32(min(perKey, config.MaxPerKey)), bytes)
+}
 
 func (p *tensorPool) setLimits(perKey uint32, bytes uint64) bool {
 	p.mu.Lock()
@@ -60,7 +60,7 @@ func (p *tensorPool) setLimits(perKey uint32, bytes uint64) bool {
 		s.dropExcess()
 		p.callIn(s)
 	}
-	for over := p.granted.Load(); over > bytes; over = p.granted.Load() {
+	for over := p.granted.used.Load(); over > bytes; over = p.granted.used.Load() {
 		if giveTensors(limit.Need{Device: limit.Total, Bytes: over - bytes}) == 0 {
 			break
 		}
@@ -128,7 +128,8 @@ func ReadPoolKey(rank uintptr) (k PoolKeyStats) {
 		return k
 	}
 	at := keys[rank]
-	return PoolKeyStats{at.Elements, uint64(at.Count), uint64(at.Count) * at.Bytes, uint32(dtypeOf(at.Kind)), uint32(deviceOf(at.Kind))}
+	return PoolKeyStats{at.Elements, uint64(at.Count), uint64(at.Count) * at.Bytes, uint32(dtypeOf(at.Kind)),
+		uint32(deviceOf(at.Kind))}
 }
 
 // stackBytes is the size of all stacks.

@@ -1,14 +1,10 @@
 // Package openmetrics writes the statistics of TL Runtime as OpenMetrics text (the
 // OpenMetrics specification 1.0.0), which Prometheus and its like read.
-//
-// python/tl_runtime/_metrics.py is its twin: a test of each holds it to
-// testdata/metrics.txt.
 package openmetrics
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -27,19 +23,19 @@ type family struct {
 	samples          []sample
 }
 
-// Write writes a snapshot.
-func Write(to io.Writer, s *stats.Snapshot) error {
-	w := bufio.NewWriter(to)
+// Text returns a snapshot as text.
+func Text(s *stats.Snapshot) []byte {
+	var w bytes.Buffer
 	families := append(objects(s), classes(s)...)
 	families = append(families, devices(s)...)
 	for _, f := range append(families, process(s)...) {
-		f.write(w)
+		f.write(&w)
 	}
-	fmt.Fprintln(w, "# EOF")
-	return w.Flush()
+	fmt.Fprintln(&w, "# EOF")
+	return w.Bytes()
 }
 
-func (f family) write(w io.Writer) {
+func (f family) write(w *bytes.Buffer) {
 	fmt.Fprintf(w, "# TYPE %s %s\n", f.name, f.kind)
 	if strings.HasSuffix(f.name, "_bytes") {
 		fmt.Fprintf(w, "# UNIT %s bytes\n", f.name)
