@@ -93,7 +93,7 @@ test: ## run every suite, each in both paths, and print how each ended
 
 test-gen: gen-check
 
-test-lint: lint-lite
+test-lint: lint
 
 # Examples are part of it; some want the packages in build/venv.
 # Which devices the suite could not run on is told at the end.

@@ -57,7 +57,7 @@ import (
 //	    uint64_t held_peak;            /* the most that held_bytes was since tl_stats_reset_peak */
 //	    uint64_t in_use_bytes;         /* the part of it in live objects and blocks */
 //	    uint64_t in_use_peak;          /* bound of its peak: not below the true peak, not above held_peak */
-//	    uint64_t bytes_allocated;      /* in objects and blocks, ever; less bytes_freed: in_use_bytes */
+//	    uint64_t bytes_allocated;      /* in objects and blocks, ever; without bytes_freed it is in_use_bytes */
 //	    uint64_t bytes_freed;
 //	    uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 //	} tl_stats;

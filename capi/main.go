@@ -32,9 +32,11 @@
 //	tl_ptr_release(p);              count 1
 //	tl_mem_exit_scope();            count 0, freed
 //
-// The verb tells the ownership: alloc and new give a reference, acquire and
-// release count, get borrows, register and adopt take. Outputs stand last and
-// are called out_something.
+// The verb tells the ownership. alloc returns a floating reference, which the
+// caller registers or releases. new registers the object in the current scope,
+// and the caller borrows it. acquire adds a reference and release drops one.
+// get returns a borrowed pointer. register and adopt take a reference over.
+// Outputs stand last; most are called out_something.
 //
 // # How errors travel
 //
@@ -47,8 +49,9 @@
 // not change the last status. A function that returns its argument
 // (tl_ptr_acquire) reports a failure through the last status alone.
 //
-// The lists of errors below are complete, except for five statuses that any
-// function may return. TL_E_FORKED: the process was made by fork(), so it has
+// The lists of errors below are complete, except for six statuses. A function
+// that can return TL_E_OUT_OF_MEMORY can return TL_E_LIMIT, where a limit that
+// was set is the reason. Any function may return the other five. TL_E_FORKED: the process was made by fork(), so it has
 // no second thread to run the slow path. TL_E_BUSY: the call came from a signal
 // handler that interrupted the slow path. TL_E_OUT_OF_MEMORY: a new thread
 // found no memory for its context, or a thread dropped the last reference to

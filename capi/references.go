@@ -27,7 +27,8 @@ import (
 // reference of the object if it has one, else a new one. The runtime adopts an
 // address that it does not know as memory from malloc: the count is 1, and
 // free() is called when it reaches 0. Here the runtime has to trust the caller:
-// it checks only that the address is aligned to 16 bytes and can be read.
+// it checks only that the address is aligned to 16 bytes, can belong to a
+// program, and that malloc's header in front of it can be read.
 //
 //	C: tl_status tl_mem_register_struct(void* object);
 //

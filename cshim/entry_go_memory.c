@@ -20,7 +20,12 @@ uintptr_t __wrap_x_cgo_mmap(void* address, uintptr_t bytes, int32_t protection, 
 void __wrap_x_cgo_munmap(void* address, uintptr_t bytes);
 
 #define MIB ((size_t)1 << 20)
+/* The largest page that the kernel may have: parts of mappings begin and end at one. */
+#if defined(__aarch64__)
+#define PAGE ((size_t)65536)
+#else
 #define PAGE ((size_t)4096)
+#endif
 
 #define ARENA_BYTES (64 * MIB) /* Go's heap grows in steps of this size */
 #define POOL_BYTES (8 * MIB)

@@ -14,7 +14,7 @@
 
 static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_COUNT_SHIFT; }
 static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh & TL_SH_FLOAT_MASK) >> TL_SH_FLOAT_SHIFT; }
-static inline uint32_t tlc_loc_floats(uint32_t loc) { return loc >> 16 & 15; }
+static inline uint32_t tlc_loc_floats(uint32_t loc) { return (loc & TL_LOC_FLOATS) / TL_LOC_FLOAT; }
 
 /* The local word minus the owner: floats and count of an object that c owns, otherwise a number of
  * at least 2^20. */

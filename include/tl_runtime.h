@@ -35,9 +35,11 @@
  *     tl_ptr_release(p);              count 1
  *     tl_mem_exit_scope();            count 0, freed
  *
- * The verb tells the ownership: alloc and new give a reference, acquire and
- * release count, get borrows, register and adopt take. Outputs stand last and
- * are called out_something.
+ * The verb tells the ownership. alloc returns a floating reference, which the
+ * caller registers or releases. new registers the object in the current scope,
+ * and the caller borrows it. acquire adds a reference and release drops one.
+ * get returns a borrowed pointer. register and adopt take a reference over.
+ * Outputs stand last; most are called out_something.
  *
  * How errors travel
  * -----------------
@@ -51,8 +53,9 @@
  * not change the last status. A function that returns its argument
  * (tl_ptr_acquire) reports a failure through the last status alone.
  *
- * The lists of errors below are complete, except for five statuses that any
- * function may return. TL_E_FORKED: the process was made by fork(), so it has
+ * The lists of errors below are complete, except for six statuses. A function
+ * that can return TL_E_OUT_OF_MEMORY can return TL_E_LIMIT, where a limit that
+ * was set is the reason. Any function may return the other five. TL_E_FORKED: the process was made by fork(), so it has
  * no second thread to run the slow path. TL_E_BUSY: the call came from a signal
  * handler that interrupted the slow path. TL_E_OUT_OF_MEMORY: a new thread
  * found no memory for its context, or a thread dropped the last reference to
@@ -698,7 +701,8 @@ TL_API int64_t tl_mem_collect_cycles(void);
  * reference of the object if it has one, else a new one. The runtime adopts an
  * address that it does not know as memory from malloc: the count is 1, and
  * free() is called when it reaches 0. Here the runtime has to trust the caller:
- * it checks only that the address is aligned to 16 bytes and can be read.
+ * it checks only that the address is aligned to 16 bytes, can belong to a
+ * program, and that malloc's header in front of it can be read.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
@@ -4263,7 +4267,7 @@ typedef struct tl_stats {
     uint64_t held_peak;            /* the most that held_bytes was since tl_stats_reset_peak */
     uint64_t in_use_bytes;         /* the part of it in live objects and blocks */
     uint64_t in_use_peak;          /* bound of its peak: not below the true peak, not above held_peak */
-    uint64_t bytes_allocated;      /* in objects and blocks, ever; less bytes_freed: in_use_bytes */
+    uint64_t bytes_allocated;      /* in objects and blocks, ever; without bytes_freed it is in_use_bytes */
     uint64_t bytes_freed;
     uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 } tl_stats;

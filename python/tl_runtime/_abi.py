@@ -1103,7 +1103,8 @@ FUNCTIONS: tuple[Function, ...] = (
         reference of the object if it has one, else a new one. The runtime adopts an
         address that it does not know as memory from malloc: the count is 1, and
         free() is called when it reaches 0. Here the runtime has to trust the caller:
-        it checks only that the address is aligned to 16 bytes and can be read.
+        it checks only that the address is aligned to 16 bytes, can belong to a
+        program, and that malloc's header in front of it can be read.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.

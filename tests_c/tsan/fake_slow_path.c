@@ -143,7 +143,7 @@ static tl_status release_object(tl_context* c, tl_context* me, tl_record* r, tl_
 
 static void release(tl_context* c, tl_context* me, tl_entry e)
 {
-	uint8_t kind;
+	uint8_t kind = 0;
 	if (e.record == TL_FOREIGN) {
 		if (tlc_foreign_release_entry(e.object, e.gen, &kind) == TLC_GONE) tlc_free_foreign(me, e.object, kind);
 	} else if (TLC_LOAD(record_of(e)->gen) == e.gen) {
