@@ -43,6 +43,19 @@ def test_exit(python: Run, ending: str, options: tuple[str, ...]) -> None:
     python(code, *options)
 
 
+def test_exit_with_numpy_loaded_first(python: Run) -> None:
+    """The interpreter takes modules apart in an order of their loading, and tensors may go after _deferred."""
+    pytest.importorskip("numpy")
+    program = """
+import sys, numpy, tl_runtime as tl
+numpy.kept = [tl.zeros(3), tl.from_numpy(numpy.zeros(3), copy=False)]
+class Last:
+    def __del__(self): tl.zeros(3)
+sys.last = Last()
+"""
+    python(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {program!r}], check=True)")
+
+
 def test_faulthandler_enabled_after_the_load(python: Run) -> None:
     python(
         """

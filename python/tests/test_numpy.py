@@ -241,6 +241,57 @@ def test_arrays_that_cannot_be_borrowed() -> None:
             tl.from_numpy(source, copy=False)
 
 
+def test_scalars_have_no_memory_to_lend() -> None:
+    for scalar in (numpy.float64(3.25), numpy.int32(7), numpy.bool_(True)):
+        with pytest.raises(TypeError, match="scalar of NumPy's"):
+            tl.from_numpy(scalar, copy=False)
+        assert tl.from_numpy(scalar).numpy() == scalar
+
+
+class Described:
+    """An array interface made by hand, anew each time that it is asked for."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.changes = changes
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        owner = numpy.arange(64, dtype="f4")
+        described = {"version": 3, "data": (owner.ctypes.data, False), "shape": (2, 2), "typestr": "<f4", "own": owner}
+        return {**described, **self.changes}
+
+
+def test_what_an_interface_refers_to_is_kept() -> None:
+    tensors = [tl.from_numpy(Described(), copy=False) for _ in range(100)]
+    junk = [numpy.full(64, 7, "f4") for _ in range(100)]
+    assert all(tensor.numpy().tolist() == [[0, 1], [2, 3]] for tensor in tensors)
+    assert len(junk) == 100
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strides": (4,)},
+        {"strides": (8, 4, 4)},
+        {"strides": (1 << 66, 4)},
+        {"shape": (2,) * 8, "strides": (4,)},
+        {"shape": ((1 << 64) + 2,)},
+        {"data": ((1 << 64) + 4096, False)},
+        {"data": None},
+        {"data": b"ab"},
+        {"offset": 16},
+        {"mask": numpy.zeros((2, 2), bool)},
+    ],
+    ids=str,
+)
+def test_descriptions_that_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        tl.from_numpy(Described(**changes), copy=False)
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        described = Described(**{"shape": (3,), "typestr": "<i8", **changes})
+        tl.SparseMatrix.from_arrays((2, 2), described, described, described, copy=False)
+
+
 def test_tensor_over_a_tensor() -> None:
     inner = tl.zeros(8)
     address = inner.address

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -55,6 +57,84 @@ def test_scope_as_decorator() -> None:
     assert tl.scope_depth() == 0
 
 
+def test_a_decorated_function_on_two_threads() -> None:
+    inside, beside, left = (threading.Event() for _ in range(3))
+    depths: dict[str, int] = {}
+
+    @tl.scope()
+    def work(entered: threading.Event, end: threading.Event) -> None:
+        entered.set()
+        assert end.wait(20)
+
+    def first() -> None:
+        work(inside, beside)
+        depths["first"] = tl.scope_depth()
+        left.set()
+
+    def second() -> None:
+        assert inside.wait(20)
+        with tl.scope():
+            held = tl.Object.new(64)
+            work(beside, left)
+            depths["second"] = tl.scope_depth()
+            held.check()
+
+    threads = [threading.Thread(target=run) for run in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert depths == {"first": 0, "second": 1}
+
+
+def test_generators_end_their_scopes_in_any_order() -> None:
+    shared = tl.scope()
+
+    def steps() -> Iterator[int]:
+        with shared:
+            yield tl.scope_depth()
+
+    first, second = steps(), steps()
+    assert [next(first), next(second)] == [1, 2]
+    assert list(first) == list(second) == []
+    assert tl.scope_depth() == 0
+
+
+def test_a_block_is_left_by_the_thread_that_entered_it() -> None:
+    refused: list[str] = []
+
+    def leave() -> None:
+        for block in (entered, tl.frame(64), tl.function_frame(1), tl.arena()):
+            with pytest.raises(RuntimeError, match="in no block"):
+                block.__exit__(None, None, None)
+            refused.append(type(block).__name__)
+
+    with tl.scope() as entered:
+        thread = threading.Thread(target=leave)
+        thread.start()
+        thread.join()
+        assert tl.scope_depth() == 1
+    assert refused == ["scope", "frame", "function_frame", "arena"]
+
+
+def test_every_block_may_be_entered_inside_itself() -> None:
+    frame, slots, arena = tl.frame(64), tl.function_frame(2), tl.arena(1 << 16)
+    with frame:
+        outer = frame.address
+        with frame:
+            assert frame.address not in (0, outer)
+        assert frame.address == outer != 0
+    assert frame.address == 0
+    with slots, slots:
+        assert tl.scope_depth() == 2
+    assert tl.scope_depth() == 0
+    with arena:
+        with arena:
+            arena.alloc(64)
+        assert arena.offset == 0 and tl.lib.tl_arena_is_active()
+    assert not tl.lib.tl_arena_is_active()
+
+
 def test_scope_that_was_closed_by_hand() -> None:
     # covers: tl_mem_exit_scopes_to TL_E_SCOPE_UNDERFLOW
     outer = tl.scope()
@@ -62,7 +142,7 @@ def test_scope_that_was_closed_by_hand() -> None:
     with pytest.raises(tl.ScopeUnderflowError), tl.scope():
         tl.lib.tl_mem_exit_scope()
         tl.lib.tl_mem_exit_scope()
-    outer._depths.clear()
+    outer.__exit__(None, None, None)
 
 
 def test_exits_that_are_refused() -> None:

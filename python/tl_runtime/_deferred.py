@@ -64,17 +64,20 @@ def keep(kept: Any) -> int:
     return int(address)
 
 
-def forget(context: int) -> None:
+# The defaults of these two stay reachable while the interpreter takes modules apart.
+def forget(context: int, _node: Any = _Node.from_address, _free: Any = _free, _decref: Any = _decref) -> None:
     """Undoes keep for a context that the runtime has not taken or has given back."""
-    kept = _Node.from_address(context).kept
+    kept = _node(context).kept
     _free(context)
     _decref(kept)
 
 
-def drain() -> None:
+def drain(
+    _list: int = ctypes.addressof(head), _take: Any = _take, _node: Any = _Node.from_address, _forget: Any = forget
+) -> None:
     """Releases the objects whose deleter the runtime has called since the last call."""
-    address = _take(ctypes.addressof(head)) if head.value else None
+    address = _take(_list)
     while address:
-        following = _Node.from_address(address).next
-        forget(address)
+        following = _node(address).next
+        _forget(address)
         address = following

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Union
 
 from . import _abi
-from ._library import check, check_pointer, last_error, lib
+from ._callbacks import address_of, answering
+from ._library import c_string, check, check_pointer, last_error, lib
+from ._numbers import size
 
 DeviceKind = _abi.DeviceKind
 
@@ -75,13 +77,19 @@ def devices() -> list[Device]:
 
 def device_number(which: DeviceLike) -> int:
     """Returns the number of a device by its name; a number is taken as it is."""
-    if isinstance(which, int):
-        return which
     if isinstance(which, Device):
         return which.number
-    number = ctypes.c_int32()
-    check(lib.tl_device_by_name(which.encode(), ctypes.byref(number)))
-    return number.value
+    if isinstance(which, str):
+        number = ctypes.c_int32()
+        check(lib.tl_device_by_name(c_string(which), ctypes.byref(number)))
+        return number.value
+    try:
+        found = operator.index(which)
+    except TypeError:
+        raise TypeError(f"{which!r} is no device; a name such as 'cuda:0', a number or a tl.Device is needed") from None
+    if not -(1 << 31) <= found < 1 << 31:
+        raise OverflowError(f"{found} is no number of a device")
+    return found
 
 
 def default_device() -> Device:
@@ -116,8 +124,8 @@ class DeviceAllocator:
 
     allocate(nbytes) returns the address of a block with the promised alignment, or None or 0 on failure;
     deallocate(address, nbytes) takes it back. The runtime calls them on any thread, on several at a time, and
-    they cannot call the runtime. An exception in allocate counts as a failure. Exceptions are shown like those
-    in destructors (sys.unraisablehook).
+    they cannot call the runtime. An exception in allocate counts as a failure, and so does a result that is no
+    address. Exceptions are shown like those in destructors (sys.unraisablehook).
 
     The object owns memory that C refers to. Keep it while anything uses the allocator.
     """
@@ -133,27 +141,16 @@ class DeviceAllocator:
         if alignment <= 0 or alignment & (alignment - 1):
             raise ValueError(f"alignment {alignment} is not a power of two")
 
-        def call_allocate(_: Any, nbytes: int) -> int:
-            try:
-                return allocate(nbytes) or 0
-            except BaseException:  # no Python exception may pass through frames of C
-                _unraisable(allocate)
-                return 0
-
-        def call_deallocate(_: Any, address: int | None, nbytes: int) -> None:
-            try:
-                deallocate(address or 0, nbytes)
-            except BaseException:
-                _unraisable(deallocate)
-
+        take = answering(lambda _, nbytes: allocate(nbytes), address_of, 0, allocate)
+        give = answering(lambda _, block, nbytes: deallocate(block or 0, nbytes), lambda _: None, None, deallocate)
         # The struct refers to both callbacks, and ctypes keeps the object that a field was set to.
         self._struct = _abi.tl_device_allocator(
             ctypes.sizeof(_abi.tl_device_allocator),
-            name.encode(),
-            alignment,
+            c_string(name),
+            size(alignment, "an alignment"),
             None,
-            _abi.tl_device_allocate(call_allocate),
-            _abi.tl_device_deallocate(call_deallocate),
+            _abi.tl_device_allocate(take),
+            _abi.tl_device_deallocate(give),
         )
 
     def register(
@@ -174,13 +171,15 @@ class DeviceAllocator:
         copy. The device and the allocator stay until the process ends.
         """
         copier = _abi.tl_device_copier(
-            struct_size=ctypes.sizeof(_abi.tl_device_copier), host_access=host_access, total_bytes=total_bytes
+            struct_size=ctypes.sizeof(_abi.tl_device_copier),
+            host_access=host_access,
+            total_bytes=size(total_bytes, "a size"),
         )
         for field, function in (("from_host", from_host), ("to_host", to_host), ("within", within)):
             if function is not None:
-                setattr(copier, field, _abi.tl_device_move(_answering(function)))
+                setattr(copier, field, _abi.tl_device_move(_status(function)))
         if fill is not None:
-            copier.fill = _abi.tl_device_set(_answering(fill))
+            copier.fill = _abi.tl_device_set(_status(fill))
         given = ctypes.byref(copier) if host_access or from_host or to_host or within else None
         number = ctypes.c_int32()
         check(lib.tl_device_register(self.pointer, given, ctypes.byref(number)))
@@ -193,6 +192,9 @@ class DeviceAllocator:
         self = cls.__new__(cls)
         self._struct = _abi.tl_device_allocator.from_address(address)
         return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a DeviceAllocator is what C refers to and cannot be pickled or copied; make another one")
 
     def __repr__(self) -> str:
         return f"tl.DeviceAllocator({self.name!r})"
@@ -214,6 +216,7 @@ class DeviceAllocator:
 
     def allocate(self, nbytes: int) -> int:
         """Returns the address of a new block, as C would get it; raises on failure."""
+        size(nbytes, "a size")
         lib.tl_clear_error()
         block = self._struct.allocate(self._struct.ctx, nbytes)
         if block is None and lib.tl_last_status() == 0 and nbytes > 0:
@@ -222,6 +225,7 @@ class DeviceAllocator:
 
     def deallocate(self, block: int, nbytes: int) -> None:
         """Gives a block back to this allocator; nbytes is the size that was requested."""
+        size(block, "an address"), size(nbytes, "a size")
         lib.tl_clear_error()
         self._struct.deallocate(self._struct.ctx, block, nbytes)
         if lib.tl_last_status() != 0:
@@ -231,27 +235,14 @@ class DeviceAllocator:
 _registered: list[Any] = []  # what devices refer to for ever
 
 
-def _answering(function: Callable[[int, int, int], None]) -> Callable[..., int]:
+def _status(function: Callable[[int, int, int], None]) -> Callable[..., Any]:
     """Wraps a Python function for C: the wrapper returns a status."""
-
-    def call(_: Any, to: int | None, second: int | None, nbytes: int) -> int:
-        try:
-            function(to or 0, second or 0, nbytes)
-        except BaseException:  # no Python exception may pass through frames of C
-            _unraisable(function)
-            return int(_abi.StatusCode.DEVICE)
-        return 0
-
-    return call
-
-
-def _unraisable(function: Any) -> None:
-    """Shows the exception that is being handled where Python shows those that have no caller."""
-    kind, value, trace = sys.exc_info()
-    arguments = type("UnraisableHookArgs", (), {})()
-    arguments.exc_type, arguments.exc_value, arguments.exc_traceback = kind, value, trace
-    arguments.err_msg, arguments.object = "Exception ignored in a device allocator", function
-    sys.unraisablehook(arguments)
+    return answering(
+        lambda _, to, second, nbytes: function(to or 0, second or 0, nbytes),
+        lambda _: 0,
+        int(_abi.StatusCode.DEVICE),
+        function,
+    )
 
 
 def device_allocator(which: DeviceLike, *, pinned: bool = False) -> DeviceAllocator:

@@ -7,12 +7,13 @@ consumers call them from any thread, even after the interpreter has ended.
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from typing import Any
 
 from . import _abi, _deferred
 from ._devices import device_number
 from ._errors import Error
-from ._library import check, last_error, lib
+from ._library import check, last_error, lib, uninterrupted
 
 CPU = (1, 0)  # kDLCPU; there is one CPU
 _CUDA = 2
@@ -47,8 +48,13 @@ def _attach() -> None:
 
 
 _attach()
-_USED = _deferred.forever(b"used_dltensor")
-_USED_VERSIONED = _deferred.forever(b"used_dltensor_versioned")
+_VERSIONED = b"dltensor_versioned"
+# A capsule's name, where it stands, where the name of an emptied capsule stands, and what takes the tensor.
+_KINDS = tuple(
+    (name, _deferred.forever(name), _deferred.forever(b"used_" + name), take_out)
+    for name, take_out in ((_VERSIONED, lib.tl_tensor_from_dlpack), (b"dltensor", lib.tl_tensor_from_dlpack_legacy))
+)
+_GONE = "the capsule holds no DLPack tensor, or its tensor was taken out before"
 
 
 def device_of(address: int) -> tuple[int, int]:
@@ -66,7 +72,7 @@ def number_of(device: Any) -> int:
         kind, ordinal = device
         if kind not in _FAMILIES:
             raise BufferError(f"DLPack device {device} is none that is known here")
-        device = "cpu" if kind in _CPUS else f"{_FAMILIES[kind]}:{ordinal}"
+        device = 0 if kind in _CPUS else f"{_FAMILIES[kind]}:{ordinal}"
     try:
         return device_number(device)
     except Error as error:
@@ -104,7 +110,7 @@ def export_to_cpu(tensor: Any, where: tuple[int, int], dl_device: Any, max_versi
     major, here = _major(max_version), tensor.cpu()
     capsule = _capsule(here.address, major, False)
     if major:
-        flags = ctypes.c_uint64.from_address(_get_pointer(capsule, b"dltensor_versioned") + _FLAGS)
+        flags = ctypes.c_uint64.from_address(_get_pointer(capsule, _VERSIONED) + _FLAGS)
         flags.value |= _COPIED
     return capsule
 
@@ -112,18 +118,29 @@ def export_to_cpu(tensor: Any, where: tuple[int, int], dl_device: Any, max_versi
 def take(source: Any, copy: bool | None) -> int:
     """Returns the address of a tensor over the memory of source, which the current scope holds."""
     capsule = source if type(source).__name__ == "PyCapsule" else _ask(source, copy)
-    for name, used, take_out in (
-        (b"dltensor_versioned", _USED_VERSIONED, _take_versioned),
-        (b"dltensor", _USED, lib.tl_tensor_from_dlpack_legacy),
-    ):
+    for name, kept, used, take_out in _KINDS:
         if _is_valid(capsule, name):
-            address = take_out(_get_pointer(capsule, name))
-            if address is None:
-                error = last_error()  # the capsule keeps what is in it
-                raise BufferError(str(error)) from error
-            _set_name(capsule, used)
-            return int(address)
-    raise BufferError("the capsule holds no DLPack tensor, or its tensor was taken out before")
+            return _take_out(capsule, name, kept, used, take_out)
+    raise BufferError(_GONE)
+
+
+def _take_out(capsule: Any, name: bytes, kept: int, used: int, take_out: Any) -> int:
+    """Takes the tensor out of a capsule. Whoever renames the capsule has the tensor, and gives it back by its name."""
+    done: list[Any] = []
+    try:
+        uninterrupted(done, partial(_get_pointer, capsule, name), partial(_set_name, capsule, used))
+        if name == _VERSIONED:
+            _check_version(done[0])
+        uninterrupted(done, partial(take_out, done[0]))
+        if done[2] is None:
+            error = last_error()
+            raise BufferError(str(error)) from error
+        return int(done[2])
+    except ValueError:
+        raise BufferError(_GONE) from None  # another thread was faster
+    finally:
+        if done and done[2:] in ([], [None]):
+            _set_name(capsule, kept)
 
 
 def _ask(source: Any, copy: bool | None) -> Any:
@@ -136,10 +153,8 @@ def _ask(source: Any, copy: bool | None) -> Any:
         return source.__dlpack__()
 
 
-def _take_versioned(managed: int) -> int | None:
-    # Not left to the library: the library would release the tensor, and the capsule does so too.
+def _check_version(managed: int) -> None:
+    """Refuses a later version. The library would release the tensor, and the capsule does so too."""
     major = ctypes.c_uint32.from_address(managed).value
     if major != _VERSION[0]:
         raise BufferError(f"the tensor comes as DLPack {major}, and only version {_VERSION[0]} is understood here")
-    address: int | None = lib.tl_tensor_from_dlpack(managed)
-    return address

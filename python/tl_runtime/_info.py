@@ -8,11 +8,11 @@ from typing import Any
 
 from . import _abi, _deferred
 from ._dtype import BY_NUMBER, TYPESTR
-from ._library import error_for, last_error, lib, recorder
+from ._library import error_for, last_error, lib, recorder, unchecked
 
-_acquire = lib.tl_tensor_acquire
-_end_scope_reference = lib.tl_tensor_free
-_release = lib.tl_tensor_release
+_acquire = unchecked("tl_tensor_acquire")
+_end_scope_reference = unchecked("tl_tensor_free")
+_release = unchecked("tl_tensor_release")
 _made = recorder.made
 # By address: a byref object for each call would cost as much as the call.
 _fill = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(("tl_tensor_info_get", lib))

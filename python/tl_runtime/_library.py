@@ -11,10 +11,13 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from . import _abi
 from ._errors import Error, Status, make_error
+from ._numbers import checked
 from ._sites import Recorder
 
 MAJOR = "1"
@@ -67,6 +70,18 @@ def _load() -> tuple[ctypes.CDLL, str]:
 
 lib, _path = _load()
 _abi.declare(lib)
+_ARGUMENTS = {function.name: function.argtypes for function in _abi.FUNCTIONS}
+for _function, _types in _ARGUMENTS.items():
+    getattr(lib, _function).argtypes = checked(_types)
+
+
+def unchecked(name: str) -> Any:
+    """Returns a function whose arguments ctypes may truncate: for frequent calls with arguments that are checked."""
+    function = lib[name]  # another object than lib.name
+    function.restype, function.argtypes = getattr(lib, name).restype, _ARGUMENTS[name]
+    return function
+
+
 recorder = Recorder(lib)
 _made = recorder.made
 
@@ -107,6 +122,15 @@ def check(status: int) -> None:
     """Raises the exception for a status other than TL_OK."""
     if status:
         raise error_for(status)
+
+
+def uninterrupted(results: list[Any], *calls: partial[Any]) -> None:
+    """Makes the calls and appends their results; the first call that raises is the last one.
+
+    Neither a signal handler that raises nor, while the calls keep the interpreter's lock, another thread comes
+    between them: Python has no bytecode there. So the list says for certain which calls were made.
+    """
+    results.extend(map(partial.__call__, calls))
 
 
 def c_string(text: str | os.PathLike[str]) -> bytes:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from . import _abi, _deferred
+from ._callbacks import answering
 from ._devices import device_number
 from ._library import check, lib
 
@@ -108,7 +108,18 @@ def tensor_pool_keys() -> list[TensorPoolKey]:
         keys.append(TensorPoolKey(key.elements, key.dtype, key.device, key.tensors, key.bytes))
 
 
-_callback: OutOfMemoryCallback | None = None
+def _deny(device: int, requested: int, attempt: int) -> bool:
+    return False
+
+
+_answer: Callable[..., bool] = _deny
+
+
+def _again(result: object) -> bool:
+    """Whether to try again, which finds more memory where deleters have run."""
+    again = bool(result)
+    _deferred.drain()
+    return again
 
 
 def set_out_of_memory_callback(callback: OutOfMemoryCallback | None) -> None:
@@ -118,39 +129,24 @@ def set_out_of_memory_callback(callback: OutOfMemoryCallback | None) -> None:
     attempt, from 1 on. The function can release what the program can do without, and returns whether to try
     again. An exception in it means no, and is shown like those in destructors (sys.unraisablehook).
     """
-    global _callback
-    _callback = callback
+    global _answer
+    if callback is not None and not callable(callback):
+        raise TypeError(f"{callback!r} is no function to call when memory is short")
+    _answer = _deny if callback is None else answering(callback, _again, False)
     check(lib.tl_mem_set_out_of_memory_callback(_NONE if callback is None else _ask, None))
 
 
 # The one function that C ever gets: a thread may be about to call it when it is replaced.
 @_abi.tl_out_of_memory_callback
 def _ask(device: int, requested: int, attempt: int, _: Any) -> bool:
-    callback = _callback
-    if callback is None:
-        return False
-    try:
-        again = bool(callback(device, requested, attempt))
-        _deferred.drain()
-        return again
-    except BaseException:  # nothing of Python may pass through the frames of C
-        _unraisable(callback)
-        return False
+    return _answer(device, requested, attempt)
 
 
 _NONE = _abi.tl_out_of_memory_callback()
 
 
-def _unraisable(function: Any) -> None:
-    kind, value, trace = sys.exc_info()
-    arguments = type("UnraisableHookArgs", (), {})()
-    arguments.exc_type, arguments.exc_value, arguments.exc_traceback = kind, value, trace
-    arguments.err_msg, arguments.object = "Exception ignored in an out-of-memory callback", function
-    sys.unraisablehook(arguments)
-
-
 @atexit.register
 def _forget() -> None:
     """No thread may call Python when the interpreter has ended."""
-    if _callback is not None:
+    if _answer is not _deny:
         lib.tl_mem_set_out_of_memory_callback(_NONE, None)

@@ -17,7 +17,8 @@ from typing import Any
 
 from . import _abi
 from ._errors import Status
-from ._library import check, lib
+from ._library import c_string, check, lib
+from ._numbers import HIGHEST, LOWEST, int64_array
 
 
 def _index(result: int) -> int:
@@ -34,16 +35,20 @@ class Plan:
     """
 
     _handle: int | None = None
+    _destroy = lib.tl_plan_destroy  # still there when the interpreter has taken the module apart
 
     def __init__(self) -> None:
         handle = ctypes.c_void_p()
         check(lib.tl_plan_create(ctypes.byref(handle)))
         self._handle = handle.value
-        self._destroy = lib.tl_plan_destroy  # still there when the interpreter has taken the module apart
 
     def __del__(self) -> None:
-        if self._handle is not None:
-            self._destroy(self._handle)
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._destroy(handle)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Plan is a handle of this process and cannot be pickled or copied; make another one")
 
     def __len__(self) -> int:
         """Returns how many buffers there are."""
@@ -56,9 +61,10 @@ class Plan:
         """Adds a buffer that is alive in the steps first to end - 1, and returns its index."""
         _not_negative(nbytes, alignment)
         _steps(first, end)
+        named = None if name is None else c_string(name)
         buffer = _index(lib.tl_plan_add_buffer(self._handle, nbytes, alignment, first, end))
-        if name is not None:
-            check(lib.tl_plan_set_name(self._handle, buffer, name.encode()))
+        if named is not None:
+            check(lib.tl_plan_set_name(self._handle, buffer, named))
         return buffer
 
     def add_buffers(self, buffers: Iterable[tuple[int, int, int]], *, alignment: int = 64) -> range:
@@ -93,8 +99,8 @@ class Plan:
 
     def set_spaces(self, buffer: int, spaces: Sequence[int]) -> None:
         """Says which spaces a buffer may lie in, the preferred one first."""
-        array = (ctypes.c_int64 * len(spaces))(*spaces)
-        check(lib.tl_plan_set_spaces(self._handle, buffer, array, len(spaces)))
+        array = int64_array(spaces)
+        check(lib.tl_plan_set_spaces(self._handle, buffer, array, len(array)))
 
     def solve(self, budget: float = 0, *, max_steps: int = 0, seed: int = 0) -> None:
         """Places the buffers.
@@ -178,5 +184,5 @@ def _not_negative(*numbers: int) -> None:
 def _steps(*numbers: int) -> None:
     """ctypes would wrap these around."""
     for number in numbers:
-        if not -(1 << 63) <= number < 1 << 63:
+        if not LOWEST <= number <= HIGHEST:
             raise ValueError(f"{number} does not fit into 64 bits")

@@ -7,16 +7,18 @@ leaves nothing open behind it. They belong to the thread that entered them.
 
 from __future__ import annotations
 
+import threading
 from contextlib import ContextDecorator
 from types import TracebackType
-from typing import Optional
+from typing import Any, Optional, TypeVar
 
-from ._library import check, check_pointer, lib
+from ._library import check, check_pointer, lib, unchecked
 
 _depth = lib.tl_get_scope_depth
 _enter_scope = lib.tl_mem_enter_scope
-_exit_scopes_to = lib.tl_mem_exit_scopes_to
+_exit_scopes_to = unchecked("tl_mem_exit_scopes_to")
 
+_Self = TypeVar("_Self", bound="Block")
 _Type = Optional[type[BaseException]]
 _Exception = Optional[BaseException]
 _Traceback = Optional[TracebackType]
@@ -27,44 +29,89 @@ def scope_depth() -> int:
     return int(_depth())
 
 
-class scope(ContextDecorator):
+class _Entries(threading.local):
+    """The blocks that a thread has entered and not left, the newest last, each with what its end needs."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[Block, Any]] = []
+
+
+_entries = _Entries()
+
+
+class Block:
+    """A context manager that any number of threads may enter, and each of them more than once.
+
+    A block says with _begin what its end needs, and gets that in _end: what the thread's newest entry has said.
+    """
+
+    __slots__ = ()
+
+    def _begin(self) -> Any:
+        raise NotImplementedError
+
+    def _end(self, begun: Any) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: _Self) -> _Self:
+        begun = self._begin()
+        _entries.open.append((self, begun))
+        return self
+
+    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
+        entered = _entries.open
+        at = -1
+        if not entered or entered[at][0] is not self:  # generators end their blocks in any order
+            at = self._newest(entered)
+            if at < 0:
+                name = type(self).__name__
+                raise RuntimeError(f"the calling thread is in no block of this {name}; it cannot leave one")
+        self._end(entered.pop(at)[1])
+
+    def _newest(self, entered: list[tuple[Block, Any]]) -> int:
+        """Returns where the thread's newest entry of this block stands; -1 outside of it."""
+        at = len(entered) - 1
+        while at >= 0 and entered[at][0] is not self:
+            at -= 1
+        return at
+
+
+class scope(Block, ContextDecorator):
     """`with tl.scope():` releases at its end what was registered in it.
 
     Also a decorator. A Tensor is not affected: it holds a reference of its own.
     """
 
-    __slots__ = ("_depths",)
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self._depths: list[int] = []
+    def _begin(self) -> int:
+        depth: int = _depth()
+        status = _enter_scope()
+        if status:
+            check(status)
+        return depth
 
-    def __enter__(self) -> scope:
-        depth = _depth()
-        check(_enter_scope())
-        self._depths.append(depth)
-        return self
-
-    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
-        check(_exit_scopes_to(self._depths.pop()))
+    def _end(self, begun: int) -> None:
+        status = _exit_scopes_to(begun)
+        if status:
+            check(status)
 
 
-class function_frame:
+class function_frame(Block):
     """A function's frame: a scope and numbered slots whose buffers live until it ends."""
 
-    __slots__ = ("_depth", "slots")
+    __slots__ = ("slots",)
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
-        self._depth = -1
 
-    def __enter__(self) -> function_frame:
+    def _begin(self) -> int:
         depth = scope_depth()
         check(lib.tl_mem_function_enter(self.slots))
-        self._depth = depth
-        return self
+        return depth
 
-    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
-        check(_exit_scopes_to(self._depth))
+    def _end(self, begun: int) -> None:
+        check(_exit_scopes_to(begun))
 
     def buffer(self, slot: int, nbytes: int) -> int:
         """Returns the address of a slot's buffer, at least nbytes long and 64-byte aligned.
@@ -75,52 +122,53 @@ class function_frame:
         return check_pointer(lib.tl_mem_get_buffer(slot, nbytes))
 
 
-class frame:
+class frame(Block):
     """A planned frame: one block, 64-byte aligned, with offsets that the caller has chosen."""
 
-    __slots__ = ("_depth", "address", "nbytes")
+    __slots__ = ("nbytes",)
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.address = 0
-        self._depth = -1
 
-    def __enter__(self) -> frame:
-        self._depth = scope_depth()
-        self.address = check_pointer(lib.tl_mem_frame_enter(self.nbytes))
-        return self
+    def _begin(self) -> tuple[int, int]:
+        depth = scope_depth()
+        return depth, check_pointer(lib.tl_mem_frame_enter(self.nbytes))
 
-    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
-        self.address = 0
-        check(_exit_scopes_to(self._depth))  # a function left open inside hides the frame
+    def _end(self, begun: tuple[int, int]) -> None:
+        check(_exit_scopes_to(begun[0]))  # a function left open inside hides the frame
         check(lib.tl_mem_frame_exit())
 
+    @property
+    def address(self) -> int:
+        """The address of the calling thread's block; 0 outside of the with block."""
+        entered = _entries.open
+        at = self._newest(entered)
+        return 0 if at < 0 else int(entered[at][1][1])
 
-class arena:
+
+class arena(Block):
     """The thread's arena: active inside the block, then as it was before.
 
     A capacity of 0 means all that TL_ARENA_BYTES reserved.
     """
 
-    __slots__ = ("capacity", "_offset", "_was_active")
+    __slots__ = ("capacity",)
 
     def __init__(self, capacity: int = 0) -> None:
         self.capacity = capacity
-        self._was_active = False
-        self._offset = 0
 
-    def __enter__(self) -> arena:
-        self._was_active = bool(lib.tl_arena_is_active())
-        self._offset = lib.tl_arena_get_offset()
+    def _begin(self) -> int:
+        """Returns the offset of the arena that was active, -1 if there was none."""
+        before = lib.tl_arena_get_offset() if lib.tl_arena_is_active() else -1
         check(lib.tl_arena_init(self.capacity))
         self.capacity = lib.tl_arena_get_capacity()
-        return self
+        return int(before)
 
-    def __exit__(self, kind: _Type, error: _Exception, trace: _Traceback) -> None:
-        if not self._was_active:
+    def _end(self, begun: int) -> None:
+        if begun < 0:
             check(lib.tl_arena_free())
-        elif lib.tl_arena_get_offset() > self._offset:
-            check(lib.tl_arena_set_offset(self._offset))
+        elif lib.tl_arena_get_offset() > begun:
+            check(lib.tl_arena_set_offset(begun))
 
     @property
     def offset(self) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _abi, _deferred, _scipy
-from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
-from ._library import check, error_for, last_error, lib
+from ._arrays import Lent, lent
+from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, to_dtype
+from ._library import check, error_for, last_error, lib, unchecked
+from ._numbers import HIGHEST, LOWEST, int64, int64_array
 from ._tensor import Tensor, _find_asarray
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, Any]
 
-_acquire = lib.tl_ptr_acquire
-_release = lib.tl_ptr_release
+_acquire = unchecked("tl_ptr_acquire")
+_release = unchecked("tl_ptr_release")
 # By address: a byref object for each call would cost as much as the call.
 _row = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
@@ -28,7 +29,6 @@ _row = ctypes.CFUNCTYPE(
 _FORMATS = {"csr": int(_abi.SparseFormat.SPARSE_CSR), "csc": int(_abi.SparseFormat.SPARSE_CSC)}
 _NAMES = {number: name for name, number in _FORMATS.items()}
 _READ_ONLY = int(_abi.TensorFlag.READ_ONLY)
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 class Line(NamedTuple):
@@ -68,32 +68,22 @@ class _Lengths(ctypes.Structure):
     _fields_ = [("values", ctypes.c_void_p), ("indices", ctypes.c_void_p), ("length", ctypes.c_int64)]
 
 
-def _int64(value: Any, what: str) -> int:
-    """Returns an integer that C takes as it is: ctypes would truncate a larger one silently."""
-    number = operator.index(value)
-    if not _LOWEST <= number <= _HIGHEST:
-        raise OverflowError(f"{what} of {number} has more than 64 bits")
-    return number
-
-
 def _check_kind(shape: Sequence[int], format: str) -> tuple[int, int, int]:
     """Returns rows, columns, and the number of the format."""
     if format not in _FORMATS:
         raise ValueError(f"the format {format!r} is neither 'csr' nor 'csc'")
     if len(shape) != 2:
         raise ValueError(f"a matrix has two extents, not a shape of {tuple(shape)}")
-    rows, columns = (_int64(extent, "an extent") for extent in shape)
+    rows, columns = (int64(extent, "an extent") for extent in shape)
     return rows, columns, _FORMATS[format]
 
 
-def _interface(given: Any, what: str) -> dict[str, Any]:
-    """Returns the array interface of a contiguous array of one dimension."""
-    interface: dict[str, Any] | None = getattr(given, "__array_interface__", None)
-    if interface is None:
-        raise TypeError(f"{what} have to be an array, such as NumPy's, not {type(given).__name__}")
-    if interface.get("strides") or len(interface["shape"]) != 1:
+def _lent(given: Any, what: str) -> Lent:
+    """Returns the memory of a contiguous array of one dimension."""
+    array = lent(given, what)
+    if array.strides or len(array.shape) != 1:
         raise ValueError(f"{what} have to be a contiguous array of one dimension")
-    return interface
+    return array
 
 
 def in_scope(make: Callable[[], Any]) -> Any:
@@ -162,7 +152,7 @@ class SparseMatrix:
         lines = extents[number]
         if len(lengths) != lines:
             raise ValueError(f"{len(lengths)} lengths for {lines} lines")
-        numbers = (ctypes.c_int64 * lines).from_buffer(array("q", lengths))
+        numbers = int64_array(lengths)
         kinds = (to_dtype(dtype), to_dtype(index_dtype))
         return cls._own(lambda: lib.tl_sparse_create(number, *extents, *kinds, numbers, _options(blocks)))
 
@@ -184,21 +174,19 @@ class SparseMatrix:
         of them is. They live as long as anything uses them.
         """
         *extents, number = _check_kind(shape, format)
-        arrays = [
-            _interface(given, what) for given, what in ((values, "values"), (indices, "indices"), (offsets, "offsets"))
-        ]
-        value, index, other = (from_typestr(interface["typestr"]) for interface in arrays)
-        nonzeros, lines = arrays[0]["shape"][0], extents[number]
-        if index != other or arrays[1]["shape"][0] != nonzeros or arrays[2]["shape"][0] != lines + 1:
+        arrays = [_lent(values, "values"), _lent(indices, "indices"), _lent(offsets, "offsets")]
+        value, index, other = (array.dtype for array in arrays)
+        nonzeros, lines = arrays[0].shape[0], extents[number]
+        if index != other or arrays[1].shape[0] != nonzeros or arrays[2].shape[0] != lines + 1:
             raise ValueError("as many indices as values, one offset more than lines, and one type for both are needed")
-        addresses = [interface["data"][0] for interface in arrays]
+        addresses = [array.address for array in arrays]
         if copy:
             make = lib.tl_sparse_from_csr if format == "csr" else lib.tl_sparse_from_csc
             return cls._own(lambda: make(*extents, nonzeros, value, index, *addresses, _options(blocks)))
-        flags = _READ_ONLY if any(interface["data"][1] for interface in arrays) else 0
+        flags = _READ_ONLY if any(array.read_only for array in arrays) else 0
 
         def wrap() -> int | None:
-            kept = _deferred.keep((values, indices, offsets))
+            kept = _deferred.keep([array.kept for array in arrays])
             kinds = (nonzeros, value, index)
             made: int | None = lib.tl_sparse_wrap(number, *extents, *kinds, *addresses, flags, _deferred.DELETER, kept)
             if made is None:
@@ -230,7 +218,11 @@ class SparseMatrix:
 
     def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
-        _release(self._address)
+        try:
+            address = self._address
+        except AttributeError:  # an exception has ended the construction
+            return
+        _release(address)
         if _deferred.value:
             _drain()
 
@@ -326,15 +318,15 @@ class SparseMatrix:
         if not isinstance(along, slice) or across not in (slice(None), ...) or along.step not in (None, 1):
             shown = "m[a:b]" if self.format == "csr" else "m[:, a:b]"
             raise TypeError(f"a {self.format} matrix is sliced as {shown}; other parts are no blocks of it")
-        start = 0 if along.start is None else max(min(operator.index(along.start), _HIGHEST), _LOWEST)
-        stop = _HIGHEST if along.stop is None else max(min(operator.index(along.stop), _HIGHEST), _LOWEST)
+        start = 0 if along.start is None else max(min(operator.index(along.start), HIGHEST), LOWEST)
+        stop = HIGHEST if along.stop is None else max(min(operator.index(along.stop), HIGHEST), LOWEST)
         return self._own(lambda: lib.tl_sparse_slice(self._address, start, stop))
 
     def line(self, i: int) -> Line:
         """Row i of a CSR matrix, column i of a CSC matrix, as arrays over the same memory."""
         at = _Lengths()
         base = ctypes.addressof(at)
-        status = _row(self._address, _int64(i, "a number"), base, base + 8, base + 16)
+        status = _row(self._address, int64(i, "a number"), base, base + 8, base + 16)
         if status:
             raise error_for(status)
         asarray = _find_asarray()
@@ -370,7 +362,7 @@ class SparseMatrix:
 
     def block(self, i: int) -> Block:
         """Block i as arrays over its memory, which they keep alive; the offsets of a slice's part are a copy."""
-        i = _int64(i, "a number")
+        i = int64(i, "a number")
         info = _abi.tl_sparse_block_info()
         info.struct_size = ctypes.sizeof(info)
         check(lib.tl_sparse_block(self._address, i, ctypes.byref(info)))
@@ -404,5 +396,5 @@ def _options(blocks: dict[str, int]) -> Any:
     for name, value in blocks.items():
         if name not in ("target_rows", "min_elements", "max_elements"):
             raise TypeError(f"{name} is no option of blocks; there are target_rows, min_elements and max_elements")
-        setattr(options, name, _int64(value, name))
+        setattr(options, name, int64(value, name))
     return ctypes.byref(options)

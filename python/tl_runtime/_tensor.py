@@ -7,19 +7,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _abi, _buffers, _deferred, _dlpack
+from ._arrays import lent
 from ._devices import DeviceLike, device_number, name_of
 from ._dtype import TYPESTR, DType, DTypeLike, from_typestr, to_dtype
 from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
-from ._library import check, last_error, lib
+from ._library import check, last_error, lib, unchecked
+from ._numbers import shape_for_c, size
 from ._views import Viewable, shape_array
 
 if TYPE_CHECKING:
     import numpy
 
-_acquire = lib.tl_tensor_acquire
-_release = lib.tl_tensor_release
-_data = lib.tl_tensor_data
-_device = lib.tl_tensor_device
+_acquire = unchecked("tl_tensor_acquire")
+_release = unchecked("tl_tensor_release")
+_data = unchecked("tl_tensor_data")
+_device = unchecked("tl_tensor_device")
+_empty = unchecked("tl_tensor_empty")
+_zeros = unchecked("tl_tensor_zeros")
 _DEFAULT = int(_abi.Device.DEFAULT)
 _asarray: Any = None
 
@@ -64,7 +68,7 @@ class Tensor(Viewable):
 
         The address is validated: the call raises unless a live tensor is there.
         """
-        info = info_of(address)
+        info = info_of(size(address, "an address"))
         if not address:
             raise ValueError("NULL is no tensor")
         return _wrap(_acquire(address), interface_of(info, address), info.device)
@@ -80,7 +84,11 @@ class Tensor(Viewable):
     def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
         # A failure has no caller to report to; it can only be that of a forked child.
-        _release(self._address)
+        try:
+            address = self._address
+        except AttributeError:  # an exception has ended the construction
+            return
+        _release(address)
         if _deferred.value:
             _drain()
 
@@ -269,7 +277,7 @@ def empty(
     """Returns a tensor with undefined contents, on the device that the option TL_DEVICE names unless one is given."""
     kind, number = to_dtype(dtype), _number(device)
     extents, array = shape_array(shape)
-    return _fresh(lib.tl_tensor_empty(kind, number, len(extents), array), extents, kind, number)
+    return _fresh(_empty(kind, number, len(extents), array), extents, kind, number)
 
 
 def zeros(
@@ -278,7 +286,7 @@ def zeros(
     """Returns a tensor whose elements are 0, on the device that the option TL_DEVICE names unless one is given."""
     kind, number = to_dtype(dtype), _number(device)
     extents, array = shape_array(shape)
-    return _fresh(lib.tl_tensor_zeros(kind, number, len(extents), array), extents, kind, number)
+    return _fresh(_zeros(kind, number, len(extents), array), extents, kind, number)
 
 
 def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
@@ -299,17 +307,15 @@ def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
     return _borrow(array)
 
 
-def _borrow(array: Any) -> Tensor:
-    interface = array.__array_interface__
-    address, readonly = interface["data"]
-    dtype = from_typestr(interface["typestr"])
-    extents, shape = shape_array(interface["shape"])
-    info = _abi.tl_tensor_info(data=address, shape=shape, dtype=dtype, rank=len(extents))
+def _borrow(given: Any) -> Tensor:
+    array = lent(given)
+    info = _abi.tl_tensor_info(data=array.address, dtype=array.dtype, rank=len(array.shape))
     info.struct_size = ctypes.sizeof(info)
-    info.flags = READ_ONLY if readonly else 0
-    if interface.get("strides"):
-        info.strides = _element_strides(interface["strides"], dtype.itemsize)
-    context = _deferred.keep(array)
+    info.shape = shape_for_c(array.shape)
+    info.flags = READ_ONLY if array.read_only else 0
+    if array.strides:
+        info.strides = _element_strides(array.strides, array.dtype.itemsize)
+    context = _deferred.keep(array.kept)
     made = lib.tl_tensor_wrap(ctypes.byref(info), _deferred.DELETER, context)
     if made is None:
         error = last_error()
@@ -321,7 +327,7 @@ def _borrow(array: Any) -> Tensor:
 def _element_strides(strides: Sequence[int], itemsize: int) -> ctypes.Array[ctypes.c_int64]:
     if any(stride % itemsize for stride in strides):
         raise ValueError("the array's strides are no multiples of its element size; copy it")
-    return (ctypes.c_int64 * len(strides))(*(stride // itemsize for stride in strides))
+    return shape_for_c([stride // itemsize for stride in strides])
 
 
 def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from ._info import hold, info_of, interface_of
-from ._library import lib
+from ._library import lib, unchecked
+from ._numbers import HIGHEST, LOWEST, int64, shape_for_c
 
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_reshape = unchecked("tl_tensor_reshape")
+_slice = unchecked("tl_tensor_slice")
 
 View = TypeVar("View", bound="Viewable")
 
@@ -18,7 +20,7 @@ View = TypeVar("View", bound="Viewable")
 def shape_array(shape: int | Sequence[int]) -> tuple[tuple[int, ...], ctypes.Array[ctypes.c_int64]]:
     """Returns a shape as a tuple and as the array that the library reads."""
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    return extents, (ctypes.c_int64 * len(extents))(*extents)
+    return extents, shape_for_c(extents)
 
 
 def _one_or_many(shape: tuple[Any, ...]) -> Any:
@@ -51,7 +53,7 @@ class Viewable:
     def reshape(self: View, *shape: Any) -> View:
         """The same elements, in row-major order, in another shape; one extent may be -1."""
         extents, array = shape_array(_one_or_many(shape))
-        return self._view(lib.tl_tensor_reshape(self._address, len(extents), array))
+        return self._view(_reshape(self._address, len(extents), array))
 
     def transpose(self: View, *axes: Any) -> View:
         """The axes in another order; without arguments in reverse order."""
@@ -121,17 +123,17 @@ class Viewable:
     def _sliced(self: View, axis: int, item: slice) -> View:
         if item == slice(None):
             return self
-        step = 1 if item.step is None else operator.index(item.step)
-        start, stop = (_LOWEST, _HIGHEST) if step > 0 else (_HIGHEST, _LOWEST)
+        step = 1 if item.step is None else int64(item.step, "a step")
+        start, stop = (LOWEST, HIGHEST) if step > 0 else (HIGHEST, LOWEST)
         if item.start is not None:
-            start = min(max(operator.index(item.start), _LOWEST), _HIGHEST)
+            start = min(max(operator.index(item.start), LOWEST), HIGHEST)
         if item.stop is not None:
-            stop = min(max(operator.index(item.stop), _LOWEST), _HIGHEST)
-        return self._view(lib.tl_tensor_slice(self._address, axis, start, stop, step))
+            stop = min(max(operator.index(item.stop), LOWEST), HIGHEST)
+        return self._view(_slice(self._address, axis, start, stop, step))
 
     def _picked(self: View, axis: int, at: int) -> View:
         extent = self._interface["shape"][axis]
         if not -extent <= at < extent:
             raise IndexError(f"index {at} is out of range for axis {axis} with {extent} elements")
         at %= extent
-        return self._view(lib.tl_tensor_slice(self._address, axis, at, at + 1, 1)).squeeze(axis)
+        return self._view(_slice(self._address, axis, at, at + 1, 1)).squeeze(axis)

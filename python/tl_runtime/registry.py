@@ -17,11 +17,12 @@ import operator
 import os
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import _abi, _dlpack
 from ._errors import InvalidArgumentError
-from ._library import check, check_pointer, lib
+from ._library import check, check_pointer, lib, uninterrupted
 
 if TYPE_CHECKING:
     import numpy
@@ -131,10 +132,13 @@ def _hold(described: tuple[_Memory, Array]) -> Array:
     """Gives the array one reference of the caller's at its address; on failure the reference is dropped."""
     memory, array = described
     pointer = memory.__array_interface__["data"][0]
+    made: list[Any] = []
     try:
-        memory.held = _capsule(pointer)
+        uninterrupted(made, partial(_capsule, pointer))
+        memory.held = made[0]
     except BaseException:
-        lib.tl_registry_unregister(pointer)
+        if not made:  # else the capsule drops it
+            lib.tl_registry_unregister(pointer)
         raise
     return array
 
@@ -302,6 +306,9 @@ class Workspace:
         self._handle = ctypes.POINTER(_abi.tl_workspace)()
         check(lib.tl_workspace_create(self._threads, self.nbytes, alignment, ctypes.byref(self._handle)))
         self._held = _capsule(ctypes.addressof(self._handle.contents))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Workspace is memory of this process and cannot be pickled or copied; make another one")
 
     def __len__(self) -> int:
         return self._threads

@@ -1,0 +1,40 @@
+"""Objects of Python that own something of the library's."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tl_runtime as tl
+
+MAKE: dict[str, Callable[[], Any]] = {
+    "Plan": tl.Plan,
+    "Tensor": lambda: tl.zeros(3),
+    "SparseMatrix": lambda: tl.SparseMatrix.empty((2, 2), [1, 1]),
+    "Workspace": lambda: tl.registry.Workspace(2, 100),
+    "DeviceAllocator": lambda: tl.DeviceAllocator(lambda _: None, lambda *_: None),
+}
+
+
+@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.parametrize("how", [copy.copy, pickle.dumps])
+def test_a_handle_has_one_owner(name: str, how: Callable[[Any], Any]) -> None:
+    if name == "Workspace":
+        pytest.importorskip("numpy")
+    owner = MAKE[name]()
+    with pytest.raises(TypeError, match=f"a {name} is"):
+        how(owner)
+
+
+@pytest.mark.parametrize("kind", [tl.Tensor, tl.SparseMatrix, tl.Plan])
+def test_the_end_of_what_was_never_made(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", shown.append)
+    object.__new__(kind)
+    gc.collect()
+    assert shown == []
