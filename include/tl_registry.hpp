@@ -254,7 +254,8 @@ template <class Pointers, class Sizes>
 void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
 {
 	if (std::size(pointers) != std::size(bytes)) {
-		detail::refuse("tl::register_many", "as many sizes as pointers are needed");
+		throw error(failure{TL_E_INVALID_ARGUMENT,
+		                    "tl::register_many: TL_E_INVALID_ARGUMENT: as many sizes as pointers are needed"});
 	}
 	const auto all = detail::untyped(pointers);
 	check(tl_registry_register_many(detail::address(all), std::data(bytes), std::size(pointers), kind));

@@ -60,16 +60,6 @@ class error : public std::runtime_error {
 	tl_status status_;
 };
 
-namespace detail {
-
-/* Throws what a function of these headers refuses by itself, as tl_last_error would tell it. */
-[[noreturn]] inline void refuse(const char* function, const char* why)
-{
-	throw error(failure{TL_E_INVALID_ARGUMENT, std::string(function) + ": TL_E_INVALID_ARGUMENT: " + why});
-}
-
-} // namespace detail
-
 /* Throws tl::error for a status other than TL_OK. */
 inline void check(tl_status status)
 {

@@ -42,7 +42,9 @@ class sparse_matrix : public ref<tl_sparse> {
 	{
 		const std::int64_t lines = format == TL_SPARSE_CSC ? columns : rows;
 		if (lines != static_cast<std::int64_t>(lengths.size())) {
-			detail::refuse("tl::sparse_matrix::create", "there have to be as many lengths as lines");
+			throw error(
+				failure{TL_E_INVALID_ARGUMENT,
+			            "tl::sparse_matrix::create: TL_E_INVALID_ARGUMENT: there have to be as many lengths as lines"});
 		}
 		return own([&] {
 			return (tl_sparse_create)(format, rows, columns, dtype_of<Value>::value, dtype_of<Index>::value,
@@ -103,8 +105,8 @@ class sparse_matrix : public ref<tl_sparse> {
 		if (known.value_dtype != dtype_of<std::remove_const_t<Value>>::value ||
 		    known.index_dtype != dtype_of<std::remove_const_t<Index>>::value ||
 		    (!std::is_const_v<Value> && (known.flags & TL_TENSOR_FLAG_READ_ONLY) != 0)) {
-			detail::refuse("tl::sparse_matrix::line",
-			               "the matrix is not one of such values and indices, or it is read-only");
+			throw error(failure{TL_E_INVALID_ARGUMENT, "tl::sparse_matrix::line: TL_E_INVALID_ARGUMENT: the matrix is "
+			                                           "not one of such values and indices, or it is read-only"});
 		}
 		void *values = nullptr, *indices = nullptr;
 		std::int64_t length = 0;

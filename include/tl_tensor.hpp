@@ -107,7 +107,9 @@ class tensor : public ref<tl_tensor> {
 		const tl_tensor_info known = info();
 		const bool writes = !std::is_const_v<T> && (known.flags & TL_TENSOR_FLAG_READ_ONLY) != 0;
 		if (known.dtype != dtype_of<std::remove_const_t<T>>::value || writes) {
-			detail::refuse("tl::tensor::data", "the tensor is not one of such elements, or it is read-only");
+			throw error(failure{
+				TL_E_INVALID_ARGUMENT,
+				"tl::tensor::data: TL_E_INVALID_ARGUMENT: the tensor is not one of such elements, or it is read-only"});
 		}
 		return static_cast<T*>(known.data);
 	}
