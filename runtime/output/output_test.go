@@ -33,7 +33,8 @@ func create(t *testing.T, path, text string) *File {
 func TestNamesBeside(t *testing.T) {
 	pid := os.Getpid()
 	for path, want := range map[string]string{
-		"trace.json": "trace-%d.json", "/a.b/heap.pb.gz": "/a.b/heap-%d.pb.gz", "plain": "plain-%d", ".hidden": ".hidden-%d", "../x.y": "../x-%d.y",
+		"trace.json": "trace-%d.json", "/a.b/heap.pb.gz": "/a.b/heap-%d.pb.gz", "plain": "plain-%d",
+		".hidden": ".hidden-%d", "../x.y": "../x-%d.y",
 	} {
 		assert.Equal(t, fmt.Sprintf(want, pid), Beside(path, 1))
 	}

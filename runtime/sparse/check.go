@@ -85,14 +85,16 @@ func below[I index](at uintptr, n, minor uint64) uint64 {
 
 // checkIndices holds the indices of a part's lines to order and range, and their
 // offsets to the elements of the part.
-func checkIndices(c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, lines, elements uint64) status.Status {
+func checkIndices(c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, lines,
+	elements uint64) status.Status {
 	if h.IndexDtype == uint8(tensor.I32) {
 		return checkBlock[int32](c, h, b, lines, elements)
 	}
 	return checkBlock[int64](c, h, b, lines, elements)
 }
 
-func checkBlock[I index](c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, lines, elements uint64) status.Status {
+func checkBlock[I index](c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, lines,
+	elements uint64) status.Status {
 	size := unsafe.Sizeof(I(0))
 	first, end := int64(b.Begin), int64(b.Begin+elements)
 	low := int64(load[I](b.Offsets))
@@ -102,7 +104,8 @@ func checkBlock[I index](c *object.Context, h *layout.SparseHeader, b *layout.Sp
 	for k := range lines {
 		high := int64(load[I](b.Offsets + uintptr(k+1)*size))
 		if high < low || high > end {
-			return tensor.Refuse(c, status.InvalidArgument, "%s %d begins at offset %d and ends at %d in a block of %d nonzeros",
+			return tensor.Refuse(c, status.InvalidArgument,
+				"%s %d begins at offset %d and ends at %d in a block of %d nonzeros",
 				lineName(h.Format), b.FirstLine+k, low, high, elements)
 		}
 		n := uint64(high - low)
@@ -119,18 +122,22 @@ func checkBlock[I index](c *object.Context, h *layout.SparseHeader, b *layout.Sp
 }
 
 // refuseEnds tells of offsets whose first or last are not those that were checked.
-func refuseEnds(c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, low, high int64, elements uint64) status.Status {
-	return tensor.Refuse(c, status.InvalidArgument, "the offsets of the block of %s %d were changed: they go from %d to %d, and went from %d to %d",
+func refuseEnds(c *object.Context, h *layout.SparseHeader, b *layout.SparsePart, low, high int64,
+	elements uint64) status.Status {
+	return tensor.Refuse(c, status.InvalidArgument,
+		"the offsets of the block of %s %d were changed: they go from %d to %d, and went from %d to %d",
 		lineName(h.Format), b.FirstLine, low, high, b.Begin, b.Begin+elements)
 }
 
 // refuseIndex says what is wrong with the index at a position of a line.
-func refuseIndex[I index](c *object.Context, h *layout.SparseHeader, line uint64, at uintptr, position uint64) status.Status {
+func refuseIndex[I index](c *object.Context, h *layout.SparseHeader, line uint64, at uintptr,
+	position uint64) status.Status {
 	size := unsafe.Sizeof(I(0))
 	found := int64(load[I](at + uintptr(position)*size))
 	name := lineName(h.Format)
 	if found < 0 || uint64(found) >= h.Minor {
-		return tensor.Refuse(c, status.InvalidArgument, "%s %d has the index %d at position %d; indices are from 0 to below %d",
+		return tensor.Refuse(c, status.InvalidArgument,
+			"%s %d has the index %d at position %d; indices are from 0 to below %d",
 			name, line, found, position, h.Minor)
 	}
 	before := int64(load[I](at + uintptr(position-1)*size))

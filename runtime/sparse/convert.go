@@ -24,7 +24,8 @@ func ToContiguous(c *object.Context, p uintptr) (t Tensors, st status.Status) {
 		*to = tensor.Vector(c, dtype, n)
 		return *to != 0
 	}
-	if !vector(&t.Values, value, h.Nonzeros) || !vector(&t.Indices, index, h.Nonzeros) || !vector(&t.Offsets, index, h.Lines+1) {
+	if !vector(&t.Values, value, h.Nonzeros) || !vector(&t.Indices, index, h.Nonzeros) ||
+		!vector(&t.Offsets, index, h.Lines+1) {
 		return Tensors{}, t.drop(c)
 	}
 	to := Arrays{Values: tensor.DataOf(t.Values), Indices: tensor.DataOf(t.Indices), Offsets: tensor.DataOf(t.Offsets)}
@@ -56,7 +57,8 @@ func copyBlock(c *object.Context, h *layout.SparseHeader, blocks []layout.Sparse
 		shift = shiftOffsets[int32]
 	}
 	if !shift(to.Offsets, b, lines) {
-		return tensor.Refuse(c, status.InvalidArgument, "the offsets of the block of %s %d were changed: they decrease", lineName(h.Format), b.FirstLine)
+		return tensor.Refuse(c, status.InvalidArgument, "the offsets of the block of %s %d were changed: they decrease",
+			lineName(h.Format), b.FirstLine)
 	}
 	return status.OK
 }
@@ -73,7 +75,8 @@ func shiftOffsets[I index](offsets uintptr, b *layout.SparsePart, lines uint64) 
 	to, prev, ascend := offsets+uintptr(b.FirstLine)*size, I(b.Begin), true
 	by := I(b.FirstElement) - prev
 	for done := uint64(0); done <= lines && ascend; done += chunk {
-		prev, ascend = shiftChunk(to+uintptr(done)*size, b.Offsets+uintptr(done)*size, min(lines+1-done, chunk), by, prev)
+		prev, ascend = shiftChunk(to+uintptr(done)*size, b.Offsets+uintptr(done)*size, min(lines+1-done, chunk), by,
+			prev)
 	}
 	return ascend
 }

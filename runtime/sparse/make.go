@@ -38,7 +38,8 @@ func FromArrays(c *object.Context, s Shape, from Arrays, o Options) uintptr {
 // build makes the matrix block by block; with arrays it copies them.
 func build(c *object.Context, s *Shape, o Options, from source, arrays *Arrays) uintptr {
 	lines, _ := s.lines()
-	p := planner{from: from, options: o, lines: uint64(lines), value: sizeOf(uint8(s.Value)), index: sizeOf(uint8(s.Index))}
+	p := planner{from: from, options: o, lines: uint64(lines), value: sizeOf(uint8(s.Value)),
+		index: sizeOf(uint8(s.Index))}
 	nonzeros, blocks, st := p.survey(c, s)
 	if st != status.OK {
 		return 0
@@ -59,7 +60,8 @@ func build(c *object.Context, s *Shape, o Options, from source, arrays *Arrays) 
 }
 
 // fill makes block i of a table and copies into it.
-func (p *planner) fill(c *object.Context, h *layout.SparseHeader, table []layout.SparsePart, i int, arrays *Arrays) bool {
+func (p *planner) fill(c *object.Context, h *layout.SparseHeader, table []layout.SparsePart, i int,
+	arrays *Arrays) bool {
 	line, element := p.next, uint64(0)
 	if i > 0 {
 		element = table[i-1].FirstElement + p.cut
@@ -138,7 +140,8 @@ func Wrap(c *object.Context, s Shape, from Arrays, borrowed Borrowed) uintptr {
 	b := layout.SparsePart{Values: from.Values, Indices: from.Indices, Offsets: from.Offsets}
 	b.Bytes = n*(sizeOf(h.ValueDtype)+sizeOf(h.IndexDtype)) + (h.Lines+1)*sizeOf(h.IndexDtype)
 	if checkIndices(c, h, &b, h.Lines, n) == status.OK {
-		b.Holder = tensor.LendBlock(c, from.Values, n*sizeOf(h.ValueDtype), borrowed.ReadOnly, borrowed.Deleter, borrowed.Context)
+		b.Holder = tensor.LendBlock(c, from.Values, n*sizeOf(h.ValueDtype), borrowed.ReadOnly, borrowed.Deleter,
+			borrowed.Context)
 	}
 	if b.Holder == 0 {
 		abandon(c, e, nil)
@@ -155,7 +158,8 @@ func checkAligned(c *object.Context, s *Shape, from *Arrays) status.Status {
 		return status.OK
 	}
 	return tensor.Refuse(c, status.InvalidArgument,
-		"values at %#x, indices at %#x and offsets at %#x are not all aligned to their %d and %d bytes; tl_sparse_from_csr copies them",
+		"values at %#x, indices at %#x and offsets at %#x are not all aligned to their %d and %d bytes; "+
+			"tl_sparse_from_csr copies them",
 		from.Values, from.Indices, from.Offsets, value, index)
 }
 
@@ -181,7 +185,8 @@ func checkArrays(c *object.Context, s *Shape, from *Arrays) status.Status {
 	}
 	first, last := offset(from.Offsets, uint8(s.Index), 0), offset(from.Offsets, uint8(s.Index), uint64(lines))
 	if first != 0 || last != from.Nonzeros {
-		return tensor.Refuse(c, status.InvalidArgument, "the offsets go from %d to %d; they have to go from 0 to %d, the nonzeros",
+		return tensor.Refuse(c, status.InvalidArgument,
+			"the offsets go from %d to %d; they have to go from 0 to %d, the nonzeros",
 			first, last, from.Nonzeros)
 	}
 	return status.OK

@@ -102,7 +102,8 @@ func drawModel(t *rapid.T) *model {
 	for i := range lines {
 		var line []entry
 		if m.minor > 0 {
-			for _, index := range rapid.SliceOfNDistinct(rapid.Int64Range(0, m.minor-1), 0, int(m.minor), rapid.ID[int64]).Draw(t, "line") {
+			for _, index := range rapid.SliceOfNDistinct(rapid.Int64Range(0, m.minor-1), 0, int(m.minor),
+				rapid.ID[int64]).Draw(t, "line") {
 				line = append(line, entry{index, float64(1000*i) + float64(index)})
 			}
 		}
@@ -134,7 +135,8 @@ func (m *model) flat() (values []float64, indices, offsets, lengths []int64) {
 
 func (m *model) arrays(k *keeper) Arrays {
 	values, indices, offsets, _ := m.flat()
-	return Arrays{k.floats(m.value, values), k.integers(m.index, indices), k.integers(m.index, offsets), int64(len(values))}
+	return Arrays{k.floats(m.value, values), k.integers(m.index, indices), k.integers(m.index, offsets),
+		int64(len(values))}
 }
 
 func drawOptions(t *rapid.T) Options {
@@ -159,7 +161,8 @@ func (m *model) make(t *rapid.T, c *object.Context, k *keeper) uintptr {
 		require.Equal(t, n, row.Length)
 		from := offsets[i]
 		tensor.CopyBytes(row.Values, k.floats(m.value, values[from:from+n]), uintptr(n)*uintptr(sizeOf(uint8(m.value))))
-		tensor.CopyBytes(row.Indices, k.integers(m.index, indices[from:from+n]), uintptr(n)*uintptr(sizeOf(uint8(m.index))))
+		tensor.CopyBytes(row.Indices, k.integers(m.index, indices[from:from+n]),
+			uintptr(n)*uintptr(sizeOf(uint8(m.index))))
 	}
 	return p
 }
@@ -189,7 +192,8 @@ func (m *model) matches(t require.TestingT, c *object.Context, p uintptr) {
 	requireVector(t, c, contiguous.Offsets, m.index, offsets, nil)
 }
 
-func requireVector(t require.TestingT, c *object.Context, p uintptr, dtype int32, wantIntegers []int64, wantFloats []float64) {
+func requireVector(t require.TestingT, c *object.Context, p uintptr, dtype int32, wantIntegers []int64,
+	wantFloats []float64) {
 	integers, floats := read(tensor.Data(c, p), dtype, tensor.Numel(c, p))
 	require.Equal(t, dtype, tensor.Dtype(c, p))
 	require.True(t, slices.Equal(wantIntegers, integers), "%v, not %v", integers, wantIntegers)

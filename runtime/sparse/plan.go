@@ -39,7 +39,8 @@ func (o *Options) check(c *object.Context) status.Status {
 		o.MinElements = min(minElements, o.MaxElements)
 	}
 	if o.MinElements > o.MaxElements {
-		return tensor.Refuse(c, status.InvalidArgument, "blocks of at least %d and at most %d elements contradict each other",
+		return tensor.Refuse(c, status.InvalidArgument,
+			"blocks of at least %d and at most %d elements contradict each other",
 			o.MinElements, o.MaxElements)
 	}
 	return status.OK
@@ -140,7 +141,8 @@ func (p *planner) sum(c *object.Context, s *Shape) (total uint64, st status.Stat
 	for i := range p.lines {
 		n := p.from.length(i)
 		if n < 0 && p.from.isOffset {
-			return 0, tensor.Refuse(c, status.InvalidArgument, "the offsets of %s %d decrease by %d", lineName(uint8(s.Format)), i, -n)
+			return 0, tensor.Refuse(c, status.InvalidArgument, "the offsets of %s %d decrease by %d",
+				lineName(uint8(s.Format)), i, -n)
 		}
 		if n < 0 || n > minor {
 			return 0, tensor.Refuse(c, status.InvalidArgument, "%s %d has the length %d, which is not between 0 and %d",

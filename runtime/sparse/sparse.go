@@ -45,16 +45,21 @@ const maxNonzeros = 1 << 44
 func (s *Shape) check(c *object.Context) status.Status {
 	switch {
 	case s.Format != layout.SparseCSR && s.Format != layout.SparseCSC:
-		return tensor.Refuse(c, status.InvalidArgument, "format %d is neither TL_SPARSE_CSR nor TL_SPARSE_CSC", s.Format)
+		return tensor.Refuse(c, status.InvalidArgument, "format %d is neither TL_SPARSE_CSR nor TL_SPARSE_CSC",
+			s.Format)
 	case s.Rows < 0 || s.Columns < 0:
-		return tensor.Refuse(c, status.InvalidArgument, "a matrix cannot have %d rows and %d columns", s.Rows, s.Columns)
+		return tensor.Refuse(c, status.InvalidArgument, "a matrix cannot have %d rows and %d columns", s.Rows,
+			s.Columns)
 	case s.Value != int32(tensor.F32) && s.Value != int32(tensor.F64):
-		return tensor.Refuse(c, status.InvalidArgument, "values are TL_DTYPE_F32 or TL_DTYPE_F64, not dtype %d", s.Value)
+		return tensor.Refuse(c, status.InvalidArgument, "values are TL_DTYPE_F32 or TL_DTYPE_F64, not dtype %d",
+			s.Value)
 	case s.Index != int32(tensor.I32) && s.Index != int32(tensor.I64):
-		return tensor.Refuse(c, status.InvalidArgument, "indices are TL_DTYPE_I32 or TL_DTYPE_I64, not dtype %d", s.Index)
+		return tensor.Refuse(c, status.InvalidArgument, "indices are TL_DTYPE_I32 or TL_DTYPE_I64, not dtype %d",
+			s.Index)
 	}
 	if lines, minor := s.lines(); lines >= maxNonzeros || s.Index == int32(tensor.I32) && minor > most {
-		return tensor.Refuse(c, status.Limit, "a matrix of %d by %d is too large for its indices; TL_DTYPE_I64 goes further",
+		return tensor.Refuse(c, status.Limit,
+			"a matrix of %d by %d is too large for its indices; TL_DTYPE_I64 goes further",
 			s.Rows, s.Columns)
 	}
 	return status.OK
@@ -63,7 +68,8 @@ func (s *Shape) check(c *object.Context) status.Status {
 // checkNonzeros refuses more nonzeros than offsets can count.
 func (s *Shape) checkNonzeros(c *object.Context, n uint64) status.Status {
 	if n > maxNonzeros || s.Index == int32(tensor.I32) && n > most {
-		return tensor.Refuse(c, status.Limit, "%d nonzeros are more than the offsets can count; TL_DTYPE_I64 goes further", n)
+		return tensor.Refuse(c, status.Limit,
+			"%d nonzeros are more than the offsets can count; TL_DTYPE_I64 goes further", n)
 	}
 	return status.OK
 }
@@ -136,7 +142,8 @@ func describe(p uintptr, s *Shape, nonzeros, blocks uint64, flags uint32) *layou
 	lines, minor := s.lines()
 	h := layout.At[layout.SparseHeader](p)
 	*h = layout.SparseHeader{
-		Mark: uint64(p) ^ layout.SparseMark, Lines: uint64(lines), Minor: uint64(minor), Nonzeros: nonzeros, Blocks: blocks,
+		Mark: uint64(p) ^ layout.SparseMark, Lines: uint64(lines), Minor: uint64(minor), Nonzeros: nonzeros,
+		Blocks: blocks,
 		Format: uint8(s.Format), ValueDtype: uint8(s.Value), IndexDtype: uint8(s.Index), Flags: flags,
 	}
 	return h

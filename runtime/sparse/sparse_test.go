@@ -35,7 +35,8 @@ func TestBlocksObeyTheirBounds(t *testing.T) {
 		var k keeper
 		lengths := rapid.SliceOfN(rapid.Int64Range(0, 50), 0, 80).Draw(t, "lengths")
 		o := drawOptions(t)
-		p := planner{from: source{at: address(&k, lengths)}, options: o, lines: uint64(len(lengths)), value: 4, index: 4}
+		p := planner{from: source{at: address(&k, lengths)}, options: o, lines: uint64(len(lengths)), value: 4,
+			index: 4}
 		line := uint64(0)
 		for p.advance() {
 			sum := int64(0)
@@ -142,7 +143,8 @@ func TestArraysAreChecked(t *testing.T) {
 		"block option -1 is not between 0 and ": nil,
 	} {
 		s, a := three(&k)
-		o := map[string]Options{"at least 9 and at most 3 elements": {0, 9, 3}, "block option -1 is not between 0 and ": {-1, 0, 0}}[says]
+		o := map[string]Options{"at least 9 and at most 3 elements": {0, 9, 3},
+			"block option -1 is not between 0 and ": {-1, 0, 0}}[says]
 		if spoil != nil {
 			spoil(&s, &a)
 			require.Zero(t, Wrap(c, s, a, Borrowed{}), says)

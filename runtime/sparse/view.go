@@ -99,14 +99,16 @@ func show(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart,
 type edge struct{ element, inBlock uint64 }
 
 // edges returns the first edge of the line first, and the last of the line before last.
-func edges(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, first, last uint64) (begin, end edge, st status.Status) {
+func edges(c *object.Context, h *layout.SparseHeader, blocks []layout.SparsePart, first, last uint64) (begin, end edge,
+	st status.Status) {
 	head, tail := blockOf(blocks, first), blockOf(blocks, last-1)
 	begin, low := edgeAt(h, blocks, head, first)
 	end, high := edgeAt(h, blocks, tail, last)
 	if low && high && begin.element <= end.element {
 		return begin, end, status.OK
 	}
-	return edge{}, edge{}, tensor.Refuse(c, status.InvalidArgument, "the offsets from %s %d to the end of %s %d were changed: they go from %d to %d",
+	return edge{}, edge{}, tensor.Refuse(c, status.InvalidArgument,
+		"the offsets from %s %d to the end of %s %d were changed: they go from %d to %d",
 		lineName(h.Format), first, lineName(h.Format), last-1, int64(begin.inBlock), int64(end.inBlock))
 }
 
@@ -162,16 +164,19 @@ func RowOf(c *object.Context, p uintptr, i int64) (r Row, st status.Status) {
 		return r, st
 	}
 	if uint64(i) >= h.Lines {
-		return r, tensor.Refuse(c, status.InvalidArgument, "there is no %s %d in a matrix of %d", lineName(h.Format), i, h.Lines)
+		return r, tensor.Refuse(c, status.InvalidArgument, "there is no %s %d in a matrix of %d", lineName(h.Format), i,
+			h.Lines)
 	}
 	number := blockOf(blocks, uint64(i))
 	b := &blocks[number]
 	k, end := uint64(i)-b.FirstLine, int64(b.Begin+elementCount(h, blocks, number))
 	low, high := offset(b.Offsets, h.IndexDtype, k), offset(b.Offsets, h.IndexDtype, k+1)
 	if low < int64(b.Begin) || high < low || high > end {
-		return r, tensor.Refuse(c, status.InvalidArgument, "the offsets of %s %d, %d and %d, were changed", lineName(h.Format), i, low, high)
+		return r, tensor.Refuse(c, status.InvalidArgument, "the offsets of %s %d, %d and %d, were changed",
+			lineName(h.Format), i, low, high)
 	}
-	return Row{elementAt(b.Values, uint64(low), h.ValueDtype), elementAt(b.Indices, uint64(low), h.IndexDtype), high - low}, status.OK
+	return Row{elementAt(b.Values, uint64(low), h.ValueDtype), elementAt(b.Indices, uint64(low), h.IndexDtype),
+		high - low}, status.OK
 }
 
 func elementAt(array uintptr, i uint64, dtype uint8) uintptr {
@@ -199,12 +204,14 @@ func BlockOf(c *object.Context, p uintptr, i int64) (b Block, st status.Status) 
 		return b, st
 	}
 	if uint64(i) >= uint64(len(blocks)) {
-		return b, tensor.Refuse(c, status.InvalidArgument, "there is no block %d in a matrix of %d blocks", i, len(blocks))
+		return b, tensor.Refuse(c, status.InvalidArgument, "there is no block %d in a matrix of %d blocks", i,
+			len(blocks))
 	}
 	of := &blocks[i]
 	return Block{
-		First: int64(of.FirstLine), Lines: int64(lineCount(h, blocks, int(i))), Nonzeros: int64(elementCount(h, blocks, int(i))),
-		Values: elementAt(of.Values, of.Begin, h.ValueDtype), Indices: elementAt(of.Indices, of.Begin, h.IndexDtype),
+		First: int64(of.FirstLine), Lines: int64(lineCount(h, blocks, int(i))),
+		Nonzeros: int64(elementCount(h, blocks, int(i))),
+		Values:   elementAt(of.Values, of.Begin, h.ValueDtype), Indices: elementAt(of.Indices, of.Begin, h.IndexDtype),
 		Offsets: of.Offsets, Holder: of.Holder,
 		value: tensor.ElementType(h.ValueDtype), index: tensor.ElementType(h.IndexDtype),
 	}, status.OK
