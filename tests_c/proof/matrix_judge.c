@@ -258,8 +258,9 @@ void judge_before(judgement* j)
 /* Numbers that say how much memory there is, how long a text, how much ever happened. */
 static bool varies(const matrix_function* f)
 {
-	static const char* const parts[] = {"_memory_",          "_json",           "_dump",          "tl_get_",
-	                                    "tl_registry_total", "tl_registry_num", "tl_leak_report", "tl_track_count"};
+	static const char* const parts[] = {"_memory_",        "_json",          "_openmetrics",
+	                                    "_dump",           "tl_get_",        "tl_registry_total",
+	                                    "tl_registry_num", "tl_leak_report", "tl_track_count"};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (strstr(f->name, parts[i]) != NULL) return true;
 	return f->result == MATRIX_RETURNS_POINTER || f->result == MATRIX_RETURNS_REAL;
