@@ -126,8 +126,11 @@ static void put_back(tl_context* c, uint32_t first, tl_node* last)
 	                                                memory_order_acq_rel, memory_order_relaxed));
 }
 
+/* A child leaves its inbox alone: fork copies memory page by page, so that a word may name nodes
+ * whose contents other threads of the parent wrote after their page was copied. */
 bool tlc_read_inbox(tl_context* c)
 {
+	if (TLC_UNLIKELY(tlc_forked())) return false;
 	uint64_t word = TLC_LOAD(c->word);
 	while (!atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE, memory_order_acq_rel,
 	                                              memory_order_relaxed)) {}

@@ -2,6 +2,8 @@
  * owner, in C where they are plain bytes and the owner lives. */
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"
@@ -35,6 +37,12 @@ static void* release_objects(void* unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < OBJECTS; i++) CHECK_OK(tl_ptr_release(objects[i]));
+	return NULL;
+}
+
+static void* release_one(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
 	return NULL;
 }
 
@@ -133,6 +141,24 @@ static void objects_of_an_ended_thread_are_freed_at_once(void)
 	}
 }
 
+/* In the child nobody can know whether the notes in its inbox are whole. */
+static void a_child_leaves_its_inbox_alone(void)
+{
+	if (!is_fast()) return; /* where every call of a child is refused */
+	void* object = tl_mem_alloc(64);
+	run_thread(release_one, object);
+	pid_t child = fork();
+	if (child == 0) {
+		poll_inbox();
+		_exit(tl_ptr_check(object) == TL_OK ? 0 : 1);
+	}
+	int status = -1;
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	poll_inbox();
+	CHECK_DEAD(object);
+}
+
 typedef struct pair {
 	_Atomic(void*) to[2];
 	atomic_int at_work;
@@ -180,6 +206,7 @@ int main(void)
 	RUN(a_typed_object_is_destroyed_by_its_owner);
 	RUN(the_owner_keeps_what_it_holds);
 	RUN(objects_of_an_ended_thread_are_freed_at_once);
+	RUN(a_child_leaves_its_inbox_alone);
 	RUN(two_threads_release_each_others_objects);
 	return check_finish();
 }
