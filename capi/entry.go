@@ -9,6 +9,7 @@ extern char** environ;
 static uintptr_t tlc_setting(uintptr_t i) { return environ == NULL ? 0 : (uintptr_t)environ[i]; }
 static void tlc_free(uintptr_t p) { free((void*)p); }
 uintptr_t tlc_deleter_of(uint32_t kind);
+void tlc_free_new(uintptr_t p, uint32_t kind);
 extern uint64_t tlc_recorded;
 static uintptr_t tlc_recorded_at(void) { return (uintptr_t)&tlc_recorded; }
 
@@ -18,6 +19,7 @@ static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 	return posix_memalign(&p, alignment, bytes) == 0 ? (uintptr_t)p : 0;
 }
 _Bool tlc_usable_size(uintptr_t p, uint64_t* bytes);
+uintptr_t tlc_caller(void);
 */
 import "C"
 
@@ -98,12 +100,14 @@ func tlentry_open(out uintptr) int32 {
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
 			AlignedAlloc:   alignedAlloc,
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
+			FreeNew:        func(p uintptr, kind uint8) { C.tlc_free_new(C.uintptr_t(p), C.uint32_t(kind)) },
 			UsableSize:     usableSize,
 		})
 		if st == status.OK {
 			tensorsOnDevices()
 			publishDefaultDevice()
 			object.Globals().Pools = mempool.Table()
+			object.Caller = caller
 			openLimits()
 			logPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))
@@ -119,6 +123,14 @@ func tlentry_open(out uintptr) int32 {
 		}
 		return int32(st)
 	})
+}
+
+// caller returns the context of the thread that this call of Go runs on.
+func caller() *object.Context {
+	if at := uintptr(C.tlc_caller()); at != 0 {
+		return object.At(at)
+	}
+	return nil
 }
 
 // debugger is what TL_DEBUG asks for, nil when it is off.
@@ -203,6 +215,13 @@ func tlentry_release_entry(c, pointer uintptr, record, gen uint32) {
 //export tlentry_drop_field
 func tlentry_drop_field(c, pointer uintptr) {
 	guarded(c, 0, func(o *object.Context) int { o.DropField(pointer); return 0 })
+}
+
+// tlentry_cool takes the free slots out of the scope stack.
+//
+//export tlentry_cool
+func tlentry_cool(c uintptr) {
+	guarded(c, 0, func(o *object.Context) int { o.Cool(); return 0 })
 }
 
 // tlentry_recycle takes the slot of a dead object back.

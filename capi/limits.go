@@ -169,8 +169,9 @@ const _ = "tl_mem_set_out_of_memory_callback"
 // tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
 // key (elements, dtype, device), by default 32, and how many bytes of all keys,
 // by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
-// new limit are freed at once. TL_TENSOR_POOL does the same from the
-// environment.
+// new limit are freed at once, but for those that other threads keep: each of
+// them frees its own at its next slow call. TL_TENSOR_POOL does the same from
+// the environment.
 //
 //	C: tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 //

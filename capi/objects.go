@@ -133,10 +133,11 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // object float, it ends as with tl_ptr_release: the destructor runs and the
 // fields are released. If tl_ptr_dec_ref brought the count to 0, only the
 // memory is freed, because the caller has released the fields itself.
-// tl_ptr_release, in contrast, drops a held reference before a floating one. So
-// an object that was allocated, pushed onto a Vec and then released has one
-// reference left; it floats, although the Vec relies on it. To give up the
-// floating reference of an allocation, register the object.
+//
+// tl_ptr_release does not replace it, because it drops held references first: an
+// object that was allocated, pushed onto a Vec and then released keeps only its
+// floating reference, although the Vec relies on one. To give up the floating
+// reference of an object that others hold, register the object in a scope.
 //
 //	C: tl_status tl_mem_free(void* object);
 //

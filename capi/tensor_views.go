@@ -41,7 +41,8 @@ import (
 // order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to 8,
 // NULL shape, negative or overflowing extents, more than one -1),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one cgo call, whatever the size.
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
 //
 //export tlgo_tensor_reshape
 func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
@@ -64,11 +65,38 @@ func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
-// Cost: one cgo call, whatever the size.
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
 //
 //export tlgo_tensor_slice
 func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Slice(o, t, axis, start, stop, step) })
+}
+
+// tl_tensor_slice_axes takes a part of each of the first rank axes in one call. Axis
+// i gets the elements starts[i], starts[i] + steps[i], ... before stops[i], as
+// tl_tensor_slice does; the axes after them stay whole. A step of 0 takes the one
+// element at starts[i] and leaves the axis out of the view, as an index does; the
+// element has to exist, and stops[i] says nothing.
+//
+//	C: tl_tensor* tl_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
+//
+// The parameter steps may be NULL: all are 1.
+//
+// Ownership: the current scope holds the view; the view holds the tensor that
+// has the memory. The caller borrows.
+// Threads: any thread.
+// Returns: the view, NULL on failure or for NULL.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
+// starts or stops, rank above the tensor's, no such element), TL_E_OUT_OF_MEMORY,
+// TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
+//
+//export tlgo_tensor_slice_axes
+func tlgo_tensor_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.SliceAxes(o, t, rank, starts, stops, steps) })
 }
 
 // tl_tensor_transpose returns a view with two axes swapped.
@@ -83,7 +111,8 @@ func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one cgo call, whatever the size.
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
 //
 //export tlgo_tensor_transpose
 func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
@@ -103,7 +132,8 @@ func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // axes, not every axis once), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
-// Cost: one cgo call, whatever the size.
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
 //
 //export tlgo_tensor_permute
 func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
@@ -125,7 +155,8 @@ func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 // shape, rank below the tensor's or above 8, an extent that is neither the
 // tensor's nor repeats one element, an overflow), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one cgo call, whatever the size.
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
 //
 //export tlgo_tensor_broadcast_to
 func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
@@ -144,7 +175,8 @@ func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, or the axis does not have one element), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one cgo call, whatever the size.
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
 //
 //export tlgo_tensor_squeeze
 func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
@@ -164,7 +196,8 @@ func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one cgo call, whatever the size.
+// Cost: one compare-and-swap, whatever the size.
+// Path: fast.
 //
 //export tlgo_tensor_expand_dims
 func tlgo_tensor_expand_dims(c, t uintptr, axis int64) uintptr {

@@ -121,6 +121,7 @@ type tl_tensor_info struct {
 // Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
 // or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a copy.
+// Path: fast.
 //
 //export tlgo_tensor_new
 func tlgo_tensor_new(c, data uintptr, rank int64, shape uintptr) uintptr {
@@ -137,6 +138,7 @@ func tlgo_tensor_new(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
 // or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: tl_tensor_empty and a copy.
+// Path: fast.
 //
 //export tlgo_tensor_new_i64
 func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
@@ -267,6 +269,7 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // memory of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
 // Cost: tl_tensor_empty and a copy.
+// Path: fast.
 //
 //export tlgo_tensor_clone
 func tlgo_tensor_clone(c, t uintptr) uintptr {

@@ -15,6 +15,7 @@ void tlentry_close(uintptr_t context, uint64_t target);
 void tlentry_release_entry(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
 void tlentry_drop_field(uintptr_t context, uintptr_t pointer);
 void tlentry_recycle(uintptr_t context, uintptr_t object, uint32_t record, uint32_t gen);
+void tlentry_cool(uintptr_t context);
 void tlentry_trim(uintptr_t context);
 void tlentry_show_stats(void);
 int32_t tlentry_check_option(uintptr_t key, uintptr_t value);

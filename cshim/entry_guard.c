@@ -1,5 +1,6 @@
 /* The entry guard, threads, fork: everything between a C thread and the slow path. */
 #define _GNU_SOURCE
+#include "entry_frames.h"
 #include "entry_guard.h"
 #include "object_inbox.h"
 
@@ -13,6 +14,7 @@
 #include "entry.h"
 #include "entry_signals.h"
 #include "entry_start.h"
+#include "tensor.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
 static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
@@ -32,19 +34,13 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Guards the shared context. It refuses a thread that has it already. */
 static pthread_mutex_t shared_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static _Atomic bool started;
-static sem_t first_entries;           /* threads that may enter Go for the first time at once */
-static _Atomic(volatile char*) alive; /* points to 0 in a forked child: the page is wiped */
+static sem_t first_entries; /* threads that may enter Go for the first time at once */
+_Atomic(volatile char*) tlc_alive;
 static char alive_fallback = 1;
 
 enum { FIRST_ENTRIES = 8 };
 
 _Static_assert(offsetof(tl_context, magazines) % sizeof(tl_magazine) == 0, "a magazine lies in one cache line");
-
-bool tlc_forked(void)
-{
-	volatile char* page = atomic_load_explicit(&alive, memory_order_acquire);
-	return page != NULL && *page == 0;
-}
 
 /* ---- fork ------------------------------------------------------------------------ */
 
@@ -74,7 +70,7 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	alive = &alive_fallback;
+	tlc_alive = &alive_fallback;
 	alive_fallback = 0;
 	tl_context* own = tlc_own_context();
 	if (own != NULL) tlc_end_samples(own);
@@ -86,11 +82,11 @@ static void watch_forks(void)
 {
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 	char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	alive = &alive_fallback;
+	tlc_alive = &alive_fallback;
 	if (page == MAP_FAILED) return;
 	*page = 1;
 #ifdef MADV_WIPEONFORK
-	if (madvise(page, 4096, MADV_WIPEONFORK) == 0) alive = page; /* catches a raw clone as well */
+	if (madvise(page, 4096, MADV_WIPEONFORK) == 0) tlc_alive = page; /* catches a raw clone as well */
 #endif
 }
 
@@ -111,12 +107,15 @@ static void keep_error(const tl_context* c)
 	tlc_apart.function = c->error_function;
 }
 
-/* Parks a context: no Go, no lock, so that it may run as a thread's destructor. */
+/* Parks a context: no Go, and no lock that is held for long, so that it may run as a thread's destructor. */
 static void park(tl_context* c)
 {
 	keep_error(c);
+	/* A limit may have fallen since the places were lent: then Go looks what still fits. */
+	if (c->places != 0 && !tlc_tensors_are_recalled(c)) tlc_tensor_hand_over(c);
 	/* Read before the context is given away: afterwards it may belong to another thread. */
-	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0;
+	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0 || c->waiting != 0 ||
+	            c->places != 0;
 	uint64_t word = atomic_load(&c->word);
 	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {}
 	atomic_fetch_add(&tlc_shared->parked, 1);
@@ -164,7 +163,12 @@ static tl_status start(void)
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		status = may_enter_go() ? tlentry_open((uintptr_t)&globals) : TL_E_OUT_OF_MEMORY;
+		if (may_enter_go()) {
+			status = tlentry_open((uintptr_t)&globals);
+			if (status == TL_E_OUT_OF_MEMORY) tlc_tables_were_refused();
+		} else {
+			status = TL_E_OUT_OF_MEMORY;
+		}
 		if (status == TL_OK) {
 			publish((tl_globals*)globals);
 			tlc_forget_relocations();
@@ -192,6 +196,9 @@ tl_status tlc_check_option(const char* key, const char* value)
 	tlc_end_quiet(&before);
 	return status;
 }
+
+/* For Go, while a call of this thread is in Go; 0: the thread has no context of its own. */
+uintptr_t tlc_caller(void) { return (uintptr_t)tlc_own_context(); }
 
 bool tlc_is_tracing(void) { return (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_TRACE; }
 
@@ -245,6 +252,7 @@ static void go_in(tl_context* c)
 	if (is_shared(c)) return; /* a thread without a context sees zeros anyway */
 	c->path = tlc_tls;
 	tlc_tls = stub_of(c);
+	if (TLC_UNLIKELY(c->warm != NULL)) tlc_cool(c);
 }
 
 static void go_out(tl_context* c)
@@ -295,7 +303,7 @@ static bool has_requests(tl_context* c)
 {
 	bool mail = tlc_has_mail(c) && (c->path != c || !tlc_read_inbox(c));
 	return mail || TLC_LOAD(tlc_shared->reap) != 0 || TLC_LOAD(tlc_shared->purge) != c->purge_seen ||
-	       TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
+	       TLC_LOAD(tlc_shared->recall) != c->recall_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
 /* Handles requests of other threads, and a change of the path. */

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "entry_fork.h"
 #include "layout.h"
 #include "registry.h"
 #include "tl_runtime.h"
@@ -18,8 +19,9 @@
 #define TLC_ALIGNED64(n) (((n) + 63) & ~(uintptr_t)63)
 #define TLC_STUB_OFFSET TLC_ALIGNED64(sizeof(tl_context))
 
-/* Where a context counts the objects of user types: behind its stub. */
-#define TLC_TYPES_OFFSET (2 * TLC_STUB_OFFSET)
+/* Behind a context and its stub stand the tensors that its thread keeps, and the counters of user types. */
+#define TLC_CELLS_OFFSET (2 * TLC_STUB_OFFSET)
+#define TLC_TYPES_OFFSET (TLC_CELLS_OFFSET + TL_TENSOR_CELLS_BYTES)
 
 #pragma GCC visibility push(hidden)
 
@@ -114,7 +116,11 @@ const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((c
 tl_status tlc_visit(uint32_t function) __attribute__((cold));
 void tlc_poll(void) __attribute__((cold));
 
-bool tlc_forked(void);
+uintptr_t tlc_caller(void);
+
+/* Gives the warm places of the scope stack to the magazines, those with a full magazine through Go
+ * (object_scopes.c). */
+void tlc_cool(tl_context* c);
 
 /* The context of threads without one, locked and in Go; NULL: it is not available. */
 tl_context* tlc_enter_unattached(void);
@@ -209,13 +215,23 @@ static inline void tlc_set_life(tl_record* r, uint64_t life)
 /* The counting words of what a context keeps for new objects. */
 static inline uint64_t tlc_pair_of(const uint32_t* words) { return *(const tlc_pair*)(const void*)words; }
 
+/* A word of a record. x86-64 keeps loads in order, and there the compiler makes one instruction of load
+ * and comparison where the load is an ordinary one. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define TLC_COMPARED(type, word) (*(const type __attribute__((may_alias))*)(const void*)&(word))
+#else
+#define TLC_COMPARED(type, word) __atomic_load_n((const type*)(const void*)&(word), __ATOMIC_ACQUIRE)
+#endif
+
 /* Whether r is a plain object of tag's generation whose counts are exactly these: then
  * the reference that is being dropped is the only one. */
-static inline bool tlc_is_plain(const tl_record* r, uint64_t tag, uint32_t loc, uint32_t sh)
+static inline __attribute__((always_inline)) bool tlc_is_plain(const tl_record* r, uint64_t tag, uint32_t loc,
+                                                               uint32_t sh)
 {
-	uint32_t counts = atomic_load_explicit(&r->sh, memory_order_acquire) ^ sh;
-	counts |= atomic_load_explicit(&r->loc, memory_order_relaxed) ^ loc;
-	return TLC_LIKELY((counts | (tlc_life(r) ^ tag >> 32 << 32)) == 0);
+	bool is = TLC_LIKELY(TLC_COMPARED(uint32_t, r->loc) == loc) && TLC_LIKELY(TLC_COMPARED(uint32_t, r->sh) == sh) &&
+	          TLC_LIKELY(TLC_COMPARED(tlc_pair, r->type_flags) == tag >> 32 << 32);
+	atomic_signal_fence(memory_order_acquire);
+	return is;
 }
 
 static inline bool tlc_in_heap(uintptr_t p) { return tlc_heap_offset(p) < tlc_g.heap_bytes; }

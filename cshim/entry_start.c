@@ -98,6 +98,12 @@ bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*))
 	return lack == TLC_LACKS_NOTHING;
 }
 
+void tlc_tables_were_refused(void)
+{
+	enum { TABLES = 192 << 20 }; /* the heap takes a quarter of it, and contexts an eighth of the rest */
+	lack = tlc_look_for_memory(TABLES);
+}
+
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 static uintptr_t dynamic(intptr_t tag)

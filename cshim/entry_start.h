@@ -29,6 +29,9 @@ typedef enum tlc_lack {
  * holds the entry guard's start lock. */
 bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*));
 
+/* Notes what the library's own tables lacked, which Go could not map after its start. */
+void tlc_tables_were_refused(void);
+
 /* The resource that the newest attempt at a first use lacked. */
 tlc_lack tlc_first_use_lacks(void);
 

@@ -2,6 +2,7 @@
  * The C compiler lays out what Go declares in runtime/layout as Go does. */
 #include "layout.h"
 #include "mempool.h"
+#include "registry_blocks.h"
 #include "registry_cells.h"
 #include "tensor.h"
 #include "tensor_sparse.h"
@@ -20,13 +21,14 @@ IS(TL_SH_CLAIM_MASK, 768); IS(TL_SH_CLAIM_MAX, 3); IS(TL_SH_COUNT_SHIFT, 10); IS
 IS(TL_SH_COUNT_MAX, 2097151); IS(TL_TYPE_MASK, 16777215); IS(TL_TYPE_PLAIN, 0); IS(TL_TYPE_VEC, 1);
 IS(TL_TYPE_VEC_DATA, 2); IS(TL_TYPE_TENSOR, 3); IS(TL_TYPE_SPARSE, 4); IS(TL_TYPE_FIRST_USER, 16); IS(TL_KINDS, 5);
 IS(TL_RECORD_DESTROYED, 16777216); IS(TL_RECORD_BUSY, 33554432); IS(TL_GEN_ONE, 256); IS(TL_GEN_LAST, 4294967040);
-IS(TL_FOREIGN, 4294967295); IS(TL_MARK_SCOPE, 0); IS(TL_MARK_FUNCTION, 1); IS(TL_MARK_PLANNED, 2);
-IS(TL_MARK_KIND_SHIFT, 30); IS(TL_MARK_SLOTS, 536870911); IS(TL_MARK_TAGGED, 536870912); IS(TL_CTX_FREE, 0);
-IS(TL_CTX_ACTIVE, 1); IS(TL_CTX_PARKED, 2); IS(TL_CTX_BORROWED, 3); IS(TL_CTX_STATE, 3); IS(TL_NODE_CHAIN, 64);
-IS(TL_CHAINS_CHANGE, 4294967296); IS(TL_MESSAGE_BYTES, 2048); IS(TL_MAX_TAGS, 32); IS(TL_BLOCK_MARKS, 4096);
-IS(TL_LEAK_CHECK_OFF, 0); IS(TL_LEAK_CHECK_REPORT, 1); IS(TL_LEAK_CHECK_FAIL, 2); IS(TL_TRACKING_OFF, 0);
-IS(TL_TRACKING_SAMPLE, 1); IS(TL_TRACKING_ALL, 2); IS(TL_TRACKING_TRACE, 3); IS(TL_TRACKING_MODE, 3);
-IS(TL_TRACKING_ONE, 4);
+IS(TL_FOREIGN, 0); IS(TL_MARK_SCOPE, 0); IS(TL_MARK_FUNCTION, 1); IS(TL_MARK_PLANNED, 2); IS(TL_MARK_KIND_SHIFT, 30);
+IS(TL_MARK_SLOTS, 536870911); IS(TL_MARK_TAGGED, 536870912); IS(TL_CTX_FREE, 0); IS(TL_CTX_ACTIVE, 1);
+IS(TL_CTX_PARKED, 2); IS(TL_CTX_BORROWED, 3); IS(TL_CTX_STATE, 3); IS(TL_NODE_CHAIN, 64);
+IS(TL_CHAINS_CHANGE, 4294967296); IS(TL_WAIT_FIRST, 16); IS(TL_WAIT_TURNS, 4); IS(TL_MESSAGE_BYTES, 2048);
+IS(TL_MAX_TAGS, 32); IS(TL_TENSOR_CELLS_BYTES, 24576); IS(TL_BLOCK_MARKS, 4096); IS(TL_LEAK_CHECK_OFF, 0);
+IS(TL_LEAK_CHECK_REPORT, 1); IS(TL_LEAK_CHECK_FAIL, 2); IS(TL_TRACKING_OFF, 0); IS(TL_TRACKING_SAMPLE, 1);
+IS(TL_TRACKING_ALL, 2); IS(TL_TRACKING_TRACE, 3); IS(TL_TRACKING_MODE, 3); IS(TL_TRACKING_ONE, 4);
+IS(TL_WARM_ENTRIES, 64); IS(TL_WARM_CLASSES, 15);
 SIZE(tl_record, 16); AT(tl_record, loc, 0); AT(tl_record, sh, 4); AT(tl_record, type_flags, 8); AT(tl_record, gen, 12);
 SIZE(tl_entry, 16); AT(tl_entry, object, 0); AT(tl_entry, record, 8); AT(tl_entry, gen, 12);
 SIZE(tl_magazine, 32); AT(tl_magazine, top, 0); AT(tl_magazine, base, 8); AT(tl_magazine, limit, 16);
@@ -41,7 +43,7 @@ AT(tl_mark, outer, 28);
 SIZE(tl_slot, 16); AT(tl_slot, buffer, 0); AT(tl_slot, bytes, 8);
 SIZE(tl_node, 24); AT(tl_node, object, 0); AT(tl_node, record, 8); AT(tl_node, gen, 12); AT(tl_node, next, 16);
 AT(tl_node, chain, 20);
-SIZE(tl_context, 5976); AT(tl_context, owner, 0); AT(tl_context, id, 4); AT(tl_context, alloc_loc, 8);
+SIZE(tl_context, 6040); AT(tl_context, owner, 0); AT(tl_context, id, 4); AT(tl_context, alloc_loc, 8);
 AT(tl_context, alloc_sh, 12); AT(tl_context, new_loc, 16); AT(tl_context, new_sh, 20); AT(tl_context, one, 24);
 AT(tl_context, top, 32); AT(tl_context, end, 40); AT(tl_context, entries, 48); AT(tl_context, mark_top, 56);
 AT(tl_context, mark_end, 64); AT(tl_context, marks, 72); AT(tl_context, planned, 80); AT(tl_context, floor, 88);
@@ -57,17 +59,21 @@ AT(tl_context, deleter_last, 268); AT(tl_context, callback, 272); AT(tl_context,
 AT(tl_context, callback_context, 288); AT(tl_context, callback_arguments, 296); AT(tl_context, error_pending, 300);
 AT(tl_context, skipped, 304); AT(tl_context, deferred, 312); AT(tl_context, foreign_adopted, 320);
 AT(tl_context, foreign_freed, 328); AT(tl_context, tensors_made, 336); AT(tl_context, tensors_gone, 344);
-AT(tl_context, slow_calls, 352); AT(tl_context, spare, 360); AT(tl_context, purge_seen, 368);
-AT(tl_context, short_of, 376); AT(tl_context, short_attempts, 380); AT(tl_context, short_device, 384);
-AT(tl_context, short_spare, 388); AT(tl_context, short_bytes, 392); AT(tl_context, sample_left, 400);
-AT(tl_context, sampled, 408); AT(tl_context, pending, 416); AT(tl_context, tracking_seen, 420);
-AT(tl_context, tags, 424); AT(tl_context, use_site, 428); AT(tl_context, damaged, 432);
-AT(tl_context, cancel_state, 436); AT(tl_context, path, 440); AT(tl_context, node_first, 448);
-AT(tl_context, node_count, 452); AT(tl_context, node_full, 456); AT(tl_context, node_spare, 460);
-AT(tl_context, tag_names, 464); AT(tl_context, tag_depths, 592); AT(tl_context, status, 720);
-AT(tl_context, function_id, 724); AT(tl_context, error_pointer, 728); AT(tl_context, error_detail, 736);
-AT(tl_context, error_kind, 760); AT(tl_context, message_ready, 764); AT(tl_context, message, 768);
-AT(tl_context, kinds, 2816); AT(tl_context, magazines, 2976); AT(tl_context, allocs_before, 5376);
+AT(tl_context, kept_puts, 352); AT(tl_context, kept_put_bytes, 360); AT(tl_context, kept_hits, 368);
+AT(tl_context, kept_hit_bytes, 376); AT(tl_context, slow_calls, 384); AT(tl_context, warm, 392);
+AT(tl_context, recall_seen, 400); AT(tl_context, places, 404); AT(tl_context, cell_turn, 406);
+AT(tl_context, purge_seen, 408); AT(tl_context, short_of, 416); AT(tl_context, short_attempts, 420);
+AT(tl_context, short_device, 424); AT(tl_context, finished, 428); AT(tl_context, cold_exits, 432);
+AT(tl_context, spare, 436); AT(tl_context, after_hole, 452); AT(tl_context, short_bytes, 456);
+AT(tl_context, sample_left, 464); AT(tl_context, sampled, 472); AT(tl_context, pending, 480);
+AT(tl_context, tracking_seen, 484); AT(tl_context, tags, 488); AT(tl_context, use_site, 492);
+AT(tl_context, damaged, 496); AT(tl_context, cancel_state, 500); AT(tl_context, path, 504);
+AT(tl_context, node_first, 512); AT(tl_context, node_count, 516); AT(tl_context, node_full, 520);
+AT(tl_context, waiting, 524); AT(tl_context, tag_names, 528); AT(tl_context, tag_depths, 656);
+AT(tl_context, status, 784); AT(tl_context, function_id, 788); AT(tl_context, error_pointer, 792);
+AT(tl_context, error_detail, 800); AT(tl_context, error_kind, 824); AT(tl_context, message_ready, 828);
+AT(tl_context, message, 832); AT(tl_context, kinds, 2880); AT(tl_context, magazines, 3040);
+AT(tl_context, allocs_before, 5440);
 SIZE(tl_type_info, 24); AT(tl_type_info, size, 0); AT(tl_type_info, offsets, 8); AT(tl_type_info, fields, 16);
 AT(tl_type_info, has_destructor, 20);
 SIZE(tl_globals, 2592); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
@@ -76,10 +82,10 @@ AT(tl_globals, slices_bytes, 48); AT(tl_globals, slice_shift, 56); AT(tl_globals
 AT(tl_globals, frame_offset, 72); AT(tl_globals, arena_capacity, 80); AT(tl_globals, shards, 88);
 AT(tl_globals, shard_mask, 96); AT(tl_globals, pools, 104); AT(tl_globals, nodes, 112);
 AT(tl_globals, node_chains, 120); AT(tl_globals, types, 128); AT(tl_globals, fast, 136); AT(tl_globals, on_error, 140);
-AT(tl_globals, reap, 144); AT(tl_globals, purge, 148); AT(tl_globals, parked, 152); AT(tl_globals, counted_types, 156);
-AT(tl_globals, tracking, 160); AT(tl_globals, classes, 168); AT(tl_globals, block_marks, 2568);
-AT(tl_globals, leak_check, 2576); AT(tl_globals, debug, 2580); AT(tl_globals, show_stats, 2584);
-AT(tl_globals, mem_log, 2588);
+AT(tl_globals, reap, 144); AT(tl_globals, purge, 148); AT(tl_globals, parked, 152); AT(tl_globals, recall, 156);
+AT(tl_globals, counted_types, 160); AT(tl_globals, tracking, 164); AT(tl_globals, classes, 168);
+AT(tl_globals, block_marks, 2568); AT(tl_globals, leak_check, 2576); AT(tl_globals, debug, 2580);
+AT(tl_globals, show_stats, 2584); AT(tl_globals, mem_log, 2588);
 
 IS(TL_MEMPOOL_SPLIT, 256); IS(TL_MEMPOOL_LIFO_SIZE, 64); IS(TL_MEMPOOL_SUBBIN_BITS, 9); IS(TL_MEMPOOL_SUBBINS, 512);
 IS(TL_MEMPOOL_SIZE_BITS, 48); IS(TL_MEMPOOL_LEAVES, 320); IS(TL_MEMPOOL_NODES, 5); IS(TL_MEMPOOL_SLOT_BITS, 10);
@@ -102,14 +108,21 @@ AT(tl_mempool_state, limit, 88); AT(tl_mempool_state, hash_shift, 92); AT(tl_mem
 AT(tl_mempool_state, free_blocks, 100); AT(tl_mempool_state, bins, 104); AT(tl_mempool_state, reserved, 112);
 AT(tl_mempool_state, device_allocations, 120); AT(tl_mempool_state, lifo, 128);
 
+IS(TL_RECORD_LEVEL_0, 8); IS(TL_BLOCK_FREE, 0); IS(TL_BLOCK_CUSTOM, 1); IS(TL_BLOCK_SHARED, 2);
+IS(TL_BLOCK_ABANDONED, 3); IS(TL_BLOCK_PENDING, 4); IS(TL_BLOCK_RETIRED, 5); IS(TL_BLOCK_GENERATION_SHIFT, 32);
+IS(TL_BLOCK_MOST_NAMES, 4294967295); IS(TL_BLOCK_LAST_GENERATION, 4294967295);
+SIZE(tl_block_record, 64); AT(tl_block_record, life, 0); AT(tl_block_record, more, 8); AT(tl_block_record, real, 16);
+AT(tl_block_record, block, 24); AT(tl_block_record, deleter, 32); AT(tl_block_record, ctx, 40);
+AT(tl_block_record, state, 48); AT(tl_block_record, next, 52); AT(tl_block_record, spare, 56);
+
 IS(TL_FOREIGN_BYTES, 281474976710655); IS(TL_FOREIGN_KIND_SHIFT, 48); IS(TL_FOREIGN_MALLOC, 1);
 IS(TL_FOREIGN_NEW_ARRAY, 2); IS(TL_FOREIGN_NEW_SCALAR, 3); IS(TL_FOREIGN_ALIGNED, 4); IS(TL_FOREIGN_CUSTOM, 5);
 IS(TL_FOREIGN_WORKSPACE, 1); IS(TL_FOREIGN_ADOPTED, 72057594037927936); IS(TL_FOREIGN_HANDED_BACK, 144115188075855872);
 IS(TL_FOREIGN_STICKY, 4294967295); IS(TL_FOREIGN_FLOAT, 16777216); IS(TL_FOREIGN_ADDRESS_BITS, 57);
 IS(TL_UNIT_LEVEL_SHIFT, 57); IS(TL_UNIT_FINE, 1); IS(TL_UNIT_LEVEL_0, 2); IS(TL_UNIT_LEVELS, 8);
 IS(TL_REGION_ROOM_SHIFT, 56); IS(TL_REGION_VACANT_SHIFT, 48); IS(TL_REGION_VACANT, 281474976710656);
-IS(TL_REGION_ADDRESS, 281474976710655); IS(TL_ENTRY_LISTS, 6); IS(TL_UNIT_ROOMS, 12); IS(TL_UNIT_RESERVE, 2560);
-IS(TL_ENTRY_RESERVE, 1536);
+IS(TL_REGION_ADDRESS, 281474976710655); IS(TL_ENTRY_LISTS, 6); IS(TL_UNIT_ROOMS, 12); IS(TL_RECORD_LEVELS, 32);
+IS(TL_UNIT_RESERVE, 2560); IS(TL_ENTRY_RESERVE, 1536);
 SIZE(tl_foreign_entry, 24); AT(tl_foreign_entry, count, 0); AT(tl_foreign_entry, gen, 4);
 AT(tl_foreign_entry, block, 8); AT(tl_foreign_entry, type_floats, 16); AT(tl_foreign_entry, link, 20);
 SIZE(tl_unit, 40); AT(tl_unit, starts, 0); AT(tl_unit, covers, 8); AT(tl_unit, only, 16);
@@ -118,10 +131,12 @@ SIZE(tl_shard, 256); AT(tl_shard, lock, 0); AT(tl_shard, capacity, 4); AT(tl_sha
 AT(tl_shard, limit, 20); AT(tl_shard, gen, 24); AT(tl_shard, entries, 28); AT(tl_shard, bytes, 32);
 AT(tl_shard, handed_back, 40); AT(tl_shard, zeros, 44); AT(tl_shard, chunk, 48); AT(tl_shard, chunk_end, 56);
 AT(tl_shard, lists, 64); AT(tl_shard, unit_lists, 112); AT(tl_shard, chunk_bytes, 208); AT(tl_shard, units, 216);
-AT(tl_shard, idle, 224); AT(tl_shard, spare, 232);
-SIZE(tl_registry, 64); AT(tl_registry, units, 0); AT(tl_registry, spare, 32);
+AT(tl_shard, idle, 224); AT(tl_shard, records, 232); AT(tl_shard, free_record, 236); AT(tl_shard, buffers, 240);
+AT(tl_shard, spare, 244);
+SIZE(tl_registry, 320); AT(tl_registry, units, 0); AT(tl_registry, spare, 32); AT(tl_registry, records, 64);
 
-IS(TL_MAX_RANK, 8); IS(TL_TENSOR_ALIGN, 64); IS(TL_DTYPES, 24); IS(TL_TENSOR_CONTIGUOUS, 1); IS(TL_TENSOR_IN_SLOT, 2);
+IS(TL_MAX_RANK, 8); IS(TL_TENSOR_ALIGN, 64); IS(TL_DTYPES, 24); IS(TL_TENSOR_CELLS, 64); IS(TL_TENSOR_CELL_SET, 4);
+IS(TL_TENSOR_CELL_ROOM, 16); IS(TL_TENSOR_CELL_RANK, 4); IS(TL_TENSOR_CONTIGUOUS, 1); IS(TL_TENSOR_IN_SLOT, 2);
 IS(TL_TENSOR_EXTERNAL, 4); IS(TL_TENSOR_VIEW, 8); IS(TL_TENSOR_READ_ONLY, 16); IS(TL_TENSOR_ON_DEVICE, 32);
 IS(TL_TENSOR_BLOCK, 64); IS(TL_TENSOR_MARK, 9098688845781286145); IS(TL_TENSOR_POOL_OFFSET, 8192);
 IS(TL_TENSOR_POOL_SHARDS, 64);
@@ -132,15 +147,19 @@ AT(tl_tensor_header, deleter, 40); AT(tl_tensor_header, deleter_context, 48); AT
 AT(tl_tensor_header, shape, 64); AT(tl_tensor_header, strides, 128);
 SIZE(tl_tensor_pool_key, 32); AT(tl_tensor_pool_key, elements, 0); AT(tl_tensor_pool_key, bytes, 8);
 AT(tl_tensor_pool_key, kind, 16); AT(tl_tensor_pool_key, count, 20); AT(tl_tensor_pool_key, referenced, 22);
-AT(tl_tensor_pool_key, stack, 24);
+AT(tl_tensor_pool_key, lent, 23); AT(tl_tensor_pool_key, stack, 24);
 SIZE(tl_tensor_pool_shard, 128); AT(tl_tensor_pool_shard, lock, 0); AT(tl_tensor_pool_shard, mask, 4);
 AT(tl_tensor_pool_shard, keys, 8); AT(tl_tensor_pool_shard, key_limit, 12); AT(tl_tensor_pool_shard, limit, 16);
 AT(tl_tensor_pool_shard, room, 20); AT(tl_tensor_pool_shard, spare, 24); AT(tl_tensor_pool_shard, cells, 32);
 AT(tl_tensor_pool_shard, fresh_stack, 40); AT(tl_tensor_pool_shard, free_stack, 48);
 AT(tl_tensor_pool_shard, bytes, 56); AT(tl_tensor_pool_shard, grant, 64); AT(tl_tensor_pool_shard, puts, 72);
 AT(tl_tensor_pool_shard, hits, 80); AT(tl_tensor_pool_shard, evicted, 88); AT(tl_tensor_pool_shard, misses, 96);
-AT(tl_tensor_pool_shard, share, 104); AT(tl_tensor_pool_shard, evicted_bytes, 112);
-AT(tl_tensor_pool_shard, padding, 120);
+AT(tl_tensor_pool_shard, share, 104); AT(tl_tensor_pool_shard, hit_bytes, 112);
+AT(tl_tensor_pool_shard, lent_bytes, 120);
+SIZE(tl_tensor_cell, 384); AT(tl_tensor_cell, numel, 0); AT(tl_tensor_cell, nbytes, 8); AT(tl_tensor_cell, kind, 16);
+AT(tl_tensor_cell, bytes, 24); AT(tl_tensor_cell, asked, 32); AT(tl_tensor_cell, count, 40);
+AT(tl_tensor_cell, room, 48); AT(tl_tensor_cell, class, 56); AT(tl_tensor_cell, used, 60);
+AT(tl_tensor_cell, shape, 64); AT(tl_tensor_cell, strides, 96); AT(tl_tensor_cell, entries, 128);
 
 IS(TL_SPARSE_MARK, 5882367464918275047);
 SIZE(tl_sparse_header, 64); AT(tl_sparse_header, mark, 0); AT(tl_sparse_header, lines, 8);

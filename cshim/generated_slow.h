@@ -107,6 +107,7 @@ enum {
 	TL_FN_tl_tensor_dim,
 	TL_FN_tl_tensor_reshape,
 	TL_FN_tl_tensor_slice,
+	TL_FN_tl_tensor_slice_axes,
 	TL_FN_tl_tensor_transpose,
 	TL_FN_tl_tensor_permute,
 	TL_FN_tl_tensor_broadcast_to,
@@ -173,6 +174,7 @@ enum {
 	TL_FN_tl_registry_register,
 	TL_FN_tl_registry_register_custom,
 	TL_FN_tl_registry_register_buffer,
+	TL_FN_tl_registry_register_custom_buffer,
 	TL_FN_tl_registry_add_alias,
 	TL_FN_tl_registry_unregister,
 	TL_FN_tl_registry_is_registered,
@@ -349,6 +351,7 @@ extern uint8_t tlgo_tensor_is_contiguous(uintptr_t context, uintptr_t tensor);
 extern int64_t tlgo_tensor_dim(uintptr_t context, uintptr_t tensor, int64_t axis);
 extern uintptr_t tlgo_tensor_reshape(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_tensor_slice(uintptr_t context, uintptr_t tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+extern uintptr_t tlgo_tensor_slice_axes(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t starts, uintptr_t stops, uintptr_t steps);
 extern uintptr_t tlgo_tensor_transpose(uintptr_t context, uintptr_t tensor, int64_t axis_a, int64_t axis_b);
 extern uintptr_t tlgo_tensor_permute(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t axes);
 extern uintptr_t tlgo_tensor_broadcast_to(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
@@ -414,6 +417,7 @@ extern uintptr_t tlgo_registry_new_array(uintptr_t context, uintptr_t count, uin
 extern int32_t tlgo_registry_register(uintptr_t context, uintptr_t pointer, uintptr_t bytes, int32_t kind);
 extern int32_t tlgo_registry_register_custom(uintptr_t context, uintptr_t pointer, uintptr_t bytes, uintptr_t deleter, uintptr_t ctx);
 extern int32_t tlgo_registry_register_buffer(uintptr_t context, uintptr_t real, uintptr_t bytes, uintptr_t aliases, uintptr_t n, int32_t kind, uintptr_t buffer_id);
+extern int32_t tlgo_registry_register_custom_buffer(uintptr_t context, uintptr_t real, uintptr_t bytes, uintptr_t aliases, uintptr_t n, uintptr_t deleter, uintptr_t ctx, uintptr_t buffer_id);
 extern int32_t tlgo_registry_add_alias(uintptr_t context, uint64_t buffer_id, uintptr_t alias);
 extern int32_t tlgo_registry_unregister(uintptr_t context, uintptr_t pointer);
 extern uintptr_t tlgo_registry_total_bytes(uintptr_t context);
@@ -530,9 +534,12 @@ __attribute__((cold)) bool slow_arena_is_active(void);
 __attribute__((cold)) bool slow_arena_contains(const void* pointer);
 __attribute__((cold)) int64_t slow_arena_get_offset(void);
 __attribute__((cold)) tl_status slow_arena_set_offset(int64_t offset);
+__attribute__((cold)) tl_tensor* slow_tensor_new(const float* data, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_tensor_clone(const tl_tensor* tensor);
 __attribute__((cold)) tl_tensor* slow_tensor_acquire(tl_tensor* tensor);
 __attribute__((cold)) tl_status slow_tensor_release(tl_tensor* tensor);
 __attribute__((cold)) tl_status slow_tensor_release_safe(tl_tensor* tensor);
@@ -551,6 +558,14 @@ __attribute__((cold)) int32_t slow_tensor_dtype(const tl_tensor* tensor);
 __attribute__((cold)) int32_t slow_tensor_device(const tl_tensor* tensor);
 __attribute__((cold)) bool slow_tensor_is_contiguous(const tl_tensor* tensor);
 __attribute__((cold)) int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis);
+__attribute__((cold)) tl_tensor* slow_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+__attribute__((cold)) tl_tensor* slow_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
+__attribute__((cold)) tl_tensor* slow_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
+__attribute__((cold)) tl_tensor* slow_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
+__attribute__((cold)) tl_tensor* slow_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_tensor_squeeze(tl_tensor* tensor, int64_t axis);
+__attribute__((cold)) tl_tensor* slow_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
 __attribute__((cold)) tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);
@@ -561,6 +576,8 @@ __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size
 __attribute__((cold)) tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 __attribute__((cold)) void* slow_registry_new_array(size_t count, size_t element_bytes);
 __attribute__((cold)) tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
+__attribute__((cold)) tl_status slow_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx);
+__attribute__((cold)) tl_status slow_registry_add_alias(uint64_t buffer_id, void* alias);
 __attribute__((cold)) tl_status slow_registry_unregister(void* pointer);
 __attribute__((cold)) void* slow_aligned_alloc(size_t bytes, size_t alignment);
 __attribute__((cold)) tl_status slow_aligned_free(void* pointer);

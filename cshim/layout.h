@@ -105,8 +105,9 @@ typedef struct tl_record {
 	_Atomic uint32_t gen;
 } tl_record;
 
-/* entry.record of a pointer of the registry; entry.gen is the registry's then. */
-#define TL_FOREIGN 0xFFFFFFFFu
+/* entry.record of a pointer of the registry; entry.gen is the registry's then. Record 0 is dead for ever,
+ * so that whoever looks for a live object's record needs no test for it. */
+#define TL_FOREIGN 0u
 
 /* A reference held by a magazine or by a scope. */
 typedef struct tl_entry {
@@ -188,10 +189,18 @@ typedef struct tl_node {
 /* globals.node_chains = times that it was changed 32 | first node of the first chain 32 */
 #define TL_CHAINS_CHANGE (1ull << 32)
 
+/* A turn of waiting for a lock is twice as many pauses of the processor as the one before: each look at a lock takes its
+ * cache line away from whoever holds it. After so many turns the processor is given away, because the holder may wait
+ * for it. */
+enum { TL_WAIT_FIRST = 16, TL_WAIT_TURNS = 4 };
+
 enum {
 	TL_MESSAGE_BYTES = 2048, /* room for one rendered error message */
 	TL_MAX_TAGS = 32,        /* that a thread can have pushed */
 };
+
+/* What a context has of cells for tensors, see tensor.h. */
+enum { TL_TENSOR_CELLS_BYTES = 24576 };
 
 /* A number below TL_BLOCK_MARKS for the address of a pool's block. */
 enum { TL_BLOCK_MARKS = 4096 };
@@ -209,6 +218,12 @@ enum {
 	TL_TRACKING_MODE = 3,
 	TL_TRACKING_ONE = 4,
 };
+
+enum {
+	TL_WARM_ENTRIES = 64, /* the most warm places of a context */
+	TL_WARM_CLASSES = 15, /* their classes: up to 480 bytes, so that they hold 30 KiB at most */
+};
+_Static_assert((TL_WARM_CLASSES & (TL_WARM_CLASSES + 1)) == 0, "higher classes have bits that these do not have");
 
 /* A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself. */
 typedef struct tl_context {
@@ -255,13 +270,29 @@ typedef struct tl_context {
 	uint64_t deferred;           /* releases that wait for the owner */
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone;
-	uint64_t slow_calls;     /* calls of the slow path */
-	uint64_t spare;          /* so that no magazine lies in two cache lines */
-	uint64_t purge_seen;     /* globals.purge when this context last gave its magazines back */
-	uint32_t short_of;       /* the call failed for want of memory and changed nothing */
-	uint32_t short_attempts; /* how often the program was asked to release something for it */
-	int32_t short_device;    /* whose memory, and how much of it */
-	uint32_t short_spare;
+	/* Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h). */
+	uint64_t kept_puts, kept_put_bytes;
+	uint64_t kept_hits, kept_hit_bytes;
+	uint64_t slow_calls; /* calls of the slow path */
+	/* Warm places of the scope stack, [end, warm): each holds a free slot of a small class, where the exit
+	 * of a scope has left it and tl_mem_new takes it again. NULL: none, and end is the stack's.
+	 *
+	 *	top <= end < warm <= entries + its capacity, while there are any
+	 *	entry = object, record, the generation of its next life; its record is dead and plain
+	 *
+	 * They are free for every purpose. A thread that enters Go gives them to its magazines. */
+	tl_entry* warm;
+	uint32_t recall_seen;      /* globals.recall when this context last gave its tensors back */
+	uint16_t places;           /* in the tensor pool that this context has: sum of cell.room */
+	uint16_t cell_turn;        /* hits in the pool that found no cell */
+	uint64_t purge_seen;       /* globals.purge when this context last gave its magazines back */
+	uint32_t short_of;         /* the call failed for want of memory and changed nothing */
+	uint32_t short_attempts;   /* how often the program was asked to release something for it */
+	int32_t short_device;      /* whose memory, and how much of it */
+	_Atomic uint32_t finished; /* the thread has ended, and what it had open is finished */
+	uint32_t cold_exits;       /* scopes that leave nothing warm, before one tries again */
+	uint32_t spare[4];         /* so that no magazine lies in two cache lines */
+	uint32_t after_hole;       /* scope entry above the one of which tl_tensor_free made a hole last */
 	uint64_t short_bytes;
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
@@ -277,7 +308,7 @@ typedef struct tl_context {
 	/* Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one. */
 	uint32_t node_first, node_count;
 	uint32_t node_full;
-	uint32_t node_spare;
+	uint32_t waiting;                 /* nodes that this thread took out of its inbox and has not finished */
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */
@@ -325,6 +356,7 @@ typedef struct tl_globals {
 	_Atomic uint32_t reap;        /* a parked context holds work */
 	_Atomic uint32_t purge;       /* asks contexts to give their magazines back at their next slow call */
 	_Atomic uint32_t parked;      /* contexts waiting to be adopted */
+	_Atomic uint32_t recall;      /* asks contexts to give the tensors back that they keep, and to keep none */
 	uint32_t counted_types;       /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
 	_Atomic uint32_t tracking;    /* whether allocations are recorded; contexts follow at their next slow call */
 	tl_class_info classes[TL_CLASSES];

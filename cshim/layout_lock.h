@@ -7,18 +7,23 @@
 
 #include "layout.h"
 
-/* One turn of waiting. After 100 the processor is given away: the holder may be waiting for it. */
-static inline void tlc_wait(unsigned turn)
+static inline void tlc_pause(void)
 {
-	if (turn >= 100) {
-		sched_yield();
-		return;
-	}
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ volatile("yield");
+	__asm__ volatile("isb"); /* as long as x86-64's pause; a yield is over at once */
 #endif
+}
+
+/* One turn of waiting for a lock: see TL_WAIT_FIRST. */
+static inline void tlc_wait(unsigned turn)
+{
+	if (turn >= TL_WAIT_TURNS) {
+		sched_yield();
+		return;
+	}
+	for (unsigned i = TL_WAIT_FIRST << turn; i > 0; i--) tlc_pause();
 }
 
 /* A lock word is 1 while it is held. */

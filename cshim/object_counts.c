@@ -8,6 +8,15 @@
 
 /* ---- acquire ------------------------------------------------------------------------- */
 
+/* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. */
+static inline bool acquire(tl_record* r)
+{
+	uint32_t loc = TLC_LOAD(r->loc);
+	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, loc & ~TL_LOC_FLOATS))) return false;
+	TLC_STORE(r->loc, loc + 1);
+	return true;
+}
+
 /* NULL, live stack memory and registered foreign pointers. */
 static bool acquire_elsewhere(uintptr_t p)
 {
@@ -31,10 +40,7 @@ void* tl_ptr_acquire(void* object)
 {
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return acquire_no_record(object);
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, loc))) return acquire_rest(object, r);
-	TLC_STORE(r->loc, loc + 1);
-	return object;
+	return TLC_LIKELY(acquire(r)) ? object : acquire_rest(object, r);
 }
 
 static __attribute__((noinline)) tl_status inc_ref_rest(void* object, tl_record* r)
@@ -51,10 +57,7 @@ tl_status tl_ptr_inc_ref(void* object)
 {
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return inc_ref_no_record(object);
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, loc))) return inc_ref_rest(object, r);
-	TLC_STORE(r->loc, loc + 1);
-	return TL_OK;
+	return TLC_LIKELY(acquire(r)) ? TL_OK : inc_ref_rest(object, r);
 }
 
 /* ---- release ------------------------------------------------------------------------- */
@@ -90,8 +93,15 @@ static inline bool release_record(uintptr_t p, tl_record* r)
 	return release_cold(p, r);
 }
 
-/* The two frequent cases: not the last reference, without floats; and the last reference of a plain
- * object, which may float. Budget of the latter: 14 loads, 5 stores, 7 branches. */
+/* Whether these local counts, of an object of the caller's, are right after a release: floats do not outnumber the
+ * references, and other threads have claimed none. */
+static inline bool may_float(const tl_record* r, uint32_t left)
+{
+	return tlc_loc_floats(left) <= (left & TL_LOC_COUNT) && TLC_LOAD(r->sh) == TL_SH_ALIVE;
+}
+
+/* The frequent cases: not the last reference; and the last reference of a plain object, which may
+ * float. Budget of the latter: 14 loads, 5 stores, 7 branches. */
 static inline __attribute__((always_inline)) bool release(uintptr_t p, tl_record* r, uint32_t class)
 {
 	tl_context* c = tlc_tls;
@@ -100,7 +110,10 @@ static inline __attribute__((always_inline)) bool release(uintptr_t p, tl_record
 		TLC_STORE(r->loc, loc - 1);
 		return true;
 	}
-	return (loc & ~TL_LOC_FLOAT) == c->one && tlc_end_plain(&c->magazines[class], r, p, TL_SH_ALIVE);
+	if ((loc & ~TL_LOC_FLOAT) == c->one) return tlc_end_plain(&c->magazines[class], r, p, TL_SH_ALIVE);
+	if (!tlc_has_more(c, (loc - 1) & ~TL_LOC_FLOATS) || !may_float(r, loc - 1)) return false;
+	TLC_STORE(r->loc, loc - 1);
+	return true;
 }
 
 static bool release_elsewhere(uintptr_t p)
@@ -109,10 +122,10 @@ static bool release_elsewhere(uintptr_t p)
 	if (!tlc_is_fast(c)) return false;
 	if (p == 0 || tlc_in_live_stack(c, p)) return true;
 	if (tlc_in_heap(p)) return false;
-	uint8_t kind = 0;
-	switch (tlc_foreign_release(p, &kind)) {
+	tlc_ended ended;
+	switch (tlc_foreign_release(p, &ended)) {
 	case TLC_OK: return true;
-	case TLC_GONE: tlc_free_foreign(c, p, kind); return true;
+	case TLC_GONE: tlc_free_ended(c, &ended); return true;
 	}
 	return false;
 }
@@ -197,10 +210,10 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 		return;
 	}
 	if (e.record == TL_FOREIGN) {
-		uint8_t kind = 0;
-		int result = tlc_foreign_release_entry(e.object, e.gen, &kind);
+		tlc_ended ended;
+		int result = tlc_foreign_release_entry(e.object, e.gen, &ended);
 		if (result == TLC_OK) return;
-		if (result == TLC_GONE) return tlc_free_foreign(c, e.object, kind);
+		if (result == TLC_GONE) return tlc_free_ended(c, &ended);
 	} else {
 		tl_record* r = tlc_g.records + e.record;
 		uint32_t loc = TLC_LOAD(r->loc);

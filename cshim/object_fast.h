@@ -39,11 +39,15 @@ static inline uint64_t tlc_tag_of(const tl_record* r)
 {
 	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
 }
+static inline void tlc_set_tag(tl_entry* e, uint64_t tag)
+{
+	__atomic_store_n((tlc_pair*)(void*)&e->record, tag, __ATOMIC_RELAXED);
+}
 /* Two stores: the compiler would rather assemble a vector for one store. */
 static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
 {
 	__atomic_store_n(&e->object, object, __ATOMIC_RELAXED);
-	__atomic_store_n((tlc_pair*)(void*)&e->record, tag, __ATOMIC_RELAXED);
+	tlc_set_tag(e, tag);
 }
 
 /* Was this the last life of the slot? */
@@ -98,6 +102,19 @@ static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, 
 	return tlc_recycle(m, r, object, life | (uint64_t)(r - tlc_g.records));
 }
 
+/* Ends the object of a scope's entry if it is plain, of the tag's generation, and has exactly these
+ * counts: then the scope's reference is the only one. The tag becomes that of the next life; the slot
+ * is the caller's. */
+static inline __attribute__((always_inline)) bool tlc_end_entry(tl_record* r, uint64_t* tag, uint32_t loc, uint32_t sh)
+{
+	uint64_t life = *tag & ~(uint64_t)UINT32_MAX;
+	if (TLC_UNLIKELY(!tlc_is_plain(r, life, loc, sh) || !tlc_next_life(life, &life))) return false;
+	tlc_clear_counts(r);
+	tlc_set_life(r, life);
+	*tag += (uint64_t)TL_GEN_ONE << 32;
+	return true;
+}
+
 _Static_assert(sizeof(tl_magazine) == 32, "shifts below count on it");
 static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
 {
@@ -111,7 +128,8 @@ static inline bool tlc_is_live_object(const tl_record* r)
 	return (sh & TL_SH_ALIVE) && sh != (TL_SH_ALIVE | TL_SH_MERGED);
 }
 
-/* Adds a reference to an object that counts in its shared word; false: ask Go. */
+/* Adds a reference to an object that counts in its shared word; false: ask Go. It acquires, so that
+ * the caller can look afterwards whether the record still is of the life that was meant. */
 static inline bool tlc_retain_shared(tl_record* r)
 {
 	uint32_t sh = TLC_LOAD(r->sh);
@@ -119,7 +137,7 @@ static inline bool tlc_retain_shared(tl_record* r)
 		if (TLC_UNLIKELY(!(sh & TL_SH_ALIVE) || (sh & TL_SH_IMMORTAL))) return false;
 		int32_t count = tlc_sh_count(sh);
 		if (TLC_UNLIKELY(count >= TL_SH_COUNT_MAX || ((sh & TL_SH_MERGED) && count <= 0))) return false;
-		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_relaxed,
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_acquire,
 		                                                     memory_order_relaxed)))
 			return true;
 	}
@@ -232,7 +250,30 @@ static inline tl_entry tlc_take(tl_context* c, size_t n)
 
 /* ---- scope entries ---------------------------------------------------------------- */
 
-static inline bool tlc_has_room(const tl_context* c) { return c->top != c->end; }
+/* Where the stack ends when no place of it is warm. */
+static inline tl_entry* tlc_end_of_stack(const tl_context* c)
+{
+	return (tl_entry*)((char*)c->entries + tlc_g.arena_capacity);
+}
+
+/* The part of the stack that nothing uses. */
+static inline tl_entry* tlc_unused_stack(const tl_context* c) { return c->warm != NULL ? c->warm : c->top; }
+
+/* Makes room for an entry where a warm place is; false: the stack is full, ask Go. */
+bool tlc_displace(tl_context* c);
+
+/* The size class of an entry's slot. */
+static inline uint32_t tlc_class_at(const tl_entry* e) { return (uint8_t)e->gen; }
+
+/* The top of a stack with warm places above it. Two stores: the compiler would rather assemble a vector
+ * for one store, and the next call waits for it. */
+static inline void tlc_set_warm_top(tl_context* c, tl_entry* top)
+{
+	__atomic_store_n(&c->top, top, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->end, top, __ATOMIC_RELAXED);
+}
+
+static inline bool tlc_has_room(tl_context* c) { return TLC_LIKELY(c->top != c->end) || tlc_displace(c); }
 static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }
 
 /* Results of a search for the newest entry of p at or above the function's floor, instead of an
@@ -244,6 +285,13 @@ int64_t tlc_find_entry(tl_context* c, uintptr_t p);
 static inline bool tlc_needs_compaction(const tl_context* c)
 {
 	return c->holes > 4096 && 4 * c->holes > 3 * (uint64_t)(c->top - c->entries);
+}
+
+/* Leaves a hole in the scope stack. */
+static inline void tlc_leave_hole(tl_context* c, uint64_t at)
+{
+	c->entries[at] = (tl_entry){0, TL_FOREIGN, 0};
+	c->holes++;
 }
 
 /* Takes an entry out of the scope stack: from its top, or by leaving a hole. */
@@ -265,14 +313,29 @@ void tlc_release_entry(tl_context* c, tl_entry e);
 /* Calls operator delete or delete[] (registry_foreign.c). */
 void tlc_free_new(uintptr_t p, uint32_t kind);
 
-/* Frees a foreign block without references, in the way of its kind; Go frees those with a deleter.
- * It has to be the last step of its caller, because the function that it calls may call the
- * library. */
+/* Frees a foreign block without references that has no deleter, in the way of its kind. It has to
+ * be the last step of its caller, because the function that it calls may call the library. */
 static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 {
 	c->foreign_freed++;
 	if (TLC_LIKELY(kind == TL_FOREIGN_MALLOC || kind == TL_FOREIGN_ALIGNED)) free((void*)p);
 	else tlc_free_new(p, kind);
+}
+
+/* Calls the deleter of a block that has ended, or has it wait (object_deleters.c). */
+void tlc_call_deleter(tl_context* c, const tlc_ended* ended);
+
+/* Frees what a drop has ended; nothing, if that was one address of several. The last step of its
+ * caller, likewise. */
+static inline void tlc_free_ended(tl_context* c, const tlc_ended* ended)
+{
+	if (ended->kind != TL_FOREIGN_CUSTOM) {
+		if (ended->pointer != 0) tlc_free_foreign(c, ended->pointer, ended->kind);
+		return;
+	}
+	if (TLC_UNLIKELY(ended->pointer == 0)) return;
+	c->foreign_freed++;
+	tlc_call_deleter(c, ended);
 }
 
 /* Drops the last reference of a typed object that c owns; false: the object has a destructor, or

@@ -116,14 +116,29 @@ static bool finish(tl_context* c, const tl_node* n)
 	return tlc_recycle(m, r, n->object, (uint64_t)n->record | (uint64_t)n->gen << 32);
 }
 
-/* What is not finished goes back into the inbox, for Go. */
-static void put_back(tl_context* c, uint32_t first, tl_node* last)
+/* Takes all nodes out of the inbox. */
+static uint32_t empty_inbox(tl_context* c)
 {
 	uint64_t word = TLC_LOAD(c->word);
-	do {
-		last->next = (uint32_t)(word >> 2);
-	} while (!atomic_compare_exchange_weak_explicit(&c->word, &word, (uint64_t)first << 2 | (word & TL_CTX_STATE),
-	                                                memory_order_acq_rel, memory_order_relaxed));
+	while (word >> 2 != 0 && !atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE,
+	                                                                memory_order_acq_rel, memory_order_relaxed)) {}
+	return (uint32_t)(word >> 2);
+}
+
+/* Finishes nodes from i on. Those that Go has to finish are put in front of rest, the nodes that wait already. */
+static uint32_t finish_all(tl_context* c, uint32_t i, uint32_t rest)
+{
+	for (uint32_t next; i != 0; i = next) {
+		tl_node* n = node_at(i);
+		next = n->next;
+		if (finish(c, n)) {
+			give_node(c, i);
+			continue;
+		}
+		n->next = rest;
+		rest = i;
+	}
+	return rest;
 }
 
 /* A child leaves its inbox alone: fork copies memory page by page, so that a word may name nodes
@@ -131,23 +146,32 @@ static void put_back(tl_context* c, uint32_t first, tl_node* last)
 bool tlc_read_inbox(tl_context* c)
 {
 	if (TLC_UNLIKELY(tlc_forked())) return false;
-	uint64_t word = TLC_LOAD(c->word);
-	while (!atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE, memory_order_acq_rel,
-	                                              memory_order_relaxed)) {}
-	uint32_t rest = 0, next;
-	tl_node* last = NULL;
-	for (uint32_t i = (uint32_t)(word >> 2); i != 0; i = next) {
-		tl_node* n = node_at(i);
-		next = n->next;
-		if (finish(c, n)) {
-			give_node(c, i);
-			continue;
-		}
-		if (last == NULL) last = n;
-		n->next = rest;
-		rest = i;
+	c->waiting = finish_all(c, c->waiting, 0);
+	c->waiting = finish_all(c, empty_inbox(c), c->waiting);
+	return c->waiting == 0;
+}
+
+/* Finishes waiting nodes up to the first that Go would have to finish, for instance because the
+ * magazine of its class is full; then true. */
+static bool finish_some(tl_context* c)
+{
+	while (c->waiting != 0) {
+		uint32_t i = c->waiting;
+		const tl_node* n = node_at(i);
+		uint32_t next = n->next;
+		if (!finish(c, n)) return true;
+		c->waiting = next;
+		give_node(c, i);
 	}
-	if (rest == 0) return true;
-	put_back(c, rest, last);
 	return false;
+}
+
+bool tlc_refill(tl_context* c, const tl_magazine* m)
+{
+	if (m->top != m->base || !tlc_has_mail(c) || tlc_forked()) return false;
+	if (!finish_some(c)) {
+		c->waiting = empty_inbox(c);
+		finish_some(c);
+	}
+	return m->top != m->base;
 }

@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-static inline bool tlc_has_mail(const tl_context* c) { return TLC_LOAD(c->word) >> 2 != 0; }
+static inline bool tlc_has_mail(const tl_context* c) { return TLC_LOAD(c->word) >> 2 != 0 || c->waiting != 0; }
 
 /* Hands a reference of the caller's, the last shared one of an object of another thread, to
  * the owner; false: ask Go, nothing changed. May run callbacks where the owner has ended. */
@@ -14,6 +14,10 @@ bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e);
 
 /* Frees what waits for this thread and is plain bytes; false: Go has to do the rest. */
 bool tlc_read_inbox(tl_context* c);
+
+/* Fills an empty magazine with what other threads have released of this thread's objects, before the
+ * heap gives it new slots: a producer holds no more than its consumers have not released. */
+bool tlc_refill(tl_context* c, const tl_magazine* m);
 
 #pragma GCC visibility pop
 

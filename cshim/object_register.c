@@ -224,8 +224,7 @@ int64_t tlc_find_entry(tl_context* c, uintptr_t p)
 /* Leaves a hole, and closes those at the top. */
 static inline void make_hole(tl_context* c, uint64_t at)
 {
-	c->entries[at] = (tl_entry){0, TL_FOREIGN, 0};
-	c->holes++;
+	tlc_leave_hole(c, at);
 	uint64_t marks = (uint64_t)(c->mark_top - c->marks);
 	tl_entry* low = c->entries + (marks > 0 ? c->mark_top[-1].entries : 0);
 	while (c->top > low && c->top[-1].object == 0) {

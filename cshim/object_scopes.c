@@ -60,21 +60,90 @@ static inline void pop_mark(tl_context* c, uint32_t kind)
 	else c->planned--;
 }
 
-enum { TRIM_ENTRIES = 1 << 16 };
+enum {
+	TRIM_ENTRIES = 1 << 16,
+	COLD_EXITS = 64, /* after a place that stayed warm in vain */
+};
 
-/* Releases objects whose only reference is the scope's; c->top is not up to date meanwhile. Budget
- * of each: 7 loads, 4 stores, 6 branches. */
-static __attribute__((noinline)) tl_entry* release_plain(tl_context* c, tl_entry* top, const tl_entry* low)
+/* Drops a reference of this thread that is not the last one of its object. */
+static inline bool drop_one_of_many(const tl_context* c, tl_record* r, uint64_t tag)
+{
+	uint32_t loc = TLC_LOAD(r->loc);
+	if (TLC_LOAD(r->gen) != (uint32_t)(tag >> 32) || tlc_own(c, loc) - 2 >= TL_LOC_COUNT - 1) return false;
+	TLC_STORE(r->loc, loc - 1);
+	return true;
+}
+
+/* Releases plain objects whose only reference is the scope's, and any objects of this thread that have
+ * other references; c->top is not up to date meanwhile. Budget of each: 7 loads, 4 stores, 6 branches. */
+static __attribute__((noinline)) tl_entry* release_own(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	const uint32_t loc = c->new_loc, sh = c->new_sh;
 	for (; top > low; top--) {
 		uint64_t tag = tlc_tag(&top[-1]);
-		if (TLC_UNLIKELY((uint32_t)tag == TL_FOREIGN)) break;
 		tl_record* r = tlc_g.records + (uint32_t)tag;
-		if (TLC_UNLIKELY(!tlc_is_plain(r, tag, loc, sh))) break;
-		if (TLC_UNLIKELY(!tlc_recycle(tlc_magazine_of(c, tag), r, top[-1].object, tag))) break;
+		if (TLC_LIKELY(tlc_is_plain(r, tag, loc, sh))) {
+			if (TLC_UNLIKELY(!tlc_recycle(tlc_magazine_of(c, tag), r, top[-1].object, tag))) break;
+		} else if (!drop_one_of_many(c, r, tag)) {
+			break;
+		}
 	}
 	return top;
+}
+
+/* ---- warm places ------------------------------------------------------------------------ */
+
+void tlc_cool(tl_context* c)
+{
+	while (c->warm != c->end) {
+		const tl_entry* e = c->warm - 1;
+		tl_magazine* m = &c->magazines[tlc_class_at(e)];
+		if (TLC_UNLIKELY(m->top == m->limit)) break;
+		tlc_set_entry(m->top, e->object, tlc_tag(e));
+		m->top++;
+		c->warm--;
+	}
+	if (TLC_UNLIKELY(c->warm != c->end && c->in_go)) {
+		tlentry_cool((uintptr_t)c);
+		return;
+	}
+	if (TLC_UNLIKELY(c->warm != c->end)) tlc_poll(); /* on the way into Go the others are cooled */
+	if (c->warm != c->end && !tlc_forked()) return;  /* a destructor ran, and left other places warm */
+	c->warm = NULL;                                  /* a forked child loses the slots */
+	c->end = tlc_end_of_stack(c);
+}
+
+__attribute__((noinline)) bool tlc_displace(tl_context* c)
+{
+	if (c->warm == NULL) return false;
+	if (c->end != c->warm) c->cold_exits = COLD_EXITS; /* the scope differs from the last one */
+	tlc_cool(c);
+	return c->warm == NULL && c->top != c->end;
+}
+
+/* Releases objects as release_own does, and leaves their slots where they are. Returns where it met
+ * something else, as release_own. Budget of each: 5 loads, 3 stores, 4 branches. */
+static inline tl_entry* release_in_place(const tl_context* c, tl_entry* top, const tl_entry* low, uint64_t* tags)
+{
+	const uint32_t loc = c->new_loc, sh = c->new_sh;
+	const tl_record* records = tlc_g.records;
+	for (; top > low; top--) {
+		uint64_t tag = tlc_tag(&top[-1]);
+		if (TLC_UNLIKELY(!tlc_end_entry((tl_record*)records + (uint32_t)tag, &tag, loc, sh))) break;
+		*tags |= tag;
+		tlc_set_tag(&top[-1], tag);
+	}
+	return top;
+}
+
+/* Whether a scope with entries from low on may leave its places warm. */
+static inline bool may_stay_warm(tl_context* c, const tl_mark* mark, const tl_entry* low)
+{
+	if (c->cold_exits != 0) {
+		c->cold_exits--;
+		return false;
+	}
+	return c->indexed <= mark->entries && c->top != low && tlc_unused_stack(c) - low <= TL_WARM_ENTRIES;
 }
 
 /* Releases blocks of malloc whose only reference is the scope's. The entry is removed first: free
@@ -95,7 +164,7 @@ static inline tl_entry* release_simple(tl_context* c, tl_entry* top, const tl_en
 {
 	for (const tl_entry* before = NULL; top > low && top != before;) {
 		before = top;
-		top = top[-1].record == TL_FOREIGN ? release_foreign(c, top, low) : release_plain(c, top, low);
+		top = top[-1].record == TL_FOREIGN ? release_foreign(c, top, low) : release_own(c, top, low);
 	}
 	return top;
 }
@@ -168,7 +237,7 @@ static inline bool leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind
 }
 
 /* Leaves the newest mark; close_to handles what needs more than a magazine or free. */
-static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* mark, uint32_t function)
+static __attribute__((noinline)) tl_status leave_cold(tl_context* c, const tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = c->entries + mark->entries;
 	if (TLC_LIKELY(c->indexed <= mark->entries && c->top - low <= TRIM_ENTRIES)) {
@@ -176,6 +245,31 @@ static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* m
 		if (TLC_LIKELY(leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT))) return TL_OK;
 	}
 	return close_to(c, (uint64_t)(mark - c->marks), function);
+}
+
+/* Leaves the newest mark, which the last scopes were not like. */
+static __attribute__((noinline)) tl_status leave_unlike(tl_context* c, const tl_mark* mark, uint32_t function)
+{
+	uint64_t target = (uint64_t)(mark - c->marks);
+	c->cold_exits = COLD_EXITS;
+	tlc_cool(c); /* by way of Go, where a destructor may change the stacks */
+	return close_to(c, target, function);
+}
+
+/* Leaves the newest mark, and its places warm where it held nothing but some small plain objects. */
+static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* mark, uint32_t function)
+{
+	const tl_entry *low = c->entries + mark->entries, *warm = c->warm;
+	if (!may_stay_warm(c, mark, low)) return leave_cold(c, mark, function);
+	if (warm == NULL) c->warm = c->top;
+	else if (TLC_UNLIKELY(c->end != c->top)) return leave_unlike(c, mark, function);
+	uint64_t tags = 0;
+	tl_entry* top = release_in_place(c, c->top, low, &tags);
+	tlc_set_warm_top(c, top);
+	if (TLC_UNLIKELY((tags >> 32 & 0xFF & ~(uint64_t)TL_WARM_CLASSES) != 0)) return leave_unlike(c, mark, function);
+	if (TLC_UNLIKELY(top != low || !is_quiet(c))) return leave_unlike(c, mark, function);
+	pop_mark(c, mark->kind >> TL_MARK_KIND_SHIFT);
+	return TL_OK;
 }
 
 tl_status tl_mem_exit_scope(void)

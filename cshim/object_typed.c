@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "object_fast.h"
+#include "object_inbox.h"
 
 enum {
 	WHOLE_PAGES = 1024, /* purgeable of runtime/heap */
@@ -29,20 +30,45 @@ static inline tl_type_count* count_of(tl_context* c, uint32_t type)
 	return (tl_type_count*)((char*)c + TLC_TYPES_OFFSET) + (type - TL_TYPE_FIRST_USER);
 }
 
-void* tl_object_new(tl_type type)
+/* Gives a cleared slot its type, counts it and registers it. */
+static inline __attribute__((always_inline)) void* enliven(tl_context* c, uintptr_t object, uint64_t tag, uint32_t type)
+{
+	tl_record* r = tlc_g.records + (uint32_t)tag;
+	count_of(c, type)->made++;
+	tlc_set_life(r, (tag >> 32 << 32) | type);
+	tlc_set_counts(r, tlc_pair_of(&c->new_loc));
+	tlc_set_entry(c->top++, object, tag);
+	return (void*)object;
+}
+
+/* An object of more than 512 bytes, of a type that is not known, or without room. */
+static __attribute__((noinline)) void* object_new_rest(uint32_t type)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_has_room(c))) return slow_object_new(type);
 	const tl_type_info* info = info_of(type);
-	tl_entry e = info != NULL ? tlc_take(c, info->size) : (tl_entry){0, 0, 0};
-	if (TLC_UNLIKELY(e.object == 0)) return slow_object_new(type);
-	tl_record* r = tlc_g.records + e.record;
-	count_of(c, type)->made++;
-	memset((void*)e.object, 0, info->size);
-	TLC_STORE(r->type_flags, type);
-	tlc_set_counts(r, tlc_pair_of(&c->new_loc));
-	tlc_push(c, e);
-	return (void*)e.object;
+	if (info == NULL || !tlc_has_room(c)) return slow_object_new(type);
+	const tl_entry* slot = tlc_take_slot(c, info->size);
+	if (slot == NULL) return slow_object_new(type);
+	uintptr_t object = slot->object;
+	uint64_t tag = tlc_tag(slot);
+	memset((void*)object, 0, info->size);
+	return enliven(c, object, tag, type);
+}
+
+/* Up to 512 bytes slots are multiples of 32 bytes, and whole ones are cleared, without a call. Budget:
+ * 14 loads, 8 stores, 7 branches, about 55 instructions, and 5 for every 32 bytes. */
+void* tl_object_new(tl_type type)
+{
+	enum { UNIT = 32, INLINED = 512 };
+	tl_context* c = tlc_tls;
+	const tl_type_info* info = info_of(type);
+	if (TLC_UNLIKELY(info == NULL || info->size - 1 >= INLINED || !tlc_has_room(c))) return object_new_rest(type);
+	const tl_entry* slot = tlc_take_slot(c, info->size);
+	if (TLC_UNLIKELY(slot == NULL)) return slow_object_new(type);
+	uintptr_t object = slot->object;
+	uint64_t tag = tlc_tag(slot);
+	for (char *at = (char*)object, *end = at + info->size; at < end; at += UNIT) memset(at, 0, UNIT);
+	return enliven(c, object, tag, type);
 }
 
 /* ---- the destruction queue -------------------------------------------------------------------- */
@@ -78,7 +104,15 @@ static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class
 
 /* ---- destroying ------------------------------------------------------------------------ */
 
-void tlc_drop_slowly(uintptr_t p)
+/* Drops a reference to an object of another owner, or of none; false: ask Go. */
+static __attribute__((noinline)) bool drop_remote(tl_context* c, tl_record* r, uintptr_t p)
+{
+	if (TLC_LIKELY(tlc_drop_shared(r))) return true;
+	tl_entry e = tlc_entry_of(r, p);
+	return TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR ? tlc_tensor_drop(c, r, e) : tlc_hand_over(c, r, e);
+}
+
+__attribute__((noinline)) void tlc_drop_slowly(uintptr_t p)
 {
 	tl_status why;
 	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
@@ -87,79 +121,147 @@ void tlc_drop_slowly(uintptr_t p)
 	tlc_entry_end(in);
 }
 
-static void recycle_slowly(tl_entry e)
+static __attribute__((noinline)) void recycle_slowly(tl_record* r, uintptr_t object, uint64_t tag)
 {
 	tl_status why;
+	tlc_clear_counts(r);
+	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
 	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) return;
-	tlentry_recycle((uintptr_t)in, e.object, e.record, e.gen);
+	tlentry_recycle((uintptr_t)in, object, (uint32_t)tag, (uint32_t)(tag >> 32));
 	tlc_entry_end(in);
 }
 
-/* Drops a reference that this thread owns; false: more than counting is needed. */
-static inline bool drop_own(tl_context* c, tl_record* r, uintptr_t p, uint32_t own)
+/* References of dead objects that are still to be dropped, first in first out: a ring in the unused part
+ * of the scope stack, onto which nothing is pushed meanwhile. An object that dies is taken apart when
+ * its last reference leaves the ring, unless it has to wait in the context's queue: because the slow
+ * path must handle it, because the ring is full, or because the queue is not empty. So objects are
+ * taken apart in the order in which they died, as in Go.
+ *
+ *	0 <= end - first <= RING
+ */
+enum { RING = 2048 };
+typedef struct ring {
+	tl_context* context;
+	uintptr_t* references; /* RING of them */
+	uint32_t first, end;   /* [first, end), modulo RING */
+} ring;
+
+static inline uintptr_t* place(const ring* q, uint32_t i) { return q->references + i % RING; }
+
+static inline bool has_ring(const tl_context* c)
 {
-	if (TLC_LIKELY(own - 2 < TL_LOC_COUNT - 1)) {
-		TLC_STORE(r->loc, TLC_LOAD(r->loc) - 1);
-		return true;
+	return (size_t)((char*)tlc_end_of_stack(c) - (char*)tlc_unused_stack(c)) >= RING * sizeof(uintptr_t);
+}
+
+/* Types that C takes apart. */
+static inline bool is_simple(const tl_type_info* info)
+{
+	return info != NULL && !info->has_destructor && info->fields <= RING;
+}
+
+/* Takes a dead object apart; the ring has room for its fields. No branch depends on a field: which
+ * ones are NULL cannot be predicted. */
+static inline __attribute__((always_inline)) void take_apart(ring* q, tl_record* r, uintptr_t object, uint64_t life,
+                                                             uint32_t class, const tl_type_info* info)
+{
+	tl_context* c = q->context;
+	const uint32_t* offset = info->offsets;
+	for (const uint32_t* last = offset + info->fields; offset != last; offset++) {
+		uintptr_t p = ((const uintptr_t*)object)[*offset];
+		__builtin_prefetch((const void*)p);
+		*place(q, q->end) = p;
+		q->end += p != 0;
 	}
-	if (TLC_UNLIKELY(own != 1 || atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE)) return false;
-	uint64_t tag = tlc_tag_of(r);
-	if (TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN) return tlc_recycle(tlc_magazine_of(c, tag), r, p, tag);
-	enqueue(c, r, p);
+	count_of(c, (uint32_t)life)->gone++;
+	uint64_t tag = (life >> 32 << 32) | (uint64_t)(r - tlc_g.records);
+	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[class], r, object, tag))) recycle_slowly(r, object, tag);
+}
+
+/* Ends an object whose only reference is being dropped by its owner; false: more than counting is
+ * needed. */
+static inline __attribute__((always_inline)) bool end_own(ring* q, tl_record* r, uintptr_t p, uint32_t class)
+{
+	tl_context* c = q->context;
+	if (TLC_UNLIKELY(atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE)) return false;
+	uint64_t life = tlc_life(r);
+	if ((uint32_t)life == TL_TYPE_PLAIN)
+		return tlc_recycle(&c->magazines[class], r, p, life | (uint64_t)(r - tlc_g.records));
+	const tl_type_info* info = info_of((uint32_t)life);
+	if (TLC_LIKELY(is_simple(info) && c->destroy_first == 0 && RING - (q->end - q->first) >= info->fields))
+		take_apart(q, r, p, life, class, info);
+	else enqueue(c, r, p);
 	return true;
 }
 
-/* Releases a field of a dying object. A field that does not refer to a live object is skipped. */
-static void drop_field(tl_context* c, uintptr_t p)
+/* Drops a reference that a dead object held. What does not refer to a live object is skipped. */
+static inline __attribute__((always_inline)) void drop_field(ring* q, uintptr_t p)
 {
+	tl_context* c = q->context;
 	tl_record* r;
-	if (p == 0) return;
-	if (TLC_LIKELY(tlc_find_record(p, &r))) {
-		uint32_t own = tlc_own(c, TLC_LOAD(r->loc));
-		if (own < TLC_OWNED) {
-			if (TLC_LIKELY(drop_own(c, r, p, own))) return;
-		} else if (tlc_drop_shared(r)) {
+	uint32_t class;
+	if (TLC_LIKELY(tlc_find_slot(p, &r, &class))) {
+		uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
+		if (TLC_LIKELY(own == 1)) {
+			if (TLC_LIKELY(end_own(q, r, p, class))) return;
+		} else if (own - 2 < TL_LOC_COUNT - 1) {
+			TLC_STORE(r->loc, loc - 1);
 			return;
-		} else if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR && tlc_tensor_drop(c, r, tlc_entry_of(r, p))) {
+		} else if (own >= TLC_OWNED && drop_remote(c, r, p)) {
 			return;
 		}
 	}
 	tlc_drop_slowly(p);
 }
 
-/* Destroys the first object of the queue; false: it needs the slow path, or there is no room for
- * its slot. */
-static bool dismantle_first(tl_context* c)
+/* Takes the first object of the queue apart; the ring is empty. false: it needs the slow path. */
+static __attribute__((noinline)) bool next_of_queue(ring* q)
 {
-	tl_record* r = tlc_g.records + c->destroy_first;
-	uint32_t type = TLC_LOAD(r->type_flags);
-	const tl_type_info* info = info_of(type);
-	uint32_t gen = TLC_LOAD(r->gen);
-	const tl_class_info* k = &tlc_g.classes[gen & 0xFF];
-	const tl_magazine* m = &c->magazines[gen & 0xFF];
-	if (TLC_UNLIKELY(info == NULL || info->has_destructor || m->top == m->limit)) return false;
-	uintptr_t object = locate(r, TLC_LOAD(r->loc) & 0xFFFF, k);
-	tl_entry e = {object, c->destroy_first, gen};
+	tl_context* c = q->context;
+	uint32_t record = c->destroy_first;
+	if (record == 0) return false;
+	tl_record* r = tlc_g.records + record;
+	uint64_t life = tlc_life(r);
+	const tl_type_info* info = info_of((uint32_t)life);
+	if (!is_simple(info)) return false;
+	uint32_t class = life >> 32 & 0xFF;
+	uintptr_t object = locate(r, TLC_LOAD(r->loc) & 0xFFFF, &tlc_g.classes[class]);
 	c->destroy_first = next_of(r);
-	for (uint32_t i = 0; i < info->fields; i++) drop_field(c, ((const uintptr_t*)object)[info->offsets[i]]);
-	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
-	count_of(c, type)->gone++;
-	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tlc_tag(&e))))
-		recycle_slowly(e); /* fields have filled the magazine */
+	take_apart(q, r, object, life, class, info);
 	return true;
+}
+
+static __attribute__((noinline)) void drop_all(tl_context* c, uintptr_t object)
+{
+	ring q = {.context = c, .end = 1};
+	q.references = (uintptr_t*)tlc_unused_stack(c);
+	*place(&q, 0) = object;
+	for (;;) {
+		while (q.first != q.end) {
+			uintptr_t p = *place(&q, q.first++);
+			if (q.first == q.end) q.first = q.end = 0; /* few references stay in the same lines */
+			drop_field(&q, p);
+		}
+		if (TLC_LIKELY(c->destroy_first == 0)) return;
+		ring next = q; /* q itself stays in registers */
+		if (!next_of_queue(&next)) return;
+		q = next;
+	}
 }
 
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 {
 	uint32_t type = TLC_LOAD(r->type_flags);
-	const tl_type_info* info = info_of(type);
-	if (info == NULL || info->has_destructor) return false;
-	enqueue(c, r, object);
-	if (c->draining) return true; /* the call that drains continues with it */
-	c->draining = 1;              /* no callback runs below: nothing can unwind past this */
-	while (c->destroy_first != 0 && dismantle_first(c)) {}
-	c->draining = 0;
+	if (!is_simple(info_of(type))) return false;
+	if (TLC_UNLIKELY(c->draining || !has_ring(c))) {
+		enqueue(c, r, object);
+		if (c->draining) return true; /* the call that drains continues with it */
+	} else {
+		TLC_STORE(r->loc, c->one); /* without floats */
+		c->draining = 1;           /* no callback runs below: nothing can unwind past this */
+		drop_all(c, object);
+		c->draining = 0;
+	}
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_poll(); /* a destructor, or a deleter of what a field held */
 	return true;
 }

@@ -19,7 +19,8 @@
 static inline void* pooled(tl_context* c, size_t n)
 {
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || n > INT64_MAX / 2)) return NULL;
-	tl_entry e = tlc_tensor_pool_take(n, TL_TENSOR_POOL_KIND(TL_DTYPE_U8, TL_DEVICE_CPU));
+	tl_tensor_cell* cell;
+	tl_entry e = tlc_tensor_take(c, n, TL_DTYPE_U8, &cell);
 	if (e.object == 0) return NULL;
 	int64_t shape = (int64_t)n;
 	tlc_tensor_describe((tl_tensor_header*)e.object, TL_DTYPE_U8, n, 1, &shape);

@@ -16,7 +16,7 @@
 
 #include <malloc.h>
 
-#include "registry_cells.h"
+#include "registry_blocks.h"
 
 /* Results; the numbers are those of registry.Result. All but OK, GONE and ZERO: nothing changed. */
 enum tlc_foreign_result {
@@ -32,6 +32,7 @@ enum tlc_foreign_result {
 	TLC_NO_MEMORY = 9, /* never from C, nor are those that follow it in Go */
 };
 
+enum { TLC_AGAIN = -1 };  /* another thread was in the way: nothing changed, the shard is unlocked, look again */
 enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
 /* ---- out of line: registry.c and registry_wide.c --------------------------------------- */
@@ -84,19 +85,19 @@ static inline __attribute__((always_inline)) tlc_glimpse tlc_peek(const tl_shard
 /* ---- registering a block ------------------------------------------------------------ */
 
 /* Registers a new block inside its unit, in a locked shard; u is the unit, or NULL when it is
- * not in use. false, nothing changed: some granules are taken, or no memory is at hand. */
-static inline bool tlc_enter_new(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes, uint64_t as,
-                                 uint32_t* gen)
+ * not in use. NULL, nothing changed: some granules are taken, or no memory is at hand. */
+static inline __attribute__((always_inline)) tl_foreign_entry* tlc_enter_new(tl_shard* s, tl_region* cell, tl_unit* u,
+                                                                             uintptr_t p, uint64_t bytes, uint64_t as)
 {
 	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	uint64_t bits = tlc_range(at.bit, tlc_last(p, bytes) & 63);
 	if (u == NULL) u = tlc_open_unit(s, cell, at);
-	else if (TLC_UNLIKELY((tlc_get(&u->covers) & bits) || tlc_has(&u->starts, at.bit))) return false;
+	else if (TLC_UNLIKELY((tlc_get(&u->covers) & bits) || tlc_has(&u->starts, at.bit))) return NULL;
 	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert(s, u, at.bit) : NULL;
-	if (TLC_UNLIKELY(e == NULL)) return false;
+	if (TLC_UNLIKELY(e == NULL)) return NULL;
 	tlc_set(&u->covers, bits);
-	*gen = tlc_fill(s, e, bytes, as);
-	return true;
+	tlc_fill(s, e, bytes, as);
+	return e;
 }
 
 /* Registers a block of another owner than a scope: count 1, held by the owner. false: this is
@@ -113,7 +114,7 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	tlc_shard_lock(s);
 	tl_region* cell = tlc_cell(s, at.region);
-	bool entered = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as, &gen);
+	bool entered = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as) != NULL;
 	tlc_shard_unlock(s);
 	return entered;
 }
@@ -148,12 +149,21 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* s
 	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES)) return false;
 	if (TLC_UNLIKELY(!tlc_inside(p, usable))) return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
-	bool entered = tlc_enter_new(s, seen.cell, u, p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
+	const tl_foreign_entry* e = tlc_enter_new(s, seen.cell, u, p, usable, TLC_FOREIGN_AS_ADOPTED);
+	if (TLC_LIKELY(e != NULL)) *gen = e->gen;
 	tlc_shard_unlock(s);
-	return entered;
+	return e != NULL;
 }
 
 /* ---- taking references ------------------------------------------------------------ */
+
+/* Counts one more reference of a live entry, or of one whose references float. */
+static inline void tlc_count_one(tl_foreign_entry* e)
+{
+	if (TLC_UNLIKELY(e->count == TL_FOREIGN_STICKY)) return;
+	e->count++;
+	tlc_count_at_alias(e, 1);
+}
 
 /* A reference for the caller's scope: a floating one if there is one, else a new one. */
 static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
@@ -163,7 +173,7 @@ static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 	int result = tlc_is_revivable(x.entry) ? TLC_RETURNED : TLC_STALE;
 	if (TLC_LIKELY(tlc_is_live(x.entry))) {
 		if (tlc_floats(x.entry) != 0) x.entry->type_floats -= TL_FOREIGN_FLOAT;
-		else if (x.entry->count != TL_FOREIGN_STICKY) x.entry->count++;
+		else tlc_count_one(x.entry);
 		*gen = x.entry->gen;
 		result = TLC_OK;
 	}
@@ -176,7 +186,10 @@ static inline int tlc_foreign_acquire(uintptr_t p)
 	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = x.entry->count != 0 ? TLC_OK : TLC_STALE;
-	if (TLC_LIKELY(x.entry->count - 1 < TL_FOREIGN_STICKY - 1)) x.entry->count++;
+	if (TLC_LIKELY(x.entry->count - 1 < TL_FOREIGN_STICKY - 1)) {
+		x.entry->count++;
+		tlc_count_at_alias(x.entry, 1);
+	}
 	tlc_shard_unlock(x.shard);
 	return result;
 }
@@ -199,14 +212,13 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 	bool held = f.count > f.floats;
 	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen)) f.result = TLC_STALE;
 	else if (drop == TLC_DROP_ALIGNED)
-		f.result = f.count == 0 && tlc_kind(e) == TL_FOREIGN_ALIGNED ? TLC_GONE : TLC_REFUSED;
+		f.result = f.count == 0 && tlc_kind(e) == TL_FOREIGN_ALIGNED && e->link == 0 ? TLC_GONE : TLC_REFUSED;
 	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
 	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
 	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_MAX_FLOATS) f.result = TLC_OVERFLOW;
 	else if (drop == TLC_DROP_FLOAT) f.floats += held;
 	else if (--f.count == 0) f.result = drop == TLC_DROP_DECREF ? TLC_ZERO : TLC_GONE;
-	if (f.floats > f.count) f.floats = f.count;                    /* counted references go before floats */
-	if (f.result == TLC_GONE && e->link != 0) f.result = TLC_SLOW; /* more than a block ends */
+	if (f.floats > f.count) f.floats = f.count; /* counted references go before floats */
 	f.hand_back = f.result == TLC_OK && f.count == f.floats && (e->block & TL_FOREIGN_ADOPTED);
 	return f;
 }
@@ -250,78 +262,108 @@ static inline __attribute__((always_inline)) bool tlc_leave(tlc_lookup* x, tlc_e
 	return true;
 }
 
-/* Drops a reference; `drop` is a constant after inlining. A scope's entry is TLC_STALE also where
- * nothing is: the scope need not know why. */
-static inline __attribute__((always_inline)) int tlc_drop(uintptr_t p, int drop, uint32_t gen, uint8_t* kind)
+/* Drops a reference at an entry that was found; `drop` is a constant after inlining. The shard is
+ * unlocked. With TLC_GONE *ended is what the caller frees. */
+static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintptr_t p, int drop, uint32_t gen,
+                                                             tlc_ended* ended)
+{
+	tl_foreign_entry* e = x.entry;
+	tlc_effect f = tlc_effect_of(e, drop, gen);
+	bool ends = f.result == TLC_GONE || f.result == TLC_ZERO;
+	if (TLC_UNLIKELY(e->link != 0)) {
+		if (f.result == TLC_GONE) return tlc_end_linked(x.shard, x.cell, x.unit, e, p, ended);
+		if (f.result == TLC_OK || ends) tlc_count_at_alias(e, (uint64_t)f.count - e->count);
+	}
+	bool leaves = (ends && e->link == 0) || f.hand_back; /* at zero too, a block keeps what a deleter frees */
+	if (leaves && TLC_UNLIKELY(!tlc_leave(&x, f, p))) return TLC_AGAIN;
+	if (f.result == TLC_GONE) {
+		*ended = (tlc_ended){.pointer = p, .kind = tlc_kind(e)};
+		x.shard->zeros -= e->count == 0;
+		tlc_erase_entry(x);
+	} else if (f.result == TLC_OK || ends) {
+		x.shard->zeros += ends;
+		e->count = f.count;
+		e->type_floats = (e->type_floats & (TL_FOREIGN_FLOAT - 1)) | f.floats * TL_FOREIGN_FLOAT;
+	}
+	tlc_shard_unlock(x.shard);
+	return f.result;
+}
+
+/* The same at an address. A scope's entry is TLC_STALE also where nothing is: the scope need not
+ * know why. */
+static inline __attribute__((always_inline)) int tlc_drop(uintptr_t p, int drop, uint32_t gen, tlc_ended* ended)
 {
 	for (;;) {
 		tlc_lookup x = tlc_lock_entry(p);
-		tl_foreign_entry* e = x.entry;
-		if (e == NULL) return drop == TLC_DROP_ENTRY ? TLC_STALE : TLC_MISS;
-		tlc_effect f = tlc_effect_of(e, drop, gen);
-		bool ends = f.result == TLC_GONE || f.result == TLC_ZERO;
-		if ((ends || f.hand_back) && TLC_UNLIKELY(!tlc_leave(&x, f, p))) continue;
-		if (f.result == TLC_GONE) {
-			*kind = (uint8_t)tlc_kind(e);
-			x.shard->zeros -= e->count == 0;
-			tlc_erase_entry(x);
-		} else if (f.result == TLC_OK || ends) {
-			x.shard->zeros += ends;
-			e->count = f.count;
-			e->type_floats = (e->type_floats & (TL_FOREIGN_FLOAT - 1)) | f.floats * TL_FOREIGN_FLOAT;
-		}
-		tlc_shard_unlock(x.shard);
-		return f.result;
+		if (x.entry == NULL) return drop == TLC_DROP_ENTRY ? TLC_STALE : TLC_MISS;
+		int result = tlc_drop_at(x, p, drop, gen, ended);
+		if (TLC_LIKELY(result != TLC_AGAIN)) return result;
 	}
 }
 
 /* Drops a counted reference, or a floating one when no other is left. */
-static inline int tlc_foreign_release(uintptr_t p, uint8_t* kind) { return tlc_drop(p, TLC_DROP_RELEASE, 0, kind); }
+static inline int tlc_foreign_release(uintptr_t p, tlc_ended* ended) { return tlc_drop(p, TLC_DROP_RELEASE, 0, ended); }
 
 /* The same for a scope's entry: TLC_STALE when it meant an earlier block at p. */
-static inline int tlc_foreign_release_entry(uintptr_t p, uint32_t gen, uint8_t* kind)
+static inline int tlc_foreign_release_entry(uintptr_t p, uint32_t gen, tlc_ended* ended)
 {
-	return tlc_drop(p, TLC_DROP_ENTRY, gen, kind);
+	return tlc_drop(p, TLC_DROP_ENTRY, gen, ended);
 }
 
 /* Unregister: the reference of a scope's entry floats. The block is handed back when no other is held. */
-static inline int tlc_foreign_float(uintptr_t p, uint32_t gen) { return tlc_drop(p, TLC_DROP_FLOAT, gen, NULL); }
+static inline int tlc_foreign_float(uintptr_t p, uint32_t gen)
+{
+	tlc_ended none; /* no drop of this kind ends a block */
+	return tlc_drop(p, TLC_DROP_FLOAT, gen, &none);
+}
 
 /* Like release, but what comes to TLC_ZERO stays, dead and uncovered, until it is freed or adopted again. */
-static inline int tlc_foreign_decref(uintptr_t p) { return tlc_drop(p, TLC_DROP_DECREF, 0, NULL); }
+static inline int tlc_foreign_decref(uintptr_t p)
+{
+	tlc_ended none;
+	return tlc_drop(p, TLC_DROP_DECREF, 0, &none);
+}
 
 /* Erases an aligned block that is held at zero: TLC_GONE, and the caller frees it. */
 static inline int tlc_foreign_free_aligned(uintptr_t p)
 {
-	uint8_t kind = 0;
-	return tlc_drop(p, TLC_DROP_ALIGNED, 0, &kind);
+	tlc_ended ended;
+	return tlc_drop(p, TLC_DROP_ALIGNED, 0, &ended);
 }
 
-/* Ends a block with its only reference and returns its kind; the caller frees the block.
- * TLC_NO_KIND, nothing changed: another reference is left, or the only one floats, or it is an
- * alias. gen 0 stands for any generation, and `only` 0 for any kind.
+/* Ends a block with its only reference, which was found, and returns its kind; the caller frees
+ * the block, and the shard is unlocked. TLC_NO_KIND, nothing changed: another reference is left,
+ * or the only one floats, or the entry has a record; then the shard is locked still. Or another
+ * thread was in the way: x->entry is NULL then. gen 0 stands for any generation, and `only` 0 for
+ * any kind. */
+static inline __attribute__((always_inline)) uint32_t tlc_end_at(tlc_lookup* x, uintptr_t p, uint32_t gen,
+                                                                 uint32_t only)
+{
+	const tl_foreign_entry* e = x->entry;
+	uint64_t bytes = tlc_bytes(e);
+	uint32_t kind = tlc_kind(e);
+	bool sole = e->count == 1 && tlc_floats(e) == 0 && e->link == 0 && bytes != 0;
+	if (TLC_UNLIKELY(!sole || (gen != 0 && e->gen != gen) || (only != 0 && kind != only))) return TLC_NO_KIND;
+	if (TLC_UNLIKELY(!tlc_uncover(x, p, bytes))) {
+		x->entry = NULL;
+		return TLC_NO_KIND;
+	}
+	x->shard->bytes -= bytes;
+	tlc_erase_entry(*x);
+	tlc_shard_unlock(x->shard);
+	return kind;
+}
+
+/* The same at an address, which ends unlocked in any case.
  * Budget: one compare-and-swap, about 110 instructions. */
 static inline uint32_t tlc_end(uintptr_t p, uint32_t gen, uint32_t only)
 {
 	tlc_lookup x = tlc_lock_entry(p);
 	if (TLC_UNLIKELY(x.entry == NULL)) return TLC_NO_KIND;
-	const tl_foreign_entry* e = x.entry;
-	uint64_t bytes = tlc_bytes(e);
-	uint32_t kind = tlc_kind(e);
-	bool sole = e->count == 1 && tlc_floats(e) == 0 && e->link == 0 && bytes != 0;
-	if (TLC_LIKELY(sole && (gen == 0 || e->gen == gen) && (only == 0 || kind == only))) {
-		if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) return TLC_NO_KIND;
-		x.shard->bytes -= bytes;
-		tlc_erase_entry(x);
-		tlc_shard_unlock(x.shard);
-		return kind;
-	}
-	tlc_shard_unlock(x.shard);
-	return TLC_NO_KIND;
+	uint32_t kind = tlc_end_at(&x, p, gen, only);
+	if (TLC_UNLIKELY(kind == TLC_NO_KIND) && x.entry != NULL) tlc_shard_unlock(x.shard);
+	return kind;
 }
-
-/* tl_registry_unregister: any owner, any kind. */
-static inline uint32_t tlc_foreign_end_owned(uintptr_t p) { return tlc_end(p, 0, 0); }
 
 /* The exit of a scope: the generation of its entry, and a block that free() takes. */
 static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)

@@ -38,19 +38,17 @@
  *
  * Invariants (registry.Table.Check runs them):
  *
- *   an entry is covered     <=>  count > 0 && !HANDED_BACK && bytes > 0
+ *   an entry is covered     <=>  bytes > 0 && (count > 0 && !HANDED_BACK || link != 0)
  *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level
- *   shard.bytes             ==   sum of bytes over entries that are live
+ *   shard.bytes             ==   sum of bytes over covered entries, and over shared blocks that begin here
  *   vacant units of a cell  ==   those present whose starts | covers == 0
  *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
  *   used == cells of the shard that hold a region <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
  *
- * A block with several addresses, or with a deleter, is a shared block
- * (runtime/registry/shared_blocks.go). The shared block owns the granules, and each of its
- * aliases is an entry of 0 bytes that links to it. References are counted at the alias, under
- * one lock. The last reference at an alias has to ask how many aliases are left, which Go does.
+ * A block with several addresses, or with a deleter, has a record besides, and its entries link
+ * to it (registry_blocks.h).
  *
  * Memory of tl_aligned_alloc is an entry with count 0 until the program registers it. The
  * entry tells tl_aligned_free that the address is one of these.
@@ -106,8 +104,9 @@ enum { TL_UNIT_FINE = 1, TL_UNIT_LEVEL_0 = 2, TL_UNIT_LEVELS = 8 };
 #define TL_REGION_ADDRESS (TL_REGION_VACANT - 1)
 
 enum {
-	TL_ENTRY_LISTS = 6, /* sizes of lists of entries: 2 << i */
-	TL_UNIT_ROOMS = 12, /* sizes of lists of units */
+	TL_ENTRY_LISTS = 6,    /* sizes of lists of entries: 2 << i */
+	TL_UNIT_ROOMS = 12,    /* sizes of lists of units */
+	TL_RECORD_LEVELS = 32, /* record n of a block is in level log2(n) */
 };
 
 /* The sizes of lists of units. */
@@ -123,7 +122,7 @@ typedef struct tl_foreign_entry {
 	uint32_t gen;   /* from shard.gen, never 0 */
 	uint64_t block; /* flags 8 | kind 8 | bytes 48 */
 	uint32_t type_floats;
-	uint32_t link; /* the shared block of which this is an alias; not 0: the last release is Go's */
+	uint32_t link; /* number of the block's record, 0 = none; with 0 bytes this is an alias */
 } tl_foreign_entry;
 
 /* A unit in use: 64 granules of the address space. Written under the lock of its shard; the bits are also read without. */
@@ -148,7 +147,7 @@ typedef struct tl_shard {
 	uint32_t limit;
 	uint32_t gen; /* the generation given last */
 	uint32_t entries;
-	uint64_t bytes; /* of the entries that are live */
+	uint64_t bytes; /* of the blocks that own granules */
 	uint32_t handed_back;
 	uint32_t zeros;                      /* entries held at zero */
 	uintptr_t chunk, chunk_end;          /* what no list has used yet */
@@ -157,7 +156,10 @@ typedef struct tl_shard {
 	uint64_t chunk_bytes;                /* memory for lists, in all */
 	uint64_t units;                      /* in use */
 	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
-	uint64_t spare[3];
+	uint32_t records;                    /* of blocks (registry_blocks.h) that this shard has */
+	uint32_t free_record;                /* first of those that no block has, linked through next; 0 = none */
+	uint32_t buffers;                    /* shared blocks that begin here */
+	uint32_t spare[3];
 } tl_shard;
 
 /* Stands immediately before shard 0. */
@@ -166,6 +168,8 @@ typedef struct tl_registry {
 	 * [0] is their sum: 0 means that no large block exists. */
 	_Atomic uint32_t units[8];
 	uint64_t spare[4];
+	/* Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level. */
+	_Atomic uintptr_t records[TL_RECORD_LEVELS];
 } tl_registry;
 
 /* Where the shards are; written once by tlc_foreign_attach. Before that: one shard of one cell, without room. */

@@ -1,5 +1,6 @@
 /* The registry's public functions that have a fast path, and operator delete. */
 #include "object_fast.h"
+#include "registry_linked.h"
 #include "report_symbols.h"
 
 /* ---- operator delete ------------------------------------------------------------------
@@ -71,24 +72,80 @@ tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 	return TL_OK;
 }
 
-/* One reference of several, a floating one, or that at an alias. */
-static __attribute__((noinline)) tl_status unregister_rest(void* pointer)
+static inline tl_status unregistered(int result, const tlc_ended* ended, void* pointer)
 {
-	uint8_t kind = 0;
-	switch (tlc_foreign_release((uintptr_t)pointer, &kind)) {
-	case TLC_GONE: tlc_free_foreign(tlc_tls, (uintptr_t)pointer, kind); return TL_OK;
-	case TLC_OK: return TL_OK;
-	}
-	return slow_registry_unregister(pointer);
+	if (TLC_UNLIKELY(result != TLC_GONE)) return result == TLC_OK ? TL_OK : slow_registry_unregister(pointer);
+	tlc_free_ended(tlc_tls, ended);
+	return TL_OK;
+}
+
+/* One reference of several, or a floating one. */
+static __attribute__((noinline)) tl_status unregister_rest(tl_shard* locked, void* pointer)
+{
+	tlc_ended ended;
+	if (locked != NULL) tlc_shard_unlock(locked);
+	int result = tlc_foreign_release((uintptr_t)pointer, &ended);
+	return unregistered(result, &ended, pointer);
+}
+
+/* At an entry with a record, whose shard is locked. */
+static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_region* cell, tl_unit* u,
+                                                             tl_foreign_entry* e, void* pointer)
+{
+	uintptr_t p = (uintptr_t)pointer;
+	tlc_lookup x = {.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
+	tlc_ended ended;
+	int result =
+		TLC_LIKELY(e->count == 1) ? tlc_end_registered(x, p, &ended) : tlc_drop_at(x, p, TLC_DROP_RELEASE, 0, &ended);
+	if (TLC_UNLIKELY(result == TLC_AGAIN)) return unregister_rest(NULL, pointer);
+	return unregistered(result, &ended, pointer);
 }
 
 tl_status tl_registry_unregister(void* pointer)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
-	uint32_t kind = tlc_foreign_end_owned((uintptr_t)pointer);
-	if (TLC_UNLIKELY(kind == TLC_NO_KIND)) return unregister_rest(pointer);
+	tlc_lookup x = tlc_lock_entry((uintptr_t)pointer);
+	if (TLC_UNLIKELY(x.entry == NULL)) return slow_registry_unregister(pointer);
+	if (TLC_UNLIKELY(x.entry->link != 0)) return unregister_linked(x.shard, x.cell, x.unit, x.entry, pointer);
+	uint32_t kind = tlc_end_at(&x, (uintptr_t)pointer, 0, 0);
+	if (TLC_UNLIKELY(kind == TLC_NO_KIND)) return unregister_rest(x.entry != NULL ? x.shard : NULL, pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, kind);
+	return TL_OK;
+}
+
+/* ---- deleters and aliases ---------------------------------------------------------------- */
+
+static inline bool register_custom(uintptr_t p, size_t bytes, tl_deleter deleter, void* ctx)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_FOREIGN_ADDRESS_BITS != 0 || deleter == NULL || tlc_forked()))
+		return false;
+	if (TLC_UNLIKELY(!tlc_enter_custom(p, bytes, (uintptr_t)deleter, (uintptr_t)ctx))) return false;
+	c->foreign_adopted++;
+	return true;
+}
+
+tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx)
+{
+	tl_context* c = tlc_tls;
+	uint64_t left; /* as in tl_registry_register */
+	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left)))
+		return slow_registry_register_custom(pointer, bytes, deleter, ctx);
+	if (TLC_UNLIKELY(!register_custom((uintptr_t)pointer, bytes, deleter, ctx)))
+		return slow_registry_register_custom(pointer, bytes, deleter, ctx);
+	c->sample_left = left;
+	return TL_OK;
+}
+
+tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias)
+{
+	tl_context* c = tlc_tls;
+	bool is_new;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_forked() || !tlc_add_alias(buffer_id, (uintptr_t)alias, &is_new)))
+		return slow_registry_add_alias(buffer_id, alias);
+	c->foreign_adopted += is_new;
 	return TL_OK;
 }
 

@@ -8,6 +8,11 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
+/* The deleter of a block; NULL where a function gets none. */
+typedef struct owner {
+	uintptr_t deleter, ctx;
+} owner;
+
 /* Searches for a granule in a shard that is locked. */
 ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
 {
@@ -23,7 +28,7 @@ ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
 ALWAYS_INLINE uint32_t adopt_live(tl_foreign_entry* e)
 {
 	if (tlc_floats(e) != 0) e->type_floats -= TL_FOREIGN_FLOAT;
-	else if (e->count != TL_FOREIGN_STICKY) e->count++;
+	else tlc_count_one(e);
 	return e->gen;
 }
 
@@ -63,18 +68,22 @@ ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as, uint32_t* gen)
 	return TLC_OK;
 }
 
-/* Makes or revives the entry, and opens its unit. false, nothing changed: no memory is at hand. A
- * unit that was opened here needs none for its first entry. Units may move. */
-ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uint64_t bytes, uint64_t as, uint32_t* gen)
+/* Makes or revives the entry, and opens its unit. false, nothing changed: no memory is at hand, or
+ * no record for the deleter. A unit that was opened here needs no memory for its first entry. Units
+ * may move. Only a block without a deleter is revived. */
+ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen)
 {
 	if (x->entry != NULL) {
 		*gen = revive(x->shard, x->entry, bytes);
 		return true;
 	}
+	if (own != NULL && x->shard->free_record == 0) return false;
 	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->at);
 	tl_foreign_entry* e = x->unit != NULL ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
-	if (e != NULL) *gen = tlc_fill(x->shard, e, bytes, as);
-	return e != NULL;
+	if (e == NULL) return false;
+	*gen = tlc_fill(x->shard, e, bytes, as);
+	if (own != NULL) e->link = tlc_take_record(x->shard, own->deleter, own->ctx);
+	return true;
 }
 
 /* ---- near blocks ----------------------------------------------------------------------- */
@@ -98,8 +107,8 @@ static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL 
 
 /* Registers a near block in a shard that is locked. TLC_MISS, nothing changed: one of two units is
  * not in the list. To add it may move units or fail for want of memory, which enter_extent does. */
-ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t bytes, uint64_t as, bool above,
-                             uint32_t* gen)
+ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+                             bool above, uint32_t* gen)
 {
 	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
 	int known = enter_known(x, as, gen);
@@ -109,7 +118,7 @@ ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t b
 	tlc_granule next = {x.at.region, b.next, 0};
 	tl_unit* u = b.tail != 0 ? tlc_used_unit(x.cell, next) : NULL;
 	if (above || is_taken(x.unit, b.head) || is_taken(u, b.tail)) return TLC_REFUSED;
-	if (!enter_entry(&x, bytes, as, gen)) return TLC_SLOW;
+	if (!enter_entry(&x, bytes, as, own, gen)) return TLC_SLOW;
 	tlc_set(&x.unit->covers, b.head);
 	if (b.tail == 0) return TLC_OK;
 	if (u == NULL) u = tlc_open_unit(s, x.cell, next);
@@ -272,7 +281,8 @@ static void extent_uncover(const extent* b)
 	}
 }
 
-static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, bool above, uint32_t* gen)
+static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, bool above,
+                               uint32_t* gen)
 {
 	if (!extent_fits(b)) return TLC_SLOW;
 	tlc_lookup x = look_up(&tlc_shards[tlc_shard_of(p)], tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
@@ -281,19 +291,20 @@ static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uin
 	/* All covers may be at higher levels; the start must be free at level 0 too. */
 	bool inside = x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit);
 	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
-	if (!enter_entry(&x, bytes, as, gen)) return TLC_SLOW;
+	if (!enter_entry(&x, bytes, as, own, gen)) return TLC_SLOW;
 	extent_cover(b);
 	return TLC_OK;
 }
 
-static __attribute__((noinline)) int enter_extent(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
+static __attribute__((noinline)) int enter_extent(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+                                                  uint32_t* gen)
 {
 	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_SLOW; /* no block: Go says so */
 	bool above = is_inside_above(p, bytes);
 	extent b;
 	extent_of(&b, p, bytes);
 	extent_lock(&b, NULL);
-	int result = enter_extent_locked(&b, p, bytes, as, above, gen);
+	int result = enter_extent_locked(&b, p, bytes, as, own, above, gen);
 	extent_unlock(&b, b.locks, NULL);
 	return result;
 }
@@ -317,17 +328,27 @@ static __attribute__((noinline)) bool uncover_extent(tl_shard* held, uintptr_t p
 
 /* ---- any block -------------------------------------------------------------------------- */
 
-/* Registers [p, p+bytes), with `as` for its kind and flags. p is a multiple of 16. */
-int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen)
+ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen)
 {
 	near_extent b = near_extent_of(p, bytes);
-	if (b.head == 0) return enter_extent(p, bytes, as, gen);
+	if (b.head == 0) return enter_extent(p, bytes, as, own, gen);
 	bool above = is_inside_above(p, bytes);
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_shard_lock(s);
-	int result = enter_near(s, b, p, bytes, as, above, gen);
+	int result = enter_near(s, b, p, bytes, as, own, above, gen);
 	tlc_shard_unlock(s);
-	return result != TLC_MISS ? result : enter_extent(p, bytes, as, gen);
+	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen);
+}
+
+/* Registers [p, p+bytes), with `as` for its kind and flags. p is a multiple of 16. */
+int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen) { return enter(p, bytes, as, NULL, gen); }
+
+/* The same of a block with a deleter; false: the slow path says why not. */
+bool tlc_enter_wide_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx)
+{
+	const owner own = {deleter, ctx};
+	uint32_t gen;
+	return enter(p, bytes, (uint64_t)TL_FOREIGN_CUSTOM << TL_FOREIGN_KIND_SHIFT, &own, &gen) == TLC_OK;
 }
 
 /* tlc_uncover of a block that is not inside one unit. Returns its cell, which may have moved, or
@@ -342,4 +363,33 @@ tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t 
 		return cell;
 	}
 	return uncover_extent(s, p, bytes) ? tlc_cell(s, tlc_start(p).region) : NULL;
+}
+
+/* ---- shared blocks ------------------------------------------------------------------------ */
+
+/* Ends a shared block whose last alias the caller has taken out: its granules go, and so does its
+ * record, unless it is kept for a deleter. */
+void tlc_end_shared(uint32_t number, tlc_ended* ended)
+{
+	tl_block_record* r = tlc_record_of(number);
+	uintptr_t p = atomic_load_explicit(&r->real, memory_order_relaxed);
+	uint64_t block = atomic_load_explicit(&r->block, memory_order_relaxed), bytes = block & TL_FOREIGN_BYTES;
+	uint32_t kind = block >> TL_FOREIGN_KIND_SHIFT & 0xFF;
+	bool abandoned = atomic_load_explicit(&r->state, memory_order_relaxed) == TL_BLOCK_ABANDONED;
+	bool keep = kind == TL_FOREIGN_CUSTOM && !abandoned && tlc_deleters_wait();
+	*ended = (tlc_ended){.pointer = abandoned ? 0 : p, .kind = kind, .record = keep ? number : 0};
+	ended->deleter = r->deleter;
+	ended->ctx = r->ctx;
+	uint64_t generation = atomic_load_explicit(&r->life, memory_order_relaxed) >> TL_BLOCK_GENERATION_SHIFT;
+	extent b;
+	extent_of(&b, p, bytes);
+	extent_lock(&b, NULL);
+	extent_uncover(&b);
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	s->bytes -= bytes;
+	s->buffers--;
+	atomic_store_explicit(&r->life, (generation + 1) << TL_BLOCK_GENERATION_SHIFT, memory_order_relaxed);
+	if (keep) atomic_store_explicit(&r->state, TL_BLOCK_PENDING, memory_order_relaxed);
+	else tlc_give_used_record(s, r, number);
+	extent_unlock(&b, b.locks, NULL);
 }

@@ -1,50 +1,30 @@
 /* Tracking: samples, stacks, and the report at exit. Go keeps the records (runtime/observe/track). */
 #define _GNU_SOURCE
+#include "entry_frames.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include "object_fast.h"
+#include "report_stacks.h"
 #include "report_tracking.h"
 
 /* ---- stacks -------------------------------------------------------------------------- */
 
-enum { MOST_FRAMES = 48 };
-
-typedef struct walk {
-	uintptr_t* frame;
-	size_t n;
-} walk;
-
-static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
+/* The system's number of this thread. A forked child, whose number is another one, records nothing. */
+static uint32_t thread_number(void)
 {
-	walk* w = data;
-	int before = 0;
-	uintptr_t pc = _Unwind_GetIPInfo(at, &before);
-	if (pc == 0) return _URC_END_OF_STACK;
-	w->frame[w->n++] = pc - !before; /* inside the call, not behind it */
-	return w->n < MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+	static __thread uint32_t number __attribute__((tls_model("initial-exec")));
+	if (TLC_UNLIKELY(number == 0)) number = (uint32_t)syscall(SYS_gettid);
+	return number;
 }
-
-/* This thread's frames, innermost first. They are found by the unwind tables of exceptions, because
- * not all code keeps frame pointers. Code without tables, such as a JIT compiler's that registers
- * none, is the last frame. */
-static size_t take_stack(uintptr_t* frames)
-{
-	walk w = {frames, 0};
-	_Unwind_Backtrace(step, &w);
-	return w.n;
-}
-
-static uint32_t thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
 void tlc_settle(tl_context* c)
 {
-	uintptr_t frames[MOST_FRAMES];
-	size_t n = take_stack(frames);
+	uintptr_t frames[TLC_MOST_FRAMES];
+	size_t n = tlc_take_stack(frames);
 	tlentry_settle((uintptr_t)c, (uintptr_t)frames, n, thread_number());
 }
 

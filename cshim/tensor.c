@@ -22,7 +22,7 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 			return wrong;
 		numel *= (uint64_t)shape[i];
 	}
-	if (TLC_UNLIKELY(spread == 0 || spread > 1ull << 47)) return wrong;
+	if (TLC_UNLIKELY(spread == 0 || spread > TLC_TENSOR_SPREAD)) return wrong;
 	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
@@ -32,12 +32,7 @@ static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t k
 	tl_entry e = tlc_take(c, z.bytes);
 	if (e.object == 0) return e;
 	tlc_tensor_pool_missed(z.numel, kind);
-	tl_record* r = tlc_g.records + e.record;
-	TLC_STORE(r->type_flags, TL_TYPE_TENSOR);
-	TLC_STORE(r->loc, 0);
-	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
-	tensors->made++;
-	tensors->bytes_made += tlc_g.classes[e.gen & 0xFF].size;
+	tlc_tensor_slot(c, e);
 	return e;
 }
 
@@ -51,42 +46,130 @@ static __attribute__((noinline)) bool is_elsewhere(int32_t device)
 	return device != TL_DEVICE_DEFAULT || !atomic_load_explicit(&default_is_cpu, memory_order_relaxed);
 }
 
-/* A registered tensor of the CPU; NULL: ask Go. Budget of a hit, rank 2: one lock, one probe, about
- * 80 instructions. */
-static inline tl_tensor* make(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
+/* A new tensor and the bytes of its elements, which its header says as well, where others may write. */
+typedef struct made {
+	tl_tensor* tensor; /* NULL: ask Go */
+	uint64_t nbytes;
+} made;
+
+/* A registered tensor of the CPU. The cell of its key remembers the shape, for the next one. */
+static __attribute__((noinline)) made make_other(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
+	const made none = {NULL, 0};
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_has_room(c) || (device != 0 && is_elsewhere(device)))) return NULL;
+	if (TLC_UNLIKELY(!tlc_has_room(c) || (device != 0 && is_elsewhere(device)))) return none;
+	int64_t dimensions[TL_MAX_RANK]; /* another thread may write to the caller's */
+	if (TLC_LIKELY((uint64_t)rank <= TL_MAX_RANK && (uintptr_t)shape >= TL_LOWEST_ADDRESS)) {
+		for (int64_t i = 0; i < rank; i++) dimensions[i] = ((const volatile int64_t*)shape)[i];
+		shape = dimensions;
+	}
 	size z = measure(dtype, rank, shape);
-	if (TLC_UNLIKELY(z.bytes == 0)) return NULL;
-	uint32_t kind = TL_TENSOR_POOL_KIND(dtype, 0);
-	tl_entry e = tlc_tensor_pool_take(z.numel, kind);
+	if (TLC_UNLIKELY(z.bytes == 0)) return none;
+	tl_tensor_cell* k;
+	tl_entry e = tlc_tensor_take(c, z.numel, (uint32_t)dtype, &k);
 	bool sample = false;
 	if (TLC_LIKELY(e.object != 0)) {
 		sample = tlc_spend(c, z.bytes);
 	} else {
-		e = take(c, z, kind);
-		if (e.object == 0) return NULL;
+		e = take(c, z, TL_TENSOR_POOL_KIND(dtype, 0));
+		if (e.object == 0) return none;
 	}
 	tlc_tensor_describe((tl_tensor_header*)e.object, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
+	if (k != NULL && rank <= TL_TENSOR_CELL_RANK) {
+		k->kind = tlc_tensor_kind((uint32_t)dtype, (uint64_t)rank);
+		tlc_tensor_lay_out(k->shape, k->strides, (unsigned)rank, shape);
+	}
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
 	tlc_push(c, e);
-	return TLC_LIKELY(!sample) ? (tl_tensor*)e.object : tlc_sampled_object(c, (void*)e.object, z.bytes);
+	if (TLC_UNLIKELY(sample)) tlc_sampled_object(c, (void*)e.object, z.bytes);
+	return (made){(tl_tensor*)e.object, z.numel * tlc_dtype_bytes[dtype]};
+}
+
+/* The same out of the cell that is looked at first, when its last tensor had the same shape. No
+ * product is checked for overflow, since it is believed only where a cell has the shape. Budget of
+ * rank 2: 30 loads, 20 stores, about 100 instructions. */
+static inline __attribute__((always_inline)) made make_kept(int32_t dtype, int32_t device, int64_t rank,
+                                                            const int64_t* shape)
+{
+	const made none = {NULL, 0};
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_has_room(c) || device != 0 || (uint32_t)dtype >= TL_DTYPES)) return none;
+	if (TLC_UNLIKELY((uint64_t)rank > TL_TENSOR_CELL_RANK || (rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS)))
+		return none;
+	uint64_t numel = 1, kind = tlc_tensor_kind((uint32_t)dtype, (uint64_t)rank);
+	for (int64_t i = 0; i < rank; i++) numel *= (uint64_t)shape[i];
+	tl_tensor_cell* k = tlc_tensor_cell(c, tlc_tensor_cell_home(numel, (uint32_t)dtype));
+	if (TLC_UNLIKELY(k->numel != numel || k->kind != kind || k->count == 0)) return none;
+	for (int64_t i = 0; i < rank; i++)
+		if (TLC_UNLIKELY(k->shape[i] != shape[i])) return none;
+	if (TLC_UNLIKELY(c->sample_left < k->asked)) return none;
+	c->sample_left -= k->asked;
+	tl_entry e = tlc_tensor_cell_pop(c, k);
+	tl_tensor_header* h = (tl_tensor_header*)e.object;
+	h->data = e.object + TLC_TENSOR_HEADER;
+	h->numel = numel;
+	h->nbytes = k->nbytes;
+	__builtin_memcpy(&h->dtype, &kind, sizeof kind);
+	__builtin_memcpy(h->shape, k->shape, sizeof k->shape);
+	__builtin_memcpy(h->strides, k->strides, sizeof k->strides);
+	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
+	tlc_set_entry(c->top, e.object, tlc_tag(&e));
+	c->top++;
+	return (made){(tl_tensor*)h, k->nbytes};
+}
+
+static inline void* data_of(made m) { return (char*)m.tensor + TLC_TENSOR_HEADER; }
+
+static inline __attribute__((always_inline)) made make_any(int32_t dtype, int32_t device, int64_t rank,
+                                                           const int64_t* shape)
+{
+	made m = make_kept(dtype, device, rank, shape);
+	return TLC_LIKELY(m.tensor != NULL) ? m : make_other(dtype, device, rank, shape);
+}
+
+static __attribute__((noinline)) tl_tensor* empty_other(int32_t dtype, int32_t device, int64_t rank,
+                                                        const int64_t* shape)
+{
+	tl_tensor* t = make_other(dtype, device, rank, shape).tensor;
+	return TLC_LIKELY(t != NULL) ? t : slow_tensor_empty(dtype, device, rank, shape);
 }
 
 tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
-	tl_tensor* t = make(dtype, device, rank, shape);
-	return TLC_LIKELY(t != NULL) ? t : slow_tensor_empty(dtype, device, rank, shape);
+	tl_tensor* t = make_kept(dtype, device, rank, shape).tensor;
+	return TLC_LIKELY(t != NULL) ? t : empty_other(dtype, device, rank, shape);
 }
 
 tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
-	tl_tensor* t = make(dtype, device, rank, shape);
-	if (TLC_UNLIKELY(t == NULL)) return slow_tensor_zeros(dtype, device, rank, shape);
-	const tl_tensor_header* h = (const tl_tensor_header*)t;
-	memset((void*)h->data, 0, h->nbytes);
-	return t;
+	made m = make_any(dtype, device, rank, shape);
+	if (TLC_UNLIKELY(m.tensor == NULL)) return slow_tensor_zeros(dtype, device, rank, shape);
+	memset(data_of(m), 0, m.nbytes);
+	return m.tensor;
+}
+
+/* Fills a new tensor with the elements at from, which may lie anywhere. A scalar costs no call. */
+static inline __attribute__((always_inline)) tl_tensor* filled(made m, const void* from)
+{
+	if (m.nbytes == sizeof(uint32_t)) __builtin_memcpy(data_of(m), from, sizeof(uint32_t));
+	else if (m.nbytes == sizeof(uint64_t)) __builtin_memcpy(data_of(m), from, sizeof(uint64_t));
+	else memmove(data_of(m), from, m.nbytes);
+	return m.tensor;
+}
+
+/* Go says what is wrong with data that is NULL; for a tensor without elements nothing is. */
+tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* shape)
+{
+	if (TLC_UNLIKELY((uintptr_t)data < TL_LOWEST_ADDRESS)) return slow_tensor_new(data, rank, shape);
+	made m = make_any(TL_DTYPE_F32, TL_DEVICE_CPU, rank, shape);
+	return TLC_LIKELY(m.tensor != NULL) ? filled(m, data) : slow_tensor_new(data, rank, shape);
+}
+
+tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape)
+{
+	if (TLC_UNLIKELY((uintptr_t)data < TL_LOWEST_ADDRESS)) return slow_tensor_new_i64(data, rank, shape);
+	made m = make_any(TL_DTYPE_I64, TL_DEVICE_CPU, rank, shape);
+	return TLC_LIKELY(m.tensor != NULL) ? filled(m, data) : slow_tensor_new_i64(data, rank, shape);
 }
 
 /* Budget in the steady state: a slot's buffer and a header, about 60 instructions. */
@@ -174,61 +257,6 @@ tl_status tl_tensor_release(tl_tensor* tensor)
 tl_status tl_tensor_release_safe(tl_tensor* tensor)
 {
 	return TLC_LIKELY(release((uintptr_t)tensor)) ? TL_OK : slow_tensor_release_safe(tensor);
-}
-
-/* Whether both refer to one life of one object: a pointer may get another record, which has
- * generations of its own. */
-static inline bool same_entry(tl_entry a, tl_entry b)
-{
-	return a.object == b.object && a.record == b.record && a.gen == b.gen;
-}
-
-/* Removes the newest entry of an object from this function's scopes, if there is one; false: ask
- * Go, nothing changed. */
-static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
-{
-	int64_t at = tlc_find_entry(c, e.object);
-	if (at == TLC_NOT_FOUND) return true;
-	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || !same_entry(c->entries[at], e))) return false;
-	tlc_take_out(c, (uint64_t)at);
-	return true;
-}
-
-/* The same for the newest entry of the current scope. */
-static inline bool pop_entry(tl_context* c, tl_entry e)
-{
-	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
-	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return false;
-	if (TLC_UNLIKELY(!same_entry(c->top[-1], e))) return false;
-	c->top--;
-	return true;
-}
-
-/* The rest of tl_tensor_free after the entry was removed; the scope gets the entry back when Go
- * cannot be entered. */
-static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e)
-{
-	tl_status status;
-	tl_context* in = tlc_entry_begin(TL_FN_tl_tensor_free, &status);
-	if (in == NULL) {
-		if (tlc_has_room(c)) tlc_push(c, e);
-		return status;
-	}
-	status = tlgo_tensor_release((uintptr_t)in, e.object);
-	tlc_entry_end(in);
-	return tlc_found(in, status);
-}
-
-tl_status tl_tensor_free(tl_tensor* tensor)
-{
-	tl_context* c = tlc_tls;
-	uintptr_t p = (uintptr_t)tensor;
-	tl_record* r = tlc_tensor_record(c, p);
-	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p) ? TL_OK : slow_tensor_free(tensor);
-	if (TLC_UNLIKELY(!tlc_is_live_object(r))) return slow_tensor_free(tensor);
-	tl_entry e = tlc_entry_of(r, p);
-	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, e))) return slow_tensor_free(tensor);
-	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
 }
 
 /* ---- properties ------------------------------------------------------------------------- */
@@ -336,4 +364,18 @@ int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis)
 	if (TLC_UNLIKELY(h == NULL)) return slow_tensor_dim(tensor, axis);
 	uint64_t i = (uint64_t)axis + (axis < 0 ? h->rank : 0);
 	return TLC_LIKELY(i < h->rank) ? h->shape[i] : slow_tensor_dim(tensor, axis);
+}
+
+/* Blocks of matrices are no tensors that a program has. */
+enum { CLONED_FLAGS = TL_TENSOR_CONTIGUOUS | TL_TENSOR_ON_DEVICE | TL_TENSOR_BLOCK };
+
+/* A tensor of the CPU whose elements lie without gaps, in whosever memory. */
+tl_tensor* tl_tensor_clone(const tl_tensor* tensor)
+{
+	const tl_tensor_header* h = header(tensor);
+	if (TLC_UNLIKELY(h == NULL || h->device != 0 || (h->flags & CLONED_FLAGS) != TL_TENSOR_CONTIGUOUS))
+		return slow_tensor_clone(tensor);
+	const void* data = (const void*)h->data;
+	made m = make_any(h->dtype, TL_DEVICE_CPU, h->rank, h->shape);
+	return TLC_LIKELY(m.tensor != NULL) ? filled(m, data) : slow_tensor_clone(tensor);
 }

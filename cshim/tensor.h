@@ -14,16 +14,29 @@
  * so a stale pointer is TL_E_NOT_LIVE and a stale scope entry has another generation.
  * Nothing links through a tensor's memory: each key has a stack of entries of its own.
  *
- *   key.count <= shard.limit, room       shard.puts - shard.hits - shard.evicted == sum of key.count
+ *   key.count + key.lent <= shard.limit, room
+ *   shard.puts - shard.hits - shard.evicted == sum of key.count
  *   shard.bytes <= shard.grant           sum of shard.share <= byte limit
  *   shard.keys <= shard.key_limit < cells
- *   shard.grant - shard.share == bytes ever taken out
- *   shard.bytes - bytes ever taken out == sum of key.count * key.bytes
+ *   shard.grant - shard.share == bytes ever given up
+ *   shard.bytes - bytes ever given up == sum of (key.count + key.lent) * key.bytes
+ *   shard.lent_bytes == sum of key.lent * key.bytes
  *   no cell between home(key) and the cell of a key is empty   (linear probing)
  *
- * A key whose stack is empty stays until its cell is needed; Go removes it. A pool of zeros has no
- * room: every take misses, and a thread that wants to keep a tensor asks Go, which maps the tables
- * the first time.
+ * A key whose stack is empty and of which no place is lent stays until its cell is needed; Go
+ * removes it. A pool of zeros has no room: every take misses, and a thread that wants to keep a
+ * tensor asks Go, which maps the tables the first time.
+ *
+ * A place in the pool can be lent to a thread, which then keeps a tensor there without a lock
+ * (tl_tensor_cell). A take that finds a tensor in the pool lends its place. So the limits hold for
+ * the pool and all threads together, and a thread has as many places as it has needed at once:
+ *
+ *   key.lent == sum of cell.room over all contexts          cell.count <= cell.room
+ *   context.kept_puts - context.kept_hits == sum of cell.count, and the same of bytes
+ *
+ * Only its thread writes a cell. Whoever wants the tensors of other threads raises globals.recall:
+ * from then on they keep nothing there, and they give places and tensors back at their next slow
+ * call. A thread that ends gives them back as well (tensor_kept.c, runtime/tensor/kept.go).
  *
  * Lock order: the pool's shards are innermost, and only fork holds two.
  */
@@ -33,6 +46,9 @@
 #include "object_fast.h"
 
 enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
+
+/* Cells of a context, in sets; the tensors that one keeps at most; the most dimensions of its shape. */
+enum { TL_TENSOR_CELLS = 64, TL_TENSOR_CELL_SET = 4, TL_TENSOR_CELL_ROOM = 16, TL_TENSOR_CELL_RANK = 4 };
 
 /* header.flags. The fast path pools only tensors that have no flag but CONTIGUOUS. */
 #define TL_TENSOR_CONTIGUOUS 1u
@@ -72,8 +88,9 @@ typedef struct tl_tensor_pool_key {
 	uint64_t bytes; /* of the heap that one of its tensors occupies */
 	uint32_t kind;  /* TL_TENSOR_POOL_KIND; 0 = empty cell */
 	uint16_t count;
-	uint16_t referenced; /* it had a hit since the last search for something to evict */
-	uintptr_t stack;     /* of shard.room entries */
+	uint8_t referenced; /* it had a hit since the last search for something to evict */
+	uint8_t lent;       /* places that threads have */
+	uintptr_t stack;    /* of shard.room entries */
 } tl_tensor_pool_key;
 
 /* One shard, two cache lines. All but `lock` and `misses` is written under the lock;
@@ -89,20 +106,40 @@ typedef struct tl_tensor_pool_shard {
 	_Atomic uintptr_t cells; /* also read without the lock */
 	uintptr_t fresh_stack;   /* stacks from here on were never used */
 	uintptr_t free_stack;    /* a stack that no key has, 0 = none; the next one in its first entry */
-	uint64_t bytes;          /* ever kept */
-	uint64_t grant;          /* what `bytes` may come to: the share, and what was taken out */
+	uint64_t bytes;          /* of all places that were ever taken */
+	uint64_t grant;          /* what `bytes` may come to: the share, and what was given up */
 	uint64_t puts;           /* tensors ever kept */
 	uint64_t hits;           /* of them, handed out */
 	uint64_t evicted;        /* of them, freed by Go */
 	_Atomic uint64_t misses; /* without the lock */
 	uint64_t share;          /* bytes that it may keep at once */
-	uint64_t evicted_bytes;
-	uint64_t padding[1];
+	uint64_t hit_bytes;      /* of all hits */
+	uint64_t lent_bytes;     /* of the places that threads have */
 } tl_tensor_pool_shard;
+
+/* What a thread keeps of one key, and the shape that its newest tensor had. A cell of zeros keeps
+ * nothing. Nothing here is read from a tensor's header: what is kept fits the slots. */
+typedef struct tl_tensor_cell {
+	uint64_t numel;
+	uint64_t nbytes;
+	uint64_t kind;  /* what a header says from dtype to flags: dtype 8 | device 8 | rank 16 | flags 32 */
+	uint64_t bytes; /* of the heap that one tensor occupies */
+	uint64_t asked; /* of header and data: what sampling counts */
+	uint64_t count; /* kept */
+	uint64_t room;  /* places */
+	uint32_t class; /* of the slots */
+	uint32_t used;  /* it had a hit since the last search for a cell to give up */
+	int64_t shape[TL_TENSOR_CELL_RANK];
+	int64_t strides[TL_TENSOR_CELL_RANK];
+	tl_entry entries[TL_TENSOR_CELL_ROOM]; /* the newest last */
+} tl_tensor_cell;
 
 /* The shards stand behind the globals, in the same mapping. */
 enum { TL_TENSOR_POOL_OFFSET = 8192, TL_TENSOR_POOL_SHARDS = 64 };
 #define TL_TENSOR_POOL_KIND(dtype, device) (0x10000u | (uint32_t)(device) << 8 | (uint32_t)(dtype))
+
+/* Larger shapes are Go's: what they come to may overflow. */
+#define TLC_TENSOR_SPREAD (1ull << 47)
 
 /* Bytes of an element, 0 = no such dtype. */
 extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidden")));
@@ -137,31 +174,121 @@ static inline tl_tensor_pool_key* tlc_tensor_pool_find(const tl_tensor_pool_shar
 		if (TLC_LIKELY(k->elements == elements && k->kind == kind) || k->kind == 0) return k;
 }
 
-/* Takes the newest tensor of a key; object 0 is a miss.
- * Budget: one lock, one probe, 9 loads, 3 stores. */
-static inline tl_entry tlc_tensor_pool_take(uint64_t elements, uint32_t kind)
-{
-	uint64_t hash = tlc_tensor_pool_hash(elements, kind);
-	tl_tensor_pool_shard* s = tlc_tensor_pool_shard(hash);
-	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
-	tl_entry e = {0, 0, 0};
-	if (TLC_UNLIKELY(home == NULL)) return e;
-	tlc_lock(&s->lock);
-	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
-	if (TLC_LIKELY(k->count != 0)) {
-		e = ((const tl_entry*)k->stack)[--k->count];
-		if (TLC_UNLIKELY(k->referenced == 0)) k->referenced = 1;
-		s->grant += k->bytes;
-		s->hits++;
-	}
-	tlc_unlock(&s->lock);
-	return e;
-}
-
 static inline void tlc_tensor_pool_missed(uint64_t elements, uint32_t kind)
 {
 	atomic_fetch_add_explicit(&tlc_tensor_pool_shard(tlc_tensor_pool_hash(elements, kind))->misses, 1,
 	                          memory_order_relaxed);
+}
+
+/* ---- what a thread keeps (tensor_kept.c) ---------------------------------------------- */
+
+/* Of cell.kind and the same word of a header: all but the rank. */
+#define TLC_KIND_KEY (~((uint64_t)0xFFFF << 16))
+
+/* The word of a contiguous tensor of the CPU. */
+static inline uint64_t tlc_tensor_kind(uint32_t dtype, uint64_t rank)
+{
+	return dtype | rank << 16 | (uint64_t)TL_TENSOR_CONTIGUOUS << 32;
+}
+
+static inline tl_tensor_cell* tlc_tensor_cell(const tl_context* c, size_t i)
+{
+	return (tl_tensor_cell*)((char*)c + TLC_CELLS_OFFSET) + i;
+}
+
+/* The cell in which a key is looked for first; the others of its set have the same number but for
+ * the lowest bits. */
+static inline size_t tlc_tensor_cell_home(uint64_t elements, uint32_t dtype)
+{
+	return (elements + ((uint64_t)dtype << 40)) * 0x9E3779B97F4A7C15ull >> 58;
+}
+
+/* Whether a cell in use is that of a key. kind may have any rank. */
+static inline bool tlc_tensor_is_cell_of(const tl_tensor_cell* k, uint64_t elements, uint64_t kind)
+{
+	return k->numel == elements && ((k->kind ^ kind) & TLC_KIND_KEY) == 0;
+}
+
+/* The cell of a key; NULL: there is none. kind may have any rank. The context is not a stub. */
+static inline tl_tensor_cell* tlc_tensor_cell_find(const tl_context* c, uint64_t elements, uint64_t kind)
+{
+	size_t home = tlc_tensor_cell_home(elements, (uint8_t)kind);
+	for (size_t i = 0; i < TL_TENSOR_CELL_SET; i++)
+		if (TLC_LIKELY(tlc_tensor_is_cell_of(tlc_tensor_cell(c, home ^ i), elements, kind)))
+			return tlc_tensor_cell(c, home ^ i);
+	return NULL;
+}
+
+/* Whether this thread was asked for what it keeps, and may keep nothing until it has answered. */
+static inline bool tlc_tensors_are_recalled(const tl_context* c)
+{
+	return TLC_LOAD(tlc_shared->recall) != c->recall_seen;
+}
+
+/* Takes the newest tensor of a cell that has one. */
+static inline tl_entry tlc_tensor_cell_pop(tl_context* c, tl_tensor_cell* k)
+{
+	tl_entry e = k->entries[--k->count];
+	k->used = 1;
+	c->kept_hits++;
+	c->kept_hit_bytes += k->bytes;
+	return e;
+}
+
+#pragma GCC visibility push(hidden)
+
+/* Takes a tensor of a key: one that this thread keeps, else the newest of the pool, whose place the
+ * thread gets. Object 0 is a miss. *cell is the cell of the key, NULL when there is none. */
+tl_entry tlc_tensor_take(tl_context* c, uint64_t elements, uint32_t dtype, tl_tensor_cell** cell);
+
+/* Whether a slot of a large object has these bytes of the heap. */
+bool tlc_tensor_is_large(const tl_tensor_header* h, uintptr_t p, uint64_t bytes);
+
+/* Gives the pool all tensors and places that a context has. */
+void tlc_tensor_hand_over(tl_context* c);
+
+#pragma GCC visibility pop
+
+/* Keeps a tensor of the key of cell k in a place that the thread has there, and takes its last
+ * reference; false: there is no place, nothing changed. Only what a cell says of its key is believed,
+ * and a slot has to be as large as those of the cell. Budget: 12 loads, 6 stores, one
+ * compare-and-swap. */
+static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context* c, tl_tensor_cell* k, tl_record* r,
+                                                                     tl_entry e, uint32_t sh)
+{
+	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	const uint64_t count = k->count;
+	if (TLC_UNLIKELY(count >= k->room || tlc_tensors_are_recalled(c))) return false;
+	if (TLC_UNLIKELY(k->class != (e.gen & 0xFF) || tlc_is_last_life(e.gen))) return false;
+	if (TLC_UNLIKELY(k->class == TL_CLASS_LARGE && !tlc_tensor_is_large(h, e.object, k->bytes))) return false;
+	if (TLC_UNLIKELY(
+			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))
+		return false;
+	e.gen = TLC_LOAD(r->gen);
+	e = tlc_renew(r, e);
+	tlc_set_entry(&k->entries[count], e.object, tlc_tag(&e));
+	k->count = count + 1;
+	c->kept_puts++;
+	c->kept_put_bytes += k->bytes;
+	c->tensors_gone++;
+	return true;
+}
+
+/* What a header says from dtype to flags. */
+static inline uint64_t tlc_tensor_said_kind(const tl_tensor_header* h)
+{
+	uint64_t kind;
+	__builtin_memcpy(&kind, &h->dtype, sizeof kind);
+	return kind;
+}
+
+/* The same where the cell of the key is the one that is looked at first. */
+static inline __attribute__((always_inline)) bool tlc_tensor_keep(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	uint64_t numel = h->numel, kind = tlc_tensor_said_kind(h);
+	tl_tensor_cell* k = tlc_tensor_cell(c, tlc_tensor_cell_home(numel, (uint8_t)kind));
+	return TLC_LIKELY(tlc_tensor_is_cell_of(k, numel, kind)) && tlc_tensor_keep_in(c, k, r, e, sh);
 }
 
 /* ---- live tensors -------------------------------------------------------------------- */
@@ -185,6 +312,17 @@ static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 
 static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
 
+/* Writes a shape, and the strides of elements without gaps. */
+static inline void tlc_tensor_lay_out(int64_t* to, int64_t* strides, unsigned rank, const int64_t* shape)
+{
+	int64_t stride = 1;
+	for (unsigned i = rank; i-- > 0;) {
+		to[i] = shape[i];
+		strides[i] = stride;
+		stride *= tlc_at_least_1(shape[i]);
+	}
+}
+
 /* Fills the header of a contiguous tensor on the heap whose data follows it. The shape
  * was checked. Fields that have a meaning only with other flags stay as they were. Budget: 4 stores
  * and 2 for each dimension. */
@@ -203,12 +341,19 @@ static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint6
 	h->numel = numel;
 	h->nbytes = numel * tlc_dtype_bytes[dtype];
 	__builtin_memcpy(&h->dtype, &kind.word, sizeof kind.word);
-	int64_t stride = 1;
-	for (unsigned i = rank; i-- > 0;) {
-		h->shape[i] = shape[i];
-		h->strides[i] = stride;
-		stride *= tlc_at_least_1(shape[i]);
-	}
+	tlc_tensor_lay_out(h->shape, h->strides, rank, shape);
+}
+
+/* Gives a slot of a magazine to a tensor and counts it; its record stays dead. */
+static inline tl_record* tlc_tensor_slot(tl_context* c, tl_entry e)
+{
+	tl_record* r = tlc_g.records + e.record;
+	TLC_STORE(r->type_flags, TL_TYPE_TENSOR);
+	TLC_STORE(r->loc, 0);
+	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
+	tensors->made++;
+	tensors->bytes_made += tlc_g.classes[e.gen & 0xFF].size;
+	return r;
 }
 
 /* Makes a dead tensor live with one reference; floats is 0 or one float. */
@@ -217,5 +362,27 @@ static inline void tlc_tensor_revive(tl_context* c, tl_record* r, uint32_t float
 	atomic_store_explicit(&r->sh, TL_SH_ALIVE | TL_SH_MERGED | TL_SH_ONE | floats, memory_order_release);
 	c->tensors_made++;
 }
+
+/* Gives the slot of a tensor, whose last reference is dropped, to the magazine; sh is the count word that the caller
+ * has seen. False: ask Go, nothing changed. */
+static inline bool tlc_tensor_recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	tl_magazine* m = &c->magazines[e.gen & 0xFF];
+	if (TLC_UNLIKELY(m->top == m->limit)) return false;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
+	e.gen = TLC_LOAD(r->gen);
+	*m->top++ = tlc_renew(r, e);
+	c->tensors_gone++;
+	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
+	tensors->gone++;
+	tensors->bytes_gone += tlc_g.classes[e.gen & 0xFF].size;
+	return true;
+}
+
+/* Drops the only reference of a view: its slot goes to the magazine, and its reference to the
+ * storage is dropped (tensor_view.c). False: ask Go, nothing changed. */
+bool tlc_view_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh) __attribute__((visibility("hidden")));
 
 #endif

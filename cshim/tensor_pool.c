@@ -64,6 +64,8 @@ static __attribute__((noinline)) uint64_t large_bytes(const tl_tensor_header* h,
 	return TL_SPAN_CLASS(last) == TL_CLASS_REST && TL_SPAN_BACK(last) == spans - 1 ? spans << TL_SPAN_SHIFT : 0;
 }
 
+bool tlc_tensor_is_large(const tl_tensor_header* h, uintptr_t p, uint64_t bytes) { return large_bytes(h, p) == bytes; }
+
 /* Bytes of the heap that a tensor which may be pooled occupies; else 0. Only they prevent that an
  * overwritten header puts a slot under a key for which it is too small: a key's bytes are checked
  * against its elements once, and a slot's bytes against its key's each time. */
@@ -82,7 +84,7 @@ enum keeping { KEPT, FULL, ASK_GO };
 static inline enum keeping room(const tl_tensor_pool_shard* s, const tl_tensor_pool_key* k, uint64_t bytes)
 {
 	if (TLC_UNLIKELY(k->bytes != bytes)) return ASK_GO;
-	if (TLC_UNLIKELY(k->count >= s->limit)) return FULL;
+	if (TLC_UNLIKELY((uint32_t)k->count + k->lent >= s->limit)) return FULL;
 	return TLC_LIKELY(s->bytes + bytes <= s->grant) ? KEPT : ASK_GO;
 }
 
@@ -118,53 +120,17 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 	return result;
 }
 
-/* The slot of a tensor that the pool has no room for goes to the magazine; false: ask Go, nothing changed. */
-static bool recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
-{
-	tl_magazine* m = &c->magazines[e.gen & 0xFF];
-	if (m->top == m->limit) return false;
-	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
-		return false;
-	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
-	e.gen = TLC_LOAD(r->gen);
-	*m->top++ = tlc_renew(r, e);
-	c->tensors_gone++;
-	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
-	tensors->gone++;
-	tensors->bytes_gone += tlc_g.classes[e.gen & 0xFF].size;
-	return true;
-}
-
-/* The tensor whose memory a view shares, live; NULL: ask Go. */
-static tl_record* base_record(const tl_context* c, const tl_tensor_header* view)
-{
-	tl_record* r = tlc_tensor_record(c, view->base);
-	if (r == NULL || !tlc_is_live_object(r)) return NULL;
-	return (((const tl_tensor_header*)view->base)->flags & TL_TENSOR_VIEW) == 0 ? r : NULL;
-}
-
-/* Drops the only reference of a view: its slot goes to the magazine, and its reference to the
- * storage is dropped. */
-static __attribute__((noinline)) bool drop_view(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
-{
-	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if ((h->flags & ~TL_TENSOR_READ_ONLY & ~TL_TENSOR_CONTIGUOUS) != TL_TENSOR_VIEW || tlc_is_last_life(e.gen))
-		return false;
-	tl_record* b = (e.gen & 0xFF) <= TL_CLASS_SMALL ? base_record(c, h) : NULL;
-	uintptr_t base = h->base; /* before the slot can be used again */
-	if (b == NULL || !recycle(c, r, e, sh)) return false;
-	if (!tlc_tensor_drop(c, b, tlc_entry_of(b, base))) tlc_drop_slowly(base);
-	return true;
-}
-
 static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	if ((h->flags & TL_TENSOR_VIEW) != 0) return tlc_view_drop(c, r, e, sh);
+	tl_tensor_cell* cell = tlc_tensor_cell_find(c, h->numel, tlc_tensor_said_kind(h));
+	if (cell != NULL && tlc_tensor_keep_in(c, cell, r, e, sh)) return true;
 	uint64_t bytes = slot_bytes(h, e);
-	if (TLC_UNLIKELY(bytes == 0)) return drop_view(c, r, e, sh);
+	if (TLC_UNLIKELY(bytes == 0)) return false;
 	enum keeping result = keep(c, r, e, sh, bytes);
 	if (TLC_LIKELY(result == KEPT)) return true;
-	return result == FULL && (e.gen & 0xFF) <= TL_CLASS_SMALL && recycle(c, r, e, sh);
+	return result == FULL && (e.gen & 0xFF) <= TL_CLASS_SMALL && tlc_tensor_recycle(c, r, e, sh);
 }
 
 /* The word after a release: counted references go before floats. */
@@ -195,7 +161,8 @@ bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
 /* A floating tensor of one dimension. */
 static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dtype)
 {
-	tl_entry e = tlc_tensor_pool_take(elements, TL_TENSOR_POOL_KIND(dtype, 0));
+	tl_tensor_cell* cell;
+	tl_entry e = tlc_tensor_take(c, elements, dtype, &cell);
 	if (e.object == 0) {
 		tlc_tensor_pool_missed(elements, TL_TENSOR_POOL_KIND(dtype, 0));
 		c->status = TL_OK; /* a miss is not a failure */

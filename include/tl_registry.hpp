@@ -215,20 +215,43 @@ struct registry_buffer {
 	}
 };
 
-/* Registers n values under their own address and under count aliases. */
-template <class T>
-registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_alloc_kind kind)
+namespace detail {
+
+/* Registers a buffer by `call`, which gets the aliases and where its id goes. */
+template <class T, class Call>
+registry_buffer<T> make_buffer(T* first, T* const* aliases, std::size_t count, Call call)
 {
-	static_assert(std::is_trivially_destructible_v<T>, "nobody runs the destructors of a buffer's values");
 	registry_buffer<T> made;
 	made.aliases.reserve(count);
 	const std::vector<void*> names(aliases, aliases + count);
-	check(tl_registry_register_buffer(first, detail::bytes_of<T>(n), names.data(), count, kind, &made.id));
+	check(call(names.data(), &made.id));
 	made.block = registry_guard<T>::adopt(first);
 	for (std::size_t i = 0; i < count; i++) {
 		made.aliases.push_back(registry_guard<T>::adopt(aliases[i]));
 	}
 	return made;
+}
+
+} // namespace detail
+
+/* Registers n values under their own address and under count aliases. */
+template <class T>
+registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_alloc_kind kind)
+{
+	static_assert(std::is_trivially_destructible_v<T>, "nobody runs the destructors of a buffer's values");
+	return detail::make_buffer(first, aliases, count, [&](void* const* names, std::uint64_t* id) {
+		return tl_registry_register_buffer(first, detail::bytes_of<T>(n), names, count, kind, id);
+	});
+}
+
+/* The same for memory that deleter(first, ctx) frees. On failure it stays the caller's. */
+template <class T>
+registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_deleter deleter,
+                              void* ctx)
+{
+	return detail::make_buffer(first, aliases, count, [&](void* const* names, std::uint64_t* id) {
+		return tl_registry_register_custom_buffer(first, detail::bytes_of<T>(n), names, count, deleter, ctx, id);
+	});
 }
 
 namespace detail {

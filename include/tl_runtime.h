@@ -570,10 +570,11 @@ TL_API void* tl_mem_realloc(void* object, size_t bytes);
  * object float, it ends as with tl_ptr_release: the destructor runs and the
  * fields are released. If tl_ptr_dec_ref brought the count to 0, only the
  * memory is freed, because the caller has released the fields itself.
- * tl_ptr_release, in contrast, drops a held reference before a floating one. So
- * an object that was allocated, pushed onto a Vec and then released has one
- * reference left; it floats, although the Vec relies on it. To give up the
- * floating reference of an allocation, register the object.
+ *
+ * tl_ptr_release does not replace it, because it drops held references first: an
+ * object that was allocated, pushed onto a Vec and then released keeps only its
+ * floating reference, although the Vec relies on one. To give up the floating
+ * reference of an object that others hold, register the object in a scope.
  *
  * Ownership: takes the floating references.
  * Threads: any thread.
@@ -1809,7 +1810,7 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  *     that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
  *     0 to 8, NULL shape, negative or overflowing extents, more than one -1),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, whatever the size.
+ * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 
@@ -1828,9 +1829,30 @@ TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
- * Cost: one cgo call, whatever the size.
+ * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+
+/*
+ * tl_tensor_slice_axes takes a part of each of the first rank axes in one call. Axis
+ * i gets the elements starts[i], starts[i] + steps[i], ... before stops[i], as
+ * tl_tensor_slice does; the axes after them stay whole. A step of 0 takes the one
+ * element at starts[i] and leaves the axis out of the view, as an index does; the
+ * element has to exist, and stops[i] says nothing.
+ *
+ * The parameter steps may be NULL: all are 1.
+ *
+ * Ownership: the current scope holds the view; the view holds the tensor that
+ *     has the memory. The caller borrows.
+ * Threads: any thread.
+ * Returns: the view, NULL on failure or for NULL.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+ *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+ *     (NULL starts or stops, rank above the tensor's, no such element),
+ *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: one compare-and-swap, whatever the size.
+ */
+TL_API tl_tensor* tl_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
 
 /*
  * tl_tensor_transpose returns a view with two axes swapped.
@@ -1843,7 +1865,7 @@ TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: one cgo call, whatever the size.
+ * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
 
@@ -1859,7 +1881,7 @@ TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, whatever the size.
+ * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
 
@@ -1877,7 +1899,7 @@ TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64
  *     (NULL shape, rank below the tensor's or above 8, an extent that is
  *     neither the tensor's nor repeats one element, an overflow),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, whatever the size.
+ * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 
@@ -1892,7 +1914,7 @@ TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const 
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, or the axis does not have one element),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, whatever the size.
+ * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
 
@@ -1908,7 +1930,7 @@ TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
  *     (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call, whatever the size.
+ * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
 
@@ -1933,7 +1955,8 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * types as those that one step frees. So the pool keeps released tensors, up to
  * 32 for each key (elements, dtype, device), and the next request for that key
  * takes one as it is. In a steady state no tensor costs a call to the operating
- * system.
+ * system. A thread keeps the last 16 of a key for itself; they count as the
+ * pool's, but other threads do not get them before the thread ends.
  *
  * tl_tensor_empty and its siblings use the pool by themselves. The functions
  * here are for emitted code that keeps tensors across steps under its own
@@ -3105,8 +3128,9 @@ TL_API tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback cal
  * tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
  * key (elements, dtype, device), by default 32, and how many bytes of all keys,
  * by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
- * new limit are freed at once. TL_TENSOR_POOL does the same from the
- * environment.
+ * new limit are freed at once, but for those that other threads keep: each of
+ * them frees its own at its next slow call. TL_TENSOR_POOL does the same from
+ * the environment.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3175,7 +3199,7 @@ enum tl_alloc_kind_code {
     TL_ALLOC_NEW_ARRAY = 2,  /* operator delete[], of elements without a destructor */
     TL_ALLOC_NEW_SCALAR = 3, /* operator delete, likewise */
     TL_ALLOC_ALIGNED = 4,    /* free(): aligned_alloc, posix_memalign, tl_aligned_alloc */
-    TL_ALLOC_CUSTOM = 5      /* a deleter; tl_registry_info returns it for tl_registry_register_custom */
+    TL_ALLOC_CUSTOM = 5      /* a deleter; tl_registry_info returns it for tl_registry_register_custom and _custom_buffer */
 };
 
 /*
@@ -3217,10 +3241,10 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
 /*
  * tl_registry_register registers a block; the caller holds its one reference. A
  * block of 0 bytes counts as one of 1. The runtime relies on the caller for the
- * kind of the block. It does not detect two overlaps. If the block fills 64 KiB
- * that are aligned to 64 KiB, a smaller registered block that begins there is
- * not noticed. If the address is not a multiple of 16, a registered block that
- * contains the address is not noticed.
+ * kind of the block. A block that overlaps a registered one is refused. Two overlaps
+ * are not noticed: a block that fills 64 KiB aligned to 64 KiB, over a smaller one
+ * that begins where these 64 KiB begin; and a block inside another one, at an
+ * address that is not a multiple of 16.
  *
  * Ownership: takes the block; the caller holds the reference, until
  *     tl_registry_unregister. On failure the block stays the caller's.
@@ -3250,7 +3274,8 @@ TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind
  * Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
  *     have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
  *     TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
- * Cost: one cgo call.
+ * Cost: about 50 ns together with tl_registry_unregister, as
+ *     tl_registry_register.
  */
 TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx);
 
@@ -3274,6 +3299,29 @@ TL_API tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_del
 TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id);
 
 /*
+ * tl_registry_register_custom_buffer registers a block that deleter(real, ctx)
+ * frees, under its own address and n aliases into it: what is mapped, or a
+ * device's or another library's, handed out as columns or rows. References and
+ * aliases are those of tl_registry_register_buffer, and so is the number for
+ * tl_registry_add_alias.
+ *
+ * Ownership: takes the block and, for the deleter, ctx; the caller holds the
+ *     references, one tl_registry_unregister each. The array of aliases is not
+ *     kept. On failure block and ctx stay the caller's.
+ * Threads: any thread; the deleter runs on the one that drops the last
+ *     reference at the last address.
+ * Returns: TL_OK, and the number in *buffer_id (buffer_id may be NULL); or why
+ *     nothing was registered.
+ * Errors: TL_E_INVALID_ARGUMENT (real is NULL, no deleter, an alias is NULL or
+ *     outside the block, an address that no block can have, a buffer_id that
+ *     is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
+ *     an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+ *     runtime), TL_E_OUT_OF_MEMORY.
+ * Cost: one cgo call, and linear in n.
+ */
+TL_API tl_status tl_registry_register_custom_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_deleter deleter, void* ctx, uint64_t* buffer_id);
+
+/*
  * tl_registry_add_alias adds one reference to a live buffer, at an address inside
  * it.
  *
@@ -3284,7 +3332,7 @@ TL_API tl_status tl_registry_register_buffer(void* real, size_t bytes, void* con
  * Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
  *     outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
  *     block), TL_E_OUT_OF_MEMORY.
- * Cost: one cgo call.
+ * Cost: about 40 ns together with tl_registry_unregister.
  */
 TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
 
@@ -3299,8 +3347,7 @@ TL_API tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
  * Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
  *     TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
  *     tl_aligned_alloc and was never registered).
- * Cost: as tl_registry_register; one cgo call for the last reference at an
- *     address of a shared buffer or to a block with a deleter.
+ * Cost: as tl_registry_register, and that of the deleter.
  */
 TL_API tl_status tl_registry_unregister(void* pointer);
 
@@ -3311,10 +3358,10 @@ TL_API tl_status tl_registry_unregister(void* pointer);
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.
- * Returns: true when one is; false for NULL. An alias, or an address that is
- *     not a multiple of 16, also counts as registered after tl_ptr_dec_ref has
- *     brought its count to zero, until tl_mem_free; tl_registry_info
- *     distinguishes the two.
+ * Returns: true when one is; false for NULL. An alias, a block with a deleter,
+ *     or an address that is not a multiple of 16, also counts as registered
+ *     after tl_ptr_dec_ref has brought its count to zero, until tl_mem_free;
+ *     tl_registry_info distinguishes the two.
  * Errors: none.
  * Cost: about 10 ns; one miss of the cache in a large table.
  */
@@ -3345,7 +3392,8 @@ TL_API size_t tl_registry_total_bytes(void);
 TL_API size_t tl_registry_num_pointers(void);
 
 /*
- * tl_registry_num_buffers counts the live buffers of tl_registry_register_buffer.
+ * tl_registry_num_buffers counts the live buffers of tl_registry_register_buffer and
+ * tl_registry_register_custom_buffer.
  *
  * Ownership: none.
  * Threads: any thread; exact while no other registers or unregisters.
@@ -3365,8 +3413,7 @@ TL_API size_t tl_registry_num_buffers(void);
  * Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
  *     TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
  *     zero), TL_E_UNSUPPORTED (memory of the runtime).
- * Cost: one cgo call; for a buffer with aliases linear in all registered
- *     pointers, as block_count is summed up.
+ * Cost: one cgo call.
  */
 TL_API tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info);
 
@@ -4343,7 +4390,7 @@ TL_API tl_status tl_stats_reset_peak(void);
 /*
  * tl_mem_purge gives idle memory back to the system: free objects kept by this
  * thread, the tensor pool, empty spans, the unused part of the stacks. Other
- * threads give theirs back at their next slow call.
+ * threads give back what they keep at their next slow call.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4705,6 +4752,7 @@ TL_API tl_status tl_snapshot_write(const char* path);
 #define tl_tensor_to(...) TL_TRACKED_(tl_tensor*, tl_tensor_to(__VA_ARGS__))
 #define tl_tensor_reshape(...) TL_TRACKED_(tl_tensor*, tl_tensor_reshape(__VA_ARGS__))
 #define tl_tensor_slice(...) TL_TRACKED_(tl_tensor*, tl_tensor_slice(__VA_ARGS__))
+#define tl_tensor_slice_axes(...) TL_TRACKED_(tl_tensor*, tl_tensor_slice_axes(__VA_ARGS__))
 #define tl_tensor_transpose(...) TL_TRACKED_(tl_tensor*, tl_tensor_transpose(__VA_ARGS__))
 #define tl_tensor_permute(...) TL_TRACKED_(tl_tensor*, tl_tensor_permute(__VA_ARGS__))
 #define tl_tensor_broadcast_to(...) TL_TRACKED_(tl_tensor*, tl_tensor_broadcast_to(__VA_ARGS__))

@@ -11,6 +11,7 @@
 #define TL_TENSOR_HPP
 
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -45,6 +46,13 @@ template <>
 struct dtype_of<std::uint32_t> : std::integral_constant<std::int32_t, TL_DTYPE_U32> {};
 template <>
 struct dtype_of<std::uint64_t> : std::integral_constant<std::int32_t, TL_DTYPE_U64> {};
+
+/* What tensor::slice takes of an axis: elements start, start + step, ... before stop; {} is the whole axis. at takes one
+ * element and leaves the axis out. */
+struct part {
+	std::int64_t start = INT64_MIN, stop = INT64_MAX, step = 1;
+	static constexpr part at(std::int64_t position) { return {position, 0, 0}; }
+};
 
 class tensor : public ref<tl_tensor> {
   public:
@@ -122,6 +130,18 @@ class tensor : public ref<tl_tensor> {
 	tensor slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const
 	{
 		return own([&] { return (tl_tensor_slice)(get(), axis, start, stop, step); });
+	}
+	/* Parts of the first axes; those after them stay whole. */
+	tensor slice(std::initializer_list<part> parts) const
+	{
+		extents starts, stops, steps;
+		for (const part& p : parts) {
+			starts.push_back(p.start);
+			stops.push_back(p.stop);
+			steps.push_back(p.step);
+		}
+		return own(
+			[&] { return (tl_tensor_slice_axes)(get(), rank_of(starts), starts.data(), stops.data(), steps.data()); });
 	}
 	tensor transpose(std::int64_t axis_a = 0, std::int64_t axis_b = 1) const
 	{

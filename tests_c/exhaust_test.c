@@ -25,6 +25,7 @@ static float lent[4];
 
 static tl_tensor* reshaped(tl_tensor* t) { return tl_tensor_reshape(t, 1, &extent_four); }
 static tl_tensor* sliced(tl_tensor* t) { return tl_tensor_slice(t, 1, 0, 2, 1); }
+static tl_tensor* sliced_twice(tl_tensor* t) { return tl_tensor_slice_axes(t, 2, order, one_by_four, NULL); }
 static tl_tensor* transposed(tl_tensor* t) { return tl_tensor_transpose(t, 0, 1); }
 static tl_tensor* permuted(tl_tensor* t) { return tl_tensor_permute(t, 2, order); }
 static tl_tensor* broadcast(tl_tensor* t) { return tl_tensor_broadcast_to(t, 2, one_by_four); }
@@ -53,8 +54,9 @@ static tl_tensor* imported_legacy(tl_tensor* t)
 }
 
 /* What makes a tensor without elements of its own. */
-static tl_tensor* (*const makers[])(tl_tensor*) = {reshaped, sliced,   transposed, permuted, broadcast,
-                                                   squeezed, expanded, wrapped,    imported, imported_legacy};
+static tl_tensor* (*const makers[])(tl_tensor*) = {reshaped, sliced,    sliced_twice,   transposed,
+                                                   permuted, broadcast, squeezed,       expanded,
+                                                   wrapped,  imported,  imported_legacy};
 enum { MAKERS = sizeof makers / sizeof makers[0] };
 
 static void registering_on_a_full_scope_stack(void)
@@ -143,6 +145,7 @@ static void views_on_a_full_scope_stack(void)
 	fill_scope_stack();
 	/* covers: tl_tensor_reshape TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_slice TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_tensor_slice_axes TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_transpose TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_permute TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_broadcast_to TL_E_ARENA_EXHAUSTED */
@@ -279,6 +282,7 @@ static void no_memory_for_views(void)
 	blocks = fill_heap();
 	/* covers: tl_tensor_reshape TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_slice TL_E_OUT_OF_MEMORY */
+	/* covers: tl_tensor_slice_axes TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_transpose TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_permute TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_broadcast_to TL_E_OUT_OF_MEMORY */

@@ -74,6 +74,7 @@ REFUSES_WITH(tl_tensor_info_get, tl_tensor_info_get(p, &info) == TL_OK, false)
 REFUSES_WITH(tl_tensor_base, tl_tensor_base(p), NULL)
 REFUSES_WITH(tl_tensor_reshape, tl_tensor_reshape(p, 1, &one), NULL)
 REFUSES_WITH(tl_tensor_slice, tl_tensor_slice(p, 0, 0, 1, 1), NULL)
+REFUSES_WITH(tl_tensor_slice_axes, tl_tensor_slice_axes(p, 1, &zero, &one, NULL), NULL)
 REFUSES_WITH(tl_tensor_transpose, tl_tensor_transpose(p, 0, 0), NULL)
 REFUSES_WITH(tl_tensor_permute, tl_tensor_permute(p, 1, &zero), NULL)
 REFUSES_WITH(tl_tensor_broadcast_to, tl_tensor_broadcast_to(p, 1, &one), NULL)
@@ -153,6 +154,7 @@ static const struct {
 	NAMED(tl_tensor_base),
 	NAMED(tl_tensor_reshape),
 	NAMED(tl_tensor_slice),
+	NAMED(tl_tensor_slice_axes),
 	NAMED(tl_tensor_transpose),
 	NAMED(tl_tensor_permute),
 	NAMED(tl_tensor_broadcast_to),

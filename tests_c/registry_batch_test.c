@@ -209,16 +209,18 @@ enum { PAGES = 200000, ROOM = 64 };
 
 static void* firsts[ROOM];
 static size_t bytes_of[ROOM];
+static void* mine[PAGES];
 
 /* covers: tl_registry_register_custom TL_E_OUT_OF_MEMORY
  * covers: tl_registry_register TL_E_OUT_OF_MEMORY
  * covers: tl_registry_register_buffer TL_E_OUT_OF_MEMORY
+ * covers: tl_registry_register_custom_buffer TL_E_OUT_OF_MEMORY
  * covers: tl_registry_add_alias TL_E_OUT_OF_MEMORY
  * covers: tl_registry_register_many TL_E_OUT_OF_MEMORY
  * covers: tl_workspace_create TL_E_OUT_OF_MEMORY */
 static void tables_that_cannot_grow(void)
 {
-	size_t n = 0, some = 0;
+	size_t n = 0, some = 0, full = 0;
 	uint64_t id = 0;
 	size_t huge = (size_t)PAGES << 12;
 	tl_workspace* w = NULL;
@@ -228,14 +230,21 @@ static void tables_that_cannot_grow(void)
 	tl_status status = TL_OK;
 	while (n < PAGES && (status = tl_registry_register_custom(fake(n), 64, count_end, NULL)) == TL_OK) n++;
 	CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
-	/* The shard of page n is full; others fill up one by one. */
-	CHECK_FAILS(tl_registry_register(fake(n), 3000, TL_ALLOC_MALLOC), TL_E_OUT_OF_MEMORY);
-	CHECK_FAILS(tl_registry_register_buffer(fake(n), 64, NULL, 0, TL_ALLOC_MALLOC, NULL), TL_E_OUT_OF_MEMORY);
+	/* There may be no record for another deleter. The shard of the last block is full then; others
+	 * fill up one by one. */
+	do {
+		mine[full] = malloc(3000);
+		status = tl_registry_register(mine[full], 64, TL_ALLOC_MALLOC);
+	} while (status == TL_OK && ++full < PAGES);
+	CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_registry_register_custom(mine[full], 64, count_end, NULL), TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_registry_register_custom_buffer(mine[full], 64, NULL, 0, count_end, NULL, NULL), TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_registry_register_buffer(mine[full], 64, NULL, 0, TL_ALLOC_MALLOC, NULL), TL_E_OUT_OF_MEMORY);
 	for (size_t i = 0; i < ROOM; i++) {
 		firsts[i] = fake(n + 64 + 300 * i);
 		bytes_of[i] = 64;
 	}
-	firsts[ROOM - 1] = fake(n);
+	firsts[ROOM - 1] = mine[full];
 	size_t before = tl_registry_num_pointers();
 	CHECK_FAILS(tl_registry_register_many((void* const*)firsts, bytes_of, ROOM, TL_ALLOC_MALLOC), TL_E_OUT_OF_MEMORY);
 	CHECK_INT(tl_registry_num_pointers(), before);
@@ -246,6 +255,8 @@ static void tables_that_cannot_grow(void)
 	CHECK_FAILS(tl_workspace_create(1 << 20, (size_t)1 << 27, 64, &w), TL_E_OUT_OF_MEMORY);
 	for (size_t i = 0; i < n; i++) CHECK_OK(tl_registry_unregister(fake(i)));
 	CHECK_INT(ended, n);
+	for (size_t i = 0; i < full; i++) CHECK_OK(tl_registry_unregister(mine[i]));
+	free(mine[full]);
 	for (size_t i = 0; i < some; i++) CHECK_OK(tl_registry_unregister(wide + (i << 12)));
 	CHECK_OK(tl_registry_unregister(wide));
 }

@@ -70,9 +70,32 @@ static void empty_and_scalar_views(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+static void slices_of_several_axes(void)
+{
+	const int64_t starts[2] = {-1, INT64_MIN}, stops[2] = {INT64_MAX, 3}, steps[2] = {1, 2};
+	const int64_t at[2] = {1, -1}, none[2] = {0, 0}, mixed[2] = {0, -2}, from[2] = {-2, INT64_MAX}, to[2] = {9, 0};
+	tl_tensor *tensor, *view;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = counting();
+	CHECK_HOLDS(tl_tensor_slice_axes(tensor, 2, starts, stops, steps), 3, 5);
+	CHECK_HOLDS(tl_tensor_slice_axes(tensor, 1, starts, stops, NULL), 3, 4, 5);
+	CHECK_HOLDS(tl_tensor_slice_axes(tensor, 0, NULL, NULL, NULL), 0, 1, 2, 3, 4, 5);
+	view = tl_tensor_slice_axes(tensor, 2, at, at, none); /* both axes go */
+	CHECK_INT(tl_tensor_rank(view), 0);
+	CHECK_HOLDS(view, 5);
+	view = tl_tensor_slice_axes(tensor, 2, from, to, mixed); /* the first goes, the second runs backwards */
+	CHECK_INT(tl_tensor_rank(view), 1);
+	CHECK_HOLDS(view, 2);
+	CHECK_PTR(tl_tensor_base(view), tensor);
+	CHECK_INT(tl_tensor_len(tl_tensor_slice_axes(tensor, 1, stops, starts, NULL)), 0);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_DEAD(tensor);
+}
+
 static void null_has_null_views(void)
 {
 	const int64_t one = 1, zero = 0;
+	CHECK_REFUSED(tl_tensor_slice_axes(NULL, 1, &zero, &one, NULL), 0, TL_OK);
 	CHECK_REFUSED(tl_tensor_reshape(NULL, 1, &one), 0, TL_OK);
 	CHECK_REFUSED(tl_tensor_slice(NULL, 0, 0, 1, 1), 0, TL_OK);
 	CHECK_REFUSED(tl_tensor_transpose(NULL, 0, 1), 0, TL_OK);
@@ -169,6 +192,36 @@ static void views_from_many_threads(void)
 	CHECK_DEAD(tensor);
 }
 
+static void* slice_and_let_go(void* view)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* row = tl_tensor_squeeze(tl_tensor_slice(view, 0, 1, 2, 1), 0);
+	CHECK_OK(tl_tensor_release(view));
+	CHECK_INT(((int64_t*)tl_tensor_data(row))[0], 1);
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+/* Views hold the storage, however the references of others to it end meanwhile. */
+static void views_while_the_storage_is_dropped(void)
+{
+	for (int i = 0; i < 200; i++) {
+		pthread_t threads[2];
+		tl_tensor* tensor;
+		CHECK_OK(tl_mem_enter_scope());
+		tensor = counting();
+		for (int k = 0; k < 2; k++) {
+			tl_tensor* view = tl_tensor_transpose(tensor, 0, 1);
+			CHECK_OK(tl_tensor_promote(view));
+			threads[k] = start_thread(slice_and_let_go, view);
+		}
+		CHECK_OK(tl_tensor_free(tensor));
+		CHECK_OK(tl_mem_exit_scope());
+		for (int k = 0; k < 2; k++) pthread_join(threads[k], NULL);
+		CHECK_DEAD(tensor);
+	}
+}
+
 static void a_tensor_in_a_slot_has_no_views(void)
 {
 	const int64_t shape[2] = {1, 4}, four = 4, order[2] = {1, 0};
@@ -181,6 +234,8 @@ static void a_tensor_in_a_slot_has_no_views(void)
 	CHECK(strstr(tl_last_error(), "slot") != NULL);
 	/* covers: tl_tensor_slice TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_tensor_slice(slot, 0, 0, 1, 1), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_tensor_slice_axes TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_tensor_slice_axes(slot, 1, order, shape, NULL), 0, TL_E_UNSUPPORTED);
 	/* covers: tl_tensor_transpose TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_tensor_transpose(slot, 0, 1), 0, TL_E_UNSUPPORTED);
 	/* covers: tl_tensor_permute TL_E_UNSUPPORTED */
@@ -216,6 +271,13 @@ static void impossible_views(void)
 	/* covers: tl_tensor_slice TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_tensor_slice(tensor, 2, 0, 1, 1), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_slice(tensor, 0, 0, 1, 0), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_tensor_slice_axes TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 3, huge, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_slice_axes(tensor, -1, twice, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 2, NULL, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 2, twice, NULL, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 1, &five, &five, twice), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "no element 5 in axis 0") != NULL);
 	/* covers: tl_tensor_transpose TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_tensor_transpose(tensor, 0, -3), 0, TL_E_INVALID_ARGUMENT);
 	/* covers: tl_tensor_permute TL_E_INVALID_ARGUMENT */
@@ -235,6 +297,25 @@ static void impossible_views(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* Divided by the size of the element, and walked more axes than there are. */
+static void an_overwritten_header_has_no_views(void)
+{
+	enum { DTYPE = 24, RANK = 26 }; /* cshim/tensor.h */
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = counting();
+	unsigned char *header = (unsigned char*)tensor, dtype = header[DTYPE], rank = header[RANK];
+	header[DTYPE] = 200;
+	CHECK(tl_tensor_broadcast_to(tensor, 2, two_by_three) == NULL);
+	CHECK_INT(tl_last_status(), TL_E_INVALID_ARGUMENT);
+	header[DTYPE] = dtype;
+	header[RANK] = 9;
+	CHECK(tl_tensor_reshape(tensor, 2, two_by_three) == NULL);
+	CHECK_INT(tl_last_status(), TL_E_INVALID_ARGUMENT);
+	header[RANK] = rank;
+	CHECK(tl_tensor_reshape(tensor, 2, two_by_three) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void views_of_bad_pointers(void)
 {
 	const int64_t one = 1, zero = 0;
@@ -243,6 +324,8 @@ static void views_of_bad_pointers(void)
 	CHECK_REFUSES_NULL(tl_tensor_reshape(bad, 1, &one));
 	/* covers: tl_tensor_slice TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_tensor_slice(bad, 0, 0, 1, 1));
+	/* covers: tl_tensor_slice_axes TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_tensor_slice_axes(bad, 1, &zero, &one, NULL));
 	/* covers: tl_tensor_transpose TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_tensor_transpose(bad, 0, 0));
 	/* covers: tl_tensor_permute TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
@@ -333,6 +416,32 @@ static void wrapped_memory(void)
 	CHECK_INT(ended, 1);
 }
 
+/* A view needs a slot, a count and an entry of the scope: nothing of the slow path. */
+static void views_do_not_enter_go(void)
+{
+	const int64_t flat = 6, turned[2] = {1, 0}, wide[3] = {2, -1, -1};
+	tl_stats before = {.struct_size = sizeof before}, after = before;
+	const char* path = getenv("TL_FASTPATH");
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_enter_scope());
+	tensor = counting();
+	CHECK_OK(tl_tensor_free(tl_tensor_transpose(tensor, 0, 1))); /* the magazine is not empty from here on */
+	CHECK_OK(tl_stats_get(&before));
+	for (int i = 0; i < 100; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		tl_tensor_squeeze(tl_tensor_expand_dims(tl_tensor_reshape(tensor, 1, &flat), 0), 0);
+		tl_tensor_slice_axes(tl_tensor_transpose(tensor, 0, 1), 1, turned, wide, NULL);
+		tl_tensor_broadcast_to(tl_tensor_permute(tl_tensor_slice(tensor, 0, 0, 1, 1), 2, turned), 3, wide);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_stats_get(&after));
+	if ((path == NULL || strcmp(path, "1") == 0) && getenv("TL_DEBUG") == NULL && getenv("TL_TRACK") == NULL)
+		CHECK_INT(after.slow_calls - before.slow_calls, 1);
+	CHECK_INT(after.tensor_allocations - before.tensor_allocations, 800);
+	CHECK_INT(after.tensors_live, before.tensors_live);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 /* A function returns a view of what it made: the storage goes with it. */
 static void a_view_is_returned(void)
 {
@@ -351,15 +460,19 @@ int main(void)
 {
 	RUN(views_show_the_same_elements);
 	RUN(empty_and_scalar_views);
+	RUN(slices_of_several_axes);
 	RUN(null_has_null_views);
 	RUN(the_last_view_keeps_the_storage);
 	RUN(a_view_of_lent_memory_ends_it_on_any_thread);
 	RUN(views_from_many_threads);
+	RUN(views_while_the_storage_is_dropped);
 	RUN(a_tensor_in_a_slot_has_no_views);
 	RUN(impossible_views);
+	RUN(an_overwritten_header_has_no_views);
 	RUN(views_of_bad_pointers);
 	RUN(info_tells_everything);
 	RUN(wrapped_memory);
+	RUN(views_do_not_enter_go);
 	RUN(a_view_is_returned);
 	return check_finish();
 }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import mmap
 import random
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -332,3 +335,73 @@ def test_fork(python: Run) -> None:
         assert array.sum() == 0 and tl.registry.total_bytes() == 800
         """
     )
+
+
+def mapped(nbytes: int) -> tuple[mmap.mmap, int]:
+    memory = mmap.mmap(-1, nbytes)
+    return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def test_columns_of_a_map_keep_the_map() -> None:
+    memory, pointer = mapped(4 * 4096)
+    released = weakref.ref(memory)
+    views = tl.registry.columns(pointer, (1024, 4), "float32", owner=memory)
+    buffer = tl.registry.info(pointer)["buffer_id"]
+    rest = tl.registry.add_alias(buffer, pointer + 4, 10, "float32")
+    assert tl.registry.num_buffers() == 1 and tl.registry.info(pointer)["kind"] == tl.registry.Kind.CUSTOM
+    assert tl.registry.info(pointer)["block_count"] == 5
+    del memory
+    views[0][1:11] = range(10)
+    assert rest.sum() == 45
+    del views
+    tl.registry.total_bytes()
+    assert released() is not None
+    del rest
+    tl.zeros((2, 2))  # the next call that makes something releases what was kept
+    assert released() is None
+
+
+def test_add_alias_refuses_what_reaches_beyond_the_block() -> None:
+    block = malloc(1000)
+    (view,) = tl.registry.share(block, 1000, [(block, 100, "uint8")], deleter=free)
+    buffer = tl.registry.info(block)["buffer_id"]
+    for pointer, count in ((block + 999, 2), (block, 1001), (block + 1000, 1), (block - 1, 1)):
+        with pytest.raises(tl.InvalidArgumentError):
+            tl.registry.add_alias(buffer, pointer, count, "uint8")
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.add_alias(buffer + 1, block, 1, "uint8")
+    assert tl.registry.info(block)["block_count"] == 1
+    last = tl.registry.add_alias(buffer, block + 999, 1, "uint8")
+    del view
+    assert tl.registry.num_buffers() == 1
+    last[0] = 1
+
+
+def test_deleters_by_address_and_by_ctypes() -> None:
+    address = ctypes.cast(free, ctypes.c_void_p).value
+    for deleter in (free, address):
+        block = malloc(64)
+        tl.registry.register(block, 64, deleter=deleter, ctx=7)
+        assert tl.registry.info(block)["kind"] == tl.registry.Kind.CUSTOM
+        tl.registry.unregister(block)
+        assert not tl.registry.is_registered(block)
+
+
+def test_an_owner_of_a_refused_block_is_released() -> None:
+    class Owner:
+        pass
+
+    owner = Owner()
+    released = weakref.ref(owner)
+    block = malloc(64)
+    tl.registry.register(block, 64)
+    with pytest.raises(tl.AlreadyRegisteredError):
+        tl.registry.share(block, 64, [(block, 8, "uint8")], owner=owner)
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.register(block + 8, 8, deleter=free, owner=owner)
+    with pytest.raises(tl.InvalidArgumentError):
+        tl.registry.register(block + 8, 8, deleter=0)
+    del owner
+    gc.collect()  # errors and the frames that raised them
+    assert released() is None
+    tl.registry.unregister(block)

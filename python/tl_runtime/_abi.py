@@ -952,10 +952,11 @@ FUNCTIONS: tuple[Function, ...] = (
         object float, it ends as with tl_ptr_release: the destructor runs and the
         fields are released. If tl_ptr_dec_ref brought the count to 0, only the
         memory is freed, because the caller has released the fields itself.
-        tl_ptr_release, in contrast, drops a held reference before a floating one. So
-        an object that was allocated, pushed onto a Vec and then released has one
-        reference left; it floats, although the Vec relies on it. To give up the
-        floating reference of an allocation, register the object.
+
+        tl_ptr_release does not replace it, because it drops held references first: an
+        object that was allocated, pushed onto a Vec and then released keeps only its
+        floating reference, although the Vec relies on one. To give up the floating
+        reference of an object that others hold, register the object in a scope.
 
         Ownership: takes the floating references.
         Threads: any thread.
@@ -2372,7 +2373,7 @@ FUNCTIONS: tuple[Function, ...] = (
             that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
             0 to 8, NULL shape, negative or overflowing extents, more than one -1),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, whatever the size.
+        Cost: one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2396,7 +2397,33 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one cgo call, whatever the size.
+        Cost: one compare-and-swap, whatever the size.
+        """,
+    ),
+    Function(
+        "tl_tensor_slice_axes",
+        "Tensor views",
+        ctypes.c_void_p,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)),
+        ("tensor", "rank", "starts", "stops", "steps"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_slice_axes takes a part of each of the first rank axes in one call. Axis
+        i gets the elements starts[i], starts[i] + steps[i], ... before stops[i], as
+        tl_tensor_slice does; the axes after them stay whole. A step of 0 takes the one
+        element at starts[i] and leaves the axis out of the view, as an index does; the
+        element has to exist, and stops[i] says nothing.
+
+        The parameter steps may be NULL: all are 1.
+
+        Ownership: the current scope holds the view; the view holds the tensor that
+            has the memory. The caller borrows.
+        Threads: any thread.
+        Returns: the view, NULL on failure or for NULL.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
+            (NULL starts or stops, rank above the tensor's, no such element),
+            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2416,7 +2443,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one cgo call, whatever the size.
+        Cost: one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2437,7 +2464,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, whatever the size.
+        Cost: one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2460,7 +2487,7 @@ FUNCTIONS: tuple[Function, ...] = (
             (NULL shape, rank below the tensor's or above 8, an extent that is
             neither the tensor's nor repeats one element, an overflow),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, whatever the size.
+        Cost: one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2480,7 +2507,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, or the axis does not have one element),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, whatever the size.
+        Cost: one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2501,7 +2528,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, whatever the size.
+        Cost: one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -3631,8 +3658,9 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
         key (elements, dtype, device), by default 32, and how many bytes of all keys,
         by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
-        new limit are freed at once. TL_TENSOR_POOL does the same from the
-        environment.
+        new limit are freed at once, but for those that other threads keep: each of
+        them frees its own at its next slow call. TL_TENSOR_POOL does the same from
+        the environment.
 
         Ownership: none.
         Threads: any thread.
@@ -3686,10 +3714,10 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
         """tl_registry_register registers a block; the caller holds its one reference. A
         block of 0 bytes counts as one of 1. The runtime relies on the caller for the
-        kind of the block. It does not detect two overlaps. If the block fills 64 KiB
-        that are aligned to 64 KiB, a smaller registered block that begins there is
-        not noticed. If the address is not a multiple of 16, a registered block that
-        contains the address is not noticed.
+        kind of the block. A block that overlaps a registered one is refused. Two overlaps
+        are not noticed: a block that fills 64 KiB aligned to 64 KiB, over a smaller one
+        that begins where these 64 KiB begin; and a block inside another one, at an
+        address that is not a multiple of 16.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -3724,7 +3752,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
             have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
             TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: about 50 ns together with tl_registry_unregister, as
+            tl_registry_register.
         """,
     ),
     Function(
@@ -3752,6 +3781,34 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_registry_register_custom_buffer",
+        "Registry: foreign memory with an owner",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)),
+        ("real", "bytes", "aliases", "n", "deleter", "ctx", "buffer_id"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
+        """tl_registry_register_custom_buffer registers a block that deleter(real, ctx)
+        frees, under its own address and n aliases into it: what is mapped, or a
+        device's or another library's, handed out as columns or rows. References and
+        aliases are those of tl_registry_register_buffer, and so is the number for
+        tl_registry_add_alias.
+
+        Ownership: takes the block and, for the deleter, ctx; the caller holds the
+            references, one tl_registry_unregister each. The array of aliases is not
+            kept. On failure block and ctx stay the caller's.
+        Threads: any thread; the deleter runs on the one that drops the last
+            reference at the last address.
+        Returns: TL_OK, and the number in *buffer_id (buffer_id may be NULL); or why
+            nothing was registered.
+        Errors: TL_E_INVALID_ARGUMENT (real is NULL, no deleter, an alias is NULL or
+            outside the block, an address that no block can have, a buffer_id that
+            is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
+            an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
+            runtime), TL_E_OUT_OF_MEMORY.
+        Cost: one cgo call, and linear in n.
+        """,
+    ),
+    Function(
         "tl_registry_add_alias",
         "Registry: foreign memory with an owner",
         ctypes.c_int32,
@@ -3768,7 +3825,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
             outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
             block), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: about 40 ns together with tl_registry_unregister.
         """,
     ),
     Function(
@@ -3788,8 +3845,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
             TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
             tl_aligned_alloc and was never registered).
-        Cost: as tl_registry_register; one cgo call for the last reference at an
-            address of a shared buffer or to a block with a deleter.
+        Cost: as tl_registry_register, and that of the deleter.
         """,
     ),
     Function(
@@ -3805,10 +3861,10 @@ FUNCTIONS: tuple[Function, ...] = (
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: true when one is; false for NULL. An alias, or an address that is
-            not a multiple of 16, also counts as registered after tl_ptr_dec_ref has
-            brought its count to zero, until tl_mem_free; tl_registry_info
-            distinguishes the two.
+        Returns: true when one is; false for NULL. An alias, a block with a deleter,
+            or an address that is not a multiple of 16, also counts as registered
+            after tl_ptr_dec_ref has brought its count to zero, until tl_mem_free;
+            tl_registry_info distinguishes the two.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,
@@ -3854,7 +3910,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_registry_num_buffers counts the live buffers of tl_registry_register_buffer.
+        """tl_registry_num_buffers counts the live buffers of tl_registry_register_buffer and
+        tl_registry_register_custom_buffer.
 
         Ownership: none.
         Threads: any thread; exact while no other registers or unregisters.
@@ -3879,8 +3936,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
             TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
             zero), TL_E_UNSUPPORTED (memory of the runtime).
-        Cost: one cgo call; for a buffer with aliases linear in all registered
-            pointers, as block_count is summed up.
+        Cost: one cgo call.
         """,
     ),
     Function(
@@ -4891,7 +4947,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         """tl_mem_purge gives idle memory back to the system: free objects kept by this
         thread, the tensor pool, empty spans, the unused part of the stacks. Other
-        threads give theirs back at their next slow call.
+        threads give back what they keep at their next slow call.
 
         Ownership: none.
         Threads: any thread.

@@ -12,7 +12,7 @@ from ._library import lib, unchecked
 from ._numbers import HIGHEST, LOWEST, int64, shape_for_c
 
 _reshape = unchecked("tl_tensor_reshape")
-_slice = unchecked("tl_tensor_slice")
+_slice_axes = unchecked("tl_tensor_slice_axes")
 
 View = TypeVar("View", bound="Viewable")
 
@@ -90,15 +90,23 @@ class Viewable:
 
     def __getitem__(self: View, index: Any) -> View:
         """A view by integers, slices, an ellipsis and None, as NumPy means them; an integer does not make a scalar."""
-        view, axis = self, 0
+        parts: list[tuple[int, int, int]] = []  # of axes: start, stop, step
+        new: list[int] = []  # axes of the view that the tensor does not have
+        axis = 0
         for item in self._complete(index if isinstance(index, tuple) else (index,)):
             if item is None:
-                view, axis = view.expand_dims(axis), axis + 1
+                new.append(axis)
             elif isinstance(item, slice):
-                view, axis = view._sliced(axis, item), axis + 1
+                parts.append(_bounds(item))
             else:
-                view = view._picked(axis, operator.index(item))
-        return view if view is not self else self.transpose(range(len(self._interface["shape"])))
+                parts.append((self._position(len(parts), operator.index(item)), 0, 0))
+                continue
+            axis += 1
+        starts, stops, steps = ((ctypes.c_int64 * len(parts))(*numbers) for numbers in zip(*parts)) if parts else (None,) * 3
+        view = self._view(_slice_axes(self._address, len(parts), starts, stops, steps))
+        for axis in new:
+            view = view.expand_dims(axis)
+        return view
 
     def __iter__(self: View) -> Iterator[View]:
         """The rows."""
@@ -120,20 +128,21 @@ class Viewable:
         skipped = [slice(None)] * (rank - named) if at and first != len(index) - 1 else []
         return [*index[:first], *skipped, *index[first + 1 :]]
 
-    def _sliced(self: View, axis: int, item: slice) -> View:
-        if item == slice(None):
-            return self
-        step = 1 if item.step is None else int64(item.step, "a step")
-        start, stop = (LOWEST, HIGHEST) if step > 0 else (HIGHEST, LOWEST)
-        if item.start is not None:
-            start = min(max(operator.index(item.start), LOWEST), HIGHEST)
-        if item.stop is not None:
-            stop = min(max(operator.index(item.stop), LOWEST), HIGHEST)
-        return self._view(_slice(self._address, axis, start, stop, step))
-
-    def _picked(self: View, axis: int, at: int) -> View:
-        extent = self._interface["shape"][axis]
+    def _position(self, axis: int, at: int) -> int:
+        extent: int = self._interface["shape"][axis]
         if not -extent <= at < extent:
             raise IndexError(f"index {at} is out of range for axis {axis} with {extent} elements")
-        at %= extent
-        return self._view(_slice(self._address, axis, at, at + 1, 1)).squeeze(axis)
+        return at
+
+
+def _bounds(item: slice) -> tuple[int, int, int]:
+    """A slice of Python's as start, stop and step for the library, for which a step of 0 is an index."""
+    step = 1 if item.step is None else int64(item.step, "a step")
+    if step == 0:
+        raise ValueError("a slice cannot go on by 0 elements")
+    start, stop = (LOWEST, HIGHEST) if step > 0 else (HIGHEST, LOWEST)
+    if item.start is not None:
+        start = min(max(operator.index(item.start), LOWEST), HIGHEST)
+    if item.stop is not None:
+        stop = min(max(operator.index(item.stop), LOWEST), HIGHEST)
+    return start, stop, step

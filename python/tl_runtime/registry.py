@@ -15,14 +15,14 @@ import ctypes
 import math
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import _abi, _dlpack
+from . import _abi, _deferred, _dlpack
 from ._errors import InvalidArgumentError
-from ._library import check, check_pointer, lib, uninterrupted
+from ._library import check, check_pointer, last_error, lib, uninterrupted
 
 if TYPE_CHECKING:
     import numpy
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Kind",
     "Workspace",
+    "add_alias",
     "adopt",
     "columns",
     "empty",
@@ -202,13 +203,42 @@ def _check_inside(array: Array, pointer: int, nbytes: int) -> None:
         )
 
 
+def _function(deleter: Any) -> Any:
+    """Returns a C function, given by its address or as ctypes has it."""
+    if isinstance(deleter, ctypes._CFuncPtr):
+        deleter = ctypes.cast(deleter, ctypes.c_void_p).value or 0
+    return ctypes.cast(ctypes.c_void_p(_address(deleter)), _abi.tl_deleter)
+
+
+def _freed_by(deleter: Any, ctx: int, owner: Any, call: Callable[[Any, int], int]) -> None:
+    """Makes a call that registers a block for a deleter and its context; an owner is kept for it."""
+    if owner is None:
+        check(call(_function(deleter), _number(ctx, "a context")))
+        return
+    if deleter is not None:
+        raise InvalidArgumentError("a block has a deleter or an owner, not both")
+    kept = _deferred.keep(owner)
+    if call(_deferred.DELETER, kept) != 0:
+        error = last_error()
+        _deferred.forget(kept)
+        raise error
+
+
 def share(
     pointer: int,
     nbytes: int,
     views: Iterable[tuple[int, Any, Any] | tuple[int, Any, Any, Any]],
     kind: Kind | int = Kind.MALLOC,
+    *,
+    deleter: Any = None,
+    ctx: int = 0,
+    owner: Any = None,
 ) -> list[Array]:
     """Registers a block and returns it as arrays: (address, shape, dtype[, strides]) for each.
+
+    Instead of a kind the block may have a deleter, a C function (its address, or from ctypes) that is called with
+    the pointer and ctx when the last array goes, on any thread. Or it belongs to an owner, such as an mmap, a
+    Python object that is kept until then, and released by the next call into this package after that.
 
     The arrays take over the main reference: the memory is freed with the last array. When the call raises,
     nothing is registered and the block stays the caller's. The one exception is MemoryError, when Python has no
@@ -221,7 +251,11 @@ def share(
     for _, array in described:
         _check_inside(array, block, size)
     names = (ctypes.c_void_p * len(described))(*(m.__array_interface__["data"][0] for m, _ in described))
-    check(lib.tl_registry_register_buffer(block, size, names, len(described), _kind(kind), None))
+    buffer = (block, size, names, len(described))
+    if deleter is None and owner is None:
+        check(lib.tl_registry_register_buffer(*buffer, _kind(kind), None))
+    else:
+        _freed_by(deleter, ctx, owner, lambda f, c: lib.tl_registry_register_custom_buffer(*buffer, f, c, None))
     lib.tl_registry_unregister(block)
     arrays: list[Array] = []
     try:
@@ -234,16 +268,56 @@ def share(
     return arrays
 
 
-def columns(pointer: int, shape: Sequence[int], dtype: Any, kind: Kind | int = Kind.MALLOC) -> list[Array]:
+def columns(
+    pointer: int,
+    shape: Sequence[int],
+    dtype: Any,
+    kind: Kind | int = Kind.MALLOC,
+    *,
+    deleter: Any = None,
+    ctx: int = 0,
+    owner: Any = None,
+) -> list[Array]:
     """Returns the columns of a matrix in column-major order, one array each; see share."""
     rows, count = _extents(shape)
     step = _dtype(dtype).itemsize * rows
-    return share(pointer, step * count, [(pointer + i * step, rows, dtype) for i in range(count)], kind)
+    views = [(pointer + i * step, rows, dtype) for i in range(count)]
+    return share(pointer, step * count, views, kind, deleter=deleter, ctx=ctx, owner=owner)
 
 
-def register(pointer: int, nbytes: int, kind: Kind | int = Kind.MALLOC) -> None:
-    """Registers a block; the caller holds one reference."""
-    check(lib.tl_registry_register(_number(pointer, "an address"), _number(nbytes, "a block's size"), _kind(kind)))
+def add_alias(
+    buffer_id: int, pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequence[int] | None = None
+) -> Array:
+    """Returns one more array of a shared block, at any address inside it.
+
+    info(address)["buffer_id"] is the number of the block. The array may not reach beyond the block.
+    """
+    described = _describe(pointer, shape, dtype, strides)
+    check(lib.tl_registry_add_alias(_number(buffer_id, "a number"), pointer))
+    try:
+        known = info(pointer)
+        _check_inside(described[1], known["block"], known["bytes"])
+    except BaseException:
+        lib.tl_registry_unregister(pointer)
+        raise
+    return _hold(described)
+
+
+def register(
+    pointer: int,
+    nbytes: int,
+    kind: Kind | int = Kind.MALLOC,
+    *,
+    deleter: Any = None,
+    ctx: int = 0,
+    owner: Any = None,
+) -> None:
+    """Registers a block; the caller holds one reference. For deleter, ctx and owner see share."""
+    block = (_number(pointer, "an address"), _number(nbytes, "a block's size"))
+    if deleter is None and owner is None:
+        check(lib.tl_registry_register(*block, _kind(kind)))
+    else:
+        _freed_by(deleter, ctx, owner, lambda f, c: lib.tl_registry_register_custom(*block, f, c))
 
 
 def unregister(pointer: int) -> None:

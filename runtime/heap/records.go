@@ -19,6 +19,9 @@ import (
 // which leave no tail) have no sentinel, so that a purge keeps nothing of them; their
 // metadata stands apart, one for each page of records.
 //
+// A block begins on a cache line of its own: threads that use two large objects, or objects of two
+// classes, write to different lines.
+//
 // Blocks are reused for the same class only, so that a record's generation never
 // goes back and a stale scope entry never matches a new object.
 type recordTable struct {
@@ -33,6 +36,7 @@ type recordTable struct {
 
 const (
 	purgeable   = 1024 // slots of blocks that fill whole pages and are purged
+	lineRecords = 64 / layout.RecordBytes
 	pageRecords = memory.PageBytes / layout.RecordBytes
 )
 
@@ -81,7 +85,7 @@ func (t *recordTable) take(class, slots uint32) (uint32, bool) {
 		t.free[class] = t.metadata(first, slots).TypeFlags
 		return first, true
 	}
-	first, records := t.next, slots+1
+	first, records := (t.next+lineRecords-1)&^(lineRecords-1), slots+1
 	if slots >= purgeable {
 		first, records = (first+pageRecords-1)&^(pageRecords-1), slots
 	}

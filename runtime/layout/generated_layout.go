@@ -88,8 +88,9 @@ type Record struct {
 // RecordBytes is sizeof(tl_record).
 const RecordBytes = 16
 
-// entry.record of a pointer of the registry; entry.gen is the registry's then.
-const Foreign = 0xFFFFFFFF
+// entry.record of a pointer of the registry; entry.gen is the registry's then. Record 0 is dead for ever,
+// so that whoever looks for a live object's record needs no test for it.
+const Foreign = 0
 
 // A reference held by a magazine or by a scope.
 type Entry struct {
@@ -205,10 +206,21 @@ const NodeChain = 64
 // globals.node_chains = times that it was changed 32 | first node of the first chain 32
 const ChainsChange = 1 << 32
 
+// A turn of waiting for a lock is twice as many pauses of the processor as the one before: each look at a lock takes its
+// cache line away from whoever holds it. After so many turns the processor is given away, because the holder may wait
+// for it.
+const (
+	WaitFirst = 16
+	WaitTurns = 4
+)
+
 const (
 	MessageBytes = 2048 // room for one rendered error message
 	MaxTags      = 32   // that a thread can have pushed
 )
+
+// What a context has of cells for tensors, see tensor.h.
+const TensorCellsBytes = 24576
 
 // A number below TL_BLOCK_MARKS for the address of a pool's block.
 const BlockMarks = 4096
@@ -228,6 +240,11 @@ const (
 	TrackingTrace  = 3 // all, and no call is answered by the fast path
 	TrackingMode   = 3
 	TrackingOne    = 4
+)
+
+const (
+	WarmEntries = 64 // the most warm places of a context
+	WarmClasses = 15 // their classes: up to 480 bytes, so that they hold 30 KiB at most
 )
 
 // A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself.
@@ -275,14 +292,30 @@ type Context struct {
 	Deferred                        uint64 // releases that wait for the owner
 	ForeignAdopted, ForeignFreed    uint64
 	TensorsMade, TensorsGone        uint64
-	SlowCalls                       uint64 // calls of the slow path
-	Spare                           uint64 // so that no magazine lies in two cache lines
-	PurgeSeen                       uint64 // globals.purge when this context last gave its magazines back
-	ShortOf                         uint32 // the call failed for want of memory and changed nothing
-	ShortAttempts                   uint32 // how often the program was asked to release something for it
-	ShortDevice                     int32  // whose memory, and how much of it
-	ShortSpare                      uint32
-	ShortBytes                      uint64
+	// Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h).
+	KeptPuts, KeptPutBytes uint64
+	KeptHits, KeptHitBytes uint64
+	SlowCalls              uint64 // calls of the slow path
+	// Warm places of the scope stack, [end, warm): each holds a free slot of a small class, where the exit
+	// of a scope has left it and tl_mem_new takes it again. NULL: none, and end is the stack's.
+	//
+	// 	top <= end < warm <= entries + its capacity, while there are any
+	// 	entry = object, record, the generation of its next life; its record is dead and plain
+	//
+	// They are free for every purpose. A thread that enters Go gives them to its magazines.
+	Warm          uintptr
+	RecallSeen    uint32    // globals.recall when this context last gave its tensors back
+	Places        uint16    // in the tensor pool that this context has: sum of cell.room
+	CellTurn      uint16    // hits in the pool that found no cell
+	PurgeSeen     uint64    // globals.purge when this context last gave its magazines back
+	ShortOf       uint32    // the call failed for want of memory and changed nothing
+	ShortAttempts uint32    // how often the program was asked to release something for it
+	ShortDevice   int32     // whose memory, and how much of it
+	Finished      uint32    // atomic; the thread has ended, and what it had open is finished
+	ColdExits     uint32    // scopes that leave nothing warm, before one tries again
+	Spare         [4]uint32 // so that no magazine lies in two cache lines
+	AfterHole     uint32    // scope entry above the one of which tl_tensor_free made a hole last
+	ShortBytes    uint64
 	// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	// in their magazines, everything else in bytes here.
 	SampleLeft   uint64  // bytes that may pass before the next sample
@@ -297,7 +330,7 @@ type Context struct {
 	// Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one.
 	NodeFirst, NodeCount uint32
 	NodeFull             uint32
-	NodeSpare            uint32
+	Waiting              uint32          // nodes that this thread took out of its inbox and has not finished
 	TagNames             [MaxTags]uint32 // of all tags up to this one
 	TagDepths            [MaxTags]uint32 // marks that were open when it was pushed
 	// last error
@@ -314,7 +347,7 @@ type Context struct {
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 5976
+const ContextBytes = 6040
 
 // What the fast path knows of a type; zeros: undefined. Written once, before the
 // type's number is given out.
@@ -351,6 +384,7 @@ type Globals struct {
 	Reap                     uint32  // atomic; a parked context holds work
 	Purge                    uint32  // atomic; asks contexts to give their magazines back at their next slow call
 	Parked                   uint32  // atomic; contexts waiting to be adopted
+	Recall                   uint32  // atomic; asks contexts to give the tensors back that they keep, and to keep none
 	CountedTypes             uint32  // types that contexts count, at TLC_TYPES_OFFSET; the others are Go's
 	Tracking                 uint32  // atomic; whether allocations are recorded; contexts follow at their next slow call
 	Classes                  [Classes]ClassInfo

@@ -40,8 +40,9 @@ const (
 )
 
 const (
-	EntryLists = 6  // sizes of lists of entries: 2 << i
-	UnitRooms  = 12 // sizes of lists of units
+	EntryLists   = 6  // sizes of lists of entries: 2 << i
+	UnitRooms    = 12 // sizes of lists of units
+	RecordLevels = 32 // record n of a block is in level log2(n)
 )
 
 // The sizes of lists of units.
@@ -59,7 +60,7 @@ type ForeignEntry struct {
 	Gen        uint32 // from shard.gen, never 0
 	Block      uint64 // flags 8 | kind 8 | bytes 48
 	TypeFloats uint32
-	Link       uint32 // the shared block of which this is an alias; not 0: the last release is Go's
+	Link       uint32 // number of the block's record, 0 = none; with 0 bytes this is an alias
 }
 
 // ForeignEntryBytes is sizeof(tl_foreign_entry).
@@ -93,7 +94,7 @@ type Shard struct {
 	Limit           uint32
 	Gen             uint32 // the generation given last
 	Entries         uint32
-	Bytes           uint64 // of the entries that are live
+	Bytes           uint64 // of the blocks that own granules
 	HandedBack      uint32
 	Zeros           uint32              // entries held at zero
 	Chunk, ChunkEnd uintptr             // what no list has used yet
@@ -102,7 +103,10 @@ type Shard struct {
 	ChunkBytes      uint64              // memory for lists, in all
 	Units           uint64              // in use
 	Idle            uint64              // key of a cell that is kept though all its units are vacant, or 0
-	Spare           [3]uint64
+	Records         uint32              // of blocks (registry_blocks.h) that this shard has
+	FreeRecord      uint32              // first of those that no block has, linked through next; 0 = none
+	Buffers         uint32              // shared blocks that begin here
+	Spare           [3]uint32
 }
 
 // ShardBytes is sizeof(tl_shard).
@@ -114,7 +118,9 @@ type Registry struct {
 	// [0] is their sum: 0 means that no large block exists.
 	Units [8]uint32 // atomic
 	Spare [4]uint64
+	// Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level.
+	Records [RecordLevels]uintptr // atomic
 }
 
 // RegistryBytes is sizeof(tl_registry).
-const RegistryBytes = 64
+const RegistryBytes = 320

@@ -11,7 +11,8 @@ import (
 // heap's records, and with the heap's own books. For tests: nothing else may run.
 //
 //	slot in use == its record is ALIVE or has a type
-//	slots out of a depot == slots in use + slots in magazines and in the quarantine
+//	sum over types == sum of each type
+//	slots out of a depot == slots in use + slots in magazines, in warm places and in the quarantine
 func CheckStats() error {
 	var want Stats
 	types := map[uint32]uint64{}
@@ -64,10 +65,18 @@ func (s *Stats) compare(types map[uint32]uint64, got Stats, gotTypes []TypeStats
 				want.Live(), want.Bytes)
 		}
 	}
+	var each KindStats
 	for i := range gotTypes {
-		if t := &gotTypes[i]; t.Live() != types[t.Type] {
+		t := &gotTypes[i]
+		if t.Live() != types[t.Type] {
 			return fmt.Errorf("type %s: %d objects are counted, there are %d", t.Name, t.Live(), types[t.Type])
 		}
+		each.Allocations += t.Allocations
+		each.Frees += t.Frees
+		each.Bytes += t.Bytes
+	}
+	if sum := SumTypes(); sum != each {
+		return fmt.Errorf("types: the sum is %v, and that of each type %v", sum, each)
 	}
 	return nil
 }
@@ -77,6 +86,13 @@ func cached(class uint32) (n uint64) {
 	if class == 0 || class > layout.ClassSmall {
 		return 0
 	}
-	EachContext(func(c *Context) { n += uint64(c.Magazines[class].Top-c.Magazines[class].Base) / layout.EntryBytes })
+	EachContext(func(c *Context) {
+		n += uint64(c.Magazines[class].Top-c.Magazines[class].Base) / layout.EntryBytes
+		c.eachWarm(func(warm uint32) {
+			if warm == class {
+				n++
+			}
+		})
+	})
 	return n
 }

@@ -12,8 +12,8 @@ import (
 // Check verifies what the contexts and the heap have between them, each by a way of its
 // own:
 //
-//	every slot that was ever handed out is in use, dying, in a depot, in a magazine, in
-//	the quarantine, kept by the tensor pool or retired, and in one of these alone
+//	every slot that was ever handed out is in use, dying, in a depot, in a magazine, in a warm
+//	place, in the quarantine, kept by the tensor pool or retired, and in one of these alone
 //	the words of a live object's record are ones that the counting protocol can write
 //	every node is free or in one inbox; every pending deleter call is free or in one list
 //	stacks and indexes of all contexts are whole (CheckStacks)
@@ -31,6 +31,7 @@ func Check(kept map[uint32]bool) error {
 		for class := uint32(1); class <= layout.ClassSmall; class++ {
 			c.magazine(x, class)
 		}
+		c.warm(x)
 		c.dying(x)
 	})
 	c.slots()
@@ -85,6 +86,17 @@ func (c *slotChecker) magazine(x *Context, class uint32) {
 	}
 	for at := m.Base; at < m.Top; at += layout.EntryBytes {
 		c.unused(*layout.At[layout.Entry](at), class, "a magazine")
+	}
+}
+
+func (c *slotChecker) warm(x *Context) {
+	if x.Warm < x.End || x.Warm > x.endOfEntries() {
+		return // CheckStacks says so, or there is none
+	}
+	for at := x.End; at < x.Warm; at += layout.EntryBytes {
+		e := *layout.At[layout.Entry](at)
+		c.Want(e.Gen&0xFF <= layout.WarmClasses, "context %d: a warm place has class %d", x.Id, e.Gen&0xFF)
+		c.unused(e, e.Gen&0xFF, "a warm place")
 	}
 }
 
@@ -163,18 +175,20 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 }
 
 // lists counts the nodes in inboxes and the pending deleter calls in lists, of all contexts.
-func (c *slotChecker) lists() (inboxes, deleterCalls uint32) {
+func (c *slotChecker) lists() (inboxes uint32, deleterCalls uint64) {
+	pending := process.registry.Pending()
 	EachContext(func(x *Context) {
 		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
+			inboxes++
+		}
+		for i := x.Waiting; i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
 			inboxes++
 		}
 		inboxes += c.chain(x.NodeFirst, x.NodeCount, "its first chain") + c.chain(x.NodeFull, layout.NodeChain,
 			"its full chain")
 		last := uint32(0)
-		for i := x.DeleterFirst; i != 0 &&
-			deleterCalls < uint32(len(process.deleterCalls.all)); i = process.deleterCalls.all[i].next {
-			c.Want(process.deleterCalls.all[i].function != 0, "context %d: pending deleter call %d has no function",
-				x.Id, i)
+		for i := x.DeleterFirst; i != 0 && deleterCalls <= pending; i = waiting(i).Next {
+			c.Want(waiting(i).State == layout.BlockPending, "context %d: record %d is no pending deleter call", x.Id, i)
 			deleterCalls++
 			last = i
 		}
@@ -205,13 +219,7 @@ func (c *slotChecker) nodes(used uint32) {
 	c.Want(used+1 == n.fresh, "%d nodes of %d are free or in an inbox", used, n.fresh-1)
 }
 
-func (c *slotChecker) deleterCalls(used uint32) {
-	s := &process.deleterCalls
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	made := max(len(s.all), 1) - 1
-	for i := s.free; i != 0 && int(used) <= made; i = s.all[i].next {
-		used++
-	}
-	c.Want(int(used) == made, "%d pending deleter calls of %d are free or in a list", used, made)
+func (c *slotChecker) deleterCalls(used uint64) {
+	pending := process.registry.Pending()
+	c.Want(used == pending, "%d pending deleter calls of %d are in a list", used, pending)
 }

@@ -38,6 +38,13 @@ func (k *stackChecker) bounds() {
 			what, from, top, end)
 	}
 	within("entries", c.Entries, c.Top, c.End, layout.EntryBytes)
+	if c.Warm == 0 {
+		k.Want(c.End == c.endOfEntries(), "context %d: the entries end at %#x, not %#x", c.Id, c.End, c.endOfEntries())
+	} else {
+		within("warm places", c.End, c.Warm, c.endOfEntries(), layout.EntryBytes)
+		k.Want(c.Warm-c.End <= layout.WarmEntries*layout.EntryBytes, "context %d: warm places from %#x to %#x", c.Id,
+			c.End, c.Warm)
+	}
 	within("marks", c.Marks, c.MarkTop, c.MarkEnd, layout.MarkBytes)
 	within("frames", c.FrameBase, c.FrameTop, c.FrameEnd, 1)
 	within("the arena", c.ArenaBase, c.ArenaTop, c.ArenaEnd, 1)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
 )
 
@@ -25,8 +26,21 @@ func opened(t *testing.T, c *Context) (object uintptr) {
 	require.Equal(t, status.OK, c.Release(oldest))
 	require.NotZero(t, c.Indexed)
 	require.NotZero(t, c.Holes)
+	warm(c, 64, 96, 64)
 	require.NoError(t, Check(nil))
 	return object
+}
+
+// warm leaves free slots of these sizes above the top of the scope stack, as the fast path does.
+func warm(c *Context, sizes ...uintptr) {
+	c.Cool()
+	c.End, c.Warm = c.Top, c.Top
+	for _, size := range sizes {
+		m := &c.Magazines[layout.ClassOf(size)]
+		m.Top -= layout.EntryBytes
+		*layout.At[layout.Entry](c.Warm) = *layout.At[layout.Entry](m.Top)
+		c.Warm += layout.EntryBytes
+	}
 }
 
 // Each of these is a way in which a context, or a record, can be wrong. It is found, and
@@ -38,7 +52,11 @@ func TestTheCheckersFind(t *testing.T) {
 	m := &c.Magazines[layout.ClassOf(64)]
 	top := layout.At[layout.Entry](m.Top - layout.EntryBytes)
 	unused := process.heap.Record(top.Record)
+	place := layout.At[layout.Entry](c.End)
+	placed := process.heap.Record(place.Record)
 	slot := c.probe(object)
+	lost := process.registry.Wait(registry.Ended{Pointer: 1 << 44, Bytes: 1, Kind: layout.ForeignNewScalar})
+	process.registry.Settle(lost)
 	set := func(at *uint32, value uint32) damage {
 		before := *at
 		return damage{func() { *at = value }, func() { *at = before }}
@@ -67,6 +85,16 @@ func TestTheCheckersFind(t *testing.T) {
 		"a chain that skips entries":         set(&slot.position, slot.position-1),
 		"a slot that is lost":                move(&m.Top, ^uintptr(layout.EntryBytes-1)),
 		"a magazine above its limit":         move(&m.Limit, ^(m.Limit - m.Top + layout.EntryBytes - 1)),
+		"warm places below the top":          move(&c.End, ^uintptr(layout.EntryBytes-1)),
+		"a warm place that is lost":          move(&c.End, layout.EntryBytes),
+		"more warm places than there are":    move(&c.Warm, 4*layout.EntryBytes),
+		"an end without warm places":         move(&c.Warm, -c.Warm),
+		"a warm place between two entries":   move(&c.Warm, 8),
+		"a warm place of another class":      set(&place.Gen, place.Gen+1),
+		"a warm place of a large class":      set(&place.Gen, place.Gen|0x10),
+		"a warm place of another life":       set(&place.Gen, place.Gen+layout.GenOne),
+		"a warm slot that is alive":          set(&placed.Sh, layout.ShAlive|layout.ShMerged|layout.ShOne),
+		"a warm slot with a type":            set(&placed.TypeFlags, layout.TypeVecData),
 		"a slot of another class":            set(&top.Gen, top.Gen+1),
 		"another slot's record":              set(&top.Record, top.Record+1),
 		"a free slot that is alive":          set(&unused.Sh, layout.ShAlive|layout.ShMerged|layout.ShOne),
@@ -77,16 +105,37 @@ func TestTheCheckersFind(t *testing.T) {
 		"an object that is dead":             set(&r.Sh, 0),
 		"a destruction queue that is longer": set(&c.DestroyFirst, top.Record),
 		"a node that is lost":                set(&process.nodes.fresh, process.nodes.fresh+1),
-		"a pending deleter call that is lost": damage{func() {
-			process.deleterCalls.all = append(process.deleterCalls.all, deleterCall{}, deleterCall{})
-		}, func() { process.deleterCalls.all = process.deleterCalls.all[:len(process.deleterCalls.all)-2] }},
+		"a pending deleter call that is in no list": damage{func() {
+			lost = process.registry.Wait(registry.Ended{Pointer: 1 << 44, Bytes: 1, Kind: layout.ForeignNewScalar})
+		}, func() { process.registry.Settle(lost) }},
+		"a pending deleter call of none": damage{func() { c.DeleterFirst, c.DeleterLast = lost, lost },
+			func() { c.DeleterFirst, c.DeleterLast = 0, 0 }},
 	} {
 		d.do()
 		require.Error(t, Check(nil), what)
 		d.undo()
 		require.NoError(t, Check(nil), what)
 	}
+	c.Cool()
+	require.Zero(t, c.Warm)
+	require.NoError(t, Check(nil))
 	require.Equal(t, status.OK, c.ExitScopesTo(0))
+}
+
+// Warm places are free for whoever reads statistics.
+func TestWarmPlacesAreFree(t *testing.T) {
+	c := newContext(t)
+	c.New(64)
+	c.New(96)
+	before := ReadStats()
+	warm(c, 64, 64, 96)
+	after := ReadStats()
+	require.Equal(t, before.LiveObjects, after.LiveObjects)
+	require.Equal(t, before.LiveBytes, after.LiveBytes)
+	require.NoError(t, CheckStats())
+	require.NotZero(t, c.returnMagazines())
+	require.Zero(t, c.Warm)
+	require.NoError(t, Check(nil))
 }
 
 type damage struct{ do, undo func() }

@@ -65,6 +65,7 @@ func adopt() *Context {
 		}
 		if atomic.CompareAndSwapUint64(&c.Word, w, w&^layout.CtxState|layout.CtxActive) {
 			atomic.AddUint32(&process.g.Parked, ^uint32(0))
+			atomic.StoreUint32(&c.Finished, 0)
 			c.drain(c)
 			c.noteLeftOpen()
 			c.finish(c)
@@ -103,11 +104,12 @@ func (c *Context) Finish() {
 }
 
 // Poll does what other threads ask of this context: releases that wait for the
-// owner, contexts to reap, magazines to return.
+// owner, contexts to reap, magazines and tensors to return.
 func (c *Context) Poll() {
 	c.drain(c)
 	c.Reap()
 	c.HonourPurge()
+	c.HonourRecall()
 	c.HonourTracking()
 }
 
@@ -122,7 +124,8 @@ func (c *Context) noteLeftOpen() {
 }
 
 func (c *Context) hasWork() bool {
-	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Top != c.Entries || c.hasToDestroy() || c.hasOpenScopes()
+	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Waiting != 0 || c.Top != c.Entries || c.hasToDestroy() ||
+		c.hasOpenScopes() || c.Places != 0
 }
 
 // reset makes an adopted context look new: nothing open, no arena, no error.
@@ -133,8 +136,8 @@ func (c *Context) reset() {
 	c.Tags, c.Sampled, c.Pending = 0, 0, 0
 }
 
-// finish leaves every scope that c has open and takes its dying objects over to
-// me, who drains them. The caller holds c: it is its own, adopted or borrowed.
+// finish leaves every scope that c has open, takes its dying objects over to me, who
+// drains them, and gives the tensors back that its thread kept. The caller holds c: it is its own, adopted or borrowed.
 func (c *Context) finish(me *Context) {
 	for c.Top > c.Entries {
 		c.Top -= layout.EntryBytes
@@ -152,6 +155,8 @@ func (c *Context) finish(me *Context) {
 	c.trimStacks()
 	c.FrameTop = c.FrameBase
 	c.moveDestruction(me)
+	c.RecallSeen = atomic.LoadUint32(&process.g.Recall)
+	c.giveTensorsBack(me)
 }
 
 // Reap finishes what ended threads left behind; every slow call does it when the
@@ -162,7 +167,7 @@ func (c *Context) Reap() {
 	}
 	process.slices.each(func(p *Context) {
 		w := atomic.LoadUint64(&p.Word)
-		if w&layout.CtxState != layout.CtxParked {
+		if w&layout.CtxState != layout.CtxParked || w>>2 == 0 && atomic.LoadUint32(&p.Finished) != 0 {
 			return
 		}
 		if atomic.CompareAndSwapUint64(&p.Word, w, w&^layout.CtxState|layout.CtxBorrowed) {
@@ -172,12 +177,15 @@ func (c *Context) Reap() {
 }
 
 // giveBack does a borrowed context's work and parks it again; more may have been
-// delivered meanwhile.
+// delivered meanwhile. Only the first borrower finds something open.
 func (c *Context) giveBack(me *Context) {
 	for {
 		c.drain(me)
-		c.noteLeftOpen()
-		c.finish(me)
+		if c.Finished == 0 {
+			c.noteLeftOpen()
+			c.finish(me)
+			atomic.StoreUint32(&c.Finished, 1)
+		}
 		if atomic.CompareAndSwapUint64(&c.Word, layout.CtxBorrowed, layout.CtxParked) {
 			return
 		}
@@ -186,7 +194,8 @@ func (c *Context) giveBack(me *Context) {
 
 // trimStacks gives the pages of emptied stacks back where they are worth a call.
 func (c *Context) trimStacks() {
-	c.trim(c.Top, c.Entries+uintptr(process.slices.entries.bytes))
+	c.Cool()
+	c.trim(c.Top, c.endOfEntries())
 }
 
 // Trim drops the pages of the scope stack above its top. The fast path asks for

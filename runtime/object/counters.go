@@ -11,7 +11,7 @@ import (
 // What is counted, and where. Nobody counts on the way of a plain object through a
 // magazine but the magazine itself, which knows how many it has handed out:
 //
-//	came back to a magazine = Allocs + (Top - Base) + flushed - refilled
+//	came back = Allocs + (Top - Base) + warm places of the class + flushed - refilled
 //
 // so refills and flushes are counted, which are slow anyway. Slots that get a type are
 // counted by kind and by type when they get it and when they lose it.

@@ -24,12 +24,13 @@ import (
 func (c *Context) owns(loc uint32) bool { return loc&^0xFFFFF == c.Owner }
 
 // updateSh applies change until it sticks; change returns false to leave the word
-// alone. It returns the word after, and whether it was changed.
-func updateSh(r *layout.Record, change func(*layout.Sh) bool) (layout.Sh, bool) {
+// alone. It returns the word after, and whether it was changed. The word goes by value:
+// a pointer that an unknown function gets would have it allocated each time.
+func updateSh(r *layout.Record, change func(layout.Sh) (layout.Sh, bool)) (layout.Sh, bool) {
 	for {
 		old := atomic.LoadUint32(&r.Sh)
-		s := layout.UnpackSh(old)
-		if !change(&s) {
+		s, changed := change(layout.UnpackSh(old))
+		if !changed {
 			return s, false
 		}
 		if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
@@ -56,23 +57,23 @@ func (c *Context) retain(r *layout.Record) status.Status {
 	loc := atomic.LoadUint32(&r.Loc)
 	if c.owns(loc) {
 		if layout.LocCountOf(loc) == layout.LocCount {
-			updateSh(r, func(s *layout.Sh) bool { addShared(s, 0x8000); return true })
+			updateSh(r, func(s layout.Sh) (layout.Sh, bool) { addShared(&s, 0x8000); return s, true })
 			loc -= 0x8000
 		}
 		atomic.StoreUint32(&r.Loc, loc+1)
 		return status.OK
 	}
 	st := status.OK
-	updateSh(r, func(s *layout.Sh) bool {
+	updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
 		if !s.Has(layout.ShAlive) || s.Has(layout.ShMerged) && s.Count <= 0 && !s.Has(layout.ShImmortal) {
 			st = status.NotLive
-			return false
+			return s, false
 		}
 		if s.Has(layout.ShImmortal) {
-			return false
+			return s, false
 		}
-		addShared(s, 1)
-		return true
+		addShared(&s, 1)
+		return s, true
 	})
 	return st
 }
@@ -112,10 +113,10 @@ func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
 // there the local word shows some, and every release by the owner comes here.
 func (c *Context) storeLoc(r *layout.Record, loc uint32) {
 	if layout.LocFloatsOf(loc) > 0 {
-		s, _ := updateSh(r, func(s *layout.Sh) bool {
-			n := min(excess(loc, *s), s.Floats)
+		s, _ := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
+			n := min(excess(loc, s), s.Floats)
 			s.Floats -= max(n, 0)
-			return n > 0
+			return s, n > 0
 		})
 		loc -= uint32(min(max(excess(loc, s), 0), int32(layout.LocFloatsOf(loc)))) * layout.LocFloat
 	}
@@ -132,9 +133,9 @@ func excess(loc uint32, s layout.Sh) int32 {
 // thread free the object while its old local word still counts.
 func merge(r *layout.Record, loc uint32, delta int32) outcome {
 	atomic.StoreUint32(&r.Loc, 0)
-	s, _ := updateSh(r, func(s *layout.Sh) bool {
-		mergeWord(s, loc, delta)
-		return true
+	s, _ := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
+		mergeWord(&s, loc, delta)
+		return s, true
 	})
 	if s.Count <= 0 && !s.Has(layout.ShQueued) && !s.Has(layout.ShImmortal) {
 		return zero
@@ -163,10 +164,10 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 		loc = 0
 	}
 	atomic.StoreUint32(&r.Loc, 0)
-	s, _ := updateSh(r, func(s *layout.Sh) bool {
-		mergeWord(s, loc, -1)
+	s, _ := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
+		mergeWord(&s, loc, -1)
 		s.Flags &^= layout.ShQueued
-		return true
+		return s, true
 	})
 	if s.Count <= 0 && !s.Has(layout.ShImmortal) {
 		me.kill(r, e)
@@ -319,17 +320,17 @@ func (c *Context) float(r *layout.Record) status.Status {
 		}
 	}
 	st := status.OK
-	updateSh(r, func(s *layout.Sh) bool {
-		references, floats := sums(0, *s)
+	updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
+		references, floats := sums(0, s)
 		if s.Has(layout.ShImmortal) || s.Has(layout.ShMerged) && floats >= references {
-			return false
+			return s, false
 		}
 		if floats >= layout.MaxFloats {
 			st = status.Overflow
-			return false
+			return s, false
 		}
 		s.Floats++
-		return true
+		return s, true
 	})
 	return st
 }
@@ -390,11 +391,11 @@ func (c *Context) settle(r *layout.Record, loc uint32) uint32 {
 		return loc
 	}
 	n := int32(0)
-	updateSh(r, func(s *layout.Sh) bool {
+	updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
 		n = min(s.Claims, int32(layout.LocFloatsOf(loc)))
 		s.Claims = 0
 		s.Count -= n
-		return true
+		return s, true
 	})
 	loc -= uint32(n) * layout.LocFloat
 	atomic.StoreUint32(&r.Loc, loc)

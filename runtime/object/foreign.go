@@ -87,24 +87,22 @@ func (c *Context) RegisterCustom(b ForeignBlock) status.Status {
 	if st := c.checkBlock(b, layout.ForeignCustom); st != status.OK {
 		return st
 	}
-	ended, res := process.registry.InsertCustom(b)
-	c.freeForeign(ended)
+	res := process.registry.InsertCustom(b)
 	if res == registry.OK {
+		c.ForeignAdopted++
 		c.spendForeign(b.Real, b.Bytes)
 	}
 	return c.registered(b.Real, b.Bytes, res)
 }
 
 // RegisterBuffer registers a block under its address and the aliases, and returns
-// the id by which it gets more. All or nothing.
+// the id by which it gets more. All or nothing. A block of kind layout.ForeignCustom has a deleter.
 func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) (id uint64, st status.Status) {
 	if b.Real == 0 {
 		return 0, c.Fail(status.InvalidArgument, textNoBlock, 0)
 	}
 	b.Bytes = max(b.Bytes, 1)
-	if b.Kind = uint8(kind); kind == layout.ForeignCustom {
-		return 0, c.Fail(status.InvalidArgument, textForeignKind, 0, uint64(int64(kind)))
-	}
+	b.Kind = uint8(kind)
 	if st = c.checkBlock(b, kind); st != status.OK {
 		return 0, st
 	}
@@ -113,8 +111,9 @@ func (c *Context) RegisterBuffer(b ForeignBlock, aliases []uintptr, kind int32) 
 			return 0, c.Fail(status.InvalidArgument, textAliasOutside, alias)
 		}
 	}
-	id, ended, res := process.registry.InsertShared(b, aliases)
+	id, names, ended, res := process.registry.InsertShared(b, aliases)
 	c.freeForeign(ended)
+	c.ForeignAdopted += names
 	if res == registry.OK {
 		c.spendForeign(b.Real, b.Bytes)
 	}
@@ -136,8 +135,10 @@ func taken(real uintptr, aliases []uintptr) uintptr {
 
 // AddAlias adds a reference at an address inside a live shared block.
 func (c *Context) AddAlias(id uint64, alias uintptr) status.Status {
-	ended, res := process.registry.AddAlias(id, alias)
-	c.freeForeign(ended)
+	fresh, res := process.registry.AddAlias(id, alias)
+	if fresh {
+		c.ForeignAdopted++
+	}
 	if res == registry.NoShared {
 		return c.Fail(status.InvalidArgument, textNoBuffer, 0, id)
 	}

@@ -15,18 +15,20 @@ import (
 //
 //	chain(p) = the positions below Indexed whose entry is p, newest first
 //
-// Slots stand in buckets of four, a cache line each. A pointer is in its home bucket
-// or, when that was full, in the next one that was not; a bucket counts the pointers
-// that passed it, and where nobody passed a search ends. In a large scope each look at
-// an entry, a record or a bucket is a miss of the cache, and misses of one call and the
-// next overlap only while the processor guesses all branches between them: hence no
-// probing slot by slot, no shifting of slots, and slots that repeat what entries say, so
-// that the fast path never reads one. The records of entries stand behind all slots, one
-// for each: a pointer may get another record, whose generations are its own.
+// Slots stand in buckets of four, a cache line each. A pointer is in its home bucket. If
+// that was full, the pointer is in the next bucket that was not. Each bucket counts the
+// pointers that passed it; a search ends at a bucket that nobody passed.
 //
-// The linear search covers at most the newest LinearEntries; when it cannot cover all
-// that are not indexed, all but the newest linearLeft are, so that the next ones need no
-// work for a while.
+// In a large scope every access to an entry, a record or a bucket misses the cache. The
+// processor overlaps the misses of consecutive calls only while it predicts all branches
+// between them. This is why a search compares a whole bucket at once, why slots never
+// move, and why a slot repeats the object of its entry: the fast path then reads no entry.
+// The record of each slot stands in an array behind all slots, because a pointer may get
+// another record, with generations of its own.
+//
+// The linear search covers at most the newest LinearEntries. When more entries than that
+// are not indexed, all but the newest linearLeft are indexed at once, so that the next
+// calls need no work.
 const (
 	LinearEntries = 32
 	linearLeft    = 8

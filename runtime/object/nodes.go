@@ -131,13 +131,21 @@ func (c *Context) deliver(owner *Context, i uint32) {
 	}
 }
 
-// drain merges every object in c's inbox. The caller holds c; what dies goes to me.
+// drain merges every object in c's inbox and those that the fast path has left. The caller
+// holds c; what dies goes to me.
 func (c *Context) drain(me *Context) {
+	waiting := c.Waiting
+	c.Waiting = 0
+	c.mergeAll(me, waiting)
 	w := atomic.LoadUint64(&c.Word)
 	for w>>2 != 0 && !atomic.CompareAndSwapUint64(&c.Word, w, w&layout.CtxState) {
 		w = atomic.LoadUint64(&c.Word)
 	}
-	for i := uint32(w >> 2); i != 0; {
+	c.mergeAll(me, uint32(w>>2))
+}
+
+func (c *Context) mergeAll(me *Context, i uint32) {
+	for i != 0 {
 		n := *nodeAt(i)
 		me.giveNode(i)
 		c.mergeQueued(me, layout.Entry{Object: n.Object, Record: n.Record, Gen: n.Gen})

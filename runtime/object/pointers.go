@@ -301,9 +301,9 @@ func (c *Context) Share(p uintptr) status.Status {
 func (c *Context) MakeImmortal(p uintptr) status.Status {
 	return c.handle(p,
 		func(o object) status.Status {
-			_, done := updateSh(o.Record, func(s *layout.Sh) bool {
+			_, done := updateSh(o.Record, func(s layout.Sh) (layout.Sh, bool) {
 				s.Flags |= layout.ShImmortal
-				return s.Has(layout.ShAlive)
+				return s, s.Has(layout.ShAlive)
 			})
 			if !done {
 				return c.orDead(p, status.NotLive)

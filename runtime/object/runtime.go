@@ -43,6 +43,8 @@ type Config struct {
 	// Deleter returns the C function that frees memory of a kind that Free does not
 	// take (layout.ForeignNewArray, ForeignNewScalar); 0 when the process has none.
 	Deleter func(kind uint8) uintptr
+	// FreeNew calls it at once, from Go.
+	FreeNew func(p uintptr, kind uint8)
 }
 
 // process is the one runtime of this process. Everything in it but the locks is
@@ -51,16 +53,15 @@ var process struct {
 	opening sync.Mutex // one thread at a time starts the runtime
 	opened  atomic.Bool
 
-	cfg          Config
-	g            *layout.Globals
-	heap         *heap.Heap
-	registry     *registry.Table
-	slices       slices
-	nodes        nodes
-	types        types
-	deleterCalls deleterCalls
-	counters     counters
-	debug        Debugger // nil while it is off
+	cfg      Config
+	g        *layout.Globals
+	heap     *heap.Heap
+	registry *registry.Table
+	slices   slices
+	nodes    nodes
+	types    types
+	counters counters
+	debug    Debugger // nil while it is off
 }
 
 // Open starts the runtime; the first call that succeeds decides the configuration, and

@@ -81,6 +81,7 @@ func (s *Stats) readFrees() {
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
 		}
+		c.eachWarm(func(class uint32) { s.Classes[class].Frees++ })
 		for kind := range c.Kinds {
 			s.Kinds[kind].Frees += layout.Peek(&c.Kinds[kind].Gone)
 			gone[kind] += layout.Peek(&c.Kinds[kind].BytesGone)
@@ -113,6 +114,29 @@ func (c *Context) cameBack(class uint32) uint64 {
 	allocations := c.allocated(class)
 	cached := uint64(layout.PeekAddress(&m.Top)-m.Base) / layout.EntryBytes
 	return flushed + allocations + cached - atomic.LoadUint64(&f.refilled)
+}
+
+// eachWarm visits the classes of the warm places. It comes after cameBack: a slot that moves from one to
+// the other in between is missed, as one whose places have changed meanwhile.
+func (c *Context) eachWarm(visit func(class uint32)) {
+	end, warm := layout.PeekAddress(&c.End), layout.PeekAddress(&c.Warm)
+	if warm <= end || warm-end > layout.WarmEntries*layout.EntryBytes {
+		return
+	}
+	var classes [layout.WarmEntries]uint32
+	n := 0
+	for at := end; at < warm; at += layout.EntryBytes {
+		classes[n] = atomic.LoadUint32(&layout.At[layout.Entry](at).Gen) & 0xFF
+		n++
+	}
+	if layout.PeekAddress(&c.End) != end || layout.PeekAddress(&c.Warm) != warm {
+		return
+	}
+	for _, class := range classes[:n] {
+		if class < layout.ClassLarge {
+			visit(class)
+		}
+	}
 }
 
 func (s *Stats) readAllocations() {
@@ -175,7 +199,7 @@ func (s *Stats) readForeign() {
 	t := process.registry.Totals()
 	s.ForeignBack = t.HandedBack
 	s.ForeignLive = t.Pointers - min(t.Pointers, t.HandedBack)
-	s.ForeignMade = max(s.ForeignMade+process.registry.Aliases(), s.ForeignLive)
+	s.ForeignMade = max(s.ForeignMade, s.ForeignLive)
 	s.ForeignBytes, s.RegistryBuffers, s.RegistryBytes = t.Bytes, t.SharedBlocks, t.Memory
 }
 
@@ -236,6 +260,48 @@ func ReadTypes() []TypeStats {
 		s.Bytes = s.Live() * slotBytes(t.Size)
 	}
 	return types
+}
+
+// SumTypes returns the sum over the types that programs have defined. It takes two loads for each
+// type of each context and makes no garbage, so that a program with many types can ask often.
+func SumTypes() (sum KindStats) {
+	all := process.types.all.Load()
+	if all == nil {
+		return sum
+	}
+	slots := (*process.types.slots.Load())[:len(*all)]
+	counted := slots[:min(len(slots), int(process.g.CountedTypes))]
+	sum.addRare(slots, func(t *typeCounters) (made, gone uint64) { return 0, t.gone.Load() })
+	EachContext(func(c *Context) {
+		for n, bytes := range counted {
+			sum.add(0, layout.Peek(&c.typeCount(uint32(n)).Gone), bytes)
+		}
+	})
+	EachContext(func(c *Context) {
+		for n, bytes := range counted {
+			sum.add(layout.Peek(&c.typeCount(uint32(n)).Made), 0, bytes)
+		}
+	})
+	sum.addRare(slots, func(t *typeCounters) (made, gone uint64) { return t.made.Load(), 0 })
+	return sum
+}
+
+// add counts slots of so many bytes. While it adds, Bytes may be below zero.
+func (k *KindStats) add(made, gone, bytes uint64) {
+	k.Allocations += made
+	k.Frees += gone
+	k.Bytes += (made - gone) * bytes
+}
+
+// addRare counts the types beyond those that contexts count.
+func (k *KindStats) addRare(slots []uint64, read func(t *typeCounters) (made, gone uint64)) {
+	process.counters.types.Range(func(n, t any) bool {
+		if i := n.(uint32); int(i) < len(slots) {
+			made, gone := read(t.(*typeCounters))
+			k.add(made, gone, slots[i])
+		}
+		return true
+	})
 }
 
 // slotBytes is what an object of n bytes occupies.

@@ -124,6 +124,12 @@ func TestATypeThatContextsDoNotCountIsCounted(t *testing.T) {
 	types := ReadTypes()
 	got := types[len(types)-1]
 	require.Equal(t, TypeStats{typ, "beyond", KindStats{Allocations: 6, Frees: 5, Bytes: 64}}, got)
+	var each KindStats
+	for i := range types {
+		each.add(types[i].Allocations, types[i].Frees, 0)
+		each.Bytes += types[i].Bytes
+	}
+	require.Equal(t, each, SumTypes())
 	require.Equal(t, status.OK, c.Release(kept))
 	c.Drain()
 	process.counters.types.Delete(typ - layout.TypeFirstUser)

@@ -123,12 +123,12 @@ func (c *Context) TakeOut(e layout.Entry) bool {
 // more.
 func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
 	r := process.heap.Record(e.Record)
-	s, dropped := updateSh(r, func(s *layout.Sh) bool {
+	s, dropped := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
 		if !s.Has(layout.ShAlive) || s.Count != 1 || s.Has(layout.ShImmortal) {
-			return false
+			return s, false
 		}
 		s.Count, s.Floats = 0, 0
-		return true
+		return s, true
 	})
 	switch {
 	case dropped:
@@ -213,6 +213,41 @@ func (c *Context) FailOurs(p uintptr) status.Status {
 
 // Guards reports whether objects have red zones.
 func (c *Context) Guards() bool { return process.debug != nil }
+
+// Cells returns what c keeps of tensors.
+func (c *Context) Cells() []layout.TensorCell {
+	return layout.Slice[layout.TensorCell](c.address()+uintptr(process.slices.cells.offset), layout.TensorCells)
+}
+
+// Caller returns the context of the thread that is in the present call; nil: it has none, or the
+// program is a Go program. The library sets it.
+var Caller = func() *Context { return nil }
+
+// Recall asks all contexts but one for the tensors that they keep. Until a context has answered, with
+// its next slow call, it keeps no more of them. me may be nil.
+func Recall(me *Context) {
+	asked := atomic.AddUint32(&process.g.Recall, 1)
+	if me != nil {
+		me.RecallSeen = asked
+	}
+}
+
+// IsRecalled tells whether c was asked for its tensors and has not answered.
+func (c *Context) IsRecalled() bool { return atomic.LoadUint32(&process.g.Recall) != c.RecallSeen }
+
+// HonourRecall answers.
+func (c *Context) HonourRecall() {
+	if c.IsRecalled() {
+		c.RecallSeen = atomic.LoadUint32(&process.g.Recall)
+		c.giveTensorsBack(c)
+	}
+}
+
+func (c *Context) giveTensorsBack(me *Context) {
+	if c.Places != 0 {
+		TensorHooks.GiveBack(c, me)
+	}
+}
 
 // Null records that a NULL result is right.
 func (c *Context) Null() uintptr { return c.null() }

@@ -26,7 +26,8 @@ type types struct {
 	base    uintptr    // layout.TypeInfo by type
 	mu      sync.Mutex // guards writing
 	all     atomic.Pointer[[]*Type]
-	offsets []uint32 // free rest of the newest chunk, off the Go heap; chunks stay where they are
+	slots   atomic.Pointer[[]uint64] // what an object of each type occupies; not shorter than all
+	offsets []uint32                 // free rest of the newest chunk, off the Go heap; chunks stay where they are
 }
 
 // open makes room for what the fast path reads of every type there can be.
@@ -107,6 +108,12 @@ func (t *types) add(ty *Type) (uint32, status.Status) {
 	if !t.publish(uint32(len(list)), ty) {
 		return 0, status.OutOfMemory
 	}
+	var slots []uint64
+	if old := t.slots.Load(); old != nil {
+		slots = *old
+	}
+	slots = append(slots, slotBytes(ty.Size))
+	t.slots.Store(&slots)
 	list = append(list, ty)
 	t.all.Store(&list)
 	return uint32(len(list)-1) + layout.TypeFirstUser, status.OK

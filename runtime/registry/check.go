@@ -26,11 +26,13 @@ func (t *Table) CheckBeside() error {
 
 // check expects every lock to be held (1) or free (0).
 func (t *Table) check(held uint32) error {
-	c := checker{t: t, held: held, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, aliases: map[uint32]uint32{}}
+	c := checker{t: t, held: held, seen: map[uint64]bool{}, lists: map[uintptr]bool{}, links: map[uint32]links{},
+		blocksAt: make([]blocksAt, len(t.shards))}
+	c.records()
 	for i := range t.shards {
 		c.shard(uint32(i))
 	}
-	c.sharedBlocks()
+	c.blockRecords()
 	c.coverage()
 	for up := 1; up < layout.UnitLevels; up++ {
 		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up,
@@ -45,14 +47,16 @@ type interval struct{ from, to uint64 }
 
 type checker struct {
 	invariant.Found
-	t       *Table
-	held    uint32
-	seen    map[uint64]bool   // region keys
-	lists   map[uintptr]bool  // addresses of lists, free ones included
-	aliases map[uint32]uint32 // entries by link
-	blocks  []interval        // of covered entries and shared blocks, in bytes
-	bits    []interval        // of set bits of covers
-	units   [8]uint32
+	t      *Table
+	held   uint32
+	seen   map[uint64]bool  // region keys
+	lists  map[uintptr]bool // addresses of lists, free ones included
+	links  map[uint32]links // by record
+	blocks []interval       // of covered entries and shared blocks, in bytes
+	bits   []interval       // of set bits of covers
+	units  [8]uint32
+
+	blocksAt []blocksAt // by shard
 }
 
 func (c *checker) shard(index uint32) {
@@ -74,7 +78,7 @@ func (c *checker) shard(index uint32) {
 		for _, info := range appendRegion(nil, r) {
 			c.entry(index, info)
 			pointers++
-			if info.Count > 0 && !info.HandedBack {
+			if info.owns() {
 				bytes += uint64(info.Bytes)
 			}
 			back += count(info.HandedBack)
@@ -84,11 +88,17 @@ func (c *checker) shard(index uint32) {
 	c.Want(units == s.Units, "shard %d: %d units in use, counted %d", index, units, s.Units)
 	c.Want(used == s.Used, "shard %d: %d cells in use, counted %d", index, used, s.Used)
 	c.Want(pointers == s.Entries, "shard %d: %d entries, counted %d", index, pointers, s.Entries)
-	c.Want(bytes == s.Bytes, "shard %d: %d bytes, counted %d", index, bytes, s.Bytes)
 	c.Want(back == s.HandedBack, "shard %d: %d handed back, counted %d", index, back, s.HandedBack)
 	c.Want(zeros == s.Zeros, "shard %d: %d at zero, counted %d", index, zeros, s.Zeros)
+	at := c.blocksAt[index]
+	c.Want(bytes+at.bytes == s.Bytes, "shard %d: %d bytes, and %d of shared blocks, counted %d", index, bytes, at.bytes,
+		s.Bytes)
+	c.Want(at.buffers == s.Buffers, "shard %d: %d shared blocks, counted %d", index, at.buffers, s.Buffers)
 	c.memory(index, s)
 }
+
+// owns tells whether an entry of bytes is covered.
+func (i Info) owns() bool { return i.Count > 0 && !i.HandedBack || i.Link != 0 }
 
 func count(b bool) uint32 {
 	if b {
@@ -157,10 +167,9 @@ func (c *checker) entry(index uint32, info Info) {
 	c.Want(info.Floats <= min(info.Count, layout.MaxFloats), "%#x: %d floats of %d", p, info.Floats, info.Count)
 	c.Want(!info.HandedBack || info.Adopted && info.Floats > 0, "%#x is handed back, %d floats", p, info.Floats)
 	if info.Link != 0 {
-		c.aliases[info.Link]++
-		c.Want(info.Bytes == 0, "%#x is a name of buffer %d and has %d bytes", p, info.Link, info.Bytes)
+		c.link(info)
 	}
-	if info.Count > 0 && !info.HandedBack {
+	if info.owns() {
 		c.block(p, info.Bytes)
 	}
 }
@@ -170,33 +179,6 @@ func (c *checker) block(p, bytes uintptr) {
 	if bytes > 0 && from < to {
 		c.blocks = append(c.blocks, interval{from, to})
 	}
-}
-
-// sharedBlocks checks that each shared block has the aliases that it counts, and that there are no others.
-func (c *checker) sharedBlocks() {
-	var bytes, numbered, free uint64
-	s := &c.t.shared
-	for link := range s.all {
-		b := &s.all[link]
-		c.Want(b.aliases == c.aliases[uint32(link)], "buffer %d: %d names, counted %d", link,
-			c.aliases[uint32(link)], b.aliases)
-		delete(c.aliases, uint32(link))
-		if b.aliases == 0 {
-			free++
-			continue
-		}
-		c.block(b.real, b.bytes)
-		bytes += uint64(b.bytes)
-		numbered += uint64(count(b.numbered))
-	}
-	c.Want(len(c.aliases) == 0, "%d names of buffers that there never were", len(c.aliases))
-	c.Want(bytes == s.bytes && numbered == s.numbered, "buffers: %d bytes, %d shared, counted %d and %d", bytes,
-		numbered,
-		s.bytes, s.numbered)
-	for link := s.free; link != 0 && free > 0; link = s.all[link].next {
-		free--
-	}
-	c.Want(free <= 1, "%d records of buffers are lost", free) // record 0 is none
 }
 
 // coverage: every owned granule is inside a block, and together they are as

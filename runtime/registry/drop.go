@@ -1,6 +1,10 @@
 package registry
 
-import "tlruntime/runtime/layout"
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+)
 
 // Release drops a counted reference, or a floating one when no other is left.
 func (t *Table) Release(p uintptr) (Ended, Result) { return t.drop(p, dropRelease, 0) }
@@ -75,7 +79,7 @@ func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
 
 // endsCover tells whether the block stops owning its granules.
 func (f effect) endsCover(e *layout.ForeignEntry) bool {
-	return (f.handBack || f.result == Gone || f.result == Zero) && isCovered(e)
+	return (f.handBack || f.result == Gone || f.result == Zero && e.Link == 0) && isCovered(e)
 }
 
 // drop drops a reference. Whether the block stops owning granules is known only under the
@@ -101,14 +105,14 @@ func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 			b.unlock(t)
 			continue
 		}
-		ended, link := apply(x, f)
+		ended, last := t.apply(x, f)
 		x.vacate()
 		if ends {
 			b.uncover(t)
 		}
 		b.unlock(t)
-		if link != 0 {
-			ended = t.unlink(link)
+		if last != 0 {
+			ended = t.end(last)
 		}
 		return ended, f.result
 	}
@@ -122,22 +126,31 @@ func unknown(w way) Result {
 	return Miss
 }
 
-// apply carries an effect out on everything but covers. An entry that is gone is erased; the
-// caller unlinks an alias.
-func apply(x lookup, f effect) (ended Ended, link uint32) {
+// apply carries an effect out on everything but covers. An entry that is gone is erased. last is
+// the record of a shared block whose last alias that was; the caller ends it.
+func (t *Table) apply(x lookup, f effect) (ended Ended, last uint32) {
 	s, e := x.shard, x.entry
 	back := e.Block&layout.ForeignHandedBack != 0
 	switch {
+	case f.result == Gone && isAlias(e):
+		link := e.Link
+		t.countAtAlias(e, 1-int64(e.Count))
+		x.drop()
+		if t.dropName(link) {
+			last = link
+		}
+		return ended, last
 	case f.result == Gone:
-		if link = e.Link; link == 0 {
-			ended = x.ended(back)
+		ended = x.ended(back)
+		if e.Link != 0 {
+			t.endCustom(e.Link, &ended)
 		}
 		x.drop()
-		return ended, link
+		return ended, 0
 	case f.result == Zero:
 		if back {
 			s.HandedBack--
-		} else {
+		} else if e.Link == 0 {
 			s.Bytes -= uint64(bytesOf(e))
 		}
 		s.Zeros++
@@ -150,9 +163,19 @@ func apply(x lookup, f effect) (ended Ended, link uint32) {
 		e.Block |= layout.ForeignHandedBack
 		ended = x.ended(true)
 	}
+	t.countAtAlias(e, int64(f.count)-int64(e.Count))
 	e.Count = f.count
 	e.TypeFloats = e.TypeFloats&layout.TypeMask | f.floats*layout.ForeignFloat
 	return ended, 0
+}
+
+// endCustom has the record of a block that is gone wait for the call of its deleter.
+func (t *Table) endCustom(number uint32, ended *Ended) {
+	b := t.record(number)
+	ended.Deleter, ended.Ctx, ended.Record = b.Deleter, b.Ctx, number
+	atomic.StoreUint64(&b.Real, uint64(ended.Pointer))
+	atomic.StoreUint64(&b.Block, uint64(ended.Kind)<<layout.ForeignKindShift|uint64(ended.Bytes))
+	atomic.StoreUint32(&b.State, layout.BlockPending)
 }
 
 func (x *lookup) ended(returned bool) Ended {
@@ -163,12 +186,13 @@ func (x *lookup) ended(returned bool) Ended {
 // drop erases an entry and what is counted of it, covers excepted.
 func (x *lookup) drop() {
 	s, e := x.shard, x.entry
+	if isCovered(e) {
+		s.Bytes -= uint64(bytesOf(e))
+	}
 	switch {
 	case e.Count == 0:
 		s.Zeros--
-	case live(e):
-		s.Bytes -= uint64(bytesOf(e))
-	default:
+	case !live(e):
 		s.HandedBack--
 	}
 	s.Entries--

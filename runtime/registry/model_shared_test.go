@@ -7,13 +7,25 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// modelShared is a shared block.
+// modelShared is a shared block, or the deleter of a block with one.
 type modelShared struct {
 	real, bytes uintptr
 	aliases     int // addresses in model.blocks
 	id          uint64
 	ctx         uintptr
-	numbered    bool
+}
+
+// settle gives back the record of what has ended.
+func (m *model) settle(ended Ended) Ended {
+	if ended.Record != 0 {
+		waiting := ended
+		waiting.Record = 0
+		if m.table.Settle(ended.Record) != waiting {
+			panic("a record that waits has changed")
+		}
+		return waiting
+	}
+	return ended
 }
 
 // ended is what the registry hands out for freeing when the entry at p goes.
@@ -21,6 +33,8 @@ func (b *modelBlock) ended(p uintptr) Ended {
 	switch {
 	case b.shared == nil && b.adopted:
 		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignMalloc, Returned: b.back}
+	case b.shared == nil && b.bytes > 0 && b.ctx != 0:
+		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignCustom, Deleter: 1, Ctx: b.ctx}
 	case b.shared == nil:
 		return Ended{Pointer: p, Bytes: b.bytes, Kind: layout.ForeignNewScalar}
 	case b.shared.aliases > 0:
@@ -40,7 +54,7 @@ func (m *model) erase(p uintptr) {
 // foreign tells whether something else than the shared block has the address p.
 func (m *model) foreign(p uintptr, shared *modelShared) bool {
 	b := m.blocks[p]
-	return b != nil && b.shared != shared && (b.live() || b.shared != nil)
+	return b != nil && b.shared != shared && (b.live() || b.shared != nil || b.ctx != 0)
 }
 
 // countAlias counts a reference at p.
@@ -55,8 +69,8 @@ func (m *model) countAlias(p uintptr, shared *modelShared) {
 	b.count++
 }
 
-func (m *model) draw(t *rapid.T, numbered bool) (*modelShared, Block) {
-	b := &modelShared{real: genPointer(t), bytes: genBytes(t), ctx: uintptr(len(m.shared)), numbered: numbered}
+func (m *model) draw(t *rapid.T) (*modelShared, Block) {
+	b := &modelShared{real: genPointer(t), bytes: genBytes(t), ctx: uintptr(len(m.shared) + len(m.blocks) + 1)}
 	return b, Block{Real: b.real, Bytes: b.bytes, Kind: layout.ForeignCustom, Deleter: 1, Ctx: b.ctx}
 }
 
@@ -87,7 +101,7 @@ func (m *model) refused(b *modelShared, aliases []uintptr) []Result {
 }
 
 func (m *model) insertShared(t *rapid.T) {
-	b, block := m.draw(t, true)
+	b, block := m.draw(t)
 	aliases := make([]uintptr, rapid.IntRange(0, 6).Draw(t, "aliases"))
 	for i := range aliases {
 		offset := uintptr(rapid.SampledFrom([]int{0, 0, 4, 8, 16, 24, 256, 2048}).Draw(t, "offset"))
@@ -96,7 +110,7 @@ func (m *model) insertShared(t *rapid.T) {
 		}
 	}
 	want := m.refused(b, aliases)
-	id, ended, r := m.table.InsertShared(block, aliases)
+	id, names, ended, r := m.table.InsertShared(block, aliases)
 	require.Contains(t, want, r)
 	require.Equal(t, Ended{}, ended)
 	if r != OK {
@@ -107,16 +121,17 @@ func (m *model) insertShared(t *rapid.T) {
 	for _, p := range append([]uintptr{b.real}, aliases...) {
 		m.countAlias(p, b)
 	}
+	require.EqualValues(t, b.aliases, names)
 }
 
 func (m *model) insertCustom(t *rapid.T) {
-	b, block := m.draw(t, false)
+	b, block := m.draw(t)
 	want := m.refused(b, nil)
-	_, r := m.table.InsertCustom(block)
+	r := m.table.InsertCustom(block)
 	require.Contains(t, want, r)
 	if r == OK {
-		m.shared = append(m.shared, b)
-		m.countAlias(b.real, b)
+		info, _ := m.table.Info(b.real)
+		m.blocks[b.real] = &modelBlock{bytes: b.bytes, count: 1, gen: info.Gen, ctx: b.ctx}
 	}
 }
 
@@ -129,10 +144,11 @@ func (m *model) addAlias(t *rapid.T) {
 	}
 	b := rapid.SampledFrom(m.shared).Draw(t, "shared")
 	p := b.real + uintptr(rapid.IntRange(-2, 40).Draw(t, "offset"))
-	ended, r := m.table.AddAlias(b.id, p)
-	require.Equal(t, Ended{}, ended)
+	known := m.blocks[p]
+	fresh, r := m.table.AddAlias(b.id, p)
+	require.Equal(t, r == OK && (known == nil || known.shared != b), fresh)
 	switch {
-	case !b.numbered || b.aliases == 0:
+	case b.aliases == 0:
 		require.Equal(t, NoShared, r)
 	case p-b.real >= b.bytes:
 		require.Equal(t, Outside, r)
@@ -153,7 +169,7 @@ func (m *model) retract(t *rapid.T) {
 		gen += b.gen
 	}
 	m.table.Retract(p, gen)
-	if b != nil && b.gen == gen && b.shared == nil {
+	if b != nil && b.gen == gen && b.shared == nil && b.ctx == 0 {
 		delete(m.blocks, p)
 	}
 }
@@ -169,7 +185,7 @@ func (m *model) checkShared(t *rapid.T, want *Totals) {
 	for _, b := range m.shared {
 		if b.aliases > 0 {
 			want.Bytes += uint64(b.bytes)
-			want.SharedBlocks += uint64(count(b.numbered))
+			want.SharedBlocks++
 		}
 	}
 	for p, b := range m.blocks {
@@ -181,7 +197,6 @@ func (m *model) checkShared(t *rapid.T, want *Totals) {
 		require.Equal(t, Described{b.shared.real, b.shared.bytes, layout.ForeignCustom, uint64(b.count),
 			references[b.shared], uint64(b.shared.aliases), b.shared.id}, d)
 		info, _ := m.table.Info(p)
-		d.References = d.Count
 		outline, known := m.table.Outline(info)
 		require.True(t, known)
 		require.Equal(t, d, outline)

@@ -24,14 +24,18 @@ type modelBlock struct {
 	gen           uint32
 	adopted, back bool
 	shared        *modelShared // of which it is an alias
+	ctx           uintptr      // of its deleter, 0 = none
 }
 
 func (b *modelBlock) live() bool { return b.count > 0 && !b.back }
 
+// owns tells whether a block of bytes is covered.
+func (b *modelBlock) owns() bool { return b.live() || b.ctx != 0 }
+
 // inside tells whether p, a multiple of 16, is in a block that is covered.
 func (m *model) inside(p uintptr) bool {
 	for start, b := range m.blocks {
-		if b.live() && b.bytes > 0 && p >= start && p-start < b.bytes {
+		if b.owns() && b.bytes > 0 && p >= start && p-start < b.bytes {
 			return true
 		}
 	}
@@ -44,7 +48,7 @@ func (m *model) overlaps(p, bytes uintptr) bool {
 		return true
 	}
 	for start, b := range m.blocks {
-		if b.live() && b.bytes > 0 && start >= p && start-p < bytes {
+		if b.owns() && b.bytes > 0 && start >= p && start-p < bytes {
 			return true
 		}
 	}
@@ -130,7 +134,7 @@ func (m *model) insert(t *rapid.T) {
 	gen, r := m.table.Insert(p, bytes, layout.ForeignNewScalar, 7)
 	b := m.blocks[p]
 	switch {
-	case b != nil && (b.live() || b.shared != nil):
+	case b != nil && (b.live() || b.shared != nil || b.ctx != 0):
 		require.Equal(t, Present, r)
 		return
 	case bytes > 0 && m.inside(p):
@@ -205,7 +209,7 @@ func (m *model) release(t *rapid.T) {
 	default:
 		back := b.back
 		require.Equal(t, m.lose(p), r)
-		require.Equal(t, b.after(p, r, back), ended)
+		require.Equal(t, b.after(p, r, back), m.settle(ended))
 	}
 }
 
@@ -232,7 +236,7 @@ func (m *model) releaseEntry(t *rapid.T) {
 	}
 	back := b.back
 	require.Equal(t, m.lose(p), r)
-	require.Equal(t, b.after(p, r, back), ended)
+	require.Equal(t, b.after(p, r, back), m.settle(ended))
 }
 
 func (m *model) float(t *rapid.T) {
@@ -258,7 +262,7 @@ func (m *model) float(t *rapid.T) {
 		b.floats++
 		b.settle()
 	}
-	require.Equal(t, b.after(p, r, back), ended)
+	require.Equal(t, b.after(p, r, back), m.settle(ended))
 }
 
 func (m *model) decRef(t *rapid.T) {
@@ -288,7 +292,7 @@ func (m *model) forget(t *rapid.T) {
 	default:
 		require.Equal(t, Gone, r)
 		m.erase(p)
-		require.Equal(t, b.ended(p), ended)
+		require.Equal(t, b.ended(p), m.settle(ended))
 	}
 }
 
@@ -314,7 +318,7 @@ func (m *model) check(t *rapid.T) {
 	var want Totals
 	for p, b := range m.blocks {
 		want.Pointers++
-		if b.live() {
+		if b.owns() {
 			want.Bytes += uint64(b.bytes)
 		}
 		want.HandedBack += uint64(count(b.back))
@@ -322,8 +326,8 @@ func (m *model) check(t *rapid.T) {
 		info, known := m.table.Info(p)
 		require.True(t, known)
 		require.Equal(t, *b, modelBlock{info.Bytes, info.Count, info.Floats, info.Gen, info.Adopted, info.HandedBack,
-			b.shared})
-		require.Equal(t, b.shared != nil, info.Link != 0)
+			b.shared, b.ctx})
+		require.Equal(t, b.shared != nil || b.ctx != 0, info.Link != 0)
 	}
 	m.checkShared(t, &want)
 	want.Units, want.Memory = sum.Units, sum.Memory

@@ -10,6 +10,7 @@ type Ended struct {
 	Kind           uint8
 	Deleter, Ctx   uintptr // of layout.ForeignCustom: what to call, and with what
 	Returned       bool    // it was handed back to the host
+	Record         uint32  // not 0: PENDING, for a list of calls that wait; Settle gives it back
 }
 
 func floats(e *layout.ForeignEntry) uint32 { return e.TypeFloats >> 24 }
@@ -19,7 +20,9 @@ func bytesOf(e *layout.ForeignEntry) uintptr { return uintptr(e.Block & layout.F
 // live tells whether the block is held and was not handed back to the host.
 func live(e *layout.ForeignEntry) bool { return e.Count != 0 && e.Block&layout.ForeignHandedBack == 0 }
 
-func isCovered(e *layout.ForeignEntry) bool { return live(e) && bytesOf(e) != 0 }
+// isCovered tells whether the entry's block owns granules. One with a deleter does so even at zero:
+// nobody may take its memory for malloc's before the deleter has freed it.
+func isCovered(e *layout.ForeignEntry) bool { return bytesOf(e) != 0 && (live(e) || e.Link != 0) }
 
 // revivable tells whether a dead entry may stand for another block of malloc's by now. It may
 // where free() takes the memory.
@@ -42,7 +45,7 @@ func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
 	if p&15 != 0 || usable == 0 {
 		return 0, Refused
 	}
-	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignAdopted, 0)
+	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignAdopted, 0, nil)
 	if r == Present {
 		return t.Register(p) // Miss if it is gone again: two threads use one block without a reference
 	}
@@ -53,10 +56,11 @@ func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
 // bits of type. Present when p is live. An address that is no multiple of 16 is not refused
 // inside another block.
 func (t *Table) Insert(p, bytes uintptr, kind uint8, typ uint32) (gen uint32, r Result) {
-	return t.enter(p, bytes, uint64(kind)<<layout.ForeignKindShift, typ)
+	return t.enter(p, bytes, uint64(kind)<<layout.ForeignKindShift, typ, nil)
 }
 
-func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r Result) {
+// enter registers any block; custom has its deleter, nil = none.
+func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32, custom *Block) (gen uint32, r Result) {
 	if !possible(p) || bytes > layout.ForeignBytes {
 		return 0, Refused
 	}
@@ -65,18 +69,19 @@ func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32) (gen uint32, r
 	for {
 		above := t.insideAbove(p, bytes)
 		b.lock(t)
-		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), typ)
+		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), typ, custom)
 		b.unlock(t)
 		if r != slow {
 			return gen, r
 		}
-		if !t.makeRoom(p, bytes) {
+		if !t.makeRoom(p, bytes) || custom != nil && !t.reserveRecord(&t.shards[t.shardOf(p)]) {
 			return 0, NoMemory
 		}
 	}
 }
 
-func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ uint32) (uint32, Result) {
+func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ uint32,
+	custom *Block) (uint32, Result) {
 	x := t.lookUp(p)
 	e := x.entry
 	adopting := block&layout.ForeignAdopted != 0
@@ -87,7 +92,7 @@ func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ 
 		return 0, Stale
 	case above || b.n > 0 && x.covered() || !b.free(t):
 		return 0, Refused
-	case !b.fits(t):
+	case !b.fits(t), custom != nil && x.shard.FreeRecord == 0:
 		return 0, slow
 	case e == nil:
 		if e = x.create(block, 0); e == nil {
@@ -100,6 +105,9 @@ func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ 
 	}
 	if !adopting {
 		e.TypeFloats = typ
+	}
+	if custom != nil {
+		e.Link = t.take(x.shard, *custom, layout.BlockCustom)
 	}
 	gen := e.Gen
 	b.cover(t) // moves units, and the entries in them
@@ -169,8 +177,8 @@ func (t *Table) Register(p uintptr) (gen uint32, r Result) {
 		return 0, Returned
 	case floats(e) != 0:
 		e.TypeFloats -= layout.ForeignFloat
-	case e.Count != layout.ForeignSticky:
-		e.Count++
+	default:
+		t.countOne(e)
 	}
 	return x.entry.Gen, OK
 }
@@ -185,10 +193,16 @@ func (t *Table) Acquire(p uintptr) Result {
 	if x.entry.Count == 0 {
 		return Stale
 	}
-	if x.entry.Count != layout.ForeignSticky {
-		x.entry.Count++
-	}
+	t.countOne(x.entry)
 	return OK
+}
+
+// countOne counts one more reference.
+func (t *Table) countOne(e *layout.ForeignEntry) {
+	if e.Count != layout.ForeignSticky {
+		e.Count++
+		t.countAtAlias(e, 1)
+	}
 }
 
 // Immortal freezes the count.
@@ -201,6 +215,7 @@ func (t *Table) Immortal(p uintptr) Result {
 	if !live(x.entry) {
 		return Stale
 	}
+	t.countAtAlias(x.entry, layout.ForeignSticky-int64(x.entry.Count))
 	x.entry.Count = layout.ForeignSticky
 	return OK
 }

@@ -7,14 +7,13 @@
 // its granules registered blocks start and which granules they own. What a block owns in one
 // unit is a cover, and its covers are its extent.
 //
-// Lock order: shard locks by ascending index; Table.mu and sharedBlocks.mu are taken
-// under none of them, and they under neither.
+// Lock order: shard locks by ascending index; Table.growing and Table.mu are taken under none of
+// them, and they under neither.
 // No memory is obtained and nothing is called under a shard lock.
 package registry
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -64,8 +63,8 @@ type Table struct {
 	shards []layout.Shard
 	mask   uint64
 
-	shared  sharedBlocks
-	aliases atomic.Uint64 // of shared blocks, ever made
+	growing sync.Mutex // guards fresh; mu is taken under it
+	fresh   uint64     // the first record of a block that no shard has
 
 	mu     sync.Mutex // guards mapped
 	mapped []mapping  // all memory ever obtained
@@ -81,7 +80,7 @@ func Open(shards int) (*Table, status.Status) {
 	if shards < 0 || shards > maxShards || shards&(shards-1) != 0 {
 		return nil, status.InvalidArgument
 	}
-	t := &Table{mask: uint64(shards - 1)}
+	t := &Table{mask: uint64(shards - 1), fresh: firstRecord}
 	n := uintptr(shards)
 	head := memory.Round(layout.RegistryBytes+n*layout.ShardBytes, memory.PageBytes)
 	base, ok := t.obtain(head + n*(firstTable+firstChunk))

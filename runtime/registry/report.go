@@ -2,6 +2,7 @@ package registry
 
 import (
 	"sort"
+	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 )
@@ -48,13 +49,7 @@ func (t *Table) Info(p uintptr) (Info, bool) {
 }
 
 // HasShared tells whether a number is that of a live shared block.
-func (t *Table) HasShared(id uint64) bool {
-	s := &t.shared
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	link := uint32(id)
-	return uint64(link) < uint64(len(s.all)) && s.all[link].aliases != 0 && s.all[link].idOf(link) == id
-}
+func (t *Table) HasShared(id uint64) bool { return t.sharedBlock(id) != nil }
 
 // Described is what a program may know of a pointer.
 type Described struct {
@@ -66,49 +61,33 @@ type Described struct {
 	Id          uint64 // of a shared block that was registered as one, else 0
 }
 
-// Describe tells what is known of a live pointer. For a shared block of several
-// aliases it looks through all entries.
-func (t *Table) Describe(p uintptr) (Described, bool) {
-	info, known := t.Info(p)
-	if !known {
-		return Described{}, false
-	}
-	d, known := t.Outline(info)
-	if known && d.Aliases > 1 {
-		d.References = t.references(info.Link)
-	}
-	return d, known
-}
+// Describe tells what is known of a live pointer.
+func (t *Table) Describe(p uintptr) (Described, bool) { return t.describe(p, 0) }
 
-// Outline is Describe of an entry, without References where a shared block has several
-// aliases: it looks nowhere else.
-func (t *Table) Outline(info Info) (Described, bool) {
-	if info.Count == 0 || info.HandedBack {
+// Outline is Describe of an entry that was seen, if it is still there.
+func (t *Table) Outline(info Info) (Described, bool) { return t.describe(info.Pointer, info.Gen) }
+
+// describe describes the entry of p, of that generation; 0 stands for any.
+func (t *Table) describe(p uintptr, gen uint32) (Described, bool) {
+	x, found := t.lockEntry(p)
+	if !found {
 		return Described{}, false
 	}
-	d := Described{Real: info.Pointer, Bytes: info.Bytes, Kind: info.Kind, Count: uint64(info.Count),
-		References: uint64(info.Count), Aliases: 1}
-	if info.Link == 0 {
-		return d, true
+	defer unlock(x.shard)
+	e := x.entry
+	if !live(e) || gen != 0 && e.Gen != gen {
+		return Described{}, false
 	}
-	t.shared.mu.Lock()
-	b := t.shared.all[info.Link]
-	t.shared.mu.Unlock()
-	d.Real, d.Bytes, d.Kind, d.Aliases = b.real, b.bytes, b.kind, uint64(b.aliases)
-	if b.numbered {
-		d.Id = b.idOf(info.Link)
+	d := Described{Real: p, Bytes: bytesOf(e), Kind: uint8(e.Block >> layout.ForeignKindShift), Count: uint64(e.Count),
+		References: uint64(e.Count), Aliases: 1}
+	if isAlias(e) { // its block lives as long as the alias is there
+		b := t.record(e.Link)
+		life := atomic.LoadUint64(&b.Life)
+		d.Real, d.Bytes, d.Kind, d.Aliases = realOf(b), blockBytes(b), blockKind(b), uint64(names(life))
+		d.References = d.Aliases + atomic.LoadUint64(&b.More)
+		d.Id = lifeOf(generation(life), e.Link)
 	}
 	return d, true
-}
-
-func (t *Table) references(link uint32) (sum uint64) {
-	t.Each(func(info Info) bool {
-		if info.Link == link {
-			sum += uint64(info.Count)
-		}
-		return true
-	})
-	return sum
 }
 
 // Totals sums the registry up.
@@ -121,10 +100,6 @@ type Totals struct {
 	Memory            uint64 // of tables and lists, in use or not
 }
 
-// Aliases returns how many aliases were ever made. Whoever registers a block with a single
-// address counts that.
-func (t *Table) Aliases() uint64 { return t.aliases.Load() }
-
 // Totals is exact when nothing else runs.
 func (t *Table) Totals() (sum Totals) {
 	for i := range t.shards {
@@ -135,13 +110,10 @@ func (t *Table) Totals() (sum Totals) {
 		sum.HandedBack += uint64(s.HandedBack)
 		sum.Zeros += uint64(s.Zeros)
 		sum.Units += s.Units
-		sum.Memory += uint64(s.Capacity)*layout.RegionBytes + s.ChunkBytes
+		sum.SharedBlocks += uint64(s.Buffers)
+		sum.Memory += uint64(s.Capacity)*layout.RegionBytes + s.ChunkBytes + uint64(s.Records)*layout.BlockRecordBytes
 		unlock(s)
 	}
-	t.shared.mu.Lock()
-	defer t.shared.mu.Unlock()
-	sum.Bytes += t.shared.bytes
-	sum.SharedBlocks = t.shared.numbered
 	return sum
 }
 

@@ -1,295 +1,278 @@
 package registry
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 )
 
-// A shared block has several addresses, its aliases: where it begins, and others inside it.
-// Each alias is an entry with a count of its own, in the shard of its address. The shared
-// block owns the granules and its aliases own none, so that the block ends with the last
-// alias, whichever that is. A block with a deleter is a shared block of one alias, because
-// an entry has no room for the function.
+// Blocks with a deleter, and blocks with several addresses: those whose entries link to a record
+// (cshim/registry_blocks.h).
 //
-//	aliases == entries whose link is the shared block's   (+ 1 while one is being made)
-//
-// Counts change under the lock of the alias's shard, the number of aliases under
-// sharedBlocks.mu, and the two locks are never held together. Each alias is erased once,
-// so that one thread alone takes the number to zero.
-type sharedBlock struct {
-	real, bytes  uintptr
-	deleter, ctx uintptr
-	aliases      uint32 // 0: the record is free
-	gen          uint32 // goes up when the block ends
-	next         uint32 // free record
-	kind         uint8
-	numbered     bool // the program was given its number (idOf)
-	abandoned    bool // its registration failed: nothing is freed
-}
+// Each alias of a shared block is an entry with a count of its own, in the shard of its address.
+// The shared block owns the granules and its aliases own none, so that the block ends with the
+// last alias, whichever that is. Names are counted under the lock of the alias's shard, each is
+// taken out once, and so one thread alone takes their number to zero.
 
-// sharedBlocks is the table of them; an entry's link is an index of all, and 0 is none.
-type sharedBlocks struct {
-	mu       sync.Mutex // guards all of it; no shard lock is held or taken under it
-	all      []sharedBlock
-	free     uint32
-	numbered uint64 // how many are
-	bytes    uint64
-}
-
-// Block describes memory that is registered under more than a plain entry.
+// Block describes memory that is registered with more than an entry has room for.
 type Block struct {
 	Real, Bytes  uintptr
 	Kind         uint8
 	Deleter, Ctx uintptr
 }
 
-// idOf makes the number by which a program names a shared block.
-func (b *sharedBlock) idOf(link uint32) uint64 { return uint64(b.gen)<<32 | uint64(link) }
+func isAlias(e *layout.ForeignEntry) bool { return e.Link != 0 && bytesOf(e) == 0 }
 
-// create takes a record. The caller counts as an alias, so that the block cannot end before the
-// caller has made the others.
-func (s *sharedBlocks) create(block Block, numbered bool) (link uint32, id uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.free == 0 {
-		if len(s.all) == 0 {
-			s.all = append(s.all, sharedBlock{})
-		}
-		s.all = append(s.all, sharedBlock{})
-		s.free = uint32(len(s.all) - 1)
+// countAtAlias tells the block of an alias that the alias has n references more.
+func (t *Table) countAtAlias(e *layout.ForeignEntry, n int64) {
+	if isAlias(e) && n != 0 {
+		atomic.AddUint64(&t.record(e.Link).More, uint64(n))
 	}
-	link = s.free
-	b := &s.all[link]
-	s.free = b.next
-	*b = sharedBlock{real: block.Real, bytes: block.Bytes, deleter: block.Deleter, ctx: block.Ctx, aliases: 1,
-		gen:  b.gen,
-		kind: block.Kind, numbered: numbered}
-	s.bytes += uint64(block.Bytes)
-	if numbered {
-		s.numbered++
-	}
-	return link, b.idOf(link)
 }
 
-// remove gives a record back and returns what it was; the lock is held.
-func (s *sharedBlocks) remove(link uint32) sharedBlock {
-	b := s.all[link]
-	s.bytes -= uint64(b.bytes)
-	if b.numbered {
-		s.numbered--
-	}
-	s.all[link] = sharedBlock{gen: b.gen + 1, next: s.free}
-	s.free = link
-	return b
-}
-
-// keep counts the caller as one more alias of a live block, which cannot end meanwhile.
-func (s *sharedBlocks) keep(id uint64) (link uint32, b sharedBlock, r Result) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	link = uint32(id)
-	if uint64(link) >= uint64(len(s.all)) || s.all[link].aliases == 0 || s.all[link].idOf(link) != id {
-		return 0, sharedBlock{}, NoShared
-	}
-	s.all[link].aliases++
-	return link, s.all[link], OK
-}
-
-// more changes the number of aliases of a block that the caller keeps.
-func (s *sharedBlocks) more(link uint32, n int32) {
-	s.mu.Lock()
-	s.all[link].aliases += uint32(n)
-	s.mu.Unlock()
-}
-
-// unlink drops an alias. The last one ends the block, which is returned for the caller to free.
-func (t *Table) unlink(link uint32) Ended {
-	s := &t.shared
-	s.mu.Lock()
-	if s.all[link].aliases--; s.all[link].aliases > 0 {
-		s.mu.Unlock()
-		return Ended{}
-	}
-	b := s.remove(link)
-	s.mu.Unlock()
-	t.disown(b.real, b.bytes)
-	if b.abandoned {
-		return Ended{}
-	}
-	return Ended{Pointer: b.real, Bytes: b.bytes, Kind: b.kind, Deleter: b.deleter, Ctx: b.ctx}
-}
-
-// own gives the granules of a shared block to it.
-func (t *Table) own(p, bytes uintptr) Result {
-	var b extent
-	b.cut(t, p, bytes)
+// addName counts one more alias of a live shared block; false: it has ended.
+func (t *Table) addName(id uint64) bool {
+	b := t.record(uint32(id))
 	for {
-		above := t.insideAbove(p, bytes)
-		b.lock(t)
-		r := t.ownLocked(&b, p, above)
-		b.unlock(t)
-		if r != slow {
-			return r
+		life := atomic.LoadUint64(&b.Life)
+		if !isNamed(life, id) || names(life) == layout.BlockMostNames {
+			return false
 		}
-		if !t.makeRoom(p, bytes) {
-			return NoMemory
+		if atomic.CompareAndSwapUint64(&b.Life, life, life+1) {
+			return true
 		}
 	}
 }
 
-func (t *Table) ownLocked(b *extent, p uintptr, above bool) Result {
-	x := t.lookUp(p)
-	switch {
-	case x.entry != nil && (live(x.entry) || x.entry.Link != 0):
-		return Present
-	case above || x.covered() || !b.free(t):
-		return Refused
-	case !b.fits(t):
-		return slow
-	}
-	b.cover(t)
-	return OK
+// dropName tells that an alias was taken out, and whether that was the last one: then the caller
+// ends the block, with no lock held.
+func (t *Table) dropName(number uint32) (last bool) {
+	return names(atomic.AddUint64(&t.record(number).Life, ^uint64(0))) == 0
 }
 
-func (t *Table) disown(p, bytes uintptr) {
+// end ends a shared block without aliases and returns what is to be freed of it.
+func (t *Table) end(number uint32) Ended {
+	r := t.record(number)
+	ended := Ended{Pointer: realOf(r), Bytes: blockBytes(r), Kind: blockKind(r), Deleter: r.Deleter, Ctx: r.Ctx}
+	if atomic.LoadUint32(&r.State) == layout.BlockAbandoned {
+		ended = Ended{}
+	}
+	if waits(ended.Kind) {
+		ended.Record = number
+	}
 	var b extent
-	b.cut(t, p, bytes)
+	b.cut(t, realOf(r), blockBytes(r))
 	b.lock(t)
 	b.uncover(t)
+	s := &t.shards[t.shardOf(realOf(r))]
+	s.Bytes -= uint64(blockBytes(r))
+	s.Buffers--
+	atomic.StoreUint64(&r.Life, lifeOf(generation(atomic.LoadUint64(&r.Life))+1, 0))
+	if ended.Record != 0 {
+		atomic.StoreUint32(&r.State, layout.BlockPending)
+	} else {
+		t.give(s, number)
+	}
 	b.unlock(t)
+	return ended
+}
+
+// waits tells whether blocks of a kind are freed by a call that waits for the entry guard; free()
+// takes the others at once.
+func waits(kind uint8) bool {
+	return kind == layout.ForeignCustom || kind == layout.ForeignNewArray || kind == layout.ForeignNewScalar
+}
+
+// own gives the granules of a shared block to it. The caller counts as an alias, so that the block
+// cannot end before the caller has made the others.
+func (t *Table) own(block Block) (number uint32, r Result) {
+	var b extent
+	b.cut(t, block.Real, block.Bytes)
+	for {
+		above := t.insideAbove(block.Real, block.Bytes)
+		b.lock(t)
+		number, r = t.ownLocked(&b, block, above)
+		b.unlock(t)
+		if r != slow {
+			return number, r
+		}
+		if !t.makeRoom(block.Real, block.Bytes) || !t.reserveRecord(&t.shards[t.shardOf(block.Real)]) {
+			return 0, NoMemory
+		}
+	}
+}
+
+func (t *Table) ownLocked(b *extent, block Block, above bool) (number uint32, r Result) {
+	x := t.lookUp(block.Real)
+	switch {
+	case x.entry != nil && (live(x.entry) || x.entry.Link != 0):
+		return 0, Present
+	case above || x.covered() || !b.free(t):
+		return 0, Refused
+	case !b.fits(t):
+		return 0, slow
+	}
+	if number = t.take(x.shard, block, layout.BlockShared); number == 0 {
+		return 0, slow
+	}
+	made := t.record(number)
+	atomic.StoreUint64(&made.More, 0)
+	atomic.StoreUint64(&made.Life, lifeOf(generation(atomic.LoadUint64(&made.Life)), 1))
+	x.shard.Bytes += uint64(block.Bytes)
+	x.shard.Buffers++
+	b.cover(t)
+	return number, OK
 }
 
 // InsertCustom registers a block that a function of the registrant's frees.
-func (t *Table) InsertCustom(block Block) (Ended, Result) {
-	_, ended, r := t.insertShared(block, nil, false)
-	return ended, r
+func (t *Table) InsertCustom(block Block) Result {
+	if block.Bytes == 0 {
+		return Refused
+	}
+	_, r := t.enter(block.Real, block.Bytes, uint64(block.Kind)<<layout.ForeignKindShift, 0, &block)
+	return r
 }
 
 // InsertShared registers a block under its own address and each alias, with one
 // reference a time; an alias may repeat another or the block's own address. All or
-// nothing. What Ended holds is the caller's to free: somebody dropped the aliases
-// before they were all there.
-func (t *Table) InsertShared(block Block, aliases []uintptr) (id uint64, ended Ended, r Result) {
+// nothing; names is the number of addresses. What Ended holds is the caller's to free: somebody
+// dropped the aliases before they were all there.
+func (t *Table) InsertShared(block Block, aliases []uintptr) (id uint64, names uint64, ended Ended, r Result) {
 	for _, alias := range aliases {
 		if alias-block.Real >= block.Bytes {
-			return 0, Ended{}, Outside
+			return 0, 0, Ended{}, Outside
 		}
 	}
-	return t.insertShared(block, aliases, true)
-}
-
-func (t *Table) insertShared(block Block, aliases []uintptr, numbered bool) (id uint64, ended Ended, r Result) {
 	if !possible(block.Real) || block.Bytes-1 >= layout.ForeignBytes {
-		return 0, Ended{}, Refused
+		return 0, 0, Ended{}, Refused
 	}
-	if r = t.own(block.Real, block.Bytes); r != OK {
-		return 0, Ended{}, r
-	}
-	link, id := t.shared.create(block, numbered)
-	if r = t.insertAlias(block.Real, link, block.Kind); r != OK {
-		t.abandon(link, block, nil)
-		return 0, Ended{}, r
-	}
-	for i, alias := range aliases {
-		if r = t.insertAlias(alias, link, block.Kind); r != OK {
-			t.abandon(link, block, aliases[:i])
-			return 0, Ended{}, r
-		}
-	}
-	return id, t.unlink(link), OK
-}
-
-// AddAlias adds one reference at an address inside a live shared block.
-func (t *Table) AddAlias(id uint64, alias uintptr) (Ended, Result) {
-	link, b, r := t.shared.keep(id)
+	number, r := t.own(block)
 	if r != OK {
-		return Ended{}, r
+		return 0, 0, Ended{}, r
 	}
-	r = Outside
-	if alias-b.real < b.bytes {
-		r = t.insertAlias(alias, link, b.kind)
+	id = atomic.LoadUint64(&t.record(number).Life)&^layout.BlockMostNames | uint64(number)
+	for i := range len(aliases) + 1 {
+		p := block.Real
+		if i > 0 {
+			p = aliases[i-1]
+		}
+		fresh, r := t.insertAlias(p, id, block.Kind)
+		if r != OK {
+			t.abandon(number, block.Real, aliases[:max(i, 1)-1])
+			return 0, 0, Ended{}, r
+		}
+		names += uint64(count(fresh))
 	}
-	return t.unlink(link), r
+	if t.dropName(number) {
+		ended = t.end(number)
+	}
+	return id, names, ended, OK
 }
 
-// insertAlias adds a reference at p to a block that the caller keeps. An alias counts before
-// it is there: once it is, anybody may drop it.
-func (t *Table) insertAlias(p uintptr, link uint32, kind uint8) Result {
+// AddAlias adds one reference at an address inside a live shared block. fresh: the address was
+// none of its aliases.
+func (t *Table) AddAlias(id uint64, alias uintptr) (fresh bool, r Result) {
+	b := t.sharedBlock(id)
+	if b == nil {
+		return false, NoShared
+	}
+	// What is read here holds when the generation is still the same later.
+	if real, bytes, kind := realOf(b), blockBytes(b), blockKind(b); alias-real < bytes {
+		return t.insertAlias(alias, id, kind)
+	}
+	if t.sharedBlock(id) == nil {
+		return false, NoShared
+	}
+	return false, Outside
+}
+
+// insertAlias adds a reference at p.
+func (t *Table) insertAlias(p uintptr, id uint64, kind uint8) (fresh bool, r Result) {
 	s := &t.shards[t.shardOf(p)]
-	t.shared.more(link, 1)
 	for {
 		lock(s)
-		fresh, r := t.insertAliasLocked(p, link, uint64(kind)<<layout.ForeignKindShift)
+		fresh, r = t.insertAliasLocked(p, id, uint64(kind)<<layout.ForeignKindShift)
 		unlock(s)
-		if r == slow {
-			if t.makeRoom(p, 0) {
-				continue
-			}
-			r = NoMemory
+		if r != slow {
+			return fresh, r
 		}
-		if fresh {
-			t.aliases.Add(1)
-		} else {
-			t.shared.more(link, -1)
+		if !t.makeRoom(p, 0) {
+			return false, NoMemory
 		}
-		return r
 	}
 }
 
-func (t *Table) insertAliasLocked(p uintptr, link uint32, block uint64) (fresh bool, r Result) {
-	x := t.lookUp(p)
-	switch e := x.entry; {
+func (t *Table) insertAliasLocked(p uintptr, id uint64, block uint64) (fresh bool, r Result) {
+	x, number := t.lookUp(p), uint32(id)
+	e := x.entry
+	ours := e != nil && e.Link == number && isAlias(e)
+	switch {
+	case ours && !isNamed(atomic.LoadUint64(&t.record(number).Life), id):
+		return false, NoShared // an alias of a later block
+	case ours:
+		return false, t.countAnother(x.shard, e)
+	case e != nil && (live(e) || e.Link != 0):
+		return false, Present
 	case e == nil && x.shard.Used >= x.shard.Limit:
 		return false, slow
-	case e == nil && x.create(block, link) == nil:
+	case e == nil && x.create(block, number) == nil:
 		return false, slow
-	case e == nil:
-		return true, OK
-	case e.Link == link && e.Count == 0: // dec_ref had brought it to zero
-		x.shard.Zeros--
-		e.Count, e.TypeFloats = 1, 0
-	case e.Link == link:
-		if e.Count != layout.ForeignSticky {
-			e.Count++
+	case t.addName(id):
+		if e != nil {
+			replace(x.shard, e, block, number)
 		}
-	case live(e) || e.Link != 0:
-		return false, Present
-	default:
-		replace(x.shard, e, block, link)
 		return true, OK
 	}
-	return false, OK
+	if e == nil { // undo create
+		x.entry = entryOf(x.unit, x.at.bit)
+		x.drop()
+		x.vacate()
+	}
+	return false, NoShared
+}
+
+// countAnother adds a reference at an alias that is there. That of a block's may be at zero, since
+// dec_ref.
+func (t *Table) countAnother(s *layout.Shard, e *layout.ForeignEntry) Result {
+	switch e.Count {
+	case layout.ForeignSticky:
+		return OK
+	case 0:
+		s.Zeros--
+		e.TypeFloats = 0
+	}
+	e.Count++
+	t.countAtAlias(e, 1)
+	return OK
 }
 
 // abandon undoes a registration that failed half way. All of its aliases go, with the
 // references that others have counted there, and nothing is freed.
-func (t *Table) abandon(link uint32, block Block, aliases []uintptr) {
-	t.shared.mu.Lock()
-	t.shared.all[link].abandoned = true
-	t.shared.mu.Unlock()
-	t.removeAlias(block.Real, link)
+func (t *Table) abandon(number uint32, real uintptr, aliases []uintptr) {
+	atomic.StoreUint32(&t.record(number).State, layout.BlockAbandoned)
+	t.removeAlias(real, number)
 	for _, alias := range aliases {
-		t.removeAlias(alias, link)
+		t.removeAlias(alias, number)
 	}
-	t.unlink(link)
+	if t.dropName(number) {
+		t.end(number)
+	}
 }
 
-// removeAlias drops an alias with all of its references, if it is there.
-func (t *Table) removeAlias(p uintptr, link uint32) {
+// removeAlias takes an alias out with all of its references, if it is there. The caller counts as
+// another one.
+func (t *Table) removeAlias(p uintptr, number uint32) {
 	x, found := t.lockEntry(p)
 	if !found {
 		return
 	}
-	ours := x.entry.Link == link
-	if ours {
+	if x.entry.Link == number {
+		t.countAtAlias(x.entry, 1-int64(x.entry.Count))
 		x.drop()
 		x.vacate()
+		t.dropName(number)
 	}
 	unlock(x.shard)
-	if ours {
-		t.unlink(link)
-	}
 }
 
 // Retract takes an entry of that generation back, whatever it counts, and frees

@@ -91,8 +91,10 @@ func (s *shard) popCold(from uint64, all bool, out *[64]layout.Entry) (next uint
 }
 
 // Purge empties the pool, of all devices; the memory of the heap goes to the calling
-// context, which is about to give back what it has.
+// context, which is about to give back what it has. Other threads are asked for what they keep.
 func Purge(c *object.Context) {
+	giveBack(c, c)
+	recall(c)
 	for i := range deviceCaches {
 		PurgeDevice(c, int32(i))
 	}

@@ -20,7 +20,7 @@ func (c *clock) search(turns, n uint64, enough func() bool, visit func(place, tu
 }
 
 // spared tells whether a key had a hit since the hand came by, and forgets it.
-func spared(referenced *uint16) bool {
+func spared[T uint8 | uint16](referenced *T) bool {
 	was := *referenced != 0
 	*referenced = 0
 	return was

@@ -18,12 +18,13 @@ func init() {
 	limit.Describe(describePool)
 }
 
-// callInAll takes back what shards may still keep without asking, so that every one
-// asks, and finds that a limit is near.
+// callInAll takes back what shards and threads may still keep without asking, so that every
+// one asks, and finds that a limit is near.
 func callInAll() {
 	if !object.Opened() {
 		return
 	}
+	recall(nil)
 	for i := range uint64(layout.TensorPoolShards) {
 		pool.callIn(shardAt(i))
 	}
@@ -35,6 +36,9 @@ func callInAll() {
 func giveTensors(need limit.Need) (freed uint64) {
 	if !object.Opened() {
 		return 0
+	}
+	if need.Covers(limit.CPU) {
+		gather(false)
 	}
 	enough := func() bool { return freed >= need.Bytes }
 	pool.clock.search(2*layout.TensorPoolShards, layout.TensorPoolShards, enough, func(place, turn uint64) {
@@ -135,7 +139,8 @@ func describeHits(part *limit.Part) {
 	part.Idle, part.IdleBlocks = devices.HeaderBytes, devices.Kept
 }
 
-// keptKeys returns the keys that have tensors, that with most bytes first.
+// keptKeys returns the keys of which tensors are kept, by the pool or by threads, that with most
+// bytes first.
 func keptKeys(of limit.Need) (keys []layout.TensorPoolKey) {
 	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
@@ -147,6 +152,9 @@ func keptKeys(of limit.Need) (keys []layout.TensorPoolKey) {
 			}
 		})
 		s.unlock()
+	}
+	if of.Covers(limit.CPU) {
+		keys = addKept(keys)
 	}
 	eachDeviceCache(of, func(number int, s *deviceCache) { keys = s.keys(number, keys) })
 	slices.SortFunc(keys, func(a, b layout.TensorPoolKey) int {

@@ -7,6 +7,7 @@ import (
 
 func init() {
 	object.TensorHooks.Keep = keepAnywhere
+	object.TensorHooks.GiveBack = giveBack
 	object.TensorHooks.Deleter = deleterOf
 	object.TensorHooks.Dismantle = dismantle
 	object.TensorHooks.DeviceBytes = func(p uintptr) uint64 {

@@ -12,7 +12,7 @@ func obtain(c *object.Context, s *spec, floating bool) (e layout.Entry, zero boo
 	if s.device != CPU {
 		return obtainOn(c, s, floating), false
 	}
-	e = pool.take(s.numel, layout.TensorPoolKind(uint8(s.dtype), CPU))
+	e = pool.take(c, s.numel, layout.TensorPoolKind(uint8(s.dtype), CPU))
 	if e.Object != 0 {
 		c.SpendObject(e, s.total())
 	} else if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {

@@ -40,12 +40,15 @@ const (
 	poolPurpose  = "tensor pool"
 )
 
-// take returns a dead tensor that has the key, to be made live; Object 0 is a
-// miss.
-func (p *tensorPool) take(elements uint64, kind uint32) (e layout.Entry) {
+// take returns a dead tensor that has the key, to be made live: one that c keeps, else one of
+// the pool; Object 0 is a miss.
+func (p *tensorPool) take(c *object.Context, elements uint64, kind uint32) (e layout.Entry) {
 	k := key{elements, kind}
 	if Debug {
 		defer func() { logTake(k, e) }()
+	}
+	if e = takeKept(c, k); e.Object != 0 {
+		return e
 	}
 	s := shardOf(k)
 	s.lock()
@@ -53,6 +56,7 @@ func (p *tensorPool) take(elements uint64, kind uint32) (e layout.Entry) {
 	if at := s.find(k); at != nil && at.Kind != 0 && at.Count > 0 {
 		at.Referenced = 1
 		s.Hits++
+		s.HitBytes += at.Bytes
 		return s.pop(at)
 	}
 	atomic.AddUint64(&s.Misses, 1)
@@ -65,6 +69,9 @@ func keep(me *object.Context, r *layout.Record, e layout.Entry) bool {
 	k, bytes, ok := keyOf(e)
 	if !ok {
 		return false
+	}
+	if keepHere(me, r, e, k, bytes) {
+		return true
 	}
 	if !pool.opened.Load() {
 		pool.open()
@@ -140,7 +147,7 @@ func (s *shard) keep(r *layout.Record, e layout.Entry, k key, bytes uint64) answ
 			return full
 		}
 	}
-	if uint32(at.Count) >= s.Limit || at.Bytes != bytes {
+	if uint32(at.Count)+uint32(at.Lent) >= s.Limit || at.Bytes != bytes {
 		return full
 	}
 	if !atomic.CompareAndSwapUint32(&r.Sh, layout.ShAlive|layout.ShMerged, 0) {
@@ -163,7 +170,7 @@ func PoolAcquire(c *object.Context, elements uintptr, dtype, device uint8) uintp
 	if device != CPU {
 		return acquireOn(c, &s, int32(device))
 	}
-	e := pool.take(uint64(elements), layout.TensorPoolKind(dtype, device))
+	e := pool.take(c, uint64(elements), layout.TensorPoolKind(dtype, device))
 	if e.Object == 0 {
 		return c.Null()
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // SetPoolLimits replaces how many tensors the pool keeps of a key and how many bytes of
-// all; 0 of either keeps none. What is above goes at once.
+// all; 0 of either keeps none. What is above goes at once, but for what other threads keep: that
+// goes with the next slow call of each.
 func SetPoolLimits(c *object.Context, perKey, bytes uint64) status.Status {
 	if perKey > config.MaxPerKey {
 		return c.Failf(status.InvalidArgument, "%d tensors of a key are more than %d", perKey, config.MaxPerKey)
@@ -52,6 +53,7 @@ func (p *tensorPool) setLimits(perKey uint32, bytes uint64) bool {
 	if p.room == 0 { // nothing is kept yet
 		return true
 	}
+	gather(true)
 	for i := range uint64(layout.TensorPoolShards) {
 		s := shardAt(i)
 		s.lock()
@@ -75,7 +77,7 @@ func (s *shard) dropExcess() {
 		n = 0
 		s.lock()
 		s.each(func(at *layout.TensorPoolKey) {
-			for ; uint32(at.Count) > s.Limit && n < len(out); n++ {
+			for ; at.Count > 0 && uint32(at.Count)+uint32(at.Lent) > s.Limit && n < len(out); n++ {
 				out[n] = s.evictOne(at)
 			}
 		})

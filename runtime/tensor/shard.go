@@ -74,10 +74,10 @@ func (s *shard) insert(k key, bytes uint64) *layout.TensorPoolKey {
 	return at
 }
 
-// sweep removes the keys whose stack is empty.
+// sweep removes the keys whose stack is empty and of which nobody has a place.
 func (s *shard) sweep() {
 	for i := uint64(0); i <= uint64(s.Mask); {
-		if at := s.cell(i); at.Kind != 0 && at.Count == 0 {
+		if at := s.cell(i); at.Kind != 0 && at.Count == 0 && at.Lent == 0 {
 			s.remove(i) // may have moved another key here: look again
 		} else {
 			i++
@@ -113,7 +113,6 @@ func (s *shard) pop(at *layout.TensorPoolKey) layout.Entry {
 // evictOne takes the newest tensor of a key to free it.
 func (s *shard) evictOne(at *layout.TensorPoolKey) layout.Entry {
 	s.Evicted++
-	s.EvictedBytes += at.Bytes
 	return s.pop(at)
 }
 
@@ -128,11 +127,14 @@ func (s *shard) push(at *layout.TensorPoolKey, e layout.Entry) {
 // count returns how many tensors the shard keeps.
 func (s *shard) count() uint64 { return s.Puts - s.Hits - s.Evicted }
 
-// taken returns the bytes of the tensors that were ever taken out.
-func (s *shard) taken() uint64 { return s.Grant - s.Share }
+// givenUp returns the bytes of the places that were ever given up.
+func (s *shard) givenUp() uint64 { return s.Grant - s.Share }
+
+// places returns the bytes of all places that are in use, those that threads have included.
+func (s *shard) places() uint64 { return s.Bytes - s.givenUp() }
 
 // kept returns the bytes of the tensors that the shard keeps.
-func (s *shard) kept() uint64 { return s.Bytes - s.taken() }
+func (s *shard) kept() uint64 { return s.places() - s.LentBytes }
 
 // each visits the keys.
 func (s *shard) each(visit func(at *layout.TensorPoolKey)) {

@@ -3,7 +3,6 @@ package tensor
 import (
 	"fmt"
 	"os"
-	"slices"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
@@ -27,7 +26,8 @@ type PoolStats struct {
 	HitBytes     uint64 // of the heap, of all hits
 }
 
-// ReadPool sums up the shards and the device tensor caches; exact at quiescence.
+// ReadPool sums up the shards, what threads keep, and the device tensor caches; exact at
+// quiescence. Threads come last: what goes from one to the pool meanwhile is counted once at most.
 func ReadPool() (sum PoolStats) {
 	d := ReadDevices()
 	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, Evicted: d.Evicted, Bytes: d.HeaderBytes, Hits: d.Hits,
@@ -39,11 +39,12 @@ func ReadPool() (sum PoolStats) {
 		sum.Puts += s.Puts
 		sum.Evicted += s.Evicted
 		sum.Bytes += s.kept()
-		sum.HitBytes += s.taken() - s.EvictedBytes
+		sum.HitBytes += s.HitBytes
 		sum.Hits += s.Hits
 		sum.Misses += atomic.LoadUint64(&s.Misses)
 		s.unlock()
 	}
+	sum.addKept()
 	return sum
 }
 
@@ -63,19 +64,7 @@ func LiveCount(*object.Context) int64 {
 
 // DumpPool writes one line to standard error for each key, and one for the sum.
 func DumpPool(*object.Context) status.Status {
-	var keys []layout.TensorPoolKey
-	for i := range uint64(layout.TensorPoolShards) {
-		s := shardAt(i)
-		keys = slices.Grow(keys, int(s.keyCount()))
-		s.lock()
-		s.each(func(at *layout.TensorPoolKey) {
-			if at.Count > 0 {
-				keys = append(keys, *at)
-			}
-		})
-		s.unlock()
-	}
-	for _, k := range keys {
+	for _, k := range keptKeys(limit.Need{Device: limit.CPU}) {
 		fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d elements, dtype %d, device %d: %d tensors, %d bytes\n",
 			k.Elements, k.Kind&0xFF, k.Kind>>8&0xFF, k.Count, uint64(k.Count)*k.Bytes)
 	}

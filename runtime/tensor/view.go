@@ -24,6 +24,11 @@ func look(c *object.Context, p uintptr) (v view, ok bool) {
 		return v, false
 	}
 	h := header(p)
+	if ElementType(h.Dtype).Size() == 0 || h.Rank > layout.MaxRank {
+		c.Failf(status.InvalidArgument, "the header of the tensor at %#x was overwritten: element type %d, %d dimensions; "+
+			"write to the tensor's data only", p, h.Dtype, h.Rank)
+		return v, false
+	}
 	v.spec = spec{dtype: ElementType(h.Dtype), rank: int(h.Rank), shape: h.Shape, strides: h.Strides,
 		numel: h.Numel, nbytes: h.Nbytes}
 	return v, true
@@ -76,6 +81,7 @@ func over(c *object.Context, base, data uintptr, v *view, like *layout.TensorHea
 		c.Recycle(e)
 		return 0
 	}
+	v.count() // what the header that v was read from says of it may be anything
 	flags := layout.TensorView | readOnly
 	if v.contiguous() {
 		flags |= layout.TensorContiguous
@@ -153,6 +159,30 @@ func Slice(c *object.Context, p uintptr, axis, start, stop, step int64) uintptr 
 		return 0
 	}
 	no := v.slice(axis, start, stop, step)
+	return show(c, p, &v, no)
+}
+
+// SliceAxes returns a view of parts of the first rank axes; without steps all are 1.
+func SliceAxes(c *object.Context, p uintptr, rank int64, starts, stops, steps uintptr) uintptr {
+	var kept [3][layout.MaxRank]int64
+	v, from, ok := lookWith(c, p, rank, starts, "starts", &kept[0])
+	if !ok {
+		return 0
+	}
+	to, ok := numbers(c, rank, stops, "stops", &kept[1])
+	if !ok {
+		return 0
+	}
+	by := kept[2][:rank]
+	for i := range by {
+		by[i] = 1
+	}
+	if steps != 0 {
+		if by, ok = numbers(c, rank, steps, "steps", &kept[2]); !ok {
+			return 0
+		}
+	}
+	no := v.sliceAxes(from, to, by)
 	return show(c, p, &v, no)
 }
 

@@ -68,7 +68,51 @@ func (v *view) slice(a, start, stop, step int64) refusal {
 	if n > 1 {
 		v.strides[i] *= step
 	}
-	return v.count()
+	v.count()
+	return granted
+}
+
+// sliceAxes takes parts of the first axes; a step of 0 takes one element and leaves its axis out.
+func (v *view) sliceAxes(starts, stops, steps []int64) refusal {
+	if len(starts) > v.rank {
+		return invalid("%d axes are given for a tensor of %d dimensions", len(starts), v.rank)
+	}
+	part := *v
+	for i := len(starts) - 1; i >= 0; i-- {
+		no := granted
+		if steps[i] == 0 {
+			no = part.pick(i, starts[i])
+		} else {
+			no = part.slice(int64(i), starts[i], stops[i], steps[i])
+		}
+		if no != granted {
+			return no
+		}
+	}
+	*v = part
+	v.count()
+	return granted
+}
+
+// pick keeps one element of an axis, without the axis.
+func (v *view) pick(i int, at int64) refusal {
+	d := v.shape[i]
+	if at < -d || at >= d {
+		return invalid("there is no element %d in axis %d, which has %d", at, i, d)
+	}
+	if at < 0 {
+		at += d
+	}
+	v.offset += at * v.strides[i]
+	v.remove(i)
+	return granted
+}
+
+// remove leaves an axis out.
+func (v *view) remove(i int) {
+	copy(v.shape[i:], v.shape[i+1:v.rank])
+	copy(v.strides[i:], v.strides[i+1:v.rank])
+	v.rank--
 }
 
 // clampSlice turns a position of a slice into one between 0 and the extent, or,
@@ -96,15 +140,14 @@ func countSteps(first, last, step int64) int64 {
 	return int64((distance-1)/pace) + 1
 }
 
-// count computes the number of elements again. The shape was one of a tensor that
-// exists, so nothing overflows.
-func (v *view) count() refusal {
+// count computes the number of elements again. The shape is part of one of a tensor that
+// exists, or was checked, so nothing overflows.
+func (v *view) count() {
 	v.numel = 1
 	for _, d := range v.dimensions() {
 		v.numel *= uint64(d)
 	}
 	v.nbytes = v.numel * v.dtype.Size()
-	return granted
 }
 
 // transpose swaps two axes.
@@ -152,9 +195,7 @@ func (v *view) squeeze(a int64) refusal {
 	if v.shape[i] != 1 {
 		return invalid("axis %d has %d elements; only one of 1 can be left out", a, v.shape[i])
 	}
-	copy(v.shape[i:], v.shape[i+1:v.rank])
-	copy(v.strides[i:], v.strides[i+1:v.rank])
-	v.rank--
+	v.remove(i)
 	return granted
 }
 

@@ -23,7 +23,7 @@ else()
 endif()
 
 function(tl_program target source)
-  add_executable(${target} ${source})
+  add_executable(${target} ${source} ${ARGN})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests_c")
   target_compile_options(${target} PRIVATE -O1 -Wall -Wextra -Wpedantic -Werror)
   target_link_libraries(${target} PRIVATE tl_runtime::tl_runtime Threads::Threads)

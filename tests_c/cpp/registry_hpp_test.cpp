@@ -132,6 +132,25 @@ void kinds()
 	CHECK(arrays_deleted == arrays + 3);
 }
 
+// Memory with a deleter of its own, handed out as columns.
+void buffers_with_a_deleter()
+{
+	static int freed;
+	int* block = static_cast<int*>(std::malloc(64 * sizeof(int)));
+	int* columns[] = {block, block + 16};
+	const auto free_block = [](void* first, void* count) {
+		++*static_cast<int*>(count);
+		std::free(first);
+	};
+	CHECK(status_of([&] { tl::own_buffer(block, 64, columns, 2, nullptr, &freed); }) == TL_E_INVALID_ARGUMENT);
+	auto buffer = tl::own_buffer(block, 64, columns, 2, +free_block, &freed);
+	buffer.add_alias(block + 63);
+	buffer.block.reset();
+	CHECK(freed == 0);
+	buffer.aliases.clear();
+	CHECK(freed == 1);
+}
+
 void destructors_run()
 {
 	{
@@ -363,6 +382,7 @@ void workspaces()
 int main()
 {
 	kinds();
+	buffers_with_a_deleter();
 	destructors_run();
 	new_arrays();
 	operators_of_a_class();

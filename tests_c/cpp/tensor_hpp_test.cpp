@@ -30,6 +30,10 @@ void views()
 	CHECK(base && base.use_count() == 2);
 	CHECK(!copy.base());
 	CHECK(counting().permute({1, 0}).dim(0) == 3);
+	const auto parts = counting().slice({{1, 2}, {INT64_MAX, INT64_MIN, -2}});
+	CHECK((parts.shape() == tl::tensor::extents{1, 2}) && parts.clone().data<std::int64_t>()[0] == 5);
+	CHECK(counting().slice({{}, tl::part::at(-1)}).clone().data<std::int64_t>()[1] == 5);
+	CHECK(status_of([&] { counting().slice({tl::part::at(2)}); }) == TL_E_INVALID_ARGUMENT);
 	CHECK(counting().broadcast_to({4, 2, 3}).size() == 24);
 	CHECK(status_of([&] { counting().transpose().reshape({6}); }) == TL_E_UNSUPPORTED);
 	CHECK(status_of([&] { counting().data<float>(); }) == TL_E_INVALID_ARGUMENT);

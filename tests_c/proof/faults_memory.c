@@ -52,6 +52,13 @@ static bool register_buffer(void)
 	return taken_if(ok(tl_registry_register_buffer(lent, LENT_BYTES, names, 3, TL_ALLOC_MALLOC, NULL)));
 }
 
+static bool register_custom_buffer(void)
+{
+	void* names[] = {lent + 100, lent + 1000, lent + 4999};
+	return taken_if(ok(
+		tl_registry_register_custom_buffer(lent, LENT_BYTES, names, 3, world_deleter, &world_deleter_context, NULL)));
+}
+
 static bool add_alias(void) { return ok(tl_registry_add_alias(w.shared_id, made = (char*)w.shared + 2000)); }
 static bool register_many(void)
 {
@@ -97,6 +104,11 @@ static const step foreigns[] = {
      .finally = take_back},
 	{.name = "tl_registry_register_buffer",
      .call = register_buffer,
+     .before = lend,
+     .undo = unregister_names,
+     .finally = take_back},
+	{.name = "tl_registry_register_custom_buffer",
+     .call = register_custom_buffer,
      .before = lend,
      .undo = unregister_names,
      .finally = take_back},

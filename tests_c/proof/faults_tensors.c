@@ -137,6 +137,7 @@ static const int64_t axes[2] = {1, 0}, wide[3] = {4, 20, 30}, flat[1] = {600};
 
 static bool reshape(void) { return is(tl_tensor_reshape(w.tensor, 1, flat)); }
 static bool slice(void) { return is(tl_tensor_slice(w.tensor, 1, 3, 20, 2)); }
+static bool slice_axes(void) { return is(tl_tensor_slice_axes(w.tensor, 2, axes, wide + 1, NULL)); }
 static bool transpose(void) { return is(tl_tensor_transpose(w.tensor, 0, 1)); }
 static bool permute(void) { return is(tl_tensor_permute(w.view, 2, axes)); }
 static bool broadcast(void) { return is(tl_tensor_broadcast_to(w.tensor, 3, wide)); }
@@ -205,6 +206,7 @@ static const step views[] = {
 	{.name = "tl_tensor_reshape", .call = reshape},
 	{.name = "tl_tensor_slice", .call = slice},
 	{.name = "tl_tensor_slice", .call = slice_lent},
+	{.name = "tl_tensor_slice_axes", .call = slice_axes},
 	{.name = "tl_tensor_transpose", .call = transpose},
 	{.name = "tl_tensor_permute", .call = permute},
 	{.name = "tl_tensor_broadcast_to", .call = broadcast},

@@ -74,7 +74,7 @@ static union room {
 	double values[ROOM / 8];
 	float floats[ROOM / 4];
 	tl_plan_buffer buffers[ROOM / sizeof(tl_plan_buffer)];
-} shape, reshaped, strides, axes, lengths, spaces, sizes, floats, longs, values, indices, offsets, buffers;
+} shape, reshaped, strides, axes, lengths, spaces, sizes, floats, longs, values, indices, offsets, buffers, starts;
 
 static void fill(void)
 {
@@ -98,9 +98,9 @@ static const void* array(const matrix_function* f, const matrix_param* p)
 	static const struct {
 		const char* name;
 		const void* array;
-	} arrays[] = {{"shape", &shape},     {"strides", &strides}, {"axes", &axes},
-	              {"lengths", &lengths}, {"spaces", &spaces},   {"bytes", &sizes},
-	              {"values", &values},   {"indices", &indices}, {"offsets", &offsets}};
+	} arrays[] = {{"shape", &shape},     {"strides", &strides}, {"axes", &axes},     {"lengths", &lengths},
+	              {"spaces", &spaces},   {"bytes", &sizes},     {"values", &values}, {"indices", &indices},
+	              {"offsets", &offsets}, {"starts", &starts},   {"stops", &shape},   {"steps", &strides}};
 	if (is_called(f, "tl_tensor_reshape")) return &reshaped;
 	if (strcmp(p->name, "data") == 0) return strcmp(p->type, "float") == 0 ? &floats : &longs;
 	for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
@@ -244,7 +244,8 @@ static void join(arguments* a, const matrix_function* f, int attacked)
 		tl_alloc_info info = {.struct_size = sizeof info};
 		if (tl_registry_info(a->fixtures[1].owned[0], &info) == TL_OK) a->words[0] = info.buffer_id;
 	}
-	if (is_called(f, "tl_registry_register_buffer") && attacked != 2) a->list[0] = (void*)(uintptr_t)(a->words[0] + 16);
+	bool buffer = is_called(f, "tl_registry_register_buffer") || is_called(f, "tl_registry_register_custom_buffer");
+	if (buffer && attacked != 2) a->list[0] = (void*)(uintptr_t)(a->words[0] + 16);
 	for (int i = 1; i < f->count; i++) {
 		fixture* pool = &a->fixtures[0];
 		if (f->params[i].role != MATRIX_BLOCK || f->params[0].role != MATRIX_POOL) continue;

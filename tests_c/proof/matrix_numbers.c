@@ -40,6 +40,8 @@ static const struct {
                {"tl_registry_register_custom", "bytes", 64, UINT64_C(1) << 57},
                {"tl_registry_register_buffer", "bytes", 64, UINT64_C(1) << 47},
                {"tl_registry_register_buffer", "n", LIST_ENTRIES, 0},
+               {"tl_registry_register_custom_buffer", "bytes", 64, UINT64_C(1) << 57},
+               {"tl_registry_register_custom_buffer", "n", LIST_ENTRIES, 0},
                {"tl_registry_register_many", "n", LIST_ENTRIES, 0},
                {"tl_registry_unregister_many", "n", LIST_ENTRIES, 0},
                {"tl_plan_add_buffers", "n", 128, (UINT64_C(1) << 24) + 1},

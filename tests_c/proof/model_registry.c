@@ -131,14 +131,17 @@ static void register_buffer(world* w)
 {
 	size_t bytes = ONE_OF(w, sizes), n = (size_t)draw(w, 4);
 	char* memory = memory_of(bytes, 0);
-	block* b = new_block(memory, bytes, TL_ALLOC_MALLOC);
-	bool outside = n > 0 && chance(w, 5);
+	bool custom = chance(w, 50), outside = n > 0 && chance(w, 5);
+	block* b = new_block(memory, bytes, custom ? TL_ALLOC_CUSTOM : TL_ALLOC_MALLOC);
 	void* aliases[4];
 	for (size_t i = 0; i < n; i++) aliases[i] = memory + (chance(w, 20) ? 0 : draw(w, bytes));
 	if (outside) aliases[n - 1] = memory + bytes;
-	note(w, "tl_registry_register_buffer(%zu bytes, %zu names)", bytes, n);
-	if (want_memory(w, tl_registry_register_buffer(memory, bytes, aliases, n, TL_ALLOC_MALLOC, &b->buffer),
-	                outside ? BAD_SIZE : GOOD) != TL_OK) {
+	b->tells = custom;
+	note(w, "tl_registry_register_%sbuffer(%zu bytes, %zu names)", custom ? "custom_" : "", bytes, n);
+	tl_status got =
+		custom ? tl_registry_register_custom_buffer(memory, bytes, aliases, n, deleted_with_a_scope, b, &b->buffer)
+			   : tl_registry_register_buffer(memory, bytes, aliases, n, TL_ALLOC_MALLOC, &b->buffer);
+	if (want_memory(w, got, outside ? BAD_SIZE : GOOD) != TL_OK) {
 		free(memory);
 		free(b);
 		return;

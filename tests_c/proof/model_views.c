@@ -163,6 +163,43 @@ static void slice(world* w)
 	view_made(w, t, a.o.it, &v);
 }
 
+/* What tl_tensor_slice_axes takes of one axis. */
+static void take_part(const shape* from, int64_t axis, const int64_t part[3], wanted* v)
+{
+	int64_t n = from->dims[axis], first, length = 1;
+	if (part[2] == 0) {
+		first = part[0] < 0 ? part[0] + n : part[0];
+		if (first < 0 || first >= n) v->set = BAD_SIZE;
+	} else {
+		first = slice_of(n, part[0], part[1], part[2], &length);
+		v->s.dims[v->s.rank] = length;
+		v->s.strides[v->s.rank++] = from->strides[axis] * part[2];
+	}
+	if (v->set == GOOD && length > 0) v->skip += first * from->strides[axis];
+}
+
+static void slice_axes(world* w)
+{
+	static const int64_t places[] = {0, 0, 1, -1, 2, 100, INT64_MIN, INT64_MAX}, strides[] = {1, 1, 2, -1, 0};
+	asked a = draw_asked(w);
+	int64_t n = (int64_t)draw(w, (uint64_t)a.rank + 1), parts[3][MAX_RANK + 1] = {0};
+	wanted v = {.set = GOOD};
+	for (int64_t i = 0; i < n; i++) {
+		parts[0][i] = ONE_OF(w, places), parts[1][i] = ONE_OF(w, places), parts[2][i] = ONE_OF(w, strides);
+	}
+	note(w, "tl_tensor_slice_axes(%s, %" PRId64 ")", a.o.name, n);
+	tl_tensor* t = tl_tensor_slice_axes(tensor(&a), n, parts[0], parts[1], parts[2]);
+	if (refused(w, &a, t)) return;
+	v.s = *a.s;
+	v.s.rank = 0;
+	for (int64_t i = 0; i < a.rank; i++) {
+		const int64_t whole[3] = {0, INT64_MAX, 1}, part[3] = {parts[0][i], parts[1][i], parts[2][i]};
+		take_part(a.s, i, i < n ? part : whole, &v);
+	}
+	if (v.set != GOOD) v.s = *a.s;
+	view_made(w, t, a.o.it, &v);
+}
+
 static void squeeze(world* w)
 {
 	asked a = draw_asked(w);
@@ -286,7 +323,7 @@ static void reshape(world* w)
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {transpose, permute,     slice,     slice,   slice,
+	static void (*const steps[])(world*) = {transpose, permute,     slice,     slice,   slice_axes, slice_axes,
 	                                        squeeze,   expand_dims, broadcast, reshape, reshape};
 	if (!crowded(w)) ONE_OF(w, steps)(w);
 }

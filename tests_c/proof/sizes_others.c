@@ -145,6 +145,11 @@ static void registered(size_t bytes)
 	CHECK_OK(tl_registry_register_custom(memory = malloc(bytes), bytes, deleted, &deletions));
 	is_registered(memory, bytes);
 	CHECK_INT(deletions, 1);
+	last = (memory = malloc(bytes)) + bytes - 1;
+	CHECK_OK(tl_registry_register_custom_buffer(memory, bytes, &last, bytes > 1, deleted, &deletions, NULL));
+	if (bytes > 1) CHECK_OK(tl_registry_unregister(last));
+	is_registered(memory, bytes);
+	CHECK_INT(deletions, 2);
 	CHECK_OK(tl_registry_register_many(&many, &bytes, 1, TL_ALLOC_MALLOC));
 	is_registered(many, bytes);
 }

@@ -12,6 +12,7 @@ enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };
 /* fake_heap.c */
 int fake_heap_open(tl_globals* g);
 void fake_refill(tl_context* c);                             /* puts free slots into c's magazine */
+void fake_give(tl_context* me, tl_entry e);                  /* a free slot */
 void fake_recycle(tl_context* me, tl_record* r, tl_entry e); /* a dead slot, available again */
 void fake_registry_open(tl_globals* g);
 

@@ -5,6 +5,7 @@
 #include "fake.h"
 
 enum { SPANS = 2048, SLOTS = TL_SPAN_BYTES / FAKE_BYTES, BATCH = 64, SHARDS = 16, CELLS = 1 << 15, CHUNK = 1 << 22 };
+enum { LEVEL = 12, RECORDS = 1 << LEVEL }; /* of blocks, all that there are */
 
 static pthread_mutex_t depot_lock = PTHREAD_MUTEX_INITIALIZER; /* guards depot, in_depot and fresh */
 static tl_entry* depot;
@@ -50,7 +51,7 @@ void fake_refill(tl_context* c)
 	pthread_mutex_unlock(&depot_lock);
 }
 
-void fake_recycle(tl_context* me, tl_record* r, tl_entry e)
+void fake_give(tl_context* me, tl_entry e)
 {
 	tl_magazine* m = &me->magazines[FAKE_CLASS];
 	if (m->top == m->limit) {
@@ -58,16 +59,26 @@ void fake_recycle(tl_context* me, tl_record* r, tl_entry e)
 		for (int i = 0; i < BATCH; i++) depot[in_depot++] = *--m->top;
 		pthread_mutex_unlock(&depot_lock);
 	}
+	*m->top++ = e;
+}
+
+void fake_recycle(tl_context* me, tl_record* r, tl_entry e)
+{
 	e.gen = TLC_LOAD(r->gen);
-	*m->top++ = tlc_renew(r, e);
+	fake_give(me, tlc_renew(r, e));
 }
 
 void fake_registry_open(tl_globals* g)
 {
 	tl_registry* registry = map(sizeof(tl_registry) + SHARDS * sizeof(tl_shard));
 	tl_shard* shards = (tl_shard*)(registry + 1);
+	tl_block_record* records = map(RECORDS * sizeof *records);
+	atomic_store(&registry->records[LEVEL], (uintptr_t)records - RECORDS * sizeof *records);
 	for (int i = 0; i < SHARDS; i++) {
 		tl_shard* s = &shards[i];
+		s->records = RECORDS / SHARDS;
+		s->free_record = RECORDS + (uint32_t)i * s->records;
+		for (uint32_t k = 1; k < s->records; k++) records[s->free_record - RECORDS + k - 1].next = s->free_record + k;
 		atomic_store(&s->table, (uintptr_t)map(CELLS * sizeof(tl_region)));
 		atomic_store(&s->capacity, CELLS);
 		s->limit = CELLS / 4 * 3;

@@ -68,18 +68,34 @@ static void merge(tl_context* c, tl_context* me, tl_record* r, tl_entry e, int32
 	if (tlc_sh_count(sh) <= 0 && !(sh & TL_SH_QUEUED)) kill(me, r, e);
 }
 
-static void drain(tl_context* c, tl_context* me)
+static void merge_all(tl_context* c, tl_context* me, uint32_t i)
 {
-	uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
-	while (word >> 2 != 0 && !atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE,
-	                                                                memory_order_acquire, memory_order_relaxed)) {}
-	for (uint32_t i = (uint32_t)(word >> 2); i != 0;) {
+	while (i != 0) {
 		tl_node n = globals.nodes[i];
 		tl_record* r = globals.records + n.record;
 		tl_entry e = {n.object, n.record, n.gen};
 		if (TLC_LOAD(r->gen) == e.gen && (TLC_LOAD(r->sh) & TL_SH_QUEUED)) merge(c, me, r, e, -1, TL_SH_QUEUED);
 		i = n.next;
 	}
+}
+
+static void drain(tl_context* c, tl_context* me)
+{
+	merge_all(c, me, c->waiting);
+	c->waiting = 0;
+	uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
+	while (word >> 2 != 0 && !atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE,
+	                                                                memory_order_acquire, memory_order_relaxed)) {}
+	merge_all(c, me, (uint32_t)(word >> 2));
+}
+
+void tlentry_cool(uintptr_t context)
+{
+	tl_context* c = (tl_context*)context;
+	if (c->warm == NULL) return;
+	while (c->warm > c->end) fake_give(c, *--c->warm);
+	c->warm = NULL;
+	c->end = tlc_end_of_stack(c);
 }
 
 static void release(tl_context* c, tl_context* me, tl_entry e);
@@ -90,6 +106,7 @@ static void finish(tl_context* c, tl_context* me)
 		tl_entry e = *--c->top;
 		if (e.object != 0) release(c, me, e);
 	}
+	tlentry_cool((uintptr_t)c);
 	c->mark_top = c->marks;
 	c->floor = c->function = c->holes = 0;
 }
@@ -160,9 +177,9 @@ static tl_status release_object(tl_context* c, tl_context* me, tl_record* r, tl_
 
 static void release(tl_context* c, tl_context* me, tl_entry e)
 {
-	uint8_t kind = 0;
+	tlc_ended ended;
 	if (e.record == TL_FOREIGN) {
-		if (tlc_foreign_release_entry(e.object, e.gen, &kind) == TLC_GONE) tlc_free_foreign(me, e.object, kind);
+		if (tlc_foreign_release_entry(e.object, e.gen, &ended) == TLC_GONE) tlc_free_ended(me, &ended);
 	} else if (TLC_LOAD(record_of(e)->gen) == e.gen) {
 		release_object(c, me, record_of(e), e);
 	}
@@ -189,6 +206,7 @@ int32_t tlentry_open(uintptr_t out)
 	globals.slice_shift = SLICE_SHIFT;
 	globals.slices_bytes = (uint64_t)CONTEXTS << SLICE_SHIFT;
 	globals.slices_base = (uintptr_t)aligned_alloc(1 << SLICE_SHIFT, globals.slices_bytes);
+	globals.arena_capacity = sizeof((slice*)NULL)->entries; /* of scope entries, too */
 	globals.fast = 1;
 	*(uintptr_t*)out = (uintptr_t)&globals;
 	return status;

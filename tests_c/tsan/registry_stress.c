@@ -36,6 +36,13 @@ void _ZdaPv(void* block)
 	free(block);
 }
 
+/* A deleter, which is called on the fast path. */
+static void free_block(void* block, void* ctx)
+{
+	EXPECT(ctx == (void*)&ends);
+	_ZdaPv(block);
+}
+
 static void* split(void* argument)
 {
 	uintptr_t me = (uintptr_t)argument;
@@ -59,7 +66,9 @@ static void make_blocks(void)
 {
 	for (int i = 0; i < BLOCKS; i++) {
 		blocks[i] = calloc(WORDS, sizeof **blocks);
-		EXPECT(tl_registry_register(blocks[i], WORDS * sizeof **blocks, TL_ALLOC_NEW_ARRAY) == TL_OK);
+		size_t bytes = WORDS * sizeof **blocks;
+		if (i % 2) EXPECT(tl_registry_register(blocks[i], bytes, TL_ALLOC_NEW_ARRAY) == TL_OK);
+		else EXPECT(tl_registry_register_custom(blocks[i], bytes, free_block, (void*)&ends) == TL_OK);
 		for (int k = 1; k < THREADS; k++) EXPECT(tl_ptr_acquire(blocks[i]) == blocks[i]);
 	}
 }
@@ -78,12 +87,12 @@ static void* come_and_go(void* argument)
 		uintptr_t edge = from + step * (1 + me + THREADS * (random >> 32 & 15));
 		uintptr_t p = edge - step / 4 - 16, bytes = step / 2;
 		EXPECT(tlc_foreign_insert(p, bytes, TL_FOREIGN_NEW_ARRAY));
-		uint8_t kind = 0;
+		tlc_ended e;
 		EXPECT(tlc_foreign_known(p) && tlc_foreign_covered(edge));
-		if (random >> 59 & 1) EXPECT(tlc_foreign_acquire(p) == TLC_OK && tlc_foreign_release(p, &kind) == TLC_OK);
+		if (random >> 59 & 1) EXPECT(tlc_foreign_acquire(p) == TLC_OK && tlc_foreign_release(p, &e) == TLC_OK);
 		/* A lock that the block needs besides may be somebody's. */
-		uint32_t ended = tlc_foreign_end_owned(p);
-		if (ended == TLC_NO_KIND && tlc_foreign_release(p, &kind) == TLC_GONE) ended = kind;
+		uint32_t ended = tlc_end(p, 0, 0);
+		if (ended == TLC_NO_KIND && tlc_foreign_release(p, &e) == TLC_GONE) ended = e.kind;
 		EXPECT(ended == TL_FOREIGN_NEW_ARRAY && !tlc_foreign_covered(edge));
 	}
 	return NULL;

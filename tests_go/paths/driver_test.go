@@ -21,9 +21,11 @@ func buildDir() string {
 	return filepath.Join("..", "..", "build")
 }
 
-// compileDriver builds tests_c/driver.c against the library; it skips the test
-// where one of the two is missing.
-func compileDriver(t *testing.T) string {
+func compileDriver(t *testing.T) string { return compile(t, "driver.c") }
+
+// compile builds a program of tests_c against the library; it skips the test where the
+// library or a compiler is missing.
+func compile(t *testing.T, source string) string {
 	dir, err := filepath.Abs(buildDir())
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +42,7 @@ func compileDriver(t *testing.T) string {
 	}
 	program := filepath.Join(t.TempDir(), "driver")
 	out, err := exec.Command(cc, "-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE",
-		"-I../../include", "-I../../tests_c", "../../tests_c/driver.c", "-o", program,
+		"-I../../include", "-I../../tests_c", "../../tests_c/"+source, "-o", program,
 		"-L"+dir, "-ltl_runtime", "-pthread", "-Wl,-rpath,"+dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("compiling the driver: %v\n%s", err, out)

@@ -62,7 +62,7 @@ extern const tl_symbol tlc_symbols[TL_FN_COUNT - 1];
 func renderCalls(s *source) (string, error) {
 	var b strings.Builder
 	b.WriteString("/* The slow path: entry guard, Go twin, entry guard. " + notice + " */\n")
-	b.WriteString("#include \"generated_slow.h\"\n\n#include \"entry_guard.h\"\n\n")
+	b.WriteString("#include \"entry_frames.h\"\n#include \"generated_slow.h\"\n\n#include \"entry_guard.h\"\n\n")
 	for _, e := range s.functions() {
 		switch e.path() {
 		case "slow":

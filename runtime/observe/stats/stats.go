@@ -96,7 +96,7 @@ type Process struct {
 
 // Options chooses what a look costs.
 type Options struct {
-	Total bool // of devices, only the sum of all
+	Total bool // of devices and types, only the sum of all
 }
 
 // All reads everything.
@@ -105,11 +105,19 @@ var All = Options{}
 // Read takes a look.
 func Read(o Options) *Snapshot {
 	s := &Snapshot{Version: Version}
-	types := object.ReadTypes()
+	var types []object.TypeStats
+	var user Count
+	if o.Total {
+		sum := object.SumTypes()
+		user = Count{Allocations: sum.Allocations, Live: sum.Live(), Bytes: sum.Bytes}
+	} else {
+		types = object.ReadTypes()
+		user = sumOf(types)
+	}
 	put := tensor.ReadPool().Puts
 	all, kept := object.ReadStats(), tensor.ReadPool()
 	s.Total = total(&all, kept, put)
-	s.Kinds = kinds(&all, s.Total, types, kept, put)
+	s.Kinds = kinds(&all, s.Total, user, kept, put)
 	s.Foreign = Count{all.ForeignMade, all.ForeignMade - all.ForeignLive, all.ForeignLive, all.ForeignBytes}
 	s.PoolBlocks = poolBlocks()
 	s.TensorPool = TensorPool{kept.Tensors, kept.Bytes, kept.Hits, kept.Misses, kept.HitBytes}
@@ -155,7 +163,7 @@ var kindNames = [layout.Kinds]string{layout.TypePlain: "objects", layout.TypeVec
 	layout.TypeTensor:  "tensors", layout.TypeSparse: "sparse"}
 
 // kinds divides the sum up; what nobody else claims are plain objects.
-func kinds(all *object.Stats, sum Count, types []object.TypeStats, kept tensor.PoolStats, put uint64) []Kind {
+func kinds(all *object.Stats, sum, user Count, kept tensor.PoolStats, put uint64) []Kind {
 	rest := sum
 	take := func(c Count) Count {
 		c.Allocations, c.Bytes = min(c.Allocations, rest.Allocations), min(c.Bytes, rest.Bytes)
@@ -175,15 +183,18 @@ func kinds(all *object.Stats, sum Count, types []object.TypeStats, kept tensor.P
 		}
 		out = append(out, Kind{name, take(c)})
 	}
-	var user Count
+	typed := Kind{"typed", take(user)}
+	plain := Kind{kindNames[layout.TypePlain], count(rest.Allocations, rest.Live, rest.Bytes)}
+	return append([]Kind{plain, typed}, out...)
+}
+
+func sumOf(types []object.TypeStats) (user Count) {
 	for i := range types {
 		user.Allocations += types[i].Allocations
 		user.Live += types[i].Live()
 		user.Bytes += types[i].Bytes
 	}
-	typed := Kind{"typed", take(user)}
-	plain := Kind{kindNames[layout.TypePlain], count(rest.Allocations, rest.Live, rest.Bytes)}
-	return append([]Kind{plain, typed}, out...)
+	return user
 }
 
 func poolBlocks() (c Count) {

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # What the scripts of this folder share; they are started in the project's root. With
 # PROVE_SCALE below 1 they try a few programs instead of all.
 set -u

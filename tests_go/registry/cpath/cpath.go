@@ -10,7 +10,7 @@ package cpath
 static size_t usable;
 static size_t measured(void* block) { (void)block; return usable; }
 #define malloc_usable_size measured // the blocks of tests are not there
-#include "registry.h"
+#include "registry_linked.h"
 
 static int adopt(uintptr_t p, uint64_t bytes, uint32_t* gen)
 {
@@ -24,16 +24,33 @@ static int acquire(uintptr_t p) { return tlc_foreign_acquire(p); }
 static int decref(uintptr_t p) { return tlc_foreign_decref(p); }
 static int floated(uintptr_t p, uint32_t gen) { return tlc_foreign_float(p, gen); }
 static int free_aligned(uintptr_t p) { return tlc_foreign_free_aligned(p); }
-static int release(uintptr_t p)
+_Atomic(volatile char*) tlc_alive;
+static bool keeps;
+bool tlc_deleters_wait(void) { return keeps; }
+
+// The function of the library that drops a reference, as tl_registry_unregister does and as a scope.
+static int release(uintptr_t p, bool keep, tlc_ended* ended)
 {
-	uint8_t kind;
-	return tlc_foreign_end_owned(p) != TLC_NO_KIND ? TLC_GONE : tlc_foreign_release(p, &kind);
+	keeps = keep;
+	tlc_lookup x = tlc_lock_entry(p);
+	if (x.entry == NULL) return TLC_MISS;
+	*ended = (tlc_ended){.pointer = p};
+	if ((ended->kind = tlc_end_at(&x, p, 0, 0)) != TLC_NO_KIND) return TLC_GONE;
+	if (x.entry != NULL) tlc_shard_unlock(x.shard);
+	return tlc_foreign_release(p, ended);
 }
-static int release_entry(uintptr_t p, uint32_t gen)
+static int release_entry(uintptr_t p, uint32_t gen, bool keep, tlc_ended* ended)
 {
-	uint8_t kind;
-	return tlc_foreign_end(p, gen) ? TLC_GONE : tlc_foreign_release_entry(p, gen, &kind);
+	keeps = keep;
+	*ended = (tlc_ended){.pointer = p, .kind = TL_FOREIGN_MALLOC};
+	return tlc_foreign_end(p, gen) ? TLC_GONE : tlc_foreign_release_entry(p, gen, ended);
 }
+static bool insert_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx)
+{
+	return tlc_enter_custom(p, bytes, deleter, ctx);
+}
+static bool add_alias(uint64_t id, uintptr_t p, bool* is_new) { return tlc_add_alias(id, p, is_new); }
+static void settle(uint32_t number, tlc_ended* ended) { tlc_settle_pending(number, ended); }
 */
 import "C"
 
@@ -106,15 +123,52 @@ func (d Path) FreeAligned(p uintptr) registry.Result {
 	return registry.Result(C.free_aligned(C.uintptr_t(p)))
 }
 
-// Release is tl_registry_unregister's part in the table.
-func (d Path) Release(p uintptr) registry.Result {
-	return result(C.release(C.uintptr_t(p)), func() registry.Result { _, r := d.Table.Release(p); return r })
+// ended is what C hands out for freeing: its record, if it has one, was given back.
+func ended(r C.int, e *C.tlc_ended) registry.Ended {
+	if registry.Result(r) != registry.Gone || e.pointer == 0 {
+		return registry.Ended{}
+	}
+	if e.record != 0 {
+		var settled C.tlc_ended
+		C.settle(e.record, &settled)
+		settled.record = e.record
+		if settled != *e {
+			panic("a record that waits has changed")
+		}
+	}
+	return registry.Ended{Pointer: uintptr(e.pointer), Kind: uint8(e.kind), Deleter: uintptr(e.deleter),
+		Ctx: uintptr(e.ctx)}
+}
+
+// Release is tl_registry_unregister's part in the table, with or without deleters that wait.
+func (d Path) Release(p uintptr, keep bool) (registry.Ended, registry.Result) {
+	var e C.tlc_ended
+	r := C.release(C.uintptr_t(p), C.bool(keep), &e)
+	return ended(r, &e), registry.Result(r)
 }
 
 // ReleaseEntry is what leaving a scope does with an entry.
-func (d Path) ReleaseEntry(p uintptr, gen uint32) registry.Result {
-	return result(C.release_entry(C.uintptr_t(p), C.uint32_t(gen)),
-		func() registry.Result { _, r := d.Table.ReleaseEntry(p, gen); return r })
+func (d Path) ReleaseEntry(p uintptr, gen uint32, keep bool) (registry.Ended, registry.Result) {
+	var e C.tlc_ended
+	r := C.release_entry(C.uintptr_t(p), C.uint32_t(gen), C.bool(keep), &e)
+	return ended(r, &e), registry.Result(r)
+}
+
+// InsertCustom is tl_registry_register_custom.
+func (d Path) InsertCustom(b registry.Block) registry.Result {
+	if C.insert_custom(C.uintptr_t(b.Real), C.uint64_t(b.Bytes), C.uintptr_t(b.Deleter), C.uintptr_t(b.Ctx)) {
+		return registry.OK
+	}
+	return d.Table.InsertCustom(b)
+}
+
+// AddAlias is tl_registry_add_alias.
+func (d Path) AddAlias(id uint64, p uintptr) (bool, registry.Result) {
+	var isNew C.bool
+	if C.add_alias(C.uint64_t(id), C.uintptr_t(p), &isNew) {
+		return bool(isNew), registry.OK
+	}
+	return d.Table.AddAlias(id, p)
 }
 
 // Covered tells whether p is inside a registered block.

@@ -1,0 +1,21 @@
+/* Whether this process is a forked child, which has none of Go's threads. */
+#ifndef TL_ENTRY_FORK_H
+#define TL_ENTRY_FORK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#pragma GCC visibility push(hidden)
+
+extern _Atomic(volatile char*) tlc_alive; /* points to 0 in a forked child: the page is wiped */
+
+static inline bool tlc_forked(void)
+{
+	const volatile char* page = atomic_load_explicit(&tlc_alive, memory_order_acquire);
+	return page != NULL && *page == 0;
+}
+
+#pragma GCC visibility pop
+
+#endif

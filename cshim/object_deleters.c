@@ -1,0 +1,56 @@
+/* Deleters of registered blocks, called from C: when the last reference goes on the fast path, at
+ * once, or after those that wait already. runtime/object/deleters.go is the Go twin.
+ *
+ * While a deleter or a destructor runs, blocks that it drops are appended to the context's list of
+ * pending deleter calls, so that a chain of blocks needs no stack. Whoever works on the list has
+ * set draining, as drain in entry_guard.c. No function of the program is called in a forked child. */
+#include "object_fast.h"
+
+/* Runs while the caller of a deleter unwinds, too. */
+static void stop(tl_context** c) { (*c)->draining = 0; }
+
+/* The block is out of the table, and no lock is held: the function may do anything, throw and
+ * longjmp included. */
+static void call(tl_context* c, const tlc_ended* ended)
+{
+	__attribute__((cleanup(stop))) tl_context* guard = c;
+	guard->draining = 1;
+	guard->drain_frame = (uintptr_t)__builtin_frame_address(0);
+	if (TLC_LIKELY(ended->kind == TL_FOREIGN_CUSTOM)) {
+		((tl_deleter)ended->deleter)((void*)ended->pointer, (void*)ended->ctx);
+	} else {
+		tlc_free_new(ended->pointer, ended->kind);
+	}
+}
+
+static void append(tl_context* c, uint32_t number)
+{
+	tlc_record_of(number)->next = 0;
+	if (c->deleter_first == 0) c->deleter_first = number;
+	else tlc_record_of(c->deleter_last)->next = number;
+	c->deleter_last = number;
+}
+
+/* Makes the calls that wait, oldest first. Dead objects come before them, and Go knows those. */
+static __attribute__((noinline)) void finish(tl_context* c)
+{
+	while (c->destroy_first == 0 && c->deleter_first != 0 && !tlc_forked()) {
+		tlc_ended ended;
+		c->deleter_first = tlc_settle_pending(c->deleter_first, &ended);
+		call(c, &ended);
+	}
+	if (c->destroy_first != 0) tlc_poll();
+}
+
+bool tlc_deleters_wait(void)
+{
+	const tl_context* c = tlc_tls;
+	return (c->draining | tlc_has_to_destroy(c)) != 0;
+}
+
+void tlc_call_deleter(tl_context* c, const tlc_ended* ended)
+{
+	if (ended->record != 0) append(c, ended->record);
+	else call(c, ended);
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) finish(c);
+}

@@ -1,0 +1,24 @@
+/* What registry_linked.h has, out of line. */
+#include "registry_linked.h"
+
+int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
+{
+	tlc_lookup x = {.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
+	return tlc_end_registered(x, p, ended);
+}
+
+/* Takes what is to be called out of a PENDING record, gives the record back, and returns the next
+ * one of the list. */
+uint32_t tlc_settle_pending(uint32_t number, tlc_ended* ended)
+{
+	tl_block_record* b = tlc_record_of(number);
+	uintptr_t p = atomic_load_explicit(&b->real, memory_order_relaxed);
+	uint32_t kind = atomic_load_explicit(&b->block, memory_order_relaxed) >> TL_FOREIGN_KIND_SHIFT & 0xFF;
+	*ended = (tlc_ended){.pointer = p, .kind = kind, .deleter = b->deleter, .ctx = b->ctx};
+	uint32_t next = b->next;
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tlc_shard_lock(s);
+	tlc_give_used_record(s, b, number);
+	tlc_shard_unlock(s);
+	return next;
+}

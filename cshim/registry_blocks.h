@@ -1,0 +1,168 @@
+/* Records of blocks: what an entry of the registry has no room for.
+ *
+ * A block with a deleter (custom) is an ordinary entry that links to a record, which has the
+ * deleter. A block with several addresses (shared) owns its granules by its record, and each of
+ * its addresses, an alias, is an entry of 0 bytes that links to it. References are counted at
+ * the alias, under one lock, and the record counts the aliases. Whoever takes the last alias out
+ * ends the block.
+ *
+ * Records never move. They have numbers from 1 << TL_RECORD_LEVEL_0, and level k holds numbers
+ * 2^k to 2^(k+1) - 1 in one piece, which Go obtains. A record belongs to one shard for ever, and
+ * a block has a record of the shard in which it begins.
+ *
+ *   state      in                            changed by
+ *   FREE       the shard's list              the holder of the shard's lock
+ *   CUSTOM     one entry, of bytes > 0       likewise
+ *   SHARED     its aliases                   whoever registers it, and whoever takes the last alias
+ *   ABANDONED  the same; nothing is freed    likewise
+ *   PENDING    the list of one context       that context's thread
+ *   RETIRED    nowhere, for ever             all of its generations were used
+ *
+ * The number that a program gets of a shared block (its id) is generation << 32 | number. The
+ * generation goes up when the block ends, so that an id never names a later block.
+ *
+ * Invariants (registry.Table.Check runs them):
+ *
+ *   shard.records  ==  its records that are FREE, CUSTOM, SHARED, ABANDONED or PENDING
+ *   CUSTOM         =>  one entry links to it, with bytes > 0;  deleter != 0;  names == 0
+ *   SHARED         =>  names == entries of 0 bytes that link to it   (+ 1 while it is being registered)
+ *                      names + more == sum of their counts;  names > 0, unless it is being ended
+ *   FREE, PENDING  =>  no entry links to it;  names == 0
+ *
+ * life and more are changed atomically under the lock of the alias's shard; names == 0 is final
+ * for a generation. real and block stay as they are from then on until names is 0 again. The
+ * thread that has made names 0 owns the record until it gives it back.
+ */
+#ifndef TL_REGISTRY_BLOCKS_H
+#define TL_REGISTRY_BLOCKS_H
+
+#include "registry_cells.h"
+
+/* The first level of records. */
+enum { TL_RECORD_LEVEL_0 = 8 };
+
+/* block_record.state */
+enum {
+	TL_BLOCK_FREE = 0,
+	TL_BLOCK_CUSTOM = 1,
+	TL_BLOCK_SHARED = 2,
+	TL_BLOCK_ABANDONED = 3,
+	TL_BLOCK_PENDING = 4,
+	TL_BLOCK_RETIRED = 5,
+};
+
+/* block_record.life = generation 32 | names 32, the number of aliases. */
+#define TL_BLOCK_GENERATION_SHIFT 32
+#define TL_BLOCK_MOST_NAMES 0xFFFFFFFFu
+#define TL_BLOCK_LAST_GENERATION 0xFFFFFFFFu /* no block has it */
+
+/* One cache line. */
+typedef struct tl_block_record {
+	_Atomic uint64_t life;  /* generation 32 | names 32 */
+	_Atomic uint64_t more;  /* references to a shared block beyond one for each name (mod 2^64) */
+	_Atomic uint64_t real;  /* where a shared block begins, or one whose deleter is pending */
+	_Atomic uint64_t block; /* kind 8 | bytes 48 of those, as in an entry */
+	uintptr_t deleter, ctx;
+	_Atomic uint32_t state;
+	uint32_t next; /* in the shard's list, or in a context's */
+	uint64_t spare;
+} tl_block_record;
+
+/* ---- finding records ------------------------------------------------------------------------ */
+
+static inline const _Atomic uintptr_t* tlc_record_level(uint32_t number)
+{
+	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
+	return &r->records[31 - __builtin_clz(number)];
+}
+
+/* The record of a number that an entry or a list has. */
+static inline tl_block_record* tlc_record_of(uint32_t number)
+{
+	uintptr_t row = atomic_load_explicit(tlc_record_level(number), memory_order_relaxed);
+	return (tl_block_record*)(row + (uintptr_t)number * sizeof(tl_block_record));
+}
+
+static inline uint32_t tlc_names(uint64_t life) { return (uint32_t)life; }
+
+/* Is this the life of a block with that id? */
+static inline bool tlc_is_named(uint64_t life, uint64_t id)
+{
+	return life >> TL_BLOCK_GENERATION_SHIFT == id >> TL_BLOCK_GENERATION_SHIFT && tlc_names(life) != 0;
+}
+
+/* The record of a live shared block; NULL: no such block is known by the id. */
+static inline tl_block_record* tlc_shared_block(uint64_t id)
+{
+	if (TLC_UNLIKELY((uint32_t)id == 0)) return NULL;
+	uintptr_t row = atomic_load_explicit(tlc_record_level((uint32_t)id), memory_order_acquire);
+	if (TLC_UNLIKELY(row == 0)) return NULL;
+	tl_block_record* b = (tl_block_record*)(row + (uintptr_t)(uint32_t)id * sizeof *b);
+	return TLC_LIKELY(tlc_is_named(atomic_load_explicit(&b->life, memory_order_acquire), id)) ? b : NULL;
+}
+
+/* ---- free records, under the lock of their shard ---------------------------------------------- */
+
+/* Takes a record for a block with a deleter. 0: the shard has none left, and Go gives it more. */
+static inline uint32_t tlc_take_record(tl_shard* s, uintptr_t deleter, uintptr_t ctx)
+{
+	uint32_t number = s->free_record;
+	if (TLC_UNLIKELY(number == 0)) return 0;
+	tl_block_record* b = tlc_record_of(number);
+	s->free_record = b->next;
+	b->deleter = deleter;
+	b->ctx = ctx;
+	atomic_store_explicit(&b->state, TL_BLOCK_CUSTOM, memory_order_relaxed);
+	return number;
+}
+
+/* Gives back a record that no shared block has had since it was taken. */
+static inline void tlc_give_record(tl_shard* s, tl_block_record* b, uint32_t number)
+{
+	atomic_store_explicit(&b->state, TL_BLOCK_FREE, memory_order_relaxed);
+	b->next = s->free_record;
+	s->free_record = number;
+}
+
+/* Gives back any record. */
+static inline void tlc_give_used_record(tl_shard* s, tl_block_record* b, uint32_t number)
+{
+	uint64_t life = atomic_load_explicit(&b->life, memory_order_relaxed);
+	if (TLC_LIKELY(life >> TL_BLOCK_GENERATION_SHIFT != TL_BLOCK_LAST_GENERATION)) {
+		tlc_give_record(s, b, number);
+		return;
+	}
+	atomic_store_explicit(&b->state, TL_BLOCK_RETIRED, memory_order_relaxed);
+	s->records--;
+}
+
+/* ---- aliases, under the lock of their shard ------------------------------------------------------ */
+
+static inline bool tlc_is_alias(const tl_foreign_entry* e) { return TLC_UNLIKELY(e->link != 0) && tlc_bytes(e) == 0; }
+
+/* Tells the block of an alias that the alias has n references more (mod 2^64). */
+static inline void tlc_count_at_alias(const tl_foreign_entry* e, uint64_t n)
+{
+	if (tlc_is_alias(e)) atomic_fetch_add_explicit(&tlc_record_of(e->link)->more, n, memory_order_relaxed);
+}
+
+/* A block without references, which the caller frees by its kind. */
+typedef struct tlc_ended {
+	uintptr_t pointer; /* 0: an alias went, and others are left */
+	uint32_t kind;
+	uint32_t record; /* not 0: of a block with a deleter, PENDING; the caller appends it to a list */
+	uintptr_t deleter, ctx;
+} tlc_ended;
+
+/* object_deleters.c: must a block that ends now wait for the deleters of others? */
+bool tlc_deleters_wait(void);
+
+/* registry_blocks.c */
+int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
+uint32_t tlc_settle_pending(uint32_t number, tlc_ended* ended);
+
+/* registry_wide.c */
+void tlc_end_shared(uint32_t number, tlc_ended* ended);
+bool tlc_enter_wide_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx);
+
+#endif

@@ -1,0 +1,162 @@
+/* Call stacks, for tracking.
+ *
+ * They are found by the unwind tables of exceptions, because not all code keeps frame pointers. That takes some
+ * microseconds, and a program allocates at the same place again and again. So stacks are kept together with where on the
+ * stack their return addresses stand, and a kept stack is compared with memory first, from the innermost frame on:
+ *
+ *	return address of frame i at slot[i] == address[i + 1]
+ *
+ * If it holds for frames 0 to i, frame i + 1 is the kept one at the same place: a frame's size follows from its address,
+ * unless the function keeps a frame pointer, which it may need because its size varies (alloca). Such a frame is compared
+ * by its frame pointer too, which the frame inside it has saved. Where that one keeps none, or anything else is unusual
+ * (a signal's frame, a stack that was realigned), the stack is not kept and the tables are used each time. Only slots in
+ * frames that were compared are read, which are live stack. */
+#define _GNU_SOURCE
+#include "report_stacks.h"
+
+#include <string.h>
+#include <unwind.h>
+
+#include "layout_lock.h"
+
+typedef struct frame {
+	uintptr_t address; /* returned to; 0 in the outermost frame's caller */
+	uintptr_t sp;      /* when this frame's callee returns */
+	uintptr_t fp;
+	bool signal;
+} frame;
+
+typedef struct walk {
+	frame frames[TLC_MOST_FRAMES];
+	size_t n;
+} walk;
+
+static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
+{
+	walk* w = data;
+	int before = 0;
+	uintptr_t pc = _Unwind_GetIPInfo(at, &before);
+	if (pc == 0) return _URC_END_OF_STACK;
+	frame* f = &w->frames[w->n++];
+	*f = (frame){.address = pc, .signal = before != 0};
+#if defined(__x86_64__)
+	f->sp = _Unwind_GetCFA(at);
+	f->fp = _Unwind_GetGR(at, 6);
+#endif
+	return w->n < TLC_MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* ---- kept stacks --------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+
+enum { SETS = 64, WAYS = 4 };
+
+typedef struct kept {
+	uint64_t compared;                  /* frames whose frame pointer is compared; 1 << i */
+	size_t n;                           /* 0: none */
+	uintptr_t address[TLC_MOST_FRAMES]; /* of the call, as it is reported */
+	uintptr_t slot[TLC_MOST_FRAMES];    /* where frame i returns to address[i + 1] */
+	uintptr_t fp[TLC_MOST_FRAMES];
+} kept;
+
+/* Stacks by where the innermost frame ends. A set that another thread uses, or had when the process forked, is passed
+ * over. */
+static struct set {
+	_Atomic uint32_t lock;
+	uint32_t next; /* way that is replaced next */
+	kept ways[WAYS];
+} sets[SETS];
+
+_Static_assert(TLC_MOST_FRAMES <= 64, "compared has a bit for each frame");
+
+static uintptr_t word(uintptr_t at) { return *(const uintptr_t*)at; }
+
+static struct set* set_of(uintptr_t end) { return &sets[end * 0x9E3779B97F4A7C15ull >> 58]; }
+
+static bool stands(const kept* k, uintptr_t end)
+{
+	if (k->n == 0 || k->slot[0] != end - 8) return false;
+	for (size_t i = 1; i < k->n; i++) {
+		if (word(k->slot[i - 1]) != k->address[i] + 1) return false;
+		if ((k->compared >> i & 1) != 0 && word(k->slot[i - 1] - 8) != k->fp[i]) return false;
+	}
+	return true;
+}
+
+static bool has_frame_pointer(const frame* f) { return f[1].sp == f->fp + 16; }
+
+/* Whether a kept copy of this stack can be compared; fills in what is compared. The outermost frame has no slot. */
+static bool can_keep(const walk* w, kept* k)
+{
+	k->compared = 0;
+	for (size_t i = 0; i + 1 < w->n; i++) {
+		const frame* f = &w->frames[i];
+		uintptr_t end = f[1].sp;
+		if (f[1].signal || end < f->sp + 8 || word(end - 8) != f[1].address) return false;
+		k->slot[i] = end - 8;
+		k->fp[i] = f->fp;
+		if (i == 0) continue;
+		if (has_frame_pointer(f)) {
+			if (!has_frame_pointer(f - 1) || word(f->sp - 16) != f->fp) return false;
+			k->compared |= 1ull << i;
+		} else if (f->fp >= f->sp && f->fp < end) {
+			return false; /* it may have a frame pointer of another kind */
+		}
+	}
+	return w->n > 1;
+}
+
+static bool find(uintptr_t end, uintptr_t* frames, size_t* n)
+{
+	struct set* s = set_of(end);
+	if (!tlc_try_lock(&s->lock)) return false;
+	bool found = false;
+	for (int i = 0; i < WAYS && !found; i++) {
+		const kept* k = &s->ways[i];
+		if (!stands(k, end)) continue;
+		found = true;
+		*n = k->n;
+		memcpy(frames, k->address, k->n * sizeof *frames);
+	}
+	tlc_unlock(&s->lock);
+	return found;
+}
+
+static void keep(const walk* w, uintptr_t end, const uintptr_t* frames)
+{
+	struct set* s = set_of(end);
+	if (!tlc_try_lock(&s->lock)) return;
+	kept* k = &s->ways[s->next];
+	k->n = 0;
+	if (w->frames[1].sp == end && can_keep(w, k)) {
+		memcpy(k->address, frames, w->n * sizeof *frames);
+		k->n = w->n;
+		s->next = (s->next + 1) % WAYS;
+	}
+	tlc_unlock(&s->lock);
+}
+
+#else /* return addresses stand elsewhere */
+
+static bool find(uintptr_t end, uintptr_t* frames, size_t* n)
+{
+	(void)end, (void)frames, (void)n;
+	return false;
+}
+static void keep(const walk* w, uintptr_t end, const uintptr_t* frames) { (void)w, (void)end, (void)frames; }
+
+#endif
+
+__attribute__((noinline)) size_t tlc_take_stack(uintptr_t* frames)
+{
+	const uintptr_t end = (uintptr_t)__builtin_frame_address(0) + 16;
+	size_t n = 0;
+	if (find(end, frames, &n)) return n;
+	walk w;
+	w.n = 0;
+	_Unwind_Backtrace(step, &w);
+	for (size_t i = 0; i < w.n; i++) frames[i] = w.frames[i].address - !w.frames[i].signal; /* inside the call */
+	if (w.n > 1) keep(&w, end, frames);
+	return w.n;
+}

@@ -1,0 +1,124 @@
+/* tl_tensor_free: finds the scope entry of a tensor and drops its reference. */
+#include "tensor.h"
+
+/* The shared word of a tensor with one reference, which does not float. */
+#define ONLY_REFERENCE (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_ONE)
+
+/* Whether both refer to one life of one object: a pointer may get another record, which has
+ * generations of its own. */
+static inline bool same_entry(tl_entry a, tl_entry b)
+{
+	return a.object == b.object && a.record == b.record && a.gen == b.gen;
+}
+
+/* Removes the newest entry of an object from this function's scopes, if there is one; false: ask
+ * Go, nothing changed. */
+static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
+{
+	int64_t at = tlc_find_entry(c, e.object);
+	if (at == TLC_NOT_FOUND) return true;
+	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || !same_entry(c->entries[at], e))) return false;
+	tlc_take_out(c, (uint64_t)at);
+	return true;
+}
+
+/* The same for the newest entry of the current scope. */
+static inline bool pop_entry(tl_context* c, tl_entry e)
+{
+	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
+	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return false;
+	if (TLC_UNLIKELY(!same_entry(c->top[-1], e))) return false;
+	c->top--;
+	return true;
+}
+
+/* The rest of tl_tensor_free after the entry was removed; the scope gets the entry back when Go
+ * cannot be entered. */
+static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e)
+{
+	tl_status status;
+	tl_context* in = tlc_entry_begin(TL_FN_tl_tensor_free, &status);
+	if (in == NULL) {
+		if (tlc_has_room(c)) tlc_push(c, e);
+		return status;
+	}
+	status = tlgo_tensor_release((uintptr_t)in, e.object);
+	tlc_entry_end(in);
+	return tlc_found(in, status);
+}
+
+/* Whether e names p, alive, a tensor with one reference: then it is the newest entry of p, since each
+ * entry holds a reference. An entry whose generation is that of its record names a live object, so p
+ * needs no search. */
+static inline __attribute__((always_inline)) bool is_only_entry(tl_entry e, uintptr_t p)
+{
+	if (e.object != p || e.record == TL_FOREIGN) return false;
+	const tl_record* r = tlc_g.records + e.record;
+	if (TLC_UNLIKELY(atomic_load_explicit(&r->sh, memory_order_acquire) != ONLY_REFERENCE)) return false;
+	return TLC_LOAD(r->gen) == e.gen && TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR;
+}
+
+/* The position of a tensor that is freed before newer ones; TLC_NOT_FOUND: it is not where it was
+ * looked for. Programs that free the oldest tensors of a scope first go up the stack: the first one
+ * of the scope, then the one above the last hole. */
+static inline int64_t find_oldest(const tl_context* c, uintptr_t p)
+{
+	const uint64_t n = (uint64_t)(c->top - c->entries);
+	uint64_t at = c->after_hole;
+	if (TLC_LIKELY(at < n && at >= c->floor && is_only_entry(c->entries[at], p))) return (int64_t)at;
+	if (c->mark_top == c->marks) return TLC_NOT_FOUND;
+	at = c->mark_top[-1].entries;
+	return at < n && is_only_entry(c->entries[at], p) ? (int64_t)at : TLC_NOT_FOUND;
+}
+
+static __attribute__((noinline)) tl_status free_rest(tl_tensor* tensor)
+{
+	tl_context* c = tlc_tls;
+	uintptr_t p = (uintptr_t)tensor;
+	tl_record* r = tlc_tensor_record(c, p);
+	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p) ? TL_OK : slow_tensor_free(tensor);
+	if (TLC_UNLIKELY(!tlc_is_live_object(r))) return slow_tensor_free(tensor);
+	tl_entry e = tlc_entry_of(r, p);
+	if (TLC_UNLIKELY(!pop_entry(c, e) && !forget_entry(c, e))) return slow_tensor_free(tensor);
+	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
+}
+
+/* Budget of the entry above the last hole: 28 loads, 11 stores, one compare-and-swap, about 110
+ * instructions. */
+static __attribute__((noinline)) tl_status free_older(tl_tensor* tensor)
+{
+	tl_context* c = tlc_tls;
+	int64_t at = find_oldest(c, (uintptr_t)tensor);
+	if (at == TLC_NOT_FOUND || TLC_UNLIKELY(tlc_needs_compaction(c))) return free_rest(tensor);
+	const tl_entry e = c->entries[at];
+	tl_record* r = tlc_g.records + e.record;
+	c->after_hole = (uint32_t)at + 1;
+	if (TLC_LIKELY((uint64_t)at >= c->indexed && c->entries + at + 1 != c->top)) tlc_leave_hole(c, (uint64_t)at);
+	else tlc_take_out(c, (uint64_t)at);
+	if (TLC_LIKELY(tlc_tensor_keep(c, r, e, ONLY_REFERENCE))) return TL_OK;
+	return tlc_tensor_drop(c, r, e) ? TL_OK : free_slowly(c, e);
+}
+
+/* The newest entry of the scope, where the thread has no place for its tensor. */
+static __attribute__((noinline)) tl_status free_newest(tl_context* c, tl_entry e)
+{
+	tl_record* r = tlc_g.records + e.record;
+	c->top--;
+	if ((((const tl_tensor_header*)e.object)->flags & TL_TENSOR_VIEW) != 0 && tlc_view_drop(c, r, e, ONLY_REFERENCE))
+		return TL_OK;
+	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
+}
+
+/* The common case: the newest entry of the current scope holds the only reference, and the thread has
+ * a place for the tensor. Budget: 24 loads, 8 stores, one compare-and-swap, about 75 instructions. */
+tl_status tl_tensor_free(tl_tensor* tensor)
+{
+	tl_context* c = tlc_tls;
+	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
+	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return free_older(tensor);
+	tl_entry e = c->top[-1];
+	if (TLC_UNLIKELY(!is_only_entry(e, (uintptr_t)tensor))) return free_older(tensor);
+	if (TLC_UNLIKELY(!tlc_tensor_keep(c, tlc_g.records + e.record, e, ONLY_REFERENCE))) return free_newest(c, e);
+	c->top--;
+	return TL_OK;
+}

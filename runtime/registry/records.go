@@ -1,0 +1,181 @@
+package registry
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+)
+
+// Records of blocks; cshim/registry_blocks.h explains them and their states.
+
+const (
+	firstRecord  = 1 << layout.RecordLevel0
+	fewRecords   = 16 // that a shard gets at once; the more it has, the more it gets
+	manyRecords  = 1024
+	recordBytes  = layout.BlockRecordBytes
+	mostRecords  = 1 << layout.RecordLevels
+	noGeneration = layout.BlockLastGeneration
+)
+
+func generation(life uint64) uint32 { return uint32(life >> layout.BlockGenerationShift) }
+func names(life uint64) uint32      { return uint32(life) }
+func lifeOf(generation, names uint32) uint64 {
+	return uint64(generation)<<layout.BlockGenerationShift | uint64(names)
+}
+
+// record returns the record of a number that an entry or a list has.
+func (t *Table) record(number uint32) *layout.BlockRecord {
+	row := atomic.LoadUintptr(&t.header.Records[bits.Len32(number)-1])
+	return layout.At[layout.BlockRecord](row + uintptr(number)*recordBytes)
+}
+
+// sharedBlock returns the record of a live shared block, nil when none is known by the id.
+func (t *Table) sharedBlock(id uint64) *layout.BlockRecord {
+	number := uint32(id)
+	if number == 0 || atomic.LoadUintptr(&t.header.Records[bits.Len32(number)-1]) == 0 {
+		return nil
+	}
+	if b := t.record(number); isNamed(atomic.LoadUint64(&b.Life), id) {
+		return b
+	}
+	return nil
+}
+
+// isNamed tells whether this is the life of a block with that id.
+func isNamed(life, id uint64) bool {
+	return generation(life) == generation(id) && names(life) != 0
+}
+
+func realOf(b *layout.BlockRecord) uintptr { return uintptr(atomic.LoadUint64(&b.Real)) }
+
+func blockBytes(b *layout.BlockRecord) uintptr {
+	return uintptr(atomic.LoadUint64(&b.Block) & layout.ForeignBytes)
+}
+
+func blockKind(b *layout.BlockRecord) uint8 {
+	return uint8(atomic.LoadUint64(&b.Block) >> layout.ForeignKindShift)
+}
+
+// take takes a free record of a locked shard for a block; 0 when the shard has none left.
+func (t *Table) take(s *layout.Shard, block Block, state uint32) uint32 {
+	number := s.FreeRecord
+	if number == 0 {
+		return 0
+	}
+	b := t.record(number)
+	s.FreeRecord = b.Next
+	atomic.StoreUint64(&b.Real, uint64(block.Real))
+	atomic.StoreUint64(&b.Block, uint64(block.Kind)<<layout.ForeignKindShift|uint64(block.Bytes))
+	b.Deleter, b.Ctx = block.Deleter, block.Ctx
+	atomic.StoreUint32(&b.State, state)
+	return number
+}
+
+// give gives a record back to its shard, which is locked.
+func (t *Table) give(s *layout.Shard, number uint32) {
+	b := t.record(number)
+	if generation(atomic.LoadUint64(&b.Life)) == noGeneration {
+		atomic.StoreUint32(&b.State, layout.BlockRetired)
+		s.Records--
+		return
+	}
+	atomic.StoreUint32(&b.State, layout.BlockFree)
+	b.Next = s.FreeRecord
+	s.FreeRecord = number
+}
+
+// reserveRecord makes sure that a shard has a free record. False when the system refuses the
+// memory.
+func (t *Table) reserveRecord(s *layout.Shard) bool {
+	lock(s)
+	enough, n := s.FreeRecord != 0, min(max(s.Records, fewRecords), manyRecords)
+	unlock(s)
+	if enough {
+		return true
+	}
+	first, n := t.newRecords(n)
+	if n == 0 {
+		return false
+	}
+	for i := first; i < first+n-1; i++ {
+		t.record(i).Next = i + 1
+	}
+	lock(s)
+	t.record(first + n - 1).Next = s.FreeRecord
+	s.FreeRecord = first
+	s.Records += n
+	unlock(s)
+	return true
+}
+
+// newRecords returns up to n records that never were a shard's; 0 without memory.
+func (t *Table) newRecords(n uint32) (first, count uint32) {
+	t.growing.Lock()
+	defer t.growing.Unlock()
+	level := bits.Len64(t.fresh) - 1
+	if t.fresh >= mostRecords {
+		return 0, 0
+	}
+	if t.header.Records[level] == 0 {
+		base, ok := t.obtain(recordBytes << level)
+		if !ok {
+			return 0, 0
+		}
+		atomic.StoreUintptr(&t.header.Records[level], base-recordBytes<<level)
+	}
+	first = uint32(t.fresh)
+	count = uint32(min(uint64(n), 2<<level-t.fresh))
+	t.fresh += uint64(count)
+	return first, count
+}
+
+// Wait prepares what ended for a list of calls that wait: it returns the number of its record,
+// 0 when there is no memory for one. Most have theirs already.
+func (t *Table) Wait(ended Ended) uint32 {
+	if ended.Record != 0 {
+		return ended.Record
+	}
+	s := &t.shards[t.shardOf(ended.Pointer)]
+	block := Block{Real: ended.Pointer, Bytes: ended.Bytes, Kind: ended.Kind, Deleter: ended.Deleter, Ctx: ended.Ctx}
+	for t.reserveRecord(s) {
+		lock(s)
+		number := t.take(s, block, layout.BlockPending)
+		unlock(s)
+		if number != 0 {
+			return number
+		}
+	}
+	return 0
+}
+
+// Waiting returns the record of a call that waits, by which its list is linked.
+func (t *Table) Waiting(number uint32) *layout.BlockRecord { return t.record(number) }
+
+// Settle takes what is to be called out of the record of a call that has left its list, and gives
+// the record back.
+func (t *Table) Settle(number uint32) Ended {
+	b := t.record(number)
+	ended := Ended{Pointer: realOf(b), Bytes: blockBytes(b), Kind: blockKind(b), Deleter: b.Deleter, Ctx: b.Ctx}
+	s := &t.shards[t.shardOf(ended.Pointer)]
+	lock(s)
+	t.give(s, number)
+	unlock(s)
+	return ended
+}
+
+// Pending returns how many records are in lists of calls that wait. Nothing may run beside it.
+func (t *Table) Pending() (n uint64) {
+	t.eachRecord(func(_ uint32, b *layout.BlockRecord) { n += uint64(count(b.State == layout.BlockPending)) })
+	return n
+}
+
+// eachRecord visits the records that shards were given.
+func (t *Table) eachRecord(visit func(number uint32, b *layout.BlockRecord)) {
+	t.growing.Lock()
+	fresh := t.fresh
+	t.growing.Unlock()
+	for i := uint64(firstRecord); i < fresh; i++ {
+		visit(uint32(i), t.record(uint32(i)))
+	}
+}

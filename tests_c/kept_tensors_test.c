@@ -1,0 +1,495 @@
+/* Section Tensor pool: what threads keep for themselves counts, has limits, and comes back. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "memory.h"
+#include "thread.h"
+
+enum { KEPT = 32, DEFAULT_BYTES = 256 * MIB };
+
+/* Whether the fast path keeps tensors. */
+static bool fast(void)
+{
+	const char* setting = getenv("TL_FASTPATH");
+	return setting == NULL || *setting != '0';
+}
+
+static const int64_t square[2] = {12, 11};
+enum { ELEMENTS = 12 * 11 };
+
+static tl_tensor* new_square(void) { return tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, square); }
+
+/* Makes and frees tensors until the thread has places for `count` of them. */
+static void churn(int count)
+{
+	tl_tensor* tensors[KEPT];
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < count; i++) CHECK((tensors[i] = new_square()) != NULL);
+		for (int i = count; i-- > 0;) CHECK_OK(tl_tensor_free(tensors[i]));
+	}
+}
+
+static uint64_t kept_of_first_key(void)
+{
+	tl_pool_key_stats key = {.struct_size = sizeof key};
+	CHECK_OK(tl_pool_key_stats_get(0, &key));
+	CHECK(key.tensors == 0 || key.elements == ELEMENTS);
+	return key.tensors;
+}
+
+static tl_stats stats(void)
+{
+	tl_stats now = {.struct_size = sizeof now};
+	CHECK_OK(tl_stats_get(&now));
+	return now;
+}
+
+static void figures_count_what_a_thread_keeps(void)
+{
+	tl_stats before, after;
+	CHECK_OK(tl_mem_purge());
+	churn(4);
+	CHECK_INT(tl_get_pool_count(), 4);
+	CHECK_INT(kept_of_first_key(), 4);
+	before = stats();
+	churn(4);
+	after = stats();
+	CHECK_INT(after.live_objects, before.live_objects);
+	CHECK_INT(after.tensor_allocations - before.tensor_allocations, 12);
+	CHECK_INT(after.frees - before.frees, 12);
+	CHECK_INT(tl_get_pool_count(), 4);
+	CHECK_OK(tl_dump_gpu_pool_stats());
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+}
+
+/* Every shape of so many elements, and every function that takes one. */
+static void a_key_has_one_place_for_all_shapes(void)
+{
+	const int64_t flat = ELEMENTS, deep[6] = {1, 2, 1, 6, 1, 11}, wide[3] = {3, 4, 11};
+	tl_tensor* tensor;
+	void* data;
+	CHECK_OK(tl_mem_purge());
+	churn(1);
+	tensor = new_square();
+	data = tl_tensor_data(tensor);
+	CHECK_OK(tl_tensor_free(tensor));
+	for (int round = 0; round < 3; round++) {
+		tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &flat);
+		CHECK(tl_tensor_data(tensor) == data && tl_tensor_rank(tensor) == 1 && tl_tensor_dim(tensor, 0) == flat);
+		CHECK_OK(tl_tensor_free(tensor));
+		tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 6, deep);
+		CHECK(tl_tensor_data(tensor) == data && tl_tensor_rank(tensor) == 6 && tl_tensor_dim(tensor, 5) == 11);
+		CHECK_INT(tl_tensor_strides(tensor)[1], 66);
+		CHECK_OK(tl_tensor_free(tensor));
+		tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 3, wide);
+		CHECK(tl_tensor_data(tensor) == data && tl_tensor_dim(tensor, 1) == 4 && tl_tensor_strides(tensor)[0] == 44);
+		CHECK_OK(tl_tensor_free(tensor));
+		tensor = tl_pool_acquire(ELEMENTS, TL_DTYPE_F32, 0);
+		CHECK(tl_tensor_data(tensor) == data && tl_tensor_rank(tensor) == 1 && tl_tensor_dim(tensor, 0) == flat);
+		CHECK_OK(tl_pool_release(tensor, ELEMENTS, TL_DTYPE_F32, 0));
+		tensor = new_square();
+		CHECK(tl_tensor_data(tensor) == data && tl_tensor_dim(tensor, 0) == 12 && tl_tensor_nbytes(tensor) == 528);
+		CHECK_OK(tl_tensor_free(tensor));
+	}
+	CHECK_INT(tl_get_pool_count(), 1);
+	CHECK_OK(tl_mem_purge());
+}
+
+/* Tensors of data and clones come from the same places, without a slow call. */
+static void copies_take_what_is_kept(void)
+{
+	const float value = 2.5f;
+	const int64_t count = 7, whole[6] = {1, 2, 3, 4, 5, 6}, shape[2] = {2, 3}, none[2] = {0, 3};
+	tl_stats before = {.struct_size = sizeof before};
+	float borrowed[6] = {1, 2, 3, 4, 5, 6};
+	tl_tensor *source, *turned, *outside, *copy;
+	CHECK_OK(tl_mem_purge());
+	CHECK_OK(tl_mem_enter_scope());
+	source = tl_tensor_new(borrowed, 2, shape);
+	turned = tl_tensor_transpose(source, 0, 1);
+	outside = tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape, borrowed, NULL, NULL, NULL);
+	CHECK(source != NULL && turned != NULL && outside != NULL);
+	for (int round = 0; round < 8; round++) {
+		if (round == 4) before = stats();
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(*(float*)tl_tensor_data(tl_tensor_new(&value, 0, NULL)) == value);
+		CHECK_INT(*(int64_t*)tl_tensor_data(tl_tensor_new_i64(&count, 0, NULL)), count);
+		copy = tl_tensor_new_i64(whole, 2, shape);
+		CHECK(memcmp(tl_tensor_data(copy), whole, sizeof whole) == 0 && tl_tensor_nbytes(copy) == sizeof whole);
+		copy = tl_tensor_clone(copy);
+		CHECK(memcmp(tl_tensor_data(copy), whole, sizeof whole) == 0 && tl_tensor_dtype(copy) == TL_DTYPE_I64);
+		copy = tl_tensor_clone(outside);
+		CHECK(memcmp(tl_tensor_data(copy), borrowed, sizeof borrowed) == 0 && tl_tensor_data(copy) != borrowed);
+		copy = tl_tensor_new(borrowed, 2, none);
+		CHECK_INT(tl_tensor_numel(tl_tensor_clone(copy)), 0);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	if (fast()) CHECK_INT(stats().slow_calls - before.slow_calls, 1); /* that of stats */
+	copy = tl_tensor_clone(turned);
+	CHECK(((float*)tl_tensor_data(copy))[1] == 4 && tl_tensor_dim(copy, 0) == 3);
+	CHECK_REFUSED(tl_tensor_new(NULL, 2, shape), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new_i64((const int64_t*)8, 0, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(tl_tensor_new(NULL, 2, none) != NULL);
+	CHECK_REFUSED(tl_tensor_clone(NULL), 0, TL_OK);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_mem_purge());
+}
+
+static void shapes_that_are_no_shapes_are_refused(void)
+{
+	/* Their products, mod 2^64, are those of tensors that the thread keeps. */
+	const int64_t wrong[3][2] = {{-12, -11}, {INT64_MIN, 2}, {(int64_t)1 << 62, 4}};
+	const int64_t none[2] = {0, 5};
+	churn(2);
+	for (int i = 0; i < 3; i++) {
+		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 2, wrong[i]), 0, TL_E_INVALID_ARGUMENT);
+		CHECK_OK(tl_tensor_free(tl_tensor_empty(TL_DTYPE_F32, 0, 2, none)));
+		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 2, wrong[i]), 0, TL_E_INVALID_ARGUMENT);
+	}
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, -1, square), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 2, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_empty(256, 0, 2, square), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_purge());
+}
+
+/* ---- mistakes ------------------------------------------------------------------------ */
+
+static void a_tensor_is_freed_once(void)
+{
+	tl_tensor* tensor;
+	CHECK_OK(tl_mem_purge());
+	churn(2);
+	tensor = new_square();
+	CHECK_OK(tl_tensor_free(tensor));
+	CHECK_FAILS(tl_tensor_free(tensor), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_tensor_release(tensor), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_pool_release(tensor, ELEMENTS, TL_DTYPE_F32, 0), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_mem_free(tensor), TL_E_NOT_LIVE);
+	CHECK_DEAD(tensor);
+	CHECK_INT(tl_get_pool_count(), 2);
+	CHECK_OK(tl_mem_purge());
+}
+
+/* Tensors of a scope, freed in any order, with other objects between them and scopes within. */
+static void freed_in_any_order(void)
+{
+	enum { MOST = 100 };
+	tl_tensor* open[MOST];
+	uint64_t random = 3;
+	for (int round = 0; round < 400; round++) {
+		int count = 1 + (int)(check_random(&random) % MOST), order = (int)(check_random(&random) % 4);
+		int others = 0, twice = -1;
+		CHECK_OK(tl_mem_enter_scope());
+		if (round % 3 == 0) CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < count; i++) {
+			CHECK((open[i] = new_square()) != NULL);
+			if (round % 5 == 0 && i % 3 == 0 && tl_mem_new(64) != NULL) others++;
+			if (round % 7 == 0 && i == count / 2) CHECK_OK(tl_mem_enter_scope());
+		}
+		if (round % 11 == 0) CHECK_OK(tl_tensor_register(open[twice = count / 2]));
+		for (int i = 0; i < count; i++) {
+			int at = order == 0 ? i : order == 1 ? count - 1 - i : order == 2 ? (i * 7 + 3) % count : -1;
+			if (order == 2 && count % 7 == 0) at = i;
+			if (order == 3) at = i % 2 ? i - 1 : i + 1 < count ? i + 1 : i;
+			CHECK_COUNT(open[at], at == twice ? 2 : 1);
+			CHECK_OK(tl_tensor_free(open[at]));
+			if (at == twice) CHECK_COUNT(open[at], 1);
+			else CHECK_DEAD(open[at]);
+		}
+		CHECK_INT(stats().live_objects, (uint64_t)others + (twice >= 0));
+		CHECK_OK(tl_mem_exit_scopes_to(0));
+	}
+	CHECK_OK(tl_mem_purge());
+}
+
+/* Whatever a program writes over a header, the next tensor is whole and nobody else's. The header is
+ * 192 bytes before the data. */
+static void headers_that_were_overwritten(void)
+{
+	enum { HEADER = 192 };
+	uint64_t random = 7;
+	CHECK_OK(tl_mem_purge());
+	for (int round = 0; round < 3000; round++) {
+		tl_tensor *tensor, *first, *second;
+		unsigned char* data;
+		CHECK_OK(tl_mem_enter_scope());
+		churn(2);
+		tensor = new_square();
+		data = tl_tensor_data(tensor);
+		size_t at = check_random(&random) % HEADER, bytes = 1 + check_random(&random) % 16;
+		bool before = check_random(&random) % 2, view = check_random(&random) % 8 == 0;
+		if (!before) CHECK_OK(tl_tensor_free(tensor));
+		for (size_t i = at; i < at + bytes && i < HEADER; i++)
+			if (i < 28 || i >= 56 || !before) /* not the flags and what they are about: the program's own memory */
+				data[i - HEADER] = view ? 0xFF : (unsigned char)check_random(&random);
+		if (before) tl_tensor_free(tensor);
+		first = new_square();
+		second = new_square();
+		CHECK(first != NULL && second != NULL && first != second);
+		for (int i = 0; i < 2; i++) {
+			tl_tensor* t = i ? second : first;
+			CHECK(tl_tensor_nbytes(t) == 528 && tl_tensor_rank(t) == 2 && tl_tensor_dim(t, 0) == 12);
+			CHECK(tl_tensor_strides(t)[0] == 11 && (char*)tl_tensor_data(t) == (char*)t + HEADER);
+			memset(tl_tensor_data(t), 0x55, 528);
+		}
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+}
+
+/* ---- threads ------------------------------------------------------------------------- */
+
+static pthread_barrier_t barrier;
+
+static void* keeps(void* count)
+{
+	churn((int)(intptr_t)count);
+	meet(&barrier);
+	meet(&barrier); /* the main thread looks */
+	churn((int)(intptr_t)count);
+	meet(&barrier);
+	meet(&barrier);
+	CHECK_OK(tl_init()); /* the next slow call */
+	meet(&barrier);
+	meet(&barrier);
+	return NULL;
+}
+
+static void a_limit_holds_for_all_threads_together(void)
+{
+	pthread_t threads[4];
+	CHECK_OK(tl_mem_purge());
+	pthread_barrier_init(&barrier, NULL, 5);
+	for (int i = 0; i < 4; i++) threads[i] = start_thread(keeps, (void*)(intptr_t)16);
+	meet(&barrier);
+	CHECK(kept_of_first_key() <= KEPT);
+	churn(16);
+	CHECK_INT(kept_of_first_key(), tl_get_pool_count());
+	CHECK(kept_of_first_key() <= KEPT && kept_of_first_key() >= 16);
+	for (int i = 0; i < 5; i++) meet(&barrier);
+	for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+	CHECK(kept_of_first_key() <= KEPT);
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+	pthread_barrier_destroy(&barrier);
+}
+
+static void* makes_and_frees(void* count)
+{
+	churn((int)(intptr_t)count);
+	return NULL;
+}
+
+static void a_thread_that_ends_leaves_its_tensors_to_all(void)
+{
+	tl_tensor* tensors[6];
+	CHECK_OK(tl_mem_purge());
+	run_thread(makes_and_frees, (void*)(intptr_t)6);
+	CHECK_INT(tl_get_pool_count(), 6);
+	for (int i = 0; i < 6; i++) CHECK((tensors[i] = tl_pool_acquire(ELEMENTS, TL_DTYPE_F32, 0)) != NULL);
+	CHECK_PTR(tl_pool_acquire(ELEMENTS, TL_DTYPE_F32, 0), NULL);
+	for (int i = 0; i < 6; i++) CHECK_OK(tl_tensor_release(tensors[i]));
+	churn(5);
+	CHECK_OK(tl_thread_detach());
+	CHECK_INT(tl_get_pool_count(), 6);
+	run_thread(makes_and_frees, (void*)(intptr_t)6);
+	CHECK_INT(tl_get_pool_count(), 6);
+	CHECK_OK(tl_mem_purge());
+}
+
+/* Changes what threads may keep while one of them keeps tensors. Until that makes a slow call it has
+ * them, and keeps no more. */
+static void recalled(tl_status (*change)(void))
+{
+	int64_t kept;
+	CHECK_OK(tl_mem_purge());
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_t thread = start_thread(keeps, (void*)(intptr_t)4);
+	meet(&barrier);
+	CHECK_INT(tl_get_pool_count(), 4);
+	CHECK_OK(change());
+	kept = tl_get_pool_count();
+	CHECK(kept <= 4);
+	meet(&barrier); /* it makes and frees more */
+	meet(&barrier);
+	CHECK(tl_get_pool_count() <= 4);
+	meet(&barrier); /* it makes a slow call */
+	meet(&barrier);
+	CHECK_INT(tl_get_pool_count(), 0);
+	meet(&barrier);
+	pthread_join(thread, NULL);
+	CHECK_OK(tl_pool_set_limits(KEPT, DEFAULT_BYTES));
+	CHECK_OK(tl_mem_set_limit(0, 0, 0));
+	CHECK_INT(tl_get_pool_count(), 0);
+	pthread_barrier_destroy(&barrier);
+}
+
+static tl_status no_tensors(void) { return tl_pool_set_limits(0, DEFAULT_BYTES); }
+static tl_status no_bytes(void) { return tl_pool_set_limits(KEPT, 0); }
+static tl_status little_memory(void) { return tl_mem_set_limit(0, 1, 0); }
+
+static void limits_reach_what_other_threads_keep(void)
+{
+	recalled(no_tensors);
+	recalled(no_bytes);
+	recalled(little_memory);
+}
+
+static void a_purge_reaches_what_other_threads_keep(void)
+{
+	CHECK_OK(tl_mem_purge());
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_t thread = start_thread(keeps, (void*)(intptr_t)4);
+	meet(&barrier);
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), fast() ? 4 : 0);
+	meet(&barrier);
+	meet(&barrier);
+	CHECK(tl_get_pool_count() <= 8); /* its tensors, and those that the pool got meanwhile */
+	for (int i = 0; i < 3; i++) meet(&barrier);
+	pthread_join(thread, NULL);
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+	pthread_barrier_destroy(&barrier);
+}
+
+/* What this thread keeps goes at once. */
+static void limits_reach_what_this_thread_keeps(void)
+{
+	tl_memory_pool* pool;
+	void* block;
+	CHECK_OK(tl_mem_purge());
+	churn(8);
+	CHECK_INT(tl_get_pool_count(), 8);
+	CHECK_OK(tl_pool_set_limits(3, DEFAULT_BYTES));
+	CHECK_INT(tl_get_pool_count(), 3);
+	churn(8);
+	CHECK_INT(tl_get_pool_count(), 3);
+	CHECK_OK(tl_pool_set_limits(KEPT, 0));
+	CHECK_INT(tl_get_pool_count(), 0);
+	churn(8);
+	CHECK_INT(tl_get_pool_count(), 0);
+	CHECK_OK(tl_pool_set_limits(KEPT, DEFAULT_BYTES));
+	churn(8);
+	CHECK_OK(tl_mem_set_limit(0, 1, 0));
+	CHECK_INT(tl_get_pool_count(), 0);
+	churn(8);
+	CHECK_INT(tl_get_pool_count(), 0);
+	CHECK_OK(tl_mem_set_limit(0, 0, 0));
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), MIB, &pool));
+	for (int i = 0; i < 3; i++) { /* large tensors, so that their memory is enough for the block */
+		const int64_t elements = 20000;
+		CHECK_OK(tl_tensor_free(tl_tensor_empty(TL_DTYPE_F64, 0, 1, &elements)));
+	}
+	CHECK(tl_get_pool_count() >= 1);
+	leave_room(0, 1900 * KIB);
+	CHECK((block = tl_memory_pool_allocate(pool, 2000 * KIB)) != NULL);
+	CHECK_INT(tl_get_pool_count(), 0);
+	no_limits();
+	CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	CHECK_OK(tl_memory_pool_destroy(pool));
+	CHECK_OK(tl_mem_purge());
+}
+
+static void* frees(void* tensor)
+{
+	CHECK_OK(tl_tensor_release(tensor));
+	return NULL;
+}
+
+static void a_tensor_goes_where_it_is_freed(void)
+{
+	tl_tensor *tensor, *again;
+	CHECK_OK(tl_mem_purge());
+	CHECK_OK(tl_mem_enter_scope());
+	churn(1);
+	tensor = new_square();
+	CHECK_OK(tl_tensor_promote(tensor));
+	run_thread(frees, tensor);
+	CHECK_INT(tl_get_pool_count(), 1);
+	again = new_square();
+	CHECK_PTR(again, tensor);
+	CHECK_OK(tl_tensor_free(again));
+	CHECK_INT(tl_get_pool_count(), 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_mem_purge());
+}
+
+static void a_forked_child_keeps_its_own(void)
+{
+	if (!fast()) return; /* it has no slow path */
+	CHECK_OK(tl_mem_purge());
+	churn(4);
+	pid_t child = fork();
+	if (child == 0) {
+		long failures = check_failures;
+		tl_tensor* kept[4];
+		for (int i = 0; i < 4; i++) CHECK((kept[i] = new_square()) != NULL);
+		for (int i = 4; i-- > 0;) CHECK_OK(tl_tensor_free(kept[i]));
+		churn(4);
+		CHECK_OK(tl_thread_detach());
+		_exit(check_failures != failures);
+	}
+	int status = 1;
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	churn(4);
+	CHECK_INT(tl_get_pool_count(), 4);
+	CHECK_OK(tl_mem_purge());
+}
+
+/* More shapes than there are cells, at several depths, some of large objects. */
+static void* many_shapes(void* seed)
+{
+	uint64_t random = (uint64_t)(uintptr_t)seed;
+	tl_tensor* open[4];
+	for (int i = 0; i < 20000; i++) {
+		int64_t shape[4] = {1, 1, 1, 1};
+		for (int k = 0; k < 4; k++) shape[k] = 1 + (int64_t)(check_random(&random) % (k == 3 ? 40 : 4));
+		if (i % 97 == 0) shape[0] = 300 + i % 5;
+		int count = 1 + (int)(check_random(&random) % 4);
+		CHECK_OK(tl_mem_enter_scope());
+		for (int k = 0; k < count; k++) {
+			open[k] = tl_tensor_empty(k % 2 ? TL_DTYPE_F64 : TL_DTYPE_U8, 0, 1 + (int64_t)(i % 4), shape);
+			memset(tl_tensor_data(open[k]), i, tl_tensor_nbytes(open[k]));
+		}
+		if (i % 3) CHECK_OK(tl_tensor_free(open[check_random(&random) % (uint64_t)count]));
+		CHECK_OK(tl_mem_exit_scope());
+		if (i % 1000 == 999 && seed == NULL)
+			CHECK_OK(i % 3000 == 2999 ? tl_mem_purge() : tl_pool_set_limits(KEPT, DEFAULT_BYTES));
+	}
+	return NULL;
+}
+
+static void threads_with_many_shapes(void)
+{
+	pthread_t threads[3];
+	CHECK_OK(tl_mem_purge());
+	for (uintptr_t i = 0; i < 3; i++) threads[i] = start_thread(many_shapes, (void*)(i + 1));
+	many_shapes(NULL);
+	for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+	CHECK_OK(tl_mem_purge());
+	CHECK_INT(tl_get_pool_count(), 0);
+}
+
+int main(void)
+{
+	RUN(figures_count_what_a_thread_keeps);
+	RUN(a_key_has_one_place_for_all_shapes);
+	RUN(copies_take_what_is_kept);
+	RUN(shapes_that_are_no_shapes_are_refused);
+	RUN(a_tensor_is_freed_once);
+	RUN(freed_in_any_order);
+	RUN(headers_that_were_overwritten);
+	RUN(a_limit_holds_for_all_threads_together);
+	RUN(a_thread_that_ends_leaves_its_tensors_to_all);
+	RUN(limits_reach_what_other_threads_keep);
+	RUN(a_purge_reaches_what_other_threads_keep);
+	RUN(limits_reach_what_this_thread_keeps);
+	RUN(a_tensor_goes_where_it_is_freed);
+	RUN(a_forked_child_keeps_its_own);
+	RUN(threads_with_many_shapes);
+	return check_finish();
+}

@@ -1,0 +1,302 @@
+/* Warm places: what the exit of a scope leaves in the scope stack for the next scope is free for everybody but
+ * tl_mem_new, whatever the program does in between.
+ *
+ *     warm_test [steps]
+ */
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "thread.h"
+
+enum { EIGHT = 8, ROUNDS = 200 };
+
+/* Leaves eight places of a size warm; the objects are in *objects. */
+static void leave_eight(size_t bytes, void** objects)
+{
+	for (int round = 0; round < ROUNDS; round++) { /* more than a thread waits after a scope that was not alike */
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < EIGHT; i++) memset(objects[i] = tl_mem_new(bytes), round, bytes);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
+static void a_stale_pointer_is_not_live(void)
+{
+	void* objects[EIGHT];
+	leave_eight(64, objects);
+	CHECK_STATUS(tl_ptr_check(objects[0]), TL_E_NOT_LIVE);
+	leave_eight(64, objects);
+	CHECK_STATUS(tl_ptr_release(objects[1]), TL_E_NOT_LIVE);
+	leave_eight(64, objects);
+	CHECK_STATUS(tl_mem_free(objects[2]), TL_E_NOT_LIVE);
+	leave_eight(64, objects);
+	CHECK_STATUS(tl_mem_register_struct(objects[3]), TL_E_NOT_LIVE);
+	leave_eight(64, objects);
+	tl_ptr_acquire(objects[4]);
+	CHECK_STATUS(tl_last_status(), TL_E_NOT_LIVE);
+	leave_eight(64, objects);
+	CHECK_DEAD(objects[5]);
+	leave_eight(64, objects);
+	CHECK_OK(tl_mem_enter_scope());
+	void* again = tl_mem_new(64);
+	CHECK_OK(tl_ptr_check(again));
+	for (int i = 0; i < EIGHT; i++)
+		if (objects[i] != again) CHECK_DEAD(objects[i]);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* ---- another thread looks ---- */
+
+typedef struct observer {
+	sem_t ask, told;
+	uint64_t objects, bytes;
+	bool done;
+} observer;
+
+static void* observe(void* argument)
+{
+	observer* o = argument;
+	for (sem_wait(&o->ask); !o->done; sem_wait(&o->ask)) {
+		check_balance balance = check_take_balance();
+		o->objects = balance.objects;
+		o->bytes = balance.bytes;
+		sem_post(&o->told);
+	}
+	return NULL;
+}
+
+static uint64_t objects_seen(observer* o)
+{
+	sem_post(&o->ask);
+	sem_wait(&o->told);
+	return o->objects;
+}
+
+static void another_thread_counts_them_as_free(void)
+{
+	void* objects[EIGHT];
+	observer o = {.done = false};
+	sem_init(&o.ask, 0, 0);
+	sem_init(&o.told, 0, 0);
+	pthread_t thread = start_thread(observe, &o);
+	uint64_t before = objects_seen(&o), bytes = o.bytes;
+	leave_eight(96, objects);
+	CHECK_INT(objects_seen(&o), before);
+	CHECK_INT(o.bytes, bytes);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 3; i++) CHECK(tl_mem_new(96) != NULL);
+	CHECK_INT(objects_seen(&o), before + 3);
+	CHECK(o.bytes >= bytes + 3 * 96); /* more with TL_DEBUG */
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(objects_seen(&o), before);
+	o.done = true;
+	sem_post(&o.ask);
+	pthread_join(thread, NULL);
+	sem_destroy(&o.ask);
+	sem_destroy(&o.told);
+}
+
+/* ---- what is not like the last scope ---- */
+
+static void every_kind_of_entry_may_follow(void)
+{
+	void* objects[EIGHT];
+	tl_type_desc description = {.name = "plain", .size = 64};
+	tl_type type;
+	CHECK_OK(tl_type_define(&description, &type));
+	for (int kind = 0; kind < 6; kind++) {
+		leave_eight(64, objects);
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < EIGHT + 2; i++) {
+			const int64_t shape[] = {2, 2};
+			if (kind == 0) CHECK(tl_mem_new(96) != NULL);
+			if (kind == 1) CHECK_OK(tl_mem_register_struct(malloc(64)));
+			if (kind == 2) CHECK(tl_object_new(type) != NULL);
+			if (kind == 3) CHECK(tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape) != NULL);
+			if (kind == 4) CHECK(tl_mem_new_zeroed(64) != NULL);
+			if (kind == 5) CHECK_OK(tl_mem_register_struct(tl_mem_alloc(i % 2 == 0 ? 64 : 480)));
+		}
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
+static void nested_scopes_share_the_places(void)
+{
+	void* objects[EIGHT];
+	leave_eight(64, objects);
+	int64_t depth = tl_get_scope_depth();
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < 6; i++) {
+			CHECK_OK(i % 2 == 0 ? tl_mem_enter_scope() : tl_mem_function_enter(1));
+			for (int k = 0; k < 20; k++) memset(tl_mem_new(64), i, 64);
+		}
+		CHECK_OK(tl_mem_function_exit());
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK(tl_mem_new(64) != NULL);
+		CHECK_OK(tl_mem_exit_scopes_to(depth));
+	}
+}
+
+static void large_objects_do_not_stay(void)
+{
+	check_balance before = check_take_balance();
+	for (int round = 0; round < ROUNDS; round++) {
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(tl_mem_new(64) != NULL);
+		CHECK(tl_mem_new(1 << 20) != NULL);
+		CHECK(tl_mem_new(512) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	check_balance after = check_take_balance();
+	CHECK_INT(after.bytes, before.bytes);
+}
+
+/* ---- threads that end, and a child ---- */
+
+static void* work_and_detach(void* argument)
+{
+	void* objects[EIGHT];
+	for (int round = 0; round < 20; round++) {
+		leave_eight(32 * (size_t)(1 + round % 15), objects);
+		if (argument != NULL) CHECK_OK(tl_thread_detach());
+	}
+	return NULL;
+}
+
+static void a_thread_leaves_them_behind(void)
+{
+	check_balance before = check_take_balance();
+	for (int i = 0; i < 10; i++) run_thread(work_and_detach, i % 2 == 0 ? &before : NULL);
+	check_same_balance(before, __func__);
+	CHECK_OK(tl_mem_purge());
+	check_same_balance(before, __func__);
+}
+
+static void child(void)
+{
+	void* objects[EIGHT];
+	leave_eight(64, objects);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < EIGHT; i++) CHECK(tl_mem_new(i % 2 == 0 ? 64 : 96) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	leave_eight(96, objects);
+}
+
+static void a_child_uses_them(void)
+{
+	void* objects[EIGHT];
+	int status = -1;
+	leave_eight(96, objects); /* so that the child's magazines have slots */
+	leave_eight(64, objects);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(64) != NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		alarm(30);
+		check_failures = 0;
+		if (tl_mem_exit_scope() == TL_OK) child();
+		_exit(check_failures != 0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* ---- anything, in any order ---- */
+
+enum { OBJECTS = 512, DEPTH = 12 };
+
+static uint64_t random_state = 1;
+
+static uint32_t draw(uint32_t below)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((random_state >> 33) % below);
+}
+
+static struct {
+	unsigned char* object;
+	size_t bytes;
+	unsigned char stamp;
+	bool held; /* by a reference of our own */
+} live[OBJECTS];
+static int count, marks[DEPTH], depth;
+
+static bool is_stamped(int i)
+{
+	for (size_t k = 0; k < live[i].bytes; k++)
+		if (live[i].object[k] != live[i].stamp) return false;
+	return true;
+}
+
+static void add(void)
+{
+	static const size_t sizes[] = {64, 64, 64, 64, 96, 96, 32, 480, 481, 512, 1000, 24};
+	if (count == OBJECTS) return;
+	size_t bytes = sizes[draw(draw(4) == 0 ? 12 : 4)];
+	live[count].object = tl_mem_new(bytes);
+	live[count].bytes = bytes;
+	live[count].stamp = (unsigned char)draw(256);
+	live[count].held = draw(16) == 0;
+	memset(live[count].object, live[count].stamp, bytes);
+	if (live[count].held) tl_ptr_acquire(live[count].object);
+	count++;
+}
+
+static void leave(void)
+{
+	int from = marks[--depth], kept = from;
+	for (int i = from; i < count; i++) CHECK(is_stamped(i));
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = from; i < count; i++)
+		if (live[i].held) live[kept++] = live[i];
+	for (; kept > from; kept--) { /* held by us alone */
+		CHECK(is_stamped(kept - 1));
+		CHECK_OK(tl_ptr_release(live[kept - 1].object));
+	}
+	count = from;
+}
+
+static long steps = 20000;
+
+static void no_two_objects_share_memory(void)
+{
+	count = depth = 0;
+	for (long step = 0; step < steps; step++) {
+		uint32_t what = draw(100);
+		if (depth == 0 || (what < 8 && depth < DEPTH)) {
+			CHECK_OK(tl_mem_enter_scope());
+			marks[depth++] = count;
+		} else if (what < 18) {
+			leave();
+		} else if (what == 18 && count > marks[depth - 1]) { /* the newest goes by itself */
+			if (live[count - 1].held) CHECK_OK(tl_ptr_release(live[count - 1].object));
+			CHECK_OK(tl_mem_unregister(live[--count].object));
+			CHECK_OK(tl_ptr_release(live[count].object));
+		} else if (what == 19) {
+			check_take_balance();
+		} else if (what == 20) {
+			CHECK_OK(tl_mem_register_struct(malloc(64)));
+		} else {
+			add();
+		}
+		if (step % 64 == 0)
+			for (int i = 0; i < count; i++) CHECK(is_stamped(i));
+	}
+	while (depth > 0) leave();
+}
+
+int main(int argc, char** argv)
+{
+	if (argc > 1) steps = atol(argv[1]);
+	RUN(a_stale_pointer_is_not_live);
+	RUN(another_thread_counts_them_as_free);
+	RUN(every_kind_of_entry_may_follow);
+	RUN(nested_scopes_share_the_places);
+	RUN(large_objects_do_not_stay);
+	RUN(a_thread_leaves_them_behind);
+	RUN(a_child_uses_them);
+	RUN(no_two_objects_share_memory);
+	return check_finish();
+}

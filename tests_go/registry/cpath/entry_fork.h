@@ -1,0 +1,1 @@
+../../../cshim/entry_fork.h
