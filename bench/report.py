@@ -207,6 +207,31 @@ def training_section(path: pathlib.Path, score: Score) -> list[str]:
     return lines + [""] + table(["observed", "time over plain", "quartiles", "instructions", "target", "met"], rows)
 
 
+def handover_section(lines_read: list[dict], score: Score) -> list[str]:
+    if not lines_read:
+        return []
+    lines = ["## Objects that another thread releases", "", "256 bytes, from producers to as many consumers, in batches of 1024; "]
+    lines[-1] += "processor time of an object, and peak resident memory. Medians of five processes each."
+    rows = []
+    for threads in sorted({entry["threads"] for entry in lines_read}):
+        found: dict[str, list[dict]] = {}
+        for entry in lines_read:
+            if entry["threads"] == threads:
+                found.setdefault(entry["way"], []).append(entry)
+        medians = {way: {key: statistics.median(e[key] for e in runs) for key in ("cpu_ns", "peak")} for way, runs in found.items()}
+        for way, figures in medians.items():
+            cells = [f"{'ours' if way == 'tl' else way}, {threads} threads", number(figures["cpu_ns"]), f"{figures['peak'] / 2**20:.1f}"]
+            for key, what in (("cpu_ns", "processor time"), ("peak", "peak memory")):
+                ratio = figures[key] / medians["glibc"][key]
+                met = ""
+                if way == "tl":
+                    met = score.judge(f"release by another thread, {threads} threads, {what}", ratio <= targets.HANDOVER, f"{ratio:.2f}")
+                cells += [f"{ratio:.2f}", met]
+            rows.append(cells)
+    header = ["", "ns", "peak MiB", "time over glibc", f"<= {targets.HANDOVER}", "peak over glibc", f"<= {targets.HANDOVER}"]
+    return lines + [""] + table(header, rows)
+
+
 def registry_section(lines_read: list[dict], score: Score) -> list[str]:
     if not lines_read:
         return []
@@ -292,6 +317,7 @@ def main() -> None:
             body += training_section(figures / "training.json", score)
         if name == "registry":
             body += registry_section(load_lines(figures / "registry_memory.jsonl"), score)
+    body += handover_section(load_lines(figures / "handover.jsonl"), score)
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += report_planner.offsets_section(load_lines(figures / "planner.jsonl"), score, table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)

@@ -16,7 +16,9 @@ min_time=${TL_BENCH_MIN_TIME:-0.05}
 
 # Leaves room for the thread-local storage of allocators that are opened at run time (jemalloc wants 3 KiB).
 GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384
-export GLIBC_TUNABLES
+# tcmalloc beside glibc: both move the program break, and sbrk is not for two threads at once.
+TCMALLOC_SKIP_SBRK=true
+export GLIBC_TUNABLES TCMALLOC_SKIP_SBRK
 
 compile() {
 	cmake -S "$here" -B "$programs" -DTL_RUNTIME_LIBRARY="$build/libtl_runtime.so" >"$programs/build.log" 2>&1 ||
@@ -31,9 +33,9 @@ timed() {
 	echo "bench: ${2:-$1}"
 	"$programs/$1" --benchmark_repetitions="$repetitions" --benchmark_min_time="$min_time" \
 		--benchmark_enable_random_interleaving=true --benchmark_out_format=json \
-		--benchmark_out="$figures/${2:-$1}.json" >"$figures/$1.log" 2>"$figures/$1.err" ||
-		{ cat "$figures/$1.err"; exit 1; }
-	grep "^skipped:" "$figures/$1.err" || true
+		--benchmark_out="$figures/${2:-$1}.json" >"$figures/${2:-$1}.log" 2>"$figures/${2:-$1}.err" ||
+		{ cat "$figures/${2:-$1}.err"; exit 1; }
+	grep "^skipped:" "$figures/${2:-$1}.err" || true
 }
 
 resident() {
@@ -42,6 +44,19 @@ resident() {
 	for way in floating vec scope glibc mimalloc jemalloc tcmalloc; do
 		"$programs/resident" "$way" 2>>"$figures/resident.err"
 	done >"$figures/resident.jsonl"
+}
+
+# Processor time and peak memory of objects that another thread releases.
+handovers() {
+	[ -x "$programs/handover" ] || return 0
+	echo "bench: objects that another thread releases"
+	for threads in 2 64; do
+		for _ in 1 2 3 4 5; do
+			for way in tl glibc mimalloc jemalloc tcmalloc; do
+				"$programs/handover" "$way" "$threads" 2>>"$figures/handover.err" || [ $? -eq 3 ]
+			done
+		done
+	done >"$figures/handover.jsonl"
 }
 
 from_python() {
@@ -97,7 +112,7 @@ startup
 gzip -dc "$here/data/digits.trace.gz" >"$programs/digits.trace"
 TL_BENCH_TRACE=${TL_BENCH_TRACE:-$programs/digits.trace}
 export TL_BENCH_TRACE
-for program in counting scopes frames allocation tensors memory_pool workspace observing; do timed "$program"; done
+for program in counting scopes frames allocation tensors memory_pool workspace observing programs_ast; do timed "$program"; done
 "$programs/footprint" >"$figures/footprint.jsonl"
 "$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
 for live in 1000 100000 1000000; do
@@ -108,6 +123,10 @@ done
 for keys in 64 4096; do
 	for who in tl unordered_map absl-flat; do "$programs/registry_memory" "$who" "$keys" || [ $? -eq 3 ]; done
 done >"$figures/registry_memory.jsonl"
+for program in training rows; do timed "program_$program" "programs-$program"; done
+timed growth
+timed beside
+handovers
 from_python
 trainings
 placement

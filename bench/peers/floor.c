@@ -1,6 +1,7 @@
 #include "floor.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 void* floor_plain_acquire(void* object)
 {
@@ -36,3 +37,48 @@ void* floor_checked_acquire(void* object)
 }
 
 int floor_checked_release(void* object) { return change((_Atomic int*)object, -1, memory_order_acq_rel) == 1; }
+
+static char arena[4096];
+static char* top = arena;
+
+void* floor_bump(size_t bytes)
+{
+	char* p = top;
+	top = p + bytes;
+	return p;
+}
+
+void* floor_top(void) { return top; }
+void floor_set_top(void* to) { top = to; }
+
+enum { SLOTS = 1024, SLOT_BYTES = 64 };
+
+typedef struct {
+	void* object;
+	uint64_t number;
+} slot;
+
+static struct {
+	uint64_t counts, life;
+} records[SLOTS];
+static char objects[SLOTS][SLOT_BYTES];
+static slot slots[SLOTS], *free_slots = NULL;
+
+void* floor_take(void)
+{
+	if (free_slots == NULL) {
+		for (int i = 0; i < SLOTS; i++) slots[i] = (slot){objects[i], (uint64_t)i};
+		free_slots = slots + SLOTS;
+	}
+	slot s = *--free_slots;
+	records[s.number].counts = 1;
+	return s.object;
+}
+
+void floor_give(void* object)
+{
+	uint64_t number = (uint64_t)((char(*)[SLOT_BYTES])object - objects);
+	records[number].counts = 0;
+	records[number].life++;
+	*free_slots++ = (slot){object, number};
+}

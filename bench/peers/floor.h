@@ -2,6 +2,8 @@
 #ifndef BENCH_FLOOR_H
 #define BENCH_FLOOR_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -12,6 +14,16 @@ void* floor_atomic_acquire(void* object);
 int floor_atomic_release(void* object);
 void* floor_checked_acquire(void* object);
 int floor_checked_release(void* object);
+
+/* The least of an arena: a pointer in memory that each call loads, moves and stores. */
+void* floor_bump(size_t bytes);
+void* floor_top(void);
+void floor_set_top(void* top);
+
+/* The least of an allocator with a record for each object: a stack of free slots, and a record that is written when one
+ * goes and when one comes. */
+void* floor_take(void);
+void floor_give(void* object);
 
 #ifdef __cplusplus
 }

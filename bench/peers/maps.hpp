@@ -32,12 +32,22 @@ class Sharded {
 		std::lock_guard<std::mutex> lock(s.mutex);
 		s.map.emplace(p, Owned{bytes, 1});
 	}
-	void erase(std::uintptr_t p)
+	void acquire(std::uintptr_t p)
 	{
 		Shard& s = of(p);
 		std::lock_guard<std::mutex> lock(s.mutex);
 		auto at = s.map.find(p);
-		if (at != s.map.end() && --at->second.count == 0) s.map.erase(at);
+		if (at != s.map.end()) ++at->second.count;
+	}
+	// Whether that was the last reference.
+	bool erase(std::uintptr_t p)
+	{
+		Shard& s = of(p);
+		std::lock_guard<std::mutex> lock(s.mutex);
+		auto at = s.map.find(p);
+		if (at == s.map.end() || --at->second.count != 0) return false;
+		s.map.erase(at);
+		return true;
 	}
 	bool contains(std::uintptr_t p)
 	{

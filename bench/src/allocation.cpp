@@ -4,6 +4,7 @@
 #include <array>
 
 #include "../peers/allocators.hpp"
+#include "floors.hpp"
 #include "harness.hpp"
 
 namespace bench {
@@ -46,6 +47,7 @@ void add_allocator(const std::string& name, Allocate allocate, Release release)
 
 void register_all()
 {
+	add("floor/thousand", thousand_floor);
 	for (const Allocator& allocator : allocators())
 		add_allocator(allocator.name, allocator.allocate, allocator.release);
 	add_allocator("tl", tl_mem_alloc, tl_ptr_release);

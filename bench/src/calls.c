@@ -1,9 +1,9 @@
 /* One hot operation, N times: `calls NAME N`. Instructions at N and at 2N give those of one; start-up cancels. */
+#include "calls.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <tl_runtime.h>
-
-#define OPERATION __attribute__((noinline, noclone)) static void
 
 /* The loop alone, to be taken off the others. */
 OPERATION op_loop(long n)
@@ -40,6 +40,16 @@ OPERATION op_acquire_release_unbiased(long n)
 	tl_mem_exit_scope();
 }
 
+OPERATION op_acquire_release_floating(long n)
+{
+	void* object = tl_mem_alloc(64);
+	for (long i = 0; i < n; i++) {
+		tl_ptr_acquire(object);
+		tl_ptr_release(object);
+	}
+	tl_ptr_release(object);
+}
+
 OPERATION op_check(long n)
 {
 	void* object = tl_mem_alloc(64);
@@ -61,6 +71,73 @@ OPERATION op_scope_of_8(long n)
 		tl_mem_enter_scope();
 		for (int k = 0; k < 8; k++) tl_mem_new(64);
 		tl_mem_exit_scope();
+	}
+}
+
+OPERATION op_scope_mixed(long n)
+{
+	static const size_t sizes[8] = {64, 24, 96, 160, 32, 256, 64, 128};
+	for (long i = 0; i < n; i++) {
+		tl_mem_enter_scope();
+		for (int k = 0; k < 8; k++) tl_mem_new(sizes[k]);
+		tl_mem_exit_scope();
+	}
+}
+
+/* No two scopes in a row are alike. */
+OPERATION op_scope_alternating(long n)
+{
+	for (long i = 0; i < n; i++) {
+		size_t bytes = i % 2 == 0 ? 64 : 96;
+		tl_mem_enter_scope();
+		for (int k = 0; k < 8; k++) tl_mem_new(bytes);
+		tl_mem_exit_scope();
+	}
+}
+
+typedef struct node {
+	struct node *left, *right;
+	char* name;
+	uint64_t number;
+} node;
+
+static tl_type node_type(void)
+{
+	const size_t offsets[] = {offsetof(node, left), offsetof(node, right), offsetof(node, name)};
+	const tl_type_desc description = {.size = sizeof(node), .pointer_offsets = offsets, .num_pointers = 3};
+	tl_type type;
+	if (tl_type_define(&description, &type) != TL_OK) exit(2);
+	return type;
+}
+
+/* A node with two nodes and a name each: the scope holds all of them, and the root dies first. */
+OPERATION op_typed_tree(long n)
+{
+	tl_type type = node_type();
+	for (long i = 0; i < n; i++) {
+		tl_mem_enter_scope();
+		node* nodes[3];
+		for (int k = 0; k < 3; k++) {
+			nodes[k] = tl_object_new(type);
+			nodes[k]->name = tl_ptr_acquire(tl_mem_new(16));
+		}
+		nodes[2]->left = tl_ptr_acquire(nodes[0]);
+		nodes[2]->right = tl_ptr_acquire(nodes[1]);
+		tl_mem_exit_scope();
+	}
+}
+
+/* The same, dropped by its last reference. */
+OPERATION op_typed_release(long n)
+{
+	tl_type type = node_type();
+	for (long i = 0; i < n; i++) {
+		tl_mem_enter_scope();
+		node* root = tl_ptr_acquire(tl_object_new(type));
+		root->left = tl_ptr_acquire(tl_object_new(type));
+		root->right = tl_ptr_acquire(tl_object_new(type));
+		tl_mem_exit_scope();
+		tl_ptr_release(root);
 	}
 }
 
@@ -170,6 +247,58 @@ OPERATION op_registry_alias(long n)
 	}
 }
 
+static void let_go(void* pointer, void* ctx) { (void)pointer, (void)ctx; }
+
+static void custom_pairs(long n, size_t bytes)
+{
+	char* block = malloc(2 * bytes);
+	char* p = (char*)(((uintptr_t)block + bytes - 1) / bytes * bytes);
+	for (long i = 0; i < n; i++) {
+		tl_registry_register_custom(p, bytes, let_go, NULL);
+		tl_registry_unregister(p);
+	}
+	free(block);
+}
+
+OPERATION op_registry_custom(long n) { custom_pairs(n, 64); }
+OPERATION op_registry_custom_4096(long n) { custom_pairs(n, 4096); }
+
+enum { NAMES = 1000000, STRIDE = 16 };
+
+/* A shared block with a million names; any of them gets another reference and loses it, or a new name comes and goes. */
+static char* names_of_one_block(uint64_t* id)
+{
+	char* block = (char*)((uintptr_t)1 << 44);
+	void** names = malloc(NAMES * sizeof *names);
+	for (size_t i = 0; i < NAMES; i++) names[i] = block + i * STRIDE;
+	tl_registry_register_buffer(block, (size_t)NAMES * STRIDE, names, NAMES, TL_ALLOC_MALLOC, id);
+	free(names);
+	return block;
+}
+
+static void any_name(long n, size_t offset)
+{
+	uint64_t id = 0, random = 1;
+	char* block = names_of_one_block(&id);
+	for (long i = 0; i < n; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		char* name = block + (random >> 33) % NAMES * STRIDE + offset;
+		tl_registry_add_alias(id, name);
+		tl_registry_unregister(name);
+	}
+}
+
+OPERATION op_registry_alias_1e6(long n) { any_name(n, 0); }
+OPERATION op_registry_new_alias_1e6(long n) { any_name(n, 4); }
+
+OPERATION op_registry_info_1e6(long n)
+{
+	uint64_t id = 0;
+	char* block = names_of_one_block(&id);
+	tl_alloc_info info = {.struct_size = sizeof info};
+	for (long i = 0; i < n; i++) tl_registry_info(block + i % NAMES * STRIDE, &info);
+}
+
 OPERATION op_function(long n)
 {
 	for (long i = 0; i < n; i++) {
@@ -204,33 +333,6 @@ OPERATION op_arena_alloc_8(long n)
 		tl_mem_exit_scope();
 	}
 	tl_arena_free();
-}
-
-OPERATION op_tensor_acquire_release(long n)
-{
-	const int64_t shape[2] = {64, 64};
-	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
-	for (long i = 0; i < n; i++) {
-		tl_tensor_acquire(tensor);
-		tl_tensor_release(tensor);
-	}
-	tl_tensor_free(tensor);
-}
-
-OPERATION op_tensor_empty_free(long n)
-{
-	const int64_t shape[2] = {64, 64};
-	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape));
-}
-
-OPERATION op_tensor_in_slot(long n)
-{
-	const int64_t shape[2] = {64, 64};
-	for (long i = 0; i < n; i++) {
-		tl_mem_function_enter(1);
-		tl_tensor_in_slot(0, TL_DTYPE_F32, 2, shape);
-		tl_mem_function_exit();
-	}
 }
 
 /* Addresses where nothing is: a pool does not touch its memory, and valgrind has no such room. */
@@ -281,18 +383,19 @@ OPERATION op_pool_replace_1e3(long n) { replace(n, 1000); }
 OPERATION op_pool_replace_1e4(long n) { replace(n, 10000); }
 OPERATION op_pool_replace_1e6(long n) { replace(n, 1000000); }
 
-static const struct {
-	const char* name;
-	void (*run)(long n);
-} operations[] = {
-#define NAMED(name) {#name, op_##name}
+static const operation operations[] = {
 	NAMED(loop),
 	NAMED(cgo_call),
 	NAMED(acquire_release),
 	NAMED(acquire_release_unbiased),
+	NAMED(acquire_release_floating),
 	NAMED(check),
 	NAMED(scope),
 	NAMED(scope_of_8),
+	NAMED(scope_mixed),
+	NAMED(scope_alternating),
+	NAMED(typed_tree),
+	NAMED(typed_release),
 	NAMED(alloc_release),
 	NAMED(alloc_free),
 	NAMED(malloc_free),
@@ -306,24 +409,34 @@ static const struct {
 	NAMED(registry_acquire_release),
 	NAMED(registry_hit),
 	NAMED(registry_alias),
+	NAMED(registry_alias_1e6),
+	NAMED(registry_new_alias_1e6),
+	NAMED(registry_custom),
+	NAMED(registry_custom_4096),
+	NAMED(registry_info_1e6),
 	NAMED(function),
 	NAMED(function_4_slots),
 	NAMED(planned_frame),
 	NAMED(arena_alloc_8),
-	NAMED(tensor_acquire_release),
-	NAMED(tensor_empty_free),
-	NAMED(tensor_in_slot),
 	NAMED(pool_pair),
 	NAMED(pool_replace_1e3),
 	NAMED(pool_replace_1e4),
 	NAMED(pool_replace_1e6),
-#undef NAMED
+	{NULL, NULL},
 };
+
+static const operation* find(const operation* o, const char* name)
+{
+	while (o->name != NULL && strcmp(o->name, name) != 0) o++;
+	return o->name != NULL ? o : NULL;
+}
 
 int main(int argc, char** argv)
 {
 	if (argc != 3 || tl_init() != TL_OK) return 2;
-	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-		if (strcmp(operations[i].name, argv[1]) == 0) return operations[i].run(atol(argv[2])), 0;
-	return 2;
+	const operation* o = find(operations, argv[1]);
+	if (o == NULL) o = find(tensor_operations, argv[1]);
+	if (o == NULL) return 2;
+	o->run(atol(argv[2]));
+	return 0;
 }

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "floors.hpp"
 #include "harness.hpp"
 
 namespace bench {
@@ -202,6 +203,7 @@ void add_million(const std::string& name, Order order)
 
 void register_all()
 {
+	add("floor/miss", miss_floor);
 	add_threaded("pair/64/glibc", malloc_pair);
 	add_threaded("foreign/1/tl", register_one<64>);
 	add("foreign/1/straddle/tl", register_straddling);

@@ -8,6 +8,7 @@
 
 #include "../peers/allocators.hpp"
 #include "device.hpp"
+#include "floors.hpp"
 #include "harness.hpp"
 #include "trace.hpp"
 
@@ -195,6 +196,7 @@ Traces all_traces()
 
 void register_all()
 {
+	add("floor/miss", miss_floor);
 	const Traces traces = all_traces();
 	add_ours(traces);
 	for (const Allocator& peer : allocators()) add_peer(peer, traces);

@@ -77,6 +77,19 @@ void sums(benchmark::State& state)
 	}
 }
 
+// Types stay for ever: this comes last.
+void sums_of_types(benchmark::State& state)
+{
+	static bool defined;
+	for (int i = 0; !defined && i < 10000; ++i) {
+		tl_type type;
+		const tl_type_desc one{"one of many", static_cast<size_t>(32 + i % 500), nullptr, 0, nullptr, 0};
+		must(tl_type_define(&one, &type));
+	}
+	defined = true;
+	sums(state);
+}
+
 void json(benchmark::State& state)
 {
 	std::vector<char> text(1 << 20);
@@ -132,6 +145,7 @@ void register_all()
 	add("observe/info", info);
 	add("observe/many/leaks", leaks);
 	add("observe/many/profile", profile);
+	add("observe/stats/get-types", sums_of_types);
 }
 
 } // namespace bench

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../peers/allocators.hpp"
+#include "floors.hpp"
 #include "harness.hpp"
 #include "sizes.hpp"
 
@@ -35,6 +36,39 @@ void runtime_scope(benchmark::State& state, std::size_t bytes)
 	});
 }
 
+constexpr std::size_t kMixed[kObjects] = {64, 24, 96, 160, 32, 256, 64, 128};
+
+void mixed_scope(benchmark::State& state)
+{
+	measure(state, [] {
+		tl_mem_enter_scope();
+		for (std::size_t bytes : kMixed) touch(tl_mem_new(bytes));
+		tl_mem_exit_scope();
+	});
+}
+
+void alternating_scope(benchmark::State& state)
+{
+	std::size_t bytes = 64;
+	measure(state, [&bytes] {
+		bytes ^= 64 ^ 96;
+		tl_mem_enter_scope();
+		for (int i = 0; i < kObjects; ++i) touch(tl_mem_new(bytes));
+		tl_mem_exit_scope();
+	});
+}
+
+void mixed_pairs(benchmark::State& state, const Allocator& allocator)
+{
+	auto allocate = allocator.allocate;
+	auto release = allocator.release;
+	measure(state, [=] {
+		void* objects[kObjects];
+		for (int i = 0; i < kObjects; ++i) touch(objects[i] = allocate(kMixed[i]));
+		for (int i = kObjects; i-- > 0;) release(objects[i]);
+	});
+}
+
 void pairs(benchmark::State& state, const Allocator& allocator, std::size_t bytes)
 {
 	auto allocate = allocator.allocate;
@@ -59,6 +93,10 @@ void add_allocators()
 	for (const Allocator& allocator : allocators())
 		add_threaded("scope8/own/" + allocator.name,
 		             [&allocator](benchmark::State& state) { pairs(state, allocator, kBytes); });
+	for (const Allocator& allocator : allocators())
+		add("scope8/mixed/" + allocator.name, [&allocator](benchmark::State& state) { mixed_pairs(state, allocator); });
+	add("scope8/mixed/tl", mixed_scope);
+	add("scope8/alternating/tl", alternating_scope);
 	add_threaded("scope8/own/tl", [](benchmark::State& state) { runtime_scope(state, kBytes); });
 }
 
@@ -201,6 +239,7 @@ void add_talloc()
 
 void register_all()
 {
+	add("floor/arena8", arena_floor);
 	for (std::size_t bytes : class_sizes()) add_size(bytes);
 	add_allocators();
 	add_threaded("scope8/own/tl-planned-frame", planned_frame);

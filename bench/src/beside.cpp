@@ -1,0 +1,172 @@
+// One step beside the fastest call: views, tensors from data, tensors freed oldest first, aliases, deleters.
+#include <tl_runtime.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "../peers/maps.hpp"
+#include "harness.hpp"
+
+namespace bench {
+namespace {
+
+// ---- tensors ----
+
+constexpr int64_t kShapes[5][4] = {{}, {4096}, {64, 64}, {16, 16, 16}, {8, 8, 8, 8}};
+
+tl_tensor* empty(int64_t rank)
+{
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, rank, kShapes[rank]);
+	touch(tl_tensor_data(tensor));
+	return tensor;
+}
+
+void made_and_freed(benchmark::State& state, int64_t rank)
+{
+	measure(state, [=] { tl_tensor_free(empty(rank)); });
+}
+
+void two_ranks(benchmark::State& state) { made_and_freed(state, 2 + state.thread_index()); }
+
+// What a program without a pool does for a rank: a header, and the data in a block of its own.
+void header_and_data(benchmark::State& state, int64_t rank)
+{
+	const std::size_t bytes = rank == 0 ? sizeof(float) : 4096 * sizeof(float);
+	measure(state, [=] {
+		void* header = std::malloc(64);
+		void* data = std::malloc(bytes);
+		touch(header);
+		touch(data);
+		std::free(data);
+		std::free(header);
+	});
+}
+
+constexpr std::size_t kHundred = 100;
+
+void freed_in_scope(benchmark::State& state, bool oldest_first)
+{
+	std::array<tl_tensor*, kHundred> tensors;
+	for (auto _ : state) {
+		tl_mem_enter_scope();
+		for (tl_tensor*& tensor : tensors) tensor = empty(2);
+		for (std::size_t i = 0; i < kHundred; ++i) tl_tensor_free(tensors[oldest_first ? i : kHundred - 1 - i]);
+		tl_mem_exit_scope();
+	}
+	state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kHundred));
+}
+
+void scalar(benchmark::State& state)
+{
+	const float value = 1;
+	measure(state, [&] { tl_tensor_free(tl_tensor_new(&value, 0, nullptr)); });
+}
+
+void four_numbers(benchmark::State& state)
+{
+	const int64_t values[4] = {1, 2, 3, 4}, shape = 4;
+	measure(state, [&] { tl_tensor_free(tl_tensor_new_i64(values, 1, &shape)); });
+}
+
+// Of a tensor of a few numbers, so that the copy is none to speak of.
+void clone(benchmark::State& state)
+{
+	const int64_t shape = 4;
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
+	measure(state, [&] { tl_tensor_free(tl_tensor_clone(tensor)); });
+	tl_tensor_free(tensor);
+}
+
+template <class View>
+void view(benchmark::State& state, View make)
+{
+	tl_tensor* tensor = empty(2);
+	measure(state, [&] { tl_tensor_free(make(tensor)); });
+	tl_tensor_free(tensor);
+}
+
+void add_tensors()
+{
+	for (int64_t rank = 0; rank <= 4; ++rank) {
+		const std::string name = "beside/tensor" + std::to_string(rank);
+		add(name + "/tl", [rank](benchmark::State& state) { made_and_freed(state, rank); });
+		add(name + "/glibc", [rank](benchmark::State& state) { header_and_data(state, rank); });
+	}
+	add_threaded("beside/one-shape/tl", [](benchmark::State& state) { made_and_freed(state, 2); });
+	add_threaded("beside/two-shapes/tl", two_ranks);
+	add("beside/newest-first/tl", [](benchmark::State& state) { freed_in_scope(state, false); });
+	add("beside/oldest-first/tl", [](benchmark::State& state) { freed_in_scope(state, true); });
+	add("beside/new-scalar/tl", scalar);
+	add("beside/new-i64/tl", four_numbers);
+	add("beside/clone/tl", clone);
+	static constexpr int64_t kFlat[1] = {4096};
+	add("beside/reshape/tl",
+	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_tensor_reshape(of, 1, kFlat); }); });
+	add("beside/transpose/tl",
+	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_tensor_transpose(of, 0, 1); }); });
+	add("beside/slice/tl",
+	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_tensor_slice(of, 0, 8, 16, 1); }); });
+}
+
+// ---- memory of others ----
+
+alignas(64) char block[64];
+
+void nothing(void*, void*) {}
+
+void alias(benchmark::State& state)
+{
+	std::uint64_t id = 0;
+	void* buffer = std::malloc(4096);
+	tl_registry_register_buffer(buffer, 4096, nullptr, 0, TL_ALLOC_MALLOC, &id);
+	char* row = static_cast<char*>(buffer) + 64;
+	measure(state, [=] {
+		tl_registry_add_alias(id, row);
+		tl_registry_unregister(row);
+	});
+	tl_registry_unregister(buffer);
+}
+
+void custom(benchmark::State& state)
+{
+	measure(state, [] {
+		tl_registry_register_custom(block, sizeof block, nothing, nullptr);
+		tl_registry_unregister(block);
+	});
+}
+
+// A count for the block and one for the name.
+void mapped_alias(benchmark::State& state)
+{
+	StdMap map;
+	const auto p = reinterpret_cast<std::uintptr_t>(block);
+	map.insert(p, sizeof block);
+	measure(state, [&] {
+		map.acquire(p);
+		map.insert(p + 64, 64);
+		if (map.erase(p + 64)) map.erase(p);
+	});
+}
+
+void mapped_custom(benchmark::State& state)
+{
+	StdMap map;
+	const auto p = reinterpret_cast<std::uintptr_t>(block);
+	measure(state, [&] {
+		map.insert(p, sizeof block);
+		if (map.erase(p)) nothing(block, nullptr);
+	});
+}
+
+} // namespace
+
+void register_all()
+{
+	add_tensors();
+	add("beside/alias/tl", alias);
+	add("beside/alias/unordered_map", mapped_alias);
+	add("beside/custom/tl", custom);
+	add("beside/custom/unordered_map", mapped_custom);
+}
+
+} // namespace bench

@@ -1,0 +1,98 @@
+"""Targets of whole programs, and of operations that stand beside the fastest ones."""
+
+from __future__ import annotations
+
+from bounds import Beside, Plain, Ratio, Row, Table
+
+AST = Table(
+    "A program: syntax trees, built, rewritten and dropped",
+    "Time of one node. Ours holds new nodes in scopes and counts every reference from a field; the peers count by hand and "
+    "hand new nodes over uncounted.",
+    [Row("ours, typed objects", "ast/tl", Ratio(1.0, "ast/glibc"))],
+    [
+        ("counts by hand over glibc malloc", "ast/glibc"),
+        ("over mimalloc", "ast/mimalloc"),
+        ("over jemalloc", "ast/jemalloc"),
+        ("over tcmalloc", "ast/tcmalloc"),
+    ],
+)
+
+BESIDE = Table(
+    "One step beside the fastest call",
+    "A tensor has 4096 numbers of f32 (rank 0: one), a view is of (64, 64); each is freed again. Glibc's are a header of 64 "
+    "bytes and the data. A hundred tensors of a scope are freed by hand. The peer of aliases and deleters is sixteen maps that "
+    "count, each behind a mutex.",
+    [
+        *(Row(f"tensor of rank {n}", f"beside/tensor{n}/tl", Ratio(0.75, f"beside/tensor{n}/glibc")) for n in range(5)),
+        Row("two threads, one shape", "beside/one-shape/tl@2", Ratio(1 / 1.8, "beside/one-shape/tl")),
+        Row("two threads, a shape each", "beside/two-shapes/tl@2", Ratio(1 / 1.8, "beside/two-shapes/tl")),
+        Row("a scope's tensors, newest first", "beside/newest-first/tl"),
+        Row("a scope's tensors, oldest first", "beside/oldest-first/tl", Ratio(1.5, "beside/newest-first/tl")),
+        Row("tl_tensor_new of a scalar", "beside/new-scalar/tl", Ratio(1.3, "beside/tensor0/tl")),
+        Row("tl_tensor_new_i64 of four numbers", "beside/new-i64/tl", Ratio(1.3, "beside/tensor1/tl")),
+        Row("tl_tensor_clone of four numbers", "beside/clone/tl", Ratio(1.3, "beside/tensor1/tl")),
+        *(Row(f"tl_tensor_{view}", f"beside/{view}/tl", Plain(50)) for view in ("reshape", "transpose", "slice")),
+        Row("tl_registry_add_alias + unregister", "beside/alias/tl", Plain(40)),
+        Row("tl_registry_register_custom + unregister", "beside/custom/tl", Plain(50)),
+    ],
+    [("alias, unordered_map", "beside/alias/unordered_map"), ("deleter, unordered_map", "beside/custom/unordered_map")],
+)
+
+PROGRAMS = Table(
+    "Whole programs",
+    "A training step: eight layers, each with an activation, two views and two gradients, in a scope; the peers count by hand over "
+    "a header and a block of data. Rows: a buffer with 4096 names, a graph that holds two rows a node, everything dropped; "
+    "the peers are sixteen maps that count, each behind a mutex. Time of a step, and of a graph.",
+    [
+        Row("training step with views", "program/training/tl", Ratio(0.6, "program/training/glibc")),
+        Row("graph over rows", "program/rows/tl", Ratio(0.5, "program/rows/unordered_map")),
+    ],
+    [
+        (f"{what}, {who}", f"program/{name}/{who}")
+        for what, name, peers in (
+            ("training step", "training", ("mimalloc", "jemalloc", "tcmalloc")),
+            ("graph over rows", "rows", ("boost-flat", "absl-flat")),
+        )
+        for who in peers
+    ],
+)
+
+ALLOCATORS = ("glibc", "mimalloc", "jemalloc", "tcmalloc")
+
+
+def _growth_rows() -> list[Row]:
+    rows = []
+    for n in (1000, 100000, 1000000):
+        name = f"growth/objects/{n}"
+        rows.append(Row(f"an object of 32 to 512 bytes replaced, any of {n:,} live", name + "/tl", Beside(name + "/tcmalloc")))
+    for n in (10, 1000, 10000):
+        rows.append(Row(f"scope with a typed object, of {n:,} types in turn", f"growth/types/{n}/tl"))
+    rows.append(Row("tl_stats_get beside 10,000 types", "growth/stats/10000/tl", Plain(100_000)))
+    rows.append(Row("tensor made and freed, 1,000 shapes in turn", "growth/shapes/1000/tl", Beside("growth/shapes/1000/glibc")))
+    rows.append(Row("the same, 100,000 shapes", "growth/shapes/100000/tl", Ratio(3, "growth/shapes/1000/tl")))
+    rows.append(Row("alias dropped and added, any of 1,000", "growth/aliases/1000/tl", Beside("growth/aliases/1000/unordered_map")))
+    rows.append(Row("the same, any of 1,000,000", "growth/aliases/1000000/tl", Ratio(3, "growth/aliases/1000/tl")))
+    rows.append(Row("tl_registry_info of an alias, any of 1,000", "growth/info/1000/tl"))
+    rows.append(Row("the same, any of 1,000,000", "growth/info/1000000/tl", Plain(1000)))
+    return rows
+
+
+GROWTH_TABLE = Table(
+    "Growth: the same operation beside few and beside many",
+    "Shapes are of the same range of sizes, up to 40 KB; a peer allocates a header of 64 bytes and the data. Any of a "
+    "million is a cache miss or several for everybody: the peers' rows show that floor.",
+    _growth_rows(),
+    [
+        (f"{words}, {n:,}: {who}", f"growth/{what}/{n}/{who}")
+        for what, words, sizes, peers in (
+            ("objects", "objects", (1000, 100000, 1000000), ALLOCATORS),
+            ("shapes", "header and data", (1000, 100000), ALLOCATORS),
+            ("aliases", "aliases", (1000, 1000000), ("unordered_map", "absl-flat")),
+        )
+        for who in peers
+        for n in sizes
+    ],
+)
+
+# Processor time and peak memory over glibc's in the same run, when another thread releases.
+HANDOVER = 1.3
