@@ -26,7 +26,6 @@ type Figures struct {
 	Soft, Hard  uint64
 	Relieved    uint64
 	Failed      uint64
-	Keys        []Key // of the tensor pool, largest first
 }
 
 // Key is what the tensor pool keeps under one key.
@@ -44,7 +43,6 @@ type Part struct {
 	PeakInUse                     uint64
 	Allocated                     uint64
 	Allocations, Live, IdleBlocks uint64
-	Keys                          []Key
 }
 
 var describers []func(Need) Part
@@ -70,7 +68,6 @@ func Read(device int32) Figures {
 		f.Allocations += part.Allocations
 		f.Live += part.Live
 		f.LargestFree = max(f.LargestFree, part.LargestFree)
-		f.Keys = append(f.Keys, part.Keys...)
 	}
 	f.InUse = min(live-min(live, idle), f.Reserved)
 	f.Cached = f.Reserved - f.InUse
@@ -80,6 +77,9 @@ func Read(device int32) Figures {
 	f.PeakInUse = a.keepPeak(max(f.InUse, min(peak, f.Peak)))
 	return f
 }
+
+// Keys lists what the tensor pool keeps of a device, largest first. Its cost grows with the number of keys.
+var Keys = func(device int32) []Key { return nil }
 
 // Probe measures the memory of a device other than the CPU; both 0: it does not say.
 var Probe = func(device int32) (free, total uint64) { return 0, 0 }
@@ -115,7 +115,7 @@ func Sentence(device int32, n uint64, cause string) string {
 	if _, hard := Get(Total); hard != 0 && device != Total {
 		fmt.Fprintf(&b, ", in all %s of %s", humanize.IBytes(Used(Total)), humanize.IBytes(hard))
 	}
-	b.WriteString("; device free " + deviceText(device) + "; largest keys " + keysText(f.Keys))
+	b.WriteString("; device free " + deviceText(device) + "; largest keys " + keysText(Keys(device)))
 	return b.String()
 }
 

@@ -206,13 +206,14 @@ func TestOptionsNameDevices(t *testing.T) {
 
 func TestTheSentenceHasEverythingAndFits(t *testing.T) {
 	fresh(t)
-	probe := Probe
-	t.Cleanup(func() { Probe = probe })
+	probe, keys := Probe, Keys
+	t.Cleanup(func() { Probe, Keys = probe, keys })
 	Probe = func(int32) (uint64, uint64) { return 300 << 20, 79 << 30 }
-	Describe(func(Need) Part {
+	Keys = func(int32) []Key {
 		key := Key{1 << 20, "f32", 32, 128 << 20}
-		return Part{InUse: 38 << 30, Idle: 1 << 30, LargestFree: 512 << 20, Keys: []Key{key, key, key, key}}
-	})
+		return []Key{key, key, key, key}
+	}
+	Describe(func(Need) Part { return Part{InUse: 38 << 30, Idle: 1 << 30, LargestFree: 512 << 20} })
 	Open(5, "cuda:0")
 	require.Equal(t, status.OK, Charge(5, 39<<30))
 	Set(5, 0, 40<<30)

@@ -290,6 +290,9 @@ func eachDeviceCache(need limit.Need, visit func(number int, s *deviceCache)) {
 	}
 }
 
+// kept returns how many tensors the cache keeps; its caller holds mu.
+func (s *deviceCache) kept() uint64 { return s.puts - s.hits - s.evicted }
+
 // keys appends what the cache keeps, by key.
 func (s *deviceCache) keys(number int, to []layout.TensorPoolKey) []layout.TensorPoolKey {
 	s.mu.Lock()

@@ -32,7 +32,7 @@ func ReadDevices() (sum DeviceStats) {
 			sum.Allocated += p.CurrentUsage
 		}
 		s.mu.Lock()
-		kept := s.puts - s.hits - s.evicted
+		kept := s.kept()
 		sum.Kept += kept
 		sum.Puts += s.puts
 		sum.Evicted += s.evicted

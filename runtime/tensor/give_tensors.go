@@ -16,6 +16,7 @@ func init() {
 	limit.Register(limit.TensorPool, giveTensors)
 	limit.OnHighWatermark(callInAll)
 	limit.Describe(describePool)
+	limit.Keys = poolKeys
 }
 
 // callInAll takes back what shards and threads may still keep without asking, so that every
@@ -107,36 +108,37 @@ var dtypeNames = [...]string{
 }
 
 // describePool takes the kept tensors off what the heap counts as live, and adds the
-// hits to what was allocated.
+// hits to what was allocated. The headers of devices' tensors are of the CPU.
 func describePool(of limit.Need) (part limit.Part) {
 	if !object.Opened() {
 		return part
 	}
 	if of.Covers(limit.CPU) {
-		describeHits(&part)
+		all := ReadPool()
+		part.Allocated, part.Allocations = all.HitBytes, all.Hits
+		part.Idle, part.IdleBlocks = all.Bytes, all.Tensors
 	}
 	eachDeviceCache(of, func(_ int, s *deviceCache) {
 		s.mu.Lock()
 		part.Allocated += s.hitBytes
 		part.Allocations += s.hits
+		part.Idle += s.used.Load()
+		part.IdleBlocks += s.kept()
 		s.mu.Unlock()
 	})
-	for _, k := range keptKeys(of) {
-		bytes := uint64(k.Count) * k.Bytes
-		part.Idle += bytes
-		part.IdleBlocks += uint64(k.Count)
-		part.Keys = append(part.Keys, limit.Key{Elements: k.Elements, Dtype: dtypeNames[dtypeOf(k.Kind)],
-			Tensors: uint64(k.Count), Bytes: bytes})
-	}
 	return part
 }
 
-// describeHits adds what the pool has handed out of the heap's memory, and the headers
-// that it keeps there of devices' tensors.
-func describeHits(part *limit.Part) {
-	all, devices := ReadPool(), ReadDevices()
-	part.Allocated, part.Allocations = all.HitBytes, all.Hits
-	part.Idle, part.IdleBlocks = devices.HeaderBytes, devices.Kept
+// poolKeys returns what is kept of a device, largest first.
+func poolKeys(device int32) (keys []limit.Key) {
+	if !object.Opened() {
+		return nil
+	}
+	for _, k := range keptKeys(limit.Need{Device: device}) {
+		keys = append(keys, limit.Key{Elements: k.Elements, Dtype: dtypeNames[dtypeOf(k.Kind)],
+			Tensors: uint64(k.Count), Bytes: uint64(k.Count) * k.Bytes})
+	}
+	return keys
 }
 
 // keptKeys returns the keys of which tensors are kept, by the pool or by threads, that with most

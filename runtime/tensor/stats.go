@@ -94,7 +94,7 @@ func KeptSlots() (all []Kept) {
 	for i := range deviceCaches {
 		s := &deviceCaches[i]
 		s.mu.Lock()
-		if kept := s.puts - s.hits - s.evicted; kept != 0 {
+		if kept := s.kept(); kept != 0 {
 			all = append(all, Kept{s.header, kept})
 		}
 		s.mu.Unlock()

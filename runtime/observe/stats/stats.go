@@ -96,7 +96,7 @@ type Process struct {
 
 // Options chooses what a look costs.
 type Options struct {
-	Total bool // of devices and types, only the sum of all
+	Total bool // of devices and types only the sum of all, and no size classes
 }
 
 // All reads everything.
@@ -122,12 +122,12 @@ func Read(o Options) *Snapshot {
 	s.PoolBlocks = poolBlocks()
 	s.TensorPool = TensorPool{kept.Tensors, kept.Bytes, kept.Hits, kept.Misses, kept.HitBytes}
 	s.Stacks = Stacks{all.ScopeEntries, all.FrameBytes, all.ArenaBytes}
-	s.Classes = classes(&all)
 	s.Process = process(&all)
 	s.Types = typed(types)
 	if o.Total {
 		s.Devices = []Device{deviceOf(limit.Total)}
 	} else {
+		s.Classes = classes(&all)
 		s.Devices = devices()
 	}
 	return s
