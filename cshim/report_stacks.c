@@ -8,8 +8,10 @@
  *
  * If it holds for frames 0 to i, frame i + 1 is the kept one at the same place: a frame's size follows from its address,
  * unless the function keeps a frame pointer, which it may need because its size varies (alloca). Such a frame is compared
- * by its frame pointer too, which the frame inside it has saved. Where that one keeps none, or anything else is unusual
- * (a signal's frame, a stack that was realigned), the stack is not kept and the tables are used each time. Only slots in
+ * by its frame pointer too. One of the frames inside it has saved that register, nobody tells which and where. So every
+ * word of theirs that holds the frame pointer when the stack is kept has to hold it when the stack is compared: the saved
+ * register is among them. A function that has realigned the stack has stored its frame's end below its frame pointer,
+ * and is treated likewise. A stack with a signal's frame is not kept, and the tables are used each time. Only words of
  * frames that were compared are read, which are live stack. */
 #define _GNU_SOURCE
 #include "report_stacks.h"
@@ -48,16 +50,27 @@ static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 
 /* ---- kept stacks --------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TLC_MEMCHECK)
 
-enum { SETS = 64, WAYS = 4 };
+enum {
+	SETS = 64,
+	WAYS = 4,
+	MOST_SAVED = 48,      /* words that are compared besides return addresses, in all */
+	MOST_BYTES = 1 << 16, /* of stack that are searched for them, for each frame */
+};
+
+/* A word that holds the frame pointer of a frame, or its end: the saved register, or a copy. */
+typedef struct saved {
+	size_t frame;
+	uintptr_t at, holds;
+} saved;
 
 typedef struct kept {
-	uint64_t compared;                  /* frames whose frame pointer is compared; 1 << i */
-	size_t n;                           /* 0: none */
+	size_t n;                           /* frames; 0: none */
 	uintptr_t address[TLC_MOST_FRAMES]; /* of the call, as it is reported */
 	uintptr_t slot[TLC_MOST_FRAMES];    /* where frame i returns to address[i + 1] */
-	uintptr_t fp[TLC_MOST_FRAMES];
+	size_t saves;
+	saved saved[MOST_SAVED]; /* by ascending frame */
 } kept;
 
 /* Stacks by where the innermost frame ends. A set that another thread uses, or had when the process forked, is passed
@@ -68,41 +81,58 @@ static struct set {
 	kept ways[WAYS];
 } sets[SETS];
 
-_Static_assert(TLC_MOST_FRAMES <= 64, "compared has a bit for each frame");
-
-static uintptr_t word(uintptr_t at) { return *(const uintptr_t*)at; }
+/* A word of this thread's stack, whatever a sanitizer thinks of that place. */
+static __attribute__((no_sanitize("address"))) uintptr_t word(uintptr_t at) { return *(const uintptr_t*)at; }
 
 static struct set* set_of(uintptr_t end) { return &sets[end * 0x9E3779B97F4A7C15ull >> 58]; }
 
 static bool stands(const kept* k, uintptr_t end)
 {
 	if (k->n == 0 || k->slot[0] != end - 8) return false;
+	const saved *v = k->saved, *last = v + k->saves;
 	for (size_t i = 1; i < k->n; i++) {
 		if (word(k->slot[i - 1]) != k->address[i] + 1) return false;
-		if ((k->compared >> i & 1) != 0 && word(k->slot[i - 1] - 8) != k->fp[i]) return false;
+		for (; v != last && v->frame == i; v++)
+			if (word(v->at) != v->holds) return false;
 	}
 	return true;
 }
 
-static bool has_frame_pointer(const frame* f) { return f[1].sp == f->fp + 16; }
+/* Finds the words of [from, to) that hold a value which frame i depends on. false: they are too many. */
+static bool find_saved(kept* k, size_t i, uintptr_t holds, uintptr_t from, uintptr_t to)
+{
+	if (to - from > MOST_BYTES) return false;
+	for (uintptr_t at = from; at < to; at += sizeof at) {
+		if (word(at) != holds) continue;
+		if (k->saves == MOST_SAVED) return false;
+		k->saved[k->saves++] = (saved){i, at, holds};
+	}
+	return true;
+}
+
+/* The same for the frame pointer, in the frames inside frame i. If no other frame has saved the register, then
+ * tlc_take_stack has, below its return address. */
+static bool find_frame_pointer(kept* k, size_t i, const walk* w)
+{
+	size_t before = k->saves;
+	const frame* f = &w->frames[i];
+	return find_saved(k, i, f->fp, w->frames[1].sp - 16, f->sp) && k->saves != before;
+}
 
 /* Whether a kept copy of this stack can be compared; fills in what is compared. The outermost frame has no slot. */
 static bool can_keep(const walk* w, kept* k)
 {
-	k->compared = 0;
+	k->saves = 0;
 	for (size_t i = 0; i + 1 < w->n; i++) {
 		const frame* f = &w->frames[i];
 		uintptr_t end = f[1].sp;
 		if (f[1].signal || end < f->sp + 8 || word(end - 8) != f[1].address) return false;
 		k->slot[i] = end - 8;
-		k->fp[i] = f->fp;
 		if (i == 0) continue;
-		if (has_frame_pointer(f)) {
-			if (!has_frame_pointer(f - 1) || word(f->sp - 16) != f->fp) return false;
-			k->compared |= 1ull << i;
-		} else if (f->fp >= f->sp && f->fp < end) {
-			return false; /* it may have a frame pointer of another kind */
-		}
+		bool is_inside = f->fp >= f->sp && f->fp < end; /* a frame pointer, or one to any local variable */
+		if (!is_inside) continue;
+		if (!find_frame_pointer(k, i, w)) return false;
+		if (f->fp + 16 != end && !find_saved(k, i, end, f->sp, f->fp & ~(uintptr_t)7)) return false;
 	}
 	return w->n > 1;
 }
@@ -137,7 +167,7 @@ static void keep(const walk* w, uintptr_t end, const uintptr_t* frames)
 	tlc_unlock(&s->lock);
 }
 
-#else /* return addresses stand elsewhere */
+#else /* return addresses stand elsewhere, or nothing may be kept */
 
 static bool find(uintptr_t end, uintptr_t* frames, size_t* n)
 {
