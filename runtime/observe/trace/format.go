@@ -159,6 +159,9 @@ func appendMicros(to []byte, nanos uint64) []byte {
 func appendString(to []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	to = append(to, '"')
+	if isPlain(text) {
+		return append(append(to, text...), '"')
+	}
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
 		switch {
 		case r == '"' || r == '\\':
@@ -170,6 +173,16 @@ func appendString(to []byte, text string) []byte {
 		}
 	}
 	return append(to, '"')
+}
+
+// isPlain tells whether JSON takes a text as it is.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // head writes what comes before the first event.

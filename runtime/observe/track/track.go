@@ -255,7 +255,7 @@ func settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 			e.Freed = site
 		}
 	}
-	delete(tracker.pending, context)
+	all.made, all.freed = all.made[:0], all.freed[:0] // their memory is for the context's next call
 	return site
 }
 
