@@ -150,11 +150,11 @@ AT(tl_tensor_pool_key, kind, 16); AT(tl_tensor_pool_key, count, 20); AT(tl_tenso
 AT(tl_tensor_pool_key, lent, 23); AT(tl_tensor_pool_key, stack, 24);
 SIZE(tl_tensor_pool_shard, 128); AT(tl_tensor_pool_shard, lock, 0); AT(tl_tensor_pool_shard, mask, 4);
 AT(tl_tensor_pool_shard, keys, 8); AT(tl_tensor_pool_shard, key_limit, 12); AT(tl_tensor_pool_shard, limit, 16);
-AT(tl_tensor_pool_shard, room, 20); AT(tl_tensor_pool_shard, spare, 24); AT(tl_tensor_pool_shard, cells, 32);
-AT(tl_tensor_pool_shard, fresh_stack, 40); AT(tl_tensor_pool_shard, free_stack, 48);
-AT(tl_tensor_pool_shard, bytes, 56); AT(tl_tensor_pool_shard, grant, 64); AT(tl_tensor_pool_shard, puts, 72);
-AT(tl_tensor_pool_shard, hits, 80); AT(tl_tensor_pool_shard, evicted, 88); AT(tl_tensor_pool_shard, misses, 96);
-AT(tl_tensor_pool_shard, share, 104); AT(tl_tensor_pool_shard, hit_bytes, 112);
+AT(tl_tensor_pool_shard, room, 20); AT(tl_tensor_pool_shard, refusals, 24); AT(tl_tensor_pool_shard, spare, 28);
+AT(tl_tensor_pool_shard, cells, 32); AT(tl_tensor_pool_shard, fresh_stack, 40);
+AT(tl_tensor_pool_shard, free_stack, 48); AT(tl_tensor_pool_shard, bytes, 56); AT(tl_tensor_pool_shard, grant, 64);
+AT(tl_tensor_pool_shard, puts, 72); AT(tl_tensor_pool_shard, hits, 80); AT(tl_tensor_pool_shard, evicted, 88);
+AT(tl_tensor_pool_shard, misses, 96); AT(tl_tensor_pool_shard, share, 104); AT(tl_tensor_pool_shard, hit_bytes, 112);
 AT(tl_tensor_pool_shard, lent_bytes, 120);
 SIZE(tl_tensor_cell, 384); AT(tl_tensor_cell, numel, 0); AT(tl_tensor_cell, nbytes, 8); AT(tl_tensor_cell, kind, 16);
 AT(tl_tensor_cell, bytes, 24); AT(tl_tensor_cell, asked, 32); AT(tl_tensor_cell, count, 40);

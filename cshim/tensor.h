@@ -100,9 +100,10 @@ typedef struct tl_tensor_pool_shard {
 	uint32_t mask;         /* cells - 1 */
 	uint32_t keys;
 	uint32_t key_limit;
-	uint32_t limit; /* tensors of a key */
-	uint32_t room;  /* of a stack */
-	uint32_t spare[2];
+	uint32_t limit;    /* tensors of a key */
+	uint32_t room;     /* of a stack */
+	uint32_t refusals; /* new keys to be refused before Go looks again for keys without tensors */
+	uint32_t spare;
 	_Atomic uintptr_t cells; /* also read without the lock */
 	uintptr_t fresh_stack;   /* stacks from here on were never used */
 	uintptr_t free_stack;    /* a stack that no key has, 0 = none; the next one in its first entry */

@@ -104,6 +104,7 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 	tlc_lock(&s->lock);
 	tl_tensor_pool_key* k = tlc_tensor_pool_find(s, home, elements, kind);
 	if (TLC_LIKELY(k->kind != 0) || open_key(s, k, h, bytes)) result = room(s, k, bytes);
+	else if (s->keys >= s->key_limit && s->refusals != 0) s->refusals--, result = FULL;
 	if (TLC_LIKELY(result == KEPT)) {
 		if (TLC_LIKELY(
 				atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))) {

@@ -75,7 +75,8 @@ type TensorPoolShard struct {
 	KeyLimit   uint32
 	Limit      uint32 // tensors of a key
 	Room       uint32 // of a stack
-	Spare      [2]uint32
+	Refusals   uint32 // new keys to be refused before Go looks again for keys without tensors
+	Spare      uint32
 	Cells      uintptr // atomic; also read without the lock
 	FreshStack uintptr // stacks from here on were never used
 	FreeStack  uintptr // a stack that no key has, 0 = none; the next one in its first entry

@@ -53,10 +53,16 @@ func entry(stack uintptr, i uint16) *layout.Entry {
 }
 
 // insert makes a cell for a new key; nil when there is no room, not even after
-// the keys without tensors have gone.
+// the keys without tensors have gone. A search for those is not repeated before as many
+// keys were refused as it has left, or before tensors were evicted.
 func (s *shard) insert(k key, bytes uint64) *layout.TensorPoolKey {
 	if s.Keys >= s.KeyLimit {
+		if s.Refusals > 0 {
+			s.Refusals--
+			return nil
+		}
 		s.sweep()
+		s.Refusals = s.Keys
 	}
 	if s.Keys >= s.KeyLimit {
 		return nil
@@ -113,6 +119,7 @@ func (s *shard) pop(at *layout.TensorPoolKey) layout.Entry {
 // evictOne takes the newest tensor of a key to free it.
 func (s *shard) evictOne(at *layout.TensorPoolKey) layout.Entry {
 	s.Evicted++
+	s.Refusals = 0 // there may be keys without tensors now
 	return s.pop(at)
 }
 
