@@ -7,7 +7,7 @@
 // tl_tensor_data is an address of the device.
 //
 //	int64_t shape[2] = {64, 64};
-//	tl_tensor* weights = tl_tensor_zeros(TL_DTYPE_F32, gpu, 2, shape);
+//	tl_tensor* weights = tl_tensor_new_zeroed(TL_DTYPE_F32, gpu, 2, shape);
 //	tl_tensor* here = tl_tensor_to(weights, TL_DEVICE_CPU);
 //
 // A stream is a queue of a device's work. A copy by the runtime is complete

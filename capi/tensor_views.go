@@ -27,10 +27,10 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// tl_tensor_reshape returns a view with the same elements, in row-major order, in
+// tl_view_reshape returns a view with the same elements, in row-major order, in
 // another shape. One extent may be -1; it is computed from the others.
 //
-//	C: tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+//	C: tl_tensor* tl_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
@@ -44,18 +44,18 @@ import (
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_reshape
-func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
+//export tlgo_view_reshape
+func tlgo_view_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Reshape(o, t, rank, shape) })
 }
 
-// tl_tensor_slice returns a view of the elements start, start + step, ... before
+// tl_view_slice returns a view of the elements start, start + step, ... before
 // stop of one axis, by the rules of Python's slices: a negative start or stop
 // counts from the end, and positions beyond either end are cut off, so that
 // INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
 // from start down to the element after stop.
 //
-//	C: tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+//	C: tl_tensor* tl_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
@@ -68,18 +68,18 @@ func tlgo_tensor_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_slice
-func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
+//export tlgo_view_slice
+func tlgo_view_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Slice(o, t, axis, start, stop, step) })
 }
 
-// tl_tensor_slice_axes takes a part of each of the first rank axes in one call. Axis
+// tl_view_slice_axes takes a part of each of the first rank axes in one call. Axis
 // i gets the elements starts[i], starts[i] + steps[i], ... before stops[i], as
-// tl_tensor_slice does; the axes after them stay whole. A step of 0 takes the one
+// tl_view_slice does; the axes after them stay whole. A step of 0 takes the one
 // element at starts[i] and leaves the axis out of the view, as an index does; the
 // element has to exist, and stops[i] says nothing.
 //
-//	C: tl_tensor* tl_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
+//	C: tl_tensor* tl_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
 //
 // The parameter steps may be NULL: all are 1.
 //
@@ -94,14 +94,14 @@ func tlgo_tensor_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_slice_axes
-func tlgo_tensor_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr) uintptr {
+//export tlgo_view_slice_axes
+func tlgo_view_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.SliceAxes(o, t, rank, starts, stops, steps) })
 }
 
-// tl_tensor_transpose returns a view with two axes swapped.
+// tl_view_transpose returns a view with two axes swapped.
 //
-//	C: tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
+//	C: tl_tensor* tl_view_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
@@ -114,15 +114,15 @@ func tlgo_tensor_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintp
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_transpose
-func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
+//export tlgo_view_transpose
+func tlgo_view_transpose(c, t uintptr, a, b int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Transpose(o, t, a, b) })
 }
 
-// tl_tensor_permute returns a view with the axes in another order: axis i of the
+// tl_view_permute returns a view with the axes in another order: axis i of the
 // view is axis axes[i] of the tensor.
 //
-//	C: tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
+//	C: tl_tensor* tl_view_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
@@ -135,16 +135,16 @@ func tlgo_tensor_transpose(c, t uintptr, a, b int64) uintptr {
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_permute
-func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
+//export tlgo_view_permute
+func tlgo_view_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Permute(o, t, rank, axes) })
 }
 
-// tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+// tl_view_broadcast_to returns a view that repeats axes of one element, and
 // repeats the whole tensor along new leading axes. Repetition needs no memory:
 // the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
 //
-//	C: tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+//	C: tl_tensor* tl_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
@@ -158,14 +158,14 @@ func tlgo_tensor_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_broadcast_to
-func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
+//export tlgo_view_broadcast_to
+func tlgo_view_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.BroadcastTo(o, t, rank, shape) })
 }
 
-// tl_tensor_squeeze returns a view without an axis of one element.
+// tl_view_squeeze returns a view without an axis of one element.
 //
-//	C: tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
+//	C: tl_tensor* tl_view_squeeze(tl_tensor* tensor, int64_t axis);
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
@@ -178,15 +178,15 @@ func tlgo_tensor_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_squeeze
-func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
+//export tlgo_view_squeeze
+func tlgo_view_squeeze(c, t uintptr, axis int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Squeeze(o, t, axis) })
 }
 
-// tl_tensor_expand_dims returns a view with one more axis, of one element. The
+// tl_view_expand_dims returns a view with one more axis, of one element. The
 // parameter axis is the position of that axis in the view.
 //
-//	C: tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
+//	C: tl_tensor* tl_view_expand_dims(tl_tensor* tensor, int64_t axis);
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
@@ -199,8 +199,8 @@ func tlgo_tensor_squeeze(c, t uintptr, axis int64) uintptr {
 // Cost: one compare-and-swap, whatever the size.
 // Path: fast.
 //
-//export tlgo_tensor_expand_dims
-func tlgo_tensor_expand_dims(c, t uintptr, axis int64) uintptr {
+//export tlgo_view_expand_dims
+func tlgo_view_expand_dims(c, t uintptr, axis int64) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.ExpandDims(o, t, axis) })
 }
 

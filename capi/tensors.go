@@ -166,9 +166,9 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Empty(o, dtype, device, rank, shape) })
 }
 
-// tl_tensor_zeros is tl_tensor_empty with every element 0.
+// tl_tensor_new_zeroed is tl_tensor_empty with every element 0.
 //
-//	C: tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
+//	C: tl_tensor* tl_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 //
 // Ownership: the current scope holds the reference; the caller borrows.
 // Threads: any thread.
@@ -180,9 +180,9 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 // Cost: tl_tensor_empty and a memset.
 // Path: fast.
 //
-//export tlgo_tensor_zeros
-func tlgo_tensor_zeros(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Zeros(o, dtype, device, rank, shape) })
+//export tlgo_tensor_new_zeroed
+func tlgo_tensor_new_zeroed(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.NewZeroed(o, dtype, device, rank, shape) })
 }
 
 // tl_tensor_from_buffer returns a tensor over the caller's memory, without a

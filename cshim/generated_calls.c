@@ -782,15 +782,15 @@ tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const 
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
+tl_tensor* slow_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_zeros, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_new_zeroed, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_zeros((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
+		result = tlgo_tensor_new_zeroed((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
@@ -1072,113 +1072,113 @@ int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis) {
 	return result;
 }
 
-tl_tensor* slow_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
+tl_tensor* slow_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_reshape, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_reshape, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_reshape((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+		result = tlgo_view_reshape((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step) {
+tl_tensor* slow_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_slice, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_slice, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_slice((uintptr_t)context, (uintptr_t)tensor, axis, start, stop, step);
+		result = tlgo_view_slice((uintptr_t)context, (uintptr_t)tensor, axis, start, stop, step);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps) {
+tl_tensor* slow_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_slice_axes, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_slice_axes, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_slice_axes((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)starts, (uintptr_t)stops, (uintptr_t)steps);
+		result = tlgo_view_slice_axes((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)starts, (uintptr_t)stops, (uintptr_t)steps);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b) {
+tl_tensor* slow_view_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_transpose, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_transpose, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_transpose((uintptr_t)context, (uintptr_t)tensor, axis_a, axis_b);
+		result = tlgo_view_transpose((uintptr_t)context, (uintptr_t)tensor, axis_a, axis_b);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes) {
+tl_tensor* slow_view_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_permute, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_permute, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_permute((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)axes);
+		result = tlgo_view_permute((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)axes);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
+tl_tensor* slow_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_broadcast_to, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_broadcast_to, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_broadcast_to((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
+		result = tlgo_view_broadcast_to((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_squeeze(tl_tensor* tensor, int64_t axis) {
+tl_tensor* slow_view_squeeze(tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_squeeze, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_squeeze, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_squeeze((uintptr_t)context, (uintptr_t)tensor, axis);
+		result = tlgo_view_squeeze((uintptr_t)context, (uintptr_t)tensor, axis);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_tensor_expand_dims(tl_tensor* tensor, int64_t axis) {
+tl_tensor* slow_view_expand_dims(tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_expand_dims, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_expand_dims, &why);
 	if (context == NULL) {
 		return NULL;
 	}
 	uintptr_t result;
 	do {
-		result = tlgo_tensor_expand_dims((uintptr_t)context, (uintptr_t)tensor, axis);
+		result = tlgo_view_expand_dims((uintptr_t)context, (uintptr_t)tensor, axis);
 	} while (result == 0 && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
@@ -2753,7 +2753,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_tensor_new",
 	"tl_tensor_new_i64",
 	"tl_tensor_empty",
-	"tl_tensor_zeros",
+	"tl_tensor_new_zeroed",
 	"tl_tensor_from_buffer",
 	"tl_tensor_wrap",
 	"tl_tensor_in_slot",
@@ -2778,14 +2778,14 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_tensor_device",
 	"tl_tensor_is_contiguous",
 	"tl_tensor_dim",
-	"tl_tensor_reshape",
-	"tl_tensor_slice",
-	"tl_tensor_slice_axes",
-	"tl_tensor_transpose",
-	"tl_tensor_permute",
-	"tl_tensor_broadcast_to",
-	"tl_tensor_squeeze",
-	"tl_tensor_expand_dims",
+	"tl_view_reshape",
+	"tl_view_slice",
+	"tl_view_slice_axes",
+	"tl_view_transpose",
+	"tl_view_permute",
+	"tl_view_broadcast_to",
+	"tl_view_squeeze",
+	"tl_view_expand_dims",
 	"tl_tensor_base",
 	"tl_pool_acquire",
 	"tl_pool_release",
@@ -3110,7 +3110,6 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_tag_push", (void*)(uintptr_t)tl_tag_push},
 	{"tl_tensor_acquire", (void*)(uintptr_t)tl_tensor_acquire},
 	{"tl_tensor_base", (void*)(uintptr_t)tl_tensor_base},
-	{"tl_tensor_broadcast_to", (void*)(uintptr_t)tl_tensor_broadcast_to},
 	{"tl_tensor_clone", (void*)(uintptr_t)tl_tensor_clone},
 	{"tl_tensor_copy", (void*)(uintptr_t)tl_tensor_copy},
 	{"tl_tensor_data", (void*)(uintptr_t)tl_tensor_data},
@@ -3119,7 +3118,6 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_tensor_dlpack_device", (void*)(uintptr_t)tl_tensor_dlpack_device},
 	{"tl_tensor_dtype", (void*)(uintptr_t)tl_tensor_dtype},
 	{"tl_tensor_empty", (void*)(uintptr_t)tl_tensor_empty},
-	{"tl_tensor_expand_dims", (void*)(uintptr_t)tl_tensor_expand_dims},
 	{"tl_tensor_finalize", (void*)(uintptr_t)tl_tensor_finalize},
 	{"tl_tensor_free", (void*)(uintptr_t)tl_tensor_free},
 	{"tl_tensor_from_buffer", (void*)(uintptr_t)tl_tensor_from_buffer},
@@ -3132,8 +3130,8 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_tensor_nbytes", (void*)(uintptr_t)tl_tensor_nbytes},
 	{"tl_tensor_new", (void*)(uintptr_t)tl_tensor_new},
 	{"tl_tensor_new_i64", (void*)(uintptr_t)tl_tensor_new_i64},
+	{"tl_tensor_new_zeroed", (void*)(uintptr_t)tl_tensor_new_zeroed},
 	{"tl_tensor_numel", (void*)(uintptr_t)tl_tensor_numel},
-	{"tl_tensor_permute", (void*)(uintptr_t)tl_tensor_permute},
 	{"tl_tensor_prepare_return", (void*)(uintptr_t)tl_tensor_prepare_return},
 	{"tl_tensor_promote", (void*)(uintptr_t)tl_tensor_promote},
 	{"tl_tensor_rank", (void*)(uintptr_t)tl_tensor_rank},
@@ -3141,19 +3139,13 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_tensor_register", (void*)(uintptr_t)tl_tensor_register},
 	{"tl_tensor_release", (void*)(uintptr_t)tl_tensor_release},
 	{"tl_tensor_release_safe", (void*)(uintptr_t)tl_tensor_release_safe},
-	{"tl_tensor_reshape", (void*)(uintptr_t)tl_tensor_reshape},
 	{"tl_tensor_shape", (void*)(uintptr_t)tl_tensor_shape},
-	{"tl_tensor_slice", (void*)(uintptr_t)tl_tensor_slice},
-	{"tl_tensor_slice_axes", (void*)(uintptr_t)tl_tensor_slice_axes},
-	{"tl_tensor_squeeze", (void*)(uintptr_t)tl_tensor_squeeze},
 	{"tl_tensor_strides", (void*)(uintptr_t)tl_tensor_strides},
 	{"tl_tensor_sync_stream", (void*)(uintptr_t)tl_tensor_sync_stream},
 	{"tl_tensor_to", (void*)(uintptr_t)tl_tensor_to},
 	{"tl_tensor_to_dlpack", (void*)(uintptr_t)tl_tensor_to_dlpack},
 	{"tl_tensor_to_dlpack_legacy", (void*)(uintptr_t)tl_tensor_to_dlpack_legacy},
-	{"tl_tensor_transpose", (void*)(uintptr_t)tl_tensor_transpose},
 	{"tl_tensor_wrap", (void*)(uintptr_t)tl_tensor_wrap},
-	{"tl_tensor_zeros", (void*)(uintptr_t)tl_tensor_zeros},
 	{"tl_thread_detach", (void*)(uintptr_t)tl_thread_detach},
 	{"tl_torch_free", (void*)(uintptr_t)tl_torch_free},
 	{"tl_torch_malloc", (void*)(uintptr_t)tl_torch_malloc},
@@ -3173,6 +3165,14 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_vec_reserve", (void*)(uintptr_t)tl_vec_reserve},
 	{"tl_vec_set", (void*)(uintptr_t)tl_vec_set},
 	{"tl_version", (void*)(uintptr_t)tl_version},
+	{"tl_view_broadcast_to", (void*)(uintptr_t)tl_view_broadcast_to},
+	{"tl_view_expand_dims", (void*)(uintptr_t)tl_view_expand_dims},
+	{"tl_view_permute", (void*)(uintptr_t)tl_view_permute},
+	{"tl_view_reshape", (void*)(uintptr_t)tl_view_reshape},
+	{"tl_view_slice", (void*)(uintptr_t)tl_view_slice},
+	{"tl_view_slice_axes", (void*)(uintptr_t)tl_view_slice_axes},
+	{"tl_view_squeeze", (void*)(uintptr_t)tl_view_squeeze},
+	{"tl_view_transpose", (void*)(uintptr_t)tl_view_transpose},
 	{"tl_workspace_bytes", (void*)(uintptr_t)tl_workspace_bytes},
 	{"tl_workspace_create", (void*)(uintptr_t)tl_workspace_create},
 	{"tl_workspace_destroy", (void*)(uintptr_t)tl_workspace_destroy},

@@ -80,7 +80,7 @@ enum {
 	TL_FN_tl_tensor_new,
 	TL_FN_tl_tensor_new_i64,
 	TL_FN_tl_tensor_empty,
-	TL_FN_tl_tensor_zeros,
+	TL_FN_tl_tensor_new_zeroed,
 	TL_FN_tl_tensor_from_buffer,
 	TL_FN_tl_tensor_wrap,
 	TL_FN_tl_tensor_in_slot,
@@ -105,14 +105,14 @@ enum {
 	TL_FN_tl_tensor_device,
 	TL_FN_tl_tensor_is_contiguous,
 	TL_FN_tl_tensor_dim,
-	TL_FN_tl_tensor_reshape,
-	TL_FN_tl_tensor_slice,
-	TL_FN_tl_tensor_slice_axes,
-	TL_FN_tl_tensor_transpose,
-	TL_FN_tl_tensor_permute,
-	TL_FN_tl_tensor_broadcast_to,
-	TL_FN_tl_tensor_squeeze,
-	TL_FN_tl_tensor_expand_dims,
+	TL_FN_tl_view_reshape,
+	TL_FN_tl_view_slice,
+	TL_FN_tl_view_slice_axes,
+	TL_FN_tl_view_transpose,
+	TL_FN_tl_view_permute,
+	TL_FN_tl_view_broadcast_to,
+	TL_FN_tl_view_squeeze,
+	TL_FN_tl_view_expand_dims,
 	TL_FN_tl_tensor_base,
 	TL_FN_tl_pool_acquire,
 	TL_FN_tl_pool_release,
@@ -324,7 +324,7 @@ extern int64_t tlgo_arena_get_capacity(uintptr_t context);
 extern uintptr_t tlgo_tensor_new(uintptr_t context, uintptr_t data, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_tensor_new_i64(uintptr_t context, uintptr_t data, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_tensor_empty(uintptr_t context, int32_t dtype, int32_t device, int64_t rank, uintptr_t shape);
-extern uintptr_t tlgo_tensor_zeros(uintptr_t context, int32_t dtype, int32_t device, int64_t rank, uintptr_t shape);
+extern uintptr_t tlgo_tensor_new_zeroed(uintptr_t context, int32_t dtype, int32_t device, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_tensor_from_buffer(uintptr_t context, int32_t dtype, int32_t device, int64_t rank, uintptr_t shape, uintptr_t data, uintptr_t strides, uintptr_t deleter, uintptr_t ctx);
 extern uintptr_t tlgo_tensor_wrap(uintptr_t context, uintptr_t info, uintptr_t deleter, uintptr_t ctx);
 extern uintptr_t tlgo_tensor_in_slot(uintptr_t context, int64_t slot, int32_t dtype, int64_t rank, uintptr_t shape);
@@ -349,14 +349,14 @@ extern int32_t tlgo_tensor_dtype(uintptr_t context, uintptr_t tensor);
 extern int32_t tlgo_tensor_device(uintptr_t context, uintptr_t tensor);
 extern uint8_t tlgo_tensor_is_contiguous(uintptr_t context, uintptr_t tensor);
 extern int64_t tlgo_tensor_dim(uintptr_t context, uintptr_t tensor, int64_t axis);
-extern uintptr_t tlgo_tensor_reshape(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
-extern uintptr_t tlgo_tensor_slice(uintptr_t context, uintptr_t tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
-extern uintptr_t tlgo_tensor_slice_axes(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t starts, uintptr_t stops, uintptr_t steps);
-extern uintptr_t tlgo_tensor_transpose(uintptr_t context, uintptr_t tensor, int64_t axis_a, int64_t axis_b);
-extern uintptr_t tlgo_tensor_permute(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t axes);
-extern uintptr_t tlgo_tensor_broadcast_to(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
-extern uintptr_t tlgo_tensor_squeeze(uintptr_t context, uintptr_t tensor, int64_t axis);
-extern uintptr_t tlgo_tensor_expand_dims(uintptr_t context, uintptr_t tensor, int64_t axis);
+extern uintptr_t tlgo_view_reshape(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
+extern uintptr_t tlgo_view_slice(uintptr_t context, uintptr_t tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+extern uintptr_t tlgo_view_slice_axes(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t starts, uintptr_t stops, uintptr_t steps);
+extern uintptr_t tlgo_view_transpose(uintptr_t context, uintptr_t tensor, int64_t axis_a, int64_t axis_b);
+extern uintptr_t tlgo_view_permute(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t axes);
+extern uintptr_t tlgo_view_broadcast_to(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
+extern uintptr_t tlgo_view_squeeze(uintptr_t context, uintptr_t tensor, int64_t axis);
+extern uintptr_t tlgo_view_expand_dims(uintptr_t context, uintptr_t tensor, int64_t axis);
 extern uintptr_t tlgo_tensor_base(uintptr_t context, uintptr_t tensor);
 extern uintptr_t tlgo_pool_acquire(uintptr_t context, uintptr_t elements, uint8_t dtype, uint8_t device);
 extern int32_t tlgo_pool_release(uintptr_t context, uintptr_t tensor, uintptr_t elements, uint8_t dtype, uint8_t device);
@@ -537,7 +537,7 @@ __attribute__((cold)) tl_status slow_arena_set_offset(int64_t offset);
 __attribute__((cold)) tl_tensor* slow_tensor_new(const float* data, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
-__attribute__((cold)) tl_tensor* slow_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_clone(const tl_tensor* tensor);
 __attribute__((cold)) tl_tensor* slow_tensor_acquire(tl_tensor* tensor);
@@ -558,14 +558,14 @@ __attribute__((cold)) int32_t slow_tensor_dtype(const tl_tensor* tensor);
 __attribute__((cold)) int32_t slow_tensor_device(const tl_tensor* tensor);
 __attribute__((cold)) bool slow_tensor_is_contiguous(const tl_tensor* tensor);
 __attribute__((cold)) int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis);
-__attribute__((cold)) tl_tensor* slow_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
-__attribute__((cold)) tl_tensor* slow_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
-__attribute__((cold)) tl_tensor* slow_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
-__attribute__((cold)) tl_tensor* slow_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
-__attribute__((cold)) tl_tensor* slow_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
-__attribute__((cold)) tl_tensor* slow_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
-__attribute__((cold)) tl_tensor* slow_tensor_squeeze(tl_tensor* tensor, int64_t axis);
-__attribute__((cold)) tl_tensor* slow_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
+__attribute__((cold)) tl_tensor* slow_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+__attribute__((cold)) tl_tensor* slow_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
+__attribute__((cold)) tl_tensor* slow_view_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
+__attribute__((cold)) tl_tensor* slow_view_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
+__attribute__((cold)) tl_tensor* slow_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_view_squeeze(tl_tensor* tensor, int64_t axis);
+__attribute__((cold)) tl_tensor* slow_view_expand_dims(tl_tensor* tensor, int64_t axis);
 __attribute__((cold)) tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);

@@ -140,10 +140,10 @@ tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const in
 	return TLC_LIKELY(t != NULL) ? t : empty_other(dtype, device, rank, shape);
 }
 
-tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
+tl_tensor* tl_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
 	made m = make_any(dtype, device, rank, shape);
-	if (TLC_UNLIKELY(m.tensor == NULL)) return slow_tensor_zeros(dtype, device, rank, shape);
+	if (TLC_UNLIKELY(m.tensor == NULL)) return slow_tensor_new_zeroed(dtype, device, rank, shape);
 	memset(data_of(m), 0, m.nbytes);
 	return m.tensor;
 }

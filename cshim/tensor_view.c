@@ -421,59 +421,59 @@ bool tlc_view_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 
 /* ---- the public functions ---------------------------------------------------------------- */
 
-tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape)
+tl_tensor* tl_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && reshape(&v, rank, shape) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_reshape(tensor, rank, shape);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_reshape(tensor, rank, shape);
 }
 
-tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step)
+tl_tensor* tl_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && slice(&v, axis, start, stop, step) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_slice(tensor, axis, start, stop, step);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_slice(tensor, axis, start, stop, step);
 }
 
-tl_tensor* tl_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops,
-                                const int64_t* steps)
+tl_tensor* tl_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops,
+                              const int64_t* steps)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && slice_axes(&v, rank, starts, stops, steps) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_slice_axes(tensor, rank, starts, stops, steps);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_slice_axes(tensor, rank, starts, stops, steps);
 }
 
-tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b)
+tl_tensor* tl_view_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && transpose(&v, axis_a, axis_b) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_transpose(tensor, axis_a, axis_b);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_transpose(tensor, axis_a, axis_b);
 }
 
-tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes)
+tl_tensor* tl_view_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && permute(&v, rank, axes) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_permute(tensor, rank, axes);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_permute(tensor, rank, axes);
 }
 
-tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape)
+tl_tensor* tl_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && broadcast(&v, rank, shape) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_broadcast_to(tensor, rank, shape);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_broadcast_to(tensor, rank, shape);
 }
 
-tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis)
+tl_tensor* tl_view_squeeze(tl_tensor* tensor, int64_t axis)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && squeeze(&v, axis) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_squeeze(tensor, axis);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_squeeze(tensor, axis);
 }
 
-tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis)
+tl_tensor* tl_view_expand_dims(tl_tensor* tensor, int64_t axis)
 {
 	view v;
 	tl_tensor* made = look(tensor, &v) && expand(&v, axis) ? share(&v) : NULL;
-	return TLC_LIKELY(made != NULL) ? made : slow_tensor_expand_dims(tensor, axis);
+	return TLC_LIKELY(made != NULL) ? made : slow_view_expand_dims(tensor, axis);
 }

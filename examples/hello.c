@@ -9,7 +9,7 @@ int main(void)
 	*kept = 42;
 	tl_ptr_acquire(kept); /* so do we */
 	const int64_t shape[2] = {64, 64};
-	tl_tensor* weights = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+	tl_tensor* weights = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
 	printf("%lld elements, %lld references\n", (long long)tl_tensor_len(weights), (long long)tl_ptr_refcount(kept));
 	tl_mem_exit_scope(); /* the tensor is gone, `kept` is still ours */
 

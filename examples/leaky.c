@@ -8,7 +8,7 @@ static int train_step(int step)
 {
 	tl_mem_enter_scope();
 	const int64_t shape[2] = {64, 64};
-	tl_tensor* activations = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+	tl_tensor* activations = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
 	int* loss = tl_mem_alloc(4000); /* nobody registers or releases it */
 	if (activations == NULL || loss == NULL) {
 		fprintf(stderr, "step %d: %s\n", step, tl_last_error());

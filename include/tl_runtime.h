@@ -1410,7 +1410,7 @@ TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int
 TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_zeros is tl_tensor_empty with every element 0.
+ * tl_tensor_new_zeroed is tl_tensor_empty with every element 0.
  *
  * Ownership: the current scope holds the reference; the caller borrows.
  * Threads: any thread.
@@ -1422,7 +1422,7 @@ TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, c
  *     is full).
  * Cost: tl_tensor_empty and a memset.
  */
-TL_API tl_tensor* tl_tensor_zeros(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
+TL_API tl_tensor* tl_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
 /*
  * tl_tensor_from_buffer returns a tensor over the caller's memory, without a
@@ -1798,7 +1798,7 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  */
 
 /*
- * tl_tensor_reshape returns a view with the same elements, in row-major order, in
+ * tl_view_reshape returns a view with the same elements, in row-major order, in
  * another shape. One extent may be -1; it is computed from the others.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
@@ -1812,10 +1812,10 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+TL_API tl_tensor* tl_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_slice returns a view of the elements start, start + step, ... before
+ * tl_view_slice returns a view of the elements start, start + step, ... before
  * stop of one axis, by the rules of Python's slices: a negative start or stop
  * counts from the end, and positions beyond either end are cut off, so that
  * INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
@@ -1831,12 +1831,12 @@ TL_API tl_tensor* tl_tensor_reshape(tl_tensor* tensor, int64_t rank, const int64
  *     (the scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
+TL_API tl_tensor* tl_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
 
 /*
- * tl_tensor_slice_axes takes a part of each of the first rank axes in one call. Axis
+ * tl_view_slice_axes takes a part of each of the first rank axes in one call. Axis
  * i gets the elements starts[i], starts[i] + steps[i], ... before stops[i], as
- * tl_tensor_slice does; the axes after them stay whole. A step of 0 takes the one
+ * tl_view_slice does; the axes after them stay whole. A step of 0 takes the one
  * element at starts[i] and leaves the axis out of the view, as an index does; the
  * element has to exist, and stops[i] says nothing.
  *
@@ -1852,10 +1852,10 @@ TL_API tl_tensor* tl_tensor_slice(tl_tensor* tensor, int64_t axis, int64_t start
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
+TL_API tl_tensor* tl_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);
 
 /*
- * tl_tensor_transpose returns a view with two axes swapped.
+ * tl_view_transpose returns a view with two axes swapped.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
@@ -1867,10 +1867,10 @@ TL_API tl_tensor* tl_tensor_slice_axes(tl_tensor* tensor, int64_t rank, const in
  *     stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
+TL_API tl_tensor* tl_view_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b);
 
 /*
- * tl_tensor_permute returns a view with the axes in another order: axis i of the
+ * tl_view_permute returns a view with the axes in another order: axis i of the
  * view is axis axes[i] of the tensor.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
@@ -1883,10 +1883,10 @@ TL_API tl_tensor* tl_tensor_transpose(tl_tensor* tensor, int64_t axis_a, int64_t
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
+TL_API tl_tensor* tl_view_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes);
 
 /*
- * tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+ * tl_view_broadcast_to returns a view that repeats axes of one element, and
  * repeats the whole tensor along new leading axes. Repetition needs no memory:
  * the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
  *
@@ -1901,10 +1901,10 @@ TL_API tl_tensor* tl_tensor_permute(tl_tensor* tensor, int64_t rank, const int64
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
+TL_API tl_tensor* tl_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_squeeze returns a view without an axis of one element.
+ * tl_view_squeeze returns a view without an axis of one element.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
  *     has the memory. The caller borrows.
@@ -1916,10 +1916,10 @@ TL_API tl_tensor* tl_tensor_broadcast_to(tl_tensor* tensor, int64_t rank, const 
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
+TL_API tl_tensor* tl_view_squeeze(tl_tensor* tensor, int64_t axis);
 
 /*
- * tl_tensor_expand_dims returns a view with one more axis, of one element. The
+ * tl_view_expand_dims returns a view with one more axis, of one element. The
  * parameter axis is the position of that axis in the view.
  *
  * Ownership: the current scope holds the view; the view holds the tensor that
@@ -1932,7 +1932,7 @@ TL_API tl_tensor* tl_tensor_squeeze(tl_tensor* tensor, int64_t axis);
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
-TL_API tl_tensor* tl_tensor_expand_dims(tl_tensor* tensor, int64_t axis);
+TL_API tl_tensor* tl_view_expand_dims(tl_tensor* tensor, int64_t axis);
 
 /*
  * tl_tensor_base returns the tensor whose memory a view shares.
@@ -2150,7 +2150,7 @@ TL_API tl_status tl_dump_gpu_pool_stats(void);
  * tl_tensor_data is an address of the device.
  *
  *     int64_t shape[2] = {64, 64};
- *     tl_tensor* weights = tl_tensor_zeros(TL_DTYPE_F32, gpu, 2, shape);
+ *     tl_tensor* weights = tl_tensor_new_zeroed(TL_DTYPE_F32, gpu, 2, shape);
  *     tl_tensor* here = tl_tensor_to(weights, TL_DEVICE_CPU);
  *
  * A stream is a queue of a device's work. A copy by the runtime is complete
@@ -4745,19 +4745,19 @@ TL_API tl_status tl_snapshot_write(const char* path);
 #define tl_tensor_new(...) TL_TRACKED_(tl_tensor*, tl_tensor_new(__VA_ARGS__))
 #define tl_tensor_new_i64(...) TL_TRACKED_(tl_tensor*, tl_tensor_new_i64(__VA_ARGS__))
 #define tl_tensor_empty(...) TL_TRACKED_(tl_tensor*, tl_tensor_empty(__VA_ARGS__))
-#define tl_tensor_zeros(...) TL_TRACKED_(tl_tensor*, tl_tensor_zeros(__VA_ARGS__))
+#define tl_tensor_new_zeroed(...) TL_TRACKED_(tl_tensor*, tl_tensor_new_zeroed(__VA_ARGS__))
 #define tl_tensor_from_buffer(...) TL_TRACKED_(tl_tensor*, tl_tensor_from_buffer(__VA_ARGS__))
 #define tl_tensor_wrap(...) TL_TRACKED_(tl_tensor*, tl_tensor_wrap(__VA_ARGS__))
 #define tl_tensor_clone(...) TL_TRACKED_(tl_tensor*, tl_tensor_clone(__VA_ARGS__))
 #define tl_tensor_to(...) TL_TRACKED_(tl_tensor*, tl_tensor_to(__VA_ARGS__))
-#define tl_tensor_reshape(...) TL_TRACKED_(tl_tensor*, tl_tensor_reshape(__VA_ARGS__))
-#define tl_tensor_slice(...) TL_TRACKED_(tl_tensor*, tl_tensor_slice(__VA_ARGS__))
-#define tl_tensor_slice_axes(...) TL_TRACKED_(tl_tensor*, tl_tensor_slice_axes(__VA_ARGS__))
-#define tl_tensor_transpose(...) TL_TRACKED_(tl_tensor*, tl_tensor_transpose(__VA_ARGS__))
-#define tl_tensor_permute(...) TL_TRACKED_(tl_tensor*, tl_tensor_permute(__VA_ARGS__))
-#define tl_tensor_broadcast_to(...) TL_TRACKED_(tl_tensor*, tl_tensor_broadcast_to(__VA_ARGS__))
-#define tl_tensor_squeeze(...) TL_TRACKED_(tl_tensor*, tl_tensor_squeeze(__VA_ARGS__))
-#define tl_tensor_expand_dims(...) TL_TRACKED_(tl_tensor*, tl_tensor_expand_dims(__VA_ARGS__))
+#define tl_view_reshape(...) TL_TRACKED_(tl_tensor*, tl_view_reshape(__VA_ARGS__))
+#define tl_view_slice(...) TL_TRACKED_(tl_tensor*, tl_view_slice(__VA_ARGS__))
+#define tl_view_slice_axes(...) TL_TRACKED_(tl_tensor*, tl_view_slice_axes(__VA_ARGS__))
+#define tl_view_transpose(...) TL_TRACKED_(tl_tensor*, tl_view_transpose(__VA_ARGS__))
+#define tl_view_permute(...) TL_TRACKED_(tl_tensor*, tl_view_permute(__VA_ARGS__))
+#define tl_view_broadcast_to(...) TL_TRACKED_(tl_tensor*, tl_view_broadcast_to(__VA_ARGS__))
+#define tl_view_squeeze(...) TL_TRACKED_(tl_tensor*, tl_view_squeeze(__VA_ARGS__))
+#define tl_view_expand_dims(...) TL_TRACKED_(tl_tensor*, tl_view_expand_dims(__VA_ARGS__))
 #define tl_tensor_from_dlpack(...) TL_TRACKED_(tl_tensor*, tl_tensor_from_dlpack(__VA_ARGS__))
 #define tl_tensor_from_dlpack_legacy(...) TL_TRACKED_(tl_tensor*, tl_tensor_from_dlpack_legacy(__VA_ARGS__))
 #define tl_pool_acquire(...) TL_TRACKED_(tl_tensor*, tl_pool_acquire(__VA_ARGS__))

@@ -70,7 +70,8 @@ class tensor : public ref<tl_tensor> {
 	template <class T>
 	static tensor zeros(const extents& shape)
 	{
-		return own([&] { return (tl_tensor_zeros)(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
+		return own(
+			[&] { return (tl_tensor_new_zeroed)(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
 	}
 
 	/* A tensor over memory that deleter(data, ctx) frees. On failure the memory stays the caller's. */
@@ -122,14 +123,14 @@ class tensor : public ref<tl_tensor> {
 		return static_cast<T*>(known.data);
 	}
 
-	/* Views, as the functions of the same names in tl_runtime.h describe. */
+	/* Views, as tl_view_reshape and the others in tl_runtime.h describe. */
 	tensor reshape(const extents& shape) const
 	{
-		return own([&] { return (tl_tensor_reshape)(get(), rank_of(shape), shape.data()); });
+		return own([&] { return (tl_view_reshape)(get(), rank_of(shape), shape.data()); });
 	}
 	tensor slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const
 	{
-		return own([&] { return (tl_tensor_slice)(get(), axis, start, stop, step); });
+		return own([&] { return (tl_view_slice)(get(), axis, start, stop, step); });
 	}
 	/* Parts of the first axes; those after them stay whole. */
 	tensor slice(std::initializer_list<part> parts) const
@@ -141,27 +142,27 @@ class tensor : public ref<tl_tensor> {
 			steps.push_back(p.step);
 		}
 		return own(
-			[&] { return (tl_tensor_slice_axes)(get(), rank_of(starts), starts.data(), stops.data(), steps.data()); });
+			[&] { return (tl_view_slice_axes)(get(), rank_of(starts), starts.data(), stops.data(), steps.data()); });
 	}
 	tensor transpose(std::int64_t axis_a = 0, std::int64_t axis_b = 1) const
 	{
-		return own([&] { return (tl_tensor_transpose)(get(), axis_a, axis_b); });
+		return own([&] { return (tl_view_transpose)(get(), axis_a, axis_b); });
 	}
 	tensor permute(const extents& axes) const
 	{
-		return own([&] { return (tl_tensor_permute)(get(), rank_of(axes), axes.data()); });
+		return own([&] { return (tl_view_permute)(get(), rank_of(axes), axes.data()); });
 	}
 	tensor broadcast_to(const extents& shape) const
 	{
-		return own([&] { return (tl_tensor_broadcast_to)(get(), rank_of(shape), shape.data()); });
+		return own([&] { return (tl_view_broadcast_to)(get(), rank_of(shape), shape.data()); });
 	}
 	tensor squeeze(std::int64_t axis) const
 	{
-		return own([&] { return (tl_tensor_squeeze)(get(), axis); });
+		return own([&] { return (tl_view_squeeze)(get(), axis); });
 	}
 	tensor expand_dims(std::int64_t axis) const
 	{
-		return own([&] { return (tl_tensor_expand_dims)(get(), axis); });
+		return own([&] { return (tl_view_expand_dims)(get(), axis); });
 	}
 
 	/* The tensor whose memory a view shares; none for a tensor that is not a view. */

@@ -102,7 +102,7 @@ static void tensors_and_foreign_memory_are_shared(void)
 	void *tensor, *foreign = malloc(32);
 	CHECK_OK(tl_mem_enter_scope());
 	node = new_node(1);
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
 	CHECK_OK(tl_mem_register_struct(foreign));
 	node->first = tl_ptr_acquire(tensor);
 	node->second = tl_ptr_acquire(foreign);

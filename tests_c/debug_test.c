@@ -143,8 +143,8 @@ static void tensors_are_guarded_to_the_byte(void)
 {
 	int64_t shape[] = {10};
 	tl_mem_enter_scope();
-	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, shape);
-	tl_tensor* filled = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, shape);
+	tl_tensor* filled = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, shape);
 	char* data = tl_tensor_data(tensor);
 	memset(data, 1, 40);
 	CHECK_INT(tl_mem_check_all(), 0);
@@ -192,7 +192,7 @@ static void every_kind_of_object_is_guarded(void)
 {
 	int64_t shape[] = {3};
 	tl_mem_enter_scope();
-	char* tensor = (char*)tl_tensor_zeros(TL_DTYPE_U8, 0, 1, shape);
+	char* tensor = (char*)tl_tensor_new_zeroed(TL_DTYPE_U8, 0, 1, shape);
 	char* vec = tl_vec_new(5);
 	for (int i = 0; i < 9; i++) CHECK_OK(tl_vec_push(vec, tl_mem_new(32)));
 	CHECK_INT(tl_mem_check_all(), 0);

@@ -33,7 +33,7 @@ static void between_all_devices(void)
 			CHECK(copy != source && tl_tensor_data(copy) != tl_tensor_data(source));
 			check_counting(copy, 100 * from + to, false);
 
-			tl_tensor* spread = tl_tensor_permute(source, 2, axes);
+			tl_tensor* spread = tl_view_permute(source, 2, axes);
 			check_counting(tl_tensor_to(spread, to), 100 * from + to, true);
 			CHECK(tl_tensor_is_contiguous(tl_tensor_to(spread, to)));
 			check_counting(tl_tensor_clone(source), 100 * from + to, false);
@@ -41,7 +41,7 @@ static void between_all_devices(void)
 			tl_tensor* target = counting_on(to, -1);
 			CHECK_OK(tl_tensor_copy(target, source));
 			check_counting(target, 100 * from + to, false);
-			tl_tensor* other = tl_tensor_zeros(TL_DTYPE_I32, to, 2, turned);
+			tl_tensor* other = tl_tensor_new_zeroed(TL_DTYPE_I32, to, 2, turned);
 			CHECK_OK(tl_tensor_copy(other, spread));
 			check_counting(other, 100 * from + to, true);
 			CHECK_OK(tl_mem_exit_scope());
@@ -55,13 +55,13 @@ static void into_gaps(void)
 	for (int32_t from = 0; from < DEVICES; from++) {
 		CHECK_OK(tl_mem_enter_scope());
 		tl_tensor* source = counting_on(from, 7);
-		tl_tensor* here = tl_tensor_zeros(TL_DTYPE_I32, CPU, 2, turned);
-		CHECK_OK(tl_tensor_copy(tl_tensor_permute(here, 2, axes), source));
+		tl_tensor* here = tl_tensor_new_zeroed(TL_DTYPE_I32, CPU, 2, turned);
+		CHECK_OK(tl_tensor_copy(tl_view_permute(here, 2, axes), source));
 		CHECK_INT(((int32_t*)tl_tensor_data(here))[1], 7 + COLUMNS);
 		CHECK_INT(((int32_t*)tl_tensor_data(here))[ROWS], 7 + 1);
 		if (from != CPU) {
-			tl_tensor* there = tl_tensor_zeros(TL_DTYPE_I32, from, 2, turned);
-			CHECK_FAILS(tl_tensor_copy(tl_tensor_permute(there, 2, axes), source), TL_E_UNSUPPORTED);
+			tl_tensor* there = tl_tensor_new_zeroed(TL_DTYPE_I32, from, 2, turned);
+			CHECK_FAILS(tl_tensor_copy(tl_view_permute(there, 2, axes), source), TL_E_UNSUPPORTED);
 			CHECK(strstr(tl_last_error(), "whose memory the CPU cannot reach") != NULL);
 		}
 		CHECK_OK(tl_mem_exit_scope());
@@ -78,12 +78,12 @@ static void over_each_other(void)
 			tl_tensor* here = tl_tensor_empty(TL_DTYPE_I32, CPU, 1, nine);
 			for (int i = 0; i < 9; i++) ((int32_t*)tl_tensor_data(here))[i] = i;
 			tl_tensor* t = tl_tensor_to(here, d);
-			CHECK_OK(tl_tensor_copy(tl_tensor_slice(t, 0, up, 8 + up, 1), tl_tensor_slice(t, 0, 1 - up, 9 - up, 1)));
+			CHECK_OK(tl_tensor_copy(tl_view_slice(t, 0, up, 8 + up, 1), tl_view_slice(t, 0, 1 - up, 9 - up, 1)));
 			CHECK_OK(tl_tensor_copy(t, t));
 			const int32_t* values = tl_tensor_data(tl_tensor_to(t, CPU));
 			for (int i = 0; i < 9; i++) CHECK_INT(values[i], up ? (i == 0 ? 0 : i - 1) : (i == 8 ? 8 : i + 1));
 			if (d == CPU) {
-				CHECK_OK(tl_tensor_copy(t, tl_tensor_slice(t, 0, INT64_MAX, INT64_MIN, -1)));
+				CHECK_OK(tl_tensor_copy(t, tl_view_slice(t, 0, INT64_MAX, INT64_MIN, -1)));
 				CHECK_INT(((int32_t*)tl_tensor_data(t))[0], 8 - up);
 			}
 			CHECK_OK(tl_mem_exit_scope());
@@ -115,11 +115,11 @@ static void copies_are_refused(void)
 	CHECK_FAILS(tl_tensor_copy(here, (tl_tensor*)((char*)there + 8)), TL_E_INTERIOR_POINTER);
 	CHECK_FAILS(tl_tensor_copy(here, dead), TL_E_NOT_LIVE);
 	CHECK_FAILS(tl_tensor_copy(here, plain), TL_E_UNSUPPORTED);
-	CHECK_FAILS(tl_tensor_copy(here, tl_tensor_zeros(TL_DTYPE_I32, CPU, 2, turned)), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_tensor_copy(here, tl_tensor_zeros(TL_DTYPE_F32, CPU, 2, shape)), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_copy(here, tl_tensor_new_zeroed(TL_DTYPE_I32, CPU, 2, turned)), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_copy(here, tl_tensor_new_zeroed(TL_DTYPE_F32, CPU, 2, shape)), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_tensor_copy(fixed, there), TL_E_UNSUPPORTED);
 	CHECK_OK(tl_tensor_copy(there, fixed));
-	CHECK_FAILS(tl_tensor_copy(tl_tensor_broadcast_to(tl_tensor_slice(here, 0, 0, 1, 1), 2, shape), there),
+	CHECK_FAILS(tl_tensor_copy(tl_view_broadcast_to(tl_view_slice(here, 0, 0, 1, 1), 2, shape), there),
 	            TL_E_UNSUPPORTED);
 	fake_fail("cuMemcpyDtoH_v2", 1, 700);
 	CHECK_FAILS(tl_tensor_copy(here, there), TL_E_DEVICE);
@@ -148,7 +148,7 @@ static void destinations_are_checked(void)
 		static const int32_t wrong[] = {-2, DEVICES, 256, INT32_MAX};
 		CHECK_REFUSED(tl_tensor_to(there, wrong[i]), 0, TL_E_DEVICE);
 	}
-	tl_tensor* wide = tl_tensor_broadcast_to(tl_tensor_zeros(TL_DTYPE_U8, CPU, 0, NULL), 1, huge);
+	tl_tensor* wide = tl_view_broadcast_to(tl_tensor_new_zeroed(TL_DTYPE_U8, CPU, 0, NULL), 1, huge);
 	CHECK_REFUSED(tl_tensor_to(wide, CUDA), 0, TL_E_OUT_OF_MEMORY);
 	fake_fail("cuMemcpyDtoD_v2", 1, 700);
 	CHECK_REFUSED(tl_tensor_clone(there), 0, TL_E_DEVICE);
@@ -158,7 +158,7 @@ static void destinations_are_checked(void)
 	tl_mem_enter_scope();
 	while (tl_tensor_register(there) == TL_OK) {}
 	CHECK_REFUSED(tl_tensor_to(there, CPU), 0, TL_E_ARENA_EXHAUSTED);
-	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_I32, CUDA, 2, shape), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_I32, CUDA, 2, shape), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_mem_exit_scope());
 }
@@ -213,7 +213,7 @@ static void dlpack_goes_round(void)
 		tl_tensor* t = counting_on(d, 50);
 		for (int legacy = 0; legacy < 2; legacy++) {
 			tl_tensor* again;
-			tl_tensor* inner = tl_tensor_slice(t, 0, 1, 3, 1);
+			tl_tensor* inner = tl_view_slice(t, 0, 1, 3, 1);
 			if (legacy) {
 				again = tl_tensor_from_dlpack_legacy(tl_tensor_to_dlpack_legacy(inner, false));
 			} else {

@@ -22,9 +22,9 @@ static bool tensors(tl_status* why)
 	tl_tensor* here = tl_tensor_new(values, 2, shape);
 	tl_tensor* there = tl_tensor_to(here, CUDA);
 	if (!told(there != NULL, why)) return false;
-	tl_tensor* second = tl_tensor_zeros(TL_DTYPE_F32, OTHER_CUDA, 2, shape);
+	tl_tensor* second = tl_tensor_new_zeroed(TL_DTYPE_F32, OTHER_CUDA, 2, shape);
 	if (!told(second != NULL, why)) return false;
-	tl_tensor* turned = tl_tensor_clone(tl_tensor_permute(there, 2, axes));
+	tl_tensor* turned = tl_tensor_clone(tl_view_permute(there, 2, axes));
 	if (!told(turned != NULL, why)) return false;
 	if (!told(tl_tensor_copy(second, turned) == TL_OK, why)) return false;
 	tl_tensor* back = tl_tensor_to(second, CPU);

@@ -308,7 +308,7 @@ static void views_are_recorded(void)
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = floating(5000);
 	void* data = tl_tensor_data(t);
-	CHECK_OK(tl_tensor_record_stream(tl_tensor_slice(t, 0, 10, 20, 1), first));
+	CHECK_OK(tl_tensor_record_stream(tl_view_slice(t, 0, 10, 20, 1), first));
 	CHECK_OK(tl_mem_exit_scope());
 	fake_hold(1);
 	fake_fail("cuEventRecord", 1, 700);

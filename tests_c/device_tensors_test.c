@@ -27,7 +27,7 @@ static void they_are_described(void)
 	for (int32_t d = CUDA; d < DEVICES; d++) {
 		tl_tensor_info info = {.struct_size = sizeof info};
 		CHECK_OK(tl_mem_enter_scope());
-		tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, d, 2, square);
+		tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_F32, d, 2, square);
 		CHECK(t != NULL);
 		CHECK_OK(tl_tensor_info_get(t, &info));
 		CHECK_INT(info.device, d);
@@ -49,7 +49,7 @@ static void empty_tensors_have_no_block(void)
 	const int64_t none[2] = {0, 5};
 	int64_t before = tl_get_gpu_total_allocated_bytes();
 	CHECK_OK(tl_mem_enter_scope());
-	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_I64, CUDA, 2, none);
+	tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_I64, CUDA, 2, none);
 	CHECK(t != NULL);
 	CHECK_REFUSED(tl_tensor_data(t), 0, TL_OK);
 	CHECK(tl_tensor_to(t, CPU) != NULL);
@@ -59,18 +59,18 @@ static void empty_tensors_have_no_block(void)
 }
 
 /* covers: tl_tensor_empty TL_E_DEVICE, TL_E_OUT_OF_MEMORY
- * covers: tl_tensor_zeros TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
+ * covers: tl_tensor_new_zeroed TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
 static void requests_are_checked(void)
 {
 	const int64_t huge[1] = {(int64_t)1 << 40}, most[1] = {(int64_t)1 << 60}, negative[1] = {-1};
 	for (int i = 0; i < 4; i++) {
 		static const int32_t wrong[] = {-2, DEVICES, 256, INT32_MIN};
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, wrong[i], 2, square), 0, TL_E_DEVICE);
-		CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, wrong[i], 2, square), 0, TL_E_DEVICE);
+		CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, wrong[i], 2, square), 0, TL_E_DEVICE);
 	}
 	for (int32_t d = CUDA; d < DEVICES; d++) {
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_U8, d, 1, huge), 0, TL_E_OUT_OF_MEMORY);
-		CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_U8, d, 1, huge), 0, TL_E_OUT_OF_MEMORY);
+		CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_U8, d, 1, huge), 0, TL_E_OUT_OF_MEMORY);
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_U8, d, 1, most), 0, TL_E_OUT_OF_MEMORY);
 		CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, d, 1, negative), 0, TL_E_INVALID_ARGUMENT);
 		CHECK_REFUSED(tl_tensor_empty(77, d, 2, square), 0, TL_E_INVALID_ARGUMENT);
@@ -167,10 +167,10 @@ static void views_share_the_block(void)
 		float values[ELEMENTS];
 		for (int i = 0; i < ELEMENTS; i++) values[i] = (float)i;
 		CHECK_OK(tl_device_copy(d, tl_tensor_data(t), CPU, values, sizeof values));
-		tl_tensor* turned = tl_tensor_permute(t, 2, axes);
-		tl_tensor* third = tl_tensor_slice(t, 0, 3, 4, 1);
-		tl_tensor* line = tl_tensor_reshape(third, 1, row);
-		tl_tensor* back = tl_tensor_slice(line, 0, INT64_MAX, INT64_MIN, -2);
+		tl_tensor* turned = tl_view_permute(t, 2, axes);
+		tl_tensor* third = tl_view_slice(t, 0, 3, 4, 1);
+		tl_tensor* line = tl_view_reshape(third, 1, row);
+		tl_tensor* back = tl_view_slice(line, 0, INT64_MAX, INT64_MIN, -2);
 		CHECK_INT(tl_tensor_device(turned), d);
 		CHECK_PTR(tl_tensor_data(third), (char*)tl_tensor_data(t) + 3 * 64 * 4);
 		CHECK_PTR(tl_tensor_base(line), t);
@@ -203,7 +203,7 @@ static void the_default_is_an_option(void)
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK_OK(tl_configure("TL_DEVICE", wanted[i].name));
 		CHECK_INT(tl_tensor_device(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_DEFAULT, 1, &n)), wanted[i].device);
-		CHECK_INT(tl_tensor_device(tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_DEFAULT, 1, &n)), wanted[i].device);
+		CHECK_INT(tl_tensor_device(tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_DEFAULT, 1, &n)), wanted[i].device);
 		CHECK_INT(tl_tensor_device(tl_tensor_to(tl_tensor_empty(TL_DTYPE_F32, CUDA, 1, &n), TL_DEVICE_DEFAULT)),
 		          wanted[i].device);
 		CHECK_OK(tl_mem_exit_scope());
@@ -245,10 +245,10 @@ static void* busy_thread(void* number)
 		int32_t d = (int32_t)(check_random(&random) % DEVICES);
 		int64_t n = 1 + (int64_t)(check_random(&random) % 8) * 100;
 		CHECK_OK(tl_mem_enter_scope());
-		tl_tensor* t = tl_tensor_zeros(TL_DTYPE_U8, d, 1, &n);
+		tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_U8, d, 1, &n);
 		CHECK(t != NULL);
 		if (i % 3 == 0) CHECK_OK(tl_device_fill(d, tl_tensor_data(t), (uint8_t)i, (size_t)n));
-		tl_tensor* view = tl_tensor_slice(t, 0, n - 1, n, 1);
+		tl_tensor* view = tl_view_slice(t, 0, n - 1, n, 1);
 		tl_tensor* here = tl_tensor_to(view, CPU);
 		CHECK_INT(*(uint8_t*)tl_tensor_data(here), i % 3 == 0 ? (uint8_t)i : 0);
 		if (i % 50 == 0) CHECK_OK(tl_mem_purge());

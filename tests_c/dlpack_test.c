@@ -45,7 +45,7 @@ static void every_dtype_both_ways(void)
 		DLManagedTensorVersioned* managed;
 		DLManagedTensor* legacy;
 		CHECK_OK(tl_mem_enter_scope());
-		tl_tensor* tensor = tl_tensor_transpose(tl_tensor_zeros(types[i].dtype, 0, 2, shape), 0, 1);
+		tl_tensor* tensor = tl_view_transpose(tl_tensor_new_zeroed(types[i].dtype, 0, 2, shape), 0, 1);
 		managed = tl_tensor_to_dlpack(tensor, false);
 		legacy = tl_tensor_to_dlpack_legacy(tensor, false);
 		CHECK_INT(managed->version.major, 1);
@@ -70,11 +70,11 @@ static void scalars_and_empty_tensors(void)
 	const int64_t shape[2] = {3, 0};
 	DLManagedTensorVersioned* managed;
 	CHECK_OK(tl_mem_enter_scope());
-	managed = tl_tensor_to_dlpack(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape), false);
+	managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape), false);
 	CHECK_PTR(managed->dl_tensor.data, NULL);
 	CHECK(managed->dl_tensor.strides != NULL);
 	CHECK_INT(tl_tensor_len(tl_tensor_from_dlpack(managed)), 0);
-	managed = tl_tensor_to_dlpack(tl_tensor_zeros(TL_DTYPE_F32, 0, 0, NULL), false);
+	managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 0, NULL), false);
 	CHECK_INT(managed->dl_tensor.ndim, 0);
 	CHECK_INT(tl_tensor_len(tl_tensor_from_dlpack(managed)), 1);
 	CHECK_REFUSED(tl_tensor_to_dlpack(NULL, false), 0, TL_OK);
@@ -96,8 +96,8 @@ static void an_exported_tensor_lives_until_the_deleter(void)
 	DLManagedTensor* legacy;
 	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four);
-	view = tl_tensor_slice(tensor, 0, 3, INT64_MIN, -1);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
+	view = tl_view_slice(tensor, 0, 3, INT64_MIN, -1);
 	managed = tl_tensor_to_dlpack(view, false);
 	legacy = tl_tensor_to_dlpack_legacy(view, false);
 	CHECK_OK(tl_mem_exit_scope());
@@ -119,7 +119,7 @@ static void copies_are_the_consumers(void)
 	DLManagedTensor* legacy;
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_transpose(tl_tensor_new(numbers, 2, shape), 0, 1);
+	tensor = tl_view_transpose(tl_tensor_new(numbers, 2, shape), 0, 1);
 	managed = tl_tensor_to_dlpack(tensor, true);
 	legacy = tl_tensor_to_dlpack_legacy(tensor, true);
 	CHECK_COUNT(tensor, 1);
@@ -166,7 +166,7 @@ static void a_deleter_that_is_called_twice(void)
 	DLManagedTensorVersioned* managed;
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	managed = tl_tensor_to_dlpack(tensor, false);
 	managed->deleter(managed);
 	CHECK_COUNT(tensor, 1);
@@ -183,7 +183,7 @@ static void a_deleter_in_a_forked_child(void)
 	int status = -1;
 	DLManagedTensorVersioned* managed;
 	CHECK_OK(tl_mem_enter_scope());
-	managed = tl_tensor_to_dlpack(tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four), false);
+	managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four), false);
 	CHECK_OK(tl_mem_exit_scope());
 	pid_t child = fork();
 	if (child == 0) {
@@ -233,7 +233,7 @@ static void an_imported_tensor_ends_with_its_last_view(void)
 	CHECK_INT(tl_tensor_dtype(tensor), TL_DTYPE_F64);
 	CHECK(!tl_tensor_is_contiguous(tensor));
 	CHECK(((double*)tl_tensor_data(tl_tensor_clone(tensor)))[3] == 7);
-	view = tl_tensor_slice(tensor, 0, 1, 2, 1);
+	view = tl_view_slice(tensor, 0, 1, 2, 1);
 	CHECK_OK(tl_tensor_promote(view));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(deleted, 0);
@@ -274,7 +274,7 @@ static void read_only_stays_read_only(void)
 	tl_tensor* tensor;
 	managed.flags = DL_READ_ONLY;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_transpose(tl_tensor_from_dlpack(&managed), 0, 1);
+	tensor = tl_view_transpose(tl_tensor_from_dlpack(&managed), 0, 1);
 	CHECK_OK(tl_tensor_info_get(tensor, &info));
 	CHECK_INT(info.flags, TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_READ_ONLY);
 	again = tl_tensor_to_dlpack(tensor, false);
@@ -396,7 +396,7 @@ static void many_threads(void)
 	pthread_t threads[THREADS];
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	for (int i = 0; i < THREADS; i++) {
 		tl_tensor_acquire(tensor);
 		threads[i] = start_thread(hand_to_and_fro, tensor);

@@ -23,14 +23,14 @@ static const int64_t one_by_four[2] = {1, 4}, order[2] = {1, 0};
 static int64_t extent_four = 4;
 static float lent[4];
 
-static tl_tensor* reshaped(tl_tensor* t) { return tl_tensor_reshape(t, 1, &extent_four); }
-static tl_tensor* sliced(tl_tensor* t) { return tl_tensor_slice(t, 1, 0, 2, 1); }
-static tl_tensor* sliced_twice(tl_tensor* t) { return tl_tensor_slice_axes(t, 2, order, one_by_four, NULL); }
-static tl_tensor* transposed(tl_tensor* t) { return tl_tensor_transpose(t, 0, 1); }
-static tl_tensor* permuted(tl_tensor* t) { return tl_tensor_permute(t, 2, order); }
-static tl_tensor* broadcast(tl_tensor* t) { return tl_tensor_broadcast_to(t, 2, one_by_four); }
-static tl_tensor* squeezed(tl_tensor* t) { return tl_tensor_squeeze(t, 0); }
-static tl_tensor* expanded(tl_tensor* t) { return tl_tensor_expand_dims(t, 0); }
+static tl_tensor* reshaped(tl_tensor* t) { return tl_view_reshape(t, 1, &extent_four); }
+static tl_tensor* sliced(tl_tensor* t) { return tl_view_slice(t, 1, 0, 2, 1); }
+static tl_tensor* sliced_twice(tl_tensor* t) { return tl_view_slice_axes(t, 2, order, one_by_four, NULL); }
+static tl_tensor* transposed(tl_tensor* t) { return tl_view_transpose(t, 0, 1); }
+static tl_tensor* permuted(tl_tensor* t) { return tl_view_permute(t, 2, order); }
+static tl_tensor* broadcast(tl_tensor* t) { return tl_view_broadcast_to(t, 2, one_by_four); }
+static tl_tensor* squeezed(tl_tensor* t) { return tl_view_squeeze(t, 0); }
+static tl_tensor* expanded(tl_tensor* t) { return tl_view_expand_dims(t, 0); }
 
 static tl_tensor* wrapped(tl_tensor* t)
 {
@@ -82,7 +82,7 @@ static void registering_on_a_full_scope_stack(void)
 	CHECK_COUNT(object, count);
 	CHECK(tensor == NULL);
 	CHECK_OK(tl_mem_unregister(object));
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	CHECK(tensor != NULL);
 	/* covers: tl_tensor_register TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_tensor_register(tensor), TL_E_ARENA_EXHAUSTED);
@@ -115,8 +115,8 @@ static void creating_on_a_full_scope_stack(void)
 	CHECK_REFUSED(tl_tensor_new_i64(integers, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
 	/* covers: tl_tensor_empty TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_tensor_zeros TL_E_ARENA_EXHAUSTED */
-	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_tensor_new_zeroed TL_E_ARENA_EXHAUSTED */
+	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
 	/* covers: tl_tensor_from_buffer TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, 1, &four, data, NULL, NULL, NULL), 0, TL_E_ARENA_EXHAUSTED);
 	check_same_balance(before, "refused creations");
@@ -129,7 +129,7 @@ static void cloning_a_tensor_on_a_full_scope_stack(void)
 	int64_t four = 4;
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	fill_scope_stack();
 	/* covers: tl_tensor_clone TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_ARENA_EXHAUSTED);
@@ -141,16 +141,16 @@ static void views_on_a_full_scope_stack(void)
 {
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, one_by_four);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
 	fill_scope_stack();
-	/* covers: tl_tensor_reshape TL_E_ARENA_EXHAUSTED */
-	/* covers: tl_tensor_slice TL_E_ARENA_EXHAUSTED */
-	/* covers: tl_tensor_slice_axes TL_E_ARENA_EXHAUSTED */
-	/* covers: tl_tensor_transpose TL_E_ARENA_EXHAUSTED */
-	/* covers: tl_tensor_permute TL_E_ARENA_EXHAUSTED */
-	/* covers: tl_tensor_broadcast_to TL_E_ARENA_EXHAUSTED */
-	/* covers: tl_tensor_squeeze TL_E_ARENA_EXHAUSTED */
-	/* covers: tl_tensor_expand_dims TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_reshape TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_slice TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_slice_axes TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_transpose TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_permute TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_broadcast_to TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_squeeze TL_E_ARENA_EXHAUSTED */
+	/* covers: tl_view_expand_dims TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_wrap TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_from_dlpack TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_tensor_from_dlpack_legacy TL_E_ARENA_EXHAUSTED */
@@ -245,7 +245,7 @@ static void the_heap_is_full(void)
 	CHECK_OK(tl_mem_function_enter(1));
 	vec = tl_vec_new(0);
 	typed = tl_object_new(pair_type);
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &large);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &large);
 	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	blocks = fill_heap();
 	/* covers: tl_object_new TL_E_OUT_OF_MEMORY */
@@ -278,20 +278,20 @@ static void no_memory_for_views(void)
 	tl_tensor* tensor;
 	void** blocks;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, one_by_four);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
 	blocks = fill_heap();
-	/* covers: tl_tensor_reshape TL_E_OUT_OF_MEMORY */
-	/* covers: tl_tensor_slice TL_E_OUT_OF_MEMORY */
-	/* covers: tl_tensor_slice_axes TL_E_OUT_OF_MEMORY */
-	/* covers: tl_tensor_transpose TL_E_OUT_OF_MEMORY */
-	/* covers: tl_tensor_permute TL_E_OUT_OF_MEMORY */
-	/* covers: tl_tensor_broadcast_to TL_E_OUT_OF_MEMORY */
-	/* covers: tl_tensor_squeeze TL_E_OUT_OF_MEMORY */
-	/* covers: tl_tensor_expand_dims TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_reshape TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_slice TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_slice_axes TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_transpose TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_permute TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_broadcast_to TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_squeeze TL_E_OUT_OF_MEMORY */
+	/* covers: tl_view_expand_dims TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_wrap TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_from_dlpack TL_E_OUT_OF_MEMORY */
 	/* covers: tl_tensor_from_dlpack_legacy TL_E_OUT_OF_MEMORY */
-	while (tl_tensor_reshape(tensor, 1, &extent_four) != NULL) {}
+	while (tl_view_reshape(tensor, 1, &extent_four) != NULL) {}
 	for (int i = 0; i < MAKERS; i++) CHECK_REFUSED(makers[i](tensor), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(tensor);
@@ -310,7 +310,7 @@ static void no_memory_for_exports(void)
 	tl_tensor* tensor;
 	void** blocks;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, one_by_four);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
 	blocks = fill_heap();
 	/* covers: tl_tensor_to_dlpack TL_E_OUT_OF_MEMORY */
 	while (count < MOST && (made[count] = tl_tensor_to_dlpack(tensor, false)) != NULL) count++;

@@ -54,7 +54,7 @@ static void calls_are_refused_while_another_is_inside(void)
 	plain = tl_mem_new(64);
 	vec = tl_vec_new(4);
 	block = malloc(64);
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
 	depth = tl_get_scope_depth();
 	tl_memory_pool* pool = device_pool(&d, 4096);
 	d.during = NULL;

@@ -62,7 +62,7 @@ static void tensors(void)
 	int64_t shape[2] = {40, 50};
 	TRY(tl_mem_function_enter(2));
 	if (tl_get_scope_depth() == 0) return;
-	for (int i = 0; i < 50; i++) TRY_POINTER(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape));
+	for (int i = 0; i < 50; i++) TRY_POINTER(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape));
 	tl_tensor_in_slot(0, TL_DTYPE_F32, 2, shape);
 	CHECK_OK(tl_mem_function_exit());
 }

@@ -79,7 +79,7 @@ static void a_key_has_one_place_for_all_shapes(void)
 		tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &flat);
 		CHECK(tl_tensor_data(tensor) == data && tl_tensor_rank(tensor) == 1 && tl_tensor_dim(tensor, 0) == flat);
 		CHECK_OK(tl_tensor_free(tensor));
-		tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 6, deep);
+		tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 6, deep);
 		CHECK(tl_tensor_data(tensor) == data && tl_tensor_rank(tensor) == 6 && tl_tensor_dim(tensor, 5) == 11);
 		CHECK_INT(tl_tensor_strides(tensor)[1], 66);
 		CHECK_OK(tl_tensor_free(tensor));
@@ -108,7 +108,7 @@ static void copies_take_what_is_kept(void)
 	CHECK_OK(tl_mem_purge());
 	CHECK_OK(tl_mem_enter_scope());
 	source = tl_tensor_new(borrowed, 2, shape);
-	turned = tl_tensor_transpose(source, 0, 1);
+	turned = tl_view_transpose(source, 0, 1);
 	outside = tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape, borrowed, NULL, NULL, NULL);
 	CHECK(source != NULL && turned != NULL && outside != NULL);
 	for (int round = 0; round < 8; round++) {

@@ -222,7 +222,7 @@ static int narrow(void)
 	CHECK_OK(tl_set_error_callback(count_told, NULL)); /* works, whatever tl_init has to say */
 	CHECK_OK(tl_mem_set_out_of_memory_callback(NULL, NULL));
 	CHECK_OK(tl_mem_function_enter(1));
-	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
 	while (tl_ptr_inc_ref(tensor) == TL_OK && tl_mem_register(tensor) == TL_OK);
 	told = 0;
 	NAMES(tl_tensor_register, (tensor), TL_E_ARENA_EXHAUSTED);

@@ -191,8 +191,8 @@ static void what_a_leak_leads_to_is_indirect(void)
 	tl_mem_enter_scope();
 	void* vec = tl_ptr_acquire(tl_vec_new(0));
 	CHECK_OK(tl_vec_push(vec, tl_mem_new(200)));
-	tl_tensor* whole = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, shape);
-	CHECK_OK(tl_vec_push(vec, tl_tensor_slice(whole, 0, 1, 3, 1)));
+	tl_tensor* whole = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, shape);
+	CHECK_OK(tl_vec_push(vec, tl_view_slice(whole, 0, 1, 3, 1)));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(leaks_since(before), 5 - 1); /* the Vec, what it holds, and what the view shows */
 	CHECK(shows("Vec; a reference was acquired and never released"));

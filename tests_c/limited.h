@@ -116,8 +116,8 @@ static inline void limited_tensors(void)
 	const int64_t shape[2] = {100, 70};
 	if (!limited_fine(tl_mem_enter_scope())) return;
 	for (int i = 0; i < 5; i++) {
-		tl_tensor* t = limited_made(tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape));
-		if (t != NULL) limited_made(tl_tensor_reshape(t, 1, (const int64_t[]){7000}));
+		tl_tensor* t = limited_made(tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape));
+		if (t != NULL) limited_made(tl_view_reshape(t, 1, (const int64_t[]){7000}));
 	}
 	CHECK_OK(tl_mem_exit_scope());
 }

@@ -99,7 +99,7 @@ static void everything_that_allocates_says_so(void)
 	CHECK_FAILS(tl_vec_reserve(vec, MIB), TL_E_LIMIT);
 	CHECK_REFUSED(tl_mem_deep_clone(object), 0, TL_E_LIMIT);
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape), 0, TL_E_LIMIT);
-	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape), 0, TL_E_LIMIT);
+	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape), 0, TL_E_LIMIT);
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_set_limit(0, 0, 0));
 	CHECK(tl_mem_new(4 * MIB) != NULL);

@@ -162,10 +162,10 @@ static void tensors_live_there(int32_t device)
 	tl_tensor* here = tl_tensor_new(values, 2, shape);
 	tl_tensor* there = tl_tensor_to(here, device);
 	CHECK_INT(tl_tensor_device(there), device);
-	tl_tensor* second = tl_tensor_clone(tl_tensor_permute(there, 2, axes));
-	tl_tensor* third = tl_tensor_zeros(TL_DTYPE_F32, device, 2, shape);
+	tl_tensor* second = tl_tensor_clone(tl_view_permute(there, 2, axes));
+	tl_tensor* third = tl_tensor_new_zeroed(TL_DTYPE_F32, device, 2, shape);
 	CHECK(((const float*)tl_tensor_data(tl_tensor_to(third, TL_DEVICE_CPU)))[599] == 0);
-	CHECK_OK(tl_tensor_copy(third, tl_tensor_permute(second, 2, axes)));
+	CHECK_OK(tl_tensor_copy(third, tl_view_permute(second, 2, axes)));
 	const float* back = tl_tensor_data(tl_tensor_to(third, TL_DEVICE_CPU));
 	for (int i = 0; i < 600; i++) CHECK(back[i] == values[i]);
 	CHECK_OK(tl_mem_exit_scope());
@@ -185,10 +185,9 @@ static void in_reach(void)
 	tensors_live_there(near_device);
 	CHECK_INT(near_memory.blocks, 0);
 	CHECK_OK(tl_mem_enter_scope());
-	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, near_device, 2, shape);
+	tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_F32, near_device, 2, shape);
 	((float*)tl_tensor_data(t))[3] = 5;
-	CHECK_OK(
-		tl_tensor_copy(tl_tensor_permute(t, 2, axes), tl_tensor_clone(tl_tensor_permute(t, 2, axes)))); /* into gaps */
+	CHECK_OK(tl_tensor_copy(tl_view_permute(t, 2, axes), tl_tensor_clone(tl_view_permute(t, 2, axes)))); /* into gaps */
 	CHECK(((float*)tl_tensor_data(t))[3] == 5);
 	CHECK_OK(tl_tensor_dlpack_device(t, &kind, &ordinal)); /* to others it is the CPU's */
 	CHECK_INT(kind, 1);
@@ -196,7 +195,7 @@ static void in_reach(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-/* covers: tl_tensor_zeros TL_E_UNSUPPORTED
+/* covers: tl_tensor_new_zeroed TL_E_UNSUPPORTED
  * covers: tl_tensor_clone TL_E_UNSUPPORTED */
 static void without_copies(void)
 {
@@ -204,7 +203,7 @@ static void without_copies(void)
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = tl_tensor_empty(TL_DTYPE_F32, plain_device, 2, shape);
 	CHECK(t != NULL);
-	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, plain_device, 2, shape), 0, TL_E_UNSUPPORTED);
+	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, plain_device, 2, shape), 0, TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_tensor_clone(t), 0, TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_tensor_to(t, TL_DEVICE_CPU), 0, TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_tensor_dlpack_device(t, &kind, &ordinal), TL_E_UNSUPPORTED);
@@ -229,7 +228,7 @@ static void failures_are_told(void)
 	               {12345, TL_E_DEVICE},
 	               {-1, TL_E_DEVICE}};
 	CHECK_OK(tl_mem_enter_scope());
-	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, far_device, 2, shape);
+	tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_F32, far_device, 2, shape);
 	int64_t before = tl_get_refcount_count();
 	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
 		far_memory.answer = answers[i].answer;
@@ -237,9 +236,9 @@ static void failures_are_told(void)
 		far_memory.answer = answers[i].answer;
 		CHECK_REFUSED(tl_tensor_clone(t), 0, answers[i].want);
 		far_memory.answer = answers[i].answer;
-		CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, far_device, 2, shape), 0, answers[i].want);
+		CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, far_device, 2, shape), 0, answers[i].want);
 		far_memory.answer = answers[i].answer;
-		CHECK_REFUSED(tl_tensor_clone(tl_tensor_permute(t, 2, axes)), 0, answers[i].want);
+		CHECK_REFUSED(tl_tensor_clone(tl_view_permute(t, 2, axes)), 0, answers[i].want);
 		CHECK_INT(tl_get_refcount_count(), before + 1 + (int64_t)i);
 	}
 	far_memory.answer = 0;
@@ -261,7 +260,7 @@ static void* busy_thread(void* number)
 	for (int i = 0; i < 300; i++) {
 		int64_t n = 1 + i % 7 * 50;
 		CHECK_OK(tl_mem_enter_scope());
-		tl_tensor* t = tl_tensor_zeros(TL_DTYPE_U8, device, 1, &n);
+		tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_U8, device, 1, &n);
 		CHECK_INT(*(uint8_t*)tl_tensor_data(tl_tensor_to(t, TL_DEVICE_CPU)), 0);
 		CHECK_OK(tl_mem_exit_scope());
 	}

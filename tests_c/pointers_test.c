@@ -72,14 +72,14 @@ static const int64_t one = 1, zero = 0;
 static tl_tensor_info info = {.struct_size = sizeof info};
 REFUSES_WITH(tl_tensor_info_get, tl_tensor_info_get(p, &info) == TL_OK, false)
 REFUSES_WITH(tl_tensor_base, tl_tensor_base(p), NULL)
-REFUSES_WITH(tl_tensor_reshape, tl_tensor_reshape(p, 1, &one), NULL)
-REFUSES_WITH(tl_tensor_slice, tl_tensor_slice(p, 0, 0, 1, 1), NULL)
-REFUSES_WITH(tl_tensor_slice_axes, tl_tensor_slice_axes(p, 1, &zero, &one, NULL), NULL)
-REFUSES_WITH(tl_tensor_transpose, tl_tensor_transpose(p, 0, 0), NULL)
-REFUSES_WITH(tl_tensor_permute, tl_tensor_permute(p, 1, &zero), NULL)
-REFUSES_WITH(tl_tensor_broadcast_to, tl_tensor_broadcast_to(p, 1, &one), NULL)
-REFUSES_WITH(tl_tensor_squeeze, tl_tensor_squeeze(p, 0), NULL)
-REFUSES_WITH(tl_tensor_expand_dims, tl_tensor_expand_dims(p, 0), NULL)
+REFUSES_WITH(tl_view_reshape, tl_view_reshape(p, 1, &one), NULL)
+REFUSES_WITH(tl_view_slice, tl_view_slice(p, 0, 0, 1, 1), NULL)
+REFUSES_WITH(tl_view_slice_axes, tl_view_slice_axes(p, 1, &zero, &one, NULL), NULL)
+REFUSES_WITH(tl_view_transpose, tl_view_transpose(p, 0, 0), NULL)
+REFUSES_WITH(tl_view_permute, tl_view_permute(p, 1, &zero), NULL)
+REFUSES_WITH(tl_view_broadcast_to, tl_view_broadcast_to(p, 1, &one), NULL)
+REFUSES_WITH(tl_view_squeeze, tl_view_squeeze(p, 0), NULL)
+REFUSES_WITH(tl_view_expand_dims, tl_view_expand_dims(p, 0), NULL)
 REFUSES_WITH(tl_tensor_to_dlpack, tl_tensor_to_dlpack(p, false), NULL)
 REFUSES_WITH(tl_tensor_to_dlpack_legacy, tl_tensor_to_dlpack_legacy(p, true), NULL)
 REFUSES_WITH(tl_pool_release, tl_pool_release(p, 16, 0, 0) == TL_OK, false)
@@ -152,14 +152,14 @@ static const struct {
 	NAMED(tl_pool_release),
 	NAMED(tl_tensor_info_get),
 	NAMED(tl_tensor_base),
-	NAMED(tl_tensor_reshape),
-	NAMED(tl_tensor_slice),
-	NAMED(tl_tensor_slice_axes),
-	NAMED(tl_tensor_transpose),
-	NAMED(tl_tensor_permute),
-	NAMED(tl_tensor_broadcast_to),
-	NAMED(tl_tensor_squeeze),
-	NAMED(tl_tensor_expand_dims),
+	NAMED(tl_view_reshape),
+	NAMED(tl_view_slice),
+	NAMED(tl_view_slice_axes),
+	NAMED(tl_view_transpose),
+	NAMED(tl_view_permute),
+	NAMED(tl_view_broadcast_to),
+	NAMED(tl_view_squeeze),
+	NAMED(tl_view_expand_dims),
 	NAMED(tl_tensor_to_dlpack),
 	NAMED(tl_tensor_to_dlpack_legacy),
 	NAMED(tl_sparse_validate),
@@ -214,7 +214,7 @@ static void make_live_objects(void)
 		live[i] = i % 4 == 0   ? tl_mem_alloc(sizes[i % 7])
 		          : i % 4 == 1 ? tl_mem_new(sizes[i % 8])
 		          : i % 4 == 2 ? tl_object_new(pair_type)
-		                       : (void*)tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+		                       : (void*)tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	for (int i = 0; i < LIVE; i++) parts[i] = i % 4 == 3 ? tl_tensor_data(live[i]) : (void*)((char*)live[i] + 8);
 	for (int i = 0; i < STALE; i++) CHECK_OK(tl_ptr_release(stale[i]));
 	vec = tl_vec_new(4);

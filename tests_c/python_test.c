@@ -303,7 +303,7 @@ static void a_capsule_ends_what_nobody_took(void)
 	tl_tensor* tensor;
 	capsule *versioned, *legacy;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	versioned = tl_python_capsule(tensor, 1, false);
 	legacy = tl_python_capsule(tensor, 0, false);
 	CHECK(strcmp(versioned->name, "dltensor_versioned") == 0);

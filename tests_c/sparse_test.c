@@ -418,7 +418,7 @@ static void other_objects_are_refused(void)
 	CHECK_OK(tl_mem_function_enter(1));
 	CHECK_OK(tl_mem_register_struct(foreign));
 	refuse_kind(tl_mem_new(640));
-	refuse_kind((tl_sparse*)tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &four));
+	refuse_kind((tl_sparse*)tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four));
 	refuse_kind(tl_vec_new(1));
 	refuse_kind(tl_mem_get_buffer(0, 640));
 	refuse_kind(foreign);

@@ -222,7 +222,7 @@ static void* churn(void* seed)
 			tl_mem_new(1 + i * j % 5000);
 			tl_object_new(type);
 		}
-		tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape);
+		tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape);
 		tl_mem_exit_scope();
 	}
 	return NULL;
@@ -364,7 +364,7 @@ static void use_pools(void)
 	CHECK_OK(tl_memory_pool_reset(pool));
 	CHECK_OK(tl_memory_pool_trim(pool));
 	CHECK_OK(tl_memory_pool_destroy(pool));
-	for (int i = 0; i < 2; i++) CHECK_OK(tl_tensor_free(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape)));
+	for (int i = 0; i < 2; i++) CHECK_OK(tl_tensor_free(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape)));
 }
 
 static int run_case(const char* name)

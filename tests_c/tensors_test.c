@@ -60,7 +60,7 @@ static void zeros_are_zero_after_reuse(void)
 		float* data;
 		bool zero = true;
 		CHECK_OK(tl_mem_enter_scope());
-		data = tl_tensor_data(tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape));
+		data = tl_tensor_data(tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape));
 		for (int i = 0; i < 300; i++) zero = zero && data[i] == 0;
 		CHECK(zero);
 		memset(data, 0xFF, 1200);
@@ -81,7 +81,7 @@ static void scalars_and_empty_tensors(void)
 	*(double*)tl_tensor_data(scalar) = 2;
 	scalar = tl_tensor_new(&one, 0, NULL);
 	CHECK(*(float*)tl_tensor_data(scalar) == 1.5f);
-	empty = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 3, shape);
+	empty = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 3, shape);
 	CHECK_INT(tl_tensor_numel(empty), 0);
 	CHECK_INT(tl_tensor_dim(empty, 2), 5);
 	CHECK_REFUSED(tl_tensor_data(empty), 0, TL_OK);
@@ -135,10 +135,10 @@ static void shapes_are_checked(void)
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 1, &large), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, -2, 1, &one), 0, TL_E_DEVICE);
-	/* covers: tl_tensor_zeros TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_DEVICE */
-	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 2, huge), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &large), 0, TL_E_OUT_OF_MEMORY);
-	CHECK_REFUSED(tl_tensor_zeros(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
+	/* covers: tl_tensor_new_zeroed TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_DEVICE */
+	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &large), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
 }
 
 static void axes_are_checked(void)
@@ -174,7 +174,7 @@ static tl_tensor* returns_a_tensor(int through_prepare)
 	int64_t shape = 3;
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_function_enter(0));
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	if (through_prepare) CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
 	else CHECK_OK(tl_tensor_promote(tensor));
 	CHECK_OK(tl_mem_function_exit());
@@ -200,7 +200,7 @@ static void promote_and_prepare_of_a_parameter(void)
 	int64_t shape = 3;
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	CHECK_OK(tl_mem_function_enter(0));
 	/* covers: tl_tensor_promote TL_E_NOT_REGISTERED */
 	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_NOT_REGISTERED);
@@ -216,7 +216,7 @@ static void fifteen_floats(void)
 	int64_t shape = 3;
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 1, &shape);
+	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	for (int i = 0; i < 15; i++) CHECK_OK(tl_tensor_register(tensor));
 	for (int i = 0; i < 15; i++) CHECK_OK(tl_tensor_promote(tensor));
 	/* covers: tl_tensor_promote TL_E_OVERFLOW */

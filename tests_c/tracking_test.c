@@ -92,11 +92,11 @@ static void macros_tell_the_line(void)
 {
 	track("1");
 	tl_mem_enter_scope();
-	tl_tensor* t = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
+	tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
 	int line = __LINE__ - 1;
 	CHECK(strcmp(info_of(t).file, __FILE__) == 0);
 	CHECK_INT(info_of(t).line, line);
-	t = (tl_tensor_zeros)(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
+	t = (tl_tensor_new_zeroed)(TL_DTYPE_F32, 0, 2, (int64_t[]){2, 3});
 	CHECK(info_of(t).file == NULL);
 	CHECK_OK(tl_mem_exit_scope());
 	track("0");
@@ -120,7 +120,7 @@ static void every_kind_of_memory_is_covered(void)
 	CHECK_OK(tl_registry_register_buffer(buffer, 200, &alias, 1, TL_ALLOC_MALLOC, &id));
 	void* array = tl_registry_new_array(10, 8);
 	void* block = tl_memory_pool_allocate(pool, 3000);
-	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape);
 	void* all[] = {
 		tl_mem_new(32), tl_mem_new(1 << 20), tl_object_new(type), tl_vec_new(4), tensor, malloced, buffer, alias, array,
 		block};
@@ -143,7 +143,7 @@ static void every_kind_of_memory_is_covered(void)
 	CHECK_OK(tl_registry_unregister(array));
 	CHECK_OK(tl_mem_exit_scope());
 	tl_mem_enter_scope();
-	tl_tensor* pooled = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, shape); /* out of the tensor pool */
+	tl_tensor* pooled = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape); /* out of the tensor pool */
 	CHECK_PTR(pooled, tensor);
 	CHECK(info_of(pooled).number != 0);
 	CHECK_OK(tl_mem_exit_scope());

@@ -166,7 +166,7 @@ static void fields_may_be_tensors_vecs_and_malloced_memory(void)
 	CHECK_OK(tl_type_define(&desc, &type));
 	CHECK_OK(tl_mem_enter_scope());
 	layer = tl_object_new(type);
-	layer[0] = fields[0] = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+	layer[0] = fields[0] = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
 	layer[1] = fields[1] = tl_vec_new(3);
 	layer[2] = fields[2] = malloc(48);
 	CHECK_OK(tl_mem_register_struct(fields[2]));

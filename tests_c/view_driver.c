@@ -135,7 +135,7 @@ static tl_tensor* reshape(tl_tensor* t, int64_t rank, const int64_t* extents)
 	}
 	if (n > 0 && chance(30)) shape[draw((uint64_t)n)] = -1;
 	if (n > 0 && chance(10)) shape[draw((uint64_t)n)] = number(5);
-	return tl_tensor_reshape(t, chance(3) ? number(9) : n, chance(2) ? NULL : shape);
+	return tl_view_reshape(t, chance(3) ? number(9) : n, chance(2) ? NULL : shape);
 }
 
 static tl_tensor* broadcast(tl_tensor* t, int64_t rank, const int64_t* extents)
@@ -146,7 +146,7 @@ static tl_tensor* broadcast(tl_tensor* t, int64_t rank, const int64_t* extents)
 	for (int64_t i = lead; i < lead + rank; i++)
 		if (shape[i] == 1 ? chance(50) : chance(3)) shape[i] = chance(80) ? (int64_t)draw(5) : number(5);
 	if (lead + rank > 0 && chance(20)) shape[draw((uint64_t)(lead + rank))] = -1;
-	return tl_tensor_broadcast_to(t, chance(2) ? number(9) : lead + rank, chance(2) ? NULL : shape);
+	return tl_view_broadcast_to(t, chance(2) ? number(9) : lead + rank, chance(2) ? NULL : shape);
 }
 
 static tl_tensor* permute(tl_tensor* t, int64_t rank)
@@ -159,7 +159,7 @@ static tl_tensor* permute(tl_tensor* t, int64_t rank)
 		axes[k] = axis;
 	}
 	if (rank > 0 && chance(8)) axes[draw((uint64_t)rank)] = number(rank);
-	return tl_tensor_permute(t, chance(3) ? rank + 1 - (int64_t)draw(3) : rank, chance(2) ? NULL : axes);
+	return tl_view_permute(t, chance(3) ? rank + 1 - (int64_t)draw(3) : rank, chance(2) ? NULL : axes);
 }
 
 static tl_tensor* slice_axes(tl_tensor* t, int64_t rank, const int64_t* extents)
@@ -171,7 +171,7 @@ static tl_tensor* slice_axes(tl_tensor* t, int64_t rank, const int64_t* extents)
 		starts[i] = number(extent), stops[i] = number(extent), steps[i] = step();
 	}
 	n = chance(2) ? number(9) : n;
-	return tl_tensor_slice_axes(t, n, chance(2) ? NULL : starts, chance(2) ? NULL : stops, chance(20) ? NULL : steps);
+	return tl_view_slice_axes(t, n, chance(2) ? NULL : starts, chance(2) ? NULL : stops, chance(20) ? NULL : steps);
 }
 
 static void call(tl_tensor* t)
@@ -185,12 +185,12 @@ static void call(tl_tensor* t)
 	tl_clear_error();
 	switch (draw(8)) {
 	case 0: made = reshape(t, rank, extents), name = "reshape"; break;
-	case 1: made = tl_tensor_slice(t, axis, number(extent), number(extent), step()), name = "slice"; break;
-	case 2: made = tl_tensor_transpose(t, axis, number(rank)), name = "transpose"; break;
+	case 1: made = tl_view_slice(t, axis, number(extent), number(extent), step()), name = "slice"; break;
+	case 2: made = tl_view_transpose(t, axis, number(rank)), name = "transpose"; break;
 	case 3: made = permute(t, rank), name = "permute"; break;
 	case 4: made = broadcast(t, rank, extents), name = "broadcast_to"; break;
-	case 5: made = tl_tensor_squeeze(t, axis), name = "squeeze"; break;
-	case 6: made = tl_tensor_expand_dims(t, axis), name = "expand_dims"; break;
+	case 5: made = tl_view_squeeze(t, axis), name = "squeeze"; break;
+	case 6: made = tl_view_expand_dims(t, axis), name = "expand_dims"; break;
 	default: made = slice_axes(t, rank, extents), name = "slice_axes";
 	}
 	show(name, t, made);

@@ -32,16 +32,16 @@ static void views_show_the_same_elements(void)
 	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = counting();
-	CHECK_HOLDS(tl_tensor_reshape(tensor, 2, open), 0, 1, 2, 3, 4, 5);
-	CHECK_HOLDS(tl_tensor_permute(tensor, 2, turned), 0, 3, 1, 4, 2, 5);
-	CHECK_HOLDS(tl_tensor_transpose(tensor, -1, 0), 0, 3, 1, 4, 2, 5);
-	CHECK_HOLDS(tl_tensor_slice(tensor, 1, 1, INT64_MAX, 1), 1, 2, 4, 5);
-	CHECK_HOLDS(tl_tensor_slice(tensor, -1, INT64_MAX, INT64_MIN, -2), 2, 0, 5, 3);
-	CHECK_HOLDS(tl_tensor_broadcast_to(tensor, 3, wide), 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5);
-	view = tl_tensor_slice(tensor, 0, 1, 2, 1);
-	CHECK_HOLDS(tl_tensor_squeeze(view, 0), 3, 4, 5);
-	CHECK_HOLDS(tl_tensor_reshape(view, 2, row), 3, 4, 5);
-	view = tl_tensor_expand_dims(tensor, 1);
+	CHECK_HOLDS(tl_view_reshape(tensor, 2, open), 0, 1, 2, 3, 4, 5);
+	CHECK_HOLDS(tl_view_permute(tensor, 2, turned), 0, 3, 1, 4, 2, 5);
+	CHECK_HOLDS(tl_view_transpose(tensor, -1, 0), 0, 3, 1, 4, 2, 5);
+	CHECK_HOLDS(tl_view_slice(tensor, 1, 1, INT64_MAX, 1), 1, 2, 4, 5);
+	CHECK_HOLDS(tl_view_slice(tensor, -1, INT64_MAX, INT64_MIN, -2), 2, 0, 5, 3);
+	CHECK_HOLDS(tl_view_broadcast_to(tensor, 3, wide), 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5);
+	view = tl_view_slice(tensor, 0, 1, 2, 1);
+	CHECK_HOLDS(tl_view_squeeze(view, 0), 3, 4, 5);
+	CHECK_HOLDS(tl_view_reshape(view, 2, row), 3, 4, 5);
+	view = tl_view_expand_dims(tensor, 1);
 	CHECK_INT(tl_tensor_rank(view), 3);
 	CHECK_INT(tl_tensor_dim(view, 1), 1);
 	CHECK(tl_tensor_is_contiguous(view));
@@ -58,15 +58,15 @@ static void empty_and_scalar_views(void)
 	const int64_t none = 0, one = 1;
 	tl_tensor *tensor, *scalar;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_slice(counting(), 1, 3, 3, 1);
+	tensor = tl_view_slice(counting(), 1, 3, 3, 1);
 	CHECK_INT(tl_tensor_len(tensor), 0);
 	CHECK_REFUSED(tl_tensor_data(tensor), 0, TL_OK);
-	CHECK_INT(tl_tensor_len(tl_tensor_reshape(tensor, 1, &none)), 0);
+	CHECK_INT(tl_tensor_len(tl_view_reshape(tensor, 1, &none)), 0);
 	scalar = tl_tensor_empty(TL_DTYPE_I64, TL_DEVICE_CPU, 0, NULL);
-	CHECK_PTR(tl_tensor_data(tl_tensor_reshape(scalar, 1, &one)), tl_tensor_data(scalar));
-	CHECK_INT(tl_tensor_rank(tl_tensor_squeeze(tl_tensor_expand_dims(scalar, 0), 0)), 0);
-	CHECK_INT(tl_tensor_rank(tl_tensor_reshape(scalar, 0, NULL)), 0);
-	CHECK_INT(tl_tensor_rank(tl_tensor_permute(scalar, 0, NULL)), 0);
+	CHECK_PTR(tl_tensor_data(tl_view_reshape(scalar, 1, &one)), tl_tensor_data(scalar));
+	CHECK_INT(tl_tensor_rank(tl_view_squeeze(tl_view_expand_dims(scalar, 0), 0)), 0);
+	CHECK_INT(tl_tensor_rank(tl_view_reshape(scalar, 0, NULL)), 0);
+	CHECK_INT(tl_tensor_rank(tl_view_permute(scalar, 0, NULL)), 0);
 	CHECK_OK(tl_mem_exit_scope());
 }
 
@@ -77,17 +77,17 @@ static void slices_of_several_axes(void)
 	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = counting();
-	CHECK_HOLDS(tl_tensor_slice_axes(tensor, 2, starts, stops, steps), 3, 5);
-	CHECK_HOLDS(tl_tensor_slice_axes(tensor, 1, starts, stops, NULL), 3, 4, 5);
-	CHECK_HOLDS(tl_tensor_slice_axes(tensor, 0, NULL, NULL, NULL), 0, 1, 2, 3, 4, 5);
-	view = tl_tensor_slice_axes(tensor, 2, at, at, none); /* both axes go */
+	CHECK_HOLDS(tl_view_slice_axes(tensor, 2, starts, stops, steps), 3, 5);
+	CHECK_HOLDS(tl_view_slice_axes(tensor, 1, starts, stops, NULL), 3, 4, 5);
+	CHECK_HOLDS(tl_view_slice_axes(tensor, 0, NULL, NULL, NULL), 0, 1, 2, 3, 4, 5);
+	view = tl_view_slice_axes(tensor, 2, at, at, none); /* both axes go */
 	CHECK_INT(tl_tensor_rank(view), 0);
 	CHECK_HOLDS(view, 5);
-	view = tl_tensor_slice_axes(tensor, 2, from, to, mixed); /* the first goes, the second runs backwards */
+	view = tl_view_slice_axes(tensor, 2, from, to, mixed); /* the first goes, the second runs backwards */
 	CHECK_INT(tl_tensor_rank(view), 1);
 	CHECK_HOLDS(view, 2);
 	CHECK_PTR(tl_tensor_base(view), tensor);
-	CHECK_INT(tl_tensor_len(tl_tensor_slice_axes(tensor, 1, stops, starts, NULL)), 0);
+	CHECK_INT(tl_tensor_len(tl_view_slice_axes(tensor, 1, stops, starts, NULL)), 0);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(tensor);
 }
@@ -95,14 +95,14 @@ static void slices_of_several_axes(void)
 static void null_has_null_views(void)
 {
 	const int64_t one = 1, zero = 0;
-	CHECK_REFUSED(tl_tensor_slice_axes(NULL, 1, &zero, &one, NULL), 0, TL_OK);
-	CHECK_REFUSED(tl_tensor_reshape(NULL, 1, &one), 0, TL_OK);
-	CHECK_REFUSED(tl_tensor_slice(NULL, 0, 0, 1, 1), 0, TL_OK);
-	CHECK_REFUSED(tl_tensor_transpose(NULL, 0, 1), 0, TL_OK);
-	CHECK_REFUSED(tl_tensor_permute(NULL, 1, &zero), 0, TL_OK);
-	CHECK_REFUSED(tl_tensor_broadcast_to(NULL, 1, &one), 0, TL_OK);
-	CHECK_REFUSED(tl_tensor_squeeze(NULL, 0), 0, TL_OK);
-	CHECK_REFUSED(tl_tensor_expand_dims(NULL, 0), 0, TL_OK);
+	CHECK_REFUSED(tl_view_slice_axes(NULL, 1, &zero, &one, NULL), 0, TL_OK);
+	CHECK_REFUSED(tl_view_reshape(NULL, 1, &one), 0, TL_OK);
+	CHECK_REFUSED(tl_view_slice(NULL, 0, 0, 1, 1), 0, TL_OK);
+	CHECK_REFUSED(tl_view_transpose(NULL, 0, 1), 0, TL_OK);
+	CHECK_REFUSED(tl_view_permute(NULL, 1, &zero), 0, TL_OK);
+	CHECK_REFUSED(tl_view_broadcast_to(NULL, 1, &one), 0, TL_OK);
+	CHECK_REFUSED(tl_view_squeeze(NULL, 0), 0, TL_OK);
+	CHECK_REFUSED(tl_view_expand_dims(NULL, 0), 0, TL_OK);
 	CHECK_REFUSED(tl_tensor_base(NULL), 0, TL_OK);
 }
 
@@ -115,8 +115,8 @@ static void the_last_view_keeps_the_storage(void)
 	tensor = counting();
 	pooled = tl_get_pool_count();
 	CHECK_OK(tl_mem_enter_scope());
-	between = tl_tensor_transpose(tensor, 0, 1);
-	last = tl_tensor_slice(between, 0, 1, 2, 1);
+	between = tl_view_transpose(tensor, 0, 1);
+	last = tl_view_slice(between, 0, 1, 2, 1);
 	CHECK_PTR(tl_tensor_base(last), tensor);
 	CHECK_COUNT(tensor, 3);
 	CHECK_OK(tl_tensor_promote(last));
@@ -151,7 +151,7 @@ static void a_view_of_lent_memory_ends_it_on_any_thread(void)
 	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = tl_tensor_from_buffer(TL_DTYPE_I64, 0, 1, &six, numbers, NULL, note_end, &ended);
-	view = tl_tensor_slice(tensor, 0, -1, INT64_MIN, -1);
+	view = tl_view_slice(tensor, 0, -1, INT64_MIN, -1);
 	CHECK_HOLDS(view, 5, 4, 3, 2, 1, 0);
 	CHECK_OK(tl_tensor_promote(view));
 	CHECK_OK(tl_mem_exit_scope());
@@ -169,7 +169,7 @@ static void* look_and_let_go(void* shared)
 	for (int i = 0; i < ROUNDS; i++) {
 		tl_tensor* view;
 		CHECK_OK(tl_mem_enter_scope());
-		view = tl_tensor_slice(tl_tensor_transpose(shared, 0, 1), 0, i % 3, i % 3 + 1, 1);
+		view = tl_view_slice(tl_view_transpose(shared, 0, 1), 0, i % 3, i % 3 + 1, 1);
 		CHECK_INT(*(int64_t*)tl_tensor_data(view), i % 3);
 		CHECK_OK(tl_mem_exit_scope());
 	}
@@ -195,7 +195,7 @@ static void views_from_many_threads(void)
 static void* slice_and_let_go(void* view)
 {
 	CHECK_OK(tl_mem_enter_scope());
-	tl_tensor* row = tl_tensor_squeeze(tl_tensor_slice(view, 0, 1, 2, 1), 0);
+	tl_tensor* row = tl_view_squeeze(tl_view_slice(view, 0, 1, 2, 1), 0);
 	CHECK_OK(tl_tensor_release(view));
 	CHECK_INT(((int64_t*)tl_tensor_data(row))[0], 1);
 	CHECK_OK(tl_mem_exit_scope());
@@ -211,7 +211,7 @@ static void views_while_the_storage_is_dropped(void)
 		CHECK_OK(tl_mem_enter_scope());
 		tensor = counting();
 		for (int k = 0; k < 2; k++) {
-			tl_tensor* view = tl_tensor_transpose(tensor, 0, 1);
+			tl_tensor* view = tl_view_transpose(tensor, 0, 1);
 			CHECK_OK(tl_tensor_promote(view));
 			threads[k] = start_thread(slice_and_let_go, view);
 		}
@@ -228,25 +228,25 @@ static void a_tensor_in_a_slot_has_no_views(void)
 	tl_tensor* slot;
 	CHECK_OK(tl_mem_function_enter(1));
 	slot = tl_tensor_in_slot(0, TL_DTYPE_I64, 2, shape);
-	/* covers: tl_tensor_reshape TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_reshape(slot, 1, &four), 0, TL_E_UNSUPPORTED);
-	CHECK(strstr(tl_last_error(), "tl_tensor_reshape: TL_E_UNSUPPORTED: ") == tl_last_error());
+	/* covers: tl_view_reshape TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_reshape(slot, 1, &four), 0, TL_E_UNSUPPORTED);
+	CHECK(strstr(tl_last_error(), "tl_view_reshape: TL_E_UNSUPPORTED: ") == tl_last_error());
 	CHECK(strstr(tl_last_error(), "slot") != NULL);
-	/* covers: tl_tensor_slice TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_slice(slot, 0, 0, 1, 1), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_tensor_slice_axes TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_slice_axes(slot, 1, order, shape, NULL), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_tensor_transpose TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_transpose(slot, 0, 1), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_tensor_permute TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_permute(slot, 2, order), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_tensor_broadcast_to TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_broadcast_to(slot, 2, shape), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_tensor_squeeze TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_squeeze(slot, 0), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_tensor_expand_dims TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_expand_dims(slot, 0), 0, TL_E_UNSUPPORTED);
-	CHECK(tl_tensor_squeeze(tl_tensor_clone(slot), 0) != NULL);
+	/* covers: tl_view_slice TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_slice(slot, 0, 0, 1, 1), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_view_slice_axes TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_slice_axes(slot, 1, order, shape, NULL), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_view_transpose TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_transpose(slot, 0, 1), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_view_permute TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_permute(slot, 2, order), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_view_broadcast_to TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_broadcast_to(slot, 2, shape), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_view_squeeze TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_squeeze(slot, 0), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_view_expand_dims TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_expand_dims(slot, 0), 0, TL_E_UNSUPPORTED);
+	CHECK(tl_view_squeeze(tl_tensor_clone(slot), 0) != NULL);
 	CHECK_REFUSED(tl_tensor_base(slot), 0, TL_OK);
 	CHECK_OK(tl_mem_function_exit());
 }
@@ -259,38 +259,38 @@ static void impossible_views(void)
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = counting();
 	plain = tl_mem_new(256);
-	/* covers: tl_tensor_reshape TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
-	CHECK_REFUSED(tl_tensor_reshape(tensor, 1, &five), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_reshape(tensor, 2, open), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_reshape(tensor, 2, huge), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_reshape(tensor, 9, huge), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_reshape(tensor, INT64_MIN, huge), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_reshape(tensor, 1, NULL), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_reshape(tl_tensor_transpose(tensor, 0, 1), 1, &six), 0, TL_E_UNSUPPORTED);
-	CHECK_REFUSED(tl_tensor_reshape(plain, 1, &six), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_tensor_slice TL_E_INVALID_ARGUMENT */
-	CHECK_REFUSED(tl_tensor_slice(tensor, 2, 0, 1, 1), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_slice(tensor, 0, 0, 1, 0), 0, TL_E_INVALID_ARGUMENT);
-	/* covers: tl_tensor_slice_axes TL_E_INVALID_ARGUMENT */
-	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 3, huge, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_slice_axes(tensor, -1, twice, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 2, NULL, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 2, twice, NULL, NULL), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_slice_axes(tensor, 1, &five, &five, twice), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_view_reshape TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_view_reshape(tensor, 1, &five), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_reshape(tensor, 2, open), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_reshape(tensor, 2, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_reshape(tensor, 9, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_reshape(tensor, INT64_MIN, huge), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_reshape(tensor, 1, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_reshape(tl_view_transpose(tensor, 0, 1), 1, &six), 0, TL_E_UNSUPPORTED);
+	CHECK_REFUSED(tl_view_reshape(plain, 1, &six), 0, TL_E_UNSUPPORTED);
+	/* covers: tl_view_slice TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_view_slice(tensor, 2, 0, 1, 1), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_slice(tensor, 0, 0, 1, 0), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_view_slice_axes TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_view_slice_axes(tensor, 3, huge, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_slice_axes(tensor, -1, twice, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_slice_axes(tensor, 2, NULL, huge, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_slice_axes(tensor, 2, twice, NULL, NULL), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_slice_axes(tensor, 1, &five, &five, twice), 0, TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "no element 5 in axis 0") != NULL);
-	/* covers: tl_tensor_transpose TL_E_INVALID_ARGUMENT */
-	CHECK_REFUSED(tl_tensor_transpose(tensor, 0, -3), 0, TL_E_INVALID_ARGUMENT);
-	/* covers: tl_tensor_permute TL_E_INVALID_ARGUMENT */
-	CHECK_REFUSED(tl_tensor_permute(tensor, 2, twice), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_permute(tensor, 1, twice), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_permute(tensor, 2, NULL), 0, TL_E_INVALID_ARGUMENT);
-	/* covers: tl_tensor_broadcast_to TL_E_INVALID_ARGUMENT */
-	CHECK_REFUSED(tl_tensor_broadcast_to(tensor, 1, &six), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(tl_tensor_broadcast_to(tensor, 2, huge), 0, TL_E_INVALID_ARGUMENT);
-	/* covers: tl_tensor_squeeze TL_E_INVALID_ARGUMENT */
-	CHECK_REFUSED(tl_tensor_squeeze(tensor, 0), 0, TL_E_INVALID_ARGUMENT);
-	/* covers: tl_tensor_expand_dims TL_E_INVALID_ARGUMENT */
-	CHECK_REFUSED(tl_tensor_expand_dims(tensor, 3), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_view_transpose TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_view_transpose(tensor, 0, -3), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_view_permute TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_view_permute(tensor, 2, twice), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_permute(tensor, 1, twice), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_permute(tensor, 2, NULL), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_view_broadcast_to TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_view_broadcast_to(tensor, 1, &six), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_view_broadcast_to(tensor, 2, huge), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_view_squeeze TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_view_squeeze(tensor, 0), 0, TL_E_INVALID_ARGUMENT);
+	/* covers: tl_view_expand_dims TL_E_INVALID_ARGUMENT */
+	CHECK_REFUSED(tl_view_expand_dims(tensor, 3), 0, TL_E_INVALID_ARGUMENT);
 	/* covers: tl_tensor_base TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_tensor_base(plain), 0, TL_E_UNSUPPORTED);
 	CHECK_COUNT(tensor, 2);
@@ -305,14 +305,14 @@ static void an_overwritten_header_has_no_views(void)
 	tl_tensor* tensor = counting();
 	unsigned char *header = (unsigned char*)tensor, dtype = header[DTYPE], rank = header[RANK];
 	header[DTYPE] = 200;
-	CHECK(tl_tensor_broadcast_to(tensor, 2, two_by_three) == NULL);
+	CHECK(tl_view_broadcast_to(tensor, 2, two_by_three) == NULL);
 	CHECK_INT(tl_last_status(), TL_E_INVALID_ARGUMENT);
 	header[DTYPE] = dtype;
 	header[RANK] = 9;
-	CHECK(tl_tensor_reshape(tensor, 2, two_by_three) == NULL);
+	CHECK(tl_view_reshape(tensor, 2, two_by_three) == NULL);
 	CHECK_INT(tl_last_status(), TL_E_INVALID_ARGUMENT);
 	header[RANK] = rank;
-	CHECK(tl_tensor_reshape(tensor, 2, two_by_three) != NULL);
+	CHECK(tl_view_reshape(tensor, 2, two_by_three) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
 }
 
@@ -320,22 +320,22 @@ static void views_of_bad_pointers(void)
 {
 	const int64_t one = 1, zero = 0;
 	tl_tensor_info info = {.struct_size = sizeof info};
-	/* covers: tl_tensor_reshape TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_reshape(bad, 1, &one));
-	/* covers: tl_tensor_slice TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_slice(bad, 0, 0, 1, 1));
-	/* covers: tl_tensor_slice_axes TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_slice_axes(bad, 1, &zero, &one, NULL));
-	/* covers: tl_tensor_transpose TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_transpose(bad, 0, 0));
-	/* covers: tl_tensor_permute TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_permute(bad, 1, &zero));
-	/* covers: tl_tensor_broadcast_to TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_broadcast_to(bad, 1, &one));
-	/* covers: tl_tensor_squeeze TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_squeeze(bad, 0));
-	/* covers: tl_tensor_expand_dims TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
-	CHECK_REFUSES_NULL(tl_tensor_expand_dims(bad, 0));
+	/* covers: tl_view_reshape TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_reshape(bad, 1, &one));
+	/* covers: tl_view_slice TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_slice(bad, 0, 0, 1, 1));
+	/* covers: tl_view_slice_axes TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_slice_axes(bad, 1, &zero, &one, NULL));
+	/* covers: tl_view_transpose TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_transpose(bad, 0, 0));
+	/* covers: tl_view_permute TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_permute(bad, 1, &zero));
+	/* covers: tl_view_broadcast_to TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_broadcast_to(bad, 1, &one));
+	/* covers: tl_view_squeeze TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_squeeze(bad, 0));
+	/* covers: tl_view_expand_dims TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_view_expand_dims(bad, 0));
 	/* covers: tl_tensor_base TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_tensor_base(bad));
 	/* covers: tl_tensor_info_get TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
@@ -348,7 +348,7 @@ static void info_tells_everything(void)
 	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = counting();
-	view = tl_tensor_slice(tensor, 1, 1, 3, 1);
+	view = tl_view_slice(tensor, 1, 1, 3, 1);
 	CHECK_OK(tl_tensor_info_get(view, &info));
 	CHECK_INT(info.struct_size, sizeof info);
 	CHECK_PTR(info.data, (int64_t*)tl_tensor_data(tensor) + 1);
@@ -364,7 +364,7 @@ static void info_tells_everything(void)
 	CHECK_OK(tl_tensor_info_get(tensor, &info));
 	CHECK_INT(info.flags, TL_TENSOR_FLAG_CONTIGUOUS);
 	CHECK_PTR(info.base, NULL);
-	CHECK_OK(tl_tensor_info_get(tl_tensor_slice(tensor, 0, 0, 0, 1), &info));
+	CHECK_OK(tl_tensor_info_get(tl_view_slice(tensor, 0, 0, 0, 1), &info));
 	CHECK_PTR(info.data, NULL);
 	CHECK_OK(tl_tensor_info_get(NULL, &info));
 	CHECK_INT(info.struct_size, sizeof info);
@@ -397,7 +397,7 @@ static void wrapped_memory(void)
 	tensor = tl_tensor_wrap(&info, note_end, &ended);
 	CHECK_HOLDS(tensor, 5, 4, 3, 2, 1, 0);
 	copy = tl_tensor_clone(tensor);
-	CHECK_OK(tl_tensor_info_get(tl_tensor_transpose(tensor, 0, 1), &info));
+	CHECK_OK(tl_tensor_info_get(tl_view_transpose(tensor, 0, 1), &info));
 	CHECK_INT(info.flags, TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_READ_ONLY);
 	CHECK_OK(tl_tensor_info_get(copy, &info));
 	CHECK_INT(info.flags, TL_TENSOR_FLAG_CONTIGUOUS);
@@ -425,13 +425,13 @@ static void views_do_not_enter_go(void)
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = counting();
-	CHECK_OK(tl_tensor_free(tl_tensor_transpose(tensor, 0, 1))); /* the magazine is not empty from here on */
+	CHECK_OK(tl_tensor_free(tl_view_transpose(tensor, 0, 1))); /* the magazine is not empty from here on */
 	CHECK_OK(tl_stats_get(&before));
 	for (int i = 0; i < 100; i++) {
 		CHECK_OK(tl_mem_enter_scope());
-		tl_tensor_squeeze(tl_tensor_expand_dims(tl_tensor_reshape(tensor, 1, &flat), 0), 0);
-		tl_tensor_slice_axes(tl_tensor_transpose(tensor, 0, 1), 1, turned, wide, NULL);
-		tl_tensor_broadcast_to(tl_tensor_permute(tl_tensor_slice(tensor, 0, 0, 1, 1), 2, turned), 3, wide);
+		tl_view_squeeze(tl_view_expand_dims(tl_view_reshape(tensor, 1, &flat), 0), 0);
+		tl_view_slice_axes(tl_view_transpose(tensor, 0, 1), 1, turned, wide, NULL);
+		tl_view_broadcast_to(tl_view_permute(tl_view_slice(tensor, 0, 0, 1, 1), 2, turned), 3, wide);
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK_OK(tl_stats_get(&after));
@@ -448,7 +448,7 @@ static void a_view_is_returned(void)
 	tl_tensor* view;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_function_enter(0));
-	view = tl_tensor_prepare_return(tl_tensor_transpose(counting(), 0, 1));
+	view = tl_tensor_prepare_return(tl_view_transpose(counting(), 0, 1));
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_OK(tl_tensor_register(view));
 	CHECK_HOLDS(view, 0, 3, 1, 4, 2, 5);

@@ -101,11 +101,11 @@ void add_tensors()
 	add("beside/clone/tl", clone);
 	static constexpr int64_t kFlat[1] = {4096};
 	add("beside/reshape/tl",
-	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_tensor_reshape(of, 1, kFlat); }); });
+	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_view_reshape(of, 1, kFlat); }); });
 	add("beside/transpose/tl",
-	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_tensor_transpose(of, 0, 1); }); });
+	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_view_transpose(of, 0, 1); }); });
 	add("beside/slice/tl",
-	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_tensor_slice(of, 0, 8, 16, 1); }); });
+	    [](benchmark::State& state) { view(state, [](tl_tensor* of) { return tl_view_slice(of, 0, 8, 16, 1); }); });
 }
 
 // ---- memory of others ----

@@ -40,7 +40,7 @@ OPERATION op_tensor_scalar(long n)
 OPERATION op_tensor_clone(long n)
 {
 	const int64_t shape[2] = {4, 4};
-	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
 	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_clone(tensor));
 	tl_tensor_free(tensor);
 }
@@ -84,22 +84,22 @@ OPERATION op_tensor_in_slot(long n)
 		tl_tensor_free(tensor);                                                                       \
 	}
 
-VIEW_OPERATION(reshape, tl_tensor_reshape(tensor, 1, flat))
-VIEW_OPERATION(slice, tl_tensor_slice(tensor, 0, 8, 16, 1))
-VIEW_OPERATION(slice_axes, tl_tensor_slice_axes(tensor, 2, starts, stops, steps))
-VIEW_OPERATION(transpose, tl_tensor_transpose(tensor, 0, 1))
-VIEW_OPERATION(permute, tl_tensor_permute(tensor, 2, axes))
-VIEW_OPERATION(broadcast_to, tl_tensor_broadcast_to(tensor, 3, wide))
-VIEW_OPERATION(expand_dims, tl_tensor_expand_dims(tensor, 0))
+VIEW_OPERATION(reshape, tl_view_reshape(tensor, 1, flat))
+VIEW_OPERATION(slice, tl_view_slice(tensor, 0, 8, 16, 1))
+VIEW_OPERATION(slice_axes, tl_view_slice_axes(tensor, 2, starts, stops, steps))
+VIEW_OPERATION(transpose, tl_view_transpose(tensor, 0, 1))
+VIEW_OPERATION(permute, tl_view_permute(tensor, 2, axes))
+VIEW_OPERATION(broadcast_to, tl_view_broadcast_to(tensor, 3, wide))
+VIEW_OPERATION(expand_dims, tl_view_expand_dims(tensor, 0))
 
 /* A view of a view: rows of a transposed matrix, then one of them. */
 OPERATION op_view_of_view(long n)
 {
 	const int64_t shape[2] = {64, 64};
 	tl_tensor *tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape), *row;
-	tl_tensor* turned = tl_tensor_transpose(tensor, 0, 1);
-	row = tl_tensor_slice(turned, 0, 8, 9, 1);
-	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_squeeze(row, 0));
+	tl_tensor* turned = tl_view_transpose(tensor, 0, 1);
+	row = tl_view_slice(turned, 0, 8, 9, 1);
+	for (long i = 0; i < n; i++) tl_tensor_free(tl_view_squeeze(row, 0));
 	tl_tensor_free(row);
 	tl_tensor_free(turned);
 	tl_tensor_free(tensor);

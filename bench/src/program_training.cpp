@@ -37,8 +37,8 @@ void runtime_training(benchmark::State& state)
 	for (auto _ : state) {
 		tl_mem_enter_scope();
 		for (tl_tensor* weight : weights) {
-			benchmark::DoNotOptimize(tl_tensor_transpose(weight, 0, 1));
-			benchmark::DoNotOptimize(tl_tensor_reshape(made(kActivation), 1, kFlat));
+			benchmark::DoNotOptimize(tl_view_transpose(weight, 0, 1));
+			benchmark::DoNotOptimize(tl_view_reshape(made(kActivation), 1, kFlat));
 		}
 		for (int layer = kLayers; layer-- > 0;) {
 			made(kActivation);

@@ -70,7 +70,7 @@ def test_dtypes_by_other_names() -> None:
 
 def test_shapes_that_are_refused() -> None:
     # covers: tl_tensor_empty TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_OUT_OF_MEMORY
-    # covers: tl_tensor_zeros TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_OUT_OF_MEMORY
+    # covers: tl_tensor_new_zeroed TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_OUT_OF_MEMORY
     for make in (tl.empty, tl.zeros):
         for shape in ((-1,), (2, -3), (1 << 40, 1 << 40), (1 << 62,)):
             with pytest.raises(tl.InvalidArgumentError):
@@ -118,7 +118,7 @@ def test_generated_code_may_take_it_over() -> None:
 def test_from_address() -> None:
     shape = (ctypes.c_int64 * 2)(3, 5)
     with tl.scope():
-        address = tl.lib.tl_tensor_zeros(tl.DType.INT32, 0, 2, shape)
+        address = tl.lib.tl_tensor_new_zeroed(tl.DType.INT32, 0, 2, shape)
         tensor = tl.Tensor.from_address(address)
         assert tensor.refcount == 2
         other = tl.Tensor.from_address(address)

@@ -1876,13 +1876,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_zeros",
+        "tl_tensor_new_zeroed",
         "Tensors",
         ctypes.c_void_p,
         (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("dtype", "device", "rank", "shape"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_zeros is tl_tensor_empty with every element 0.
+        """tl_tensor_new_zeroed is tl_tensor_empty with every element 0.
 
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
@@ -2355,13 +2355,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_reshape",
+        "tl_view_reshape",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("tensor", "rank", "shape"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_reshape returns a view with the same elements, in row-major order, in
+        """tl_view_reshape returns a view with the same elements, in row-major order, in
         another shape. One extent may be -1; it is computed from the others.
 
         Ownership: the current scope holds the view; the view holds the tensor that
@@ -2377,13 +2377,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_slice",
+        "tl_view_slice",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
         ("tensor", "axis", "start", "stop", "step"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_slice returns a view of the elements start, start + step, ... before
+        """tl_view_slice returns a view of the elements start, start + step, ... before
         stop of one axis, by the rules of Python's slices: a negative start or stop
         counts from the end, and positions beyond either end are cut off, so that
         INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
@@ -2401,15 +2401,15 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_slice_axes",
+        "tl_view_slice_axes",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)),
         ("tensor", "rank", "starts", "stops", "steps"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_slice_axes takes a part of each of the first rank axes in one call. Axis
+        """tl_view_slice_axes takes a part of each of the first rank axes in one call. Axis
         i gets the elements starts[i], starts[i] + steps[i], ... before stops[i], as
-        tl_tensor_slice does; the axes after them stay whole. A step of 0 takes the one
+        tl_view_slice does; the axes after them stay whole. A step of 0 takes the one
         element at starts[i] and leaves the axis out of the view, as an index does; the
         element has to exist, and stops[i] says nothing.
 
@@ -2427,13 +2427,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_transpose",
+        "tl_view_transpose",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
         ("tensor", "axis_a", "axis_b"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_transpose returns a view with two axes swapped.
+        """tl_view_transpose returns a view with two axes swapped.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
@@ -2447,13 +2447,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_permute",
+        "tl_view_permute",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("tensor", "rank", "axes"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_permute returns a view with the axes in another order: axis i of the
+        """tl_view_permute returns a view with the axes in another order: axis i of the
         view is axis axes[i] of the tensor.
 
         Ownership: the current scope holds the view; the view holds the tensor that
@@ -2468,13 +2468,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_broadcast_to",
+        "tl_view_broadcast_to",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("tensor", "rank", "shape"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_broadcast_to returns a view that repeats axes of one element, and
+        """tl_view_broadcast_to returns a view that repeats axes of one element, and
         repeats the whole tensor along new leading axes. Repetition needs no memory:
         the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
 
@@ -2491,13 +2491,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_squeeze",
+        "tl_view_squeeze",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64),
         ("tensor", "axis"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_squeeze returns a view without an axis of one element.
+        """tl_view_squeeze returns a view without an axis of one element.
 
         Ownership: the current scope holds the view; the view holds the tensor that
             has the memory. The caller borrows.
@@ -2511,13 +2511,13 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_tensor_expand_dims",
+        "tl_view_expand_dims",
         "Tensor views",
         ctypes.c_void_p,
         (ctypes.c_void_p, ctypes.c_int64),
         ("tensor", "axis"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_expand_dims returns a view with one more axis, of one element. The
+        """tl_view_expand_dims returns a view with one more axis, of one element. The
         parameter axis is the position of that axis in the view.
 
         Ownership: the current scope holds the view; the view holds the tensor that

@@ -23,7 +23,7 @@ _release = unchecked("tl_tensor_release")
 _data = unchecked("tl_tensor_data")
 _device = unchecked("tl_tensor_device")
 _empty = unchecked("tl_tensor_empty")
-_zeros = unchecked("tl_tensor_zeros")
+_zeros = unchecked("tl_tensor_new_zeroed")
 _DEFAULT = int(_abi.Device.DEFAULT)
 _asarray: Any = None
 

@@ -11,8 +11,8 @@ from ._info import hold, info_of, interface_of
 from ._library import lib, unchecked
 from ._numbers import HIGHEST, LOWEST, int64, shape_for_c
 
-_reshape = unchecked("tl_tensor_reshape")
-_slice_axes = unchecked("tl_tensor_slice_axes")
+_reshape = unchecked("tl_view_reshape")
+_slice_axes = unchecked("tl_view_slice_axes")
 
 View = TypeVar("View", bound="Viewable")
 
@@ -60,7 +60,7 @@ class Viewable:
         rank = len(self._interface["shape"])
         order = _one_or_many(axes) if axes and axes != (None,) else range(rank - 1, -1, -1)
         given, array = shape_array(order)
-        return self._view(lib.tl_tensor_permute(self._address, len(given), array))
+        return self._view(lib.tl_view_permute(self._address, len(given), array))
 
     @property
     def T(self: View) -> View:
@@ -69,24 +69,24 @@ class Viewable:
 
     def swapaxes(self: View, axis1: int, axis2: int) -> View:
         """Two axes swapped."""
-        return self._view(lib.tl_tensor_transpose(self._address, axis1, axis2))
+        return self._view(lib.tl_view_transpose(self._address, axis1, axis2))
 
     def broadcast_to(self: View, *shape: Any) -> View:
         """Axes of one element repeated, and the whole tensor repeated along new leading axes; -1 keeps an
         extent."""
         extents, array = shape_array(_one_or_many(shape))
-        return self._view(lib.tl_tensor_broadcast_to(self._address, len(extents), array))
+        return self._view(lib.tl_view_broadcast_to(self._address, len(extents), array))
 
     def squeeze(self: View, axis: int | None = None) -> View:
         """Without an axis of one element, or without all of them."""
         if axis is not None:
-            return self._view(lib.tl_tensor_squeeze(self._address, axis))
+            return self._view(lib.tl_view_squeeze(self._address, axis))
         shape = [extent for extent in self._interface["shape"] if extent != 1]
         return self.reshape(shape)
 
     def expand_dims(self: View, axis: int) -> View:
         """With one more axis, of one element."""
-        return self._view(lib.tl_tensor_expand_dims(self._address, axis))
+        return self._view(lib.tl_view_expand_dims(self._address, axis))
 
     def __getitem__(self: View, index: Any) -> View:
         """A view by integers, slices, an ellipsis and None, as NumPy means them; an integer does not make a scalar."""

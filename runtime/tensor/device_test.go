@@ -52,7 +52,7 @@ func work(t *testing.T, c *object.Context) bool {
 		return false
 	}
 	turned := Clone(c, Transpose(c, there, 0, 1))
-	zeros := Zeros(c, int32(F32), DefaultDevice, 2, array[int64](t, 3, 2))
+	zeros := NewZeroed(c, int32(F32), DefaultDevice, 2, array[int64](t, 3, 2))
 	if turned == 0 || zeros == 0 || Copy(c, zeros, turned) != status.OK {
 		return false
 	}

@@ -73,8 +73,8 @@ func Empty(c *object.Context, dtype, device int32, rank int64, shape uintptr) ui
 	return p
 }
 
-// Zeros returns a contiguous tensor of zeros.
-func Zeros(c *object.Context, dtype, device int32, rank int64, shape uintptr) uintptr {
+// NewZeroed returns a contiguous tensor of zeros.
+func NewZeroed(c *object.Context, dtype, device int32, rank int64, shape uintptr) uintptr {
 	s, st := request(c, dtype, device, rank, shape)
 	if st != status.OK {
 		return 0

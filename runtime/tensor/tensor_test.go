@@ -182,7 +182,7 @@ func TestRequestsAreChecked(t *testing.T) {
 func TestEmptyTensors(t *testing.T) {
 	c := newContext(t)
 	inScope(t, c, func() {
-		p := Zeros(c, int32(F32), CPU, 3, array[int64](t, 4, 0, 5))
+		p := NewZeroed(c, int32(F32), CPU, 3, array[int64](t, 4, 0, 5))
 		require.Zero(t, Numel(c, p))
 		require.Zero(t, Data(c, p))
 		require.Zero(t, c.Status)
@@ -197,7 +197,7 @@ func TestZerosAfterReuse(t *testing.T) {
 	c := newContext(t)
 	for range 3 {
 		inScope(t, c, func() {
-			p := Zeros(c, int32(U8), CPU, 1, array[int64](t, 300))
+			p := NewZeroed(c, int32(U8), CPU, 1, array[int64](t, 300))
 			require.Equal(t, make([]uint8, 300), elements[uint8](c, p))
 			for i := range elements[uint8](c, p) {
 				elements[uint8](c, p)[i] = 0xFF

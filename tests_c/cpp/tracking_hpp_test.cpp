@@ -49,7 +49,7 @@ void arguments_may_have_commas()
 	tl_tensor* t = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 2, shape, data, nullptr, nullptr, nullptr);
 	line = __LINE__ - 1;
 	CHECK(at(t, line));
-	tl_tensor* view = tl_tensor_slice(t, 0, 0, 1, 1);
+	tl_tensor* view = tl_view_slice(t, 0, 0, 1, 1);
 	line = __LINE__ - 1;
 	CHECK(at(view, line));
 	tl_mem_exit_scope();

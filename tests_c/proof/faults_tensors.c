@@ -20,10 +20,10 @@ static bool new_f32(void) { return is(tl_tensor_new(floats, 2, shape)); }
 static bool new_i64(void) { return is(tl_tensor_new_i64(integers, 2, shape)); }
 static bool empty(void) { return is(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape)); }
 static bool empty_large(void) { return is(tl_tensor_empty(TL_DTYPE_F64, TL_DEVICE_CPU, 1, long_shape)); }
-static bool zeros(void) { return is(tl_tensor_zeros(TL_DTYPE_I32, TL_DEVICE_CPU, 2, shape)); }
+static bool zeros(void) { return is(tl_tensor_new_zeroed(TL_DTYPE_I32, TL_DEVICE_CPU, 2, shape)); }
 static bool empty_far(void) { return is(tl_tensor_empty(TL_DTYPE_F32, w.far_device, 2, shape)); }
-static bool zeros_far(void) { return is(tl_tensor_zeros(TL_DTYPE_F32, w.far_device, 2, shape)); }
-static bool zeros_cuda(void) { return is(tl_tensor_zeros(TL_DTYPE_F32, w.cuda, 2, shape)); }
+static bool zeros_far(void) { return is(tl_tensor_new_zeroed(TL_DTYPE_F32, w.far_device, 2, shape)); }
+static bool zeros_cuda(void) { return is(tl_tensor_new_zeroed(TL_DTYPE_F32, w.cuda, 2, shape)); }
 static bool clone(void) { return is(tl_tensor_clone(w.tensor)); }
 static bool clone_view(void) { return is(tl_tensor_clone(w.view)); }
 static bool to_far(void) { return is(tl_tensor_to(w.tensor, w.far_device)); }
@@ -108,9 +108,9 @@ static const step tensors[] = {
 	{.name = "tl_tensor_empty", .call = empty},
 	{.name = "tl_tensor_empty", .call = empty_large},
 	{.name = "tl_tensor_empty", .call = empty_far},
-	{.name = "tl_tensor_zeros", .call = zeros},
-	{.name = "tl_tensor_zeros", .call = zeros_far},
-	{.name = "tl_tensor_zeros", .call = zeros_cuda},
+	{.name = "tl_tensor_new_zeroed", .call = zeros},
+	{.name = "tl_tensor_new_zeroed", .call = zeros_far},
+	{.name = "tl_tensor_new_zeroed", .call = zeros_cuda},
 	{.name = "tl_tensor_clone", .call = clone},
 	{.name = "tl_tensor_clone", .call = clone_view},
 	{.name = "tl_tensor_to", .call = to_far},
@@ -135,16 +135,16 @@ static struct DLManagedTensorVersioned* versioned;
 static struct DLManagedTensor* legacy;
 static const int64_t axes[2] = {1, 0}, wide[3] = {4, 20, 30}, flat[1] = {600};
 
-static bool reshape(void) { return is(tl_tensor_reshape(w.tensor, 1, flat)); }
-static bool slice(void) { return is(tl_tensor_slice(w.tensor, 1, 3, 20, 2)); }
-static bool slice_axes(void) { return is(tl_tensor_slice_axes(w.tensor, 2, axes, wide + 1, NULL)); }
-static bool transpose(void) { return is(tl_tensor_transpose(w.tensor, 0, 1)); }
-static bool permute(void) { return is(tl_tensor_permute(w.view, 2, axes)); }
-static bool broadcast(void) { return is(tl_tensor_broadcast_to(w.tensor, 3, wide)); }
-static bool expand_dims(void) { return is(tl_tensor_expand_dims(w.tensor, 1)); }
-static bool squeeze(void) { return is(tl_tensor_squeeze(made, 1)); }
+static bool reshape(void) { return is(tl_view_reshape(w.tensor, 1, flat)); }
+static bool slice(void) { return is(tl_view_slice(w.tensor, 1, 3, 20, 2)); }
+static bool slice_axes(void) { return is(tl_view_slice_axes(w.tensor, 2, axes, wide + 1, NULL)); }
+static bool transpose(void) { return is(tl_view_transpose(w.tensor, 0, 1)); }
+static bool permute(void) { return is(tl_view_permute(w.view, 2, axes)); }
+static bool broadcast(void) { return is(tl_view_broadcast_to(w.tensor, 3, wide)); }
+static bool expand_dims(void) { return is(tl_view_expand_dims(w.tensor, 1)); }
+static bool squeeze(void) { return is(tl_view_squeeze(made, 1)); }
 static void make_expanded(void) { CHECK(expand_dims()); }
-static bool slice_lent(void) { return is(tl_tensor_slice(w.lent, 0, 10, 20, 1)); }
+static bool slice_lent(void) { return is(tl_view_slice(w.lent, 0, 10, 20, 1)); }
 
 static bool to_dlpack(void) { return (versioned = tl_tensor_to_dlpack(w.view, false)) != NULL; }
 static bool to_dlpack_copied(void) { return (versioned = tl_tensor_to_dlpack(w.view, true)) != NULL; }
@@ -203,15 +203,15 @@ static void attach(void)
 static bool capsule(void) { return tl_python_capsule(w.tensor, 1, false) != NULL; }
 
 static const step views[] = {
-	{.name = "tl_tensor_reshape", .call = reshape},
-	{.name = "tl_tensor_slice", .call = slice},
-	{.name = "tl_tensor_slice", .call = slice_lent},
-	{.name = "tl_tensor_slice_axes", .call = slice_axes},
-	{.name = "tl_tensor_transpose", .call = transpose},
-	{.name = "tl_tensor_permute", .call = permute},
-	{.name = "tl_tensor_broadcast_to", .call = broadcast},
-	{.name = "tl_tensor_expand_dims", .call = expand_dims},
-	{.name = "tl_tensor_squeeze", .call = squeeze, .before = make_expanded},
+	{.name = "tl_view_reshape", .call = reshape},
+	{.name = "tl_view_slice", .call = slice},
+	{.name = "tl_view_slice", .call = slice_lent},
+	{.name = "tl_view_slice_axes", .call = slice_axes},
+	{.name = "tl_view_transpose", .call = transpose},
+	{.name = "tl_view_permute", .call = permute},
+	{.name = "tl_view_broadcast_to", .call = broadcast},
+	{.name = "tl_view_expand_dims", .call = expand_dims},
+	{.name = "tl_view_squeeze", .call = squeeze, .before = make_expanded},
 	{.name = "tl_tensor_to_dlpack", .call = to_dlpack, .undo = end_versioned},
 	{.name = "tl_tensor_to_dlpack", .call = to_dlpack_copied, .undo = end_versioned},
 	{.name = "tl_tensor_to_dlpack_legacy", .call = to_dlpack_legacy, .undo = end_legacy},

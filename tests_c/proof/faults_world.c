@@ -94,9 +94,9 @@ static void make_foreign(void)
 static void make_tensors(void)
 {
 	const int64_t shape[2] = {20, 30}, row[1] = {50};
-	w.tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+	w.tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
 	fill(tl_tensor_data(w.tensor), 2400, 5);
-	w.view = tl_tensor_slice(w.tensor, 0, 2, 18, 3);
+	w.view = tl_view_slice(w.tensor, 0, 2, 18, 3);
 	w.lent = tl_tensor_from_buffer(TL_DTYPE_U8, TL_DEVICE_CPU, 1, row, malloc(50), NULL, world_deleter,
 	                               &world_deleter_context);
 	w.far_away = tl_tensor_to(w.tensor, w.far_device);

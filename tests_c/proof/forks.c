@@ -40,7 +40,7 @@ static void lay_in(stock* s)
 	s->vec = tl_ptr_acquire(tl_vec_new(1));
 	s->object = tl_ptr_acquire(tl_mem_new(64));
 	CHECK_OK(tl_vec_push(s->vec, s->object));
-	s->tensor = tl_ptr_acquire(tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &s->length));
+	s->tensor = tl_ptr_acquire(tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &s->length));
 	s->watched = malloc(64);
 	CHECK_OK(tl_registry_register_custom(s->watched, 64, count_deletion, s->deletions));
 	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(TL_DEVICE_CPU), LIMITED_MIB, &s->pool));

@@ -21,7 +21,7 @@ static const struct {
                 {"tl_workspace_get", "rank", 1},
                 {"tl_pool_key_stats_get", "rank", 0},
                 {NULL, "rank", SHAPE_RANK},
-                {"tl_tensor_squeeze", "axis", 2},
+                {"tl_view_squeeze", "axis", 2},
                 {NULL, "axis_b", 1},
                 {NULL, "step", 1},
                 {NULL, "stop", 2},
@@ -101,7 +101,7 @@ static const void* array(const matrix_function* f, const matrix_param* p)
 	} arrays[] = {{"shape", &shape},     {"strides", &strides}, {"axes", &axes},     {"lengths", &lengths},
 	              {"spaces", &spaces},   {"bytes", &sizes},     {"values", &values}, {"indices", &indices},
 	              {"offsets", &offsets}, {"starts", &starts},   {"stops", &shape},   {"steps", &strides}};
-	if (is_called(f, "tl_tensor_reshape")) return &reshaped;
+	if (is_called(f, "tl_view_reshape")) return &reshaped;
 	if (strcmp(p->name, "data") == 0) return strcmp(p->type, "float") == 0 ? &floats : &longs;
 	for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
 		if (strcmp(p->name, arrays[i].name) == 0) return arrays[i].array;

@@ -113,7 +113,7 @@ const char* world_path(void)
 static void make_immortals(void)
 {
 	void* made[WORLD_IMMORTALS] = {tl_mem_new(64), tl_object_new(world_type),
-	                               tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape)};
+	                               tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape)};
 	for (int i = 0; i < WORLD_IMMORTALS; i++) {
 		tl_ptr_make_immortal(made[i]);
 		world_immortals[i] = made[i];

@@ -179,7 +179,7 @@ static void in_handler(unsigned variant)
 	if (variant % 3 == 0) world_during = raise_now;
 	if (variant % 3 == 2) {
 		tl_mem_enter_scope();
-		tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape);
+		tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape);
 		world_during = raise_now;
 		tl_tensor_to(tensor, world_device);
 		tl_mem_exit_scope();

@@ -15,7 +15,7 @@ static void lent_back(void* ptr, void* ctx)
 	(void)ctx;
 }
 
-static tl_tensor* f32(void) { return tl_tensor_zeros(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape); }
+static tl_tensor* f32(void) { return tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape); }
 
 static tl_tensor* of_elements(int64_t elements) { return tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &elements); }
 
@@ -75,15 +75,15 @@ static tl_tensor* tensor_of(intptr_t which, fixture* f)
 	static const int64_t none = 0;
 	switch (which) {
 	case 0: return f32();
-	case 1: return tl_tensor_zeros(TL_DTYPE_F64, TL_DEVICE_CPU, 0, NULL);
+	case 1: return tl_tensor_new_zeroed(TL_DTYPE_F64, TL_DEVICE_CPU, 0, NULL);
 	case 2: return tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &none);
-	case 3: return tl_tensor_transpose(f->owned[1] = f32(), 0, 1);
-	case 4: return tl_tensor_slice(f->owned[1] = f32(), 1, 2, -10, -1);
+	case 3: return tl_view_transpose(f->owned[1] = f32(), 0, 1);
+	case 4: return tl_view_slice(f->owned[1] = f32(), 1, 2, -10, -1);
 	case 5:
 		return tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, SHAPE_RANK, matrix_shape, lent_data, NULL, lent_back,
 		                             NULL);
 	case 6: return read_only();
-	case 7: return tl_tensor_zeros(TL_DTYPE_F32, world_device, SHAPE_RANK, matrix_shape);
+	case 7: return tl_tensor_new_zeroed(TL_DTYPE_F32, world_device, SHAPE_RANK, matrix_shape);
 	case 8: return imported(f);
 	case 9: return of_another();
 	case 10: return of_elements(300000);
@@ -93,8 +93,8 @@ static tl_tensor* tensor_of(intptr_t which, fixture* f)
 	case 14: return tl_tensor_promote(f->owned[1] = f32()) == TL_OK ? f->owned[1] : NULL;
 	case 15: return tl_tensor_acquire(f->owned[1] = f32());
 	case TENSOR_LARGE_DATA: return of_elements(300000);
-	case TENSOR_DEVICE_DATA: return tl_tensor_zeros(TL_DTYPE_F32, world_device, SHAPE_RANK, matrix_shape);
-	case TENSOR_VIEW_DATA: return tl_tensor_slice(f->owned[1] = f32(), 0, 1, 2, 1);
+	case TENSOR_DEVICE_DATA: return tl_tensor_new_zeroed(TL_DTYPE_F32, world_device, SHAPE_RANK, matrix_shape);
+	case TENSOR_VIEW_DATA: return tl_view_slice(f->owned[1] = f32(), 0, 1, 2, 1);
 	default: return f32();
 	}
 }

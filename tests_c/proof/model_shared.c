@@ -104,7 +104,7 @@ void begin_commons(world* w)
 	made[1] = tl_mem_alloc(100000);
 	want(w, tl_mem_enter_scope(), GOOD);
 	made[2] = tl_vec_new(4);
-	made[3] = tl_tensor_zeros(TL_DTYPE_F32, 0, 2, extents);
+	made[3] = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, extents);
 	want(w, tl_mem_unregister(made[2]), GOOD);
 	want(w, tl_mem_unregister(made[3]), GOOD);
 	want(w, tl_mem_exit_scope(), GOOD);

@@ -218,9 +218,10 @@ static void empty(world* w)
 	item* it;
 	tl_tensor* t;
 	if (crowded(w)) return;
-	note(w, "tl_tensor_%s(%d, rank %" PRId64 ", %" PRId64 " elements)", zeros ? "zeros" : "empty", s.dtype, s.rank,
+	note(w, "tl_tensor_%s(%d, rank %" PRId64 ", %" PRId64 " elements)", zeros ? "new_zeroed" : "empty", s.dtype, s.rank,
 	     s.numel);
-	t = zeros ? tl_tensor_zeros(s.dtype, cpu(w), s.rank, s.dims) : tl_tensor_empty(s.dtype, cpu(w), s.rank, s.dims);
+	t = zeros ? tl_tensor_new_zeroed(s.dtype, cpu(w), s.rank, s.dims)
+	          : tl_tensor_empty(s.dtype, cpu(w), s.rank, s.dims);
 	it = tensor_own(w, t, good ? GOOD : BAD_SIZE | (s.rank == 3 ? S(TL_E_OUT_OF_MEMORY) : 0), &s);
 	if (it == NULL) return;
 	if (zeros) {

@@ -87,8 +87,8 @@ static void transpose(world* w)
 	bool good_a, good_b;
 	int64_t i = draw_axis(w, a.rank, &good_a), k = draw_axis(w, a.rank, &good_b);
 	wanted v = {.set = good_a && good_b ? GOOD : BAD_SIZE};
-	note(w, "tl_tensor_transpose(%s, %" PRId64 ", %" PRId64 ")", a.o.name, i, k);
-	tl_tensor* t = tl_tensor_transpose(tensor(&a), i, k);
+	note(w, "tl_view_transpose(%s, %" PRId64 ", %" PRId64 ")", a.o.name, i, k);
+	tl_tensor* t = tl_view_transpose(tensor(&a), i, k);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	if (v.set == GOOD) {
@@ -117,8 +117,8 @@ static void permute(world* w)
 		axes[0] = axes[1];
 		v.set = BAD_SIZE;
 	}
-	note(w, "tl_tensor_permute(%s)", a.o.name);
-	tl_tensor* t = tl_tensor_permute(tensor(&a), a.rank, axes);
+	note(w, "tl_view_permute(%s)", a.o.name);
+	tl_tensor* t = tl_view_permute(tensor(&a), a.rank, axes);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	for (int64_t i = 0; i < a.rank; i++) {
@@ -150,8 +150,8 @@ static void slice(world* w)
 	int64_t axis = draw_axis(w, a.rank, &good), start = ONE_OF(w, places), stop = ONE_OF(w, places),
 			by = ONE_OF(w, steps), first;
 	wanted v = {.set = good && by != 0 ? GOOD : BAD_SIZE};
-	note(w, "tl_tensor_slice(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", a.o.name, axis, start, stop, by);
-	tl_tensor* t = tl_tensor_slice(tensor(&a), axis, start, stop, by);
+	note(w, "tl_view_slice(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", a.o.name, axis, start, stop, by);
+	tl_tensor* t = tl_view_slice(tensor(&a), axis, start, stop, by);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	if (v.set == GOOD) {
@@ -163,7 +163,7 @@ static void slice(world* w)
 	view_made(w, t, a.o.it, &v);
 }
 
-/* What tl_tensor_slice_axes takes of one axis. */
+/* What tl_view_slice_axes takes of one axis. */
 static void take_part(const shape* from, int64_t axis, const int64_t part[3], wanted* v)
 {
 	int64_t n = from->dims[axis], first, length = 1;
@@ -187,8 +187,8 @@ static void slice_axes(world* w)
 	for (int64_t i = 0; i < n; i++) {
 		parts[0][i] = ONE_OF(w, places), parts[1][i] = ONE_OF(w, places), parts[2][i] = ONE_OF(w, strides);
 	}
-	note(w, "tl_tensor_slice_axes(%s, %" PRId64 ")", a.o.name, n);
-	tl_tensor* t = tl_tensor_slice_axes(tensor(&a), n, parts[0], parts[1], parts[2]);
+	note(w, "tl_view_slice_axes(%s, %" PRId64 ")", a.o.name, n);
+	tl_tensor* t = tl_view_slice_axes(tensor(&a), n, parts[0], parts[1], parts[2]);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	v.s.rank = 0;
@@ -206,8 +206,8 @@ static void squeeze(world* w)
 	bool good;
 	int64_t axis = draw_axis(w, a.rank, &good), at = axis < 0 ? axis + a.rank : axis;
 	wanted v = {0};
-	note(w, "tl_tensor_squeeze(%s, %" PRId64 ")", a.o.name, axis);
-	tl_tensor* t = tl_tensor_squeeze(tensor(&a), axis);
+	note(w, "tl_view_squeeze(%s, %" PRId64 ")", a.o.name, axis);
+	tl_tensor* t = tl_view_squeeze(tensor(&a), axis);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	v.set = good && a.s->dims[at] == 1 ? GOOD : BAD_SIZE;
@@ -225,8 +225,8 @@ static void expand_dims(world* w)
 	bool good;
 	int64_t axis = draw_axis(w, a.rank + 1, &good), at = axis < 0 ? axis + a.rank + 1 : axis;
 	wanted v = {.set = good && a.rank < MAX_RANK ? GOOD : BAD_SIZE};
-	note(w, "tl_tensor_expand_dims(%s, %" PRId64 ")", a.o.name, axis);
-	tl_tensor* t = tl_tensor_expand_dims(tensor(&a), axis);
+	note(w, "tl_view_expand_dims(%s, %" PRId64 ")", a.o.name, axis);
+	tl_tensor* t = tl_view_expand_dims(tensor(&a), axis);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	if (v.set == GOOD) {
@@ -253,8 +253,8 @@ static void broadcast(world* w)
 		dims[more] = 999;
 		v.set = a.s != NULL && a.s->dims[0] == 1 ? GOOD : BAD_SIZE;
 	}
-	note(w, "tl_tensor_broadcast_to(%s, rank %" PRId64 ")", a.o.name, a.rank + more);
-	tl_tensor* t = tl_tensor_broadcast_to(tensor(&a), a.rank + more, dims);
+	note(w, "tl_view_broadcast_to(%s, rank %" PRId64 ")", a.o.name, a.rank + more);
+	tl_tensor* t = tl_view_broadcast_to(tensor(&a), a.rank + more, dims);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	v.s.rank = a.rank + more;
@@ -310,8 +310,8 @@ static void reshape(world* w)
 		dims[0] = v.s.dims[0] + 1;
 		v.set = BAD_SIZE;
 	}
-	note(w, "tl_tensor_reshape(%s, rank %" PRId64 ")", a.o.name, v.s.rank);
-	tl_tensor* t = tl_tensor_reshape(tensor(&a), v.s.rank, dims);
+	note(w, "tl_view_reshape(%s, rank %" PRId64 ")", a.o.name, v.s.rank);
+	tl_tensor* t = tl_view_reshape(tensor(&a), v.s.rank, dims);
 	if (refused(w, &a, t)) return;
 	if (v.set == GOOD && !contiguous(a.s) && t == NULL && tl_last_status() == TL_E_UNSUPPORTED)
 		return; /* no strides give that order */

@@ -91,7 +91,7 @@ static bool empty(size_t bytes, block* out)
 static bool zeros(size_t bytes, block* out)
 {
 	const int64_t shape[2] = {(int64_t)bytes / 8, 1};
-	tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F64, TL_DEVICE_CPU, 2, shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F64, TL_DEVICE_CPU, 2, shape);
 	return got(out, tensor, tl_tensor_data(tensor));
 }
 
@@ -245,7 +245,7 @@ const kind kinds[] = {
 	{"tl_mem_get_buffer", slot, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
 	{"tl_tensor_in_slot", slot_tensor, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
 	{"tl_tensor_empty", empty, out_of_scope, NULL, 0, 0, 64, false, true},
-	{"tl_tensor_zeros", zeros, out_of_scope, NULL, 0, 8, 64, true, true},
+	{"tl_tensor_new_zeroed", zeros, out_of_scope, NULL, 0, 8, 64, true, true},
 	{"tl_tensor_new", new_tensor, out_of_scope, NULL, MOST, 4, 64, false, true},
 	{"tl_tensor_new_i64", new_i64, out_of_scope, NULL, MOST, 8, 64, false, true},
 	{"tl_tensor_clone", cloned, out_of_scope, NULL, 0, 0, 64, false, true},

@@ -97,7 +97,7 @@ func everyKind(t *testing.T, c *object.Context) (end func()) {
 		c.ObjectNew(typ)
 		c.VecNew(i)
 		shape := [2]int64{int64(i), 7}
-		tensor.Zeros(c, int32(tensor.F32), 0, 2, layout.Address(&shape[0]))
+		tensor.NewZeroed(c, int32(tensor.F32), 0, 2, layout.Address(&shape[0]))
 	}
 	c.New(1 << 20)
 	return func() {
