@@ -52,8 +52,6 @@ var figures = []figure{
 
 // costs are what the plain way does for less.
 var costs = []figure{
-	{"making and freeing pooled tensors of 64 x 64 f32", "Tensors", "{tl_tensor_empty + tl_tensor_free} ns",
-		[]string{"{glibc malloc + free of header and data} ns malloc and free of header and data"}},
 	{"registering memory from `malloc` in a scope that frees it", "What a compiler emits",
 		"{enter, malloc + register_struct, exit} ns",
 		[]string{"{glibc malloc + free, 64 bytes} ns malloc and free"}},
