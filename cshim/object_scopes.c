@@ -226,7 +226,10 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 }
 
 /* Whether no release waits for this thread and the deferred-destruction queue is empty. */
-static inline bool is_quiet(const tl_context* c) { return ((TLC_LOAD(c->word) >> 2) | tlc_has_to_destroy(c)) == 0; }
+static inline bool is_quiet(const tl_context* c)
+{
+	return ((TLC_LOAD(c->word) >> 2) | c->waiting | tlc_has_to_destroy(c)) == 0;
+}
 
 /* Leaves the newest mark when it holds nothing; saves no register. */
 static inline bool leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind)

@@ -119,6 +119,37 @@ static void a_typed_object_is_destroyed_by_its_owner(void)
 	CHECK_INT(atomic_load(&destroyed), OBJECTS / 2);
 }
 
+/* An empty magazine takes what it needs out of the inbox; what Go has to finish is left, until the owner leaves
+ * its next scope. */
+static void a_refill_leaves_nothing_that_a_scope_does_not_finish(void)
+{
+	enum { PLAIN = 64, MOST = 4096, BYTES = 704 };
+	static void* taken[MOST];
+	tl_type_desc desc = {.name = "left", .size = 64, .destructor = count_destroyed};
+	tl_type type;
+	CHECK_OK(tl_type_define(&desc, &type));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(32) != NULL); /* so that the scope below needs no slow call */
+	CHECK_OK(tl_mem_exit_scope());
+	for (size_t i = 0; i < OBJECTS; i++) objects[i] = NULL;
+	objects[0] = tl_object_new(type);
+	CHECK_OK(tl_mem_unregister(objects[0]));
+	for (size_t i = 1; i <= PLAIN; i++) objects[i] = tl_mem_alloc(BYTES);
+	run_thread(release_objects, NULL); /* the oldest one is reached last */
+	atomic_store(&destroyed, 0);
+	size_t n = 0;
+	for (bool again = false; !again && n < MOST; n++) {
+		taken[n] = tl_mem_alloc(BYTES);
+		for (size_t i = 1; i <= PLAIN; i++) again = again || taken[n] == objects[i];
+	}
+	CHECK(n < MOST);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(32) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(atomic_load(&destroyed), 1);
+	for (size_t i = 0; i < n; i++) CHECK_OK(tl_ptr_release(taken[i]));
+}
+
 static void* acquire_and_release(void* object)
 {
 	CHECK_PTR(tl_ptr_acquire(object), object);
@@ -226,6 +257,7 @@ int main(void)
 	RUN(what_waits_is_used_before_the_heap_grows);
 	RUN(the_owner_refills_its_magazine_from_the_inbox);
 	RUN(a_typed_object_is_destroyed_by_its_owner);
+	RUN(a_refill_leaves_nothing_that_a_scope_does_not_finish);
 	RUN(the_owner_keeps_what_it_holds);
 	RUN(objects_of_an_ended_thread_are_freed_at_once);
 	RUN(a_child_leaves_its_inbox_alone);
