@@ -111,8 +111,7 @@ static void keep_error(const tl_context* c)
 static void park(tl_context* c)
 {
 	keep_error(c);
-	/* A limit may have fallen since the places were lent: then Go looks what still fits. */
-	if (c->places != 0 && !tlc_tensors_are_recalled(c)) tlc_tensor_hand_over(c);
+	if (c->places != 0) tlc_tensor_hand_over(c);
 	/* Read before the context is given away: afterwards it may belong to another thread. */
 	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0 || c->waiting != 0 ||
 	            c->places != 0;

@@ -245,7 +245,7 @@ tl_entry tlc_tensor_take(tl_context* c, uint64_t elements, uint32_t dtype, tl_te
 /* Whether a slot of a large object has these bytes of the heap. */
 bool tlc_tensor_is_large(const tl_tensor_header* h, uintptr_t p, uint64_t bytes);
 
-/* Gives the pool all tensors and places that a context has. */
+/* Gives the pool all tensors and places that a context has; what is left was asked for, and is Go's to give back. */
 void tlc_tensor_hand_over(tl_context* c);
 
 #pragma GCC visibility pop

@@ -46,14 +46,19 @@ static void open_cell(tl_tensor_cell* k, uint64_t elements, uint32_t dtype, uint
 	};
 }
 
-/* Gives the places of a cell back, and its tensors to the pool. */
-static void close_cell(tl_context* c, tl_tensor_cell* k)
+/* Gives the places of a cell back, and its tensors to the pool; false: the thread was asked for them, nothing changed.
+ * Limits may have fallen then, and Go looks what still fits. Whoever asks does so before it takes the lock. */
+static bool close_cell(tl_context* c, tl_tensor_cell* k)
 {
 	uint32_t kind = TL_TENSOR_POOL_KIND((uint8_t)k->kind, 0);
 	uint64_t hash = tlc_tensor_pool_hash(k->numel, kind);
 	tl_tensor_pool_shard* s = tlc_tensor_pool_shard(hash);
 	tl_tensor_pool_key* home = tlc_tensor_pool_home(s, hash);
 	tlc_lock(&s->lock);
+	if (TLC_UNLIKELY(tlc_tensors_are_recalled(c))) {
+		tlc_unlock(&s->lock);
+		return false;
+	}
 	tl_tensor_pool_key* key = tlc_tensor_pool_find(s, home, k->numel, kind);
 	for (uint64_t i = 0; i < k->count; i++) ((tl_entry*)key->stack)[key->count++] = k->entries[i];
 	key->lent -= (uint8_t)k->room;
@@ -65,12 +70,13 @@ static void close_cell(tl_context* c, tl_tensor_cell* k)
 	c->kept_put_bytes -= k->count * k->bytes;
 	c->places -= (uint16_t)k->room;
 	*k = (tl_tensor_cell){0};
+	return true;
 }
 
 void tlc_tensor_hand_over(tl_context* c)
 {
 	for (size_t i = 0; i < TL_TENSOR_CELLS && c->places != 0; i++)
-		if (tlc_tensor_cell(c, i)->room != 0) close_cell(c, tlc_tensor_cell(c, i));
+		if (tlc_tensor_cell(c, i)->room != 0 && !close_cell(c, tlc_tensor_cell(c, i))) return;
 }
 
 /* After a hit that found no cell: closes one of the set that had none for a while. More often would

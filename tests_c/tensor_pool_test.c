@@ -193,6 +193,49 @@ static void counted_objects(void)
 	CHECK_OK(tl_mem_purge());
 }
 
+/* Whether a thread looks for both keys in the same four of its cells. */
+static bool same_cells(int64_t a, int64_t b)
+{
+	const uint64_t spread = 0x9E3779B97F4A7C15u, dtype = (uint64_t)TL_DTYPE_U8 << 40;
+	return ((dtype + (uint64_t)a) * spread >> 60) == ((dtype + (uint64_t)b) * spread >> 60);
+}
+
+static void make_and_free(int64_t elements, int count)
+{
+	tl_tensor* tensors[KEPT];
+	for (int i = 0; i < count; i++) tensors[i] = tl_tensor_empty(TL_DTYPE_U8, 0, 1, &elements);
+	for (int i = count; i-- > 0;) CHECK_OK(tl_tensor_free(tensors[i]));
+}
+
+static void* keep_two_of_a_key(void* unused)
+{
+	(void)unused;
+	CHECK_OK(tl_pool_set_limits(2, 256 << 20));
+	return NULL;
+}
+
+/* Another thread lowers the limit. A cell that a fifth shape takes from one of four does not bring more tensors into
+ * the pool than it may have. */
+static void a_limit_that_fell_holds_where_a_cell_is_given_up(void)
+{
+	enum { SHAPES = 5, ROUNDS = 200 };
+	int64_t elements[SHAPES] = {1000};
+	tl_pool_key_stats key = {.struct_size = sizeof key};
+	CHECK_OK(tl_mem_purge());
+	for (int i = 1; i < SHAPES; i++)
+		for (elements[i] = elements[i - 1] + 1; !same_cells(elements[i], 1000);) elements[i]++;
+	for (int i = 0; i < SHAPES; i++)
+		for (int round = 0; round < 3; round++) make_and_free(elements[i], i < 4 ? 12 : 2);
+	run_thread(keep_two_of_a_key, NULL);
+	for (int round = 0; round < ROUNDS; round++) make_and_free(elements[4], 2);
+	for (size_t i = 0; i < SHAPES; i++) {
+		CHECK_OK(tl_pool_key_stats_get(i, &key));
+		CHECK(key.tensors <= 2);
+	}
+	CHECK_OK(tl_pool_set_limits(KEPT, 256 << 20));
+	CHECK_OK(tl_mem_purge());
+}
+
 int main(void)
 {
 	RUN(a_miss_is_no_failure);
@@ -206,5 +249,6 @@ int main(void)
 	RUN(threads_share_the_pool);
 	RUN(figures_of_devices_that_are_absent);
 	RUN(counted_objects);
+	RUN(a_limit_that_fell_holds_where_a_cell_is_given_up);
 	return check_finish();
 }

@@ -68,8 +68,9 @@ func keepHere(me *object.Context, r *layout.Record, e layout.Entry, k key, bytes
 }
 
 // closeCells empties the cells of c, whose holder the caller is. close takes the tensors of one back
-// from it; it has the lock of the key's shard.
-func closeCells(c *object.Context, close func(s *shard, at *layout.TensorPoolKey, cell *layout.TensorCell)) {
+// from it; it has the lock of the key's shard. False: it takes none, and the cells stay.
+func closeCells(c *object.Context,
+	close func(s *shard, at *layout.TensorPoolKey, cell *layout.TensorCell) bool) {
 	cells := c.Cells()
 	for i := 0; i < len(cells) && c.Places != 0; i++ {
 		cell := &cells[i]
@@ -80,7 +81,10 @@ func closeCells(c *object.Context, close func(s *shard, at *layout.TensorPoolKey
 		s := shardOf(k)
 		s.lock()
 		at := s.find(k)
-		close(s, at, cell)
+		if !close(s, at, cell) {
+			s.unlock()
+			return
+		}
 		at.Lent -= uint8(cell.Room)
 		s.LentBytes -= cell.Room * cell.Bytes
 		s.Puts += cell.Count
@@ -92,24 +96,34 @@ func closeCells(c *object.Context, close func(s *shard, at *layout.TensorPoolKey
 	}
 }
 
-// handOver gives the pool all tensors and places that c has.
+// handOver gives the pool all tensors and places that c has, until c is asked for them: then a limit
+// may have fallen since its places were lent, and what is left is given back. Whoever asks does so before it
+// takes the lock of a shard.
 func handOver(c *object.Context) {
-	closeCells(c, func(s *shard, at *layout.TensorPoolKey, cell *layout.TensorCell) {
+	closeCells(c, func(s *shard, at *layout.TensorPoolKey, cell *layout.TensorCell) bool {
+		if c.IsRecalled() {
+			return false
+		}
 		for i := range cell.Count {
 			*entry(at.Stack, at.Count) = cell.Entries[i]
 			at.Count++
 		}
 		s.Grant += (cell.Room - cell.Count) * cell.Bytes
+		return true
 	})
+	if c.IsRecalled() {
+		giveBack(c, c)
+	}
 }
 
 // giveBack frees all tensors that c keeps, into magazines of me, and gives up its places.
 func giveBack(c, me *object.Context) {
 	var out []layout.Entry
-	closeCells(c, func(s *shard, _ *layout.TensorPoolKey, cell *layout.TensorCell) {
+	closeCells(c, func(s *shard, _ *layout.TensorPoolKey, cell *layout.TensorCell) bool {
 		out = append(out, cell.Entries[:cell.Count]...)
 		s.Evicted += cell.Count
 		s.Grant += cell.Room * cell.Bytes
+		return true
 	})
 	for _, e := range out {
 		me.Recycle(e)
@@ -143,11 +157,7 @@ func gather(places bool) {
 		return
 	}
 	me := object.Caller()
-	switch {
-	case me == nil:
-	case me.IsRecalled(): // a limit may have fallen since its places were lent
-		giveBack(me, me)
-	default:
+	if me != nil {
 		handOver(me)
 	}
 	if places && lent() || othersKeep(me) {
