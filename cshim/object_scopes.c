@@ -147,13 +147,13 @@ static inline bool may_stay_warm(tl_context* c, const tl_mark* mark, const tl_en
 }
 
 /* Releases blocks of malloc whose only reference is the scope's. The entry is removed first: free
- * may be the host's own function. */
+ * may be the host's own function, and what that registers is the scope's as well. */
 static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_entry* top, const tl_entry* low)
 {
-	for (; top > low && top[-1].record == TL_FOREIGN; c->top = top) {
+	for (; top > low && top[-1].record == TL_FOREIGN; top = c->top) {
 		uintptr_t p = top[-1].object;
 		if (TLC_UNLIKELY(p == 0 || !tlc_foreign_end(p, top[-1].gen))) break;
-		c->top = --top;
+		c->top = top - 1;
 		tlc_free_foreign(c, p, TL_FOREIGN_MALLOC);
 	}
 	return top;
