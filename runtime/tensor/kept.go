@@ -122,6 +122,7 @@ func giveBack(c, me *object.Context) {
 	closeCells(c, func(s *shard, _ *layout.TensorPoolKey, cell *layout.TensorCell) bool {
 		out = append(out, cell.Entries[:cell.Count]...)
 		s.Evicted += cell.Count
+		s.Refusals = 0
 		s.Grant += cell.Room * cell.Bytes
 		return true
 	})
