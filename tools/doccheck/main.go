@@ -3,6 +3,7 @@
 //   - a block of code below `<!-- file: PATH -->` is that file;
 //   - links inside the repository lead somewhere, headings included;
 //   - names that begin with tl_ or TL_ exist;
+//   - the functions that the TL compiler declares are ours, or docs/start-tl-compiler.md says how they differ;
 //   - the options in docs/options.md are those of package config, with their defaults;
 //   - the statuses in docs/errors.md are those of the interface;
 //   - README's figures are those of bench/RESULTS.md;
@@ -54,9 +55,14 @@ func check(root string) []string {
 	for _, d := range docs {
 		faults = append(faults, d.checkFiles(root)...)
 		faults = append(faults, d.checkLinks(root, docs)...)
-		faults = append(faults, d.checkNames(known)...)
+		names := known
+		if d.path == compilerPage {
+			names = withDeclarations(known, root)
+		}
+		faults = append(faults, d.checkNames(names)...)
 		faults = append(faults, d.checkSteps()...)
 	}
+	faults = append(faults, checkDeclarations(docs[compilerPage], root)...)
 	faults = append(faults, checkOptions(docs["docs/options.md"])...)
 	faults = append(faults, checkStatuses(docs["docs/errors.md"], root)...)
 	return append(faults, checkFigures(docs["README.md"], root)...)
