@@ -207,6 +207,20 @@ def training_section(path: pathlib.Path, score: Score) -> list[str]:
     return lines + [""] + table(["observed", "time over plain", "quartiles", "instructions", "target", "met"], rows)
 
 
+def pool_tail_section(lines_read: list[dict]) -> list[str]:
+    if not lines_read:
+        return []
+    lines = ["### Single pairs, two threads on one pool", "", "Nanoseconds of a pair of 4096 bytes, written to, and of reading "]
+    lines[-1] += "the clock around it; quantiles of two million pairs, medians of five processes."
+    names = {"tl": "ours, one pool", "clock": "the clock alone"}
+    rows = []
+    for way in dict.fromkeys(entry["way"] for entry in lines_read):
+        runs = [entry for entry in lines_read if entry["way"] == way]
+        quantiles = [statistics.median(entry[key] for entry in runs) for key in ("p50", "p99", "p999", "p9999")]
+        rows.append([names.get(way, way), *(f"{ns:,.0f}" for ns in quantiles)])
+    return lines + [""] + table(["", "median", "99 %", "99.9 %", "99.99 %"], rows)
+
+
 def handover_section(lines_read: list[dict], score: Score) -> list[str]:
     if not lines_read:
         return []
@@ -311,6 +325,7 @@ def main() -> None:
             body += classes_section(times, score)
         if name == "memory_pool":
             body += footprint_section(load_lines(figures / "footprint.jsonl"), score)
+            body += pool_tail_section(load_lines(figures / "pool_tail.jsonl"))
         if name == "sparse":
             body += sparse_memory_section(load_lines(figures / "sparse_memory.jsonl"), score)
         if name == "observing":

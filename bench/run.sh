@@ -46,6 +46,17 @@ resident() {
 	done >"$figures/resident.jsonl"
 }
 
+# Single pairs of a memory pool that two threads use.
+pool_tails() {
+	[ -x "$programs/pool_tail" ] || return 0
+	echo "bench: the slowest pairs of a memory pool"
+	for _ in 1 2 3 4 5; do
+		for way in clock tl glibc mimalloc jemalloc tcmalloc; do
+			"$programs/pool_tail" "$way" 2>>"$figures/pool_tail.err" || [ $? -eq 3 ]
+		done
+	done >"$figures/pool_tail.jsonl"
+}
+
 # Processor time and peak memory of objects that another thread releases.
 handovers() {
 	[ -x "$programs/handover" ] || return 0
@@ -126,6 +137,7 @@ done >"$figures/registry_memory.jsonl"
 for program in training rows; do timed "program_$program" "programs-$program"; done
 timed growth
 timed beside
+pool_tails
 handovers
 from_python
 trainings
