@@ -2,6 +2,8 @@
 #ifndef TL_ENTRY_H
 #define TL_ENTRY_H
 
+#include "layout.h"
+
 #include "generated_slow.h"
 
 void tlentry_wait(void);

@@ -16,8 +16,7 @@
 #include "registry.h"
 #include "tl_runtime.h"
 
-#define TLC_ALIGNED64(n) (((n) + 63) & ~(uintptr_t)63)
-#define TLC_STUB_OFFSET TLC_ALIGNED64(sizeof(tl_context))
+#define TLC_STUB_OFFSET ((sizeof(tl_context) + 63) & ~(uintptr_t)63)
 
 /* Behind a context and its stub stand the tensors that its thread keeps, and the counters of user types. */
 #define TLC_CELLS_OFFSET (2 * TLC_STUB_OFFSET)
@@ -132,22 +131,19 @@ tl_status tlc_check_option(const char* key, const char* value);
 /* The calling thread's own context, whatever the thread sees; NULL: it is not attached. */
 static inline tl_context* tlc_own_context(void) { return tlc_tls->self; }
 
-/* Whether the fast path may answer on its own. */
-static inline bool tlc_is_fast(const tl_context* c) { return c->self == c; }
+/* ---- what the files inline_*.h need --------------------------------------------------- */
 
-/* Whether a call of this thread is in Go. Then the present call comes from a signal handler, or
- * from an allocator of the program, and must not wait for locks that the other call holds. */
-static inline bool tlc_is_inside(void)
-{
-	const tl_context* c = tlc_tls;
-	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go && !tlc_forked();
-}
+#define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
+#define TLC_LOAD_ACQUIRE(word) atomic_load_explicit(&(word), memory_order_acquire)
+#define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+#define TLC_FIXED(c, what) ((void)(c), tlc_g.what)
 
 /* What lies between the heap's start and p; an acquiring load of the start. x86-64 keeps
  * loads in order, and there the compiler makes one instruction of load and subtraction
  * where the load is an ordinary one. */
-static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(uintptr_t p)
+static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(const tl_context* c, uintptr_t p)
 {
+	(void)c;
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 	uintptr_t offset = p - *(const uintptr_t*)(const void*)&tlc_g.heap_base;
 	atomic_signal_fence(memory_order_acquire);
@@ -157,17 +153,26 @@ static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(uintptr_t
 #endif
 }
 
-/* Finds record and size class of the slot that starts at p, live or not; false when p
- * starts none. */
+#pragma GCC visibility pop
+
+#include "inline_records.h"
+#include "inline_scopes.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- records and memory of the runtime ------------------------------------------------- */
+
+/* Whether a call of this thread is in Go. Then the present call comes from a signal handler, or
+ * from an allocator of the program, and must not wait for locks that the other call holds. */
+static inline bool tlc_is_inside(void)
+{
+	const tl_context* c = tlc_tls;
+	return TLC_UNLIKELY(!tlc_is_fast(c)) && c->self != NULL && c->self->in_go && !tlc_forked();
+}
+
 static inline __attribute__((always_inline)) bool tlc_find_slot(uintptr_t p, tl_record** record, uint32_t* class)
 {
-	uintptr_t offset = tlc_heap_offset(p);
-	if (TLC_UNLIKELY(offset >= tlc_g.heap_bytes)) return false;
-	uint64_t word = atomic_load_explicit(&tlc_g.spans[offset >> TL_SPAN_SHIFT], memory_order_relaxed);
-	const tl_class_info* k = &tlc_g.classes[*class = TL_SPAN_CLASS(word)];
-	unsigned __int128 product = (unsigned __int128)((uint32_t)offset & k->mask) * k->reciprocal;
-	*record = tlc_g.records + TL_SPAN_RECORD(word) + (uint64_t)(product >> 64);
-	return TLC_LIKELY((uint64_t)product < k->reciprocal);
+	return tlc_slot_at(tlc_tls, p, record, class);
 }
 
 static inline bool tlc_find_record(uintptr_t p, tl_record** record)
@@ -181,39 +186,6 @@ static inline tl_record* tlc_record_at(uintptr_t p)
 	tl_record* r;
 	return tlc_find_record(p, &r) ? r : NULL;
 }
-
-/* Not 0: objects are dying, or foreign blocks wait for their deleter. */
-typedef uint64_t __attribute__((may_alias)) tlc_heads;
-static inline uint64_t tlc_has_to_destroy(const tl_context* c)
-{
-	return *(const tlc_heads*)(const void*)&c->destroy_first;
-}
-
-/* Both counting words in one store: loc | sh << 32. They are loaded one by one, since
- * a load of both right after a store to one would wait for the store to retire. */
-typedef uint64_t __attribute__((may_alias)) tlc_pair;
-
-/* A new object: whoever sees its counts sees its generation, its type and its zeros. */
-static inline void tlc_set_counts(tl_record* r, uint64_t counts)
-{
-	__atomic_store_n((tlc_pair*)(void*)&r->loc, counts, __ATOMIC_RELEASE);
-}
-
-/* A dead object: no other field has to be visible with it. */
-static inline void tlc_clear_counts(tl_record* r) { __atomic_store_n((tlc_pair*)(void*)&r->loc, 0, __ATOMIC_RELAXED); }
-
-/* Type and generation: type_flags | gen << 32. */
-static inline uint64_t tlc_life(const tl_record* r)
-{
-	return __atomic_load_n((const tlc_pair*)(const void*)&r->type_flags, __ATOMIC_RELAXED);
-}
-static inline void tlc_set_life(tl_record* r, uint64_t life)
-{
-	__atomic_store_n((tlc_pair*)(void*)&r->type_flags, life, __ATOMIC_RELAXED);
-}
-
-/* The counting words of what a context keeps for new objects. */
-static inline uint64_t tlc_pair_of(const uint32_t* words) { return *(const tlc_pair*)(const void*)words; }
 
 /* A word of a record. x86-64 keeps loads in order, and there the compiler makes one instruction of load
  * and comparison where the load is an ordinary one. */
@@ -234,7 +206,7 @@ static inline __attribute__((always_inline)) bool tlc_is_plain(const tl_record* 
 	return is;
 }
 
-static inline bool tlc_in_heap(uintptr_t p) { return tlc_heap_offset(p) < tlc_g.heap_bytes; }
+static inline bool tlc_in_heap(uintptr_t p) { return tlc_heap_offset(NULL, p) < tlc_g.heap_bytes; }
 static inline bool tlc_in_slices(uintptr_t p) { return p - tlc_g.slices_base < tlc_g.slices_bytes; }
 
 /* Live arena or frame memory of the calling thread. */
@@ -244,8 +216,5 @@ static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 }
 
 #pragma GCC visibility pop
-
-#define TLC_LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
-#define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 
 #endif

@@ -254,6 +254,8 @@ enum {
 	TL_FN_tl_trace_stop,
 	TL_FN_tl_trace_mark,
 	TL_FN_tl_snapshot_write,
+	TL_FN_tl_context,
+	TL_FN_tl_context_address,
 	TL_FN_COUNT
 };
 

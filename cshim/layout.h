@@ -22,6 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef TL_RUNTIME_H
+#error "include layout.h before tl_runtime.h: one name is a type here and a function there"
+#endif
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "TL Runtime is for little-endian processors: two words of a record are stored as one"
 #endif
@@ -291,9 +295,16 @@ typedef struct tl_context {
 	int32_t short_device;      /* whose memory, and how much of it */
 	_Atomic uint32_t finished; /* the thread has ended, and what it had open is finished */
 	uint32_t cold_exits;       /* scopes that leave nothing warm, before one tries again */
-	uint32_t spare[4];         /* so that no magazine lies in two cache lines */
+	uint32_t spare[2];         /* so that no magazine lies in two cache lines */
 	uint32_t after_hole;       /* scope entry above the one of which tl_tensor_free made a hole last */
 	uint64_t short_bytes;
+	/* Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
+	 * in a stub: there it finds no record. */
+	uintptr_t heap_base;
+	uint64_t heap_bytes;
+	_Atomic uint64_t* spans;
+	tl_record* records;
+	tl_class_info* classes;
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
 	uint64_t sample_left;    /* bytes that may pass before the next sample */
@@ -323,6 +334,10 @@ typedef struct tl_context {
 	tl_magazine magazines[TL_CLASSES];
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 } tl_context;
+
+/* A public function has the name of this type. Files that include this header see that function as
+ * tlc_context_of (entry_inlining.c); entry_context.c alone knows it by its own name. */
+#define tl_context(version) tlc_context_of(version)
 
 /* What the fast path knows of a type; zeros: undefined. Written once, before the
  * type's number is given out. */

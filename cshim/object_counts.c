@@ -1,21 +1,13 @@
 /* Counting: tl_ptr_* and the release of single references. */
 #include "object_fast.h"
 #include "object_inbox.h"
+#include "inline_counts.h"
 
 /* Each call looks its pointer up once. All cases but the owner's continue in a tail call with the
  * record that was found, so that the owner's path saves no register. Budget of the owner's acquire
  * and release, each: 10 loads, 1 store, 3 branches, about 35 instructions. */
 
 /* ---- acquire ------------------------------------------------------------------------- */
-
-/* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. */
-static inline bool acquire(tl_record* r)
-{
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!tlc_has_more(tlc_tls, loc & ~TL_LOC_FLOATS))) return false;
-	TLC_STORE(r->loc, loc + 1);
-	return true;
-}
 
 /* NULL, live stack memory and registered foreign pointers. */
 static bool acquire_elsewhere(uintptr_t p)
@@ -40,7 +32,7 @@ void* tl_ptr_acquire(void* object)
 {
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return acquire_no_record(object);
-	return TLC_LIKELY(acquire(r)) ? object : acquire_rest(object, r);
+	return TLC_LIKELY(tlc_acquire_own(tlc_tls, r)) ? object : acquire_rest(object, r);
 }
 
 static __attribute__((noinline)) tl_status inc_ref_rest(void* object, tl_record* r)
@@ -57,7 +49,7 @@ tl_status tl_ptr_inc_ref(void* object)
 {
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return inc_ref_no_record(object);
-	return TLC_LIKELY(acquire(r)) ? TL_OK : inc_ref_rest(object, r);
+	return TLC_LIKELY(tlc_acquire_own(tlc_tls, r)) ? TL_OK : inc_ref_rest(object, r);
 }
 
 /* ---- release ------------------------------------------------------------------------- */
@@ -85,35 +77,12 @@ static __attribute__((noinline)) bool release_cold(uintptr_t p, tl_record* r)
 	return TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR ? tlc_tensor_drop(c, r, e) : tlc_hand_over(c, r, e);
 }
 
-/* Releases an object of another owner, or one that release and release_own do not handle. */
+/* Releases an object of another owner, or one that tlc_release_own and release_own do not handle. */
 static inline bool release_record(uintptr_t p, tl_record* r)
 {
 	tl_context* c = tlc_tls;
 	if (tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED && tlc_is_fast(c) && tlc_drop_shared(r)) return true;
 	return release_cold(p, r);
-}
-
-/* Whether these local counts, of an object of the caller's, are right after a release: floats do not outnumber the
- * references, and other threads have claimed none. */
-static inline bool may_float(const tl_record* r, uint32_t left)
-{
-	return tlc_loc_floats(left) <= (left & TL_LOC_COUNT) && TLC_LOAD(r->sh) == TL_SH_ALIVE;
-}
-
-/* The frequent cases: not the last reference; and the last reference of a plain object, which may
- * float. Budget of the latter: 14 loads, 5 stores, 7 branches. */
-static inline __attribute__((always_inline)) bool release(uintptr_t p, tl_record* r, uint32_t class)
-{
-	tl_context* c = tlc_tls;
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_LIKELY(tlc_has_more(c, loc - 1))) {
-		TLC_STORE(r->loc, loc - 1);
-		return true;
-	}
-	if ((loc & ~TL_LOC_FLOAT) == c->one) return tlc_end_plain(&c->magazines[class], r, p, TL_SH_ALIVE);
-	if (!tlc_has_more(c, (loc - 1) & ~TL_LOC_FLOATS) || !may_float(r, loc - 1)) return false;
-	TLC_STORE(r->loc, loc - 1);
-	return true;
 }
 
 static bool release_elsewhere(uintptr_t p)
@@ -145,7 +114,7 @@ tl_status tl_ptr_release(void* object)
 	tl_record* r;
 	uint32_t class;
 	if (TLC_UNLIKELY(!tlc_find_slot((uintptr_t)object, &r, &class))) return release_no_record(object);
-	return TLC_LIKELY(release((uintptr_t)object, r, class)) ? TL_OK : release_rest(object, r);
+	return TLC_LIKELY(tlc_release_own(tlc_tls, (uintptr_t)object, r, class)) ? TL_OK : release_rest(object, r);
 }
 
 bool tl_ptr_release_bool(void* object)
@@ -155,7 +124,7 @@ bool tl_ptr_release_bool(void* object)
 	uint32_t class;
 	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class)))
 		return p != 0 && (release_elsewhere(p) || slow_ptr_release_bool(object));
-	return TLC_LIKELY(release(p, r, class)) || release_record(p, r) || slow_ptr_release_bool(object);
+	return TLC_LIKELY(tlc_release_own(tlc_tls, p, r, class)) || release_record(p, r) || slow_ptr_release_bool(object);
 }
 
 /* ---- the rest ------------------------------------------------------------------------- */
@@ -165,12 +134,8 @@ int32_t tl_ptr_dec_ref(void* object)
 	tl_context* c = tlc_tls;
 	tl_record* r = tlc_record_at((uintptr_t)object);
 	if (TLC_LIKELY(r != NULL)) {
-		uint32_t loc = TLC_LOAD(r->loc);
-		if (TLC_LIKELY(tlc_own(c, loc) - 2 < TL_LOC_COUNT - 1)) {
-			TLC_STORE(r->loc, loc - 1);
-			return 0;
-		}
-		if (tlc_own(c, loc) >= TLC_OWNED && tlc_is_fast(c) && tlc_drop_shared(r)) return 0;
+		if (TLC_LIKELY(tlc_dec_own(c, r))) return 0;
+		if (tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED && tlc_is_fast(c) && tlc_drop_shared(r)) return 0;
 	}
 	return slow_ptr_dec_ref(object);
 }

@@ -14,51 +14,20 @@
 
 static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_COUNT_SHIFT; }
 static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh & TL_SH_FLOAT_MASK) >> TL_SH_FLOAT_SHIFT; }
-static inline uint32_t tlc_loc_floats(uint32_t loc) { return (loc & TL_LOC_FLOATS) / TL_LOC_FLOAT; }
-
-/* The local word minus the owner: floats and count of an object that c owns, otherwise a number of
- * at least 2^20. */
-#define TLC_OWNED 0x100000u
-static inline uint32_t tlc_own(const tl_context* c, uint32_t loc) { return loc - c->owner; }
-
-/* Whether this local word has c as the owner, no float, at least one reference, and room for
- * another. */
-static inline __attribute__((always_inline)) bool tlc_has_more(const tl_context* c, uint32_t loc)
-{
-	return loc - c->one < TL_LOC_COUNT - 1;
-}
-
 static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
 {
 	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};
 }
 
-/* The second half of an entry in one register: record | gen << 32. */
-static inline uint64_t tlc_tag(const tl_entry* e) { return *(const tlc_pair*)(const void*)&e->record; }
 static inline uint64_t tlc_tag_of(const tl_record* r)
 {
 	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
 }
-static inline void tlc_set_tag(tl_entry* e, uint64_t tag)
-{
-	__atomic_store_n((tlc_pair*)(void*)&e->record, tag, __ATOMIC_RELAXED);
-}
-/* Two stores: the compiler would rather assemble a vector for one store. */
-static inline void tlc_set_entry(tl_entry* e, uintptr_t object, uint64_t tag)
-{
-	__atomic_store_n(&e->object, object, __ATOMIC_RELAXED);
-	tlc_set_tag(e, tag);
-}
-
 /* Was this the last life of the slot? */
 static inline bool tlc_is_last_life(uint32_t gen) { return gen >= TL_GEN_LAST; }
 
-/* The tag of the slot's next life; false: this one was the last. */
-static inline bool tlc_next_life(uint64_t tag, uint64_t* next)
-{
-	_Static_assert((uint32_t)(TL_GEN_LAST + TL_GEN_ONE) == 0, "the generation after the last one overflows");
-	return !__builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, next);
-}
+_Static_assert((uint32_t)(TL_GEN_LAST + TL_GEN_ONE) == 0, "the generation after the last one overflows");
+_Static_assert(TL_TYPE_PLAIN == 0, "the life of a plain object is its generation alone");
 
 /* Gives a record whose life was not its last the next one; the entry shows it. */
 static inline tl_entry tlc_renew(tl_record* r, tl_entry e)
@@ -66,40 +35,6 @@ static inline tl_entry tlc_renew(tl_record* r, tl_entry e)
 	e.gen += TL_GEN_ONE;
 	TLC_STORE(r->gen, e.gen);
 	return e;
-}
-
-/* Makes the slot of a dead object available again, as plain bytes, in the place at of
- * its magazine; false when that is full (or none: the object is large), or when this
- * life was its last. */
-static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record* r, uintptr_t object, uint64_t tag)
-{
-	uint64_t next;
-	if (TLC_UNLIKELY(at == limit || !tlc_next_life(tag, &next))) return false;
-	tlc_clear_counts(r);
-	tlc_set_life(r, next >> 32 << 32);
-	tlc_set_entry(at, object, next);
-	return true;
-}
-
-/* The same at the magazine's top. The caller finds m by the class of the span or of the generation,
- * whichever it knows first, because the next allocation waits for the address of m. */
-static inline bool tlc_recycle(tl_magazine* m, tl_record* r, uintptr_t object, uint64_t tag)
-{
-	tl_entry* top = m->top;
-	if (TLC_UNLIKELY(!tlc_recycle_at(top, m->limit, r, object, tag))) return false;
-	m->top = top + 1;
-	return true;
-}
-
-/* The same for an object whose only reference the caller has seen in the local word:
- * plain bytes, with this shared word. */
-static inline __attribute__((always_inline)) bool tlc_end_plain(tl_magazine* m, tl_record* r, uintptr_t object,
-                                                                uint32_t sh)
-{
-	_Static_assert(TL_TYPE_PLAIN == 0, "the life of a plain object is its generation alone");
-	uint64_t life = tlc_life(r);
-	if (TLC_UNLIKELY(((uint32_t)life | (atomic_load_explicit(&r->sh, memory_order_acquire) ^ sh)) != 0)) return false;
-	return tlc_recycle(m, r, object, life | (uint64_t)(r - tlc_g.records));
 }
 
 /* Ends the object of a scope's entry if it is plain, of the tag's generation, and has exactly these
@@ -119,13 +54,6 @@ _Static_assert(sizeof(tl_magazine) == 32, "shifts below count on it");
 static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
 {
 	return (tl_magazine*)((char*)c->magazines + (tag >> (32 - 5) & 0xFF << 5));
-}
-
-/* An object that tl_ptr_dec_ref brought to zero is not live. */
-static inline bool tlc_is_live_object(const tl_record* r)
-{
-	uint32_t sh = TLC_LOAD(r->sh);
-	return (sh & TL_SH_ALIVE) && sh != (TL_SH_ALIVE | TL_SH_MERGED);
 }
 
 /* Adds a reference to an object that counts in its shared word; false: ask Go. It acquires, so that
@@ -212,36 +140,7 @@ void tlc_forget_block(const void* block);
 
 /* ---- magazines ------------------------------------------------------------------- */
 
-/* The size class of 1..64 KiB; see layout.ClassOf. */
-static inline uint32_t tlc_class_of(size_t n)
-{
-	if (TLC_LIKELY(n <= 512)) return (uint32_t)((n + 31) >> 5);
-	uint32_t e = 63 - (uint32_t)__builtin_clzll(n - 1);
-	return 17 + (e - 9) * 8 + ((uint32_t)((n - 1) >> (e - 3)) & 7);
-}
-
-enum { TLC_MAX_SMALL = 64 << 10 };
-
-/* The magazine for n bytes; for a size that is not small that of class 0, which is always empty. */
-static inline tl_magazine* tlc_magazine(tl_context* c, size_t n)
-{
-	/* Up to 512 bytes the classes are 32 bytes apart, as magazines are. */
-	if (TLC_LIKELY(n - 1 < 512)) return (tl_magazine*)((char*)c->magazines + ((n + 31) & ~(size_t)31));
-	return &c->magazines[n - 1 < TLC_MAX_SMALL ? tlc_class_of(n) : 0];
-}
-
-/* A free slot for n bytes, which leaves its magazine; NULL: ask Go. The result may be read until
- * the next call. While sampling is off it costs only the jump on the sum. */
-static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
-{
-	tl_magazine* m = tlc_magazine(c, n);
-	tl_entry* top = m->top;
-	if (TLC_UNLIKELY(top == m->base)) return NULL;
-	if (TLC_UNLIKELY(++m->allocs == 0)) return NULL; /* a sample, which the slow path makes and records */
-	return m->top = top - 1;
-}
-
-/* The same by value; object 0: ask Go. */
+/* What tlc_take_slot returns, by value; object 0: ask Go. */
 static inline tl_entry tlc_take(tl_context* c, size_t n)
 {
 	const tl_entry* slot = tlc_take_slot(c, n);
@@ -261,17 +160,6 @@ static inline tl_entry* tlc_unused_stack(const tl_context* c) { return c->warm !
 
 /* Makes room for an entry where a warm place is; false: the stack is full, ask Go. */
 bool tlc_displace(tl_context* c);
-
-/* The size class of an entry's slot. */
-static inline uint32_t tlc_class_at(const tl_entry* e) { return (uint8_t)e->gen; }
-
-/* The top of a stack with warm places above it. Two stores: the compiler would rather assemble a vector
- * for one store, and the next call waits for it. */
-static inline void tlc_set_warm_top(tl_context* c, tl_entry* top)
-{
-	__atomic_store_n(&c->top, top, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->end, top, __ATOMIC_RELAXED);
-}
 
 static inline bool tlc_has_room(tl_context* c) { return TLC_LIKELY(c->top != c->end) || tlc_displace(c); }
 static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }

@@ -2,63 +2,18 @@
 #include "object_fast.h"
 #include "object_inbox.h"
 
-static inline bool push_mark(tl_context* c, uint32_t kind, uint32_t slots)
-{
-	tl_mark* m = c->mark_top;
-	if (TLC_UNLIKELY(m == c->mark_end)) return false;
-	m->entries = (uint64_t)(c->top - c->entries);
-	m->arena = c->arena_top - c->arena_base;
-	m->frame = c->frame_top - c->frame_base;
-	m->kind = kind << TL_MARK_KIND_SHIFT | slots;
-	m->outer = (uint32_t)c->function;
-	c->mark_top = m + 1;
-	c->planned += kind == TL_MARK_PLANNED;
-	return true;
-}
-
-/* Budget: 8 loads, 7 stores, 1 branch. */
 tl_status tl_mem_enter_scope(void)
 {
-	if (TLC_LIKELY(push_mark(tlc_tls, TL_MARK_SCOPE, 0))) return TL_OK;
-	return slow_mem_enter_scope();
+	return TLC_LIKELY(tlc_op_mem_enter_scope(tlc_tls)) ? TL_OK : slow_mem_enter_scope();
 }
-
-static inline uint64_t depth(const tl_context* c) { return (uint64_t)(c->mark_top - c->marks) - c->planned; }
 
 int64_t tl_get_scope_depth(void)
 {
-	tl_context* c = tlc_tls;
-	return TLC_LIKELY(tlc_is_fast(c)) ? (int64_t)depth(c) : slow_get_scope_depth();
+	int64_t depth;
+	return TLC_LIKELY(tlc_op_get_scope_depth(tlc_tls, &depth)) ? depth : slow_get_scope_depth();
 }
 
 /* ---- leaving ------------------------------------------------------------------------ */
-
-static inline void enter_function(tl_context* c, uint64_t function)
-{
-	c->function = function;
-	if (function == 0) {
-		c->floor = 0;
-		c->slots = 0;
-		c->slot_table = NULL;
-		return;
-	}
-	tl_mark* m = &c->marks[function - 1];
-	c->floor = m->entries;
-	c->slots = m->kind & TL_MARK_SLOTS;
-	c->slot_table = (tl_slot*)TLC_ALIGNED64(c->frame_base + m->frame);
-}
-
-/* kind is that of the newest mark; most callers know it. */
-static inline void pop_mark(tl_context* c, uint32_t kind)
-{
-	tl_mark m = *--c->mark_top;
-	if (c->arena_top > c->arena_base + m.arena) c->arena_top = c->arena_base + m.arena;
-	if (TLC_LIKELY(kind == TL_MARK_SCOPE)) return;
-	bool pinned = kind == TL_MARK_PLANNED && (m.kind & 1);
-	if (!pinned) c->frame_top = c->frame_base + m.frame;
-	if (kind == TL_MARK_FUNCTION) enter_function(c, m.outer);
-	else c->planned--;
-}
 
 enum {
 	TRIM_ENTRIES = 1 << 16,
@@ -215,7 +170,7 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 	uint64_t entries = (uint64_t)(c->top - c->entries);
 	while ((uint64_t)(c->mark_top - c->marks) > target) {
 		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(target, function);
-		if (TLC_LIKELY(release_entries(c))) pop_mark(c, c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT);
+		if (TLC_LIKELY(release_entries(c))) tlc_pop_mark(c, c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT);
 	}
 	bool mail = tlc_has_mail(c) && !tlc_read_inbox(c);
 	if (TLC_UNLIKELY(mail || (tlc_has_to_destroy(c) != 0 && !c->draining))) tlc_poll();
@@ -225,27 +180,13 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 	return TL_OK;
 }
 
-/* Whether no release waits for this thread and the deferred-destruction queue is empty. */
-static inline bool is_quiet(const tl_context* c)
-{
-	return ((TLC_LOAD(c->word) >> 2) | c->waiting | tlc_has_to_destroy(c)) == 0;
-}
-
-/* Leaves the newest mark when it holds nothing; saves no register. */
-static inline bool leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind)
-{
-	if (TLC_UNLIKELY(c->top != c->entries + mark->entries || !is_quiet(c))) return false;
-	pop_mark(c, kind);
-	return true;
-}
-
 /* Leaves the newest mark; close_to handles what needs more than a magazine or free. */
 static __attribute__((noinline)) tl_status leave_cold(tl_context* c, const tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = c->entries + mark->entries;
 	if (TLC_LIKELY(c->indexed <= mark->entries && c->top - low <= TRIM_ENTRIES)) {
 		c->top = release_simple(c, c->top, low);
-		if (TLC_LIKELY(leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT))) return TL_OK;
+		if (TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT))) return TL_OK;
 	}
 	return close_to(c, (uint64_t)(mark - c->marks), function);
 }
@@ -270,18 +211,17 @@ static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* m
 	tl_entry* top = release_in_place(c, c->top, low, &tags);
 	tlc_set_warm_top(c, top);
 	if (TLC_UNLIKELY((tags >> 32 & 0xFF & ~(uint64_t)TL_WARM_CLASSES) != 0)) return leave_unlike(c, mark, function);
-	if (TLC_UNLIKELY(top != low || !is_quiet(c))) return leave_unlike(c, mark, function);
-	pop_mark(c, mark->kind >> TL_MARK_KIND_SHIFT);
+	if (TLC_UNLIKELY(top != low || !tlc_is_quiet(c))) return leave_unlike(c, mark, function);
+	tlc_pop_mark(c, mark->kind >> TL_MARK_KIND_SHIFT);
 	return TL_OK;
 }
 
 tl_status tl_mem_exit_scope(void)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(c->mark_top == c->marks)) return slow_mem_exit_scope();
+	if (TLC_UNLIKELY(!tlc_is_in_scope(c))) return slow_mem_exit_scope();
 	const tl_mark* mark = c->mark_top - 1;
-	if (TLC_UNLIKELY(mark->kind >> TL_MARK_KIND_SHIFT != TL_MARK_SCOPE)) return slow_mem_exit_scope();
-	return leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
+	return tlc_leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
 }
 
 /* A caller whose frame is above that of the drain got there by a longjmp out of a destructor. A
@@ -296,88 +236,57 @@ tl_status tl_mem_exit_scopes_to(int64_t target)
 {
 	tl_context* c = tlc_tls;
 	if (c->self != NULL) restart_drain(c->self, (uintptr_t)__builtin_frame_address(0));
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || target < 0 || (uint64_t)target > depth(c)))
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || target < 0 || (uint64_t)target > tlc_depth(c)))
 		return slow_mem_exit_scopes_to(target);
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
-	for (uint64_t open = depth(c); open > (uint64_t)target; n--)
+	for (uint64_t open = tlc_depth(c); open > (uint64_t)target; n--)
 		open -= c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED;
 	return close_to(c, n, TL_FN_tl_mem_exit_scopes_to);
 }
 
 /* ---- functions and planned frames ----------------------------------------------------- */
 
-/* Bytes of the frame stack above at; negative if aligning has put at beyond the end. */
-static inline int64_t frame_left(const tl_context* c, uintptr_t at) { return (int64_t)(c->frame_end - at); }
-
 tl_status tl_mem_function_enter(int64_t slots)
 {
-	tl_context* c = tlc_tls;
-	uintptr_t top = c->frame_top, at = TLC_ALIGNED64(top);
-	if (TLC_UNLIKELY((uint64_t)slots > 4096 || c->mark_top == c->mark_end ||
-	                 frame_left(c, at) < slots * (int64_t)sizeof(tl_slot)))
-		return slow_mem_function_enter(slots);
-	push_mark(c, TL_MARK_FUNCTION, (uint32_t)slots);
-	c->frame_top = at + (uint64_t)slots * sizeof(tl_slot);
-	tl_slot* table = (tl_slot*)at;
-	for (int64_t i = 0; i < slots; i++) table[i] = (tl_slot){0, 0};
-	c->function = (uint64_t)(c->mark_top - c->marks);
-	c->floor = (uint64_t)(c->top - c->entries);
-	c->slots = (uint64_t)slots;
-	c->slot_table = table;
-	return TL_OK;
+	return TLC_LIKELY(tlc_op_mem_function_enter(tlc_tls, slots)) ? TL_OK : slow_mem_function_enter(slots);
 }
 
 tl_status tl_mem_function_exit(void)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(c->function == 0)) return slow_mem_function_exit();
-	tl_mark* mark = c->mark_top - 1;
-	if (TLC_UNLIKELY(c->mark_top != c->marks + c->function))
-		return close_to(c, c->function - 1, TL_FN_tl_mem_function_exit);
-	return leave_empty(c, mark, TL_MARK_FUNCTION) ? TL_OK : leave(c, mark, TL_FN_tl_mem_function_exit);
+	const tl_mark* mark = c->mark_top - 1;
+	if (TLC_UNLIKELY(!tlc_is_in_function(c))) return close_to(c, c->function - 1, TL_FN_tl_mem_function_exit);
+	return tlc_leave_empty(c, mark, TL_MARK_FUNCTION) ? TL_OK : leave(c, mark, TL_FN_tl_mem_function_exit);
 }
 
-static inline void* get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
+void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
 {
-	if (TLC_UNLIKELY((uint64_t)slot >= c->slots || min_bytes <= 0)) return NULL;
-	tl_slot* s = &c->slot_table[slot];
-	if (TLC_LIKELY(s->bytes >= (uint64_t)min_bytes)) return (void*)s->buffer;
-	/* Above an inner mark a planned frame may have to be pinned, which Go does. */
-	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return NULL;
-	uintptr_t at = TLC_ALIGNED64(c->frame_top);
-	if (TLC_UNLIKELY(frame_left(c, at) < min_bytes)) return NULL;
-	c->frame_top = at + (uint64_t)min_bytes;
-	*s = (tl_slot){at, (uint64_t)min_bytes};
-	return (void*)at;
+	void* buffer;
+	return tlc_op_mem_get_buffer(c, slot, min_bytes, &buffer) ? buffer : NULL;
 }
-
-void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes) { return get_buffer(c, slot, min_bytes); }
 
 void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes)
 {
-	void* buffer = get_buffer(tlc_tls, slot, min_bytes);
-	return TLC_LIKELY(buffer != NULL) ? buffer : slow_mem_get_buffer(slot, min_bytes);
+	void* buffer;
+	return TLC_LIKELY(tlc_op_mem_get_buffer(tlc_tls, slot, min_bytes, &buffer)) ? buffer
+	                                                                            : slow_mem_get_buffer(slot, min_bytes);
 }
 
 void* tl_mem_frame_enter(size_t bytes)
 {
-	tl_context* c = tlc_tls;
-	uintptr_t at = TLC_ALIGNED64(c->frame_top);
-	if (TLC_UNLIKELY(c->mark_top == c->mark_end || at > c->frame_end || bytes > c->frame_end - at))
-		return slow_mem_frame_enter(bytes);
-	push_mark(c, TL_MARK_PLANNED, 0);
-	c->frame_top = at + bytes;
-	return (void*)at;
+	void* frame;
+	return TLC_LIKELY(tlc_op_mem_frame_enter(tlc_tls, bytes, &frame)) ? frame : slow_mem_frame_enter(bytes);
 }
 
 tl_status tl_mem_frame_exit(void)
 {
 	tl_context* c = tlc_tls;
-	uint64_t n = (uint64_t)(c->mark_top - c->marks);
-	if (TLC_LIKELY(n > c->function && c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT == TL_MARK_PLANNED)) {
+	if (TLC_LIKELY(tlc_is_in_frame(c))) {
 		const tl_mark* mark = c->mark_top - 1;
-		return leave_empty(c, mark, TL_MARK_PLANNED) ? TL_OK : leave(c, mark, TL_FN_tl_mem_frame_exit);
+		return tlc_leave_empty(c, mark, TL_MARK_PLANNED) ? TL_OK : leave(c, mark, TL_FN_tl_mem_frame_exit);
 	}
+	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	while (n > c->function && c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED) n--;
 	if (TLC_UNLIKELY(n <= c->function)) return slow_mem_frame_exit();
 	return close_to(c, n - 1, TL_FN_tl_mem_frame_exit);

@@ -2,11 +2,11 @@
  * run no Python code. */
 #include <string.h>
 
-#include "tensor_dlpack.h"
 #include "object_held.h"
 #include "registry_host_memory.h"
 #include "python_numpy.h"
 #include "tensor.h"
+#include "tensor_dlpack.h"
 
 /* ---- NumPy's memory ---------------------------------------------------------------------
  *

@@ -266,13 +266,12 @@ static __attribute__((noinline)) const tl_tensor_header* in_slot(const tl_contex
 	return tlc_tensor_in_slot(c, p) ? (const tl_tensor_header*)p : NULL;
 }
 
-/* The header of a tensor; NULL: ask Go. Budget: 6 loads, 5 branches. */
+/* The header of a tensor; NULL: ask Go. */
 static inline const tl_tensor_header* header(const tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	const tl_record* r = tlc_tensor_record(c, (uintptr_t)tensor);
-	if (TLC_LIKELY(r != NULL && tlc_is_live_object(r))) return (const tl_tensor_header*)tensor;
-	return in_slot(c, (uintptr_t)tensor);
+	const tl_tensor_header* h = tlc_tensor_on_heap(c, tensor);
+	return TLC_LIKELY(h != NULL) ? h : in_slot(c, (uintptr_t)tensor);
 }
 
 /* Budget: that of header, 10 stores. */
@@ -299,71 +298,68 @@ tl_status tl_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info)
 
 void* tl_tensor_data(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	if (TLC_LIKELY(h != NULL && h->numel != 0)) return (void*)h->data;
-	return slow_tensor_data(tensor); /* a NULL that is correct sets the last status to TL_OK */
+	void* result;
+	return TLC_LIKELY(tlc_data_of(header(tensor), &result)) ? result : slow_tensor_data(tensor);
 }
 
 size_t tl_tensor_nbytes(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? h->nbytes : slow_tensor_nbytes(tensor);
+	size_t result;
+	return TLC_LIKELY(tlc_nbytes_of(header(tensor), &result)) ? result : slow_tensor_nbytes(tensor);
 }
 
 int64_t tl_tensor_numel(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? (int64_t)h->numel : slow_tensor_numel(tensor);
+	int64_t result;
+	return TLC_LIKELY(tlc_numel_of(header(tensor), &result)) ? result : slow_tensor_numel(tensor);
 }
 
 int64_t tl_tensor_len(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? (int64_t)h->numel : slow_tensor_len(tensor);
+	int64_t result;
+	return TLC_LIKELY(tlc_numel_of(header(tensor), &result)) ? result : slow_tensor_len(tensor);
 }
 
 int64_t tl_tensor_rank(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? h->rank : slow_tensor_rank(tensor);
+	int64_t result;
+	return TLC_LIKELY(tlc_rank_of(header(tensor), &result)) ? result : slow_tensor_rank(tensor);
 }
 
 const int64_t* tl_tensor_shape(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? h->shape : slow_tensor_shape(tensor);
+	const int64_t* result;
+	return TLC_LIKELY(tlc_shape_of(header(tensor), &result)) ? result : slow_tensor_shape(tensor);
 }
 
 const int64_t* tl_tensor_strides(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? h->strides : slow_tensor_strides(tensor);
+	const int64_t* result;
+	return TLC_LIKELY(tlc_strides_of(header(tensor), &result)) ? result : slow_tensor_strides(tensor);
 }
 
 int32_t tl_tensor_dtype(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? h->dtype : slow_tensor_dtype(tensor);
+	int32_t result;
+	return TLC_LIKELY(tlc_dtype_of(header(tensor), &result)) ? result : slow_tensor_dtype(tensor);
 }
 
 int32_t tl_tensor_device(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? h->device : slow_tensor_device(tensor);
+	int32_t result;
+	return TLC_LIKELY(tlc_device_of(header(tensor), &result)) ? result : slow_tensor_device(tensor);
 }
 
 bool tl_tensor_is_contiguous(const tl_tensor* tensor)
 {
-	const tl_tensor_header* h = header(tensor);
-	return TLC_LIKELY(h != NULL) ? (h->flags & TL_TENSOR_CONTIGUOUS) != 0 : slow_tensor_is_contiguous(tensor);
+	bool result;
+	return TLC_LIKELY(tlc_contiguity_of(header(tensor), &result)) ? result : slow_tensor_is_contiguous(tensor);
 }
 
 int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis)
 {
-	const tl_tensor_header* h = header(tensor);
-	if (TLC_UNLIKELY(h == NULL)) return slow_tensor_dim(tensor, axis);
-	uint64_t i = (uint64_t)axis + (axis < 0 ? h->rank : 0);
-	return TLC_LIKELY(i < h->rank) ? h->shape[i] : slow_tensor_dim(tensor, axis);
+	int64_t result;
+	return TLC_LIKELY(tlc_dim_of(header(tensor), axis, &result)) ? result : slow_tensor_dim(tensor, axis);
 }
 
 /* Blocks of matrices are no tensors that a program has. */

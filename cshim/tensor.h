@@ -80,6 +80,8 @@ typedef struct tl_tensor_header {
 	int64_t strides[TL_MAX_RANK]; /* in elements */
 } tl_tensor_header;
 
+#include "inline_tensors.h"
+
 enum { TLC_TENSOR_HEADER = sizeof(tl_tensor_header) };
 
 /* A key of the pool and its stack. Guarded by the lock of its shard. */
@@ -292,15 +294,7 @@ static inline __attribute__((always_inline)) bool tlc_tensor_keep(tl_context* c,
 	return TLC_LIKELY(tlc_tensor_is_cell_of(k, numel, kind)) && tlc_tensor_keep_in(c, k, r, e, sh);
 }
 
-/* ---- live tensors -------------------------------------------------------------------- */
-
-/* The record of the tensor in the slot that starts at p, live or not; NULL: ask Go. */
-static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
-{
-	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_find_record(p, &r) || !tlc_is_fast(c))) return NULL;
-	return TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) ? r : NULL;
-}
+/* ---- live tensors (inline_tensors.h) --------------------------------------------------- */
 
 /* Whether p is a tensor whose header and data lie in live frame memory of the calling thread. */
 static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)

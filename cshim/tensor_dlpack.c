@@ -1,8 +1,8 @@
 /* DLPack: exporting without Go, deleters, and the call that Go cannot make. */
-#include "tensor_dlpack.h"
-
 #include "object_held.h"
 #include "tensor.h"
+
+#include "tensor_dlpack.h"
 
 _Static_assert(sizeof(tl_dl_tensor) == 48 && sizeof(struct DLManagedTensorVersioned) == 80 &&
                    sizeof(struct DLManagedTensor) == 64,

@@ -45,7 +45,7 @@ static TLC_INLINE bool look(const tl_tensor* tensor, view* v)
 	const uintptr_t p = (uintptr_t)tensor;
 	tl_context* c = v->c = tlc_tls;
 	if (TLC_UNLIKELY(!find_storage(v, p) || !tlc_has_room(c))) return false;
-	const tl_magazine* m = tlc_magazine(c, TLC_TENSOR_HEADER);
+	const tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
 	if (TLC_UNLIKELY(m->top == m->base)) return false;
 	const tl_tensor_header* h = (const tl_tensor_header*)p;
 	tl_tensor_header* to = (tl_tensor_header*)m->top[-1].object;
@@ -112,7 +112,7 @@ static TLC_INLINE bool describe(const view* v, tl_tensor_header* to)
 static TLC_INLINE tl_tensor* share(const view* v)
 {
 	tl_context* c = v->c;
-	tl_magazine* m = tlc_magazine(c, TLC_TENSOR_HEADER);
+	tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
 	tl_entry e = m->top[-1];
 	if (TLC_UNLIKELY(!describe(v, (tl_tensor_header*)e.object))) return NULL;
 	if (TLC_UNLIKELY(m->allocs + 1 == 0 || !hold(v))) return NULL; /* a sample is the slow path's */

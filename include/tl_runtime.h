@@ -4719,6 +4719,60 @@ TL_API tl_status tl_trace_mark(const char* name);
  */
 TL_API tl_status tl_snapshot_write(const char* path);
 
+/*
+ * Inlining
+ * --------
+ *
+ * A compiler can put the fast path of frequent functions into the code that it
+ * emits: as LLVM bitcode (tl_runtime.bc), or from C and C++, where TL_INLINE is
+ * defined before this header is included. docs/inlining.md describes both. The
+ * inlined code works on the memory of the calling thread's context, in the
+ * layout that has the number TL_INLINE_VERSION. A library with another layout
+ * hands out a context of zeros, which answers no operation, so that each of
+ * them makes the ordinary call.
+ */
+
+/*
+ * TL_INLINE_VERSION is the version of the layout that inlined code works on.
+ */
+#define TL_INLINE_VERSION 1u
+
+/*
+ * tl_context returns what the calling thread's inlined operations work on, for
+ * code that was compiled for a version of the layout. The result is
+ * valid until the thread calls a function that is not inlined, of this library
+ * or not: that function may detach the thread, start a trace or run a callback
+ * that does. Then the caller takes the context again. Inlined operations that
+ * had to make a call take it themselves.
+ *
+ * While the fast path is off (TL_FASTPATH=0, TL_DEBUG=1, a trace) and before
+ * the first call of a thread, the context answers no operation. For another
+ * version it is read-only memory of zeros.
+ *
+ * Ownership: borrowed; the caller must not write to it but by inlined
+ *     operations.
+ * Threads: the result is for the calling thread alone; also in a forked child.
+ * Returns: the context, never NULL.
+ * Errors: none.
+ * Cost: a call and two loads.
+ */
+TL_API void* tl_context(uint32_t version);
+
+/*
+ * tl_context_address returns the address of the word in which the library keeps
+ * what tl_context returns for the calling thread. The word changes whenever the
+ * context does, and the address stays the same as long as the thread
+ * lives. The functions that TL_INLINE puts behind the ordinary names read this
+ * word in each operation.
+ *
+ * Ownership: borrowed; the word must not be written to.
+ * Threads: the word is for the calling thread alone; also in a forked child.
+ * Returns: the address, never NULL.
+ * Errors: none.
+ * Cost: a call and one load.
+ */
+TL_API void* const* tl_context_address(uint32_t version);
+
 #ifdef __cplusplus
 }
 #endif
@@ -4770,4 +4824,8 @@ TL_API tl_status tl_snapshot_write(const char* path);
 #define tl_sparse_transpose(...) TL_TRACKED_(tl_sparse*, tl_sparse_transpose(__VA_ARGS__))
 #endif
 
+#endif
+
+#ifdef TL_INLINE
+#include "tl_inline.h"
 #endif

@@ -311,3 +311,7 @@ declare i32 @tl_trace_start(ptr)
 declare i32 @tl_trace_stop()
 declare i32 @tl_trace_mark(ptr)
 declare i32 @tl_snapshot_write(ptr)
+
+; Inlining
+declare nonnull ptr @tl_context(i32) nounwind
+declare nonnull ptr @tl_context_address(i32) nounwind

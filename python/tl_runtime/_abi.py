@@ -514,6 +514,9 @@ class tl_stats(ctypes.Structure):
     ]
 
 
+INLINE_VERSION = 1
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "tl_version",
@@ -5310,6 +5313,52 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the file is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
         Cost: linear in the memory in use; symbols are looked up in files.
+        """,
+    ),
+    Function(
+        "tl_context",
+        "Inlining",
+        ctypes.c_void_p,
+        (ctypes.c_uint32,),
+        ("version",),
+        (),
+        """tl_context returns what the calling thread's inlined operations work on, for
+        code that was compiled for a version of the layout. The result is
+        valid until the thread calls a function that is not inlined, of this library
+        or not: that function may detach the thread, start a trace or run a callback
+        that does. Then the caller takes the context again. Inlined operations that
+        had to make a call take it themselves.
+
+        While the fast path is off (TL_FASTPATH=0, TL_DEBUG=1, a trace) and before
+        the first call of a thread, the context answers no operation. For another
+        version it is read-only memory of zeros.
+
+        Ownership: borrowed; the caller must not write to it but by inlined
+            operations.
+        Threads: the result is for the calling thread alone; also in a forked child.
+        Returns: the context, never NULL.
+        Errors: none.
+        Cost: a call and two loads.
+        """,
+    ),
+    Function(
+        "tl_context_address",
+        "Inlining",
+        ctypes.c_void_p,
+        (ctypes.c_uint32,),
+        ("version",),
+        (),
+        """tl_context_address returns the address of the word in which the library keeps
+        what tl_context returns for the calling thread. The word changes whenever the
+        context does, and the address stays the same as long as the thread
+        lives. The functions that TL_INLINE puts behind the ordinary names read this
+        word in each operation.
+
+        Ownership: borrowed; the word must not be written to.
+        Threads: the word is for the calling thread alone; also in a forked child.
+        Returns: the address, never NULL.
+        Errors: none.
+        Cost: a call and one load.
         """,
     ),
 )

@@ -313,9 +313,16 @@ type Context struct {
 	ShortDevice   int32     // whose memory, and how much of it
 	Finished      uint32    // atomic; the thread has ended, and what it had open is finished
 	ColdExits     uint32    // scopes that leave nothing warm, before one tries again
-	Spare         [4]uint32 // so that no magazine lies in two cache lines
+	Spare         [2]uint32 // so that no magazine lies in two cache lines
 	AfterHole     uint32    // scope entry above the one of which tl_tensor_free made a hole last
 	ShortBytes    uint64
+	// Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
+	// in a stub: there it finds no record.
+	HeapBase  uintptr
+	HeapBytes uint64
+	Spans     uintptr
+	Records   uintptr
+	Classes   uintptr
 	// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	// in their magazines, everything else in bytes here.
 	SampleLeft   uint64  // bytes that may pass before the next sample
@@ -347,7 +354,7 @@ type Context struct {
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 6040
+const ContextBytes = 6072
 
 // What the fast path knows of a type; zeros: undefined. Written once, before the
 // type's number is given out.

@@ -3,6 +3,7 @@ package object
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -147,6 +148,9 @@ func (s *slices) prepare(c *Context, id uint32) {
 	stub := At(addr + memory.Round(contextBytes, 64))
 	stub.Owner, stub.Self = layout.OwnerNever, addr
 	c.One, stub.One = c.Owner|1, stub.Owner|1
+	c.HeapBase, c.HeapBytes = atomic.LoadUintptr(&process.g.HeapBase), process.g.HeapBytes
+	c.Spans, c.Records = process.g.Spans, process.g.Records
+	c.Classes = uintptr(unsafe.Pointer(&process.g.Classes))
 	at := addr + uintptr(s.types.offset+s.types.bytes)
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]

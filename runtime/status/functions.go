@@ -251,6 +251,8 @@ var functions = [...]string{
 	"tl_trace_stop",
 	"tl_trace_mark",
 	"tl_snapshot_write",
+	"tl_context",
+	"tl_context_address",
 }
 
 // Function returns the name of the public function with a TL_FN_ id, "" for

@@ -66,3 +66,17 @@ function(tl_test path)
     tl_register(${name}.asan ${name}_asan 1 ${options} ARGS ${T_ARGS})
   endif()
 endfunction()
+
+# tl_inlined(NAME [DEBUG]): the program NAME_test with TL_INLINE, as NAME.inline, NAME.inline_slow and, if it passes with
+# TL_DEBUG=1 without, as NAME.inline_debug.
+function(tl_inlined name)
+  tl_program(${name}_inline "${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.c")
+  target_compile_definitions(${name}_inline PRIVATE TL_INLINE)
+  target_compile_options(${name}_inline PRIVATE -O2)
+  tl_register(${name}.inline ${name}_inline 1)
+  tl_register(${name}.inline_slow ${name}_inline 0)
+  if("DEBUG" IN_LIST ARGN)
+    tl_register(${name}.inline_debug ${name}_inline 1)
+    set_property(TEST ${name}.inline_debug APPEND PROPERTY ENVIRONMENT "TL_DEBUG=1")
+  endif()
+endfunction()

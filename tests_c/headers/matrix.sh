@@ -24,20 +24,25 @@ compile() {
 	fi
 }
 
-for cc in gcc clang; do
+for cc in gcc clang clang-15; do
 	command -v $cc >/dev/null || continue
 	for version in c99 c11 c17 c2x c23; do
 		compile $cc c $version "-Wstrict-prototypes -Wc++-compat" tl_runtime.h
+		compile $cc c $version "-Wstrict-prototypes -Wc++-compat -DTL_INLINE" tl_runtime.h
+		compile $cc c $version "" tl_inline.h
 	done
 done
-for cxx in g++ clang++; do
+for cxx in g++ clang++ clang++-15; do
 	command -v $cxx >/dev/null || continue
 	for version in c++11 c++14 c++17 c++20 c++2b; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.h
+		compile $cxx c++ $version "-Wold-style-cast -DTL_INLINE" tl_runtime.h
+		compile $cxx c++ $version "-fno-exceptions -fno-rtti" tl_inline.h
 	done
 	for version in c++17 c++20 c++2b; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_tensor.hpp
+		compile $cxx c++ $version "-Wold-style-cast -DTL_INLINE" tl_tensor.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_sparse.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_registry.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_tracking.hpp

@@ -29,6 +29,11 @@ const _ = "tl_status"
 //	};
 const _ = "tl_status_code"
 
+// TL_INLINE_VERSION is the version of the layout.
+//
+//	C: #define TL_INLINE_VERSION 2u
+const _ = "TL_INLINE_VERSION"
+
 // tl_deleter ends memory.
 //
 //	C: typedef void (*tl_deleter)(void* ptr, void* ctx);
@@ -135,9 +140,41 @@ typedef struct tl_word {
 	char text[TL_TEXT_BYTES];
 } tl_word;
 
+typedef struct tl_context {
+	uint32_t kept, unused;
+	tl_word* words;
+} tl_context;
+#define TL_TEXT_END(word) ((word).text + TL_TEXT_BYTES)
+
 typedef struct tlc_alone { int x : 3; } tlc_alone;
 static inline int tlc_add(int a) { return a + TL_TEXT_SHIFT; }
 `,
+}
+
+// The operation of the sample, and the files beside it, which have nothing to say.
+func init() {
+	minimal["cshim/inline_records.h"] = `/* About the file. */
+#ifndef TL_INLINE_RECORDS_H
+#define TL_INLINE_RECORDS_H
+
+#define TLC_NEXT(word) ((word)->next)
+
+/* Answers tl_take. */
+static inline bool tlc_op_take(const tl_context* c, void* object, const int64_t* shape, uint8_t kind,
+                               void** result)
+{
+	tl_word* word = TLC_NEXT(c->words);
+	*result = TL_TEXT_END(*word);
+	return c->kept == kind && object != NULL && shape != NULL;
+}
+
+#endif
+`
+	for _, name := range append([]string{inlineSurroundings, inlineNames}, inlineSteps[1:]...) {
+		guard := "TL_" + strings.ToUpper(strings.TrimSuffix(name, ".h")) + "_H"
+		minimal["cshim/"+name] = "/* More. */\n#ifndef " + guard + "\n#define " + guard + "\n\n#endif\n"
+	}
+	minimal[inlineVersions] = "1 first\n2 bfc8545d2d6885b00e78379da5e59a9c\n"
 }
 
 // repository writes minimal, with changes over it, into a fresh directory. Each

@@ -48,7 +48,6 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 }
 `,
 		"void* slow_take(", "\t\treturn (void*)object;\n", "\treturn (void*)result;\n",
-		"\t{\"tl_known\", (void*)(uintptr_t)tl_known},\n\t{\"tl_lend\",",
 		"tlgo_lend((uintptr_t)context, (uintptr_t)thing);",
 	},
 	"include/tl_runtime.ll": {
@@ -65,6 +64,23 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"        (\"object\", \"shape\", \"kind\"),\n        (\"TL_E_NOT_LIVE\",),\n",
 		"        (tl_deleter, ctypes.POINTER(tl_pair)),\n",
 		"        \"tl_lend\",\n        \"Library\",\n        ctypes.c_int32,\n        (ctypes.c_void_p,),\n",
+	},
+	"cshim/generated_tables.c": {"\t{\"tl_known\", (void*)(uintptr_t)tl_known},\n\t{\"tl_lend\","},
+	"include/tl_inline.h": {
+		"#define TL_INL_TEXT_END(word) ((word).text + TL_INL_TEXT_BYTES)\n#define TL_INL_TEXT_BYTES 8u\n",
+		"struct tl_inl_word {\n\tchar gap0[8];\n\ttl_inl_word* next;\n\tchar text[8];\n};\n",
+		"struct tl_inl_context {\n\tuint32_t kept;\n\tchar gap0[4];\n\ttl_inl_word* words;\n};\n",
+		"/* Answers tl_take. */\nTL_INL_STEP bool tl_inl_op_take(const tl_inl_context* c, void* object,",
+		`TL_INL_FUNCTION void* tl_inl_take(void** context, void* object, const int64_t* shape, uint8_t kind)
+{
+	void* result;
+	if (TL_INL_LIKELY(tl_inl_op_take((tl_inl_context*)*context, object, shape, kind, &result))) return result;
+	result = (tl_take)(object, shape, kind);
+	*context = tl_context(TL_INLINE_VERSION);
+	return result;
+}
+`,
+		"#define tl_take(...) tl_inl_call_take(__VA_ARGS__)\n",
 	},
 	"runtime/status/functions.go": {"\t\"\",\n\t\"tl_lend\",\n\t\"tl_version\",\n\t\"tl_take\",\n\t\"tl_known\",\n"},
 	"runtime/layout/generated_layout.go": {
@@ -159,7 +175,7 @@ func TestMatrixKnowsWhatIsTrusted(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	const library, shared = "capi/library.go", "cshim/layout.h"
+	const library, shared, steps = "capi/library.go", "cshim/layout.h", "cshim/inline_records.h"
 	for name, c := range map[string]struct {
 		change [3]string
 		want   string
@@ -217,10 +233,24 @@ func TestRefuses(t *testing.T) {
 		"type without width": {[3]string{shared, "char text[TL_TEXT_BYTES];", "long text;"},
 			"not a type that Go can have"},
 		"union": {[3]string{shared, "typedef struct tlc_alone {", "typedef union tl_alone {"},
-			"1 of 2 structs tl_* are understood"},
+			"2 of 3 structs tl_* are understood"},
 		"counting enum":    {[3]string{shared, "TL_COLOR_BLUE = 1", "TL_COLOR_BLUE"}, "without a value of its own"},
 		"unknown constant": {[3]string{shared, "#define TL_TEXT_SHIFT 3\n", ""}, "undefined: TextShift"},
-		"one name twice":   {[3]string{shared, "TL_COLOR_RED", "TL_WORD"}, "Word redeclared"},
+		"operation without a call": {[3]string{steps, "tlc_op_take(", "tlc_op_give("},
+			"tlc_op_give: tl_give is no function with a fast path"},
+		"operation of a slow call": {[3]string{library, "// Path: fast.\n", ""},
+			"tlc_op_take: tl_take is no function with a fast path"},
+		"operation with other arguments": {[3]string{steps, "uint8_t kind", "uint32_t kind"},
+			"tl_take needs (tl_context* c, void* object, const int64_t* shape, uint8_t kind, void** result)"},
+		"a name that programs lack": {[3]string{steps, "TLC_NEXT(c->words)", "tl_words[0]"}, "programs do not have tl_words"},
+		"two names that become one": {[3]string{steps, "tlc_op_take", "tlc_word(void);\nstatic inline bool tlc_op_take"},
+			"would both be tl_inl_word"},
+		"another layout": {[3]string{shared, "uint32_t kept, unused;", "uint32_t unused, kept;"},
+			"differs from version 2: raise TL_INLINE_VERSION"},
+		"another step": {[3]string{steps, "shape != NULL", "shape == NULL"}, "differs from version 2"},
+		"a version without a sum": {[3]string{library, "TL_INLINE_VERSION 2u", "TL_INLINE_VERSION 3u"},
+			"has no version 3"},
+		"one name twice": {[3]string{shared, "TL_COLOR_RED", "TL_WORD"}, "Word redeclared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, faults := render(repository(t, c.change))
@@ -228,6 +258,19 @@ func TestRefuses(t *testing.T) {
 				t.Errorf("faults are %q, want one with %q", faults, c.want)
 			}
 		})
+	}
+}
+
+// What programs do not see has no version.
+func TestTheLayoutMayChangeWhereProgramsDoNotLook(t *testing.T) {
+	for _, change := range [][3]string{
+		{"cshim/layout.h", "kept, unused;", "kept, spare;"},
+		{"cshim/inline_records.h", "/* Answers tl_take. */", "/* May answer\n * tl_take. */"},
+		{"packaging/VERSION", "1.2.3", "1.2.4"},
+	} {
+		if _, faults := render(repository(t, change)); len(faults) > 0 {
+			t.Errorf("%q: %q", change, faults)
+		}
 	}
 }
 

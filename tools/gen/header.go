@@ -27,7 +27,7 @@ func renderHeader(s *source) (string, error) {
 			b.WriteString(e.c + "\n\n")
 		}
 	}
-	b.WriteString("#ifdef __cplusplus\n}\n#endif\n\n" + trackingMacros() + "\n#endif\n")
+	b.WriteString("#ifdef __cplusplus\n}\n#endif\n\n" + trackingMacros() + "\n#endif\n\n" + inlineInclude)
 	return b.String(), nil
 }
 
@@ -60,6 +60,12 @@ const headerPrologue = `
 extern "C" {
 #endif
 
+`
+
+// inlineInclude stands behind the include guard: tl_runtime.h may have been included without TL_INLINE before.
+const inlineInclude = `#ifdef TL_INLINE
+#include "tl_inline.h"
+#endif
 `
 
 // documentation returns prose and visible labels, wrapped.

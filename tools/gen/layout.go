@@ -36,6 +36,8 @@ type sharedTable struct{ base, length, numbers string }
 type member struct {
 	before  []string
 	names   []string
+	lengths []string // of the names that are arrays, "" of others
+	cType   string   // without _Atomic and struct
 	goType  string
 	comment string
 }
@@ -241,7 +243,7 @@ func readMembers(body []codeLine) ([]member, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := member{before: line.before, comment: line.comment}
+		one := member{before: line.before, comment: line.comment, cType: m[1] + m[2]}
 		if atomic && m[2] == "" {
 			one.comment = strings.TrimSuffix("atomic; "+line.comment, "; ")
 		}
@@ -258,6 +260,7 @@ func readMembers(body []codeLine) ([]member, error) {
 				return nil, fmt.Errorf("members of two types: %q", line.code)
 			}
 			one.goType, one.names = full, append(one.names, part[1])
+			one.lengths = append(one.lengths, part[2])
 		}
 		out = append(out, one)
 	}

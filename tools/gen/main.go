@@ -62,9 +62,11 @@ const matrixCalls = "matrix_calls.c"
 var outputs = []output{
 	{"include/tl_runtime.h", renderHeader},
 	{"include/tl_runtime.ll", renderLLVM},
+	{"include/tl_inline.h", renderInline},
 	{"capi/exports.map", renderExports},
 	{"cshim/generated_slow.h", renderSlowHeader},
 	{"cshim/generated_calls.c", renderCalls},
+	{"cshim/generated_tables.c", renderTables},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
 	{matrixCalls, renderMatrix},

@@ -58,11 +58,11 @@ extern const tl_symbol tlc_symbols[TL_FN_COUNT - 1];
 
 `
 
-// renderCalls defines the slow functions, public and not, and the tables.
+// renderCalls defines the slow functions, public and not.
 func renderCalls(s *source) (string, error) {
 	var b strings.Builder
 	b.WriteString("/* The slow path: entry guard, Go twin, entry guard. " + notice + " */\n")
-	b.WriteString("#include \"entry_frames.h\"\n#include \"generated_slow.h\"\n\n#include \"entry_guard.h\"\n\n")
+	b.WriteString("#include \"entry_frames.h\"\n#include \"entry_guard.h\"\n#include \"generated_slow.h\"\n\n")
 	for _, e := range s.functions() {
 		switch e.path() {
 		case "slow":
@@ -71,7 +71,6 @@ func renderCalls(s *source) (string, error) {
 			s.writeSlow(&b, e, "slow_"+e.stem())
 		}
 	}
-	writeTables(&b, s)
 	return b.String(), nil
 }
 
@@ -180,18 +179,22 @@ func (s *source) twinPrototype(e *entry) string {
 	return "extern " + r.slow + " tlgo_" + e.stem() + "(" + strings.Join(params, ", ") + ")"
 }
 
-func writeTables(b *strings.Builder, s *source) {
+// renderTables defines the tables of functions, in a file that knows the public header alone.
+func renderTables(s *source) (string, error) {
+	var b strings.Builder
+	b.WriteString("/* Tables of the public functions. " + notice + " */\n#include \"generated_slow.h\"\n\n")
 	all := s.functions()
 	b.WriteString("const char* const tlc_function_names[TL_FN_COUNT] = {\n\t\"\",\n")
 	for _, e := range all {
-		fmt.Fprintf(b, "\t%q,\n", e.name)
+		fmt.Fprintf(&b, "\t%q,\n", e.name)
 	}
 	slices.SortFunc(all, func(x, y *entry) int { return strings.Compare(x.name, y.name) })
 	b.WriteString("};\n\nconst tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {\n")
 	for _, e := range all {
-		fmt.Fprintf(b, "\t{%q, (void*)(uintptr_t)%s},\n", e.name, e.name)
+		fmt.Fprintf(&b, "\t{%q, (void*)(uintptr_t)%s},\n", e.name, e.name)
 	}
 	b.WriteString("};\n")
+	return b.String(), nil
 }
 
 // renderFunctionNames gives Go the names behind the ids in error records.

@@ -17,7 +17,7 @@ var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "vec", "frames", "arena",
 	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "sparse", "devices", "memory_pool",
 	"limits", "registry", "workspace", "planning", "dlpack", "torch", "python",
-	"deferred", "diagnostics", "tracking", "profiles",
+	"deferred", "diagnostics", "tracking", "profiles", "inlining",
 }
 
 // source is the interface as capi/ declares it.

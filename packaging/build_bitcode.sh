@@ -1,0 +1,43 @@
+#!/bin/sh
+# Writes tl_runtime.bc, the operations of include/tl_inline.h as LLVM bitcode.
+#
+#   packaging/build_bitcode.sh OUTPUT
+#
+# Older versions of LLVM cannot read what a newer one writes, so the oldest clang from 15 on is taken; CLANG names
+# another. Exit status 77: there is none.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=${1:?usage: build_bitcode.sh OUTPUT}
+
+# The major version of a clang, 0 when it cannot be run.
+version() { "$1" -dumpversion 2>/dev/null | cut -d. -f1 | grep -x '[0-9]*' || echo 0; }
+
+clang=${CLANG-}
+for n in 15 16 17 18 19 20 21 22 23 24 25; do
+	[ -n "$clang" ] || ! command -v "clang-$n" >/dev/null || clang=clang-$n
+done
+[ -n "$clang" ] || clang=clang
+[ "$(version "$clang")" -ge 15 ] || { echo "skip: tl_runtime.bc (clang 15 or newer is not installed)"; exit 77; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# -fexceptions: an operation may end in a call that throws. No vectors: they are slower for two stores.
+"$clang" -O2 -fexceptions -fno-vectorize -fno-slp-vectorize -fno-ident -fno-stack-protector -fomit-frame-pointer \
+	-I"$root/include" -S -emit-llvm "$root/packaging/bitcode.c" -o "$work/all.ll"
+
+# The target is the program's, and so are the processor's features; modules beside it may have these functions, too.
+# LLVM's assembler leaves the target open, clang writes its own, which some linkers warn about.
+strings='target-cpu\|target-features\|tune-cpu\|stack-protector-buffer-size\|min-legal-vector-width\|frame-pointer'
+sed -e 's/^define dso_local /define linkonce_odr hidden /' -e '/^target triple/d' -e '/^source_filename/d' \
+	-e "/^attributes/s/ uwtable//" -e "/^attributes/s/ \"\($strings\)\"=\"[^\"]*\"//g" "$work/all.ll" >"$work/tl_runtime.ll"
+mkdir -p "$(dirname "$out")"
+assembler=llvm-as-$(version "$clang")
+if command -v "$assembler" >/dev/null; then
+	"$assembler" "$work/tl_runtime.ll" -o "$work/out.bc"
+else
+	"$clang" -Wno-override-module -O0 -Xclang -disable-llvm-passes -x ir -c -emit-llvm "$work/tl_runtime.ll" -o "$work/out.bc"
+fi
+mv -f "$work/out.bc" "$out"
+echo "$out: bitcode of LLVM $(version "$clang")"

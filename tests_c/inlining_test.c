@@ -1,0 +1,416 @@
+/* Section Inlining: contexts, and operations with a context between calls that change it. Built with TL_INLINE too, where
+ * the ordinary names are inlined. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "thread.h"
+#include "tl_inline.h"
+
+enum { ANOTHER_VERSION = TL_INLINE_VERSION + 1, ZEROS = 32 << 10 };
+
+/* Whether this thread's operations are answered where they stand. */
+static bool is_fast;
+
+static void* context_now(void) { return tl_context(TL_INLINE_VERSION); }
+
+/* Whether an allocation from this context needs no call. */
+static bool answers(void* context)
+{
+	void* object;
+	if (!tl_inl_op_mem_alloc(context, 64, &object)) return false;
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_free(object));
+	return true;
+}
+
+static bool answers_now(void)
+{
+	CHECK_OK(tl_mem_free(tl_mem_alloc(64))); /* the magazine is not empty */
+	return answers(context_now());
+}
+
+/* ---- contexts ----------------------------------------------------------------------------- */
+
+static void a_thread_has_a_context(void)
+{
+	CHECK(context_now() != NULL);
+	CHECK_PTR(*tl_context_address(TL_INLINE_VERSION), context_now());
+	CHECK_INT(answers_now(), is_fast);
+}
+
+static bool is_zero(const char* bytes)
+{
+	for (int i = 0; i < ZEROS; i++)
+		if (bytes[i] != 0) return false;
+	return true;
+}
+
+static void another_version_gets_zeros(void)
+{
+	CHECK(is_zero(tl_context(ANOTHER_VERSION)));
+	CHECK_PTR(tl_context(0), tl_context(ANOTHER_VERSION));
+	CHECK_PTR(*tl_context_address(ANOTHER_VERSION), tl_context(ANOTHER_VERSION));
+	CHECK(!answers(tl_context(ANOTHER_VERSION)));
+}
+
+static void* context_of_zeros(void) { return tl_context(ANOTHER_VERSION); }
+
+/* Runs an operation on zeros: it makes the call, and takes the context of this version. */
+#define ON_ZEROS(...)                       \
+	do {                                    \
+		void* context = context_of_zeros(); \
+		__VA_ARGS__;                        \
+		CHECK_PTR(context, context_now());  \
+	} while (0)
+
+static void operations_on_zeros_make_the_call(void)
+{
+	const int64_t shape[2] = {3, 4};
+	void *object = NULL, *other = NULL;
+	ON_ZEROS(CHECK_OK(tl_inl_mem_enter_scope(&context)));
+	ON_ZEROS(object = tl_inl_mem_new(&context, 40));
+	CHECK_COUNT(object, 1);
+	ON_ZEROS(CHECK_PTR(tl_inl_ptr_acquire(&context, object), object));
+	ON_ZEROS(CHECK_OK(tl_inl_ptr_inc_ref(&context, object)));
+	CHECK_COUNT(object, 3);
+	ON_ZEROS(CHECK_INT(tl_inl_ptr_dec_ref(&context, object), 0));
+	ON_ZEROS(CHECK_OK(tl_inl_ptr_release(&context, object)));
+	ON_ZEROS(other = tl_inl_mem_alloc(&context, 40));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_free(&context, other)));
+	ON_ZEROS(other = tl_inl_alloc_tmp(&context, 40));
+	ON_ZEROS(CHECK(tl_inl_ptr_release_bool(&context, other)));
+	ON_ZEROS(CHECK_INT(tl_inl_get_scope_depth(&context), 1));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_function_enter(&context, 2)));
+	ON_ZEROS(CHECK(tl_inl_mem_get_buffer(&context, 1, 100) != NULL));
+	ON_ZEROS(CHECK(tl_inl_mem_frame_enter(&context, 100) != NULL));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_frame_exit(&context)));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_function_exit(&context)));
+	ON_ZEROS(CHECK(!tl_inl_arena_is_active(&context)));
+	const tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F64, TL_DEVICE_CPU, 2, shape);
+	ON_ZEROS(CHECK(tl_inl_tensor_data(&context, tensor) != NULL));
+	ON_ZEROS(CHECK_INT(tl_inl_tensor_dim(&context, tensor, -1), 4));
+	ON_ZEROS(CHECK_INT(tl_inl_tensor_nbytes(&context, tensor), 96));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_exit_scope(&context)));
+	CHECK(is_zero(context_of_zeros()));
+}
+
+static void* without_a_context(void* unused)
+{
+	(void)unused;
+	void* context = context_now();
+	CHECK(context != NULL && !answers(context));
+	CHECK_OK(tl_inl_mem_enter_scope(&context)); /* the call attaches the thread */
+	CHECK_PTR(context, context_now());
+	CHECK(tl_inl_mem_new(&context, 64) != NULL);
+	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	CHECK_INT(answers_now(), is_fast);
+	return NULL;
+}
+
+static void the_first_operation_of_a_thread_attaches_it(void) { run_thread(without_a_context, NULL); }
+
+/* ---- what changes the context between two operations --------------------------------------- */
+
+static void* use_the_runtime(void* unused)
+{
+	(void)unused;
+	for (int i = 0; i < 1000; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(tl_mem_new(64) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	return NULL;
+}
+
+/* Another thread adopts the context that this one has given up; neither uses the other's. */
+static void a_detach_between_operations(void)
+{
+	void* context = context_now();
+	CHECK_OK(tl_inl_mem_enter_scope(&context));
+	void* kept = tl_inl_ptr_acquire(&context, tl_inl_mem_new(&context, 64));
+	CHECK_OK(tl_thread_detach());
+	CHECK(!answers(context_now()));
+	pthread_t other = start_thread(use_the_runtime, NULL);
+	context = context_now();
+	CHECK_INT(tl_inl_get_scope_depth(&context), 0);
+	for (int i = 0; i < 1000; i++) {
+		CHECK_OK(tl_inl_mem_enter_scope(&context));
+		CHECK(tl_inl_mem_new(&context, 64) != NULL);
+		CHECK_PTR(tl_inl_ptr_acquire(&context, kept), kept);
+		CHECK_OK(tl_inl_ptr_release(&context, kept));
+		CHECK_OK(tl_inl_mem_exit_scope(&context));
+	}
+	pthread_join(other, NULL);
+	CHECK_OK(tl_ptr_release(kept));
+	CHECK_OK(tl_mem_purge()); /* the scope that stayed open is closed where its context is adopted */
+}
+
+static void a_detach_between_names(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void* kept = tl_ptr_acquire(tl_mem_new(64));
+	CHECK_OK(tl_thread_detach());
+	pthread_t other = start_thread(use_the_runtime, NULL);
+	CHECK_INT(tl_get_scope_depth(), 0);
+	CHECK_PTR(tl_ptr_acquire(kept), kept);
+	CHECK_OK(tl_ptr_release(kept));
+	use_the_runtime(NULL);
+	pthread_join(other, NULL);
+	CHECK_OK(tl_ptr_release(kept));
+	CHECK_OK(tl_mem_purge());
+}
+
+static uint64_t slow_calls(void)
+{
+	tl_stats stats = {.struct_size = sizeof stats};
+	CHECK_OK(tl_stats_get(&stats));
+	return stats.slow_calls;
+}
+
+/* A pair of operations in each way. */
+static void a_scope_in_both_ways(void** context)
+{
+	CHECK_OK(tl_inl_mem_enter_scope(context));
+	CHECK(tl_inl_mem_new(context, 64) != NULL);
+	CHECK_OK(tl_inl_mem_exit_scope(context));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void a_trace_sees_operations(void)
+{
+	enum { TIMES = 10, CALLS = 6 };
+	char path[] = "/tmp/tl_inlining_XXXXXX";
+	int file = mkstemp(path);
+	CHECK(file >= 0);
+	void* context = context_now();
+	a_scope_in_both_ways(&context);
+	CHECK_OK(tl_trace_start(path));
+	context = context_now();
+	CHECK(!answers(context));
+	uint64_t before = slow_calls();
+	for (int i = 0; i < TIMES; i++) a_scope_in_both_ways(&context);
+	CHECK_INT(slow_calls() - before, TIMES * CALLS + 1);
+	CHECK_OK(tl_trace_stop());
+	CHECK_INT(answers_now(), is_fast);
+	close(file);
+	unlink(path);
+}
+
+static void in_a_child(void)
+{
+	alarm(30);
+	check_failures = 0;
+	CHECK_INT(answers(context_now()), is_fast);
+}
+
+static void a_fork_between_operations(void)
+{
+	void* context = context_now();
+	CHECK_OK(tl_inl_mem_enter_scope(&context));
+	void* object = tl_inl_mem_new(&context, 64);
+	CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0) {
+		in_a_child();
+		context = context_now();
+		tl_status wanted = is_fast ? TL_OK : TL_E_FORKED;
+		CHECK_PTR(tl_inl_ptr_acquire(&context, object), object);
+		CHECK_STATUS(tl_inl_ptr_release(&context, object), wanted);
+		CHECK_STATUS(tl_ptr_inc_ref(object), wanted);
+		CHECK_STATUS(tl_inl_mem_enter_scope(&context), wanted);
+		if (is_fast) CHECK_OK(tl_inl_mem_exit_scope(&context));
+		_exit(check_failures != 0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	context = context_now();
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	CHECK_DEAD(object);
+}
+
+/* ---- the end of a thread -------------------------------------------------------------------- */
+
+static pthread_key_t late; /* its destructor runs after that of the library */
+static void* from_a_thread;
+
+static void after_the_end(void* object)
+{
+	void* context = context_now();
+	CHECK(!answers(context));
+	CHECK_PTR(tl_inl_ptr_acquire(&context, object), object);
+	CHECK_OK(tl_ptr_release(object));
+	void* made = tl_inl_mem_alloc(&context, 64);
+	CHECK_OK(tl_inl_ptr_release(&context, made));
+	CHECK_OK(tl_ptr_release(tl_mem_alloc(64)));
+}
+
+static void* end_with_an_object(void* unused)
+{
+	(void)unused;
+	void* context = context_now();
+	CHECK_OK(tl_inl_mem_enter_scope(&context));
+	from_a_thread = tl_inl_ptr_acquire(&context, tl_inl_mem_new(&context, 64));
+	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	pthread_setspecific(late, from_a_thread);
+	return NULL;
+}
+
+static void operations_after_the_end_of_a_thread(void)
+{
+	pthread_key_create(&late, after_the_end);
+	run_thread(end_with_an_object, NULL);
+	pthread_key_delete(late);
+	CHECK_COUNT(from_a_thread, 1);
+	void* context = context_now();
+	CHECK_OK(tl_inl_ptr_release(&context, from_a_thread));
+	CHECK_OK(tl_mem_purge());
+}
+
+/* ---- callbacks ------------------------------------------------------------------------------- */
+
+static int destroyed;
+
+static void work_in_a_destructor(void* object)
+{
+	void* context = context_now();
+	CHECK_OK(tl_inl_mem_enter_scope(&context));
+	CHECK(tl_inl_mem_new(&context, 64) != NULL);
+	CHECK_OK(tl_inl_ptr_release(&context, *(void**)object));
+	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	CHECK_STATUS(tl_thread_detach(), TL_E_BUSY);
+	destroyed++;
+}
+
+static void destructors_use_operations(void)
+{
+	tl_type type = 0;
+	tl_type_desc description = {.name = "holder", .size = 16, .destructor = work_in_a_destructor};
+	CHECK_OK(tl_type_define(&description, &type));
+	void* context = context_now();
+	destroyed = 0;
+	CHECK_OK(tl_inl_mem_enter_scope(&context));
+	void* held = tl_inl_ptr_acquire(&context, tl_inl_mem_new(&context, 64));
+	for (int i = 0; i < 4; i++) *(void**)tl_object_new(type) = tl_ptr_acquire(held);
+	context = context_now();
+	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	CHECK_PTR(context, context_now());
+	CHECK_INT(destroyed, 4);
+	CHECK_COUNT(held, 1);
+	CHECK_OK(tl_inl_ptr_release(&context, held));
+}
+
+/* ---- tracking --------------------------------------------------------------------------------- */
+
+static bool is_recorded(const void* object)
+{
+	tl_alloc_info info = {.struct_size = sizeof info};
+	return tl_mem_allocation_info(object, &info) == TL_OK && info.number != 0;
+}
+
+static void each_allocation_is_recorded(void)
+{
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	tl_mem_purge(); /* the thread follows at its next slow call */
+	void* context = context_now();
+	CHECK_OK(tl_inl_mem_enter_scope(&context));
+	for (int i = 0; i < 20; i++) {
+		CHECK(is_recorded(tl_inl_mem_new(&context, 64)));
+		CHECK(is_recorded(tl_mem_new(64)));
+		void* floating = tl_inl_mem_alloc(&context, 64);
+		CHECK(is_recorded(floating));
+		CHECK_OK(tl_inl_ptr_release(&context, floating));
+	}
+	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	tl_mem_purge();
+}
+
+/* ---- both ways at random ------------------------------------------------------------------------ */
+
+enum { OBJECTS = 32, STEPS = 20000 };
+
+/* One step on an object that has `count` references of ours, inlined or called; returns the references left. */
+static int step(void** context, void* object, int count, uint64_t choice)
+{
+	bool inlined = (choice & 1) != 0;
+	switch (choice >> 1 & 3) {
+	case 0:
+		CHECK_PTR(inlined ? tl_inl_ptr_acquire(context, object) : (tl_ptr_acquire)(object), object);
+		return count + 1;
+	case 1: CHECK_OK(inlined ? tl_inl_ptr_inc_ref(context, object) : (tl_ptr_inc_ref)(object)); return count + 1;
+	case 2:
+		if (count < 2) return count;
+		CHECK_INT(inlined ? tl_inl_ptr_dec_ref(context, object) : (tl_ptr_dec_ref)(object), 0);
+		return count - 1;
+	}
+	CHECK_OK(inlined ? tl_inl_ptr_release(context, object) : (tl_ptr_release)(object));
+	return count - 1;
+}
+
+static void inlined_and_called_in_turns(void)
+{
+	void* objects[OBJECTS] = {NULL};
+	int counts[OBJECTS] = {0};
+	uint64_t random = 88172645463325252u;
+	void* context = context_now();
+	for (int i = 0; i < STEPS; i++) {
+		uint64_t choice = check_random(&random) >> 20;
+		int k = (int)(choice % OBJECTS);
+		size_t bytes = 1 + (choice >> 8) % 700;
+		choice >>= 20;
+		if (counts[k] == 0) {
+			objects[k] = (choice & 1) != 0 ? tl_inl_mem_alloc(&context, bytes) : (tl_mem_alloc)(bytes);
+			counts[k] = 1;
+		} else {
+			counts[k] = step(&context, objects[k], counts[k], choice);
+		}
+		if (counts[k] == 0) CHECK_DEAD(objects[k]);
+		else CHECK_COUNT(objects[k], counts[k]);
+		context = context_now();
+	}
+	for (int k = 0; k < OBJECTS; k++)
+		for (; counts[k] > 0; counts[k]--) CHECK_OK(tl_inl_ptr_release(&context, objects[k]));
+}
+
+static void a_stale_pointer_is_an_error(void)
+{
+	void* context = context_now();
+	void* object = tl_inl_mem_alloc(&context, 64);
+	CHECK_OK(tl_inl_ptr_release(&context, object));
+	CHECK_FAILS(tl_inl_ptr_release(&context, object), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_inl_mem_exit_scope(&context), TL_E_SCOPE_UNDERFLOW);
+	CHECK_FAILS(tl_inl_ptr_release(&context, (char*)object + 8), TL_E_INTERIOR_POINTER);
+	CHECK_FAILS(tl_inl_ptr_release(&context, &context), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_inl_ptr_release(&context, NULL));
+}
+
+static bool is_option(const char* name, const char* value)
+{
+	const char* is = getenv(name);
+	return is != NULL && strcmp(is, value) == 0;
+}
+
+int main(void)
+{
+	is_fast = !is_option("TL_FASTPATH", "0") && !is_option("TL_DEBUG", "1");
+	CHECK(!answers(context_now())); /* before the first call */
+	RUN(a_thread_has_a_context);
+	RUN(another_version_gets_zeros);
+	RUN(operations_on_zeros_make_the_call);
+	RUN(the_first_operation_of_a_thread_attaches_it);
+	RUN(a_detach_between_operations);
+	RUN(a_detach_between_names);
+	RUN(a_trace_sees_operations);
+	RUN(a_fork_between_operations);
+	RUN(operations_after_the_end_of_a_thread);
+	RUN(destructors_use_operations);
+	RUN(each_allocation_is_recorded);
+	RUN(inlined_and_called_in_turns);
+	RUN(a_stale_pointer_is_an_error);
+	return check_finish();
+}

@@ -1,0 +1,461 @@
+package main
+
+import (
+	"fmt"
+	"go/constant"
+	"go/types"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The files inline_*.h of cshim are compiled by the library and by programs. Programs get them in one
+// header, under names that begin with tl_inl_, with as much of the layout as they use.
+
+// inlineSurroundings stands in front of inlineSteps; inlineNames is for programs that define TL_INLINE.
+const (
+	inlineSurroundings = "inline_client.h"
+	inlineNames        = "inline_names.h"
+)
+
+var inlineSteps = []string{
+	"inline_records.h", "inline_counts.h", "inline_objects.h", "inline_scopes.h", "inline_arena.h",
+	"inline_tensors.h",
+}
+
+var (
+	identifier   = regexp.MustCompile(`\b(?:tlc|TLC|tl|TL)_\w+`)
+	fieldUse     = regexp.MustCompile(`(?:->|\.)(\w+)`)
+	fixedUse     = regexp.MustCompile(`TLC_FIXED\(c, (\w+)\)`)
+	macroLine    = regexp.MustCompile(`(?m)^#define (TL_\w+)(\([^)]*\)) (.*)$`)
+	staticInline = regexp.MustCompile(`static inline (?:__attribute__\(\(always_inline\)\) )?`)
+	opStart      = regexp.MustCompile(`(?s)bool tlc_op_(\w+)\(([^()]*)\)\s*\{`)
+	firstComment = regexp.MustCompile(`(?s)^/\*.*?\*/\n`)
+	includeGuard = regexp.MustCompile(`(?s)#ifndef (TL_INLINE_\w+_H)\n#define TL_INLINE_\w+_H\n(.*)\n#endif\n$`)
+)
+
+// inlined is what tl_inline.h is made of.
+type inlined struct {
+	src     *source
+	headers []header
+	sizes   types.Sizes
+	scope   *types.Scope
+
+	surroundings, steps, names string            // text of the library
+	macros                     map[string]string // of layout.h, that take arguments: their whole line
+	renamed                    map[string]string // from names of the library
+	operations                 []inlineOperation
+}
+
+// inlineOperation is a function tlc_op_NAME and the public function that it may answer.
+type inlineOperation struct {
+	e         *entry
+	hasResult bool
+}
+
+// renderInline writes include/tl_inline.h.
+func renderInline(s *source) (string, error) {
+	in, err := loadInlined(s)
+	if err != nil {
+		return "", err
+	}
+	text, err := in.header()
+	if err != nil {
+		return "", err
+	}
+	return text, checkInlineVersion(s, text)
+}
+
+func loadInlined(s *source) (*inlined, error) {
+	headers, err := readHeaders(s.root)
+	if err != nil {
+		return nil, err
+	}
+	in := &inlined{src: s, headers: headers, macros: map[string]string{}, renamed: map[string]string{}}
+	in.sizes, in.scope, err = typecheck(headers, func(name string) string { return "unsafe.Sizeof(" + name + "{})" })
+	if err != nil {
+		return nil, err
+	}
+	if in.surroundings, err = inlinePiece(s.root, inlineSurroundings); err != nil {
+		return nil, err
+	}
+	if in.names, err = inlinePiece(s.root, inlineNames); err != nil {
+		return nil, err
+	}
+	for _, name := range inlineSteps {
+		text, err := inlinePiece(s.root, name)
+		if err != nil {
+			return nil, err
+		}
+		in.steps += text
+	}
+	layout, err := os.ReadFile(filepath.Join(s.root, "cshim", "layout.h"))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range macroLine.FindAllSubmatch(layout, -1) {
+		in.macros[string(m[1])] = string(m[0])
+	}
+	return in, in.readOperations()
+}
+
+// inlinePiece returns a file of cshim without its first comment and its include guard.
+func inlinePiece(root, name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "cshim", name))
+	if err != nil {
+		return "", err
+	}
+	m := includeGuard.FindStringSubmatch(firstComment.ReplaceAllString(string(text), ""))
+	if m == nil {
+		return "", fmt.Errorf("cshim/%s: a comment and an include guard around everything are wanted", name)
+	}
+	return m[2], nil
+}
+
+// readOperations finds the functions tlc_op_NAME, and holds them to the public function tl_NAME.
+func (in *inlined) readOperations() error {
+	for _, m := range opStart.FindAllStringSubmatch(in.steps, -1) {
+		all := in.src.functions()
+		i := slices.IndexFunc(all, func(e *entry) bool { return e.stem() == m[1] })
+		if i < 0 || all[i].path() != "fast" {
+			return fmt.Errorf("tlc_op_%s: tl_%s is no function with a fast path", m[1], m[1])
+		}
+		e := all[i]
+		hasResult := e.proto.result.base != "tl_status" || e.proto.result.stars > 0
+		want := []string{"tl_context* c"}
+		for _, p := range e.proto.params {
+			want = append(want, p.text+" "+p.name)
+		}
+		if hasResult {
+			want = append(want, e.proto.result.text+"* result")
+		}
+		got := strings.TrimPrefix(strings.Join(strings.Fields(m[2]), " "), "const ")
+		if got != strings.Join(want, ", ") {
+			return fmt.Errorf("tlc_op_%s has (%s), tl_%s needs (%s)", m[1], got, m[1], strings.Join(want, ", "))
+		}
+		in.operations = append(in.operations, inlineOperation{e, hasResult})
+	}
+	if in.operations == nil {
+		return fmt.Errorf("no function tlc_op_ in %s", strings.Join(inlineSteps, ", "))
+	}
+	return nil
+}
+
+// header puts tl_inline.h together.
+func (in *inlined) header() (string, error) {
+	constants, structs, err := in.used()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(fmt.Sprintf(inlineHead, in.src.version, notice))
+	b.WriteString("\n/* ---- constants and memory of the library ---- */\n\n")
+	in.writeConstants(&b, constants)
+	in.writeStructs(&b, structs)
+	b.WriteString(in.asSteps(in.surroundings + in.steps))
+	in.writeOperations(&b)
+	b.WriteString("\n#ifdef TL_INLINE\n" + in.asSteps(in.names))
+	in.writeNames(&b)
+	b.WriteString("\n#endif\n\n#endif\n")
+	return b.String(), in.leftOver(b.String())
+}
+
+const inlineHead = `/* TL Runtime %s: the fast path of frequent functions, to be inlined.
+ * %s The code is that of cshim/inline_*.h.
+ *
+ * With TL_INLINE defined before tl_runtime.h is included, calls of these functions by their ordinary names are inlined.
+ * Each tl_inl_NAME beside is for compilers that emit C or LLVM IR. Its first argument is the address of a variable with
+ * what tl_context(TL_INLINE_VERSION) returned. An operation that has to make a call takes the context again, and writes it
+ * there. After any other call it is the caller who does so. docs/inlining.md has the rules.
+ */
+#ifndef TL_INLINE_H
+#define TL_INLINE_H
+
+#include "tl_runtime.h"
+
+#ifndef __GNUC__
+#error "tl_inline.h is for gcc and clang"
+#endif
+#pragma GCC system_header
+
+#define TL_INL_STEP static inline __attribute__((always_inline, unused))
+#ifndef TL_INL_FUNCTION
+#define TL_INL_FUNCTION TL_INL_STEP
+#endif
+`
+
+// used returns the constants and the structs that the text names, and those that they name themselves,
+// in the order of their declaration.
+func (in *inlined) used() (constants []string, structs []sharedDecl, err error) {
+	needed := map[string]bool{}
+	todo := identifier.FindAllString(in.surroundings+in.steps, -1)
+	fields := in.fieldsUsed()
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		if needed[name] {
+			continue
+		}
+		needed[name] = true
+		todo = append(todo, in.namedBy(name, fields)...)
+	}
+	for name := range in.macros {
+		if needed[name] {
+			constants = append(constants, name)
+		}
+	}
+	slices.Sort(constants)
+	for _, h := range in.headers {
+		for _, d := range h.decls {
+			for _, c := range d.constants {
+				if needed[c.name] {
+					constants = append(constants, c.name)
+				}
+			}
+			if d.members != nil && needed[d.name] {
+				structs = append(structs, d)
+			}
+		}
+	}
+	return constants, structs, in.nameAll(constants, structs)
+}
+
+// namedBy returns what the declaration of a name names.
+func (in *inlined) namedBy(name string, fields map[string]bool) []string {
+	if line, ok := in.macros[name]; ok {
+		return identifier.FindAllString(line, -1)
+	}
+	for _, h := range in.headers {
+		for _, d := range h.decls {
+			if d.name != name {
+				continue
+			}
+			var out []string
+			for _, m := range d.members {
+				if slices.ContainsFunc(m.names, func(n string) bool { return fields[n] }) {
+					out = append(out, identifier.FindAllString(m.cType, -1)...)
+				}
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+func (in *inlined) fieldsUsed() map[string]bool {
+	fields := map[string]bool{}
+	text := in.steps + in.surroundings + in.names
+	for _, line := range in.macros {
+		text += line
+	}
+	for _, m := range fieldUse.FindAllStringSubmatch(text, -1) {
+		fields[m[1]] = true
+	}
+	for _, m := range fixedUse.FindAllStringSubmatch(in.steps, -1) {
+		fields[m[1]] = true
+	}
+	return fields
+}
+
+// nameAll says what each name of the library is called in programs, where two must not become one.
+func (in *inlined) nameAll(constants []string, structs []sharedDecl) error {
+	taken := map[string]string{}
+	give := func(name string) error {
+		prefix, rest, _ := strings.Cut(name, "_")
+		to := "tl_inl_" + rest
+		if prefix == strings.ToUpper(prefix) {
+			to = "TL_INL_" + rest
+		}
+		if other := taken[to]; other != "" && other != name {
+			return fmt.Errorf("%s and %s would both be %s in programs", other, name, to)
+		}
+		taken[to], in.renamed[name] = name, to
+		return nil
+	}
+	names := constants
+	for _, d := range structs {
+		names = append(names, d.name)
+	}
+	for _, name := range identifier.FindAllString(in.surroundings+in.steps+in.names, -1) {
+		if strings.HasPrefix(strings.ToLower(name), "tlc_") {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if err := give(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *inlined) rename(text string) string {
+	return identifier.ReplaceAllStringFunc(text, func(name string) string {
+		if to := in.renamed[name]; to != "" {
+			return to
+		}
+		return name
+	})
+}
+
+// asSteps is text of the library as programs have it.
+func (in *inlined) asSteps(text string) string {
+	return staticInline.ReplaceAllString(in.rename(text), "TL_INL_STEP ")
+}
+
+// writeConstants writes constants as numbers, and macros as they are.
+func (in *inlined) writeConstants(b *strings.Builder, names []string) {
+	for _, name := range names {
+		if line, ok := in.macros[name]; ok {
+			b.WriteString(in.rename(line) + "\n")
+			continue
+		}
+		value := constant.ToInt(in.scope.Lookup(goName(name)).(*types.Const).Val())
+		fmt.Fprintf(b, "#define %s %su\n", in.renamed[name], value.ExactString())
+	}
+	b.WriteString("\n")
+}
+
+// writeStructs writes structs with the members that programs use, and gaps in place of the others.
+func (in *inlined) writeStructs(b *strings.Builder, structs []sharedDecl) {
+	fields := in.fieldsUsed()
+	for _, d := range structs {
+		fmt.Fprintf(b, "typedef struct %s %s;\n", in.renamed[d.name], in.renamed[d.name])
+	}
+	for _, d := range structs {
+		st := in.scope.Lookup(goName(d.name)).Type().Underlying().(*types.Struct)
+		all := make([]*types.Var, st.NumFields())
+		for i := range all {
+			all[i] = st.Field(i)
+		}
+		offsets := in.sizes.Offsetsof(all)
+		fmt.Fprintf(b, "\nstruct %s {\n", in.renamed[d.name])
+		at, gaps, i := int64(0), 0, 0
+		gap := func(to int64) {
+			if to > at {
+				fmt.Fprintf(b, "\tchar gap%d[%d];\n", gaps, to-at)
+				gaps++
+			}
+			at = to
+		}
+		for _, m := range d.members {
+			for k, name := range m.names {
+				if fields[name] {
+					gap(offsets[i])
+					length := ""
+					if m.lengths[k] != "" {
+						array := all[i].Type().Underlying().(*types.Array)
+						length = fmt.Sprintf("[%d]", array.Len())
+					}
+					fmt.Fprintf(b, "\t%s %s%s;\n", in.rename(m.cType), name, length)
+					at = offsets[i] + in.sizes.Sizeof(all[i].Type())
+				}
+				i++
+			}
+		}
+		gap(in.sizes.Sizeof(st))
+		b.WriteString("};\n")
+	}
+}
+
+// arguments are the names of the parameters of e, each behind a comma.
+func arguments(e *entry) string {
+	var b strings.Builder
+	for _, p := range e.proto.params {
+		b.WriteString(", " + p.name)
+	}
+	return b.String()
+}
+
+func parameters(e *entry) string {
+	var b strings.Builder
+	for _, p := range e.proto.params {
+		b.WriteString(", " + p.text + " " + p.name)
+	}
+	return b.String()
+}
+
+// writeOperations writes the functions for compilers.
+func (in *inlined) writeOperations(b *strings.Builder) {
+	b.WriteString("\n/* ---- for compilers: operations with a context ---- */\n")
+	for _, op := range in.operations {
+		e := op.e
+		result := e.proto.result.text
+		fmt.Fprintf(b, "\nTL_INL_FUNCTION %s tl_inl_%s(void** context%s)\n{\n\t%s result%s;\n", result, e.stem(),
+			parameters(e), result, initially(op))
+		fmt.Fprintf(b, "\tif (TL_INL_LIKELY(%s)) return result;\n", op.attempt("(tl_inl_context*)*context"))
+		fmt.Fprintf(b, "\tresult = (%s)(%s);\n\t*context = tl_context(TL_INLINE_VERSION);\n\treturn result;\n}\n", e.name,
+			strings.TrimPrefix(arguments(e), ", "))
+	}
+}
+
+func initially(op inlineOperation) string {
+	if op.hasResult {
+		return ""
+	}
+	return " = TL_OK"
+}
+
+// attempt is the call of the step that may answer.
+func (op inlineOperation) attempt(context string) string {
+	result := ""
+	if op.hasResult {
+		result = ", &result"
+	}
+	return fmt.Sprintf("tl_inl_op_%s(%s%s%s)", op.e.stem(), context, arguments(op.e), result)
+}
+
+// writeNames puts the operations behind the ordinary names. Where tracking wants the lines of calls, those that
+// allocate stay calls.
+func (in *inlined) writeNames(b *strings.Builder) {
+	var plain, allocating strings.Builder
+	for _, op := range in.operations {
+		e := op.e
+		result := e.proto.result.text
+		params := strings.TrimPrefix(parameters(e), ", ")
+		if params == "" {
+			params = "void"
+		}
+		fmt.Fprintf(b, "\nTL_INL_STEP %s tl_inl_call_%s(%s)\n{\n\t%s result%s;\n", result, e.stem(), params, result,
+			initially(op))
+		fmt.Fprintf(b, "\tif (TL_INL_LIKELY(%s)) return result;\n\treturn (%s)(%s);\n}\n",
+			op.attempt("tl_inl_here()"), e.name, strings.TrimPrefix(arguments(e), ", "))
+		to := &plain
+		if isTracked(e.stem()) {
+			to = &allocating
+		}
+		fmt.Fprintf(to, "#define %s(...) tl_inl_call_%s(__VA_ARGS__)\n", e.name, e.stem())
+	}
+	b.WriteString("\n" + plain.String() + "#ifndef TL_TRACK_ALLOCATIONS\n" + allocating.String() + "#endif\n")
+}
+
+func isTracked(stem string) bool {
+	for _, t := range tracked {
+		if slices.Contains(t.names, stem) {
+			return true
+		}
+	}
+	return false
+}
+
+// leftOver wants every name of the text to be one that programs have.
+func (in *inlined) leftOver(text string) error {
+	known := map[string]bool{"tl_context": true, "TL_INLINE": true, "TL_INLINE_H": true, "TL_TRACK_ALLOCATIONS": true}
+	for _, sec := range in.src.sections {
+		for _, e := range sec.entries {
+			known[e.name] = true
+			for _, m := range e.enum {
+				known[m.name] = true
+			}
+		}
+	}
+	for _, name := range identifier.FindAllString(text, -1) {
+		if !known[name] && !strings.HasPrefix(strings.ToLower(name), "tl_inl_") && name != "tl_runtime" &&
+			name != "tl_inline" {
+			return fmt.Errorf("programs do not have %s", name)
+		}
+	}
+	return nil
+}
