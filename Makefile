@@ -10,6 +10,7 @@ PYTHON ?= python3
 
 VERSION := $(shell cat packaging/VERSION)
 LIBRARY := $(BUILD)/libtl_runtime.so.$(VERSION)
+BITCODE := $(BUILD)/tl_runtime.bc
 CHECKED := $(BUILD)/checked
 VENV    := $(BUILD)/venv
 IN_VENV := $(VENV)/bin
@@ -46,7 +47,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib checked demo demo-c demo-python demo-planned tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
+.PHONY: help lib bitcode checked demo demo-c demo-python demo-planned tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop test-c-programs
 
 help: ## list the targets
@@ -56,6 +57,12 @@ lib: $(LIBRARY) ## build build/libtl_runtime.so; its header is include/tl_runtim
 
 $(LIBRARY): $(LIBRARY_SOURCES)
 	packaging/build_library.sh $(BUILD)
+
+bitcode: $(BITCODE) ## build build/tl_runtime.bc, the inlined operations for LLVM, if clang 15 or newer is installed
+
+# Without that compiler there is no file.
+$(BITCODE): include/tl_inline.h include/tl_runtime.h packaging/bitcode.c packaging/build_bitcode.sh
+	@packaging/build_bitcode.sh $@ || [ $$? -eq 77 ]
 
 checked: $(CHECKED)/libtl_runtime.so.$(VERSION) ## build build/checked/libtl_runtime.so, which verifies its books while it works
 
@@ -128,7 +135,7 @@ test-checked: checked test-c-programs proof
 	for path in 1 0; do for mode in turns free; do \
 		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
-test-python: $(LIBRARY) $(VENV)/.ready $(TOOL)
+test-python: $(LIBRARY) bitcode $(VENV)/.ready $(TOOL)
 	@failed=0; for path in 1 0; do echo "pytest, TL_FASTPATH=$$path"; \
 		TL_FASTPATH=$$path $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
 	done; exit $$failed
@@ -152,7 +159,7 @@ test-interop: $(LIBRARY)
 test-model:
 	docs/model/run.sh
 
-test-install: $(LIBRARY)
+test-install: $(LIBRARY) bitcode
 	rm -rf $(BUILD)/staged
 	$(MAKE) --no-print-directory install PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
@@ -184,7 +191,7 @@ lint: lint-lite $(VENV)/.ready ## lint-lite, clang-format and the linters that a
 	@.ci/optional shellcheck --severity=error .ci/* $(shell find bench docs packaging tests_c tools -name '*.sh')
 	@.ci/optional $(IN_VENV)/mypy --strict python/tl_runtime
 
-install: $(LIBRARY) $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
+install: $(LIBRARY) bitcode $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
 	$(CMAKE) -S . -B $(BUILD)/install $(NINJA) -DBUILD_TESTING=OFF -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	$(CMAKE) --build $(BUILD)/install
 	DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD)/install

@@ -2,6 +2,7 @@
 # Writes tl_runtime.bc, the operations of include/tl_inline.h as LLVM bitcode.
 #
 #   packaging/build_bitcode.sh OUTPUT
+#   packaging/build_bitcode.sh --compiler      names the compiler that it would take
 #
 # Older versions of LLVM cannot read what a newer one writes, so the oldest clang from 15 on is taken; CLANG names
 # another. Exit status 77: there is none.
@@ -19,6 +20,7 @@ for n in 15 16 17 18 19 20 21 22 23 24 25; do
 done
 [ -n "$clang" ] || clang=clang
 [ "$(version "$clang")" -ge 15 ] || { echo "skip: tl_runtime.bc (clang 15 or newer is not installed)"; exit 77; }
+[ "$out" != --compiler ] || { echo "$clang"; exit 0; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -27,10 +29,10 @@ trap 'rm -rf "$work"' EXIT
 "$clang" -O2 -fexceptions -fno-vectorize -fno-slp-vectorize -fno-ident -fno-stack-protector -fomit-frame-pointer \
 	-I"$root/include" -S -emit-llvm "$root/packaging/bitcode.c" -o "$work/all.ll"
 
-# The target is the program's, and so are the processor's features; modules beside it may have these functions, too.
-# LLVM's assembler leaves the target open, clang writes its own, which some linkers warn about.
+# Target, data layout and features of the processor are the program's; modules beside it may have these functions, too.
+# LLVM's assembler leaves them open, clang writes its own, which some linkers warn about.
 strings='target-cpu\|target-features\|tune-cpu\|stack-protector-buffer-size\|min-legal-vector-width\|frame-pointer'
-sed -e 's/^define dso_local /define linkonce_odr hidden /' -e '/^target triple/d' -e '/^source_filename/d' \
+sed -e 's/^define dso_local /define linkonce_odr hidden /' -e '/^target /d' -e '/^source_filename/d' \
 	-e "/^attributes/s/ uwtable//" -e "/^attributes/s/ \"\($strings\)\"=\"[^\"]*\"//g" "$work/all.ll" >"$work/tl_runtime.ll"
 mkdir -p "$(dirname "$out")"
 assembler=llvm-as-$(version "$clang")

@@ -1,4 +1,4 @@
-"""Puts libtl_runtime.so into the wheel and gives the wheel its tag.
+"""Puts libtl_runtime.so and what compilers need into the wheel, and gives the wheel its tag.
 
 The library has no Python ABI, so one wheel per platform serves every Python:
 py3-none-<platform>. Where the repository and a Go toolchain are there, the
@@ -34,8 +34,19 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         # The resolved file: a wheel holds no links, and the package needs one name only.
         build_data["force_include"][str(library.resolve())] = f"tl_runtime/{LIBRARY}"
+        for file in self.for_compilers():
+            build_data["force_include"][str(file)] = f"tl_runtime/include/{file.name}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{next(platform_tags())}"
+
+    def for_compilers(self) -> list[Path]:
+        """Returns headers and bitcode; there is bitcode where clang 15 or newer is installed."""
+        repository = Path(self.root).parent
+        script, bitcode = repository / "packaging" / "build_bitcode.sh", Path(self.root) / "build" / "tl_runtime.bc"
+        if script.is_file() and subprocess.run(["sh", str(script), str(bitcode)], check=False).returncode not in (0, 77):
+            raise RuntimeError(f"{script} failed")
+        files = [repository / "include" / name for name in ("tl_runtime.h", "tl_inline.h", "tl_runtime.ll")] + [bitcode]
+        return [file for file in files if file.is_file()]
 
     def find_library(self) -> Path | None:
         """Returns the library to pack: the one that is named, built, or lies around, in this order."""

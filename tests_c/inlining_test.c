@@ -87,7 +87,7 @@ static void operations_on_zeros_make_the_call(void)
 	ON_ZEROS(CHECK_OK(tl_inl_mem_frame_exit(&context)));
 	ON_ZEROS(CHECK_OK(tl_inl_mem_function_exit(&context)));
 	ON_ZEROS(CHECK(!tl_inl_arena_is_active(&context)));
-	const tl_tensor* tensor = tl_tensor_zeros(TL_DTYPE_F64, TL_DEVICE_CPU, 2, shape);
+	const tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F64, TL_DEVICE_CPU, 2, shape);
 	ON_ZEROS(CHECK(tl_inl_tensor_data(&context, tensor) != NULL));
 	ON_ZEROS(CHECK_INT(tl_inl_tensor_dim(&context, tensor, -1), 4));
 	ON_ZEROS(CHECK_INT(tl_inl_tensor_nbytes(&context, tensor), 96));

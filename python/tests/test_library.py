@@ -152,4 +152,6 @@ def test_wheel(tmp_path: Path) -> None:
     target = tmp_path / "site"
     subprocess.run([*pip, "install", "--no-deps", "--target", str(target), str(wheel)], check=True)
     assert (target / "tl_runtime" / "py.typed").is_file()
+    for name in ("tl_runtime.h", "tl_inline.h"):
+        assert (target / "tl_runtime" / "include" / name).is_file()
     assert import_from(target).stdout.strip() == str(target / "tl_runtime" / "libtl_runtime.so")

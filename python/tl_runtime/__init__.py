@@ -52,7 +52,7 @@ from ._errors import (
     UnknownPointerError,
     UnsupportedError,
 )
-from ._library import lib, make_symbols_global, path, symbols
+from ._library import bitcode_path, include_path, lib, make_symbols_global, path, symbols
 from ._limits import (
     MemoryUsage,
     TensorPoolKey,
@@ -123,6 +123,7 @@ __all__ = [
     "UnsupportedError",
     "allocation_info",
     "arena",
+    "bitcode_path",
     "check_all",
     "collect_cycles",
     "config",
@@ -140,6 +141,7 @@ __all__ = [
     "from_dlpack",
     "from_numpy",
     "function_frame",
+    "include_path",
     "lib",
     "leak_report",
     "live_count",

@@ -100,6 +100,28 @@ def make_symbols_global() -> None:
     ctypes.CDLL(_path, mode=ctypes.RTLD_GLOBAL)
 
 
+def _beside(places: list[str], name: str) -> Path:
+    """Returns the file that stands in one of these places, relative to the package, or where an installation has it."""
+    here, library = Path(__file__).resolve().parent, Path(_path).resolve().parent
+    prefix = library.parent if library.name.startswith("lib") else library.parent.parent
+    found = [here / place / name for place in places] + [library / name]
+    found += [prefix / "include" / name, prefix / "share" / "tl_runtime" / name]
+    for file in found:
+        if file.is_file():
+            return file
+    raise FileNotFoundError(f"{name} is neither in the package nor beside {_path}")
+
+
+def include_path() -> Path:
+    """Returns the folder with tl_runtime.h and tl_inline.h, for a C compiler."""
+    return _beside(["include", "../../include"], "tl_inline.h").parent
+
+
+def bitcode_path() -> Path:
+    """Returns tl_runtime.bc, the inlined operations as LLVM bitcode; FileNotFoundError where it was not built."""
+    return _beside(["include", "../../build"], "tl_runtime.bc")
+
+
 def symbols() -> dict[str, int]:
     """Returns the address of every function of the library, for JIT compilers."""
     count = ctypes.c_size_t()

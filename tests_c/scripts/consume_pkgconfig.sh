@@ -20,3 +20,7 @@ libdir=$(pkg-config --variable=libdir tl_runtime)
 # shellcheck disable=SC2046
 "$cc" "$source/tests_c/consumer/main.c" $(pkg-config --cflags --libs tl_runtime) -Wl,-rpath,"$libdir" -o "$work/consumer"
 "$work/consumer"
+# shellcheck disable=SC2046
+"$cc" -O2 -DTL_INLINE "$source/tests_c/consumer/main.c" $(pkg-config --cflags --libs tl_runtime) -Wl,-rpath,"$libdir" \
+	-o "$work/inlined"
+"$work/inlined"

@@ -4,7 +4,7 @@
 set -eu
 prefix=$1 cc=$2
 libdir=$(dirname "$(find "$prefix" -name libtl_runtime.so)")
-for file in include/tl_runtime.h include/tl_runtime.hpp include/tl_tensor.hpp include/tl_sparse.hpp share/tl_runtime/tl_runtime.ll; do
+for file in include/tl_runtime.h include/tl_runtime.hpp include/tl_tensor.hpp include/tl_sparse.hpp include/tl_inline.h share/tl_runtime/tl_runtime.ll; do
 	[ -f "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 for file in pkgconfig/tl_runtime.pc cmake/tl_runtime/tl_runtimeConfig.cmake \
@@ -13,4 +13,10 @@ for file in pkgconfig/tl_runtime.pc cmake/tl_runtime/tl_runtimeConfig.cmake \
 done
 "$cc" tests_c/consumer/main.c -I"$prefix/include" -L"$libdir" -ltl_runtime -Wl,-rpath,"$libdir" -o "$prefix/consumer"
 "$prefix/consumer"
+"$cc" -O2 -DTL_INLINE tests_c/consumer/main.c -I"$prefix/include" -L"$libdir" -ltl_runtime -Wl,-rpath,"$libdir" \
+	-o "$prefix/consumer"
+"$prefix/consumer"
+if packaging/build_bitcode.sh --compiler >/dev/null; then
+	[ -f "$prefix/share/tl_runtime/tl_runtime.bc" ] || { echo "not installed: share/tl_runtime/tl_runtime.bc"; exit 1; }
+fi
 echo "installed: $(find "$prefix" -type f -o -type l | wc -l) files"

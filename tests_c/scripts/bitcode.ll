@@ -1,0 +1,58 @@
+; A program over tl_runtime.bc, for bitcode.sh: its status is 0 where every operation did what it should.
+declare ptr @tl_context(i32)
+declare i64 @tl_ptr_refcount(ptr)
+declare i32 @tl_thread_detach()
+declare i32 @tl_inl_mem_enter_scope(ptr)
+declare i32 @tl_inl_mem_exit_scope(ptr)
+declare i32 @tl_inl_mem_function_enter(ptr, i64)
+declare i32 @tl_inl_mem_function_exit(ptr)
+declare ptr @tl_inl_mem_get_buffer(ptr, i64, i64)
+declare ptr @tl_inl_mem_new(ptr, i64)
+declare ptr @tl_inl_mem_alloc(ptr, i64)
+declare ptr @tl_inl_ptr_acquire(ptr, ptr)
+declare i32 @tl_inl_ptr_release(ptr, ptr)
+declare i64 @tl_inl_get_scope_depth(ptr)
+
+; A million rounds of a scope with an object, a pair of counts and a floating object. Returns the object's count, 1.
+define i64 @rounds(i64 %n) {
+entry:
+  %context = alloca ptr
+  %c = call ptr @tl_context(i32 1)
+  store ptr %c, ptr %context
+  %entered = call i32 @tl_inl_mem_function_enter(ptr %context, i64 1)
+  %kept = call ptr @tl_inl_mem_new(ptr %context, i64 40)
+  %buffer = call ptr @tl_inl_mem_get_buffer(ptr %context, i64 0, i64 64)
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  store i64 %i, ptr %buffer
+  %s1 = call i32 @tl_inl_mem_enter_scope(ptr %context)
+  %object = call ptr @tl_inl_mem_new(ptr %context, i64 24)
+  %same = call ptr @tl_inl_ptr_acquire(ptr %context, ptr %kept)
+  %floating = call ptr @tl_inl_mem_alloc(ptr %context, i64 24)
+  %s2 = call i32 @tl_inl_ptr_release(ptr %context, ptr %floating)
+  %s3 = call i32 @tl_inl_ptr_release(ptr %context, ptr %kept)
+  %s4 = call i32 @tl_inl_mem_exit_scope(ptr %context)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  %count = call i64 @tl_ptr_refcount(ptr %kept)
+  %c2 = call ptr @tl_context(i32 1)
+  store ptr %c2, ptr %context
+  %left = call i32 @tl_inl_mem_function_exit(ptr %context)
+  %depth = call i64 @tl_inl_get_scope_depth(ptr %context)
+  %deeper = mul i64 %depth, 1000
+  %all = add i64 %count, %deeper
+  ret i64 %all
+}
+
+define i32 @main() {
+  %first = call i64 @rounds(i64 100000)
+  %detached = call i32 @tl_thread_detach()
+  %second = call i64 @rounds(i64 100000)
+  %sum = add i64 %first, %second
+  %right = icmp eq i64 %sum, 2
+  %status = select i1 %right, i32 0, i32 1
+  ret i32 %status
+}
