@@ -263,7 +263,7 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 
 // tl_registry_is_registered tells whether a reference is held at exactly this
 // address. It takes no lock, so it delays no writer; while others write to that
-// part of the table it repeats its lookup.
+// part of the table it repeats its lookup, and after 32 attempts it takes the lock.
 //
 //	C: bool tl_registry_is_registered(const void* pointer);
 //

@@ -4,8 +4,8 @@
 // types as those that one step frees. So the pool keeps released tensors, up to
 // 32 for each key (elements, dtype, device), and the next request for that key
 // takes one as it is. In a steady state no tensor costs a call to the operating
-// system. A thread keeps the last 16 of a key for itself; they count as the
-// pool's, but other threads do not get them before the thread ends.
+// system. A thread keeps up to 16 of a key for itself. They count as the pool's,
+// but other threads do not get them as long as the thread uses that key.
 //
 // tl_tensor_empty and its siblings use the pool by themselves. The functions
 // here are for emitted code that keeps tensors across steps under its own

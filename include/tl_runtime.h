@@ -1955,8 +1955,8 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * types as those that one step frees. So the pool keeps released tensors, up to
  * 32 for each key (elements, dtype, device), and the next request for that key
  * takes one as it is. In a steady state no tensor costs a call to the operating
- * system. A thread keeps the last 16 of a key for itself; they count as the
- * pool's, but other threads do not get them before the thread ends.
+ * system. A thread keeps up to 16 of a key for itself. They count as the pool's,
+ * but other threads do not get them as long as the thread uses that key.
  *
  * tl_tensor_empty and its siblings use the pool by themselves. The functions
  * here are for emitted code that keeps tensors across steps under its own
@@ -3354,7 +3354,7 @@ TL_API tl_status tl_registry_unregister(void* pointer);
 /*
  * tl_registry_is_registered tells whether a reference is held at exactly this
  * address. It takes no lock, so it delays no writer; while others write to that
- * part of the table it repeats its lookup.
+ * part of the table it repeats its lookup, and after 32 attempts it takes the lock.
  *
  * Ownership: none.
  * Threads: any thread, also in a forked child.

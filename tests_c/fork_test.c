@@ -118,6 +118,38 @@ static void a_child_works(void)
 	CHECK_OK(tl_ptr_release(inherited));
 }
 
+static tl_tensor *lent, *part;
+static int lent_ended;
+
+static void end_lent(void* data, void* ctx)
+{
+	(void)data, (void)ctx;
+	lent_ended++;
+}
+
+static void drop_the_last_view(void)
+{
+	CHECK(tl_view_slice(part, 0, 0, 1, 1) != NULL); /* views are made here too */
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_last_status());
+	CHECK_INT(lent_ended, 0);
+	CHECK_COUNT(lent, 1); /* stays as it is: its deleter is not called */
+}
+
+static void what_a_child_cannot_finish_is_no_error(void)
+{
+	static float data[8];
+	const int64_t n = 8;
+	if (!runs_fast) return; /* where every call of a child is refused */
+	CHECK_OK(tl_mem_enter_scope());
+	lent = tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &n, data, NULL, end_lent, NULL);
+	part = tl_view_slice(lent, 0, 0, 4, 1);
+	CHECK_OK(tl_tensor_free(lent));
+	CHECK(in_child(drop_the_last_view));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(lent_ended, 1);
+}
+
 static void name_what_was_inherited(void)
 {
 	tl_clear_error();
@@ -194,6 +226,7 @@ int main(int argc, char** argv)
 	if (argc > 1) children = atoi(argv[1]);
 	CHECK_OK(tl_init());
 	RUN(a_child_works);
+	RUN(what_a_child_cannot_finish_is_no_error);
 	RUN(a_child_of_a_tracked_program_names_nothing);
 	RUN(a_child_exits);
 	RUN(every_child_finishes_while_others_register);

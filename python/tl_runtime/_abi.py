@@ -3860,7 +3860,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         """tl_registry_is_registered tells whether a reference is held at exactly this
         address. It takes no lock, so it delays no writer; while others write to that
-        part of the table it repeats its lookup.
+        part of the table it repeats its lookup, and after 32 attempts it takes the lock.
 
         Ownership: none.
         Threads: any thread, also in a forked child.
