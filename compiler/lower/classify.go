@@ -95,13 +95,15 @@ func escapes(functions []*function) escapeSummary {
 	return summary
 }
 
-// keeps tells whether an operand may be referred to after the operation.
+// keeps tells whether an operand may be referred to after the operation. A function of
+// another module may keep all that it gets.
 func (s escapeSummary) keeps(o *flow.Op, arg int) bool {
 	switch o.Code {
 	case flow.TensorArith, flow.Sum, flow.Element, flow.IsNone, flow.SetElement:
 		return false
 	case flow.Call:
-		return s[o.Callee].Has(flow.Var(arg))
+		kept, known := s[o.Callee]
+		return !known || kept.Has(flow.Var(arg))
 	}
 	return true
 }

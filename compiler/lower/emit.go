@@ -31,6 +31,10 @@ func (f *function) emit() {
 	}
 }
 
+// inMemory are the changes of vecs, once nobody else refers to the vec. The vec acquires
+// what it gets before it releases anything, so the operand may be borrowed from it.
+var inMemory = map[flow.Code]flow.Code{flow.SetAt: flow.StoreAt, flow.Push: flow.Append, flow.Pop: flow.RemoveLast}
+
 func (e *emitter) add(o flow.Op) { e.ops = append(e.ops, o) }
 
 // about adds an operation on one operand.
@@ -52,6 +56,10 @@ func (e *emitter) op(p place, o flow.Op) {
 		}
 		o.Code = flow.StoreElement
 		e.add(o)
+	case flow.SetAt, flow.Push, flow.Pop:
+		e.unshare(o)
+		o.Code = inMemory[o.Code]
+		e.add(o)
 	case flow.Open:
 		if e.opens(int(o.Index)) {
 			e.add(flow.Op{Code: flow.EnterScope, Dst: flow.NoVar})
@@ -72,7 +80,7 @@ func (e *emitter) op(p place, o flow.Op) {
 // from a field and must stay, is put into the scope; what is made is there already.
 func (e *emitter) plain(o flow.Op) {
 	e.add(o)
-	if (o.Code == flow.Call || o.Code == flow.Load) && o.Dst != flow.NoVar && e.kinds[o.Dst] == Held {
+	if (o.Code == flow.Call || o.LooksInto()) && o.Dst != flow.NoVar && e.kinds[o.Dst] == Held {
 		e.about(flow.Register, e.Use(o.Dst))
 	}
 }

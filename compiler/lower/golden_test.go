@@ -41,7 +41,8 @@ var codes = map[string]flow.Code{"New": flow.New, "Copy": flow.Copy, "Return": f
 	"FunctionExit":  flow.FunctionExit, "EnterScope": flow.EnterScope, "ExitScope": flow.ExitScope,
 	"Acquire": flow.Acquire,
 	"Release": flow.Release, "Register": flow.Register, "Unregister": flow.Unregister, "Clear": flow.Clear,
-	"Unshare": flow.Unshare, "StoreElement": flow.StoreElement}
+	"Unshare": flow.Unshare, "StoreElement": flow.StoreElement, "NewVec": flow.NewVec, "StoreAt": flow.StoreAt,
+	"Append": flow.Append, "RemoveLast": flow.RemoveLast, "Call": flow.Call, "Fill": flow.Fill}
 
 var counted = regexp.MustCompile(`(?m)^// counts: (.*)$`)
 

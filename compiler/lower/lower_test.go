@@ -13,7 +13,7 @@ func TestLowerReportsWhatVerifyFinds(t *testing.T) {
 	p, err := ir.Parse("func f() { x = 1 }")
 	require.NoError(t, err)
 	_, err = Lower(p, Options{})
-	require.EqualError(t, err, "function f, statement 1 (x = 1): there is no variable x")
+	require.ErrorContains(t, err, "function f, statement 1 (x = 1): there is no variable x")
 }
 
 // TestLowerLeavesTheProgram lowers one program twice: the text of both is the same,

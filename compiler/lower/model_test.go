@@ -8,12 +8,13 @@ import (
 	"tlruntime/compiler/lower/ir"
 )
 
-// object is a struct or tensor of the model. Of its count, floats references are
+// object is a struct, tensor or vec of the model. Of its count, floats references are
 // nobody's yet.
 type object struct {
 	typ      ir.Type
 	fields   []any
 	elements []float64
+	vec      []*object
 	count    int
 	floats   int
 	inSlot   bool
@@ -129,8 +130,8 @@ func (c *call) op(o *flow.Op) {
 		c.unshare(o)
 	case flow.Store:
 		c.object(c.f.Use(o.Dst)).fields[o.Index] = c.get(o.Args[0])
-	case flow.StoreElement:
-		c.object(c.f.Use(o.Dst)).elements[o.Index] = round(o.Type, c.get(o.Args[0]).(float64))
+	case flow.StoreElement, flow.StoreAt, flow.Append, flow.RemoveLast:
+		c.change(o)
 	case flow.Jump, flow.Branch, flow.Return:
 	default:
 		c.vars[o.Dst] = c.value(o)
@@ -171,6 +172,15 @@ func (w *model) release(r *object) {
 	for _, f := range r.fields {
 		if field, _ := f.(*object); field != nil {
 			w.release(field)
+		}
+	}
+	w.releaseAll(r.vec)
+}
+
+func (w *model) releaseAll(list []*object) {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] != nil {
+			w.release(list[i])
 		}
 	}
 }
@@ -242,6 +252,9 @@ func (c *call) unshare(o *flow.Op) {
 	if old != nil {
 		copy(r.fields, old.fields)
 		copy(r.elements, old.elements)
+		for _, x := range old.vec {
+			c.push(r, x)
+		}
 		for _, f := range r.fields {
 			if field, _ := f.(*object); field != nil {
 				field.count++

@@ -19,6 +19,9 @@ func (c *call) clear(r *object) {
 		r.elements = make([]float64, r.typ.Elements())
 		return
 	}
+	if r.typ.Kind == ir.Vec {
+		return
+	}
 	for _, f := range c.f.Program.Struct(r.typ.Name).Fields {
 		r.fields = append(r.fields, zeroOf(f.Type))
 	}
@@ -57,9 +60,70 @@ func (c *call) value(o *flow.Op) any {
 		}
 		return total
 	case flow.Element:
-		return c.elements(o.Args[0])[o.Index]
+		if i, elements := c.get(o.Args[1]).(int64), c.elements(o.Args[0]); i >= 0 && i < int64(len(elements)) {
+			return elements[i]
+		}
+		return 0.0
+	case flow.NewVec:
+		return c.make(o.Type)
+	case flow.Len:
+		return int64(len(c.vec(o.Args[0])))
+	case flow.LoadAt:
+		if i, elements := c.get(o.Args[1]).(int64), c.vec(o.Args[0]); i >= 0 && i < int64(len(elements)) {
+			return elements[i]
+		}
+		return (*object)(nil)
 	}
 	return c.tensor(o)
+}
+
+func (c *call) vec(a flow.Operand) []*object {
+	if r := c.object(a); r != nil {
+		return r.vec
+	}
+	return nil
+}
+
+// change changes a tensor or vec in memory, which nobody else may see.
+func (c *call) change(o *flow.Op) {
+	r := c.object(c.f.Use(o.Dst))
+	if r.count != 1 && !r.inSlot {
+		c.t.Fatalf("%s changes %s, which has %d references\n%s", c.f.Symbol, c.f.Vars[o.Dst].Name, r.count,
+			flow.Print(c.f))
+	}
+	inside := func(n int) bool {
+		i := c.get(o.Args[1]).(int64)
+		return i >= 0 && i < int64(n)
+	}
+	switch o.Code {
+	case flow.StoreElement:
+		if inside(len(r.elements)) {
+			r.elements[c.get(o.Args[1]).(int64)] = round(o.Type, c.get(o.Args[0]).(float64))
+		}
+	case flow.StoreAt:
+		if inside(len(r.vec)) {
+			i, x := c.get(o.Args[1]).(int64), c.object(o.Args[0])
+			c.push(r, x)
+			old := r.vec[i]
+			r.vec, r.vec[i] = r.vec[:len(r.vec)-1], x
+			c.releaseAll([]*object{old})
+		}
+	case flow.Append:
+		c.push(r, c.object(o.Args[0]))
+	case flow.RemoveLast:
+		if n := len(r.vec); n > 0 {
+			last := r.vec[n-1:]
+			r.vec = r.vec[:n-1]
+			c.releaseAll(last)
+		}
+	}
+}
+
+func (c *call) push(r, x *object) {
+	if x != nil {
+		x.count++
+	}
+	r.vec = append(r.vec, x)
 }
 
 func (c *call) elements(a flow.Operand) []float64 {
@@ -123,6 +187,16 @@ func convert(v any) any {
 
 func arith(op ir.Op, a, b any) any {
 	if x, isInt := a.(int64); isInt {
+		switch y := b.(int64); {
+		case y == 0 && op == ir.Div:
+			return int64(0)
+		case y == 0 && op == ir.Rem:
+			return x
+		case op == ir.Div:
+			return x / y
+		case op == ir.Rem:
+			return x % y
+		}
 		return compute(op, x, b.(int64))
 	}
 	x, y := a.(float64), b.(float64)

@@ -156,8 +156,13 @@ func (b *builder) statement(s ir.Stmt) {
 	case *ir.SetField:
 		b.setField(s)
 	case *ir.SetElement:
+		b.setElement(s)
+	case *ir.Push:
 		v := b.lookup(s.Name)
-		b.emit(Op{Code: SetElement, Dst: v, Args: []Operand{b.value(s.Value)}, Index: s.Index, Type: b.Vars[v].Type})
+		b.emit(Op{Code: Push, Dst: v, Args: b.values(s.Value), Type: b.Vars[v].Type})
+	case *ir.Pop:
+		v := b.lookup(s.Name)
+		b.emit(Op{Code: Pop, Dst: v, Type: b.Vars[v].Type})
 	case *ir.If:
 		b.ifElse(s)
 	case *ir.While:
@@ -196,6 +201,17 @@ func (b *builder) setField(s *ir.SetField) {
 	t := b.Vars[v].Type
 	field := b.info.Program.Struct(t.Name).Field(s.Field)
 	b.emit(Op{Code: SetField, Dst: v, Args: []Operand{b.value(s.Value)}, Index: int64(field), Type: t})
+}
+
+func (b *builder) setElement(s *ir.SetElement) {
+	v := b.lookup(s.Name)
+	o := Op{Code: SetElement, Dst: v, Type: b.Vars[v].Type}
+	if o.Type.Kind == ir.Vec {
+		o.Code = SetAt
+	}
+	at := b.value(s.Index)
+	o.Args = []Operand{b.value(s.Value), at}
+	b.emit(o)
 }
 
 // leaving builds calls and what goes elsewhere.

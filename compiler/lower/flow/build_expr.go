@@ -50,6 +50,16 @@ func (b *builder) define(dst Var, e ir.Expr) {
 		b.newStruct(dst, e)
 	case *ir.Field:
 		b.load(dst, e)
+	case *ir.Element:
+		o := Op{Code: Element, Dst: dst, Args: b.values(e.Value, e.Index), Type: b.info.Types[e.Value]}
+		if o.Type.Kind == ir.Vec {
+			o.Code = LoadAt
+		}
+		b.emit(o)
+	case *ir.NewVec:
+		b.emit(Op{Code: NewVec, Dst: dst, Type: e.Type})
+	case *ir.Len:
+		b.emit(Op{Code: Len, Dst: dst, Args: b.values(e.Value), Type: b.info.Types[e.Value]})
 	default:
 		b.tensor(dst, e)
 	}
@@ -67,8 +77,6 @@ func (b *builder) tensor(dst Var, e ir.Expr) {
 		b.emit(Op{Code: Literal, Dst: dst, Args: b.values(e.Elements...), Type: e.Type, Slot: Heap})
 	case *ir.Sum:
 		b.emit(Op{Code: Sum, Dst: dst, Args: b.values(e.Value), Type: b.info.Types[e.Value]})
-	case *ir.Element:
-		b.emit(Op{Code: Element, Dst: dst, Args: b.values(e.Value), Type: b.info.Types[e.Value], Index: e.Index})
 	default:
 		b.emit(Op{Code: Copy, Dst: dst, Args: []Operand{b.value(e)}})
 	}

@@ -58,8 +58,14 @@ const (
 	Literal                 // D = a tensor of the operands
 	TensorArith             // D = A op B, tensors
 	Sum                     // D = sum of A
-	Element                 // D = A[index]
-	SetElement              // D[index] = A, as a value
+	Element                 // D = A[B], of a tensor
+	SetElement              // D[B] = A, of a tensor, as a value
+	NewVec                  // D = an empty vec
+	Len                     // D = how many elements A has
+	LoadAt                  // D = A[B], of a vec
+	SetAt                   // D[B] = A, of a vec, as a value
+	Push                    // D with A behind it, as a value
+	Pop                     // D without its last element, as a value
 	Open                    // a scope begins
 	Close                   // a scope ends
 	Jump                    // to the successor
@@ -79,7 +85,10 @@ const (
 	Clear        // D = none; its reference has gone elsewhere
 	Unshare      // D refers to a value of its own: a copy when others refer to it
 	Store        // D.field = A, in memory
-	StoreElement // D[index] = A, in memory
+	StoreElement // D[B] = A, in memory, of a tensor
+	StoreAt      // D[B] = A, in memory, of a vec, which acquires A and releases what was there
+	Append       // A behind D's elements, in memory; D acquires it
+	RemoveLast   // D's last element is gone, and released
 )
 
 // Op is an operation.
@@ -88,9 +97,9 @@ type Op struct {
 	Dst    Var // NoVar when there is none
 	Args   []Operand
 	Op     ir.Op   // of Arith and TensorArith
-	Type   ir.Type // of the struct or tensor that is made or changed
+	Type   ir.Type // of the struct, vec or tensor that is made, read or changed
 	Fields []int   // of New: where the operands go
-	Index  int64   // a field, an element, a scope, or how many slots
+	Index  int64   // a field, a scope, or how many slots
 	Slot   int     // of what makes a tensor: its slot, or Heap
 	Callee string  // symbol
 	Scope  int     // the innermost scope around it
@@ -109,7 +118,17 @@ func None(t ir.Type) Operand { return Operand{Var: NoVar, Type: t} }
 // as well.
 func (o *Op) Updates() bool {
 	switch o.Code {
-	case SetField, SetElement, Unshare, Store, StoreElement:
+	case SetField, SetElement, SetAt, Push, Pop:
+		return true
+	}
+	return o.InMemory() || o.Code == Unshare
+}
+
+// InMemory tells whether the operation changes what Dst refers to, so that Dst has the
+// value that it had.
+func (o *Op) InMemory() bool {
+	switch o.Code {
+	case Store, StoreElement, StoreAt, Append, RemoveLast:
 		return true
 	}
 	return false
@@ -122,7 +141,12 @@ func (o *Op) MakesTensor() bool {
 
 // Fresh tells whether the operation makes Dst a reference that nobody had: to
 // what it makes, or to what a call returns.
-func (o *Op) Fresh() bool { return o.Code == New || o.Code == Call || o.MakesTensor() }
+func (o *Op) Fresh() bool {
+	return o.Code == New || o.Code == NewVec || o.Code == Call || o.MakesTensor()
+}
+
+// LooksInto tells whether Dst is a value that an operand has or holds.
+func (o *Op) LooksInto() bool { return o.Code == Copy || o.Code == Load || o.Code == LoadAt }
 
 // Block is a basic block. Its last operation is a Jump, Branch or Return.
 type Block struct {

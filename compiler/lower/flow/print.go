@@ -58,8 +58,11 @@ func (f *Function) text(o *Op, b *Block) string {
 		return fmt.Sprintf("branch %s, b%d, b%d", f.operand(o.Args[0]), b.Successors[0], b.Successors[1])
 	case FunctionEnter:
 		return fmt.Sprintf("function_enter %d", o.Index)
-	case Clear, Unshare:
+	case Clear, Unshare, Pop, RemoveLast:
 		return words[o.Code] + " " + f.Vars[o.Dst].Name
+	}
+	if o.Code == Push || o.Code == Append {
+		return words[o.Code] + " " + f.Vars[o.Dst].Name + ", " + f.operand(o.Args[0])
 	}
 	if o.Dst == NoVar {
 		return strings.TrimSpace(f.value(o))
@@ -73,8 +76,8 @@ func (f *Function) target(o *Op) string {
 	switch o.Code {
 	case SetField, Store:
 		return name + "." + f.field(o.Type, int(o.Index))
-	case SetElement, StoreElement:
-		return fmt.Sprintf("%s[%d]", name, o.Index)
+	case SetElement, StoreElement, SetAt, StoreAt:
+		return fmt.Sprintf("%s[%s]", name, f.operand(o.Args[1]))
 	}
 	return name
 }
@@ -82,7 +85,8 @@ func (f *Function) target(o *Op) string {
 // words are the operations that are written as a word and operands.
 var words = map[Code]string{Open: "open", Close: "close", Return: "return", FunctionExit: "function_exit",
 	EnterScope: "enter_scope", ExitScope: "exit_scope", Acquire: "acquire", Release: "release",
-	Register: "register", Unregister: "unregister", Clear: "clear", Unshare: "unshare"}
+	Register: "register", Unregister: "unregister", Clear: "clear", Unshare: "unshare",
+	Push: "push", Pop: "pop", Append: "append", RemoveLast: "remove_last"}
 
 func (f *Function) value(o *Op) string {
 	switch o.Code {
@@ -104,8 +108,14 @@ func (f *Function) value(o *Op) string {
 		return fmt.Sprintf("%s[%s]%s", o.Type, f.operands(o.Args), slot(o))
 	case Sum:
 		return "sum(" + f.operands(o.Args) + ")"
-	case Element:
-		return fmt.Sprintf("%s[%d]", f.operand(o.Args[0]), o.Index)
+	case Element, LoadAt:
+		return fmt.Sprintf("%s[%s]", f.operand(o.Args[0]), f.operand(o.Args[1]))
+	case NewVec:
+		return "new " + o.Type.String()
+	case Len:
+		return "len(" + f.operands(o.Args) + ")"
+	case SetElement, StoreElement, SetAt, StoreAt:
+		return f.operand(o.Args[0])
 	}
 	return strings.TrimPrefix(words[o.Code]+" ", " ") + f.operands(o.Args)
 }

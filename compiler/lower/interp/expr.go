@@ -57,7 +57,15 @@ func (f *frame) reference(e ir.Expr) any {
 		}
 		return o.fields[o.def.Field(e.Name)]
 	case *ir.Element:
-		return f.expr(e.Value).(*tensor).at(e.Index)
+		v, i := f.expr(e.Value), f.expr(e.Index).(int64)
+		if v, ok := v.(*vec); ok {
+			return f.element(v, i)
+		}
+		return v.(*tensor).at(i)
+	case *ir.NewVec:
+		return &vec{typ: e.Type, made: true}
+	case *ir.Len:
+		return int64(len(f.expr(e.Value).(*vec).elements))
 	case *ir.Sum:
 		return sum(f.expr(e.Value).(*tensor))
 	case *ir.Fill:
@@ -78,6 +86,8 @@ func isNone(v any) int64 {
 		return bit(v.fields == nil)
 	case *tensor:
 		return bit(v.elements == nil)
+	case *vec:
+		return bit(!v.made)
 	}
 	return 0
 }
@@ -133,6 +143,16 @@ func integers(op ir.Op, a, b int64) int64 {
 		return a - b
 	case ir.Mul:
 		return a * b
+	case ir.Div:
+		if b == 0 {
+			return 0
+		}
+		return a / b
+	case ir.Rem:
+		if b == 0 {
+			return a
+		}
+		return a % b
 	}
 	return compare(op, a, b)
 }

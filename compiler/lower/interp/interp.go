@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"tlruntime/compiler/lower/ir"
 )
+
+// ErrExtern is returned for a run that calls a function of another module.
+var ErrExtern = errors.New("the run calls an extern function, which has no body to run")
 
 // ErrLimit is returned for a run that takes more steps than allowed.
 var ErrLimit = errors.New("the run takes too many steps")
@@ -24,9 +28,11 @@ func Run(info *ir.Info, symbol string, limit int) (result any, err error) {
 	}
 	m := &machine{info: info, steps: limit}
 	defer func() {
-		if r := recover(); r == ErrLimit {
-			result, err = nil, ErrLimit
-		} else if r != nil {
+		switch r := recover(); r {
+		case nil:
+		case ErrLimit, ErrExtern:
+			result, err = nil, r.(error)
+		default:
 			panic(r)
 		}
 	}()
@@ -71,6 +77,9 @@ const (
 )
 
 func (m *machine) call(f *ir.Function, args []any) any {
+	if slices.Contains(m.info.Program.Externs, f) {
+		panic(ErrExtern)
+	}
 	m.depth++
 	defer func() { m.depth-- }()
 	fr := &frame{machine: m, scopes: []map[string]any{{}}}
@@ -111,7 +120,7 @@ func (f *frame) statement(s ir.Stmt) outcome {
 		f.variable(s.Name)[s.Name] = v
 	case *ir.SetField:
 		f.setField(s)
-	case *ir.SetElement:
+	case *ir.SetElement, *ir.Push, *ir.Pop:
 		f.setElement(s)
 	case *ir.Do:
 		f.expr(s.Call)
@@ -167,13 +176,33 @@ func (f *frame) setField(s *ir.SetField) {
 	object.fields[object.def.Field(s.Field)] = v
 }
 
-func (f *frame) setElement(s *ir.SetElement) {
-	x := f.expr(s.Value).(float64)
-	t := f.variable(s.Name)[s.Name].(*tensor)
-	if t.elements == nil {
-		t.elements = make([]float64, t.typ.Elements())
+func (f *frame) setElement(s ir.Stmt) {
+	switch s := s.(type) {
+	case *ir.SetElement:
+		i, x := f.expr(s.Index).(int64), f.expr(s.Value)
+		switch v := f.variable(s.Name)[s.Name].(type) {
+		case *tensor:
+			v.make()
+			if i >= 0 && i < int64(len(v.elements)) {
+				v.elements[i] = v.round(x.(float64))
+			}
+		case *vec:
+			v.made = true
+			if i >= 0 && i < int64(len(v.elements)) {
+				v.elements[i] = x
+			}
+		}
+	case *ir.Push:
+		x := f.expr(s.Value)
+		v := f.variable(s.Name)[s.Name].(*vec)
+		v.made, v.elements = true, append(v.elements, x)
+	case *ir.Pop:
+		v := f.variable(s.Name)[s.Name].(*vec)
+		v.made = true
+		if n := len(v.elements); n > 0 {
+			v.elements = v.elements[:n-1]
+		}
 	}
-	t.elements[s.Index] = t.round(x)
 }
 
 // toInt is Convert to Int.

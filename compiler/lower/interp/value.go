@@ -22,12 +22,34 @@ func (t *tensor) round(x float64) float64 {
 	return x
 }
 
-// at is an element; those of none are zeros.
+// at is an element; those of none, and those outside, are zeros.
 func (t *tensor) at(i int64) float64 {
-	if t.elements == nil {
+	if i < 0 || i >= int64(len(t.elements)) {
 		return 0
 	}
 	return t.elements[i]
+}
+
+// make gives none its elements.
+func (t *tensor) make() {
+	if t.elements == nil {
+		t.elements = make([]float64, t.typ.Elements())
+	}
+}
+
+// vec is a value of a vec type; one that was not made is the value none.
+type vec struct {
+	typ      ir.Type
+	elements []any
+	made     bool
+}
+
+// element is an element of a vec; those outside are none.
+func (m *machine) element(v *vec, i int64) any {
+	if i < 0 || i >= int64(len(v.elements)) {
+		return m.zero(v.typ.Element())
+	}
+	return v.elements[i]
 }
 
 // zero is the value of a variable that nobody has given one.
@@ -39,6 +61,8 @@ func (m *machine) zero(t ir.Type) any {
 		return float64(0)
 	case ir.Struct:
 		return &object{def: m.info.Program.Struct(t.Name)}
+	case ir.Vec:
+		return &vec{typ: t}
 	}
 	return &tensor{typ: t}
 }
@@ -67,6 +91,13 @@ func (m *machine) copied(v any) any {
 	case *tensor:
 		m.step(1 + len(v.elements))
 		return &tensor{v.typ, append([]float64(nil), v.elements...)}
+	case *vec:
+		m.step(1)
+		c := &vec{typ: v.typ, made: v.made}
+		for _, x := range v.elements {
+			c.elements = append(c.elements, m.copied(x))
+		}
+		return c
 	}
 	return v
 }

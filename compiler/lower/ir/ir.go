@@ -1,4 +1,4 @@
-// Package ir is a small typed function IR for struct types and tensors: what a
+// Package ir is a small typed function IR for structs, vecs and tensors: what a
 // compiler has in hand before it decides who owns what.
 //
 // Every type has value semantics. An assignment, an argument, a field and a result
@@ -6,13 +6,17 @@
 // How many of them share memory is for the lowering to decide, and a program
 // cannot tell.
 //
-// A variable or field of a struct or tensor type may be none. None is the value
+// A variable or field of a struct, vec or tensor type may be none. None is the value
 // that nobody has made yet: its fields and elements read as zeros, and assigning
-// to one of them makes it. So every program has a meaning, whatever its data.
+// to one of them makes it. An index outside of a vec or tensor reads zero or none,
+// and an assignment there changes nothing. So every program has a meaning,
+// whatever its data; a compiler whose language has errors for these emits its checks.
 //
-//	ir.go      types, statements and expressions
+//	ir.go      types, functions and statements
+//	expr.go    expressions
 //	print.go   the text of a program
 //	parse.go   a program from its text
+//	source.go  where in the text a part of a program stands
 //	verify.go  what a program must satisfy before it is lowered
 //
 // Trees are plain data. They may be shared between readers, and no function here
@@ -34,6 +38,7 @@ const (
 	Float       // IEEE 754 binary64
 	Struct      // a counted object
 	Tensor      // a counted tensor of a fixed shape
+	Vec         // a counted, growing array of structs, tensors or vecs
 )
 
 // DType is the element type of a tensor, with the number that the runtime gives it.
@@ -71,6 +76,10 @@ type Type struct {
 	DType DType  // of a tensor, like Rank and Shape
 	Rank  int
 	Shape [MaxRank]int64
+	// A vec has in the fields above what its innermost elements are, except that
+	// their kind is Of, and Depth vecs around them.
+	Of    Kind
+	Depth int
 }
 
 // Types without parameters.
@@ -91,8 +100,29 @@ func TensorType(d DType, shape ...int64) Type {
 	return t
 }
 
+// VecType is the type of vecs of elements.
+func VecType(element Type) Type {
+	if element.Kind != Vec {
+		element.Of = element.Kind
+	}
+	element.Kind = Vec
+	element.Depth++
+	return element
+}
+
+// Element is the type of a vec's elements, and Float for a tensor.
+func (t Type) Element() Type {
+	if t.Kind != Vec {
+		return FloatType
+	}
+	if t.Depth--; t.Depth < 1 {
+		t.Kind, t.Of, t.Depth = t.Of, Void, 0
+	}
+	return t
+}
+
 // Counted tells whether values of the type are references that the runtime counts.
-func (t Type) Counted() bool { return t.Kind == Struct || t.Kind == Tensor }
+func (t Type) Counted() bool { return t.Kind == Struct || t.Kind == Tensor || t.Kind == Vec }
 
 // Number tells whether the type is Int or Float.
 func (t Type) Number() bool { return t.Kind == Int || t.Kind == Float }
@@ -126,6 +156,8 @@ func (t Type) String() string {
 			parts = append(parts, fmt.Sprint(extent))
 		}
 		return "tensor<" + strings.Join(parts, ", ") + ">"
+	case Vec:
+		return "vec<" + t.Element().String() + ">"
 	}
 	return "void"
 }
@@ -133,6 +165,7 @@ func (t Type) String() string {
 // Program is a set of types and of functions that call each other.
 type Program struct {
 	Structs   []*StructDef
+	Externs   []*Function // without bodies: another module has them
 	Functions []*Function
 }
 
@@ -210,13 +243,19 @@ type (
 		Name, Field string
 		Value       Expr
 	}
-	// SetElement changes an element of a variable's tensor. Index counts in
-	// row-major order.
+	// SetElement changes an element of a variable's vec or tensor. Index, an int,
+	// counts in row-major order. An index outside changes nothing.
 	SetElement struct {
+		Name         string
+		Index, Value Expr
+	}
+	// Push appends a value to a variable's vec.
+	Push struct {
 		Name  string
-		Index int64
 		Value Expr
 	}
+	// Pop removes the last element of a variable's vec, if there is one.
+	Pop struct{ Name string }
 	// If takes Then when Cond, an int, is not 0, else Else.
 	If struct {
 		Cond       Expr
@@ -233,16 +272,18 @@ type (
 	Do struct{ Call Expr }
 	// Return ends the function. Value is nil when it returns nothing.
 	Return struct{ Value Expr }
-	// Break leaves the innermost loop.
-	Break struct{}
+	// Break leaves the innermost loop. Its byte gives every one an address of its own.
+	Break struct{ _ byte }
 	// Continue goes on with the next turn of the innermost loop.
-	Continue struct{}
+	Continue struct{ _ byte }
 )
 
 func (*Let) stmt()        {}
 func (*Assign) stmt()     {}
 func (*SetField) stmt()   {}
 func (*SetElement) stmt() {}
+func (*Push) stmt()       {}
+func (*Pop) stmt()        {}
 func (*If) stmt()         {}
 func (*While) stmt()      {}
 func (*Block) stmt()      {}
@@ -250,134 +291,3 @@ func (*Do) stmt()         {}
 func (*Return) stmt()     {}
 func (*Break) stmt()      {}
 func (*Continue) stmt()   {}
-
-// Expr is an expression: one of the pointer types below. Operands are evaluated
-// from left to right.
-type Expr interface{ expr() }
-
-// The expressions.
-type (
-	// IntLit is a constant.
-	IntLit struct{ Value int64 }
-	// FloatLit is a finite constant.
-	FloatLit struct{ Value float64 }
-	// None is the value that nobody has made yet, of a struct or tensor type.
-	None struct{ Type Type }
-	// Var is the value of a variable.
-	Var struct{ Name string }
-	// Binary computes with two ints or two floats, or element by element with two
-	// tensors of one type. Comparisons are ints, 1 or 0.
-	Binary struct {
-		Op          Op
-		Left, Right Expr
-	}
-	// Convert makes an Int of a Float or the reverse. To Int it rounds towards
-	// zero and saturates; NaN gives 0.
-	Convert struct {
-		To    Kind
-		Value Expr
-	}
-	// IsNone is 1 when the value is none, else 0.
-	IsNone struct{ Value Expr }
-	// New makes a struct. Fields that are not given are zeros and none.
-	New struct {
-		Struct string
-		Fields []FieldValue
-	}
-	// Field reads a field.
-	Field struct {
-		Value Expr
-		Name  string
-	}
-	// Call calls a function.
-	Call struct {
-		Function string
-		Args     []Expr
-	}
-	// MethodCall calls a method of the receiver's type.
-	MethodCall struct {
-		Receiver Expr
-		Method   string
-		Args     []Expr
-	}
-	// Fill makes a tensor with all elements equal; a nil Value is 0.
-	Fill struct {
-		Type  Type
-		Value Expr
-	}
-	// TensorLit makes a tensor of its elements, in row-major order.
-	TensorLit struct {
-		Type     Type
-		Elements []Expr
-	}
-	// Sum is the sum of a tensor's elements, added from the first to the last.
-	Sum struct{ Value Expr }
-	// Element reads an element. Index counts in row-major order.
-	Element struct {
-		Value Expr
-		Index int64
-	}
-)
-
-// FieldValue is a field of a New.
-type FieldValue struct {
-	Name  string
-	Value Expr
-}
-
-func (*IntLit) expr()     {}
-func (*FloatLit) expr()   {}
-func (*None) expr()       {}
-func (*Var) expr()        {}
-func (*Binary) expr()     {}
-func (*Convert) expr()    {}
-func (*IsNone) expr()     {}
-func (*New) expr()        {}
-func (*Field) expr()      {}
-func (*Call) expr()       {}
-func (*MethodCall) expr() {}
-func (*Fill) expr()       {}
-func (*TensorLit) expr()  {}
-func (*Sum) expr()        {}
-func (*Element) expr()    {}
-
-// Op is an operator of Binary.
-type Op uint8
-
-// The operators. Div is for floats alone, since an int division has no value for
-// every operand; tensors have Add, Sub and Mul.
-const (
-	Add Op = iota
-	Sub
-	Mul
-	Div
-	Eq
-	Ne
-	Lt
-	Le
-	Gt
-	Ge
-)
-
-var operators = [...]string{"+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="}
-
-func (o Op) String() string {
-	if int(o) < len(operators) {
-		return operators[o]
-	}
-	return fmt.Sprintf("operator %d", uint8(o))
-}
-
-// Comparison tells whether the operator compares.
-func (o Op) Comparison() bool { return o >= Eq && o <= Ge }
-
-// binding is how tightly an operator binds in text: 1 comparisons, 3 products.
-func (o Op) binding() int {
-	switch o {
-	case Add, Sub:
-		return 2
-	case Mul, Div:
-		return 3
-	}
-	return 1
-}

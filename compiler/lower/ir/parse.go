@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,41 +10,67 @@ import (
 )
 
 // Parse reads the text of a program, as Print writes it. Comments begin with //.
-// The error names the line. What the program means is not looked at: see Verify.
-func Parse(text string) (p *Program, err error) {
-	s := &parser{}
+// The error joins what was found, each a *SyntaxError, one for each struct or function
+// at most. What the program means is not looked at: see Verify.
+func Parse(text string) (*Program, error) {
+	p, _, err := ParseSource(text)
+	return p, err
+}
+
+// ParseSource is Parse, and tells where the parts of the program stand.
+func ParseSource(text string) (*Program, *Source, error) {
+	s := &parser{source: &Source{map[any]Pos{}}}
 	s.scan.Init(strings.NewReader(text))
 	s.scan.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanFloats | scanner.ScanComments |
 		scanner.SkipComments
-	s.scan.Error = func(_ *scanner.Scanner, message string) { s.fail("%s", message) }
+	s.scan.Error = func(sc *scanner.Scanner, message string) {
+		if !s.skipping {
+			s.pos = Pos{sc.Pos().Line, sc.Pos().Column}
+			s.fail("%s", message)
+		}
+	}
+	p := &Program{}
+	s.recovered(s.next)
+	for s.kind != scanner.EOF && len(s.errors) < maxErrors {
+		s.recovered(func() { s.declaration(p) })
+	}
+	if len(s.errors) > 0 {
+		return nil, s.source, errors.Join(s.errors...)
+	}
+	return p, s.source, nil
+}
+
+// parser has one token in hand: its text, where it stands, and its kind.
+type parser struct {
+	scan     scanner.Scanner
+	kind     rune
+	token    string
+	pos      Pos
+	depth    int
+	source   *Source
+	errors   []error
+	skipping bool // to the next declaration, past what may be no tokens
+}
+
+// recovered reads a declaration; behind one that is wrong it goes on with the next,
+// which begins with a word that stands nowhere else.
+func (s *parser) recovered(read func()) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case syntaxError:
-			p, err = nil, r
+			return
+		case *SyntaxError:
+			s.errors = append(s.errors, r)
 		default:
 			panic(r)
 		}
+		s.depth, s.skipping = 0, true
+		for s.kind != scanner.EOF && !slices.Contains(declarations, s.token) {
+			s.next()
+		}
+		s.skipping = false
 	}()
-	s.next()
-	return s.program(), nil
-}
-
-// syntaxError travels from where it is found to Parse.
-type syntaxError struct {
-	line    int
-	message string
-}
-
-func (e syntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.message) }
-
-// parser has one token in hand: its text, and what kind of token it is.
-type parser struct {
-	scan  scanner.Scanner
-	kind  rune
-	token string
-	line  int
-	depth int
+	read()
 }
 
 // maxDepth bounds how deep statements and expressions nest.
@@ -67,8 +94,9 @@ func (s *parser) linked(n int) int {
 	return n + 1
 }
 
+// fail goes to recovered.
 func (s *parser) fail(format string, args ...any) {
-	panic(syntaxError{s.line, fmt.Sprintf(format, args...)})
+	panic(&SyntaxError{s.pos, fmt.Sprintf(format, args...)})
 }
 
 // doubled are the tokens of two characters.
@@ -76,7 +104,7 @@ var doubled = []string{"==", "!=", "<=", ">=", "->"}
 
 func (s *parser) next() {
 	s.kind = s.scan.Scan()
-	s.token, s.line = s.scan.TokenText(), s.scan.Position.Line
+	s.token, s.pos = s.scan.TokenText(), Pos{s.scan.Position.Line, s.scan.Position.Column}
 	if pair := s.token + string(s.scan.Peek()); slices.Contains(doubled, pair) {
 		s.scan.Next()
 		s.token = pair
@@ -105,12 +133,18 @@ func (s *parser) found() string {
 	return strconv.Quote(s.token)
 }
 
+// declarations are the words that begin one.
+var declarations = []string{"struct", "func", "extern"}
+
 // keywords are no names of variables.
-var keywords = []string{"struct", "func", "let", "if", "else", "while", "block", "return", "break", "continue",
-	"new", "none", "is", "zeros", "fill", "sum", "int", "float", "tensor"}
+var keywords = append([]string{"let", "if", "else", "while", "block", "return", "break", "continue", "push", "pop",
+	"new", "none", "is", "zeros", "fill", "sum", "len", "int", "float", "tensor", "vec"}, declarations...)
 
 func (s *parser) name() string {
-	if s.kind != scanner.Ident || slices.Contains(keywords, s.token) {
+	if s.kind == scanner.Ident && slices.Contains(keywords, s.token) {
+		s.fail("a name expected, found %s, which is a word of the language", s.found())
+	}
+	if s.kind != scanner.Ident {
 		s.fail("a name expected, found %s", s.found())
 	}
 	name := s.token
@@ -118,25 +152,42 @@ func (s *parser) name() string {
 	return name
 }
 
-func (s *parser) program() *Program {
-	p := &Program{}
-	for s.kind != scanner.EOF {
-		switch {
-		case s.take("struct"):
-			def := &StructDef{Name: s.name()}
-			s.want("{")
-			for !s.take("}") {
-				def.Fields = append(def.Fields, s.typed())
-				s.take(",")
-			}
-			p.Structs = append(p.Structs, def)
-		case s.take("func"):
-			p.Functions = append(p.Functions, s.function())
-		default:
-			s.fail("struct or func expected, found %s", s.found())
-		}
+func (s *parser) declaration(p *Program) {
+	switch {
+	case s.take("struct"):
+		p.Structs = append(p.Structs, s.structDef())
+	case s.take("extern"):
+		s.want("func")
+		p.Externs = append(p.Externs, s.signature(false))
+	case s.take("func"):
+		f := s.signature(true)
+		f.Body = s.body()
+		p.Functions = append(p.Functions, f)
+	default:
+		s.fail("struct, func or extern expected, found %s", s.found())
 	}
-	return p
+}
+
+func (s *parser) structDef() *StructDef {
+	at := s.pos
+	def := &StructDef{Name: s.name()}
+	s.source.at[def] = at
+	s.want("{")
+	var places []Pos
+	for !s.take("}") {
+		places = append(places, s.pos)
+		def.Fields = append(def.Fields, s.typed())
+		s.take(",")
+	}
+	s.variables(def.Fields, places)
+	return def
+}
+
+// variables notes where fields or parameters stand.
+func (s *parser) variables(list []Variable, places []Pos) {
+	for i := range list {
+		s.source.at[&list[i]] = places[i]
+	}
 }
 
 func (s *parser) typed() Variable {
@@ -153,8 +204,19 @@ func (s *parser) typeName() Type {
 		return FloatType
 	case s.take("tensor"):
 		return s.tensorType()
+	case s.take("vec"):
+		return s.vecType()
 	}
 	return StructType(s.name())
+}
+
+// vecType reads what follows the word vec.
+func (s *parser) vecType() Type {
+	defer s.nested()()
+	s.want("<")
+	t := VecType(s.typeName())
+	s.want(">")
+	return t
 }
 
 // tensorType reads what follows the word tensor.
@@ -182,26 +244,31 @@ func (s *parser) integer(sign string) int64 {
 	return v
 }
 
-func (s *parser) function() *Function {
-	f := &Function{Name: s.name(), Result: VoidType}
-	if s.take(".") {
+// signature reads a function up to its body.
+func (s *parser) signature(methods bool) *Function {
+	f := &Function{Result: VoidType}
+	s.source.at[f] = s.pos
+	f.Name = s.name()
+	if methods && s.take(".") {
 		f.Receiver, f.Name = f.Name, s.name()
 	}
 	s.want("(")
+	var places []Pos
 	for !s.take(")") {
 		if len(f.Params) > 0 {
 			s.want(",")
 		}
+		places = append(places, s.pos)
 		if len(f.Params) == 0 && f.Receiver != "" {
 			f.Params = append(f.Params, Variable{s.name(), StructType(f.Receiver)})
 		} else {
 			f.Params = append(f.Params, s.typed())
 		}
 	}
+	s.variables(f.Params, places)
 	if s.take("->") {
 		f.Result = s.typeName()
 	}
-	f.Body = s.body()
 	return f
 }
 
@@ -209,7 +276,10 @@ func (s *parser) body() (list []Stmt) {
 	defer s.nested()()
 	s.want("{")
 	for !s.take("}") {
-		list = append(list, s.statement())
+		at := s.pos
+		st := s.statement()
+		s.source.at[st] = at
+		list = append(list, st)
 	}
 	return list
 }
@@ -227,6 +297,19 @@ func (s *parser) statement() Stmt {
 		return &While{cond, s.body()}
 	case s.take("block"):
 		return &Block{s.body()}
+	case s.take("push"):
+		name := s.name()
+		s.want(",")
+		return &Push{name, s.expression()}
+	case s.take("pop"):
+		return &Pop{s.name()}
+	}
+	return s.leaving()
+}
+
+// leaving reads statements that go elsewhere.
+func (s *parser) leaving() Stmt {
+	switch {
 	case s.take("return"):
 		if s.token == "}" { // nothing stands behind a return
 			return &Return{}
@@ -251,6 +334,7 @@ func (s *parser) ifStatement() Stmt {
 
 // assignment reads a statement that begins with what it changes, or a call.
 func (s *parser) assignment() Stmt {
+	at := s.pos
 	target := s.postfix()
 	switch t := target.(type) {
 	case *Call, *MethodCall:
@@ -269,6 +353,7 @@ func (s *parser) assignment() Stmt {
 			return &SetElement{v.Name, t.Index, s.expression()}
 		}
 	}
+	s.pos = at
 	s.fail("a statement expected, found the expression %s; assign to a variable, a variable's field or element",
 		briefText(target))
 	return nil

@@ -19,9 +19,16 @@ func (s *parser) binary(least int) Expr {
 		if i < 0 || Op(i).binding() != least {
 			return left
 		}
+		at := s.pos
 		s.next()
-		left = &Binary{Op(i), left, s.operand(least)}
+		left = s.mark(at, &Binary{Op(i), left, s.operand(least)})
 	}
+}
+
+// mark notes where an expression stands.
+func (s *parser) mark(at Pos, e Expr) Expr {
+	s.source.at[e] = at
+	return e
 }
 
 func (s *parser) operand(level int) Expr {
@@ -32,18 +39,16 @@ func (s *parser) operand(level int) Expr {
 }
 
 func (s *parser) postfix() Expr {
-	e := s.primary()
+	at := s.pos
+	e := s.mark(at, s.primary())
 	for n := 0; ; n = s.linked(n) {
+		at = s.pos
 		switch {
 		case s.take("."):
-			name := s.name()
-			if s.take("(") {
-				e = &MethodCall{e, name, s.exprList(")")}
-			} else {
-				e = &Field{e, name}
-			}
+			at = s.pos
+			e = s.member(e)
 		case s.take("["):
-			e = &Element{e, s.integer("")}
+			e = &Element{e, s.expression()}
 			s.want("]")
 		case s.take("is"):
 			s.want("none")
@@ -51,7 +56,17 @@ func (s *parser) postfix() Expr {
 		default:
 			return e
 		}
+		s.mark(at, e)
 	}
+}
+
+// member reads what follows a point.
+func (s *parser) member(e Expr) Expr {
+	name := s.name()
+	if s.take("(") {
+		return &MethodCall{e, name, s.exprList(")")}
+	}
+	return &Field{e, name}
 }
 
 // exprList reads expressions up to a closing token.
@@ -74,6 +89,9 @@ func (s *parser) primary() Expr {
 	case s.take("("):
 		return s.closed()
 	case s.take("new"):
+		if s.take("vec") {
+			return &NewVec{s.vecType()}
+		}
 		return s.newStruct()
 	case s.take("none"):
 		return &None{s.typeName()}
@@ -97,6 +115,9 @@ func (s *parser) callOrName() Expr {
 	case s.take("sum"):
 		s.want("(")
 		return &Sum{s.closed()}
+	case s.take("len"):
+		s.want("(")
+		return &Len{s.closed()}
 	case s.take("int"):
 		s.want("(")
 		return &Convert{Int, s.closed()}

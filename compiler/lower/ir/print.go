@@ -19,6 +19,9 @@ func Print(p *Program) string {
 		w.depth--
 		w.line("}\n")
 	}
+	for _, f := range p.Externs {
+		w.line("extern func %s\n", signature(f))
+	}
 	for i, f := range p.Functions {
 		if i > 0 {
 			w.text.WriteString("\n")
@@ -40,6 +43,12 @@ func (w *printer) line(format string, args ...any) {
 }
 
 func (w *printer) function(f *Function) {
+	w.line("func %s {", signature(f))
+	w.list(f.Body)
+	w.line("}")
+}
+
+func signature(f *Function) string {
 	params := make([]string, len(f.Params))
 	for i, p := range f.Params {
 		params[i] = p.Name + ": " + p.Type.String()
@@ -51,9 +60,7 @@ func (w *printer) function(f *Function) {
 	if f.Result.Kind != Void {
 		result = " -> " + f.Result.String()
 	}
-	w.line("func %s(%s)%s {", f.Symbol(), strings.Join(params, ", "), result)
-	w.list(f.Body)
-	w.line("}")
+	return fmt.Sprintf("%s(%s)%s", f.Symbol(), strings.Join(params, ", "), result)
 }
 
 func (w *printer) list(list []Stmt) {
@@ -102,13 +109,24 @@ func (w *speller) head(s Stmt) string {
 	case *SetField:
 		return s.Name + "." + s.Field + " = " + w.text(s.Value, 0)
 	case *SetElement:
-		return fmt.Sprintf("%s[%d] = %s", s.Name, s.Index, w.text(s.Value, 0))
+		return fmt.Sprintf("%s[%s] = %s", s.Name, w.text(s.Index, 0), w.text(s.Value, 0))
+	case *Push:
+		return "push " + s.Name + ", " + w.text(s.Value, 0)
+	case *Pop:
+		return "pop " + s.Name
 	case *If:
 		return "if " + w.text(s.Cond, 0) + " {"
 	case *While:
 		return "while " + w.text(s.Cond, 0) + " {"
 	case *Block:
 		return "block {"
+	}
+	return w.leaving(s)
+}
+
+// leaving is the line of a call or of what goes elsewhere.
+func (w *speller) leaving(s Stmt) string {
+	switch s := s.(type) {
 	case *Do:
 		return w.text(s.Call, 0)
 	case *Return:
@@ -152,7 +170,7 @@ func (w *speller) text(e Expr, outer int) string {
 	case *Field:
 		return w.text(e.Value, tight) + "." + e.Name
 	case *Element:
-		return fmt.Sprintf("%s[%d]", w.text(e.Value, tight), e.Index)
+		return fmt.Sprintf("%s[%s]", w.text(e.Value, tight), w.text(e.Index, 0))
 	case *IsNone:
 		return w.text(e.Value, tight) + " is none"
 	case *None:
@@ -168,6 +186,10 @@ func (w *speller) makerText(e Expr) string {
 		return Type{Kind: e.To}.String() + "(" + w.text(e.Value, 0) + ")"
 	case *Sum:
 		return "sum(" + w.text(e.Value, 0) + ")"
+	case *Len:
+		return "len(" + w.text(e.Value, 0) + ")"
+	case *NewVec:
+		return "new " + e.Type.String()
 	case *Call:
 		return e.Function + "(" + w.list(e.Args) + ")"
 	case *MethodCall:

@@ -14,6 +14,7 @@ type Error struct {
 	Function  string
 	Statement int
 	Text      string // the statement's first line
+	Part      any    // what is wrong, for Source.Pos
 	Message   string
 }
 
@@ -39,13 +40,13 @@ type Info struct {
 // was found, each an *Error, up to a hundred.
 func Verify(p *Program) (*Info, error) {
 	v := &verifier{Info: &Info{p, map[Expr]Type{}, map[Expr]*Function{}, map[string]*Function{}}}
-	if slices.Contains(p.Structs, nil) || slices.Contains(p.Functions, nil) {
+	if slices.Contains(p.Structs, nil) || slices.Contains(p.Externs, nil) || slices.Contains(p.Functions, nil) {
 		return nil, &Error{Message: "a struct or function is nil"}
 	}
 	for i, s := range p.Structs {
 		v.structDef(i, s)
 	}
-	for _, f := range p.Functions {
+	for _, f := range slices.Concat(p.Externs, p.Functions) {
 		v.signature(f)
 	}
 	for _, f := range p.Functions {
@@ -65,6 +66,7 @@ type verifier struct {
 	number    int // of the statement in hand, and of those before it
 	last      int
 	statement Stmt
+	part      any // what is looked at
 	loops     int
 	depth     int // of lists and expressions around what is in hand
 	scopes    []map[string]Type
@@ -88,7 +90,7 @@ func (v *verifier) fail(format string, args ...any) {
 	if len(v.errors) == maxErrors {
 		return
 	}
-	e := &Error{Message: fmt.Sprintf(format, args...)}
+	e := &Error{Part: v.part, Message: fmt.Sprintf(format, args...)}
 	if v.function != nil {
 		e.Function = v.function.Symbol()
 	}
@@ -111,12 +113,21 @@ func (v *verifier) name(what, name string) {
 	}
 }
 
+// about makes a part of the program that which errors are about, until it is called
+// with what was before.
+func (v *verifier) about(part any) (before any) {
+	before, v.part = v.part, part
+	return before
+}
+
 func (v *verifier) structDef(i int, s *StructDef) {
+	v.about(s)
 	v.name("struct", s.Name)
 	if slices.IndexFunc(v.Program.Structs, func(o *StructDef) bool { return o.Name == s.Name }) < i {
 		v.fail("struct %s is defined twice", s.Name)
 	}
 	for j, f := range s.Fields {
+		v.about(&s.Fields[j])
 		v.name("struct "+s.Name+", field", f.Name)
 		if s.Field(f.Name) < j {
 			v.fail("struct %s has two fields %s", s.Name, f.Name)
@@ -130,13 +141,33 @@ func (v *verifier) value(what string, t Type) {
 	switch {
 	case t.Kind == Void:
 		v.fail("%s has no type", what)
-	case t.Kind > Tensor:
+	case t.Kind > Vec:
 		v.fail("%s: there is no kind %d of types", what, t.Kind)
+	case t.Kind == Vec:
+		v.vec(what, t)
 	case t.Kind == Struct && v.Program.Struct(t.Name) == nil:
 		v.fail("%s: there is no struct %s", what, t.Name)
 	case t.Kind == Tensor:
 		v.tensor(what, t)
 	}
+}
+
+// maxVecs is how many vecs can be around each other.
+const maxVecs = 100
+
+func (v *verifier) vec(what string, t Type) {
+	if t.Depth < 1 || t.Depth > maxVecs {
+		v.fail("%s: at most %d vecs are around each other, not %d", what, maxVecs, t.Depth)
+		return
+	}
+	innermost := t
+	innermost.Kind, innermost.Of, innermost.Depth = t.Of, Void, 0
+	if t.Of != Struct && t.Of != Tensor {
+		v.fail("%s: the elements of a vec are structs, tensors or vecs, not of type %s; put numbers into a tensor "+
+			"or a struct", what, innermost)
+		return
+	}
+	v.value(what, innermost)
 }
 
 // maxElements keeps the bytes of any tensor within 2^34.
@@ -162,6 +193,7 @@ func (v *verifier) tensor(what string, t Type) {
 
 func (v *verifier) signature(f *Function) {
 	v.function = f
+	v.about(f)
 	defer func() { v.function = nil }()
 	v.name("function", f.Name)
 	if v.Symbols[f.Symbol()] != nil {
@@ -172,12 +204,14 @@ func (v *verifier) signature(f *Function) {
 		v.fail("the first parameter of a method is its receiver, of type %s", f.Receiver)
 	}
 	for i, p := range f.Params {
+		v.about(&f.Params[i])
 		v.name("parameter", p.Name)
 		v.value("parameter "+p.Name, p.Type)
 		if slices.IndexFunc(f.Params, func(o Variable) bool { return o.Name == p.Name }) < i {
 			v.fail("there are two parameters %s", p.Name)
 		}
 	}
+	v.about(f)
 	if f.Result.Kind != Void {
 		v.value("the result", f.Result)
 	}
@@ -192,8 +226,9 @@ func (v *verifier) body(f *Function) {
 	v.scopes = []map[string]Type{params}
 	v.list(f.Body)
 	v.statement = nil
+	v.about(f)
 	if f.Result.Kind != Void && !Ends(f.Body) {
-		v.fail("a path ends without a return of %s", f.Result)
+		v.fail("a path ends without a return of %s; end it with one, a loop too", f.Result)
 	}
 	v.function = nil
 }
@@ -222,7 +257,7 @@ func (v *verifier) list(list []Stmt) {
 	v.scopes = append(v.scopes, map[string]Type{})
 	for i, s := range list {
 		v.last++
-		v.number, v.statement = v.last, s
+		v.number, v.statement, v.part = v.last, s, s
 		if i > 0 && Ends(list[:i]) {
 			v.fail("nothing leads here; remove it")
 		}
@@ -240,8 +275,11 @@ func (v *verifier) stmt(s Stmt) {
 	case *SetField:
 		v.want("the value", s.Value, v.field(v.variable(s.Name), s.Field))
 	case *SetElement:
-		v.element(v.variable(s.Name), s.Index)
-		v.want("the value", s.Value, FloatType)
+		v.want("the value", s.Value, v.element(v.variable(s.Name), s.Index))
+	case *Push:
+		v.want("the value", s.Value, v.vecOf(s.Name).Element())
+	case *Pop:
+		v.vecOf(s.Name)
 	case *If:
 		v.want("the condition", s.Cond, IntType)
 		v.list(s.Then)
@@ -267,7 +305,7 @@ func (v *verifier) simple(s Stmt) {
 		v.result(s.Value)
 	case *Break, *Continue:
 		if v.loops == 0 {
-			v.fail("there is no loop around it")
+			v.fail("there is no loop around it; break and continue stand in the body of a while")
 		}
 	default:
 		v.fail("%T is no statement", s)
@@ -279,7 +317,7 @@ func (v *verifier) let(s *Let) {
 	t := v.expr(s.Value)
 	scope := v.scopes[len(v.scopes)-1]
 	if _, known := scope[s.Name]; known {
-		v.fail("%s is declared twice in this list", s.Name)
+		v.fail("%s is declared twice in this list; leave out let to give it another value", s.Name)
 	}
 	scope[s.Name] = t
 }
@@ -302,6 +340,19 @@ func (v *verifier) variable(name string) Type {
 			return t
 		}
 	}
-	v.fail("there is no variable %s", name)
+	v.fail("there is no variable %s; declare it by let before, in this list or one around it", name)
 	return VoidType
+}
+
+// vecOf is the type of a variable that is a vec; one with void elements stands for what
+// is wrong already.
+func (v *verifier) vecOf(name string) Type {
+	t := v.variable(name)
+	if t.Kind == Vec {
+		return t
+	}
+	if t.Kind != Void {
+		v.fail("%s is of type %s; elements are pushed to a vec and popped from one", name, t)
+	}
+	return VecType(VoidType)
 }

@@ -6,6 +6,7 @@ import "math"
 // wrong already, and is not reported again.
 func (v *verifier) want(what string, e Expr, want Type) {
 	if got := v.expr(e); got != want && want.Kind != Void && got.Kind != Void {
+		defer v.about(v.about(e))
 		v.fail("%s is of type %s, not %s", what, got, want)
 	}
 }
@@ -20,9 +21,10 @@ func (v *verifier) expr(e Expr) Type {
 	if !v.deeper() {
 		return VoidType
 	}
+	defer v.about(v.about(e))
 	t := v.typeOf(e)
 	if f := v.Calls[e]; f != nil && f.Result.Kind == Void {
-		v.fail("%s returns nothing, and a value is needed", f.Symbol())
+		v.fail("%s returns nothing, and a value is needed; call it as a statement", f.Symbol())
 	}
 	v.Types[e] = t
 	return t
@@ -65,14 +67,24 @@ func (v *verifier) reference(e Expr) Type {
 		return v.field(v.expr(e.Value), e.Name)
 	case *Fill, *TensorLit:
 		return v.makeTensor(e)
+	case *NewVec:
+		v.value("the vec", e.Type)
+		if e.Type.Kind != Vec {
+			v.fail("%s is no type of vecs", e.Type)
+		}
+		return e.Type
+	case *Len:
+		if t := v.expr(e.Value); t.Kind != Void && t.Kind != Vec {
+			v.fail("a value of type %s has no length; len is for vecs", t)
+		}
+		return IntType
 	case *Sum:
 		if t := v.expr(e.Value); t.Kind != Void && t.Kind != Tensor {
 			v.fail("a sum is over a tensor, not a value of type %s", t)
 		}
 		return FloatType
 	case *Element:
-		v.element(v.expr(e.Value), e.Index)
-		return FloatType
+		return v.element(v.expr(e.Value), e.Index)
 	}
 	v.fail("%T is no expression", e)
 	return VoidType
@@ -81,7 +93,7 @@ func (v *verifier) reference(e Expr) Type {
 func (v *verifier) counted(what string, t Type) Type {
 	v.value(what, t)
 	if !t.Counted() {
-		v.fail("%s is of a struct or tensor type, not of %s", what, t)
+		v.fail("%s is of a struct, vec or tensor type, not of %s", what, t)
 	}
 	return t
 }
@@ -95,16 +107,29 @@ func (v *verifier) binary(e *Binary) Type {
 		return VoidType
 	case t.Kind == Tensor:
 		allowed = e.Op <= Mul
-	case t.Kind == Int && e.Op == Div:
+	case t.Kind == Float && e.Op == Rem:
 		allowed = false
 	}
 	if !allowed || e.Op > Ge {
-		v.fail("values of type %s have no %s", t, e.Op)
+		v.fail("values of type %s have no %s%s", t, e.Op, remedy(t, e.Op))
 	}
 	if e.Op.Comparison() {
 		return IntType
 	}
 	return t
+}
+
+// remedy tells what there is in the place of an operator that a type has not.
+func remedy(t Type, op Op) string {
+	switch {
+	case t.Kind == Tensor && op <= Rem:
+		return "; tensors have +, - and *"
+	case t.Kind == Tensor:
+		return "; compare their elements or sums"
+	case t.Counted() && op.Comparison():
+		return "; compare numbers in them, or ask by `is none`"
+	}
+	return ""
 }
 
 func (v *verifier) convert(e *Convert) Type {
@@ -154,14 +179,20 @@ func (v *verifier) field(t Type, name string) Type {
 	return def.Fields[i].Type
 }
 
-func (v *verifier) element(t Type, index int64) {
+// element is the type of an element of a value of type t.
+func (v *verifier) element(t Type, index Expr) Type {
+	v.want("the index", index, IntType)
 	switch {
 	case t.Kind == Void:
-	case t.Kind != Tensor:
+		return t
+	case t.Kind != Tensor && t.Kind != Vec:
 		v.fail("a value of type %s has no elements", t)
-	case index < 0 || index >= t.Elements():
-		v.fail("element %d of %s: there are %d", index, t, t.Elements())
+		return VoidType
 	}
+	if i, ok := index.(*IntLit); ok && t.Kind == Tensor && (i.Value < 0 || i.Value >= t.Elements()) {
+		v.fail("element %d of %s: there are %d", i.Value, t, t.Elements())
+	}
+	return t.Element()
 }
 
 func (v *verifier) makeTensor(e Expr) Type {

@@ -22,7 +22,8 @@ func TestRandomProgramsAreCorrect(t *testing.T) {
 }
 
 const world = `
-struct P { x: int, y: float, next: P, t: tensor<f64, 2> }
+struct P { x: int, y: float, next: P, t: tensor<f64, 2>, v: vec<P> }
+extern func print(x: float)
 func P.get(self, n: int) -> int { return self.x + n }
 func nothing() { return }
 func make() -> P { return new P{} }
@@ -36,9 +37,9 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"let a = 1 let a = 2":     "statement 2 (let a = 2): a is declared twice in this list",
 		"let a = 1 a = 2.0":       "statement 2 (a = 2.0): the value is of type float, not int",
 		"let a = 1 + 2.0":         "statement 1 (let a = 1 + 2.0): the right operand is of type float, not int",
-		"let a = 1 / 2":           "statement 1 (let a = 1 / 2): values of type int have no /",
+		"let a = 1.0 % 2.0":       "statement 1 (let a = 1.0 % 2.0): values of type float have no %",
 		"let a = make() + make()": "statement 1 (let a = make() + make()): values of type P have no +",
-		"let a = zeros tensor<f64, 2> / zeros tensor<f64, 2>": "values of type tensor<f64, 2> have no /",
+		"let a = zeros tensor<f64, 2> / zeros tensor<f64, 2>": "values of type tensor<f64, 2> have no /; tensors have +, - and *",
 		"let a = zeros tensor<f64, 2> + zeros tensor<f64, 3>": "the right operand is of type tensor<f64, 3>, not tensor<f64, 2>",
 		"let p = make() p.z = 1":                              "statement 2 (p.z = 1): struct P has no field z",
 		"let p = make() p.x = 1.0":                            "the value is of type float, not int",
@@ -51,7 +52,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"let t = zeros tensor<f64,1,1,1,1,1,1,1,1,1>":         "a tensor has at most 8 dimensions, not 9",
 		"let t = tensor<f64, 2>[1.0]":                         "tensor<f64, 2> has 2 elements, not 1",
 		"let t = zeros int":                                   "int is no type of tensors",
-		"let n = none int":                                    "none is of a struct or tensor type, not of int",
+		"let n = none int":                                    "none is of a struct, vec or tensor type, not of int",
 		"let n = none Q":                                      "there is no struct Q",
 		"let n = 1 is none":                                   "a value of type int is never none",
 		"let q = new Q{}":                                     "there is no struct Q",
@@ -62,19 +63,32 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"let f = float(1.0)":                                  "what becomes a float is of type float, not int",
 		"let x = nothing()": "statement 1 (let x = nothing()): nothing returns nothing, and a " +
 			"value is needed",
-		"let x = nothing() + 1":       "nothing returns nothing, and a value is needed",
-		"let x = make().get()":        "P.get takes 1 arguments, not 0",
-		"let x = make().get(1.0)":     "argument n is of type float, not int",
-		"let x = make().got(1)":       "there is no function P.got",
-		"let x = 1.get(1)":            "a value of type int has no methods",
-		"gone()":                      "there is no function gone",
-		"if 1.0 { }":                  "statement 1 (if 1.0 {): the condition is of type float, not int",
-		"while make() { }":            "statement 1 (while make() {): the condition is of type P, not int",
-		"if 1 { let a = 1 } a = 2":    "statement 3 (a = 2): there is no variable a",
-		"break":                       "statement 1 (break): there is no loop around it",
-		"while 1 { } continue":        "there is no loop around it",
-		"return 1":                    "statement 1 (return 1): the function returns nothing",
-		"while 1 { break let a = 1 }": "statement 3 (let a = 1): nothing leads here; remove it",
+		"let x = nothing() + 1":                     "nothing returns nothing, and a value is needed",
+		"let x = make().get()":                      "P.get takes 1 arguments, not 0",
+		"let x = make().get(1.0)":                   "argument n is of type float, not int",
+		"let x = make().got(1)":                     "there is no function P.got",
+		"let x = 1.get(1)":                          "a value of type int has no methods",
+		"gone()":                                    "there is no function gone",
+		"print(1)":                                  "statement 1 (print(1)): argument x is of type int, not float",
+		"let p = make() p = p == p":                 "values of type P have no ==; compare numbers in them, or ask by `is none`",
+		"let v = new vec<int>":                      "the elements of a vec are structs, tensors or vecs, not of type int; put numbers into",
+		"let v = new vec<Q>":                        "the vec: there is no struct Q",
+		"let n = 1 push n, 2":                       "statement 2 (push n, 2): n is of type int; elements are pushed to a vec",
+		"let n = 1 pop n":                           "statement 2 (pop n): n is of type int; elements are pushed to a vec and popped",
+		"let v = new vec<P> push v, 1":              "the value is of type int, not P",
+		"let v = new vec<P> v[1.5] = make()":        "the index is of type float, not int",
+		"let v = new vec<P> let p = v[make()]":      "the index is of type P, not int",
+		"let v = new vec<P> v[0] = v":               "the value is of type vec<P>, not P",
+		"let v = new vec<vec<P>> let p = v[0].x":    "a value of type vec<P> has no fields",
+		"let n = len(1)":                            "a value of type int has no length; len is for vecs",
+		"push w, 1":                                 "there is no variable w; declare it by let before",
+		"if 1.0 { }":                                "statement 1 (if 1.0 {): the condition is of type float, not int",
+		"while make() { }":                          "statement 1 (while make() {): the condition is of type P, not int",
+		"if 1 { let a = 1 } a = 2":                  "statement 3 (a = 2): there is no variable a",
+		"break":                                     "statement 1 (break): there is no loop around it",
+		"while 1 { } continue":                      "there is no loop around it",
+		"return 1":                                  "statement 1 (return 1): the function returns nothing",
+		"while 1 { break let a = 1 }":               "statement 3 (let a = 1): nothing leads here; remove it",
 		"if 1 { return } else { return } nothing()": "statement 4 (nothing()): nothing leads here; remove it",
 	} {
 		if strings.Contains(body, "1.get") {

@@ -166,6 +166,10 @@ func (f *function) arith(o *flow.Op) {
 	if t.Kind == ir.Float {
 		word = floating[o.Op]
 	}
+	if t.Kind == ir.Int && (o.Op == ir.Div || o.Op == ir.Rem) {
+		f.divide(o)
+		return
+	}
 	a := f.gets(o.Args)
 	if o.Op.Comparison() {
 		bit := f.let("%s %s %s, %s", word, typeName(t), a[0], a[1])
@@ -230,6 +234,10 @@ func (f *function) unshare(o *flow.Op) {
 		f.compute(o.Dst, "call ptr %s(ptr %s, %s)", f.need("tensor$unshare"), value, f.described(o.Type))
 		return
 	}
+	if o.Type.Kind == ir.Vec {
+		f.compute(o.Dst, "call ptr %s(ptr %s)", f.need("vec$unshare"), value)
+		return
+	}
 	f.needUnshare(o.Type.Name)
 	f.compute(o.Dst, "call ptr @%s$unshare(ptr %s)", o.Type.Name, value)
 }
@@ -264,6 +272,6 @@ func (f *function) reference(o *flow.Op) {
 		}
 		f.line("  call %s %s(ptr %s)", result, f.need(name), f.get(o.Args[0]))
 	default:
-		f.tensor(o)
+		f.vec(o)
 	}
 }

@@ -18,6 +18,10 @@ func kernel(name string) string {
 		return fillKernel(name, element)
 	case "sum":
 		return sumKernel(name, element)
+	case "get":
+		return getKernel(name, element)
+	case "put":
+		return putKernel(name, element)
 	}
 	return elementwiseKernel(name, element, map[string]string{"add": "fadd", "sub": "fsub", "mul": "fmul"}[what])
 }
@@ -70,6 +74,39 @@ func sumKernel(name, element string) string {
 	turn += "  %sum = fadd double %before, " + wide + "\n"
 	return loopText(fmt.Sprintf("double @%s(ptr nocapture readonly %%from, i64 %%n)", name),
 		"", "  %before = phi double [ 0.0, %entry ], [ %sum, %loop ]\n", turn, "ret double %sum")
+}
+
+// getKernel reads element i of n; those outside are zeros.
+func getKernel(name, element string) string {
+	body, wide := loadAt("x", "from", element), "%x"
+	if element == "float" {
+		body += "  %wide = fpext float %x to double\n"
+		wide = "%wide"
+	}
+	return elementKernel(fmt.Sprintf("double @%s(ptr nocapture readonly %%from, i64 %%i, i64 %%n)", name),
+		body+"  ret double "+wide, "ret double 0.0")
+}
+
+// putKernel changes element i of n, and nothing outside.
+func putKernel(name, element string) string {
+	body, value := "", "x"
+	if element == "float" {
+		body, value = "  %x = fptrunc double %value to float\n", "value"
+	}
+	return elementKernel(fmt.Sprintf("void @%s(ptr nocapture writeonly %%to, i64 %%i, i64 %%n, double %%%s)", name,
+		value), body+storeAt("x", "to", element)+"  ret void", "ret void")
+}
+
+func elementKernel(head, body, outside string) string {
+	return fmt.Sprintf(`define internal %s #0 {
+  %%inside = icmp ult i64 %%i, %%n
+  br i1 %%inside, label %%element, label %%outside
+element:
+%s
+outside:
+  %s
+}
+`, head, body, outside)
 }
 
 func elementwiseKernel(name, element, operation string) string {

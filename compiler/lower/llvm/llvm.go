@@ -4,11 +4,13 @@
 //	llvm.go       the module: types, constants, declarations
 //	function.go   functions and their operations
 //	tensor.go     operations on tensors
+//	vec.go        operations on vecs
+//	integer.go    division
 //	support.go    functions that the module brings along
 //
 // Every function of the program becomes a function of the module with its symbol as
-// the name: Int is i64, Float is double, structs and tensors are ptr. Arguments are
-// lent: a caller holds them, by a scope or a count, during the call. Results float,
+// the name: Int is i64, Float is double, structs, vecs and tensors are ptr. Extern
+// functions are declared alike, and have to keep to the same rules. Arguments are lent: a caller holds them, by a scope or a count, during the call. Results float,
 // and the caller registers them, as docs/ownership.md has it. What the module needs
 // besides has a $ in its name.
 //
@@ -75,14 +77,20 @@ type module struct {
 }
 
 func (w *module) checkNames() error {
-	for _, f := range w.Functions {
-		switch {
-		case f.Symbol == w.Init:
-			return fmt.Errorf("function %s has the name of the module's first function; choose another Options.Init",
-				f.Symbol)
-		case strings.HasPrefix(f.Symbol, "tl_"), declarations[f.Symbol] != "":
-			return fmt.Errorf("function %s has a name that the module takes from elsewhere; rename it", f.Symbol)
+	if w.Program == nil {
+		return nil
+	}
+	for _, f := range slices.Concat(w.Program.Externs, w.Program.Functions) {
+		var message string
+		switch name := f.Symbol(); {
+		case name == w.Init:
+			message = "function %s has the name of the module's first function; choose another Options.Init"
+		case strings.HasPrefix(name, "tl_"), declarations[name] != "":
+			message = "function %s has a name that the module takes from elsewhere; rename it"
+		default:
+			continue
 		}
+		return &ir.Error{Part: f, Message: fmt.Sprintf(message, f.Symbol())}
 	}
 	return nil
 }
@@ -171,6 +179,13 @@ func (w *module) assemble() string {
 			text.WriteString(d + "\n")
 		}
 	}
+	for _, f := range w.Program.Externs {
+		params := make([]string, len(f.Params))
+		for i, p := range f.Params {
+			params[i] = typeName(p.Type)
+		}
+		fmt.Fprintf(&text, "declare %s @%s(%s)\n", typeName(f.Result), f.Name, strings.Join(params, ", "))
+	}
 	text.WriteString("\n" + w.body.String())
 	w.supports(&text)
 	return text.String()
@@ -231,7 +246,7 @@ func definitions(f *flow.Function) []int {
 		n[p] = 1
 	}
 	f.Each(func(o *flow.Op) {
-		if o.Dst != flow.NoVar && o.Code != flow.Store && o.Code != flow.StoreElement {
+		if o.Dst != flow.NoVar && !o.InMemory() {
 			n[o.Dst]++
 		}
 	})

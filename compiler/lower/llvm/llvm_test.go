@@ -27,7 +27,7 @@ func TestDeclarationsAreTheRuntimes(t *testing.T) {
 			require.Contains(t, lines, text)
 		}
 	}
-	require.Equal(t, 21, ours)
+	require.Equal(t, 27, ours)
 }
 
 // TestCallbacksMayThrow looks for nounwind where a destructor may run: nothing but
@@ -82,7 +82,41 @@ func P.set(self) -> float {
 	let v = fill tensor<f64>(0.5)
 	let w = v * v - v
 	self.s = v + w
-	return sum(u * t - u + u) + w[0]
+	let i = 0
+	while i < 3 {
+		u[i] = u[i] + w[i - 1]
+		v[i] = t[1 - i] * 2.0
+		i = i + 1
+	}
+	return sum(u * t - u + u) + w[0] + v[i / 4]
+}
+
+func divided(a: int, b: int) -> int { return a / b * 10 + a % b + a / 3 + b % -2 }
+
+func vecs(n: int) -> vec<P> {
+	let v = none vec<P>
+	while n > 0 {
+		push v, new P{x: n}
+		n = n - 1
+	}
+	let w = v
+	pop w
+	w[1] = v[0]
+	w[9] = none P
+	let all = new vec<vec<P>>
+	push all, v
+	push all, w
+	let tensors = new vec<tensor<f64>>
+	push tensors, fill tensor<f64>(2.5)
+	let t = tensors[0]
+	t[0] = sum(t) + sum(tensors[0])
+	tensors[0] = t
+	push tensors, t
+	pop tensors
+	pop tensors
+	pop tensors
+	push w, new P{y: t[0], x: len(all[0]) * 10 + len(all[1]) + len(tensors)}
+	return w
 }
 
 func nothing() { return }
@@ -93,9 +127,19 @@ func root() -> int {
 	let q = p
 	q.x = 7
 	p.next = none P
-	return int(p.set()) + q.next.x + p.x - q.x * 2
+	let v = vecs(4)
+	let d = divided(7, 0) + divided(-7, -1) * 3 + divided(-9223372036854775807 - 1, -1) + divided(-7, 2)
+	return int(p.set()) + q.next.x + p.x - q.x * 2 + v[1].x + v[len(v) - 1].x * 7 + int(v[len(v) - 1].y) + d
 }
 `
+
+// TestEverythingIsEverything wants every routine in what the other tests compile.
+func TestEverythingIsEverything(t *testing.T) {
+	text := emitted(t, everything, lower.Options{}, Options{})
+	for name := range support {
+		require.Contains(t, text, " @"+name+"(")
+	}
+}
 
 func TestWhatCannotBeWritten(t *testing.T) {
 	for text, want := range map[string]string{

@@ -24,6 +24,12 @@ var declarations = map[string]string{
 	"tl_ptr_release":          "declare i32 @tl_ptr_release(ptr)",
 	"tl_ptr_refcount":         "declare i64 @tl_ptr_refcount(ptr)",
 	"tl_last_error":           "declare nonnull ptr @tl_last_error()",
+	"tl_vec_new":              "declare ptr @tl_vec_new(i64)",
+	"tl_vec_push":             "declare i32 @tl_vec_push(ptr, ptr)",
+	"tl_vec_get":              "declare ptr @tl_vec_get(ptr, i64)",
+	"tl_vec_set":              "declare i32 @tl_vec_set(ptr, i64, ptr)",
+	"tl_vec_pop":              "declare ptr @tl_vec_pop(ptr)",
+	"tl_vec_len":              "declare i64 @tl_vec_len(ptr)",
 	"tl_tensor_empty":         "declare ptr @tl_tensor_empty(i32, i32, i64, ptr)",
 	"tl_tensor_new_zeroed":    "declare ptr @tl_tensor_new_zeroed(i32, i32, i64, ptr)",
 	"tl_tensor_in_slot":       "declare ptr @tl_tensor_in_slot(i64, i32, i64, ptr)",
@@ -64,9 +70,16 @@ failed:
 `, head, t, call, good, ret)
 }
 
-// support are the routines by name. Those with a $ and a type of elements work on
-// n > 0 elements.
-var support = map[string]routine{
+// support are all routines by name.
+var support = func() map[string]routine {
+	all := map[string]routine{}
+	for _, some := range []map[string]routine{baseSupport, intSupport, vecSupport} {
+		maps.Copy(all, some)
+	}
+	return all
+}()
+
+var baseSupport = map[string]routine{
 	"lower$fail": {[]string{"tl_last_error", "dprintf", "abort"}, `@lower$text = private constant [4 x i8] c"%s\0A\00"
 
 define internal void @lower$fail() cold noreturn noinline {
@@ -158,7 +171,7 @@ func (w *module) needUnshare(name string) {
 		fmt.Fprintf(&clone, "  %%to.%d = getelementptr inbounds i8, ptr %%copy, i64 %d\n", i, fieldBytes*i)
 		fmt.Fprintf(&clone, "  %%field.%d = load %s, ptr %%from.%d\n", i, t, i)
 		switch f.Type.Kind {
-		case ir.Struct:
+		case ir.Struct, ir.Vec:
 			fmt.Fprintf(&clone, "  call ptr @tl_ptr_acquire(ptr %%field.%d)\n", i)
 		case ir.Tensor:
 			fmt.Fprintf(&clone, "  call ptr %s(ptr %%field.%d)\n", w.need("tl_tensor_acquire"), i)

@@ -36,7 +36,12 @@ func (f *function) tensor(o *flow.Op) {
 	case flow.StoreElement:
 		x := f.get(o.Args[0])
 		data := f.let("call ptr %s(ptr %s)", f.need("tl_tensor_data"), f.get(f.Use(o.Dst)))
-		f.storeElement(o.Type, data, o.Index, x)
+		if i := o.Args[1]; i.Var == flow.NoVar {
+			f.storeElement(o.Type, data, i.Int, x)
+			return
+		}
+		f.line("  call void %s(ptr %s, i64 %s, i64 %d, double %s)", f.need("put$"+o.Type.DType.String()), data,
+			f.get(o.Args[1]), o.Type.Elements(), x)
 	}
 }
 
@@ -79,7 +84,13 @@ func (f *function) storeElement(t ir.Type, data string, index int64, x string) {
 }
 
 func (f *function) loadElement(o *flow.Op) {
-	at := f.elementAt(o.Type, f.read(o.Args[0]), o.Index)
+	data := f.read(o.Args[0])
+	if i := o.Args[1]; i.Var != flow.NoVar {
+		f.compute(o.Dst, "call double %s(ptr %s, i64 %s, i64 %d)", f.need("get$"+o.Type.DType.String()), data,
+			f.get(i), o.Type.Elements())
+		return
+	}
+	at := f.elementAt(o.Type, data, o.Args[1].Int)
 	if o.Type.DType == ir.F64 {
 		f.compute(o.Dst, "load double, ptr %s", at)
 		return

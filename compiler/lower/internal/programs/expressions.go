@@ -1,6 +1,10 @@
 package programs
 
-import "tlruntime/compiler/lower/ir"
+import (
+	"slices"
+
+	"tlruntime/compiler/lower/ir"
+)
 
 func zero(t ir.Type) ir.Expr {
 	if t.Kind == ir.Int {
@@ -26,6 +30,8 @@ func (g *generator) leaf(t ir.Type) ir.Expr {
 		return &ir.Fill{Type: t}
 	case t.Kind == ir.Tensor:
 		return &ir.Fill{Type: t, Value: &ir.FloatLit{Value: float64(g.rnd.Intn(9)) / 2}}
+	case t.Kind == ir.Vec:
+		return &ir.NewVec{Type: t}
 	}
 	return &ir.New{Struct: t.Name}
 }
@@ -44,6 +50,11 @@ func (g *generator) expr(t ir.Type, depth int) ir.Expr {
 			return e
 		}
 	}
+	if g.chance(30) {
+		if e := g.elementOf(t, depth); e != nil {
+			return e
+		}
+	}
 	switch t.Kind {
 	case ir.Int:
 		return g.integer(depth)
@@ -51,6 +62,8 @@ func (g *generator) expr(t ir.Type, depth int) ir.Expr {
 		return g.float(depth)
 	case ir.Tensor:
 		return g.tensor(t, depth)
+	case ir.Vec:
+		return g.leaf(t)
 	}
 	return g.newStruct(t, depth)
 }
@@ -95,20 +108,41 @@ func (g *generator) fieldOf(t ir.Type, depth int) ir.Expr {
 	return nil
 }
 
+// elementOf reads an element of the type from some vec, if there are such vecs.
+func (g *generator) elementOf(t ir.Type, depth int) ir.Expr {
+	for _, vec := range g.vecs {
+		if vec.Element() == t {
+			return &ir.Element{Value: g.expr(vec, depth-1), Index: g.index(4, depth)}
+		}
+	}
+	return nil
+}
+
+// index is mostly one of the first n.
+func (g *generator) index(n int64, depth int) ir.Expr {
+	if g.chance(40) {
+		return &ir.Binary{Op: ir.Add, Left: g.expr(ir.IntType, min(depth, 2)-1), Right: &ir.IntLit{Value: g.rnd.Int63n(2)}}
+	}
+	return &ir.IntLit{Value: g.rnd.Int63n(n)}
+}
+
 func (g *generator) integer(depth int) ir.Expr {
-	switch g.rnd.Intn(6) {
+	switch g.rnd.Intn(8) {
 	case 0:
 		return &ir.Convert{To: ir.Int, Value: g.expr(ir.FloatType, depth-1)}
 	case 1:
 		return &ir.IsNone{Value: g.expr(ir.StructType(pick(g, g.program.Structs).Name), depth-1)}
 	case 2:
-		return &ir.IsNone{Value: g.expr(pick(g, g.tensors), depth-1)}
+		return &ir.IsNone{Value: g.expr(pick(g, slices.Concat(g.tensors, g.vecs)), depth-1)}
 	case 3:
 		t := pick(g, []ir.Type{ir.IntType, ir.FloatType})
 		op := pick(g, []ir.Op{ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.Gt, ir.Ge})
 		return &ir.Binary{Op: op, Left: g.expr(t, depth-1), Right: g.expr(t, depth-1)}
 	}
-	op := pick(g, []ir.Op{ir.Add, ir.Sub, ir.Mul})
+	if g.chance(15) {
+		return &ir.Len{Value: g.expr(pick(g, g.vecs), depth-1)}
+	}
+	op := pick(g, []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Rem})
 	return &ir.Binary{Op: op, Left: g.expr(ir.IntType, depth-1), Right: g.expr(ir.IntType, depth-1)}
 }
 
@@ -120,7 +154,7 @@ func (g *generator) float(depth int) ir.Expr {
 		return &ir.Sum{Value: g.expr(pick(g, g.tensors), depth-1)}
 	case 2:
 		t := pick(g, g.tensors)
-		return &ir.Element{Value: g.expr(t, depth-1), Index: g.rnd.Int63n(t.Elements())}
+		return &ir.Element{Value: g.expr(t, depth-1), Index: g.index(t.Elements(), depth)}
 	}
 	op := pick(g, []ir.Op{ir.Add, ir.Sub, ir.Mul, ir.Div})
 	return &ir.Binary{Op: op, Left: g.expr(ir.FloatType, depth-1), Right: g.expr(ir.FloatType, depth-1)}
@@ -162,6 +196,12 @@ func (g *generator) look(e ir.Expr, t ir.Type, depth int) (ir.Expr, ir.Type) {
 	}
 	if depth == 0 {
 		return &ir.IsNone{Value: e}, ir.IntType
+	}
+	if t.Kind == ir.Vec {
+		if g.chance(30) {
+			return &ir.Len{Value: e}, ir.IntType
+		}
+		return g.look(&ir.Element{Value: e, Index: &ir.IntLit{Value: g.rnd.Int63n(3)}}, t.Element(), depth-1)
 	}
 	field := pick(g, g.program.Struct(t.Name).Fields)
 	return g.look(&ir.Field{Value: e, Name: field.Name}, field.Type, depth-1)

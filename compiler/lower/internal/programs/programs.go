@@ -39,6 +39,7 @@ type generator struct {
 	program *ir.Program
 
 	tensors  []ir.Type
+	vecs     []ir.Type
 	function *ir.Function
 	scopes   [][]variable
 	names    int
@@ -56,6 +57,8 @@ func (g *generator) structs() {
 	for i := range 1 + g.rnd.Intn(3) {
 		g.program.Structs = append(g.program.Structs, &ir.StructDef{Name: fmt.Sprintf("%sS%d", g.prefix, i)})
 	}
+	first := ir.VecType(ir.StructType(g.program.Structs[0].Name))
+	g.vecs = []ir.Type{first, ir.VecType(pick(g, g.tensors)), ir.VecType(first)}
 	for _, s := range g.program.Structs {
 		for i := range 1 + g.rnd.Intn(5) {
 			s.Fields = append(s.Fields, ir.Variable{Name: fmt.Sprintf("f%d", i), Type: g.anyType()})
@@ -72,6 +75,8 @@ func (g *generator) anyType() ir.Type {
 		return ir.FloatType
 	case n < 5:
 		return pick(g, g.tensors)
+	case n < 7:
+		return pick(g, g.vecs)
 	}
 	return ir.StructType(pick(g, g.program.Structs).Name)
 }

@@ -111,10 +111,23 @@ func (g *generator) change() ir.Stmt {
 	}
 	v := pick(g, targets)
 	if v.Type.Kind == ir.Tensor {
-		return &ir.SetElement{Name: v.Name, Index: g.rnd.Int63n(v.Type.Elements()), Value: g.expr(ir.FloatType, 2)}
+		return &ir.SetElement{Name: v.Name, Index: g.index(v.Type.Elements(), 2), Value: g.expr(ir.FloatType, 2)}
+	}
+	if v.Type.Kind == ir.Vec {
+		return g.changeVec(v)
 	}
 	field := pick(g, g.program.Struct(v.Type.Name).Fields)
 	return &ir.SetField{Name: v.Name, Field: field.Name, Value: g.expr(field.Type, 3)}
+}
+
+func (g *generator) changeVec(v variable) ir.Stmt {
+	switch n := g.rnd.Intn(10); {
+	case n < 5:
+		return &ir.Push{Name: v.Name, Value: g.expr(v.Type.Element(), 3)}
+	case n < 9:
+		return &ir.SetElement{Name: v.Name, Index: g.index(3, 2), Value: g.expr(v.Type.Element(), 3)}
+	}
+	return &ir.Pop{Name: v.Name}
 }
 
 func (g *generator) do() ir.Stmt {
