@@ -14,6 +14,8 @@ func (f *function) findKinds() {
 	for v := range flow.Var(len(f.Vars)) {
 		switch {
 		case !f.counted(v) || f.kinds[v] == Slotted:
+		case f.cursors.Has(v):
+			f.kinds[v], f.borrowed[v] = Borrowed, f.keeper(v)
 		case f.changes.Has(v):
 			f.kinds[v] = Owned
 		case int(v) < f.Params:
@@ -44,7 +46,7 @@ func (f *function) kindByDefinition(v flow.Var) Kind {
 		return Borrowed // none
 	}
 	source := o.Args[0].Var
-	if f.options.NoBorrows || f.changes.Has(source) {
+	if f.options.NoBorrows || f.changes.Has(source) && !f.cursors.Has(source) {
 		return Held
 	}
 	f.borrowed[v] = source

@@ -194,9 +194,11 @@ func (e *emitter) leave(o flow.Op) {
 	e.add(o)
 }
 
-// origin is the variable that a chain of copies began with.
+// origin is the variable that a chain of copies began with. A cursor may have gone on
+// since it was copied.
 func (e *emitter) origin(v flow.Var) flow.Var {
-	for e.borrowed[v] != flow.NoVar && e.kinds[v] == Borrowed && e.copied[v] {
+	for e.borrowed[v] != flow.NoVar && e.kinds[v] == Borrowed && e.copied[v] && !e.cursors.Has(v) &&
+		!e.cursors.Has(e.borrowed[v]) {
 		v = e.borrowed[v]
 	}
 	return v

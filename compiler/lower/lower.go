@@ -7,10 +7,12 @@
 //	lower.go    what is done to a function, in order
 //	classify.go which variables change, and which tensors leave their function
 //	borrow.go   which variables look into another's value
+//	cursors.go  which variables walk through what others keep
 //	moves.go    last uses that hand a reference over
 //	state.go    where a variable holds a reference
 //	scopes.go   which scopes the runtime has to know
 //	emit.go     the runtime's operations
+//	cancel.go   acquires and releases that cancel out
 //
 // Every counted variable has one of these kinds:
 //
@@ -24,7 +26,8 @@
 // Variables that change (are assigned to more than once, or field by field) are
 // Owned, and what is made or returned by a call is Held. A variable that does
 // not change, and gets its value from another that does not, is Borrowed: no
-// operation is spent on it. At the last use of an Owned variable its reference
+// operation is spent on it; neither on one that changes only to walk through
+// such a value. At the last use of an Owned variable its reference
 // moves into the field or variable that receives it; no acquire and no release
 // is emitted. The idea is old; "Counting Immutable Beans" (Ullrich and de Moura, IFL
 // 2019) and "Perceus" (Reinking, Xie, de Moura and Leijen, PLDI 2021) describe it for
@@ -50,6 +53,7 @@ type Options struct {
 	NoMoves   bool // every reference that is stored is acquired
 	NoBorrows bool // every variable has a reference, its own or a scope's
 	NoSlots   bool // all tensors are on the heap
+	NoCancel  bool // pairs of an acquire and a release stay
 }
 
 // Module is a lowered program.
@@ -62,6 +66,9 @@ type Module struct {
 	// Moves is how many references move at a last use, each sparing an acquire and a
 	// release.
 	Moves int
+	// Cancelled is how many pairs of an acquire and a release were removed, since
+	// nothing between them needed the reference.
+	Cancelled int
 }
 
 // Kind tells what holds the reference of a variable.
@@ -104,6 +111,7 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 		m.Functions = append(m.Functions, f.Function)
 		m.Kinds = append(m.Kinds, f.kinds)
 		m.Moves += len(f.moves)
+		m.Cancelled += f.cancelled
 	}
 	return m, nil
 }
@@ -121,6 +129,9 @@ type function struct {
 	uses      [][]place    // by variable: what reads it
 	moves     map[use]bool // operands whose reference is handed over
 	registers []bool       // by scope: something is registered in it
+	cursors   flow.Set     // variables that change, and are Borrowed all the same
+	roots     []root       // by variable: what keeps its value
+	cancelled int          // pairs
 
 	needNull flow.Set // Owned variables that are released where they may hold nothing
 	rank     []int    // by variable: the number of an Owned one among them
@@ -146,11 +157,13 @@ func (f *function) lower(summary escapeSummary) {
 	f.assignSlots(summary)
 	f.splitDefinitions()
 	f.findPlaces()
+	f.findCursors()
 	f.findKinds()
 	f.findMoves()
 	f.findScopes()
 	f.findStates()
 	f.emit()
+	f.cancel()
 }
 
 // findPlaces notes where variables get their values and where they are read.

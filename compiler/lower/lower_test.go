@@ -40,6 +40,8 @@ func build(n: int) -> Node {
 	return head
 }
 func second(list: Node) -> int { let x = list.next return x.value }
+func walk(list: Node) { while list.value { list = list.next } }
+func twice(list: Node) -> int { let x = list x = list.next x.value = 3 return x.value }
 func add(n: int) -> float { let t = zeros tensor<f64, 2> return sum(t + t) }
 `
 	count := func(options Options, code flow.Code) (n int) {
@@ -48,14 +50,19 @@ func add(n: int) -> float { let t = zeros tensor<f64, 2> return sum(t + t) }
 		}
 		return n
 	}
-	require.Equal(t, 1, count(Options{}, flow.Acquire))
-	require.Equal(t, 2, count(Options{NoMoves: true}, flow.Acquire))
-	require.Equal(t, 1, count(Options{}, flow.Release))
-	require.Equal(t, 2, count(Options{NoMoves: true}, flow.Release))
+	require.Equal(t, 2, count(Options{}, flow.Acquire))
+	require.Equal(t, 4, count(Options{NoMoves: true, NoCancel: true}, flow.Acquire))
+	require.Equal(t, 3, count(Options{NoCancel: true}, flow.Acquire))
+	require.Equal(t, 4, count(Options{NoBorrows: true}, flow.Acquire))
+	require.Equal(t, 2, count(Options{}, flow.Release))
+	require.Equal(t, 4, count(Options{NoMoves: true, NoCancel: true}, flow.Release))
+	require.Equal(t, 3, count(Options{NoCancel: true}, flow.Release))
 	require.Equal(t, 1, count(Options{}, flow.Register))
-	require.Equal(t, 2, count(Options{NoBorrows: true}, flow.Register))
-	require.Len(t, lowered(t, text, Options{}).Functions[2].Slots, 1)
-	require.Empty(t, lowered(t, text, Options{NoSlots: true}).Functions[2].Slots)
+	require.Equal(t, 4, count(Options{NoBorrows: true}, flow.Register))
+	require.Len(t, lowered(t, text, Options{}).Functions[4].Slots, 1)
+	require.Empty(t, lowered(t, text, Options{NoSlots: true}).Functions[4].Slots)
+	require.Equal(t, 1, lowered(t, text, Options{}).Cancelled)
+	require.Zero(t, lowered(t, text, Options{NoCancel: true}).Cancelled)
 	require.Equal(t, 1, lowered(t, text, Options{}).Moves)
 }
 

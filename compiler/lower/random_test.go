@@ -81,7 +81,8 @@ var variants = map[string]Options{
 	"no moves":   {NoMoves: true},
 	"no borrows": {NoBorrows: true},
 	"no slots":   {NoSlots: true},
-	"plain":      {NoMoves: true, NoBorrows: true, NoSlots: true},
+	"no cancel":  {NoCancel: true},
+	"plain":      {NoMoves: true, NoBorrows: true, NoSlots: true, NoCancel: true},
 }
 
 // TestModel runs random programs on the model of the runtime, in every variant of the
@@ -111,4 +112,7 @@ func TestModel(t *testing.T) {
 	require.Less(t, executed["complete"][flow.Release], executed["no moves"][flow.Release], "and releases")
 	require.Less(t, executed["complete"][flow.Register], executed["no borrows"][flow.Register],
 		"borrows save registrations")
+	for _, code := range []flow.Code{flow.Acquire, flow.Release} {
+		require.Less(t, executed["complete"][code], executed["no cancel"][code], "pairs cancel out")
+	}
 }

@@ -178,7 +178,7 @@ func TestRandomProgramsRunAsInterpreted(t *testing.T) {
 // variants of the lowering, which all have to be right.
 var variants = map[string]lower.Options{
 	"complete": {},
-	"plain":    {NoMoves: true, NoBorrows: true, NoSlots: true},
+	"plain":    {NoMoves: true, NoBorrows: true, NoSlots: true, NoCancel: true},
 }
 
 func (b *batch) runWith(t *testing.T, tc *toolchain, name string, options lower.Options) {
