@@ -1,8 +1,10 @@
-// Command tl plans the memory of models and runs them on TL Runtime.
+// Command tl plans the memory of models, runs them on TL Runtime, and lowers the programs
+// of compilers to it.
 //
 //	tl plan MODEL          how much memory a model needs, and where each buffer lies
 //	tl run MODEL           compiles a model and runs it
 //	tl export MODEL FILE   writes a model in another format
+//	tl lower FILE          writes a compiler's program as LLVM IR that counts references
 //	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
 //	tl report TRACE        makes a page of a trace: what the memory did over time
 //
@@ -24,9 +26,9 @@ func main() {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:          "tl",
-		Short:        "Plans the memory of models, runs them on TL Runtime, and reads its statistics",
+		Short:        "Plans the memory of models, lowers programs, runs both on TL Runtime, and reads its statistics",
 		SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(), runCommand(), exportCommand(), reportCommand(), metricsCommand())
+	root.AddCommand(planCommand(), runCommand(), exportCommand(), lowerCommand(), reportCommand(), metricsCommand())
 	return root
 }

@@ -145,8 +145,8 @@ func (w *speller) leaving(s Stmt) string {
 // Text returns the text of an expression.
 func Text(e Expr) string { return (&speller{left: math.MaxInt}).text(e, 0) }
 
-// tight binds tighter than any operator.
-const tight = 4
+// tight binds tighter than any operator and its right operand, which asks for 4.
+const tight = 5
 
 // text puts parentheses around what binds less than outer asks for.
 func (w *speller) text(e Expr, outer int) string {
@@ -219,9 +219,10 @@ func (w *speller) list(exprs []Expr) string {
 	return strings.Join(texts, ", ")
 }
 
-// literal puts a sign that an operator would take for its own into parentheses.
+// literal puts a sign that an operator would take for its own into parentheses, and
+// digits whose point a field would take.
 func literal(digits string, outer int) string {
-	if outer > 0 && strings.HasPrefix(digits, "-") {
+	if outer == tight || outer > 0 && strings.HasPrefix(digits, "-") {
 		return "(" + digits + ")"
 	}
 	return digits
