@@ -47,7 +47,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib bitcode checked demo demo-c demo-python demo-planned tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
+.PHONY: help lib bitcode checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop test-c-programs
 
 help: ## list the targets
@@ -69,7 +69,7 @@ checked: $(CHECKED)/libtl_runtime.so.$(VERSION) ## build build/checked/libtl_run
 $(CHECKED)/libtl_runtime.so.$(VERSION): $(LIBRARY_SOURCES)
 	packaging/build_library.sh $(CHECKED) -tags tlcheck
 
-demo: demo-c demo-python demo-planned ## train a network on handwritten digits, plan it, compile it, run it
+demo: demo-c demo-python demo-planned demo-tiny ## train a network on handwritten digits, plan it, compile it, run it; run a small language
 
 demo-c: $(LIBRARY)
 	$(MAKE) --no-print-directory -C examples/digits BUILD=$(BUILD) run
@@ -80,7 +80,10 @@ demo-python: $(LIBRARY) $(VENV)/.ready
 demo-planned: demo-python $(TOOL)
 	$(WITH_TOOL) $(IN_VENV)/python examples/digits_planned.py $(DIGITS) $(TOOL)
 
-tool: $(TOOL) ## build build/tl, which plans, compiles and runs models
+demo-tiny: $(LIBRARY) $(VENV)/.ready $(TOOL)
+	$(MAKE) --no-print-directory -C examples/tiny BUILD=$(BUILD) test
+
+tool: $(TOOL) ## build build/tl, which plans, compiles and runs models, and lowers programs
 
 $(TOOL): FORCE
 	go build -o $@ ./cmd/tl
