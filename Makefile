@@ -80,7 +80,7 @@ demo-python: $(LIBRARY) $(VENV)/.ready
 demo-planned: demo-python $(TOOL)
 	$(WITH_TOOL) $(IN_VENV)/python examples/digits_planned.py $(DIGITS) $(TOOL)
 
-demo-tiny: $(LIBRARY) $(VENV)/.ready $(TOOL)
+demo-tiny: $(LIBRARY) bitcode $(VENV)/.ready $(TOOL)
 	$(MAKE) --no-print-directory -C examples/tiny BUILD=$(BUILD) test
 
 tool: $(TOOL) ## build build/tl, which plans, compiles and runs models, and lowers programs

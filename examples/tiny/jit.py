@@ -23,6 +23,11 @@ def lower(tool, text, *options):
     return done.stdout
 
 
+def dialect(inline):
+    """The options of `tl lower` for this LLVM; inline wants the module linked with tl_runtime.bc."""
+    return ["--llvm", str(min(max(VERSION, 14), 20)), "--init", "tiny_init", *(["--inline"] if inline else [])]
+
+
 def start():
     """Prepares LLVM, once in a process."""
     for step in ("initialize", "initialize_native_target", "initialize_native_asmprinter"):
@@ -74,16 +79,23 @@ class Runtime:
         total = json.loads(buffer.value)["total"]
         return total["live"], total["bytes"], self.library.tl_get_scope_depth()
 
-    def run(self, module_text, path, texts):
-        """Compiles a module and calls its main."""
-        self.path, self.texts = path, texts
+    def compiled(self, module_text, bitcode=None):
+        """A module, optimised, with the operations of tl_runtime.bc inlined where it calls them."""
         module = llvm.parse_assembly(module_text)
+        if bitcode:
+            with open(bitcode, "rb") as file:
+                module.link_in(llvm.parse_bitcode(file.read()))
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
         if hasattr(llvm, "create_pass_builder"):
             builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
             builder.getModulePassManager().run(module, builder)
-        with llvm.create_mcjit_compiler(module, machine) as engine:
+        return module, machine
+
+    def run(self, module_text, path, texts, bitcode=None):
+        """Compiles a module and calls its main."""
+        self.path, self.texts = path, texts
+        with llvm.create_mcjit_compiler(*self.compiled(module_text, bitcode)) as engine:
             engine.finalize_object()
             init = ctypes.CFUNCTYPE(ctypes.c_int)(engine.get_function_address("tiny_init"))
             if init():

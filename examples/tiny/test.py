@@ -17,7 +17,9 @@ FOLDER = Path(__file__).resolve().parent
 PROGRAMS = sorted(p for p in (FOLDER / "programs").glob("*.tiny") if p.with_suffix(".out").exists())
 TOOL = os.environ.get("TL_TOOL", str(BUILD / "tl"))
 LIBRARY = os.environ.get("TL_RUNTIME_LIBRARY", str(BUILD / "libtl_runtime.so"))
-DIALECT = ("--llvm", str(min(max(jit.VERSION, 14), 20)), "--init", "tiny_init")
+BITCODE = Path(os.environ.get("TL_BITCODE", BUILD / "tl_runtime.bc"))
+INLINES = BITCODE.exists() and jit.VERSION >= 15
+PLAIN = ("--no-moves", "--no-borrows", "--no-slots", "--no-cancel")
 
 # What is wrong in a program, and what is said about it.
 WRONG = {
@@ -43,14 +45,14 @@ class Programs(unittest.TestCase):
         lines = []
         runtime = jit.Runtime(LIBRARY, lines.append)
         self.assertGreaterEqual(len(PROGRAMS), 7)
-        for options in ((), ("--no-moves", "--no-borrows", "--no-slots", "--no-cancel")):
+        for options, bitcode in (((), None), (PLAIN, None), *([((), BITCODE)] if INLINES else [])):
             for path in PROGRAMS:
-                with self.subTest(path.name, options=options):
+                with self.subTest(path.name, options=options, bitcode=bitcode):
                     text, texts = emit(path.read_text(encoding="utf-8"))
-                    module = jit.lower(TOOL, text, *DIALECT, *options)
+                    module = jit.lower(TOOL, text, *jit.dialect(inline=bitcode), *options)
                     lines.clear()
                     before = runtime.live()
-                    runtime.run(module, path, texts)
+                    runtime.run(module, path, texts, bitcode)
                     self.assertEqual("\n".join(lines) + "\n", path.with_suffix(".out").read_text(encoding="utf-8"))
                     self.assertEqual((before[0], before[1], 0), runtime.live(), "objects, bytes, open scopes")
                     self.assertEqual(runtime.library.tl_last_status(), 0, runtime.library.tl_last_error())
@@ -68,11 +70,19 @@ class Programs(unittest.TestCase):
     def test_a_walk_counts_nothing(self):
         """The functions of list.tiny that only walk have no call that counts."""
         text, _ = emit((FOLDER / "programs" / "list.tiny").read_text(encoding="utf-8"))
-        module = jit.lower(TOOL, text, *DIALECT)
+        module = jit.lower(TOOL, text, *jit.dialect(inline=False))
         for name, calls in (("f_total", 0), ("f_find", 2)):  # find returns: register and unregister
             body = re.search(rf"define \w+ @{name}\(.*?\n}}", module, re.DOTALL).group()
             self.assertLessEqual(len(re.findall(r"call \w+ @tl_", body)), 2 * calls, body)
             self.assertNotRegex(body, "tl_ptr_(acquire|release)")
+
+    @unittest.skipUnless(INLINES, "no tl_runtime.bc: make bitcode")
+    def test_operations_are_inlined(self):
+        text, _ = emit((FOLDER / "programs" / "tensors.tiny").read_text(encoding="utf-8"))
+        called = jit.lower(TOOL, text, *jit.dialect(inline=True))
+        self.assertIn("call i32 @tl_inl_mem_exit_scope(", called)
+        module, _ = jit.Runtime(LIBRARY, print).compiled(called, BITCODE)
+        self.assertNotIn("@tl_inl_", str(module))
 
     def test_text_is_a_fixed_point(self):
         for path in PROGRAMS:
@@ -100,16 +110,20 @@ def main():
         jit.start()
         result = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromTestCase(Programs))
         sys.exit(not result.wasSuccessful())
-    start, failed = time.monotonic(), False
+    start, failed, runs = time.monotonic(), False, []
     for path in ("1", "0"):
         environment = {**os.environ, "TL_FASTPATH": path}
-        done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True)
-        if done.returncode:
-            print(f"TL_FASTPATH={path}\n{done.stdout}{done.stderr}")
+        runs.append(subprocess.Popen([sys.executable, __file__], env=environment, stderr=subprocess.PIPE, text=True))
+    for path, run in zip(("1", "0"), runs):
+        errors = run.communicate()[1]
+        if run.returncode:
+            print(f"TL_FASTPATH={path}\n{errors}")
             failed = True
     if failed:
         sys.exit(1)
-    print(f"tiny: {len(PROGRAMS)} programs on both paths in {time.monotonic() - start:.1f} s, objects leaked: 0")
+    how = "called and inlined" if INLINES else "called (skip: no tl_runtime.bc to inline)"
+    taken = f"{time.monotonic() - start:.1f} s"
+    print(f"tiny: {len(PROGRAMS)} programs on both paths, {how}, time {taken}, objects leaked: 0")
 
 
 if __name__ == "__main__":

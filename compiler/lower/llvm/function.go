@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"tlruntime/compiler/lower"
 	"tlruntime/compiler/lower/flow"
 	"tlruntime/compiler/lower/ir"
 )
@@ -14,14 +15,17 @@ import (
 type function struct {
 	*module
 	*flow.Function
-	values  []string // by variable: its value, when it has one definition
-	onStack []bool   // by variable
-	last    int      // number of the newest unnamed value
+	kinds    []lower.Kind // by variable
+	values   []string     // by variable: its value, when it has one definition
+	kept     []bool       // by variable: the address of its tensor's elements is kept
+	elements []string     // by variable: that address, when it has one definition
+	onStack  []bool       // by variable
+	last     int          // number of the newest unnamed value
 }
 
-func (w *module) function(source *flow.Function) {
-	f := &function{module: w, Function: source, values: make([]string, len(source.Vars)),
-		onStack: make([]bool, len(source.Vars))}
+func (w *module) function(source *flow.Function, kinds []lower.Kind) {
+	f := &function{module: w, Function: source, kinds: kinds, values: make([]string, len(source.Vars)),
+		elements: make([]string, len(source.Vars)), kept: make([]bool, len(source.Vars)), onStack: make([]bool, len(source.Vars))}
 	params := make([]string, f.Params)
 	for i := range params {
 		params[i] = typeName(f.Vars[i].Type) + " %" + f.Vars[i].Name
@@ -31,10 +35,16 @@ func (w *module) function(source *flow.Function) {
 	for i, b := range f.Blocks {
 		w.line(".b%d:", i)
 		if i == 0 {
+			f.context()
 			f.stack()
+			f.keepAddresses()
+			for p := range flow.Var(f.Params) {
+				f.keepAddress(p)
+			}
 		}
 		for j := range b.Ops {
 			f.op(&b.Ops[j], b)
+			f.keepAddress(b.Ops[j].Dst)
 		}
 	}
 	w.line("}")
@@ -49,6 +59,9 @@ func (f *function) stack() {
 		t := typeName(f.Vars[v].Type)
 		f.onStack[v] = true
 		f.line("  %s = alloca %s", f.address(flow.Var(v)), t)
+		if f.kinds[v] == lower.Slotted { // and so is where its elements are
+			f.line("  %s.data = alloca ptr", f.name(flow.Var(v)))
+		}
 		if v < f.Params {
 			f.line("  store %s %%%s, ptr %s", t, f.Vars[v].Name, f.address(flow.Var(v)))
 		}
@@ -254,13 +267,13 @@ var counting = map[flow.Code][2]string{
 func (f *function) reference(o *flow.Op) {
 	switch o.Code {
 	case flow.FunctionEnter:
-		f.line("  call void %s(i64 %d)", f.need("function$enter"), o.Index)
+		f.line("  call void %s", f.runtime("function$enter", fmt.Sprintf("i64 %d", o.Index)))
 	case flow.EnterScope:
-		f.line("  call void %s()", f.need("scope$enter"))
+		f.line("  call void %s", f.runtime("scope$enter"))
 	case flow.FunctionExit:
-		f.line("  call i32 %s()", f.need("tl_mem_function_exit"))
+		f.line("  call i32 %s", f.runtime("tl_mem_function_exit"))
 	case flow.ExitScope:
-		f.line("  call i32 %s()", f.need("tl_mem_exit_scope"))
+		f.line("  call i32 %s", f.runtime("tl_mem_exit_scope"))
 	case flow.Acquire, flow.Release, flow.Register, flow.Unregister:
 		name := counting[o.Code][0]
 		if o.Args[0].Type.Kind == ir.Tensor {
@@ -270,7 +283,8 @@ func (f *function) reference(o *flow.Op) {
 		if o.Code == flow.Acquire {
 			result = "ptr"
 		}
-		f.line("  call %s %s(ptr %s)", result, f.need(name), f.get(o.Args[0]))
+		value := f.get(o.Args[0])
+		f.line("  call %s %s", result, f.runtime(name, "ptr "+value))
 	default:
 		f.vec(o)
 	}

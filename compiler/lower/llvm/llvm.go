@@ -4,8 +4,10 @@
 //	llvm.go       the module: types, constants, declarations
 //	function.go   functions and their operations
 //	tensor.go     operations on tensors
+//	elements.go   where their elements are
 //	vec.go        operations on vecs
 //	integer.go    division
+//	inline.go     operations of tl_runtime.bc
 //	support.go    functions that the module brings along
 //
 // Every function of the program becomes a function of the module with its symbol as
@@ -39,6 +41,7 @@ const (
 type Options struct {
 	Version int    // of LLVM, Oldest to Newest; 0 is Oldest
 	Init    string // name of the function that has to be called first; "" is module_init
+	Inline  bool   // the module is for linking with tl_runtime.bc, whose operations it inlines
 }
 
 // Emit returns the text of a module. Its function Init defines the types: it
@@ -59,8 +62,8 @@ func Emit(m *lower.Module, options Options) (string, error) {
 		return "", err
 	}
 	w.init()
-	for _, f := range m.Functions {
-		w.function(f)
+	for i, f := range m.Functions {
+		w.function(f, m.Kinds[i])
 	}
 	return w.assemble(), nil
 }

@@ -11,7 +11,13 @@ import (
 
 // declarations of what the module calls: the runtime's as in
 // include/tl_runtime.ll, the C library's and LLVM's own.
-var declarations = map[string]string{
+var declarations = func() map[string]string {
+	all := maps.Clone(baseDeclarations)
+	maps.Copy(all, inlineDeclarations)
+	return all
+}()
+
+var baseDeclarations = map[string]string{
 	"tl_type_define":          "declare i32 @tl_type_define(ptr, ptr)",
 	"tl_object_new":           "declare ptr @tl_object_new(i32)",
 	"tl_mem_enter_scope":      "declare i32 @tl_mem_enter_scope()",
@@ -73,7 +79,7 @@ failed:
 // support are all routines by name.
 var support = func() map[string]routine {
 	all := map[string]routine{}
-	for _, some := range []map[string]routine{baseSupport, intSupport, vecSupport} {
+	for _, some := range []map[string]routine{baseSupport, intSupport, vecSupport, inlineSupport} {
 		maps.Copy(all, some)
 	}
 	return all

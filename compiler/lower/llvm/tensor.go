@@ -35,7 +35,7 @@ func (f *function) tensor(o *flow.Op) {
 		f.loadElement(o)
 	case flow.StoreElement:
 		x := f.get(o.Args[0])
-		data := f.let("call ptr %s(ptr %s)", f.need("tl_tensor_data"), f.get(f.Use(o.Dst)))
+		data := f.data(o.Dst)
 		if i := o.Args[1]; i.Var == flow.NoVar {
 			f.storeElement(o.Type, data, i.Int, x)
 			return
@@ -43,22 +43,6 @@ func (f *function) tensor(o *flow.Op) {
 		f.line("  call void %s(ptr %s, i64 %s, i64 %d, double %s)", f.need("put$"+o.Type.DType.String()), data,
 			f.get(o.Args[1]), o.Type.Elements(), x)
 	}
-}
-
-// made makes the tensor of an operation and returns the address of its elements.
-func (f *function) made(o *flow.Op) string {
-	if o.Slot == flow.Heap {
-		f.compute(o.Dst, "call ptr %s(%s)", f.need("tensor$heap"), f.described(o.Type))
-	} else {
-		f.compute(o.Dst, "call ptr %s(i64 %d, %s)", f.need("tensor$slot"), o.Slot, f.described(o.Type))
-	}
-	return f.let("call ptr %s(ptr %s)", f.need("tl_tensor_data"), f.get(f.Use(o.Dst)))
-}
-
-// read returns the address of a tensor's elements; those of none are zeros.
-func (f *function) read(a flow.Operand) string {
-	f.largest = max(f.largest, a.Type.Bytes())
-	return f.let("call ptr %s(ptr %s)", f.need("tensor$read"), f.get(a))
 }
 
 var tensorOperators = map[ir.Op]string{ir.Add: "add$", ir.Sub: "sub$", ir.Mul: "mul$"}
